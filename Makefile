@@ -76,11 +76,20 @@ test-secured:
 	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
 	BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
 
+# About ten minutes of loads while everything else fails: 20 loads of chains, and 20 moments at which a server hangs or dies.
+# BULKLOAD_SEED repeats a run.
+.PHONY: chaos
+chaos:
+	mkdir -p $(CLUSTER)
+	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies' ./jobs
+
 # The packages that start goroutines or share something between them, without the cluster. Of jobs, whose tests run all of them,
 # and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/storage jobs load partition | xargs -n1 dirname | sort -u)
-MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|LostLock|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
+MANY_THREADS = 'Deterministic|AtAnyTime|SameRowsSameFiles|SideBySide|Stopped|Interrupted|VerifyInSlices|VerifyingStops|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|WaitForTheInput|FullDisks|PlanFinds|Phases|InputContents|ParquetGives|CSVGives|OutputsResume|DamagedSpill|PlannedRegions'
 RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off
 race:
 	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))

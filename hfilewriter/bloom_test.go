@@ -35,7 +35,7 @@ func TestHashesSideBySide(t *testing.T) {
 	}
 }
 
-// TestDenyingBloomIsFound: Verify finds a filter that was not told of one row, wherever that stands among the rows.
+// TestDenyingBloomIsFound: Verify finds a filter that lacks one row, wherever that row is in the file.
 func TestDenyingBloomIsFound(t *testing.T) {
 	for _, kind := range []Bloom{BloomRow, BloomRowCol, BloomRowPrefix} {
 		for _, rows := range []int{2, 3, 4, 5, 6, 250} {
@@ -51,7 +51,7 @@ func TestDenyingBloomIsFound(t *testing.T) {
 	}
 }
 
-// writeUntold writes a file of rows, of one of which the filter is not told.
+// writeUntold writes a file of rows, one of which is not added to the filter.
 func writeUntold(t *testing.T, s Settings, rows, lost int) (file []byte, row string) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, s, Provenance{Created: 1, Loaded: 2, Task: "test"})

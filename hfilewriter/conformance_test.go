@@ -109,7 +109,7 @@ func forHBase(r *rand.Rand, n int, repeats bool) []cell.Cell {
 	return cells
 }
 
-// TestMatrix holds every encoding with every codec and bloom filter against HBase's writer, on data and block sizes that
+// TestMatrix compares all combinations of encoding, codec and bloom filter with HBase's writer, on data and block sizes that
 // vary with the combination.
 func TestMatrix(t *testing.T) {
 	o := testcluster.Java(t)

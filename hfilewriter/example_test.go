@@ -59,12 +59,13 @@ func ExampleWriter_AppendRow() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	text := func(s string) values.Value { return values.ValueOf([]byte(s)) }
 	rows := []struct {
 		row    string
 		values []values.Value
 	}{
-		{"row1", values.ValuesOf("Shanghai", "Li", "")},                     // an empty value is a cell,
-		{"row2", append(values.ValuesOf("Shanghai", "Wu"), values.Value{})}, // null is none
+		{"row1", []values.Value{text("Shanghai"), text("Li"), text("")}}, // an empty value is a cell,
+		{"row2", []values.Value{text("Shanghai"), text("Wu"), {}}},       // null is none
 	}
 	for _, r := range rows {
 		if err := w.AppendRow(columns, []byte(r.row), 1700000000000, r.values); err != nil {

@@ -1,7 +1,6 @@
 package hfilewriter
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -120,7 +119,7 @@ func (f FileInfo) Uncopied() []string {
 	for _, p := range []struct{ what, key string }{
 		{"tags", infoMaxTagsLen}, {"sequence IDs", infoMaxSequenceID}, {"references to MOB files", infoMobCells}, {"references to MOB files", infoMobFiles},
 	} {
-		if bytes.ContainsFunc(f[p.key], func(r rune) bool { return r != 0 }) { // HBase writes 0 if there are none
+		if strings.Trim(string(f[p.key]), "\x00") != "" { // HBase writes 0 if there are none
 			names = append(names, fmt.Sprintf("%s (%s)", p.what, p.key))
 		}
 	}

@@ -19,7 +19,7 @@ var newerInfo = map[string][]string{
 }
 
 // TestOlderHBaseReadsOurFiles has the readers of HBase 2.4 and 2.5 read files of every encoding and codec that they have,
-// whole and in every way of check, and holds the files against those of their own writers.
+// whole and in every way of check, and compares the files with those of their own writers.
 func TestOlderHBaseReadsOurFiles(t *testing.T) {
 	for _, release := range testcluster.OlderReleases {
 		t.Run(release, func(t *testing.T) {

@@ -135,6 +135,6 @@ func TestReadErrorsAreNotCorruption(t *testing.T) {
 		t.Fatalf("a failing read gives %v", err)
 	}
 	if _, err := Open(failingReader{io.EOF}, 10_000); !errors.Is(err, ErrCorrupt) {
-		t.Fatalf("a file shorter than told gives %v", err)
+		t.Fatalf("a file shorter than its stated size gives %v", err)
 	}
 }

@@ -68,7 +68,7 @@ func FuzzPacked(f *testing.F) {
 				}
 			}
 			if cells != count || !bytes.Equal(behind, rest) {
-				t.Fatalf("%v: %d cells and %d bytes behind, want %d and %d", encoding, cells, len(behind), count, len(rest))
+				t.Fatalf("%v: %d cells and %d bytes after them, want %d and %d", encoding, cells, len(behind), count, len(rest))
 			}
 			if count == 0 {
 				continue // no empty file can be closed

@@ -61,7 +61,7 @@ const tailLen = 128 << 10
 // loadTrailer reads the trailer, and returns the bytes before it that were read along.
 func (r *Reader) loadTrailer() (tail []byte, err error) {
 	if r.size < trailerLen {
-		return nil, fmt.Errorf("%w: %d bytes are fewer than a trailer", ErrCorrupt, r.size)
+		return nil, fmt.Errorf("%w: it has %d bytes, fewer than an HFile's trailer", ErrCorrupt, r.size)
 	}
 	tail = make([]byte, min(r.size, tailLen))
 	if err := readAt(r.in, tail, r.size-int64(len(tail))); err != nil {
@@ -178,9 +178,6 @@ func (r *Reader) applyBloom() error {
 	}
 	return nil
 }
-
-// Cells is the trailer's number of cells.
-func (r *Reader) Cells() int64 { return r.trailer.cells }
 
 // Info is the file's table of properties. The caller must not change it.
 func (r *Reader) Info() FileInfo { return r.info }

@@ -149,8 +149,8 @@ func TestWrittenCellsAreRead(t *testing.T) {
 				}
 				sameCells(t, visited, cells)
 				sameCells(t, readCells(t, in, nil), cells)
-				if report.Cells != int64(len(cells)) || in.Cells() != report.Cells {
-					t.Fatalf("report of %d cells, trailer of %d, want %d", report.Cells, in.Cells(), len(cells))
+				if report.Cells != int64(len(cells)) || in.trailer.cells != report.Cells {
+					t.Fatalf("report of %d cells, trailer of %d, want %d", report.Cells, in.trailer.cells, len(cells))
 				}
 				for range 20 {
 					seekOne(t, in, cells, cells[r.IntN(len(cells))].Row)

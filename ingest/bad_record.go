@@ -12,7 +12,7 @@ type BadRecord struct {
 	Position
 	Column string // the column at fault; "" for the whole record
 	Value  string // of the column, its first bytes; "" where it says nothing, or is not known any more
-	Reason string // e.g. "19 columns, want 18"
+	Reason string // e.g. "19 columns instead of 18"
 	Hint   string // what is probably wrong with the whole file, if its start suggests it; otherwise ""
 	Raw    []byte
 	Code   errcode.Code // of the reason; "" where it is not known any more
@@ -53,7 +53,7 @@ func (b *BadRecord) Error() string {
 // CountReason is the reason of a record that has n columns and should have others.
 func CountReason(n, want int) string {
 	if n == 1 {
-		return fmt.Sprintf("1 column, want %d", want)
+		return fmt.Sprintf("1 column instead of %d", want)
 	}
-	return fmt.Sprintf("%d columns, want %d", n, want)
+	return fmt.Sprintf("%d columns instead of %d", n, want)
 }

@@ -18,7 +18,7 @@ func ParseDelimiter(text string) ([]byte, error) {
 		return nil, errors.New("a delimiter has at least one byte")
 	}
 	if meant := likelyTypo(text); meant != "" {
-		return nil, fmt.Errorf("delimiter %q is taken as these characters themselves; write %s", text, meant)
+		return nil, fmt.Errorf("delimiter %q means these characters literally; write %s", text, meant)
 	}
 	if hex, ok := cutHexPrefix(text); ok {
 		return wholeHex(text, hex)

@@ -37,7 +37,7 @@ func TestParseDelimiter(t *testing.T) {
 // What the bare digits may have been is said for Sqoop's octal and for hex.
 func TestBareNumber(t *testing.T) {
 	_, err := ParseDelimiter("020")
-	if want := `delimiter "020" is taken as these characters themselves; write \x10 (octal 020, from Sqoop's \020) or \x20 (hex 020)`; err == nil || err.Error() != want {
+	if want := `delimiter "020" means these characters literally; write \x10 (octal 020, from Sqoop's \020) or \x20 (hex 020)`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

@@ -124,7 +124,7 @@ func checkRejectFiles(t *testing.T, dir string, in ingest.File, want string) {
 	var reasons strings.Builder
 	for i := 50; i <= 1000; i += 50 {
 		raw := fmt.Sprintf("%d\x01规\n则\x01more", i)
-		fmt.Fprintf(&reasons, `{"file":%q,"offset":%d,"record":%d,"reason":"3 columns, want 2","length":%d}`+"\n",
+		fmt.Fprintf(&reasons, `{"file":%q,"offset":%d,"record":%d,"reason":"3 columns instead of 2","length":%d}`+"\n",
 			in.Path, strings.Index(string(content), "\x10"+raw)+1, i, len(raw))
 	}
 	if string(lines) != reasons.String() {
@@ -183,7 +183,7 @@ func TestTooManyRejects(t *testing.T) {
 		t.Errorf("count: %v", err)
 	}
 	offset := limit.First.Offset
-	want := fmt.Sprintf("20 records rejected, max_rejects is 19; first %s at byte %d (record 50): 3 columns, want 2", files[0].Path, offset)
+	want := fmt.Sprintf("20 records rejected, max_rejects is 19; first %s at byte %d (record 50): 3 columns instead of 2", files[0].Path, offset)
 	if err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

@@ -95,6 +95,6 @@ func TestCountRecords(t *testing.T) {
 		}
 	}
 	if _, err := count(int64(len(content)) + 1); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("behind the end: %v", err)
+		t.Errorf("after the end: %v", err)
 	}
 }

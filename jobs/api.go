@@ -5,6 +5,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
+	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -14,6 +15,7 @@ import (
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/retention"
+	"bulkload/jobs/status"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
 	"bulkload/values"
@@ -62,6 +64,15 @@ var FormatSize = bytesize.Format
 
 // ParseSize is bytesize.Parse.
 var ParseSize = bytesize.Parse
+
+// ParseRate is throttle.Parse.
+var ParseRate = throttle.Parse
+
+// NewRate is throttle.New.
+var NewRate = throttle.New
+
+// Rate is throttle.Limit.
+type Rate = throttle.Limit
 
 // Plural is jobfile.Plural.
 var Plural = jobfile.Plural
@@ -146,6 +157,21 @@ type CleanReport = retention.Report
 
 // CleanKept is retention.Kept.
 const CleanKept = retention.Kept
+
+// Status is status.Of.
+var Status = status.Of
+
+// StatusWanted is status.Wanted.
+type StatusWanted = status.Wanted
+
+// StatusReport is status.Report.
+type StatusReport = status.Report
+
+// StatusRun is status.Run.
+type StatusRun = status.Run
+
+// OnBusy is options.OnBusy.
+type OnBusy = options.OnBusy
 
 // VerifyDir is verify.Dir.
 var VerifyDir = verify.Dir

@@ -37,7 +37,7 @@ func TestLogAndClean(t *testing.T) {
 		whole = max(whole, p.Whole)
 	}
 	first := mustRun(t, l.job(t, night20), o)
-	if strings.Join(phases, " ") != "sort write load probe" || whole != 1 {
+	if strings.Join(phases, " ") != "sort write probe load probe" || whole != 1 {
 		t.Errorf("phases %v, up to %g", phases, whole)
 	}
 	for _, want := range []string{`msg="load begins" job=`, `msg="file loaded" .*table=` + l.table + ` run=` + first.Run.ID + ` region=0 file=f/`, "msg=site .*hbase.zookeeper.quorum=",

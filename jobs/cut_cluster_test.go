@@ -8,15 +8,19 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/load"
 )
 
 // TestCrashLiveChild is a process that other tests kill: it runs a job against the cluster until a point is reached the
@@ -52,13 +56,18 @@ func TestCrashLiveChild(t *testing.T) {
 // crash runs a night's job in a process that is killed when it reaches a point the n-th time.
 func (l *live) crash(t *testing.T, date string, at failpoint.Point, times int) {
 	t.Helper()
+	if killed, output := l.child(date, at, times); !killed {
+		t.Fatalf("the child was not killed when %q was reached %d times:\n%s", at, times, output)
+	}
+}
+
+// child runs a night's job in a process that is killed when it reaches a point the n-th time. killed is false if it ended before.
+func (l *live) child(date string, at failpoint.Point, times int) (killed bool, output []byte) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashLiveChild$")
 	cmd.Env = append(os.Environ(), crashEnvironment+"_LIVE="+l.dir, crashEnvironment+"_CONF="+l.ConfDir(), crashEnvironment+"_DATE="+date,
 		crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
 	output, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the child was not killed when %q was reached %d times (%v):\n%s", at, times, err, output)
-	}
+	return err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, output
 }
 
 // wantStoreFiles counts the files that were loaded into the table, halves of regions that have split since left aside.
@@ -107,7 +116,7 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 	l.table10(t)
 	l.night(t, night20, 2000, 41)
 	o := l.options()
-	var begun, taken atomic.Int64
+	var begun, taken, cut atomic.Int64
 	o.Failpoint = func(p failpoint.Point) {
 		if p == failpoint.Staging && begun.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "85")
@@ -115,9 +124,12 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 		if p == failpoint.FilesLoaded && taken.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "95")
 		}
+		if p == failpoint.PartsRecorded && cut.Add(1) == 1 { // a part is cut again
+			l.oracle(t, "split", l.table, "82")
+		}
 	}
 	s := mustRun(t, l.job(t, night20), o)
-	if s.Load.Files < 11 || s.Load.Files != len(s.Files) {
+	if s.Load.Files < 12 || s.Load.Files != len(s.Files) {
 		t.Errorf("%d files were loaded, %d are listed", s.Load.Files, len(s.Files))
 	}
 	l.wantTable(t, "split during the load", l.expected(t, night20))
@@ -137,9 +149,6 @@ func TestKilledCutGoesOn(t *testing.T) {
 			l.oracle(t, "split", l.table, "15")
 			l.oracle(t, "split", l.table, "77")
 			times := 2
-			if at == failpoint.CutCleaned {
-				times = 1
-			}
 			l.crash(t, night20, at, times)
 			s := mustRun(t, l.job(t, night20), l.options())
 			if s.Load.Files != 12 {
@@ -174,4 +183,122 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 	o.Force = true
 	mustRun(t, l.job(t, night20), o)
 	l.wantTable(t, "written again", l.expected(t, night20))
+}
+
+// TestFilesForOtherBoundariesAreCut: the table is made anew between writing and load. Most regions have merged; there are
+// boundaries at a file's first row and at another one's last row, and three within one file. A region that would get too many
+// files is noticed before anything is cut.
+func TestFilesForOtherBoundariesAreCut(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 1000, 43)
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, l.job(t, night20), o)
+	before := l.manifest(t)
+	files := before.Files()
+	l.oracle(t, "drop", l.table)
+	splits := []string{files[2].FirstRow, files[5].LastRow, "72", "75", "78"}
+	l.oracle(t, "create", l.table, "f", strings.Join(splits, ","), keepAll, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	o = l.options()
+	o.Properties = map[string]string{load.MaxFilesProperty: "3"}
+	if _, err := Run(context.Background(), l.job(t, night20), o); failure.CodeOf(err) != errcode.FilesLimit || !strings.Contains(err.Error(), "nothing was loaded") {
+		t.Errorf("with a limit of 3 files: %v", err)
+	}
+	if m := l.manifest(t); m.State != manifest.Written || len(m.Files()) != len(files) {
+		t.Errorf("after the refusal the manifest says %s, with %d files", m.State, len(m.Files()))
+	}
+	s := mustRun(t, l.job(t, night20), l.options())
+	if s.Load.Files != 14 || s.Load.Regions != 6 {
+		t.Errorf("loaded %+v, want the files 5 in two and 7 in four parts", s.Load)
+	}
+	after := map[string]bool{}
+	for _, f := range l.manifest(t).Files() {
+		after[f.Path] = true
+	}
+	for i, f := range files {
+		if cut := i == 5 || i == 7; after[f.Path] == cut {
+			t.Errorf("file %d, from %s: cut: %v", i, f.FirstRow, !cut)
+		}
+	}
+	l.wantTable(t, "made anew", l.expected(t, night20))
+	l.wantStoreFiles(t, 14)
+	l.wantAgain(t, night20)
+}
+
+func (l *live) manifest(t *testing.T) *manifest.Manifest {
+	t.Helper()
+	fsys, name := l.hdfs(t, l.out+"/"+night20)
+	m, err := manifest.Read(fsys, name)
+	if err != nil || m == nil {
+		t.Fatal(m, err)
+	}
+	return m
+}
+
+// TestMergedRegionsTakeFiles: regions merge between writing and load, and during the load. No file is cut.
+func TestMergedRegionsTakeFiles(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 600, 44)
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, l.job(t, night20), o)
+	l.oracle(t, "merge", l.table, "0", "1")
+	o = l.options()
+	var request sync.Once
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.BeforeRequest { // all requests wait for the merge
+			request.Do(func() { l.oracle(t, "merge", l.table, "8", "9") })
+		}
+	}
+	s := mustRun(t, l.job(t, night20), o)
+	if s.Load.Files != 10 {
+		t.Errorf("loaded %+v", s.Load)
+	}
+	l.wantTable(t, "merged", l.expected(t, night20))
+	l.wantAgain(t, night20)
+}
+
+const wideJob = `table: %[1]s
+family: f
+input: {path: wide, format: delimited, columns: [user, follower, since], field_delimiter: '|'}
+timestamp: 1700000000000
+rowkey: user
+wide: {qualifier: follower, value: since}
+regions: {from: table}
+output: %[2]s/wide
+load: true
+`
+
+// TestWideRowsAreCutBetweenRows: a boundary within the first bytes of a wide row, and one right after it, leave the row whole.
+func TestWideRowsAreCutBetweenRows(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
+	var text, want []string
+	for _, row := range []string{"aa", "mm", "mmm", "z"} {
+		for n := range 3000 {
+			follower, since := fmt.Sprintf("%05d", n), fmt.Sprint(n*n)
+			text = append(text, row+"|"+follower+"|"+since+"\n")
+			want = append(want, fmt.Sprintf("%x\tf\t%x\t1700000000000\tPut\t%x", row, follower, since))
+		}
+	}
+	for name, content := range map[string]string{"wide": strings.Join(text, ""), "wide.yaml": fmt.Sprintf(wideJob, l.table, l.out)} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := jobfile.Read(filepath.Join(l.dir, "wide.yaml"), jobfile.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, j, o)
+	l.oracle(t, "drop", l.table)
+	l.oracle(t, "create", l.table, "f", `m,mm\x00`, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
+	if s := mustRun(t, j, l.options()); s.Load.Files != 3 {
+		t.Errorf("loaded %+v", s.Load)
+	}
+	l.wantTable(t, "wide", want)
 }

@@ -1,12 +1,14 @@
 package jobs
 
 import (
-	"errors"
+	"fmt"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/preflight"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
 
@@ -38,40 +40,49 @@ type diskNeed struct {
 	need, free  int64
 }
 
-func (r diskNeed) err() error {
+func (r diskNeed) finding() preflight.Finding {
+	detail := fmt.Sprintf("%s %s needs about %s; %s is free there", r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
 	if r.need <= r.free {
-		return nil
+		return preflight.Finding{Name: diskCheck, State: preflight.OK, Detail: detail}
 	}
-	return errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
-		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free))
+	return preflight.Fail(diskCheck, errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
+		r.what, r.where, bytesize.Format(r.need), bytesize.Format(r.free)), "")
 }
 
-// checkDisk refuses a run for which the disks have too little space, before it begins. The need is estimated from the
-// size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
-func (r *runner) checkDisk(todo []*outputRun) error {
+// diskCheck is the name of the checks of disks.
+const diskCheck = "disk"
+
+// checkDisk compares what a run needs on its disks with what is free there. The need is estimated from the size of the
+// input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
+func (r *runner) checkDisk(todo []*outputRun) preflight.Findings {
 	need := r.spillNeed(todo)
 	r.warnOfSpillsInMemory(need)
 	if r.job.Input.SpaceUnchecked {
-		return nil
+		return preflight.Findings{{Name: diskCheck, State: preflight.Unknown, Detail: "not checked (input.check_space: false)"}}
 	}
-	var rooms []diskNeed
 	spill, err := r.spillDisk(need)
 	if err != nil {
-		return err
+		return preflight.Findings{preflight.Fail(diskCheck, err, "")}
 	}
+	var found preflight.Findings
+	var rooms []diskNeed
 	if spill.need > 0 {
 		rooms = append(rooms, spill)
+	} else {
+		found = append(found, preflight.Finding{Name: diskCheck, State: preflight.OK, Detail: "the sort fits in memory: nothing is spilled"})
 	}
 	for _, w := range todo {
-		if output, known := w.outputDisk(); known {
-			rooms = joinNeeds(rooms, output)
+		output, err := w.outputDisk()
+		if err != nil {
+			found = append(found, preflight.Finding{Name: diskCheck, State: preflight.Unknown, Detail: err.Error()})
+			continue
 		}
+		rooms = joinNeeds(rooms, output)
 	}
-	var errs []error
 	for _, room := range rooms {
-		errs = append(errs, room.err())
+		found = append(found, room.finding())
 	}
-	return errors.Join(errs...)
+	return found
 }
 
 // joinNeeds adds up the needs on the same disk.
@@ -116,15 +127,19 @@ func (r *runner) warnOfSpillsInMemory(need int64) {
 	}
 }
 
-// outputDisk is the need of the files that are not written yet; false if the free space is unknown.
-func (w *outputRun) outputDisk() (diskNeed, bool) {
-	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path, need: w.outputNeed(w.target)}
+// outputDisk is the need of the files that are not written yet; an error if that or the free space is unknown.
+func (w *outputRun) outputDisk() (diskNeed, error) {
+	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path}
+	if w.target == nil {
+		return output, fmt.Errorf("the need of the output %s is not known", output.where)
+	}
+	output.need = w.outputNeed(w.target)
 	var err error
 	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
 		w.out.Options.Warnf("the free space of the output can't be determined: %v", err)
-		return output, false
+		return output, fmt.Errorf("the free space of the output %s can't be determined: %w", output.where, err)
 	}
-	return output, true
+	return output, nil
 }
 
 // outputNeed is the size of the files that are not written yet.
@@ -149,7 +164,15 @@ func (r *runner) spillNeed(todo []*outputRun) int64 {
 	if int64(bytes) <= sorting.SortMemory(r.options.Memory) {
 		return 0
 	}
-	return max(0, int64(sorting.SpillRatio*bytes)-r.checkpoints.Spilled())
+	return max(0, int64(sorting.SpillRatio*bytes)-r.spilled())
+}
+
+// spilled is what an earlier process of this run has spilled.
+func (r *runner) spilled() int64 {
+	if r.checkpoints != nil {
+		return r.checkpoints.Spilled()
+	}
+	return checkpoint.KeptBytes(r.options.WorkDir, r.uris())
 }
 
 func sameDisk(a, b string) bool {

@@ -290,7 +290,7 @@ func TestUnknownDiskSize(t *testing.T) {
 	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.checkDisk(r.outputs); err != nil || !strings.Contains(said, "not known") {
+	if err := r.checkDisk(r.outputs).Err(); err != nil || !strings.Contains(said, "can't be determined") {
 		t.Errorf("%v; said %q", err, said)
 	}
 }

@@ -14,20 +14,15 @@ import (
 	"time"
 
 	"bulkload/cell"
-	"bulkload/ingest/delimited"
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/jobfile"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/jobs/source"
 	"bulkload/jobs/verify"
 )
 
@@ -98,98 +93,6 @@ func (f *watchedFile) ReadAt(b []byte, at int64) (int, error) {
 func (f *watchedFile) Close() error {
 	f.fs.open.Add(-1)
 	return f.File.Close()
-}
-
-// TestExportThatCommitsWhileItIsListed: an export gets its last file and _SUCCESS when the folder was just listed. It is
-// refused then, not taken for complete.
-func TestExportThatCommitsWhileItIsListed(t *testing.T) {
-	dir := t.TempDir()
-	put := func(name string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Error(err)
-		}
-	}
-	put("part-0")
-	fsys := &watchedFS{FS: storage.Local}
-	fsys.listed = func(string) { put("part-1"); put(source.SuccessName) }
-	j := &jobfile.Job{}
-	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
-	s := &source.Source{Job: j, FS: fsys}
-	if err := s.Find(dir); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "its export is not finished") {
-		t.Errorf("%d files, %v", len(s.Files), err)
-	}
-	put("part-1")
-	put(source.SuccessName)
-	s = &source.Source{Job: j, FS: storage.Local}
-	if err := s.Find(dir); err != nil || len(s.Files) != 2 {
-		t.Errorf("finished: %d files, %v", len(s.Files), err)
-	}
-}
-
-// TestSuccessOfGlobsAndFiles: the folders of what was found must each be finished.
-func TestSuccessOfGlobsAndFiles(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"a/part-0", "a/part-1", "b/part-0"} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	j := &jobfile.Job{}
-	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
-	find := func(name string) (int, error) {
-		s := &source.Source{Job: j, FS: storage.Local}
-		err := s.Find(filepath.Join(dir, name))
-		return len(s.Files), err
-	}
-	names := map[string]int{"*": 3, "a": 2, "a/part-0": 1, "*/part-0": 2, "a/*": 2}
-	for name := range names {
-		if _, err := find(name); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "its export is not finished") {
-			t.Errorf("%s, unfinished: %v", name, err)
-		}
-	}
-	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name, source.SuccessName), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, want := range names {
-		if n, err := find(name); n != want || err != nil {
-			t.Errorf("%s, finished: %d files, want %d (%v)", name, n, want, err)
-		}
-	}
-}
-
-// TestCleaningCutShort: files that a killed run did not record are all found by the next cleaning, wherever the first one
-// stopped.
-func TestCleaningCutShort(t *testing.T) {
-	for stop := range 4 {
-		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		m := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "run"}}
-		for sequence := range 4 {
-			if err := os.WriteFile(filepath.Join(dir, "f", hfile.Name("run", 0, 0, "f", sequence)), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		left := stop
-		killed := &watchedFS{FS: storage.Local, remove: func(string) error {
-			if left--; left < 0 {
-				return errors.New("killed")
-			}
-			return nil
-		}}
-		if err := (&output.Dir{FS: killed, Path: dir}).RemoveUnrecorded(m, "f"); err == nil {
-			t.Errorf("after %d: not stopped", stop)
-		}
-		if err := (&output.Dir{FS: storage.Local, Path: dir}).RemoveUnrecorded(m, "f"); err != nil {
-			t.Error(err)
-		}
-		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
-			t.Errorf("stopped after %d: %d are left for ever (%v)", stop, len(names), err)
-		}
-	}
 }
 
 // writtenDir is an output of one region's files.
@@ -297,69 +200,6 @@ func TestVerifyingStops(t *testing.T) {
 	n := 0
 	if err := d.Scan(ctx, nil, nil, func(*cell.Cell) error { n++; return nil }); !errors.Is(err, context.Canceled) || n >= entry.CheckEvery {
 		t.Errorf("scan: %v after %d cells", err, n)
-	}
-}
-
-// TestLostLock: a run whose lock another one holds, or may soon take, records nothing more.
-func TestLostLock(t *testing.T) {
-	dir := t.TempDir()
-	var failing atomic.Bool
-	fsys := &watchedFS{FS: storage.Local, create: func(string) error {
-		if failing.Load() {
-			return syscall.EIO
-		}
-		return nil
-	}}
-	l, err := dirlock.Acquire(context.Background(), fsys, dir, "tina", func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &output.Dir{FS: l.Guarded(), Path: dir, Lock: l, Manifest: &manifest.Manifest{Schema: manifest.Schema}}
-	if err := errors.Join(w.Save(), l.Touch()); err != nil {
-		t.Fatal(err)
-	}
-	failing.Store(true)
-	if err := l.Touch(); err != nil {
-		t.Errorf("one failure to touch: %v", err)
-	}
-	l.SetTouched(time.Now().Add(-dirlock.LockStale/2 - time.Second))
-	if err := l.Touch(); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
-		t.Errorf("touch after a long time: %v", err)
-	}
-	failing.Store(false)
-	if err := w.Save(); failure.KindOf(err) != failure.Later {
-		t.Errorf("save after a long time: %v", err)
-	}
-	if err := errors.Join(l.Touch(), w.Save()); err != nil {
-		t.Errorf("touched in time after all: %v", err)
-	}
-	saved, err := os.ReadFile(filepath.Join(dir, manifest.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Manifest.State = "changed"
-	for what, text := range map[string]string{"taken": `{"host":"elsewhere","pid":7,"user":"otto"}`, "deleted": ""} {
-		if err := os.Remove(filepath.Join(dir, dirlock.LockName)); err != nil {
-			t.Fatal(err)
-		}
-		if text != "" {
-			err = os.WriteFile(filepath.Join(dir, dirlock.LockName), []byte(text), 0o600)
-		}
-		if got := w.Save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
-			t.Errorf("save with the lock %s: %v, %v", what, got, err)
-		}
-		if got := l.Touch(); failure.KindOf(got) != failure.Later {
-			t.Errorf("touch with the lock %s: %v", what, got)
-		}
-		if err := os.WriteFile(filepath.Join(dir, dirlock.LockName), l.Text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if now, err := os.ReadFile(filepath.Join(dir, manifest.Name)); err != nil || string(now) != string(saved) {
-		t.Errorf("the manifest was written without the lock (%v)", err)
-	}
-	if err := l.Release(); err != nil {
-		t.Error(err)
 	}
 }
 

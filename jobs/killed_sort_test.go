@@ -164,7 +164,7 @@ func (k killedRun) killAnew(t *testing.T) {
 	k.kill(t)
 }
 
-// killAndResume kills a run that finds no output, and holds what the same command makes of it then against a run that was
+// killAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that was
 // not killed.
 func (k killedRun) killAndResume(t *testing.T, base string, want *Summary) *Summary {
 	t.Helper()
@@ -769,7 +769,7 @@ func TestOffsetsAscend(t *testing.T) {
 
 // ascends reads a source and counts its records; an error where an offset does not ascend.
 func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
-	splits, err := source.Splits(&j.Input, s)
+	splits, err := source.Splits(context.Background(), &j.Input, s)
 	if err != nil {
 		return 0, err
 	}
@@ -795,7 +795,7 @@ func ascends(j *jobfile.Job, s *source.Source) (n int, err error) {
 				break
 			}
 			if offset <= at {
-				return n, errors.Join(fmt.Errorf("record %d of %s at offset %d, behind %d", n, split.File.Path, offset, at), in.Close())
+				return n, errors.Join(fmt.Errorf("record %d of %s at offset %d, not after %d", n, split.File.Path, offset, at), in.Close())
 			}
 			at = offset
 		}

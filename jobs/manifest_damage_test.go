@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,7 +15,6 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
@@ -237,34 +235,4 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 			t.Errorf("%s, sealed: %+v, %v", what, m, err)
 		}
 	}
-}
-
-// FuzzManifest: no text makes reading a manifest panic, and what is read of one can be written and read again.
-func FuzzManifest(f *testing.F) {
-	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{Table: "t", ID: "x"}, Splits: []string{"1"}}
-	m.Add(manifest.Slice{Region: 1, Files: []hfile.Summary{{Path: "f/00000000000000000000000000000000", Family: "f", Region: 1, Bytes: 1, Rows: 1, Cells: 1}}})
-	content, err := m.MarshalContent()
-	sealed, err2 := m.Marshal()
-	if err := errors.Join(err, err2); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(sealed)
-	f.Add(content)
-	f.Add(bytes.Replace(content, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := manifest.Parse(text, "m")
-		if err != nil {
-			if kind := failure.KindOf(err); kind != failure.Refused && kind != failure.Differs {
-				t.Fatalf("kind %d, %v", kind, err)
-			}
-			return
-		}
-		again, err := m.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := manifest.Parse(again, "m"); err != nil {
-			t.Fatalf("%v in\n%s", err, again)
-		}
-	})
 }

@@ -1,6 +1,9 @@
 package jobs
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
@@ -55,6 +60,57 @@ func TestManyRegions(t *testing.T) {
 	}
 	if one, two := written[n], written[2*n]; two > 3*one {
 		t.Errorf("%d bytes of manifests for %d regions, and %d for %d", one, n, two, 2*n)
+	}
+}
+
+// TestStoppedRunsMakeFewCalls: wherever a run is stopped, it makes only as many more calls to its file systems as the goroutines
+// need that are at work, and none for each region or input file.
+func TestStoppedRunsMakeFewCalls(t *testing.T) {
+	const n, parts = 100, 8
+	j := manyRegions(t, n, n)
+	splitInput(t, j, n)
+	counted := &fault{}
+	o := options.Options{Storage: func(f storage.FS) storage.FS { return &failingFS{f, counted} }}
+	mustRun(t, j, o)
+	calls := -counted.left.Load()
+	for part := range int64(parts) {
+		if testing.Short() && part%3 != 0 {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(j.Dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		counted.instead = cancel
+		counted.left.Store(1 + calls*part/parts)
+		_, err := Run(ctx, j, o)
+		after := -counted.left.Load()
+		if failure.KindOf(err) != failure.Interrupted || after > int64(60+25*parallel.Workers()) {
+			t.Errorf("stopped at %v (%d/%d of %d calls): %d calls later it ended with %v", counted.failed.Load(), part, parts, calls, after, err)
+		}
+	}
+}
+
+// splitInput divides the one input file of a job of manyRegions into n files, most of them empty.
+func splitInput(t *testing.T, j *jobfile.Job, n int) {
+	t.Helper()
+	in := filepath.Join(j.Dir, "in")
+	content, err := os.ReadFile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(in), os.Mkdir(in, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(content, []byte("\n"))
+	for i := range n {
+		var line []byte
+		if i < len(lines) {
+			line = lines[i]
+		}
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("part-%04d", i)), line, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

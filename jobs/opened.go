@@ -25,12 +25,13 @@ type runner struct {
 	cluster     *load.Cluster  // nil if the job needs none
 	ledger      *ledger.Ledger // nil if nothing is loaded
 	outputs     []*outputRun
+	lost        func(error)       // called if a lock is lost
 	checkpoints *checkpoint.Store // from the sort on
 }
 
 // newRunner finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
 func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *runner, err error) {
-	r = &runner{job: j, options: o}
+	r = &runner{job: j, options: o, lost: lost}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -95,7 +96,7 @@ func (r *runner) findInput(ctx context.Context) (err error) {
 func (r *runner) close() error {
 	var errs []error
 	for _, w := range r.outputs {
-		errs = append(errs, w.out.Close())
+		errs = append(errs, w.loader.Table.Close(), w.out.Close())
 	}
 	return errors.Join(append(errs, r.closeShared())...)
 }

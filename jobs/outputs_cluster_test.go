@@ -68,7 +68,7 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 		}
 	}
 	if _, err := Run(ctx, j, o); failure.KindOf(err) != failure.Interrupted {
-		t.Fatalf("stopped behind the first load: %v", err)
+		t.Fatalf("stopped after the first load: %v", err)
 	}
 	if got := scanned(t, l, tables[1]); len(got) != 0 {
 		t.Errorf("the index has %d cells before its turn", len(got))

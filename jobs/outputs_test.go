@@ -455,7 +455,7 @@ func TestReadOutputsErrors(t *testing.T) {
 				t.Fatalf("error is\n%v\nwant %s", err, c.want)
 			}
 			if strings.Count(err.Error(), c.want) != 1 {
-				t.Errorf("told more than once:\n%v", err)
+				t.Errorf("reported more than once:\n%v", err)
 			}
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// A file that can't be written to its end, which shows only when it is closed, is not left behind.
+// A file that can't be written completely, which shows only when it is closed, is deleted.
 func TestFileThatDoesNotFitIsNotLeft(t *testing.T) {
 	small := smallDisk(t, 1<<20)
 	name := filepath.Join(small, "file")

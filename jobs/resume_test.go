@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bulkload/internal/testvalues"
 	"context"
 	"errors"
 	"fmt"
@@ -19,20 +20,6 @@ import (
 	"bulkload/values"
 )
 
-// TestFinishedSlicesAreFound: a finished slice is found among the others, whatever the order in which they came.
-func TestFinishedSlicesAreFound(t *testing.T) {
-	m := new(manifest.Manifest)
-	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
-		m.Add(manifest.Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
-	}
-	for i := range 40 {
-		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
-		if (r != nil) != want || r != nil && r.Entries != int64(i) {
-			t.Errorf("region %d, slice %d: %+v", i/5, i%5, r)
-		}
-	}
-}
-
 // TestPayloadDamageIsADamagedSort: a payload that can't be read makes kept runs useless, as other damage does.
 func TestPayloadDamageIsADamagedSort(t *testing.T) {
 	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
@@ -48,12 +35,12 @@ func TestPayloadDamageIsADamagedSort(t *testing.T) {
 	}
 }
 
-// TestKeyReplacesTheShardBuffer: a record's key does not come behind what the buffer holds.
+// TestKeyReplacesTheShardBuffer: a record's key is not appended to the buffer's content.
 func TestKeyReplacesTheShardBuffer(t *testing.T) {
 	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
-	record := &ingest.Record{Fields: values.ValuesOf("us", "fo", "2020", "n")}
+	record := &ingest.Record{Fields: testvalues.Of("us", "fo", "2020", "n")}
 	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
 		key := entry.NewKey(j)
 		if err := key.Build([]byte("of the record before"), record); err != nil {

@@ -22,7 +22,6 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/output"
 	"bulkload/jobs/progress"
-	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
@@ -122,6 +121,9 @@ func (r *runner) run(ctx context.Context, summary *Summary) error {
 			todo = append(todo, w)
 		}
 	}
+	if err := r.checkFirst(ctx, todo, summary); err != nil {
+		return err
+	}
 	if len(todo) > 0 {
 		if err := r.write(ctx, todo, summary); err != nil {
 			return err
@@ -210,11 +212,11 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 			return r.wrapOutput(w, err)
 		}
 	}
-	splits, err := source.Splits(&r.job.Input, r.source)
+	splits, err := source.Splits(ctx, &r.job.Input, r.source)
 	if err != nil {
 		return err
 	}
-	r.source.LogWarnings(r.options)
+	r.source.LogWarnings(ctx, r.options)
 	r.checkpoints, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
 	defer func() { err = errors.Join(err, r.checkpoints.Close(ctx, err)) }()
 	if err != nil {
@@ -256,17 +258,16 @@ func (r *runner) uris() []string {
 	return all
 }
 
-// prepareOutputs checks the disks, and begins the manifests.
+// prepareOutputs begins the manifests.
 func (r *runner) prepareOutputs(ctx context.Context, todo []*outputRun) error {
-	if err := r.checkDisk(todo); err != nil {
-		return err
-	}
 	if err := r.rejectsDir().out.ClearRejects(); err != nil {
 		return err
 	}
 	for _, w := range todo {
-		if err := w.checkInputSize(); err != nil {
-			return r.wrapOutput(w, err)
+		if w.out.Job.Regions.From == "plan" { // its regions were not known before
+			if err := w.checkInputSize(); err != nil {
+				return r.wrapOutput(w, err)
+			}
 		}
 		w.warnOfFiles(ctx)
 	}
@@ -373,23 +374,18 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 	return w.out.Succeed()
 }
 
-// plan makes the output's target.
+// plan completes the output's target: the checks have made it unless the input decides the regions.
 func (w *outputRun) plan(ctx context.Context) error {
-	table, err := w.liveTable(ctx)
-	if err != nil {
-		return err
+	if w.target == nil {
+		known, err := w.out.Manifest.Planned()
+		if err != nil {
+			return err
+		}
+		if w.target, err = target.Of(ctx, w.out.Job, w.out.Site, w.out.Source, nil, known, w.out.Options); err != nil {
+			return err
+		}
 	}
-	known, err := w.out.Manifest.Planned()
-	if err != nil {
-		return err
-	}
-	if w.target, err = target.Of(ctx, w.out.Job, w.out.Site, w.out.Source, table, known, w.out.Options); err != nil {
-		return err
-	}
-	if err := w.keepSplits(); err != nil {
-		return err
-	}
-	return w.checkStagingFS(ctx, table)
+	return w.keepSplits()
 }
 
 // begin prepares the output for its files.
@@ -431,29 +427,6 @@ func (w *outputRun) sumRejects(summary *Summary, records int64) {
 	summary.Rejects = []RejectFile{{w.out.FS.URI(path.Join(dir, ingest.RejectsFile)), records}}
 }
 
-// liveTable looks the table up; nil without a cluster.
-func (w *outputRun) liveTable(ctx context.Context) (*load.Table, error) {
-	if w.loader.Cluster == nil {
-		return nil, nil
-	}
-	return site.LookUp(ctx, w.loader.Cluster, w.out.Job.Table)
-}
-
-// checkStagingFS refuses an output that the load would refuse in the end.
-func (w *outputRun) checkStagingFS(ctx context.Context, table *load.Table) error {
-	if table == nil || !w.out.Job.Load || w.out.Options.NoLoad {
-		return nil
-	}
-	var families []string
-	for _, f := range w.target.Families {
-		families = append(families, f.Name)
-	}
-	if err := w.loader.Cluster.CheckRead(ctx, table, families); err != nil {
-		return err
-	}
-	return w.loader.Cluster.CheckStagingFS(ctx, w.out.FS, table, w.out.FS.URI(w.out.Path))
-}
-
 // outputRun is one output of a run: its directory, loader and target.
 type outputRun struct {
 	out    *output.Dir
@@ -469,13 +442,17 @@ func newOutputRun(d *output.Dir) *outputRun {
 }
 
 // load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
-func (w *outputRun) load(ctx context.Context, summary *Summary) error {
+func (w *outputRun) load(ctx context.Context, summary *Summary) (err error) {
 	w.out.Options.Watch = w.share.load
+	if err := w.loader.LockTable(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.loader.UnlockTable()) }()
 	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
 		return err
 	}
 	var report *load.Report
-	err := summary.phase("load", w.report.name, func() (_ int64, err error) {
+	err = summary.phase("load", w.report.name, func() (_ int64, err error) {
 		report, err = w.loader.LoadOutput(ctx, w.out.Job.Table)
 		w.report.Load.Apply(report)
 		return w.out.Manifest.LoadedBytes(), err

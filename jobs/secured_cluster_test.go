@@ -157,6 +157,40 @@ func TestSecuredNights(t *testing.T) {
 	s.wantSecrecy(t, s.documents(t, second, sum)...)
 }
 
+// TestSecuredListAndClean: without a job file, list and clean log in with the keytab of the command line, or else with a ticket
+// cache. Without either they say what is missing. The ledger is found, too: the night is not loaded twice after clean.
+func TestSecuredListAndClean(t *testing.T) {
+	s := newSecret(t)
+	s.create(t, "RC")
+	const date = "2026-11-20"
+	s.night(t, date, 2000, 1)
+	job := s.job(t, date)
+	mustRun(t, job, s.options())
+	if _, err := List(s.out, s.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "kinit") {
+		t.Fatalf("without a login: %v", err)
+	}
+	o := s.options()
+	o.Principal, o.Keytab = s.who.Principal, s.who.Keytab
+	listed, err := List(s.out, o)
+	if err != nil || len(listed.Outputs) != 1 || listed.Outputs[0].State != "loaded" {
+		t.Fatalf("list: %v: %+v", err, listed)
+	}
+	rules := CleanRules{Outputs: 30 * 24 * time.Hour, Now: time.Now().Add(31 * 24 * time.Hour)}
+	cleaned, err := Clean(t.Context(), s.out, rules, o)
+	if err != nil || len(cleaned.Outputs) != 1 || cleaned.Outputs[0].Action != "deleted" {
+		t.Fatalf("clean: %v: %+v", err, cleaned)
+	}
+	if _, err := List(s.out, o); KindOf(err) != Refused {
+		t.Errorf("after clean: %v", err)
+	}
+	job = s.job(t, date)
+	job.HBase.Kerberos = jobfile.Kerberos{Principal: "nobody", Keytab: "none"} // the command line's are used instead
+	if sum := mustRun(t, job, o); sum.Status != StatusNothing {
+		t.Errorf("the run after clean: %s", sum.Status)
+	}
+	s.wantSecrecy(t)
+}
+
 // TestSecuredPlanCreates: plan makes the table, get finds its rows.
 func TestSecuredPlanCreates(t *testing.T) {
 	s := newSecret(t)
@@ -206,7 +240,7 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		"an exchanged key":     {jobfile.Kerberos{Principal: user, Keytab: changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
 		"no keytab":            {jobfile.Kerberos{Principal: "loader", Keytab: "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
 		"no ticket":            {jobfile.Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
-		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"hbase.kerberos is given, but"}},
+		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"a keytab is given (hbase.kerberos or --keytab), but"}},
 		"TLS":                  {s.who, map[string]string{"hbase.client.netty.tls.enabled": "true"}, []string{"hbase.client.netty.tls.enabled is true"}},
 		"an unknown principal": {s.who, map[string]string{"hbase.regionserver.kerberos.principal": "hbase/_HOST@ELSE.TEST"}, []string{"hbase/localhost@ELSE.TEST", "no way from realm LAB.TEST to realm ELSE.TEST"}},
 	} {

@@ -38,7 +38,7 @@ type SeveralOptions struct {
 }
 
 // RunSeveral runs several series. A failure ends its series; the others go on. The error is of the worst kind among those
-// of the runs: see worst.
+// of the runs: see failure.Worst.
 func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, error) {
 	s := &Several{Outcome: outcome.New()}
 	side := max(1, min(o.Parallel, len(all)))
@@ -46,7 +46,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 		o.Memory = options.DefaultMemory
 	}
 	if o.Memory /= int64(side); o.Memory < options.MinMemory {
-		return s, errcode.CommandMemory.Errorf("--memory is for all that run side by side: %s for each of %d are too few; give at least %s, or a smaller --parallel",
+		return s, errcode.CommandMemory.Errorf("--memory is shared by all that run side by side: %s for each of %d are too little; give at least %s, or a smaller --parallel",
 			FormatSize(o.Memory), side, FormatSize(int64(side)*options.MinMemory))
 	}
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}
@@ -114,18 +114,13 @@ func (r *several) ended(s *Summary, err error, took time.Duration) {
 	r.Ended(s, err, took)
 }
 
-// worst lists the kinds of failure, the worst one first: damage, and what is not understood; what a person has to mend;
-// what another try may mend.
-var worst = []failure.Kind{failure.Differs, failure.Failed, failure.Rejects, failure.Refused, failure.Usage, failure.Interrupted,
-	failure.Later, failure.NotYet}
-
 // err names each job and date that failed, and what was not begun.
 func (r *several) err(ctx context.Context) error {
 	var texts []string
-	kind := len(worst)
+	kind := len(failure.Worst)
 	var code errcode.Code // of the first failure of the worst kind
 	seen := func(k failure.Kind, c errcode.Code) {
-		if at := slices.Index(worst, k); at < kind {
+		if at := slices.Index(failure.Worst, k); at < kind {
 			kind, code = at, c
 		}
 	}

@@ -300,7 +300,7 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 		alone.Load, alone.Output = false, filepath.Join(dir, "alone-"+c.limit)
 		o.Say = func(text string) { said += text }
 		if s := mustRun(t, &alone, o); s.Books.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
-			t.Errorf("a job that does not load: %v, told %q", s.Books, said)
+			t.Errorf("a job that does not load: %v, reported %q", s.Books, said)
 		}
 		o.Properties[load.MaxFilesProperty] = "1000"
 		if s := mustRun(t, j, o); s.Books.Written != 4000 {
@@ -375,7 +375,9 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 		j.HFile.MaxSize, j.Load = size, true
 		warned, sorted := false, false
 		o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: "8"}}
-		o.Say = func(text string) { warned = warned || !sorted && strings.Contains(text, "judging by its first records") }
+		o.Say = func(text string) {
+			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
+		}
 		o.Failpoint = func(p failpoint.Point) { sorted = sorted || p == failpoint.Sorted }
 		_, err := Run(t.Context(), j, o)
 		if warned != foretold || !sorted || (failure.KindOf(err) == failure.Refused) != foretold {

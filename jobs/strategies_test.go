@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bulkload/internal/testvalues"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -134,7 +135,7 @@ func strategyRecords(t testing.TB, j *jobfile.Job) (records [][]values.Value) {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		records = append(records, values.ValuesOf(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
+		records = append(records, testvalues.Of(strings.Split(strings.TrimSuffix(string(line), "\n"), "\t")...))
 	}
 	return records
 }

@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/preflight"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/writing"
@@ -30,6 +31,7 @@ type Summary struct {
 	Sort           *SortSummary        `json:"sort,omitempty"`
 	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
 	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
+	Disks          preflight.Findings  `json:"disks,omitempty"`   // the checks of the disks
 
 	only *OutputReport   // if there is one output
 	log  options.Options // gets the stages
@@ -44,6 +46,7 @@ type OutputSummary struct {
 	Load       loading.Summary           `json:"load"`
 	Output     string                    `json:"output,omitempty"`
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
+	Checks     preflight.Findings        `json:"checks,omitempty"` // before anything was read
 }
 
 // OutputReport is one of several outputs, each of which is a separate run.

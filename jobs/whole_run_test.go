@@ -34,8 +34,9 @@ import (
 
 // fault lets one call of the file systems fail that have it: the left-th from now on.
 type fault struct {
-	left   atomic.Int64
-	failed atomic.Value // what it was, a string
+	instead func() // is called, and the call does not fail; nil: it fails
+	left    atomic.Int64
+	failed  atomic.Value // what it was, a string
 }
 
 // failingFS is a file system with a fault. The calls of its open files count too.
@@ -49,6 +50,10 @@ func (f *fault) call(what, name string) error {
 		return nil
 	}
 	f.failed.Store(what + " " + filepath.Base(name))
+	if f.instead != nil {
+		f.instead()
+		return nil
+	}
 	return &fs.PathError{Op: what, Path: name, Err: syscall.EIO}
 }
 

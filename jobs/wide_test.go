@@ -45,7 +45,7 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row, slice_size: 20KiB}
 output: out
 `
 
-// wideCase is a wide table and, told independently, the cells that a record gives: family and qualifier by value.
+// wideCase is a wide table and, computed independently, the cells of a record: family and qualifier by value.
 type wideCase struct {
 	job   string
 	row   func(fields []string) string

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bulkload/internal/testvalues"
 	"fmt"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 // benchRecords are check rows: perCheck rows of one check_id one after another.
 func benchRecords(n, perCheck int) (records [][]values.Value) {
 	for i := range n {
-		records = append(records, values.ValuesOf(fmt.Sprintf("59C1B6E4F7D501ECE053C501%08X", uint32(i)*2654435761), fmt.Sprintf("A%09d", 208848994+i/perCheck), "17",
+		records = append(records, testvalues.Of(fmt.Sprintf("59C1B6E4F7D501ECE053C501%08X", uint32(i)*2654435761), fmt.Sprintf("A%09d", 208848994+i/perCheck), "17",
 			"13800138000", "2019-01-31 12:34:56.0", "42"))
 	}
 	return records

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"bulkload/internal/testvalues"
 	"fmt"
 	"maps"
 	"os"
@@ -36,8 +37,8 @@ func TestKeysReadDatesAsCells(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		for _, name := range []string{"declared", "undeclared"} {
-			key, err := made[name+"mill"].Append(nil, values.ValuesOf(f[0]))
-			day, dayErr := made[name+"date"].Append(nil, values.ValuesOf(f[0]))
+			key, err := made[name+"mill"].Append(nil, testvalues.Of(f[0]))
+			day, dayErr := made[name+"date"].Append(nil, testvalues.Of(f[0]))
 			digits := values.Digits([]byte(f[0])) && (len(f[0]) == 10 || len(f[0]) == 13)
 			if f[1] == "-" && name == "undeclared" && digits {
 				counted["epochs"]++

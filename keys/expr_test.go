@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"bulkload/internal/testvalues"
 	"bytes"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ func parse(t testing.TB, text string) *Expr {
 }
 
 func checkFields() []values.Value {
-	return values.ValuesOf("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
+	return testvalues.Of("59C1B6E4F7D501ECE053C5013807B6BE", "A208849559", "7", "13800138000", "2019-01-31 12:34:56.789", "42")
 }
 
 func TestCheckKey(t *testing.T) {
@@ -158,8 +159,8 @@ func TestFaultyExpressions(t *testing.T) {
 		"entirely_else":                    "unknown column entirely_else",
 		"slat(id, 10)":                     "character 1: unknown function slat; did you mean salt?",
 		"SALT(id, 10)":                     "did you mean salt?",
-		"md5":                              "unknown column md5; the function is written md5(x)",
-		"salt(id)":                         "character 8: salt has too few arguments: it is written salt(x, n)",
+		"md5":                              "unknown column md5; write the function as md5(x)",
+		"salt(id)":                         "character 8: salt has too few arguments; write salt(x, n)",
 		"salt(id, 0)":                      "character 10: 0 is outside 1 to 1000000: salt(x, n)",
 		"salt(id, 99999999999999)":         "99999999999999 is outside",
 		"salt(id, x)":                      "character 10: expected a number: salt(x, n), found x",

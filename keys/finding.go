@@ -33,12 +33,6 @@ const (
 	FindingConstant        = "constant"       // the key is the same in every record
 )
 
-// FindingCodes lists the codes of all possible findings.
-func FindingCodes() []string {
-	return []string{FindingMonotonic, FindingCycle, FindingRandomSalt, FindingOpenSalt, FindingLateSalt, FindingNoSeparator, FindingOpenPrefix,
-		FindingUnusedQuery, FindingReversedUnfixed, FindingUnpadded, FindingComplement, FindingSignedBinary, FindingConstant}
-}
-
 // Findings lists the findings of the key, part by part. query are the columns that a reader has; nil if unknown.
 func (e *Expr) Findings(query []string) []Finding {
 	f := findings{expr: e}

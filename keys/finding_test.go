@@ -165,7 +165,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestOrders holds what the parts say of their order against keys of growing numbers and moments.
+// TestOrders compares what the parts say of their order with keys of growing numbers and moments.
 func TestOrders(t *testing.T) {
 	for text, want := range map[string]int{
 		"pad(int64, 19)": 1, "int64(int64)": 1, "int32(int32)": 1, "desc(int64)": -1, "desc(int64, 9999999999)": -1, "millis(epoch)": 1, "seconds(epoch_seconds)": 1,

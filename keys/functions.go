@@ -94,15 +94,6 @@ func findFunction(name string) *function {
 	return nil
 }
 
-// Usages lists how each function is written, as "md5(x) or md5(x, digits)".
-func Usages() []string {
-	usages := make([]string, len(functions))
-	for i, f := range functions {
-		usages[i] = f.usage
-	}
-	return usages
-}
-
 func functionNames() []string {
 	names := make([]string, len(functions))
 	for i, f := range functions {

@@ -50,7 +50,7 @@ func (c *chooser) term(depth int) string {
 	return strings.ReplaceAll(call, "?", c.sum(depth+1))
 }
 
-// FuzzExpression makes expressions and records, and holds what is said of an expression against the keys that it makes.
+// FuzzExpression makes expressions and records, and compares what is said of an expression with the keys that it makes.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{"", "\x02\x00\x02\x01", "\x02\x07\x01\x00\x02\x02\x02\x0a\x02\x14", "\x02\x02\x01\x00\x03\x02\x04", "\x02\x0a\x02\x14\x00\x06\x01\x01\x02", "\x00\x02\x00\x01\x00\x05\x00"} {
 		f.Add([]byte(seed), "17", "1548938096123", "2019-01-31 12:34:56.7")

@@ -56,7 +56,7 @@ func checkFuzzedKey(t *testing.T, e *Expr, fields []values.Value) {
 	}
 }
 
-// FuzzText holds every text function against what Go says of the same text where it is valid.
+// FuzzText compares every text function with what Go says of the same text where it is valid.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "A208849559", "中文😀", "a\xffb", "\xed\xa0\x80", "\xf0\x9f\x98", "ΣΑΣ"} {
 		f.Add([]byte(s), byte(3))

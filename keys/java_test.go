@@ -86,7 +86,7 @@ func unhexed(t *testing.T, text string) []byte {
 	return b
 }
 
-// pairedText is the text in UTF-8; not ok where a half of a surrogate pair stands alone, which UTF-8 cannot hold.
+// pairedText is the text in UTF-8; false if it has half of a surrogate pair alone, which UTF-8 can't encode.
 func pairedText(units []uint16) (text string, ok bool) {
 	for i := 0; i < len(units); i++ {
 		if utf16.IsSurrogate(rune(units[i])) {

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"bulkload/internal/testvalues"
 	"encoding/hex"
 	"flag"
 	"os"
@@ -10,7 +11,6 @@ import (
 
 	"bulkload/internal/testcluster"
 	"bulkload/keys"
-	"bulkload/values"
 )
 
 var updateMoments = flag.Bool("update-moments", false, "write what Java says of the clocks in testdata/moments.txt behind them")
@@ -37,7 +37,7 @@ func TestMomentsOfZones(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := e.Append(nil, values.ValuesOf(clock))
+			got, err := e.Append(nil, testvalues.Of(clock))
 			if err != nil || string(got) != want {
 				t.Errorf("%s of %s in %s: %s, %v; Java has %s", text, clock, zone, got, err, want)
 			}

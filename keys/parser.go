@@ -128,7 +128,7 @@ func (p *parser) call(name token) (term, error) {
 		return term{}, p.unexpected(c.afterArguments())
 	}
 	if c.given < f.required {
-		return term{}, p.Fail(p.ahead.start, "%s has too few arguments: it is written %s", f.name, f.usage)
+		return term{}, p.Fail(p.ahead.start, "%s has too few arguments; write %s", f.name, f.usage)
 	}
 	return term{name.start, end, nil, -1, c}, p.advance()
 }
@@ -224,7 +224,7 @@ func (p *parser) suggestColumn(name string) string {
 		names[i] = p.columns[i].Name
 	}
 	if f := findFunction(name); f != nil {
-		return fmt.Sprintf("; the function is written %s", f.usage)
+		return fmt.Sprintf("; write the function as %s", f.usage)
 	}
 	return Suggest(name, names)
 }

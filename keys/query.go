@@ -52,15 +52,6 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 // Scans is the number of a query's prefixes, each of which is a scan.
 func (q *Query) Scans() int { return q.scans }
 
-// Width is the prefixes' width.
-func (q *Query) Width() Width {
-	var w Width
-	for i := range q.parts {
-		w = w.plus(q.parts[i].width)
-	}
-	return w
-}
-
 // String is the part of the expression that makes the prefixes.
 func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }
 

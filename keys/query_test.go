@@ -50,7 +50,7 @@ func TestQueries(t *testing.T) {
 		if got := string(bytes.Join(prefixes, []byte(" "))); err != nil || q.Scans() != c.scans || len(prefixes) != c.scans || got != c.prefixes && c.prefixes != "?" {
 			t.Errorf("%s by %s: %d scans %s, %v; want %d %s", c.text, c.query, q.Scans(), got, err, c.scans, c.prefixes)
 		}
-		if w := q.Width(); len(prefixes[0]) < w.Min || w.Max >= 0 && len(prefixes[0]) > w.Max {
+		if w := q.width(); len(prefixes[0]) < w.Min || w.Max >= 0 && len(prefixes[0]) > w.Max {
 			t.Errorf("%s by %s: prefix %q, width %v", c.text, c.query, prefixes[0], w)
 		}
 	}
@@ -106,4 +106,13 @@ func TestRowsAreFoundInEveryScan(t *testing.T) {
 	if len(found) != 21 {
 		t.Errorf("rows below %d of 21 prefixes: %v", len(found), found)
 	}
+}
+
+// width is the prefixes' width.
+func (q *Query) width() Width {
+	var w Width
+	for i := range q.parts {
+		w = w.plus(q.parts[i].width)
+	}
+	return w
 }

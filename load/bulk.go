@@ -60,6 +60,8 @@ type Hooks struct {
 	Staging func(folder string) error
 	// ServedBefore gets, before the first request, the files whose cells the table already returns.
 	ServedBefore func([]HFile) error
+	// Looked gets how many more files the table was asked for, before the first request; it saves nothing.
+	Looked func(files int)
 	// Before is called before each request, from several goroutines. If it returns an error, the request is not sent.
 	Before func() error
 	// Done gets a request's files once it is certain that the table has them.
@@ -191,11 +193,13 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	if err != nil {
 		return err
 	}
+	p.watch = l.hooks.Looked
 	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.ServedBefore || len(f.Probes) == 0 })
 	files, err = p.servedFiles(ctx, files, func(all []Probe) []Probe { return all[:1] })
 	if err != nil {
 		return err
 	}
+	p.watch = nil // the rest are few
 	// The look-up after the probes is the latest one: the first round sends by it.
 	if p.seen != nil {
 		l.regions, p.regions = p.seen, p.seen
@@ -315,6 +319,25 @@ func (l *loadRun) checkSource(f *pendingFile) error {
 // The folder is HBase's, and HBase deletes it. A kill between PrepareBulkLoad and the hook leaves an empty folder that
 // nobody knows: no request was sent, so it holds no rows.
 func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration) error {
+	if err := l.requestStaging(ctx, table, wait); err != nil {
+		return err
+	}
+	if err := l.checkStaging(table); err != nil {
+		l.cleanup(ctx)
+		return err
+	}
+	if l.hooks.Staging == nil {
+		return nil
+	}
+	if err := l.hooks.Staging(l.token); err != nil {
+		l.cleanup(ctx)
+		return err
+	}
+	return nil
+}
+
+// requestStaging has HBase create the staging folder.
+func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	err := l.delegate(ctx)
@@ -334,17 +357,6 @@ func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration)
 	}
 	// From here on the folder exists, and is reported unless cleanup deletes it.
 	l.report.Staging = l.token
-	if err := l.checkStaging(table); err != nil {
-		l.cleanup(ctx)
-		return err
-	}
-	if l.hooks.Staging == nil {
-		return nil
-	}
-	if err := l.hooks.Staging(l.token); err != nil {
-		l.cleanup(ctx)
-		return err
-	}
 	return nil
 }
 
@@ -361,29 +373,50 @@ func (l *loadRun) delegate(ctx context.Context) (err error) {
 // The staged path is the one that HBase's SecureBulkLoadManager chooses: folder, family, base name. If a version chose
 // another one, recovery would not find files there, and would ask the table for them in vain.
 func (l *loadRun) checkStaging(table *Table) error {
-	authority, folder := splitURI(l.token)
+	_, folder := splitURI(l.token)
 	for _, f := range l.left {
-		if from, _ := splitURI(f.URI); from != "" && authority != "" && withPort(from) != withPort(authority) {
-			return errcode.LoadPlace.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, f.URI, authority)
+		if err := l.checkPlace(f.URI); err != nil {
+			return err
 		}
 		f.staged = path.Join(folder, f.Family, path.Base(f.path))
 	}
-	info, err := l.fs.Stat(folder)
-	if errors.Is(err, fs.ErrPermission) {
-		return errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
-	}
+	info, err := l.enterStaging()
 	if err != nil {
-		return fmt.Errorf("look at staging folder: %w", err)
+		return err
 	}
-	tracker := fileTracker(table)
-	if tracker == "" {
-		return nil
-	}
-	if info.Owner != l.cluster.user {
-		return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which accepts only files of HBase's own user: run as %s, not %s",
-			ErrRefused, trackerProperty, tracker, info.Owner, l.cluster.user)
+	return l.checkTracker(table, info.Owner)
+}
+
+// checkPlace refuses a file or folder that is not on HBase's file system.
+func (l *loadRun) checkPlace(uri string) error {
+	authority, _ := splitURI(l.token)
+	if from, _ := splitURI(uri); from != "" && authority != "" && withPort(from) != withPort(authority) {
+		return errcode.LoadPlace.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, uri, authority)
 	}
 	return nil
+}
+
+// enterStaging describes the staging folder, which the user must be allowed to enter.
+func (l *loadRun) enterStaging() (storage.Info, error) {
+	_, folder := splitURI(l.token)
+	info, err := l.fs.Stat(folder)
+	if errors.Is(err, fs.ErrPermission) {
+		return info, errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
+	}
+	if err != nil {
+		return info, fmt.Errorf("look at staging folder: %w", err)
+	}
+	return info, nil
+}
+
+// checkTracker refuses a table whose store file tracker takes files of HBase's own user only: owner, who owns staging.
+func (l *loadRun) checkTracker(table *Table, owner string) error {
+	tracker := fileTracker(table)
+	if tracker == "" || owner == l.cluster.user {
+		return nil
+	}
+	return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which accepts only files of HBase's own user: run as %s, not %s",
+		ErrRefused, trackerProperty, tracker, owner, l.cluster.user)
 }
 
 const trackerProperty = "hbase.store.file-tracker.impl"

@@ -62,7 +62,7 @@ func connect(t testing.TB, real *testcluster.Cluster, as string, properties ...s
 	for i := 0; i < len(properties); i += 2 {
 		conf.Set(properties[i], properties[i+1])
 	}
-	c, err := Connect(t.Context(), conf, as)
+	c, err := ConnectAs(t.Context(), conf, Identity{User: as})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func connect(t testing.TB, real *testcluster.Cluster, as string, properties ...s
 	c.limits.refusal, c.limits.rounds = 300*time.Millisecond, 2 // else a refusal takes minutes
 	l := &lab{TB: t, Cluster: c, real: real, dir: real.FS() + "/load-test/" + fmt.Sprint(time.Now().UnixNano())}
 	var name string
-	if l.fs, name, err = storage.Resolve(l.dir, "/", conf, as); err != nil {
+	if l.fs, name, err = storage.ResolveAs(l.dir, "/", conf, storage.Identity{User: as}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -169,7 +169,7 @@ func (l *lab) existsAt(name string) bool {
 	return err == nil
 }
 
-// load loads and returns the files that done was told of.
+// load loads and returns the files that were reported to done.
 func (l *lab) load(table string, files ...HFile) ([]HFile, *Report, error) {
 	var told []HFile
 	report, err := l.LoadFrom(l.Context(), l.fs, table, files, Hooks{Done: func(files []HFile) error {
@@ -314,7 +314,7 @@ func TestLoadAndReadBack(t *testing.T) {
 	}
 	report.Probed = 0
 	if len(told) != 5 || *report != (Report{Files: 5, Regions: 3, Rounds: 1}) {
-		t.Errorf("told of %d, report %+v", len(told), report)
+		t.Errorf("%d reported, report %+v", len(told), report)
 	}
 	for _, f := range files {
 		if l.exists(f) {
@@ -380,7 +380,7 @@ func TestLoadRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := l.LoadFrom(t.Context(), l.fs, test.table, test.files, Hooks{Done: func([]HFile) error {
-				t.Error("told of a file")
+				t.Error("a file was reported")
 				return nil
 			}})
 			if err == nil || test.kind != nil && !errors.Is(err, test.kind) {
@@ -419,7 +419,7 @@ func TestLoadSameFileAgain(t *testing.T) {
 	}
 	told, _, err := l.load(table, f)
 	if !errors.Is(err, fs.ErrNotExist) || len(told) != 0 {
-		t.Errorf("got %v, told of %d", err, len(told))
+		t.Errorf("got %v, %d reported", err, len(told))
 	}
 	l.wantScan(table, "a f a of 1", "b f b of 1")
 }
@@ -447,7 +447,7 @@ func TestLoadCorruptFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if len(told) != 0 || report.Staging != "" || !l.exists(good) || !l.exists(bad) {
-		t.Errorf("told of %d, report %+v", len(told), report)
+		t.Errorf("%d reported, report %+v", len(told), report)
 	}
 	l.wantScan(table)
 }
@@ -466,7 +466,7 @@ func TestStagedFilesComeBack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if len(told) != 0 || report.Staging != "" || !root.exists(mine) || !root.exists(others) {
-		t.Errorf("told of %d, report %+v, files there: %v, %v", len(told), report, root.exists(mine), root.exists(others))
+		t.Errorf("%d reported, report %+v, files that exist: %v, %v", len(told), report, root.exists(mine), root.exists(others))
 	}
 	root.wantScan(table)
 	if _, _, err := tina.load(table, mine); err != nil {
@@ -560,7 +560,7 @@ func (l *lab) begin(table string, files ...HFile) *loadRun {
 	return w
 }
 
-// TestRecoverStaging: what a process that died left in staging is brought back from the folder that it was told of.
+// TestRecoverStaging: what a process that died left in staging is moved back from the folder whose name was recorded.
 func TestRecoverStaging(t *testing.T) {
 	l := newLab(t)
 	table := l.newTable()

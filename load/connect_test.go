@@ -28,7 +28,7 @@ func TestZooKeeperDown(t *testing.T) {
 	addr := closedPort(t)
 	conf.Set("hbase.zookeeper.quorum", addr)
 	started := time.Now()
-	_, err := Connect(context.Background(), conf, "tina")
+	_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), addr) || time.Since(started) > 5*time.Second {
 		t.Errorf("got %v after %v", err, time.Since(started))
 	}
@@ -46,7 +46,7 @@ func TestZooKeeperSilent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	started := time.Now()
-	_, err = Connect(ctx, conf, "tina")
+	_, err = ConnectAs(ctx, conf, Identity{User: "tina"})
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(started) > 5*time.Second {
 		t.Errorf("got %v after %v", err, time.Since(started))
 	}
@@ -70,7 +70,7 @@ func TestConnectRefuses(t *testing.T) {
 		for i := 0; i < len(properties); i += 2 {
 			conf.Set(properties[i], properties[i+1])
 		}
-		_, err := Connect(context.Background(), conf, "tina")
+		_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -106,7 +106,7 @@ func TestSettings(t *testing.T) {
 func TestNoMaster(t *testing.T) {
 	l := newLab(t)
 	l.conf.Set("zookeeper.znode.parent", "/elsewhere")
-	_, err := Connect(t.Context(), l.conf, "tina")
+	_, err := ConnectAs(t.Context(), l.conf, Identity{User: "tina"})
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/elsewhere/master") {
 		t.Errorf("got %v", err)
 	}

@@ -73,7 +73,11 @@ func TestCostOfProbes(t *testing.T) {
 			t.Fatal(err)
 		}
 		probe := func() {
-			findings, err := l.ProbeTable(t.Context(), table, files)
+			answered := 0
+			findings, err := l.ProbeTable(t.Context(), table, files, func(files int) { answered += files })
+			if answered != n {
+				t.Errorf("%d of %d files were counted as answered", answered, n)
+			}
 			for _, f := range findings {
 				if f.Serving != Served {
 					t.Error(f.String())

@@ -39,11 +39,6 @@ type Cluster struct {
 	onProbeCall func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
 }
 
-// Connect is ConnectAs on a cluster without Kerberos. user is the name HBase and HDFS know us by.
-func Connect(ctx context.Context, conf *siteconf.Conf, user string) (*Cluster, error) {
-	return ConnectAs(ctx, conf, Identity{User: user})
-}
-
 // ConnectAs finds the cluster of the site files. It fails within a minute.
 //
 // Properties that it reads: hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent say
@@ -86,6 +81,7 @@ func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
 	options.DialTimeout, options.Log = limits.dial, who.Log
 	c.servers = newServers(keeper, options)
 	c.reader = newReader(c.servers, limits)
+	c.reader.throttle(who.Rate)
 	return c, nil
 }
 

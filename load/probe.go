@@ -93,12 +93,14 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Find
 	return p.probe(ctx, files)
 }
 
-// ProbeTable is Probe for a table that was just looked up, which saves a look-up.
-func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile) ([]Finding, error) {
+// ProbeTable is Probe for a table that was just looked up, which saves a look-up. watch gets the number of files whose rows
+// were answered for since its last call, from one goroutine at a time; nil: nobody counts.
+func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile, watch func(files int)) ([]Finding, error) {
 	p, err := c.proberOf(table)
 	if err != nil {
 		return nil, wrapProbe(ctx, table.Name, err)
 	}
+	p.watch = watch
 	return p.probe(ctx, files)
 }
 
@@ -114,7 +116,7 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	p := &prober{cluster: c}
 	err := p.tryRead(limited, &table.Regions[0], families)
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return errcode.HBasePermission.Errorf("%w: user %s may not read table %s, by which a load is checked: grant '%s', 'R', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf("%w: user %s may not read table %s, which is needed to check the load: grant '%s', 'R', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, table.Name, c.user, table.Name, err)
 	}
 	return classify(ctx, err)
@@ -129,6 +131,9 @@ type prober struct {
 	batchSize int      // probes in one call; halved when an answer may be too large
 	regions   []Region // for the next round; nil: to be looked up
 	seen      []Region // as they were after the last round
+
+	watch func(files int) // see ProbeTable
+	open  []int           // probes of each file without an answer; for watch
 }
 
 // proberOf returns a prober for a table that was just looked up.
@@ -234,6 +239,10 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 			left = append(left, &pendingProbe{Probe: &f.Probes[k], family: f.Family, file: i, thorough: f.Probes[k].AnyCell})
 		}
 	}
+	p.open = make([]int, len(files))
+	for _, q := range left {
+		p.open[q.file]++
+	}
 	pause := p.cluster.servers.backoff("asking for the rows of files")
 	progress := time.Now()
 	for len(left) > 0 {
@@ -310,6 +319,7 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 			mu.Lock()
 			defer mu.Unlock()
 			answered = append(answered, got...)
+			p.count(got)
 			if err != nil && (failed == nil || !p.mayRetry(err)) {
 				failed = err
 			}
@@ -322,6 +332,19 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 		p.batchSize = max(p.batchSize/2, 1) // perhaps the values are so large that the answer is refused
 	}
 	return answered, failed
+}
+
+// count passes on how many files have an answer to all of their probes now. The few answers that confirm discards count, too.
+func (p *prober) count(answered []*pendingProbe) {
+	files := 0
+	for _, q := range answered {
+		if p.open[q.file]--; p.open[q.file] == 0 {
+			files++
+		}
+	}
+	if p.watch != nil && files > 0 {
+		p.watch(files)
+	}
 }
 
 // confirm keeps the answers of regions that are still open as they were when they were asked: the second look at

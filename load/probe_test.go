@@ -79,7 +79,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeNamesWhatHides: a delete marker, newer versions and a TTL are told from a file that is not there.
+// TestProbeNamesWhatHides: a delete marker, newer versions and a TTL are distinguished from a file that is missing.
 func TestProbeNamesWhatHides(t *testing.T) {
 	p := &prober{now: 5_000_000, families: []Family{{Name: "f", Attributes: map[string]string{"VERSIONS": "2", "TTL": "3000"}},
 		{Name: "g", Attributes: map[string]string{"VERSIONS": "1", "TTL": "FOREVER"}}, {Name: "h"}}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/throttle"
 
 	"github.com/tsuna/gohbase/pb"
 )
@@ -19,10 +20,21 @@ type reader struct {
 	locations locations
 	metaScans atomic.Int64 // of all regions of a table
 	closing   atomic.Int64 // scanners that are being closed
+	rate      *throttle.Limit
 }
 
 func newReader(servers *servers, limits settings) *reader {
 	return &reader{servers: servers, limits: limits}
+}
+
+// throttle bounds the bytes a second that scans read. An answer gets no larger than what may be read in a second, so that
+// the pauses between answers stay far below a scanner's lease.
+func (r *reader) throttle(limit *throttle.Limit) {
+	if limit == nil {
+		return
+	}
+	r.rate = limit
+	r.limits.scanBytes = min(r.limits.scanBytes, uint64(limit.PerSecond()))
 }
 
 // closeGrace is how long Close waits for scanners that are being closed, so that their servers need not wait for the

@@ -64,7 +64,7 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 			return nil, unusable
 		}
 		if !pause.wait(ctx) {
-			return nil, errcode.HBaseRegion.Errorf("%w: %w; if it stays so, ask hbck", ErrUnavailable, err)
+			return nil, errcode.HBaseRegion.Errorf("%w: %w; if that lasts, run hbase hbck", ErrUnavailable, err)
 		}
 	}
 }
@@ -92,20 +92,35 @@ func checkChain(regions []Region) error {
 		return fmt.Errorf("hbase:meta has no regions: %w", errInTransition)
 	}
 	slices.SortFunc(regions, func(a, b Region) int { return bytes.Compare(a.Start, b.Start) })
+	var breaks []string
 	if first := &regions[0]; len(first.Start) > 0 {
-		return fmt.Errorf("hbase:meta has no region below %s: %w", first, errInTransition)
+		breaks = append(breaks, fmt.Sprintf("no region below %s", first))
 	}
 	for i := 1; i < len(regions); i++ {
 		before, r := &regions[i-1], &regions[i]
 		switch order := bytes.Compare(before.End, r.Start); {
 		case len(before.End) == 0 || order > 0:
-			return fmt.Errorf("hbase:meta has overlapping regions, %s and %s: %w", before, r, errInTransition)
+			breaks = append(breaks, fmt.Sprintf("overlapping regions, %s and %s", before, r))
 		case order < 0:
-			return fmt.Errorf("hbase:meta has a hole between %s and %s: %w", before, r, errInTransition)
+			breaks = append(breaks, fmt.Sprintf("a hole between %s and %s", before, r))
 		}
 	}
 	if last := &regions[len(regions)-1]; len(last.End) > 0 {
-		return fmt.Errorf("hbase:meta has no region above %s: %w", last, errInTransition)
+		breaks = append(breaks, fmt.Sprintf("no region above %s", last))
 	}
-	return nil
+	if breaks == nil {
+		return nil
+	}
+	return fmt.Errorf("hbase:meta has %s: %w", firstFew(breaks), errInTransition)
+}
+
+// maxBreaks is how many faults of a table's regions an error names.
+const maxBreaks = 5
+
+// firstFew names the first of many faults.
+func firstFew(faults []string) string {
+	if len(faults) <= maxBreaks {
+		return strings.Join(faults, ", ")
+	}
+	return fmt.Sprintf("%s and %d more such faults", strings.Join(faults[:maxBreaks], ", "), len(faults)-maxBreaks)
 }

@@ -116,15 +116,15 @@ func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
 	return c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
-		servers, _, err := master.ClusterStatus(ctx)
+		status, err := master.ClusterStatus(ctx)
 		if err != nil {
 			return err
 		}
-		servers = slices.DeleteFunc(servers, func(s hbase.ServerName) bool { return s.Addr() == r.Server })
+		servers := slices.DeleteFunc(status.Servers, func(s hbase.ServerLoad) bool { return s.Server.Addr() == r.Server })
 		if len(servers) == 0 {
 			return errNoOtherServer
 		}
-		return master.MoveRegion(ctx, r.encodedName(), servers[n%len(servers)])
+		return master.MoveRegion(ctx, r.encodedName(), servers[n%len(servers)].Server)
 	})
 }
 

@@ -118,7 +118,7 @@ func (b *bench) wantLeft(isAdrift bool, names ...string) {
 func (b *bench) wantTold(names ...string) {
 	b.t.Helper()
 	if !slices.Equal(b.told, names) || b.report.Files != len(names) {
-		b.t.Errorf("told of %q (report: %d), want %q", b.told, b.report.Files, names)
+		b.t.Errorf("reported %q (report: %d), want %q", b.told, b.report.Files, names)
 	}
 }
 

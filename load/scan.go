@@ -111,6 +111,7 @@ func (s *scan) region(ctx context.Context, tries *retries, visit func(*cell.Cell
 			}
 			return false, err
 		}
+		s.reader.rate.Wait(answer.Bytes)
 		tries.answered, tries.timeout = time.Now(), max(s.reader.limits.outage, s.reader.limits.idle)
 		more := answer.More && answer.MoreInRegion
 		if more { // the server reads ahead while these cells are visited

@@ -54,7 +54,7 @@ func (l *lab) bigTable(rows int, splits ...int) *big {
 		for i := first; i < end; i++ {
 			for q := range bigColumns {
 				c := bigCell(i, q)
-				sum.Add(&c)
+				sum.AddRun(&c, -1, nil, nil)
 				fmt.Fprintf(&cells, "%x\tf\t%x\t%d\tPut\t%x\n", c.Row, c.Qualifier, c.Timestamp, c.Value)
 			}
 		}
@@ -79,7 +79,7 @@ func (b *big) walk(t testing.TB, c *Cluster, between func(n int)) {
 	var sum digest.Stream
 	err := c.ScanRange(t.Context(), b.table, nil, nil, func(cell *cell.Cell) error {
 		between(n)
-		sum.Add(cell)
+		sum.AddRun(cell, -1, nil, nil)
 		if want := bigCell(n/bigColumns, n%bigColumns); string(cell.Row) != string(want.Row) || string(cell.Qualifier) != string(want.Qualifier) {
 			if wrong++; wrong < 5 {
 				t.Errorf("cell %d is %s, want %s", n, name(cell), name(&want))

@@ -10,6 +10,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
+	"bulkload/internal/throttle"
 )
 
 // wide is a table of rows with many columns, over three regions, so that answers end within rows.
@@ -143,5 +144,31 @@ func TestScanEnds(t *testing.T) {
 	err = l.ScanRange(t.Context(), "no_such_table", nil, nil, func(*cell.Cell) error { return nil })
 	if !errors.Is(err, ErrNotFound) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestThrottledScan: the answers of a scan count, with all their bytes, and none is larger than what may be read in a second.
+func TestThrottledScan(t *testing.T) {
+	l := newLab(t)
+	table, want := wide(l)
+	limit := throttle.New(t.Context(), 1<<40)
+	l.reader.throttle(limit)
+	if l.reader.limits.scanBytes != 2<<20 {
+		t.Errorf("answers of %d bytes at a high rate", l.reader.limits.scanBytes)
+	}
+	values, got := int64(0), 0
+	err := l.ScanRange(t.Context(), table, nil, nil, func(c *cell.Cell) error {
+		values += int64(len(c.Row) + len(c.Qualifier) + len(c.Value))
+		got++
+		return nil
+	})
+	if err != nil || got != len(want) {
+		t.Fatalf("%d cells of %d: %v", got, len(want), err)
+	}
+	if moved := limit.Moved(); moved < values || moved > 2*values {
+		t.Errorf("%d bytes counted, for cells of %d", moved, values)
+	}
+	if l.reader.throttle(throttle.New(t.Context(), throttle.Minimum)); l.reader.limits.scanBytes != throttle.Minimum {
+		t.Errorf("answers of %d bytes at the lowest rate", l.reader.limits.scanBytes)
 	}
 }

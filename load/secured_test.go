@@ -383,7 +383,7 @@ func TestSecuredLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := c.CheckStagingFS(t.Context(), fsys, described, dir); err != nil {
+			if err := c.CheckStaging(t.Context(), fsys, described, "f", name, name+"/probe").Err(); err != nil {
 				t.Error(err)
 			}
 			report, err := c.LoadFrom(t.Context(), fsys, table, files, Hooks{})

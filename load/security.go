@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 )
 
 // Identity is who a program is for HBase, and where its calls are logged.
@@ -18,6 +19,7 @@ type Identity struct {
 	User  string          // on a cluster without Kerberos
 	Login *kerberos.Login // on one with Kerberos; nil if there is none
 	Log   *slog.Logger    // gets each call to a server and each second try, at calllog's level; nil: nobody listens
+	Rate  *throttle.Limit // of the bytes that scans of tables read; nil: no limit
 }
 
 // The properties that decide how connections to HBase are protected.
@@ -80,7 +82,7 @@ func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Prot
 		hbase.MasterService: conf.Get(masterProperty, ""), hbase.ClientService: conf.Get(regionServerProperty, "")}}
 	for service, property := range map[hbase.Service]string{hbase.MasterService: masterProperty, hbase.ClientService: regionServerProperty} {
 		if k.Principals[service] == "" {
-			return "", hbase.Options{}, errcode.SiteMissing.Errorf("%w: %s is not set, which names HBase's service at the KDC; copy it from the cluster's hbase-site.xml", ErrRefused, property)
+			return "", hbase.Options{}, errcode.SiteMissing.Errorf("%w: %s is not set; it is HBase's principal, so copy it from the cluster's hbase-site.xml", ErrRefused, property)
 		}
 		if _, err := kerberos.ServicePrincipal(k.Principals[service], "host"); err != nil {
 			return "", hbase.Options{}, refuseProperty(conf, property, err.Error())

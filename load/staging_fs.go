@@ -2,25 +2,85 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 )
 
-// CheckStagingFS refuses (ErrRefused) a folder whose files a load would refuse, because it is not on HBase's file
-// system. It requests a staging folder, as a load does, and deletes it again.
+// ErrUnchecked is the result of a check that another one's failure has prevented.
+var ErrUnchecked = errors.New("not checked")
+
+// StagingChecks is what CheckStaging found: nil for what is in order, ErrUnchecked for what could not be checked.
+type StagingChecks struct {
+	Folder    string // its URI
+	Encrypted bool   // it is in an encryption zone
+	Right     error  // the user's right to load, or whether HBase answers
+	Place     error  // whether the files are on HBase's file system
+	Enter     error  // whether the user may enter the folder
+	Tracker   error  // whether the table takes files of this user
+	Move      error  // whether a file moves into the folder
+}
+
+// Err is the first failure.
+func (s *StagingChecks) Err() error {
+	for _, err := range []error{s.Right, s.Place, s.Enter, s.Tracker, s.Move} {
+		if err != nil && !errors.Is(err, ErrUnchecked) {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckStaging checks whether files below the folder dir of fs could be loaded. It requests a staging folder, as a load
+// does, moves an empty file into it in the way that a region server moves an HFile of the family for us, and deletes both.
+// probe is the file's path; it must not exist, and its folder must. If it is empty, no file is moved.
 //
-// It has no hooks and sends no file. A kill leaves an empty staging folder, as in prepare.
-func (c *Cluster) CheckStagingFS(ctx context.Context, fs storage.FS, table *Table, uri string) error {
-	l := &loadRun{cluster: c, fs: fs, regions: table.Regions, left: []*pendingFile{{HFile: HFile{URI: uri}}}}
-	var err error
-	if l.table, err = parseName(table.Name); err != nil {
-		return err
+// It has no hooks and sends no load request. A kill leaves an empty staging folder, as in prepare.
+func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table, family, dir, probe string) *StagingChecks {
+	l := &loadRun{cluster: c, fs: fs, regions: table.Regions}
+	s := &StagingChecks{Right: ErrUnchecked, Place: ErrUnchecked, Enter: ErrUnchecked, Tracker: ErrUnchecked, Move: ErrUnchecked}
+	if l.table, s.Right = parseName(table.Name); s.Right != nil {
+		return s
 	}
 	defer func() { l.cancelToken(ctx) }()
-	if err = l.prepare(ctx, table, callTimeout); err == nil {
-		l.cleanup(ctx)
-		return nil
+	if s.Right = classify(ctx, l.requestStaging(ctx, table, callTimeout)); s.Right != nil {
+		return s
 	}
-	return fmt.Errorf("check whether HBase can load from %s: %w", uri, classify(ctx, err))
+	defer l.cleanup(ctx)
+	s.Folder = l.token
+	if s.Place = l.checkPlace(fs.URI(dir)); s.Place != nil {
+		return s
+	}
+	info, err := l.enterStaging()
+	if s.Enter = err; err != nil {
+		return s
+	}
+	s.Encrypted = info.Encrypted
+	s.Tracker = l.checkTracker(table, info.Owner)
+	if probe != "" {
+		s.Move = l.moveProbe(family, probe)
+	}
+	return s
+}
+
+// moveProbe moves an empty file to where a region server would stage one of a family.
+func (l *loadRun) moveProbe(family, probe string) error {
+	_, folder := splitURI(l.token)
+	to := path.Join(folder, family, path.Base(probe))
+	if err := storage.CreateFile(l.fs, probe, nil); err != nil {
+		return fmt.Errorf("write a file to try the load with: %w", err)
+	}
+	err := l.fs.MkdirAll(path.Dir(to), 0o777)
+	if err == nil {
+		err = l.fs.Rename(probe, to)
+	}
+	if err != nil {
+		_ = l.fs.Remove(probe) // err is the one to report
+		return errcode.LoadStaging.Errorf("%w: a file of %s can't be moved to HBase's staging folder %s, through which the files pass: %w",
+			ErrRefused, l.fs.URI(path.Dir(probe)), l.token, err)
+	}
+	return l.fs.Remove(to)
 }

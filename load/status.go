@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"bulkload/internal/hbase"
 
@@ -14,7 +15,9 @@ import (
 
 // Status is how a cluster is: as its servers have reported to the master in the last few seconds.
 type Status struct {
+	Version string                  // of HBase; "" if the master does not say
 	Servers int                     // region servers that are alive
+	Clocks  map[string]time.Time    // by host:port, when each server reported last, by its own clock
 	Regions map[string]RegionStatus // by the regions' names
 }
 
@@ -29,12 +32,11 @@ type RegionStatus struct {
 func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
-	s := &Status{Regions: map[string]RegionStatus{}}
+	s := &Status{Regions: map[string]RegionStatus{}, Clocks: map[string]time.Time{}}
 	err := c.onMaster(limited, func(ctx context.Context, master *hbase.Conn) error {
-		servers, regions, err := master.ClusterStatus(ctx)
-		s.Servers = len(servers)
-		for _, r := range regions {
-			s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20, Memstore: int64(r.MemstoreMB) << 20}
+		reported, err := master.ClusterStatus(ctx)
+		if err == nil {
+			s.fill(reported)
 		}
 		return err
 	})
@@ -42,6 +44,18 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 		return nil, fmt.Errorf("read the cluster's status: %w", classify(ctx, err))
 	}
 	return s, nil
+}
+
+func (s *Status) fill(reported *hbase.ClusterStatus) {
+	s.Version, s.Servers = reported.Version, len(reported.Servers)
+	for _, server := range reported.Servers {
+		if server.Reported > 0 {
+			s.Clocks[server.Server.Addr()] = time.UnixMilli(server.Reported)
+		}
+	}
+	for _, r := range reported.Regions {
+		s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20, Memstore: int64(r.MemstoreMB) << 20}
+	}
 }
 
 // lookUps is how many rows are looked up in parallel.

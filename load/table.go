@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
@@ -74,26 +76,71 @@ func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
 	defer cancel()
 	t, err := c.table(limited, name)
 	if err != nil {
-		if hbase.IsRemote(err, "AccessDeniedException") {
-			err = errcode.HBasePermission.Errorf("%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
-				ErrRefused, c.user, c.user, name, err)
-		}
-		return nil, fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
+		return nil, c.lookUpError(ctx, name, err)
 	}
 	return t, nil
 }
 
+// Describe looks up a table without its regions, which LookUpRegions adds. The families of a table that is not enabled are
+// returned together with the error (ErrRefused) that says so.
+func (c *Cluster) Describe(ctx context.Context, name string) (*Table, error) {
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	t, err := c.describe(limited, name)
+	if err != nil {
+		return t, c.lookUpError(ctx, name, err)
+	}
+	return t, nil
+}
+
+// LookUpRegions adds the regions to a described table. It waits at most so long for regions that are moving.
+func (c *Cluster) LookUpRegions(ctx context.Context, t *Table, wait time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	id, err := parseName(t.Name)
+	if err == nil {
+		t.Regions, err = c.regions(limited, id)
+	}
+	if err != nil {
+		return c.lookUpError(ctx, t.Name, err)
+	}
+	return nil
+}
+
+func (c *Cluster) lookUpError(ctx context.Context, name string, err error) error {
+	if hbase.IsRemote(err, "AccessDeniedException") {
+		err = errcode.HBasePermission.Errorf("%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
+			ErrRefused, c.user, c.user, name, err)
+	}
+	return fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
+}
+
 func (c *Cluster) table(ctx context.Context, name string) (*Table, error) {
+	t, err := c.describe(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	id, err := parseName(name)
+	if err == nil {
+		t.Regions, err = c.regions(ctx, id)
+	}
+	return t, err
+}
+
+func (c *Cluster) describe(ctx context.Context, name string) (*Table, error) {
 	id, err := parseName(name)
 	if err != nil {
 		return nil, err
 	}
-	written, err := c.stateOf(ctx, id)
-	if err != nil {
-		return nil, err
+	written, disabled := c.stateOf(ctx, id)
+	if disabled != nil && !errors.Is(disabled, ErrRefused) {
+		return nil, disabled
 	}
 	schema, err := c.schema(ctx, id)
 	if err != nil {
+		if disabled != nil {
+			return nil, disabled
+		}
 		return nil, err
 	}
 	t := &Table{Name: id.String(), Attributes: schema.Attributes, stateWritten: written}
@@ -104,8 +151,7 @@ func (c *Cluster) table(ctx context.Context, name string) (*Table, error) {
 		}
 		t.Families = append(t.Families, family)
 	}
-	t.Regions, err = c.regions(ctx, id)
-	return t, err
+	return t, disabled
 }
 
 func parseName(name string) (hbase.TableName, error) {

@@ -34,7 +34,7 @@ func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	case ok && delegator.Delegates():
 		return &delegation{fs: delegator, user: c.user}, nil
 	case c.secured:
-		return nil, errcode.KerberosToken.Errorf("%w: HBase has Kerberos and the files' file system gives no delegation tokens; "+
+		return nil, errcode.KerberosToken.Errorf("%w: HBase uses Kerberos, and the file system of the files issues no delegation tokens; "+
 			"set hadoop.security.authentication to kerberos, as it is on the cluster", ErrRefused)
 	}
 	return nil, nil

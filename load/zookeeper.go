@@ -214,7 +214,7 @@ func (f faults) Unwrap() []error {
 }
 
 func (z *zooKeeper) unavailable(name string, all faults) error {
-	return errcode.ZooKeeperDown.Errorf("%w: no server of ZooKeeper gives %s: %w", ErrUnavailable, name, all)
+	return errcode.ZooKeeperDown.Errorf("%w: no ZooKeeper server returns %s: %w", ErrUnavailable, name, all)
 }
 
 // nopLogger keeps the ZooKeeper client from writing to stderr.

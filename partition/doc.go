@@ -6,6 +6,7 @@
 //	Slice, a part of a region                          slice.go, split_sample.go, sparse_index.go
 //	RunReader, a region's or slice's entries in order  sorted.go, cursor.go, tree.go
 //	PersistentRuns, which outlive the process          persist.go
+//	Forecast of what a sort to come will spill         forecast.go
 //	Store, where spilled runs are                      store.go
 //
 // The result depends on the entries alone: not on memory, number of shards or timing.

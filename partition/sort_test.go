@@ -139,7 +139,7 @@ func compareRegion(t *testing.T, sorted *Sorted, region int, want []Entry) {
 		e, err := run.Next()
 		if i == len(want) {
 			if !errors.Is(err, io.EOF) {
-				t.Errorf("region %d goes on behind its %d entries: %v", region, i, err)
+				t.Errorf("region %d goes on after its %d entries: %v", region, i, err)
 			}
 			return
 		}

@@ -59,8 +59,8 @@ func NewSorter(o Options) (*Sorter, error) {
 	memory := max(o.Memory, int64(o.Shards)*minShare)
 	s := &Sorter{
 		regions: o.Regions, memory: memory, shards: o.Shards, folder: newFolder(o.WorkDir), persistent: o.Persistent,
-		blockSize: int(min(max(memory/4096, minBlock), maxBlock)),
 	}
+	s.blockSize = s.blockSizeOf()
 	s.uncompressed.Store(o.Uncompressed)
 	if o.Persistent != nil {
 		s.folder = &folder{persistent: o.Persistent.Store}
@@ -83,10 +83,16 @@ func (s *Sorter) NewShard() *Shard {
 	default:
 		s.issued = append(s.issued, l)
 		s.open++
-		l.arena = newArena((s.memory - s.memory/inReserve) / int64(s.shards))
+		l.arena = newArena(s.arenaLimit())
 	}
 	return l
 }
+
+// blockSizeOf is the size of the blocks of runs, before compression.
+func (s *Sorter) blockSizeOf() int { return int(min(max(s.memory/4096, minBlock), maxBlock)) }
+
+// arenaLimit is a shard's part of the memory.
+func (s *Sorter) arenaLimit() int64 { return (s.memory - s.memory/inReserve) / int64(s.shards) }
 
 var errEnded = errors.New("the sort has ended")
 

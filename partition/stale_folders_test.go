@@ -27,7 +27,7 @@ func TestStaleFoldersOfOthers(t *testing.T) {
 	}
 	RemoveStale(work)
 	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
-		t.Errorf("behind the link there is %v, %v", left, err)
+		t.Errorf("the link's target has %v, %v", left, err)
 	}
 	for dir, stays := range map[string]bool{name("own"): false, name("open"): true, name("link"): true, filepath.Join(work, "other-own"): true} {
 		if _, err := os.Lstat(dir); (err == nil) != stays {
@@ -38,7 +38,7 @@ func TestStaleFoldersOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lock, err := LockFolder(work); err == nil {
-		t.Errorf("locked %s behind a link", lock.Name())
+		t.Errorf("locked %s through a link", lock.Name())
 	}
 }
 

@@ -17,15 +17,6 @@ func ValueOf(b []byte) Value {
 	return Value{b}
 }
 
-// ValuesOf returns a value for each text.
-func ValuesOf(texts ...string) []Value {
-	values := make([]Value, len(texts))
-	for i, text := range texts {
-		values[i] = ValueOf([]byte(text))
-	}
-	return values
-}
-
 // Null reports whether there is no value.
 func (v Value) Null() bool { return v.bytes == nil }
 

@@ -14,17 +14,21 @@ import (
 
 // common are the flags of all verbs.
 type common struct {
-	Memory  string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default: 512MiB)."`
-	WorkDir string            `placeholder:"DIR" help:"Folder that the sort spills to (default: the system's temporary folder)."`
-	Conf    string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default: the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
-	Define  map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
-	JSON    jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
-	Quiet   bool              `short:"q" help:"Prints errors only."`
-	Verbose int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
-	Log     string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
-	LogFile string            `placeholder:"FILE" help:"Appends log records to a file."`
+	Memory    string            `default:"512MiB" placeholder:"SIZE" help:"Memory for the sort, open files and buffers together (default: 512MiB)."`
+	Cores     *int              `placeholder:"N" help:"How many cores compute at most (default: all)."`
+	Rate      string            `placeholder:"SIZE/s" help:"How much is read from and written to the cluster at most, such as 50MB/s (default: no limit)."`
+	WorkDir   string            `placeholder:"DIR" help:"Folder that the sort spills to (default: the system's temporary folder)."`
+	Conf      string            `placeholder:"DIR" help:"Folder of core-site.xml, hdfs-site.xml and hbase-site.xml (default: the job's hbase.conf, then HADOOP_CONF_DIR and HBASE_CONF_DIR, then /etc/hadoop/conf and /etc/hbase/conf)."`
+	Define    map[string]string `short:"D" mapsep:"none" placeholder:"KEY=VALUE" help:"Sets a Hadoop or HBase property, which overrides the site files."`
+	Principal string            `placeholder:"NAME" help:"Logs in with Kerberos as this user, with --keytab (default: the job's hbase.kerberos, then the ticket cache)."`
+	Keytab    string            `placeholder:"FILE" help:"The keytab of --principal."`
+	JSON      jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
+	Quiet     bool              `short:"q" help:"Prints errors only."`
+	Verbose   int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
+	Log       string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
+	LogFile   string            `placeholder:"FILE" help:"Appends log records to a file."`
 
-	memory int64
+	memory, rate int64
 }
 
 type cli struct {
@@ -36,6 +40,7 @@ type cli struct {
 	Verify  verifyCommand  `cmd:"" help:"Compares HFiles or the table with the source, or checks a directory of HFiles."`
 	Inspect inspectCommand `cmd:"" help:"Shows what is in an HFile."`
 	Get     getCommand     `cmd:"" help:"Shows the rows that match a query's values."`
+	Status  statusCommand  `cmd:"" help:"Shows what was loaded when, by whom, and what waits for what."`
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
@@ -49,7 +54,7 @@ type cli struct {
 func usage(err error) error { return jobs.UsageError(err) }
 
 func (s *session) options() jobs.Options {
-	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch}
+	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab}
 }
 
 type planCommand struct {
@@ -84,7 +89,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if dates != nil {
 		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
 	}
-	job, err := c.read(c.Job, planned)
+	job, err := c.read(ctx, c.Job, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +102,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(*c.Compare, planned); err != nil {
+		if options.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
@@ -123,10 +128,30 @@ func isFile(text string) bool {
 type loadCommand struct {
 	Dir   string `arg:"" help:"The directory: hdfs://…, with a folder for each family."`
 	Table string `arg:"" help:"The table: namespace:name, or name."`
+	busy
+	metricsFlags
+}
+
+// busy says what a load does while another job loads into the same table.
+type busy struct {
+	OnBusy string `placeholder:"wait|load|fail" enum:"wait,load,fail" default:"wait" help:"What to do while another job loads into the table: wait (the default), load at the same time, or fail with 75."`
+}
+
+func (b *busy) onBusy() jobs.OnBusy {
+	if b.OnBusy == "wait" {
+		return ""
+	}
+	return jobs.OnBusy(b.OnBusy)
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
-	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, s.options())
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = newMeasured(c.metricsFlags, loadMetrics, c.Table)
+	o := s.options()
+	o.OnBusy = c.onBusy()
+	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, o)
 	s.endBar()
 	if err == nil {
 		writeLoad(s.people(), r)
@@ -139,6 +164,7 @@ type verifyCommand struct {
 	dated
 	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
 	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
+	metricsFlags
 }
 
 func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
@@ -157,15 +183,22 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		if c.Live || c.Stale != "" {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
+		if c.MetricsFile != "" || c.MetricsPush != "" {
+			return nil, usage(errors.New("metrics need a job file, whose name is their label"))
+		}
 		return jobs.VerifyDir(ctx, c.Target, s.options())
 	}
-	job, err := c.read(c.Target, jobs.ReadOptions{})
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.measured = newMeasured(c.metricsFlags, verifyMetrics, c.Target)
+	job, err := c.read(ctx, c.Target, jobs.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case c.Stale != "" && !c.Live:
-		return nil, usage(errors.New("--stale goes with --live: it lists cells of the table"))
+		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":
 		return jobs.ListStale(ctx, job, s.options(), c.Stale)
 	}
@@ -202,7 +235,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(c.Job, jobs.ReadOptions{DateOptional: true})
+	job, err := c.read(ctx, c.Job, jobs.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -47,8 +48,8 @@ func (d *dated) dates() (jobs.Dates, error) {
 	return jobs.Dates{Now: d.now, Zone: zone}, nil
 }
 
-// read reads a job file for the given date.
-func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
+// read reads a job file for the given date. A signal ends it even while the file gives no bytes.
+func (d *dated) read(ctx context.Context, path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	if err := d.checkSet(); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,28 @@ func (d *dated) read(path string, o jobs.ReadOptions) (*jobs.Job, error) {
 		}
 		o.Date, o.Hour = date.Time, date.Hour
 	}
-	return jobs.Read(path, o)
+	return orStopped(ctx, func() (*jobs.Job, error) { return jobs.Read(path, o) })
+}
+
+// orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context of its own:
+// the process ends before it does.
+func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := work()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("stopped before anything was changed: %w", ctx.Err())
+	}
 }
 
 // ranged are the flags of the commands that accept many dates.
@@ -79,9 +101,9 @@ func (r *ranged) list(d *dated) ([]jobs.LogicalDate, error) {
 	case r.From == nil && r.To == nil:
 		return nil, nil
 	case r.From == nil || r.To == nil:
-		return nil, usage(errors.New("--from and --to go together: they are the first and the last date"))
+		return nil, usage(errors.New("give both --from and --to: they are the first and the last date"))
 	case d.Date != nil:
-		return nil, usage(errors.New("--date is one date, --from and --to are several: give the one or the others"))
+		return nil, usage(errors.New("--date is one date, --from and --to are a range of dates: give either --date, or --from and --to"))
 	}
 	dates, err := d.dates()
 	if err != nil {

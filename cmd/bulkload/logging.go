@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"runtime"
 	"strings"
 	"time"
 
@@ -138,7 +139,7 @@ func (s *session) logBegin(what string) {
 		name = u.Username
 	}
 	s.records.Info("begin", "command", what, "version", jobs.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
-		"memory", s.memory, "work_dir", s.WorkDir)
+		"memory", s.memory, "cores", runtime.GOMAXPROCS(0), "rate", s.rate, "work_dir", s.WorkDir)
 }
 
 // logEnd records how a command ended.

@@ -5,11 +5,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -46,7 +48,8 @@ type session struct {
 	draw    func() // draws the bar
 	endBar  func() // removes it
 
-	measured *measured // the run whose metrics are wanted; nil: none
+	limit    *jobs.Rate // all runs of the command share it; nil: none
+	measured *measured  // the run whose metrics are wanted; nil: none
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
@@ -70,6 +73,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err == nil {
 		tuneCollector(s.memory)
+		defer s.useCores()()
+		if s.rate > 0 {
+			s.limit = jobs.NewRate(ctx, s.rate)
+		}
 		r, err = s.do(ctx, cmd, name)
 	}
 	return s.finish(r, err)
@@ -119,8 +126,7 @@ func (s *session) finish(r report, err error) int {
 	}
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
-		summary, _ := r.(*jobs.Summary) // nil if the job file could not be read
-		s.measured.report(s, ended{summary, out.Exit, took})
+		s.measured.report(s, ended{r, out.Exit, took})
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
@@ -158,10 +164,40 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 		return nil, "", false, usage(err)
 	}
 	s.common, s.model = c.common, k.Model
-	if s.memory, err = jobs.ParseSize(c.Memory); err != nil {
-		return nil, "", false, usage(fmt.Errorf("--memory: %w", err))
+	if err := s.readLimits(); err != nil {
+		return nil, "", false, err
 	}
 	return parsed.Selected().Target.Addr().Interface().(command), parsed.Selected().Name, false, nil
+}
+
+// readLimits reads the flags that limit what the command uses.
+func (s *session) readLimits() (err error) {
+	if s.memory, err = jobs.ParseSize(s.Memory); err != nil {
+		return usage(fmt.Errorf("--memory: %w", err))
+	}
+	if s.Cores != nil && *s.Cores < 1 {
+		return usage(fmt.Errorf("--cores %d: give 1 or more", *s.Cores))
+	}
+	if (s.Principal == "") != (s.Keytab == "") {
+		return usage(errors.New("--principal and --keytab go together"))
+	}
+	if s.Rate == "" {
+		return nil
+	}
+	if s.rate, err = jobs.ParseRate(s.Rate); err != nil {
+		return usage(fmt.Errorf("--rate: %w", err))
+	}
+	return nil
+}
+
+// useCores has the process compute on at most --cores cores. The function that it returns undoes that.
+func (s *session) useCores() (undo func()) {
+	before := runtime.GOMAXPROCS(0)
+	if s.Cores == nil || *s.Cores >= before {
+		return func() {}
+	}
+	runtime.GOMAXPROCS(*s.Cores)
+	return func() { runtime.GOMAXPROCS(before) }
 }
 
 // tuneCollector lets garbage grow only as far as the budget allows.

@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metricsFlags say where a run's metrics go.
+// metricsFlags say where a command's metrics go.
 type metricsFlags struct {
-	MetricsFile string `placeholder:"FILE.prom" help:"Writes metrics for node_exporter's textfile collector when the run has ended, even if it failed."`
+	MetricsFile string `placeholder:"FILE.prom" help:"Writes metrics for node_exporter's textfile collector when the command has ended, even if it failed."`
 	MetricsPush string `placeholder:"URL" help:"Pushes the metrics to a Prometheus Pushgateway: http://host:9091."`
 }
 
@@ -30,6 +30,21 @@ const pushTime = 10 * time.Second
 const (
 	lastSuccess = "bulkload_last_success_timestamp_seconds"
 	lastNight   = "bulkload_last_success_date_timestamp_seconds"
+)
+
+// metricNames are the names of a command's metrics.
+type metricNames struct {
+	prefix  string
+	what    string // of which the metrics are, in their help
+	label   string // what distinguishes two of them in a file
+	success string // the time of the last success
+	command string // in the group of a push; "" for run
+}
+
+var (
+	runMetrics    = metricNames{"bulkload_last_run", "run", "job_file", lastSuccess, ""}
+	loadMetrics   = metricNames{"bulkload_last_load", "load of a directory", "table", "bulkload_last_load_success_timestamp_seconds", "load"}
+	verifyMetrics = metricNames{"bulkload_last_verify", "verification", "job_file", "bulkload_last_verify_success_timestamp_seconds", "verify"}
 )
 
 // check refuses a URL to which metrics can't be pushed, before anything is done.
@@ -47,22 +62,23 @@ func (f metricsFlags) check() error {
 	return nil
 }
 
-// measured are the runs whose metrics are wanted.
+// measured are the runs whose metrics are wanted, or another command.
 type measured struct {
 	metricsFlags
-	names []string         // of the job files, as labels; each once
+	metricNames
+	names []string         // of the job files, or the table, as labels; each once
 	ends  map[string]ended // by name: the last run of each
 }
 
 // ended is how a run ended.
 type ended struct {
-	summary *jobs.Summary // nil if the job file could not be read
-	exit    int
-	took    time.Duration
+	report report // without figures if the job file could not be read
+	exit   int
+	took   time.Duration
 }
 
-func newMeasured(f metricsFlags, jobFiles []string) *measured {
-	m := &measured{metricsFlags: f, ends: map[string]ended{}}
+func newMeasured(f metricsFlags, names metricNames, jobFiles ...string) *measured {
+	m := &measured{metricsFlags: f, metricNames: names, ends: map[string]ended{}}
 	for _, path := range jobFiles {
 		if name := filepath.Base(path); !slices.Contains(m.names, name) {
 			m.names = append(m.names, name)
@@ -103,16 +119,16 @@ func (m *measured) report(s *session, whole ended) {
 // the file.
 func (m *measured) write() error {
 	registry := prometheus.NewRegistry()
-	before := successesIn(m.MetricsFile)
+	before := m.successes()
 	for _, name := range m.names {
-		labelled := prometheus.WrapRegistererWith(prometheus.Labels{"job_file": name}, registry)
+		labelled := prometheus.WrapRegistererWith(prometheus.Labels{m.label: name}, registry)
 		e, known := m.ends[name]
 		if known {
-			register(labelled, e)
+			m.register(labelled, e)
 		}
 		if !known || e.exit != exitDone {
 			for metric, value := range before[name] {
-				gauge(labelled, metric, successHelp[metric], value)
+				gauge(labelled, metric, m.successHelp()[metric], value)
 			}
 		}
 	}
@@ -129,8 +145,11 @@ func (m *measured) push(name string, e ended) error {
 	who := u.User
 	u.User = nil // errors name the URL
 	registry := prometheus.NewRegistry()
-	register(registry, e)
-	p := push.New(u.String(), "bulkload").Grouping("job_file", name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
+	m.register(registry, e)
+	p := push.New(u.String(), "bulkload").Grouping(m.label, name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
+	if m.command != "" { // a group of its own: what is pushed replaces the group
+		p = p.Grouping("command", m.command)
+	}
 	if who != nil {
 		password, _ := who.Password()
 		p = p.BasicAuth(who.Username(), password)
@@ -141,31 +160,53 @@ func (m *measured) push(name string, e ended) error {
 	return p.Push()
 }
 
-var successHelp = map[string]string{
-	lastSuccess: "When the last successful run ended, in seconds since 1970.",
-	lastNight:   "The logical date of the last successful run, in seconds since 1970.",
+// successHelp is the help of the metrics that a failure leaves as they are.
+func (n *metricNames) successHelp() map[string]string {
+	help := map[string]string{n.success: "When the last " + n.what + " ended that ended well, in seconds since 1970."}
+	if n.command == "" {
+		help[lastNight] = "The logical date of the last run that ended well, in seconds since 1970."
+	}
+	return help
 }
 
-// register adds a run's known metrics.
-func register(to prometheus.Registerer, e ended) {
+// register adds the known metrics of a command, or of a run.
+func (n *metricNames) register(to prometheus.Registerer, e ended) {
 	now := float64(time.Now().UnixMilli()) / 1000
-	gauge(to, "bulkload_last_run_timestamp_seconds", "When the last run ended, in seconds since 1970.", now)
-	gauge(to, "bulkload_last_run_exit_code", "The exit code of the last run.", float64(e.exit))
-	gauge(to, "bulkload_last_run_duration_seconds", "How long the last run took.", e.took.Seconds())
+	gauge(to, n.prefix+"_timestamp_seconds", "When the last "+n.what+" ended, in seconds since 1970.", now)
+	gauge(to, n.prefix+"_exit_code", "The exit code of the last "+n.what+".", float64(e.exit))
+	gauge(to, n.prefix+"_duration_seconds", "How long the last "+n.what+" took.", e.took.Seconds())
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info", Help: "The bulkload of the last run; always 1."}, []string{"version"})
 	build.WithLabelValues(jobs.ThisBuild().Version).Set(1)
 	to.MustRegister(build)
 	if e.exit == exitDone {
-		gauge(to, lastSuccess, successHelp[lastSuccess], now)
+		gauge(to, n.success, n.successHelp()[n.success], now)
 	}
-	if e.summary == nil {
-		return
+	switch r := e.report.(type) {
+	case *jobs.Summary:
+		registerRun(to, r, e.exit)
+	case *jobs.LoadReport:
+		gauge(to, n.prefix+"_files", "HFiles that the last load of a directory found.", float64(r.Files))
+		gauge(to, n.prefix+"_loaded_files", "HFiles that HBase took in the last load of a directory.", float64(r.Load.Files))
+	case *jobs.VerifyReport:
+		n.registerVerification(to, r)
 	}
-	if date, ok := dateOf(e.summary.Run.Date); ok && e.exit == exitDone {
-		gauge(to, lastNight, successHelp[lastNight], float64(date.Unix()))
+}
+
+func registerRun(to prometheus.Registerer, summary *jobs.Summary, exit int) {
+	if date, ok := dateOf(summary.Run.Date); ok && exit == exitDone {
+		gauge(to, lastNight, runMetrics.successHelp()[lastNight], float64(date.Unix()))
 	}
-	registerPhases(to, e.summary)
-	registerOutputs(to, e.summary)
+	registerPhases(to, summary)
+	registerOutputs(to, summary)
+}
+
+func (n *metricNames) registerVerification(to prometheus.Registerer, r *jobs.VerifyReport) {
+	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))
+	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells", Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
+	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different, "extra": r.Extra} {
+		cells.WithLabelValues(outcome).Set(float64(count))
+	}
+	to.MustRegister(cells)
 }
 
 // dateOf parses a logical date of a summary: a day, or an hour with its offset.
@@ -236,10 +277,10 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	}
 }
 
-// successesIn reads from a metrics file the times of the last successful runs, by job file. It returns none for a missing
+// successes reads from the metrics file the times of the last successes, by job file or table. It returns none for a missing
 // file, or one that is not ours.
-func successesIn(name string) map[string]map[string]float64 {
-	f, err := os.Open(name)
+func (m *measured) successes() map[string]map[string]float64 {
+	f, err := os.Open(m.MetricsFile)
 	if err != nil {
 		return nil
 	}
@@ -250,16 +291,16 @@ func successesIn(name string) map[string]map[string]float64 {
 		return nil
 	}
 	found := map[string]map[string]float64{}
-	for metric := range successHelp {
-		for _, m := range families[metric].GetMetric() {
-			for _, l := range m.GetLabel() {
-				if l.GetName() != "job_file" || m.GetGauge() == nil {
+	for metric := range m.successHelp() {
+		for _, sample := range families[metric].GetMetric() {
+			for _, l := range sample.GetLabel() {
+				if l.GetName() != m.label || sample.GetGauge() == nil {
 					continue
 				}
 				if found[l.GetValue()] == nil {
 					found[l.GetValue()] = map[string]float64{}
 				}
-				found[l.GetValue()][metric] = m.GetGauge().GetValue()
+				found[l.GetValue()][metric] = sample.GetGauge().GetValue()
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,6 +126,55 @@ func TestMetricsFile(t *testing.T) {
 	}
 	if said := runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "no/where.prom"); !strings.Contains(said, "the metrics were not written to no/where.prom") {
 		t.Errorf("said %q", said)
+	}
+}
+
+// TestMetricsOfOtherCommands: load and verify have metrics of their own, by Prometheus's conventions. A failure leaves the time
+// of the last success in the file. They are pushed into groups of their own.
+func TestMetricsOfOtherCommands(t *testing.T) {
+	dir := exampleDir(t)
+	runExample(t, dir, exitDone, "--date", "2026-11-20")
+	var pushed []string
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		pushed = append(pushed, r.Method+" "+r.URL.Path)
+	}))
+	defer gateway.Close()
+	after := func(want int, args ...string) map[string]*dto.MetricFamily {
+		t.Helper()
+		var stderr bytes.Buffer
+		if code := run(context.Background(), append(args, "--metrics-file", "other.prom", "--metrics-push", gateway.URL), io.Discard, &stderr); code != want {
+			t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, &stderr)
+		}
+		text, err := os.ReadFile("other.prom")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems, err := promlint.New(bytes.NewReader(text)).Lint(); err != nil || len(problems) > 0 {
+			t.Errorf("%v %v\n%s", problems, err, text)
+		}
+		return families(t, text)
+	}
+	job := []string{"job_file", "check.yaml"}
+	verified := after(exitDone, "verify", "jobs/examples/check.yaml", "--date", "2026-11-20")
+	if n := valueOf(t, verified, "bulkload_last_verify_cells", append(job, "outcome", "equal")...); n != 54_000 {
+		t.Errorf("%g equal cells", n)
+	}
+	success := valueOf(t, verified, verifyMetrics.success, job...)
+	if err := os.RemoveAll("out"); err != nil {
+		t.Fatal(err)
+	}
+	failed := after(exitRefused, "verify", "jobs/examples/check.yaml", "--date", "2026-11-20")
+	if valueOf(t, failed, verifyMetrics.success, job...) != success || valueOf(t, failed, "bulkload_last_verify_exit_code", job...) != exitRefused {
+		t.Errorf("after a failure: %v", failed)
+	}
+	loaded := after(exitUsage, "load", "out", "ns:t")
+	if code := valueOf(t, loaded, "bulkload_last_load_exit_code", "table", "ns:t"); code != exitUsage || loaded[loadMetrics.success] != nil {
+		t.Errorf("the load: %v", loaded)
+	}
+	want := []string{"PUT /metrics/job/bulkload/job_file/check.yaml/command/verify", "POST /metrics/job/bulkload/job_file/check.yaml/command/verify",
+		"POST /metrics/job/bulkload/table/ns:t/command/load"}
+	if !slices.Equal(pushed, want) {
+		t.Errorf("pushed %q", pushed)
 	}
 }
 

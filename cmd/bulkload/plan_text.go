@@ -234,7 +234,7 @@ func writeForecast(w io.Writer, p *stats.Report) {
 	}
 	sort := "fits"
 	if f.Spill > 0 {
-		sort = fmt.Sprintf("spills at most about %s to --work-dir", stats.Size(f.Spill))
+		sort = fmt.Sprintf("spills about %s to --work-dir, in %s", stats.Size(f.Spill), jobs.Plural(f.Runs, "sorted run"))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
 	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), times(f.Replication))

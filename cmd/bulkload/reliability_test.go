@@ -23,6 +23,7 @@ var faultFiles = []string{
 	"jobs/input_content_test.go",
 	"jobs/crash_test.go",
 	"jobs/cut_cluster_test.go",
+	"jobs/cut_directory_cluster_test.go",
 	"jobs/damage_cluster_test.go",
 	"jobs/staging_recovery_test.go",
 	"jobs/empty_values_test.go",

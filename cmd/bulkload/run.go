@@ -20,6 +20,8 @@ type runCommand struct {
 	OnChange   string         `placeholder:"fail|reload" enum:"fail,reload" default:"fail" help:"What to do if the input of a finished run has changed: fail (default), or reload, which writes and loads it again."`
 	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
 	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default: 1m)."`
+	busy
+	Check bool `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
 	metricsFlags
 }
 
@@ -30,14 +32,17 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s.measured = newMeasured(c.metricsFlags, c.Jobs)
+	s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.readAll(dates)
+	all, err := c.readAll(ctx, dates)
 	if err != nil {
 		return nil, err
+	}
+	if c.Check {
+		return c.onlyCheck(ctx, s, all)
 	}
 	if len(all) > 1 || dates != nil {
 		return c.several(ctx, s, all)
@@ -50,18 +55,28 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	return summary, err
 }
 
+// onlyCheck makes the checks of all runs.
+func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Series) (report, error) {
+	o := s.options()
+	o.Force, o.NoLoad = c.Force, c.NoLoad
+	r, err := jobs.Check(ctx, jobs.JobsOf(all), o)
+	s.endBar()
+	writeRunChecks(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
+	return r, err
+}
+
 // readAll reads every job file for every date before the first is run. dates is nil without a range.
-func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err error) {
+func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all []jobs.Series, err error) {
 	for _, path := range c.Jobs {
 		var one jobs.Series
 		if dates == nil {
 			one = make(jobs.Series, 1)
-			if one[0], err = c.read(path, jobs.ReadOptions{}); err != nil {
+			if one[0], err = c.read(ctx, path, jobs.ReadOptions{}); err != nil {
 				return nil, err
 			}
 		}
 		for _, date := range dates {
-			job, err := c.read(path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +92,7 @@ func (c *runCommand) readAll(dates []jobs.LogicalDate) (all []jobs.Series, err e
 
 // prepare returns the options of a run. readAll has checked the command line.
 func (c *runCommand) prepare(job *jobs.Job, o jobs.Options) jobs.Options {
-	o.Force, o.NoLoad = c.Force, c.NoLoad
+	o.Force, o.NoLoad, o.OnBusy = c.Force, c.NoLoad, c.onBusy()
 	if c.OnChange == "reload" {
 		o.OnChange = jobs.Reload
 	}
@@ -97,9 +112,9 @@ func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
 	case c.Wait < 0:
 		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
 	case c.Wait == 0 && c.WaitSettle != nil:
-		return wait, usage(errors.New("--wait-settle goes with --wait, such as --wait 2h"))
+		return wait, usage(errors.New("--wait-settle needs --wait, such as --wait 2h"))
 	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
-		return wait, usage(fmt.Errorf("--wait %v is not longer than the %v for which the files must not change (--wait-settle)", c.Wait, wait.Settle))
+		return wait, usage(fmt.Errorf("--wait %v must be longer than the %v for which the files must stay unchanged (--wait-settle)", c.Wait, wait.Settle))
 	}
 	return wait, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/testwords"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -64,6 +66,9 @@ func checkCode(ts *testscript.TestScript, exit, stderr string) {
 	m := endCode.FindAllStringSubmatchIndex(stderr, -1)
 	if m == nil {
 		ts.Fatalf("the error has no code:\n%s", stderr)
+	}
+	if words := testwords.Doubled(stderr); words != "" {
+		ts.Fatalf("the error says %q twice:\n%s", words, stderr)
 	}
 	begin := strings.Index(stderr, "bulkload: ")
 	for _, at := range m {

@@ -3,10 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,5 +143,52 @@ func TestTerminationOfAWait(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(cmd.Dir, "out")); err == nil {
 		t.Error("the output was made")
+	}
+}
+
+// awaitReader opens a named pipe to write it, as soon as another process has opened it to read it.
+func awaitReader(t *testing.T, name string) *os.File {
+	t.Helper()
+	for range 10_000 {
+		if f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			return f
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("nobody reads %s", name)
+	return nil
+}
+
+// TestTerminationWhileTheJobIsRead: SIGTERM ends each command that reads a job file, even one whose text does not come: a named
+// pipe here, a network folder elsewhere.
+func TestTerminationWhileTheJobIsRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"run"}, {"run", "--from", "2026-11-20", "--to", "2026-11-21"}, {"plan"}, {"verify"}, {"get"}} {
+		job := filepath.Join(dir, "job"+args[0]+strconv.Itoa(len(args))+".yaml")
+		if err := syscall.Mkfifo(job, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = slices.Insert(args, 1, job)
+		if args[0] == "get" {
+			args = append(args, "a")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // where the signal does not end it
+		cmd := exec.CommandContext(ctx, "bulkload", args...)
+		cmd.Dir = dir
+		var out bytes.Buffer
+		cmd.Stderr = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		text := awaitReader(t, job)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // its exit code is checked
+		cancel()
+		if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), "stopped before anything was changed") {
+			t.Errorf("%s: exit code %d\n%s", args, code, &out)
+		}
+		_ = text.Close()
 	}
 }

@@ -73,7 +73,7 @@ func TestTerminal(t *testing.T) {
 		}
 	}
 	if end := shown[strings.LastIndex(shown, "["):]; strings.Contains(shown[strings.LastIndex(shown, "\x1b[K")+3:], "[=") || !strings.Contains(shown, ": done") {
-		t.Errorf("the bar is left behind: %q", end)
+		t.Errorf("the bar was not removed: %q", end)
 	}
 	for _, c := range []struct {
 		env  []string

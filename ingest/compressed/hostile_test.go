@@ -211,7 +211,7 @@ func TestDetect(t *testing.T) {
 		{"/a.deflate", "\x78\x9c\x01", Deflate, ""}, {"/a", "\x78\x9c\x01", None, ""},
 		{"/a", framed, None, "in Hadoop's block framing, and nothing says with which"},
 		{"/a", "\x001\x00,\x002\x00\n\x003", None, ""},
-		{"/a.gz", "1,2\n", None, "named .gz and its content is not"}, {"/a.deflate", "1,2\n", None, "named .deflate"}, {"/a.sz", framed, None, "named .sz"},
+		{"/a.gz", "1,2\n", None, "named .gz, but its content is something else"}, {"/a.deflate", "1,2\n", None, "named .deflate"}, {"/a.sz", framed, None, "named .sz"},
 		{"/a.snappy", "1,2,3,4,5,6\n", None, "neither of Hadoop's block framing nor of snappy's frame format"},
 		{"/a.snappy", string(snappy.Encode(nil, make([]byte, 4000))), None, "probably a raw snappy block"},
 		{"/a.lzo", "x", None, "compressed with lzo by its name"}, {"/a", "\x89LZO\x00\r\n\x1a\n", None, "compressed with lzop"},

@@ -130,7 +130,7 @@ func openPGP(head []byte) bool {
 
 // mismatch reports that a file's content is not what its name says.
 func mismatch(name, ext string, head []byte) error {
-	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s and its content is not", ext),
+	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s, but its content is something else", ext),
 		Do: "if it is plain text rename it, or say so with input.compression: none", renamed: true}
 	of := extensions[ext]
 	if of.bare != HadoopSnappy {

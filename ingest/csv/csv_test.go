@@ -137,7 +137,7 @@ func TestRecords(t *testing.T) {
 		{"nothing but blank lines", two, "\n\r\n", nil},
 		{"a heading alone", two, "ID,NOTE", nil},
 		{"too few and too many", two, "ID,NOTE\n1\n1,2,3\n\"1\"\n", []got{
-			{8, "1", "", "", "1 column, want 2"}, {10, "1,2,3", "", "", "3 columns, want 2"}, {16, "\"1\"", "", "", "1 column, want 2"}}},
+			{8, "1", "", "", "1 column instead of 2"}, {10, "1,2,3", "", "", "3 columns instead of 2"}, {16, "\"1\"", "", "", "1 column instead of 2"}}},
 		{"stray quotes", two, "ID,NOTE\n1,a\"b\n2,\"a\"b\"\n3,c\n", []got{
 			{8, "1,a\"b", "", "note", "a quote at byte 3 of the record, in a value that does not begin with one"},
 			{14, "2,\"a\"b\"", "", "note", "a quote at byte 4 of the record, within a quoted value, is not written twice"},
@@ -149,7 +149,7 @@ func TestRecords(t *testing.T) {
 			{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
 			{13, "2,\"b\"", "2|b", "", ""}}},
 		{"what separates rejects is a value in all other files", two, "ID,NOTE\n1,\"p\n\x1e\nq\"\n\x1e\n\x1e,\x1e\n", []got{
-			{8, "1,\"p\n\x1e\nq\"", "1|p\n\x1e\nq", "", ""}, {18, "\x1e", "", "", "1 column, want 2"}, {20, "\x1e,\x1e", "\x1e|\x1e", "", ""}}},
+			{8, "1,\"p\n\x1e\nq\"", "1|p\n\x1e\nq", "", ""}, {18, "\x1e", "", "", "1 column instead of 2"}, {20, "\x1e,\x1e", "\x1e|\x1e", "", ""}}},
 		{"several texts of a null", with(two, func(f *Form) { f.Nulls = [][]byte{[]byte("-"), []byte("N/A")} }), "ID,NOTE\n-,\"-\"\nN/A,NA\n", []got{
 			{8, "-,\"-\"", "NULL|-", "", ""}, {14, "N/A,NA", "NULL|NA", "", ""}}},
 		{"and without a heading", with(form("id"), func(f *Form) { f.NoHeading = true }), "1\n\x1e\n3\n", []got{
@@ -251,6 +251,10 @@ func TestHeadings(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.content, err, c.want)
 		}
+	}
+	// A byte in quotes is no sign of a delimiter.
+	if _, err := read(t, form("ID", "note"), "\"ID,A;B\"\n"); err == nil || strings.Contains(err.Error(), "the field delimiter?") {
+		t.Errorf("a heading in quotes: %v", err)
 	}
 }
 

@@ -123,15 +123,28 @@ func loneCR(line []byte) string {
 	return `; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`
 }
 
-// otherDelimiter suggests a delimiter that occurs in a line of one value; "" if there is none. It can't count as
-// delimited.Reader.otherField does: the others may be in a quoted value.
+// otherDelimiter suggests a delimiter that occurs outside of quotes in a line of one value; "" if there is none.
 func (r *reader) otherDelimiter(line []byte) string {
 	for _, d := range []string{",", ";", "|", "\t", "\x01"} {
-		if strings.Contains(string(line), d) && d[0] != r.form.Delimiter {
+		if d[0] != r.form.Delimiter && r.occursUnquoted(line, d[0]) {
 			return fmt.Sprintf("; is %s the field delimiter?", ingest.FormatDelimiter([]byte(d)))
 		}
 	}
 	return ""
+}
+
+// occursUnquoted reports whether a byte is in a line, outside of quotes.
+func (r *reader) occursUnquoted(line []byte, b byte) bool {
+	quoted := false
+	for _, c := range line {
+		switch {
+		case r.form.Quote != 0 && c == r.form.Quote:
+			quoted = !quoted
+		case c == b && !quoted:
+			return true
+		}
+	}
+	return false
 }
 
 // checkHeadings checks that all files have the same heading: the file of rejects has only one.

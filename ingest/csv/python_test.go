@@ -1,6 +1,7 @@
 package csv
 
 import (
+	"bulkload/internal/testvalues"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -99,7 +100,7 @@ func expected(rows [][]string, quoting, charset string) []string {
 		if charset == "windows-1252" && strings.ContainsAny(text, "中亅昞") || charset == "gbk" && strings.ContainsAny(text, "ß€") {
 			continue
 		}
-		fields := values.ValuesOf(row...)
+		fields := testvalues.Of(row...)
 		for i, value := range row {
 			if value == "" && quoting == "minimal" {
 				fields[i] = values.Value{}
@@ -192,7 +193,7 @@ func pythonRows(rows [][]string) []string {
 		if len(row) == 0 {
 			continue
 		}
-		fields := values.ValuesOf(row...)
+		fields := testvalues.Of(row...)
 		for i, value := range row {
 			if value == "" {
 				fields[i] = values.Value{}

@@ -78,7 +78,7 @@ func TestSeparators(t *testing.T) {
 	all, err := readNamed(t, form("id", "note"), keptIn, "ID,NOTE\n1,\"a\n\x1e\n2,\"b\"\n\x1e\n3,\"p\n\x1e\x1e\nq\"\n\x1e\n\x1e\x1e\n\x1e\n", chunkSize, maxRecord)
 	want := []got{
 		{8, "1,\"a", "", "note", "the quote at byte 2 of the record is not closed, or a quote in the value is not written twice"},
-		{15, "2,\"b\"", "2|b", "", ""}, {23, "3,\"p\n\x1e\nq\"", "3|p\n\x1e\nq", "", ""}, {36, "\x1e", "", "", "1 column, want 2"}}
+		{15, "2,\"b\"", "2|b", "", ""}, {23, "3,\"p\n\x1e\nq\"", "3|p\n\x1e\nq", "", ""}, {36, "\x1e", "", "", "1 column instead of 2"}}
 	if err != nil || !reflect.DeepEqual(all, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", all, err, want)
 	}

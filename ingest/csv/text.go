@@ -93,5 +93,5 @@ func (t *text) line() (line []byte, next int) {
 
 // tooLong is the error of a line that is too long.
 func (t *text) tooLong() error {
-	return refusef(errcode.CSVLine, "read %s: the line at byte %d is longer than %d bytes; it is probably no CSV", t.path, t.offset(), t.maxRecord)
+	return refusef(errcode.CSVLine, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV", t.path, t.offset(), t.maxRecord)
 }

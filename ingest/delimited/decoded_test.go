@@ -34,7 +34,7 @@ func TestOtherCharsets(t *testing.T) {
 		{"a second byte like the delimiter", bars("gbk"), "\x81\x7c|\xd6\xd0\nx|\xbf\xd5\n", []got{
 			{0, 1, "\x81\x7c|\xd6\xd0", []string{"亅", "中"}, ""},
 			{6, 2, "x|\xbf\xd5", []string{"x", "<nil>"}, ""}}},
-		{"columns are counted in characters", bars("gbk"), "\x81\x7c\x81\x7c\n", []got{{0, 1, "\x81\x7c\x81\x7c", nil, "1 column, want 2"}}},
+		{"columns are counted in characters", bars("gbk"), "\x81\x7c\x81\x7c\n", []got{{0, 1, "\x81\x7c\x81\x7c", nil, "1 column instead of 2"}}},
 		{"no character", bars("gbk"), "a|b\xff\xd6\xd0c\nd|e\n", []got{
 			{0, 1, "a|b\xff\xd6\xd0c", nil, "not gbk: ff d6 d0 63 at byte 3 of the record"},
 			{8, 2, "d|e", []string{"d", "e"}, ""}}},

@@ -61,7 +61,7 @@ func (d *Form) Check() error {
 	case len(d.RecordDelimiter) == 0:
 		return errors.New("read delimited text: the record delimiter is empty")
 	case len(d.FieldDelimiter) > 0 && bytes.Contains(d.FieldDelimiter, d.RecordDelimiter):
-		return errcode.JobDelimiter.Errorf("read delimited text: the field delimiter %s holds the record delimiter %s, so fields would never end",
+		return errcode.JobDelimiter.Errorf("read delimited text: the field delimiter %s contains the record delimiter %s, so fields would never end",
 			ingest.FormatDelimiter(d.FieldDelimiter), ingest.FormatDelimiter(d.RecordDelimiter))
 	}
 	if err := d.checkMarks(); err != nil {

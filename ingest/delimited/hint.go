@@ -33,14 +33,14 @@ func (r *Reader) hint() string {
 func (r *Reader) driftHint(rest []byte) string {
 	columns, seen := r.columns(r.rec.Raw), 1
 	for seen < hintRecords {
-		raw, behind, found := bytes.Cut(rest, r.form.RecordDelimiter)
+		raw, after, found := r.cutRecord(rest)
 		if !found {
 			break
 		}
 		if r.columns(raw) != columns {
 			return ""
 		}
-		seen, rest = seen+1, behind
+		seen, rest = seen+1, after
 	}
 	if seen < 2 {
 		return ""
@@ -52,17 +52,30 @@ func (r *Reader) driftHint(rest []byte) string {
 	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
 }
 
+// cutRecord cuts text after its first record; false if that may go on after text. A record delimiter may be escaped or enclosed.
+func (r *Reader) cutRecord(text []byte) (raw, after []byte, found bool) {
+	if r.scan == nil {
+		return bytes.Cut(text, r.form.RecordDelimiter)
+	}
+	if len(text) == 0 {
+		return nil, nil, false
+	}
+	end, next, err := r.scan.record(text, r.eof)
+	if err != nil {
+		return nil, nil, false
+	}
+	return text[:end], text[next:], true
+}
+
 // otherField searches the first record, which has no field delimiter, for the likely one: preferably one that yields
-// the right number of columns. It can count, since a delimiter of delimited text is never quoted;
-// csv.reader.otherDelimiter can't.
+// the right number of columns. Occurrences that are escaped or enclosed do not count.
 func (r *Reader) otherField() string {
-	text, _ := r.form.Charset.Append(nil, r.rec.Raw)
 	likely, found := "", 0
 	for _, c := range []string{"\x01", "\t", "|", ";", ",", "\x02", "^"} {
-		switch n := bytes.Count(text, []byte(c)); {
+		switch n := r.delimitersIn(r.rec.Raw, c); {
 		case n == 0:
 		case n+1 == len(r.form.Columns):
-			return fmt.Sprintf(", but the first one %d times %s: is that it?", n, ingest.FormatDelimiter([]byte(c)))
+			return suggest(c, n, " in the first one")
 		case likely == "":
 			likely, found = c, n
 		}
@@ -70,14 +83,37 @@ func (r *Reader) otherField() string {
 	if likely == "" {
 		return ""
 	}
-	return fmt.Sprintf(", but the first one %d times %s: is that it?", found, ingest.FormatDelimiter([]byte(likely)))
+	return suggest(likely, found, " in the first one")
+}
+
+// delimitersIn is how many field delimiters a record would have if c were the delimiter.
+func (r *Reader) delimitersIn(raw []byte, c string) int {
+	if r.scan == nil {
+		text, _ := r.form.Charset.Append(nil, raw)
+		return bytes.Count(text, []byte(c))
+	}
+	other := *r.form
+	other.FieldDelimiter = []byte(c)
+	if other.Escape == c[0] || other.Enclosure == c[0] {
+		return 0
+	}
+	return max(newScanner(&other, r.split.File.Path).count(raw)-1, 0)
+}
+
+// suggest asks whether c, which occurs n times, is the delimiter.
+func suggest(c string, n int, where string) string {
+	times := "once"
+	if n > 1 {
+		times = fmt.Sprintf("%d times", n)
+	}
+	return fmt.Sprintf(", but %s occurs %s%s: is that the delimiter?", ingest.FormatDelimiter([]byte(c)), times, where)
 }
 
 // otherDelimiter searches a piece of a file without delimiter for a byte that may be the real one.
 func otherDelimiter(piece, delimiter []byte) string {
 	for _, c := range []string{"\x10", "\n", "\x1e", "\x02"} {
 		if n := bytes.Count(piece, []byte(c)); n > 0 && string(delimiter) != c {
-			return fmt.Sprintf(", but %d times %s: is that it?", n, ingest.FormatDelimiter([]byte(c)))
+			return suggest(c, n, "")
 		}
 	}
 	return ""

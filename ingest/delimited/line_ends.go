@@ -9,10 +9,15 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // maxUnended bounds how many files are named that may have been truncated.
 const maxUnended = 10
+
+// maxOpenFiles is the number of files whose ends are read in parallel: in HDFS each takes several calls.
+const maxOpenFiles = 8
 
 // Warnings are about how records end: see LineEnds and Unended.
 func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
@@ -59,8 +64,18 @@ func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) string {
 // file, since Sqoop and SQL*Plus write one after every record. Files that can't be read are left out; their reader
 // will report them.
 func (d *Form) Unended(fsys storage.FS, files []ingest.File) (unended []ingest.File) {
-	for _, f := range files {
-		if d.unended(fsys, f) {
+	found := make([]bool, len(files))
+	group := errgroup.Group{}
+	group.SetLimit(maxOpenFiles)
+	for i := range files {
+		group.Go(func() error {
+			found[i] = d.unended(fsys, files[i])
+			return nil
+		})
+	}
+	_ = group.Wait() // no error is returned
+	for i, f := range files {
+		if found[i] {
 			unended = append(unended, f)
 		}
 	}

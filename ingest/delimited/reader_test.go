@@ -99,9 +99,9 @@ func TestRecords(t *testing.T) {
 			{0, 1, "\\N\x01", []string{"<nil>", ""}, ""}, {4, 2, "\x01\\N", []string{"", "<nil>"}, ""}, {8, 3, "\\Nx\x01\\n", []string{"\\Nx", "\\n"}, ""}}},
 		{"newlines and Chinese", two, "规\n则\x01\r\n\x10", []got{{0, 1, "规\n则\x01\r\n", []string{"规\n则", "\r\n"}, ""}}},
 		{"a column too many and too few", two, "a\x01b\x01c\x10d\x10e\x01f\x10", []got{
-			{0, 1, "a\x01b\x01c", nil, "3 columns, want 2"}, {6, 2, "d", nil, "1 column, want 2"}, {8, 3, "e\x01f", []string{"e", "f"}, ""}}},
+			{0, 1, "a\x01b\x01c", nil, "3 columns instead of 2"}, {6, 2, "d", nil, "1 column instead of 2"}, {8, 3, "e\x01f", []string{"e", "f"}, ""}}},
 		{"an empty record between", two, "a\x01b\x10\x10c\x01d\x10", []got{
-			{0, 1, "a\x01b", []string{"a", "b"}, ""}, {4, 2, "", nil, "1 column, want 2"}, {5, 3, "c\x01d", []string{"c", "d"}, ""}}},
+			{0, 1, "a\x01b", []string{"a", "b"}, ""}, {4, 2, "", nil, "1 column instead of 2"}, {5, 3, "c\x01d", []string{"c", "d"}, ""}}},
 		{"an empty record of one column", one, "\x10a\x10\x10", []got{
 			{0, 1, "", []string{""}, ""}, {1, 2, "a", []string{"a"}, ""}, {3, 3, "", []string{""}, ""}}},
 		{"byte order mark", two, "\xef\xbb\xbfa\x01b\x10\xef\xbb\xbfc\x01d\x10", []got{
@@ -109,7 +109,7 @@ func TestRecords(t *testing.T) {
 		{"a byte order mark alone", two, "\xef\xbb\xbf", nil},
 		{"delimiters of several bytes", wide, "a|b||c\nd\r\n|||\r\n\re||f", []got{
 			{0, 1, "a|b||c\nd", []string{"a|b", "c\nd"}, ""}, {10, 2, "|||", []string{"", "|"}, ""}, {15, 3, "\re||f", []string{"\re", "f"}, ""}}},
-		{"several bytes, columns too many", wide, "a||b||\r\n", []got{{0, 1, "a||b||", nil, "3 columns, want 2"}}},
+		{"several bytes, columns too many", wide, "a||b||\r\n", []got{{0, 1, "a||b||", nil, "3 columns instead of 2"}}},
 		{"bytes that are not UTF-8", two, "规\x01ab\xc3\x10x\x01\xef\xbf\xbd\x10\xed\xa0\x80\x01\x10", []got{
 			{0, 1, "规\x01ab\xc3", nil, "not UTF-8: c3 at byte 2 of the value"}, {8, 2, "x\x01\xef\xbf\xbd", []string{"x", "\ufffd"}, ""},
 			{14, 3, "\xed\xa0\x80\x01", nil, "not UTF-8: ed a0 80 at byte 0 of the value"}}},
@@ -230,7 +230,7 @@ func TestRecordTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Next()
-	if err == nil || !strings.Contains(err.Error(), `/memory: the record at byte 4 is longer than`) || !strings.Contains(err.Error(), `\n: is that it?`) {
+	if err == nil || !strings.Contains(err.Error(), `/memory: the record at byte 4 is longer than`) || !strings.Contains(err.Error(), `\n occurs `) {
 		t.Errorf("got %v", err)
 	}
 	if _, again := r.Next(); again != err {
@@ -242,13 +242,13 @@ func TestHints(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"drift", strings.Repeat("a\x01b\x01c\x10", 5), "every one of the first 5 records has 3 columns, the job file names 2"},
 		{"a long drift", strings.Repeat("a\x01b\x01c\x10", 5000), "every one of the first 1000 records has 3 columns, the job file names 2"},
-		{"another field delimiter", strings.Repeat("a,b\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times ,: is that it?`},
-		{"the one that gives the columns", strings.Repeat("a|b;c;d\x10", 5), `none of the first 5 records has the field delimiter \x01, but the first one 1 times |: is that it?`},
+		{"another field delimiter", strings.Repeat("a,b\x10", 5), `none of the first 5 records has the field delimiter \x01, but , occurs once in the first one: is that the delimiter?`},
+		{"the one that gives the columns", strings.Repeat("a|b;c;d\x10", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
 		{"no field delimiter", strings.Repeat("ab\x10", 5), `none of the first 5 records has the field delimiter \x01`},
 		{"no text", strings.Repeat("a\x00\x00\x07\x10", 20), "40 of the first 100 bytes are zero: is the file text?"},
 		{"only the first", "a\x10b\x01c\x10", ""},
-		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but 9 times \n: is that it?`},
-		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but 262144 times \n: is that it?`},
+		{"another record delimiter", strings.Repeat("a\x01b\n", 9), `the first 36 bytes hold no record delimiter \x10, but \n occurs 9 times: is that the delimiter?`},
+		{"another record delimiter, long", strings.Repeat("a\x01b\n", chunkSize), `the first 1048576 bytes hold no record delimiter \x10, but \n occurs 262144 times: is that the delimiter?`},
 	} {
 		m := testfs.Memory{Content: []byte(c.content)}
 		r, err := sqoop("a", "b").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
@@ -262,6 +262,31 @@ func TestHints(t *testing.T) {
 		}
 		if _, err = r.Next(); errors.As(err, &bad) && bad.Hint != "" {
 			t.Errorf("%s: said twice", c.name)
+		}
+	}
+}
+
+// TestHintsWithEscapes: what is escaped or enclosed is no sign of a delimiter.
+func TestHintsWithEscapes(t *testing.T) {
+	for _, c := range []struct{ name, content, want string }{
+		{"another field delimiter", strings.Repeat("a|b\n", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
+		{"an escaped one before", strings.Repeat(`a\,b|c`+"\n", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
+		{"only escaped ones", strings.Repeat(`a\,b\|c`+"\n", 5), `none of the first 5 records has the field delimiter \x01`},
+		{"only enclosed ones", strings.Repeat(`"a,b|c"`+"\n", 5), `none of the first 5 records has the field delimiter \x01`},
+		{"escaped record delimiters", strings.Repeat("a|b\\\nc\n", 5), `none of the first 5 records has the field delimiter \x01, but | occurs once in the first one: is that the delimiter?`},
+		{"drift", strings.Repeat("a\x01b\\\n\x01c\n", 5), "every one of the first 5 records has 3 columns, the job file names 2"},
+	} {
+		form := sqoop("a", "b")
+		form.RecordDelimiter, form.Escape, form.Enclosure = []byte("\n"), '\\', '"'
+		m := testfs.Memory{Content: []byte(c.content)}
+		r, err := form.Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Next()
+		var bad *ingest.BadRecord
+		if !errors.As(err, &bad) || bad.Hint != c.want {
+			t.Errorf("%s: %v, hint %q; want %q", c.name, err, bad.Hint, c.want)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestScannedRecords(t *testing.T) {
 			{0, 1, "\"a,\nb\",\"\"", []string{"a,\nb", ""}, ""}, {10, 2, ",c\"d", []string{"", "c\"d"}, ""},
 			{15, 3, "\"e\\\"\",\"\\\\\"", []string{"e\"", "\\"}, ""}}},
 		{"columns are counted outside", enclosedForm(false), "\"a,b,c\"\n1,2,\"3\"\n", []got{
-			{0, 1, "\"a,b,c\"", nil, "1 column, want 2"}, {8, 2, "1,2,\"3\"", nil, "3 columns, want 2"}}},
+			{0, 1, "\"a,b,c\"", nil, "1 column instead of 2"}, {8, 2, "1,2,\"3\"", nil, "3 columns instead of 2"}}},
 		{"a stray enclosure costs its own record", enclosedForm(false), "1,\"x\n2,y\n3,z\n", []got{
 			{0, 1, "1,\"x", nil, `the enclosed value has no " at its end`}, {5, 2, "2,y", []string{"2", "y"}, ""}, {9, 3, "3,z", []string{"3", "z"}, ""}}},
 		{"and with another enclosure later", enclosedForm(false), "1,\"x\n2,\"y\"\n3,z\n", []got{
@@ -63,12 +63,12 @@ func TestScannedRecords(t *testing.T) {
 		{"not UTF-8", escapedForm(), "a\\,\xff,b\nc,d\n", []got{
 			{0, 1, "a\\,\xff,b", nil, "not UTF-8: ff at byte 2 of the value"}, {7, 2, "c,d", []string{"c", "d"}, ""}}},
 		{"a second byte like the escape", gbk, "\x81\x5c,\\\x81\x5c\\,\n\xff\x5c,x\n", []got{
-			{0, 1, "\x81\x5c,\\\x81\x5c\\,", []string{"乗", "乗,"}, ""}, {9, 2, "\xff\x5c,x", nil, "1 column, want 2"}}},
+			{0, 1, "\x81\x5c,\\\x81\x5c\\,", []string{"乗", "乗,"}, ""}, {9, 2, "\xff\x5c,x", nil, "1 column instead of 2"}}},
 		{"an escape at the end of the buffer", gbk, "a,\\", []got{{0, 1, "a,\\", nil, `it ends with the escape character \x5c, and nothing that it escapes`}}},
 		{"no character", gbk, "a\\,\xff\xff,x\n", []got{{0, 1, "a\\,\xff\xff,x", nil, "not gbk: ff ff 2c 78 at byte 3 of the record"}}},
 		{"what separates rejects is a value in all other files", enclosedForm(false), "\x1e\n\"a\n\x1e\nb\",c\\\n\x1e\n\n", []got{
-			{0, 1, "\x1e", nil, "1 column, want 2"}, {2, 2, "\"a\n\x1e\nb\",c\\\n\x1e", []string{"a\n\x1e\nb", "c\n\x1e"}, ""},
-			{15, 3, "", nil, "1 column, want 2"}}},
+			{0, 1, "\x1e", nil, "1 column instead of 2"}, {2, 2, "\"a\n\x1e\nb\",c\\\n\x1e", []string{"a\n\x1e\nb", "c\n\x1e"}, ""},
+			{15, 3, "", nil, "1 column instead of 2"}}},
 		{"strict: an escaped text of a null is a value", &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte{1},
 			RecordDelimiter: []byte("\n"), Escape: '\\', Null: []byte(`\N`), Strict: true}, "\\\\N\x01\\N\n", []got{{0, 1, "\\\\N\x01\\N", []string{`\N`, "<nil>"}, ""}}},
 		{"nothing", escapedForm(), "", nil},
@@ -257,7 +257,7 @@ func FuzzScanner(f *testing.F) {
 			return
 		}
 		if !d.needsScanner() && (!d.Charset.IsUTF8() || len(field) > 1 || len(record) > 1) {
-			return // delimiters that overlap are told apart in another order
+			return // delimiters that overlap are recognized in another order
 		}
 		if !d.needsScanner() {
 			comparePlain(t, d, content)
@@ -278,7 +278,7 @@ func FuzzScanner(f *testing.F) {
 		rejoined := 0
 		for _, rec := range read(t, d, string(content)) {
 			if int(rec.offset) < rejoined || !bytes.HasPrefix(content[rec.offset:], []byte(rec.raw)) {
-				t.Fatalf("record %+v behind byte %d", rec, rejoined)
+				t.Fatalf("record %+v after byte %d", rec, rejoined)
 			}
 			rejoined = int(rec.offset) + len(rec.raw)
 		}
@@ -288,7 +288,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// comparePlain scans text in which there is nothing to look for but delimiters, and holds that against how it is read
+// comparePlain scans text in which there is nothing to look for but delimiters, and compares that with how it is read
 // without a scanner.
 func comparePlain(t *testing.T, d *Form, content []byte) {
 	t.Helper()

@@ -96,8 +96,8 @@ func randomText(r *rand.Rand, d *Form, most int) string {
 	return s.String()
 }
 
-// TestSqoopWrites: what Sqoop's FieldFormatter writes is read as the values that it was given, wherever it writes so that
-// they can be told: not with a delimiter in a value and nothing to mark it, nor with a quote in one and no escape.
+// TestSqoopWrites: what Sqoop's FieldFormatter writes is read as the values that it was given, unless its text is ambiguous: a value has
+// a delimiter that nothing marks, or a quote without an escape.
 func TestSqoopWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	const columns, records = 4, 400
@@ -136,7 +136,7 @@ func TestSqoopWrites(t *testing.T) {
 	}
 }
 
-// canHold reports whether Sqoop writes a value so that it can be told from others.
+// canHold reports whether Sqoop writes a value so that it can be distinguished from others.
 func (d *Form) canHold(value string) bool {
 	marked := strings.Contains(value, string(d.FieldDelimiter)) || strings.Contains(value, string(d.RecordDelimiter))
 	switch {
@@ -181,7 +181,7 @@ func TestSqoopParses(t *testing.T) {
 	}
 }
 
-// compareParsed holds the first record of a text against what Sqoop's parser answered.
+// compareParsed compares the first record of a text with what Sqoop's parser answered.
 func compareParsed(t *testing.T, d *Form, text, answer string) string {
 	t.Helper()
 	var want []string
@@ -229,7 +229,7 @@ func TestSqoopDelimiters(t *testing.T) {
 		case answer[0] == '!': // Sqoop has no such notation
 		case err != nil:
 			refused++
-			if !strings.Contains(err.Error(), "is taken as these characters themselves; write") {
+			if !strings.Contains(err.Error(), "means these characters literally; write") {
 				t.Errorf("%s: %v", notations[i], err)
 			}
 		case string(got) != unhexed(t, answer):

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzValidUTF8 holds it against the standard library.
+// FuzzValidUTF8 compares it with the standard library.
 func FuzzValidUTF8(f *testing.F) {
 	for _, s := range []string{"", "ascii only, long enough", "中文中文中文", "a中bc文defg1234567\x80", "12345678\xe0\x80\x80abc",
 		"\xed\xa0\x80 surrogate", "\xf0\x9f\x98\x80 four and more", "é two bytes ééé", "1234567中", "12345中文", "中\xe4\xb8", "中文ab\xe4"} {

@@ -93,7 +93,7 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	var splits []ingest.Split
 	for _, foot := range all {
 		if differ := sameTypes(all[0].columns, foot.columns); differ != "" {
-			return nil, refusef(errcode.ParquetUnsupported, "read %s: %s in %s; export both alike, or load them by jobs of their own",
+			return nil, refusef(errcode.ParquetUnsupported, "read %s: %s in %s; export both alike, or load them with separate jobs",
 				foot.file.Path, differ, all[0].file.Path)
 		}
 		splits = foot.cut(splits, size)

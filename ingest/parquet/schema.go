@@ -32,7 +32,7 @@ func (f *Form) find(s *schema.Schema) ([]column, error) {
 		case at == nested:
 			return nil, refusef(errcode.ParquetUnsupported, "column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
 		case at == twice:
-			return nil, refusef(errcode.ParquetColumn, "it has two columns %s, as far as their names in lower case go", name)
+			return nil, refusef(errcode.ParquetColumn, "it has two columns whose name is %s in lower case", name)
 		}
 		descr := s.Column(at)
 		kind, err := f.kindOf(name, descr)

@@ -144,6 +144,8 @@ const (
 	TableAltered  Code = "BL-TABLE-ALTERED"
 	Salts         Code = "BL-SALTS"
 	FilesLimit    Code = "BL-FILES-LIMIT"
+	TableTTL      Code = "BL-TABLE-TTL"
+	TableBusy     Code = "BL-TABLE-BUSY"
 
 	// HBase.
 	HBaseDown       Code = "BL-HBASE-DOWN"
@@ -197,17 +199,15 @@ const (
 	OtherLater       Code = "BL-OTHER-75"
 )
 
-// Entry is a line of the table of codes.
-type Entry struct {
-	Code Code
-	Kind Kind
-	Line string // the cause, in one sentence
+// entry is a line of the table of codes.
+type entry struct {
+	code Code
+	kind Kind
+	line string // the cause, in one sentence
 }
 
-// All is the table of codes, in the order of docs/errors.md.
-func All() []Entry { return table }
-
-var table = []Entry{
+// table has all codes, in the order of docs/errors.md.
+var table = []entry{
 	// The command line.
 	{Command, Usage, "The command line is wrong: an unknown command or flag, or a value that is not accepted."},
 	{CommandDate, Usage, "--date or a variable is not a date."},
@@ -341,6 +341,8 @@ var table = []Entry{
 	{TableAltered, Refused, "The table was altered after the files were written."},
 	{Salts, Refused, "The region boundaries do not suit the salts of the row key."},
 	{FilesLimit, Refused, "A region gets more HFiles of a family than HBase loads."},
+	{TableTTL, Refused, "The cells are older than the table's TTL."},
+	{TableBusy, Later, "Another job loads into the table."},
 	// HBase.
 	{HBaseDown, Later, "HBase does not answer."},
 	{HBaseRegion, Later, "Regions are not open, or are moving."},

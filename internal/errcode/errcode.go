@@ -65,7 +65,7 @@ func (c Code) Kind() Kind { return kinds[c] }
 var kinds = func() map[Code]Kind {
 	all := make(map[Code]Kind)
 	for _, e := range table {
-		all[e.Code] = e.Kind
+		all[e.code] = e.kind
 	}
 	return all
 }()

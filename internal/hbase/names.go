@@ -30,7 +30,7 @@ func ParseTableName(name string) (TableName, error) {
 	}
 	switch {
 	case t.Namespace == "" || t.Qualifier == "":
-		return t, errcode.TableName.Errorf("table name %q lacks a part", name)
+		return t, errcode.TableName.Errorf("table name %q lacks the namespace or the name", name)
 	case t.Qualifier[0] == '.' || t.Qualifier[0] == '-':
 		return t, errcode.TableName.Errorf("table name %q: a table's name can't begin with %q", name, t.Qualifier[:1])
 	case strings.ContainsFunc(t.Namespace, func(r rune) bool { return !wordRune(r) }):

@@ -118,6 +118,7 @@ type Scanned struct {
 	More         bool   // false: the scan has ended, whatever regions follow
 	MoreInRegion bool   // false: the server has closed the scanner
 	Partial      bool   // cells of the last row may follow in the next answer
+	Bytes        int    // of the answer: its message and its cells
 
 	cells    int // of the block, not read yet
 	block    cellblock.Reader
@@ -157,6 +158,7 @@ func parseScan(reply Reply) (*Scanned, error) {
 		Scanner:      response.GetScannerId(),
 		More:         response.MoreResults == nil || response.GetMoreResults(),
 		MoreInRegion: response.GetMoreResultsInRegion(),
+		Bytes:        len(reply.Message) + len(reply.Cells),
 		block:        cellblock.NewReader(reply.Cells),
 		messages:     response.GetResults(),
 	}

@@ -15,22 +15,36 @@ type RegionLoad struct {
 	MemstoreMB int
 }
 
-// ClusterStatus asks the master for the live region servers and what their regions hold.
-func (c *Conn) ClusterStatus(ctx context.Context) (servers []ServerName, regions []RegionLoad, err error) {
+// ServerLoad is a live region server and its latest report to the master.
+type ServerLoad struct {
+	Server   ServerName
+	Reported int64 // when it reported, by its own clock, in epoch milliseconds; 0 if it does not say
+}
+
+// ClusterStatus is what the master knows of the cluster.
+type ClusterStatus struct {
+	Version string // of the master's HBase; "" if it does not say
+	Servers []ServerLoad
+	Regions []RegionLoad
+}
+
+// ClusterStatus asks the master for its version, the live region servers and what their regions hold.
+func (c *Conn) ClusterStatus(ctx context.Context) (*ClusterStatus, error) {
 	const method = "GetClusterStatus"
 	var answer pb.GetClusterStatusResponse
 	if err := c.exchange(ctx, method, &pb.GetClusterStatusRequest{}, &answer); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	s := &ClusterStatus{Version: answer.GetClusterStatus().GetHbaseVersion().GetVersion()}
 	for _, live := range answer.GetClusterStatus().GetLiveServers() {
 		server, err := serverName(live.GetServer())
 		if err != nil {
-			return nil, nil, c.malformed(method, err)
+			return nil, c.malformed(method, err)
 		}
-		servers = append(servers, server)
-		regions = appendLoads(regions, live.GetServerLoad())
+		s.Servers = append(s.Servers, ServerLoad{server, int64(live.GetServerLoad().GetReportEndTime())})
+		s.Regions = appendLoads(s.Regions, live.GetServerLoad())
 	}
-	return servers, regions, nil
+	return s, nil
 }
 
 func appendLoads(regions []RegionLoad, server *pb.ServerLoad) []RegionLoad {

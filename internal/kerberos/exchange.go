@@ -103,7 +103,7 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
 	key, ok := k.of(c.wanted(k, asked.EData))
 	if !ok {
-		return nil, errcode.KerberosPassword.Errorf("the KDC has no key of the principal of a type that is in %s: %s", k.file, k.versions())
+		return nil, errcode.KerberosPassword.Errorf("the KDC has no key of the principal with an encryption type that is in %s: %s", k.file, k.versions())
 	}
 	now := c.now().UTC()
 	stamp, err := asn1.Marshal(types.PAEncTSEnc{PATimestamp: now, PAUSec: now.Nanosecond() / 1000})

@@ -22,7 +22,7 @@ func BenchmarkHDFS(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	fsys, root, err := Resolve("hdfs:///tests/storage-bench", "/", conf, "")
+	fsys, root, err := ResolveAs("hdfs:///tests/storage-bench", "/", conf, Identity{})
 	if err != nil {
 		b.Fatal(err)
 	}

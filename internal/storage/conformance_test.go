@@ -147,7 +147,7 @@ func readsAtAnyPlace(t *testing.T, fsys FS, dir string) {
 		t.Errorf("ReadAt over the end: %d, %v", n, err)
 	}
 	if n, err := f.ReadAt(buf[:10], int64(len(want)+4)); n != 0 || err != io.EOF {
-		t.Errorf("ReadAt behind the end: %d, %v", n, err)
+		t.Errorf("ReadAt after the end: %d, %v", n, err)
 	}
 	if _, err := f.ReadAt(buf[:10], -1); err == nil || err == io.EOF {
 		t.Errorf("ReadAt before the start: %v", err)

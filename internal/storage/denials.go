@@ -28,7 +28,7 @@ func parseDenial(message string) (denial, bool) {
 
 // String names the missing right, and the command that grants it.
 func (d denial) String() string {
-	return fmt.Sprintf("it lacks %s of %s (hdfs dfs -setfacl -m user:%s:%s %s)", d.access, d.inode, d.user, d.rights(), d.inode)
+	return fmt.Sprintf("it lacks %s on %s (hdfs dfs -setfacl -m user:%s:%s %s)", d.access, d.inode, d.user, d.rights(), d.inode)
 }
 
 // rights are the rights to grant: those asked for, and for reading and writing also the others that a folder's user needs,

@@ -16,6 +16,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 )
 
 // hdfsFS is HDFS as one user sees it. The library's client has one connection to the active NameNode, for one call at a
@@ -32,6 +33,7 @@ type hdfsFS struct {
 	umask       fs.FileMode
 	replicas    *replicas
 	log         *slog.Logger // of calls; nil: no log
+	rate        *throttle.Limit
 	closing     sync.Once
 }
 
@@ -221,7 +223,9 @@ func (h *hdfsFS) Stat(name string) (Info, error) {
 }
 
 func hdfsInfo(st fs.FileInfo) Info {
-	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode(), Owner: status(st).GetOwner()}
+	s := status(st)
+	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode(), Owner: s.GetOwner(),
+		Encrypted: s.GetFlags()&flagEncrypted != 0, ErasureCoded: s.GetEcPolicy() != nil}
 }
 
 func (h *hdfsFS) ReadDir(name string) ([]Info, error) {

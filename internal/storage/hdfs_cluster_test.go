@@ -17,13 +17,14 @@ import (
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/testcluster"
+	"bulkload/internal/throttle"
 )
 
 // onHDFS returns a new directory on a cluster's HDFS.
 func onHDFS(t *testing.T, conf *siteconf.Conf) (fsys FS, root string) {
 	t.Helper()
 	name := "hdfs:///tests/storage-" + t.Name() + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	fsys, root, err := Resolve(name, "/", conf, "")
+	fsys, root, err := ResolveAs(name, "/", conf, Identity{})
 	check(t, err)
 	check(t, fsys.MkdirAll(root, 0))
 	t.Cleanup(func() {
@@ -79,7 +80,7 @@ func TestHDFSNames(t *testing.T) {
 	authority, err := defaultAuthority(conf)
 	check(t, err)
 	for _, uri := range []string{"hdfs:///a/b c", "hdfs:/a/b c", "hdfs://" + authority + "/a//b c"} {
-		fsys, name, err := Resolve(uri, "/", conf, "tina")
+		fsys, name, err := ResolveAs(uri, "/", conf, Identity{User: "tina"})
 		check(t, err)
 		if got, want := fsys.URI(name), "hdfs://"+authority+"/a/b c"; name != "/a/b c" || got != want {
 			t.Errorf("%s is %s, and %s to the world; want %s", uri, name, got, want)
@@ -92,7 +93,7 @@ func TestHDFSPermission(t *testing.T) {
 	conf := siteOf(t, testcluster.Use(t))
 	mine, root := onHDFS(t, conf)
 	check(t, mine.MkdirAll(path.Join(root, "locked"), 0o700))
-	fsys, _, err := Resolve("hdfs:///", "/", conf, "nobody_else")
+	fsys, _, err := ResolveAs("hdfs:///", "/", conf, Identity{User: "nobody_else"})
 	check(t, err)
 	defer fsys.Close()
 	_, err = fsys.Create(path.Join(root, "locked/f"), 0)
@@ -279,4 +280,35 @@ func TestHDFSUmask(t *testing.T) {
 			t.Errorf("a folder of %v has %v, want %v; %v", perm, st.Mode.Perm(), want, err)
 		}
 	}
+}
+
+// TestHDFSThrottled: every byte of content that is written to or read from HDFS counts once, whatever its replication, and so
+// do bytes that are read only to be skipped. Local files don't count.
+func TestHDFSThrottled(t *testing.T) {
+	fsys, root := onHDFS(t, siteOf(t, testcluster.Use(t)))
+	limit := throttle.New(t.Context(), 1<<40)
+	Throttle(fsys, limit)
+	Throttle(Local, limit)
+	moved := func(what string, want int64) {
+		t.Helper()
+		if got := limit.Moved(); got != want {
+			t.Errorf("%s: %d bytes counted, want %d", what, got, want)
+		}
+	}
+	content, name := noise(1<<20), path.Join(root, "file")
+	write(t, fsys, name, content)
+	moved("written", 1<<20)
+	f, err := fsys.Open(name)
+	check(t, err)
+	defer f.Close()
+	_, err = io.Copy(io.Discard, f)
+	check(t, err)
+	moved("read", 2<<20)
+	_, err = f.ReadAt(make([]byte, 1000), 0)
+	check(t, err)
+	_, err = f.ReadAt(make([]byte, 1000), 3000)
+	check(t, err)
+	moved("read with a gap of 2,000 bytes", 2<<20+4000)
+	write(t, Local, filepath.Join(t.TempDir(), "file"), content)
+	moved("local", 2<<20+4000)
 }

@@ -132,6 +132,7 @@ func (f *hdfsFile) readStream(p []byte, off int64) (int, error) {
 	}
 	n, err := f.reader.Read(p)
 	f.at += int64(n)
+	f.fs.rate.Wait(n)
 	f.streaming = err == nil
 	if n == 0 && (err == nil || err == io.EOF) {
 		err = io.ErrUnexpectedEOF // the NameNode's size says there is more
@@ -147,6 +148,7 @@ func (f *hdfsFile) moveTo(off int64) error {
 	if f.streaming && gap > 0 && gap <= readOver {
 		n, err := io.CopyN(io.Discard, f.reader, gap)
 		f.at += n
+		f.fs.rate.Wait(int(n))
 		return err
 	}
 	at, err := f.reader.Seek(off, io.SeekStart)

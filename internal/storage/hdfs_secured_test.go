@@ -220,7 +220,9 @@ func delegationTokens(t *testing.T, s *secured) {
 	for _, protection := range []string{"authentication", "integrity", "privacy"} {
 		conf.Set(rpcProtectionProperty, protection)
 		conf.Set(transferProperty, protection)
-		fsys, _, err := Resolve("hdfs:///", "/", conf, "")
+		tokens, err := TokensOfEnvironment()
+		check(t, err)
+		fsys, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Tokens: tokens})
 		check(t, err)
 		sub := path.Join(root, protection)
 		check(t, fsys.MkdirAll(sub, 0))
@@ -234,7 +236,7 @@ func delegationTokens(t *testing.T, s *secured) {
 		check(t, fsys.Close())
 	}
 	check(t, delegator.CancelToken(t.Context(), token))
-	_, _, err = Resolve("hdfs:///", "/", conf, "")
+	_, _, err = ResolveAs("hdfs:///", "/", conf, Identity{Tokens: []Token{token}})
 	if err == nil || !strings.Contains(err.Error(), "can't be found in cache") || strings.Contains(err.Error(), base64.StdEncoding.EncodeToString(token.Password)) {
 		t.Errorf("with a token that is cancelled: %v", err)
 	}

@@ -73,7 +73,7 @@ func TestResolveHDFSRefuses(t *testing.T) {
 		{"hdfs://h/a", site("hadoop.security.authentication", "Kerberos"), "Kerberos"},
 		{"hdfs://no-such-name.invalid/a", nil, "no such host"},
 	} {
-		_, _, err := Resolve(c.uri, "/", c.conf, "tina")
+		_, _, err := ResolveAs(c.uri, "/", c.conf, Identity{User: "tina"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: %v; want %q in it", c.uri, err, c.want)
 		}

@@ -32,6 +32,7 @@ func (w *hdfsWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
+	w.fs.rate.Wait(len(p))
 	n, err := w.buf.Write(p)
 	if err != nil {
 		w.err = w.fs.explain("write", w.name, err)

@@ -9,17 +9,8 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 )
-
-// Resolve is ResolveAs for a cluster without Kerberos, or with the tokens of HADOOP_TOKEN_FILE_LOCATION. user is our user
-// name in HDFS; "" means HADOOP_USER_NAME, or else the system user.
-func Resolve(path, base string, conf *siteconf.Conf, user string) (FS, string, error) {
-	tokens, err := TokensOfEnvironment()
-	if err != nil {
-		return nil, "", err
-	}
-	return ResolveAs(path, base, conf, Identity{User: user, Tokens: tokens})
-}
 
 // ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or file: URI,
 // or an hdfs: URI, for which conf has the NameNodes and the protection of connections; conf may be nil for a local path. A
@@ -47,6 +38,14 @@ func Listen(fsys FS, log *slog.Logger) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.log = log
 		h.replicas.listen(log)
+	}
+}
+
+// Throttle bounds the bytes a second that are read from and written to files in HDFS; local disks have no limit. What
+// counts is the files' content: neither its replication nor calls to the NameNode. Call it before files are opened.
+func Throttle(fsys FS, limit *throttle.Limit) {
+	if h, ok := fsys.(*hdfsFS); ok {
+		h.rate = limit
 	}
 }
 

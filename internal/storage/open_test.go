@@ -18,9 +18,9 @@ func TestResolveLocal(t *testing.T) {
 		{"10:30/part", "/base/10:30/part"},
 		{"in/*/part-*", "/base/in/*/part-*"},
 	} {
-		fsys, name, err := Resolve(c.path, "/base", nil, "")
+		fsys, name, err := ResolveAs(c.path, "/base", nil, Identity{})
 		if err != nil || name != c.name || fsys != Local {
-			t.Errorf("Resolve(%q) = %v, %q, %v; want %q", c.path, fsys, name, err, c.name)
+			t.Errorf("ResolveAs(%q) = %v, %q, %v; want %q", c.path, fsys, name, err, c.name)
 		}
 	}
 	if got := Local.URI("/a/b c"); got != "file:///a/b c" {
@@ -37,8 +37,8 @@ func TestResolveRefuses(t *testing.T) {
 		"file://host/a":     "names no host",
 		"file:a":            "not absolute",
 	} {
-		if _, _, err := Resolve(path, "/base", nil, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Resolve(%q): %v; want %q in it", path, err, want)
+		if _, _, err := ResolveAs(path, "/base", nil, Identity{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ResolveAs(%q): %v; want %q in it", path, err, want)
 		}
 	}
 }

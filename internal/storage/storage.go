@@ -71,6 +71,8 @@ type Info struct {
 	Dir     bool
 	Mode    fs.FileMode
 	Owner   string // HDFS only
+	// Encrypted: it is in an encryption zone. ErasureCoded: it has an erasure coding policy. HDFS only.
+	Encrypted, ErasureCoded bool
 }
 
 // writeBuffer gathers small writes; HDFS sends packets of 64 KiB.

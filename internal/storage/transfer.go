@@ -154,7 +154,7 @@ func (t *transfers) protected(remote net.Addr) (encrypts bool, err error) {
 		return true, nil
 	}
 	if n.kerberos && n.transfer != nil && privileged(remote) && n.transfer[0] != sasl.Authentication {
-		return false, errcode.SecurityUnsupported.Errorf("%s is %v, and DataNode %v has a port below 1024, on which HDFS protects nothing; "+
+		return false, errcode.SecurityUnsupported.Errorf("%s is %v, and DataNode %v has a port below 1024, where HDFS does not protect data transfer; "+
 			"let the DataNodes listen on another port, or take the property out of the site files", transferProperty, n.transfer[0], remote)
 	}
 	return false, nil

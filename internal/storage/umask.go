@@ -30,7 +30,7 @@ func readUmask(conf *siteconf.Conf) (fs.FileMode, error) {
 	}
 	mask, ok := parseUmask(text)
 	if !ok {
-		return 0, errcode.SiteProperty.Errorf("%s (%s) is %q, want octal digits such as 027, or what is left, such as u=rwx,g=rx,o=", umaskProperty, conf.Source(umaskProperty), text)
+		return 0, errcode.SiteProperty.Errorf("%s (%s) is %q; it must be octal digits such as 027, or the modes that are left, such as u=rwx,g=rx,o=", umaskProperty, conf.Source(umaskProperty), text)
 	}
 	return mask, nil
 }

@@ -49,7 +49,7 @@ func TestCached(t *testing.T) {
 	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), "x.*"))
 	if err != nil || len(left) != 1 { // the lock
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("not deleted: %v, %v", left, err)
 	}
 }
 

@@ -60,7 +60,7 @@ func HDFS(t *testing.T, name string) (fsys storage.FS, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, root, err = storage.Resolve("hdfs:///tests/"+name+"-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, "")
+	fsys, root, err = storage.ResolveAs("hdfs:///tests/"+name+"-"+strconv.FormatInt(time.Now().UnixNano(), 36), "/", conf, storage.Identity{})
 	if err != nil {
 		t.Fatal(err)
 	}

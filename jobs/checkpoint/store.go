@@ -152,6 +152,24 @@ func RemoveFinished(workDir string, outputs []string) error {
 	return k.discard()
 }
 
+// KeptBytes is the size of what a killed run with these outputs has left in the work folder; 0 if that can't be read.
+func KeptBytes(workDir string, outputs []string) (sum int64) {
+	dir, err := storeFolder(workDir, outputs)
+	if err != nil {
+		return 0
+	}
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // what can't be read counts as 0
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
 func splitTexts(splits []ingest.Split) []string {
 	texts := make([]string, len(splits))
 	for i, s := range splits {
@@ -306,7 +324,7 @@ func (k *Store) create() (err error) {
 		return err
 	}
 	partition.RemoveStale(work)
-	RemoveOld(work)
+	removeOld(work)
 	if k.head.Program, err = program.Hash(); err != nil {
 		k.head.Program = "unknown" // nobody can use the files then
 	}
@@ -328,8 +346,8 @@ func (k *Store) create() (err error) {
 	return nil
 }
 
-// RemoveOld deletes files that runs have left and nobody has continued for long.
-func RemoveOld(work string) { RemoveOlder(work, MaxAge, false) }
+// removeOld deletes files that runs have left and nobody has continued for long.
+func removeOld(work string) { RemoveOlder(work, MaxAge, false) }
 
 // RemoveOlder deletes the sorted runs and rejects that runs have left in a work folder ("": the system's temporary
 // one) and nobody has continued for an age. It returns the folders that it deleted, or would delete in a dry run.

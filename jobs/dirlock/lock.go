@@ -45,11 +45,38 @@ type Lock struct {
 // Acquire locks an existing output directory, or returns an error that names the holder (try later). lost is called
 // if another run takes the lock over afterwards.
 func Acquire(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Lock, error) {
-	return acquireAs(ctx, fsys, dir, systemProcesses, user, lost)
+	return acquireAs(ctx, fsys, dir, systemProcesses, systemProcesses.self(user), lost)
 }
 
-func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, user string, lost func(error)) (*Lock, error) {
-	l := &Lock{FS: fsys, dir: dir, processes: p, me: p.self(user), stop: make(chan struct{})}
+// AcquireFor is Acquire for a purpose, which others see.
+func AcquireFor(ctx context.Context, fsys storage.FS, dir, user, purpose string, lost func(error)) (*Lock, error) {
+	me := systemProcesses.self(user)
+	me.Purpose = purpose
+	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
+}
+
+// Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
+func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
+	l := &Lock{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user)}
+	held, err = l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, false, nil
+	}
+	if err != nil {
+		return Owner{}, false, fmt.Errorf("read the lock: %w", err)
+	}
+	f, _ := l.processes.fate(held, l.me)
+	return held, f == alive || f == unknown && !l.old(held), nil
+}
+
+// Token is the lock's own name, by which its owner knows it again.
+func (l *Lock) Token() string { return l.me.Token }
+
+// Fresh is an error if the lock was not written for so long that others may take it over. Unlike Check it reads nothing.
+func (l *Lock) Fresh() error { return l.fresh() }
+
+func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me Owner, lost func(error)) (*Lock, error) {
+	l := &Lock{FS: fsys, dir: dir, processes: p, me: me, stop: make(chan struct{})}
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)

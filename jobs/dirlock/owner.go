@@ -23,6 +23,7 @@ type Owner struct {
 	Token      string    `json:"token,omitempty"`      // of this lock alone; its temporary files carry it
 	User       string    `json:"user"`
 	Since      time.Time `json:"since"`
+	Purpose    string    `json:"purpose,omitempty"` // what it does, for people
 }
 
 // String describes the owner for people.
@@ -30,7 +31,11 @@ func (o Owner) String() string {
 	if o.blank() {
 		return "a process that has not said who it is"
 	}
-	return fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
+	by := fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
+	if o.Purpose == "" {
+		return by
+	}
+	return fmt.Sprintf("%s, by %s", o.Purpose, by)
 }
 
 // blank reports whether the lock names nobody: writing it failed, or is still in progress.
@@ -66,12 +71,12 @@ func (p processes) self(user string) Owner {
 	if err != nil {
 		host = "unknown"
 	}
-	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), newToken(), user, time.Now().UTC().Truncate(time.Second)}
+	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), NewToken(), user, time.Now().UTC().Truncate(time.Second), ""}
 }
 
 const tokenBytes = 8
 
-func newToken() string {
+func NewToken() string {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // which never fails
 	return hex.EncodeToString(b)

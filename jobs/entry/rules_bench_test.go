@@ -1,6 +1,7 @@
 package entry
 
 import (
+	"bulkload/internal/testvalues"
 	"strings"
 	"testing"
 
@@ -8,7 +9,6 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/jobs/jobfile"
-	"bulkload/values"
 )
 
 // ruleBenchColumns and ruleBenchFields are a record of 18 columns, as the check table has them.
@@ -43,7 +43,7 @@ func ruleBench(t testing.TB, rules string) (one func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := &ingest.Record{Fields: values.ValuesOf(ruleBenchFields...)}
+	record := &ingest.Record{Fields: testvalues.Of(ruleBenchFields...)}
 	key, sum := NewKey(j), digest.Sum{}
 	buffer := make([]byte, 0, 4096)
 	return func() error {

@@ -30,6 +30,10 @@ const (
 	NotYet      = errcode.NotYet
 )
 
+// Worst lists the kinds of failure, the worst one first: damage, and what is not understood; what a person must correct;
+// what another try may correct.
+var Worst = []Kind{Differs, Failed, Rejects, Refused, Usage, Interrupted, Later, NotYet}
+
 // kindError is an error with a kind.
 type kindError struct {
 	kind Kind

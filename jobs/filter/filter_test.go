@@ -265,7 +265,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzLike holds the matching against a plain recursive one.
+// FuzzLike compares the matching with a plain recursive one.
 func FuzzLike(f *testing.F) {
 	f.Add("a%b_c%", "axxbyc")
 	f.Add("%%_%", "北京")

@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"bulkload/internal/testvalues"
 	"fmt"
 	"strings"
 	"testing"
@@ -221,7 +222,7 @@ func TestColumnsAreCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	some[0].Type = values.Type{Kind: values.KindTimestamp, Zone: "America/New_York"}
-	if wanted, err := e.Evaluator().Wanted(values.ValuesOf("2026-11-19T16:00:00Z")); err != nil || !wanted {
+	if wanted, err := e.Evaluator().Wanted(testvalues.Of("2026-11-19T16:00:00Z")); err != nil || !wanted {
 		t.Errorf("%v, %v", wanted, err)
 	}
 	some[0].Type.Zone = "Asia/Nowhere"

@@ -27,7 +27,10 @@ func PickProbes(r *hfilewriter.Reader) ([]Cell, error) {
 	for _, row := range rows {
 		scan := r.Seek(row)
 		if !scan.Next() {
-			return nil, errors.Join(fmt.Errorf("the row %s of its index is not in it", printable.Bytes(row)), scan.Err())
+			if err := scan.Err(); err != nil {
+				return nil, fmt.Errorf("look for the row %s: %w", printable.Bytes(row), err)
+			}
+			return nil, fmt.Errorf("%w: the row %s of its index is not in it", hfilewriter.ErrCorrupt, printable.Bytes(row))
 		}
 		c := scan.Cell()
 		sum := load.SumValue(c.Value)

@@ -160,7 +160,7 @@ func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 			return nil, errcode.CommandDate.Errorf("from %s to %s are more than %d dates", first.Text(), last.Text(), maxDates)
 		}
 		if at.Hour && at.Time.Minute() != 0 {
-			return nil, errcode.CommandDate.Errorf("the clocks of %v go on by a part of an hour before %s; give hours in UTC", at.Time.Location(), at.Time.Format(time.RFC3339))
+			return nil, errcode.CommandDate.Errorf("the clocks of %v change by part of an hour before %s; give hours in UTC", at.Time.Location(), at.Time.Format(time.RFC3339))
 		}
 		all = append(all, at)
 		if at.Hour {

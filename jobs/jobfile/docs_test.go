@@ -61,7 +61,7 @@ func knownKeys(t *testing.T) []string {
 	return slices.Compact(all)
 }
 
-// TestEveryKeyIsDocumented holds the table of keys in docs/jobfile.md against what the reader knows.
+// TestEveryKeyIsDocumented compares the table of keys in docs/jobfile.md with what the reader knows.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/jobfile.md")
 	if err != nil {

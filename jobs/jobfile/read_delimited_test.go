@@ -70,7 +70,7 @@ func inlined(lines map[int]string) map[int]string {
 
 func TestReadDelimitedRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ line, want string }{
-		"octal without its backslash":     {"  record_delimiter: '020'", `input.record_delimiter: delimiter "020" is taken as these characters themselves; write \x10 (octal 020, from Sqoop's \020) or \x20`},
+		"octal without its backslash":     {"  record_delimiter: '020'", `input.record_delimiter: delimiter "020" means these characters literally; write \x10 (octal 020, from Sqoop's \020) or \x20`},
 		"caret notation":                  {"  field_delimiter: ^A", `write \x01 (control-A)`},
 		"hex without its backslash":       {"  field_delimiter: x10", `write \x10`},
 		"an escape of two characters":     {"  escaped_by: '||'", `input.escaped_by: "||" is not one character of ASCII`},

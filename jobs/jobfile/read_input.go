@@ -36,7 +36,7 @@ func readInput(j *Job, s *section) {
 	s.checkPlace("path", in.Path)
 	in.Dated = s.dated("path")
 	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
-		s.fail("path", "%q is not a valid pattern: a [ without its ]", in.Path)
+		s.fail("path", "%q is not a valid pattern: it has a [ without a ]", in.Path)
 	}
 	readColumns(j, s)
 	in.Form = format.read(s, j.columnNames())

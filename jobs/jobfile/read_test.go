@@ -141,7 +141,7 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"number for a flag":            {map[int]string{17: "load: 1"}, `:17: load: "1" is neither true nor false`},
 		"undefined variable":           {map[int]string{16: "output: out/${dat}"}, ":16: output: ${dat} is not defined; there are ${date}"},
 		"undefined environment":        {map[int]string{16: "output: out/${env.NOBODY}"}, ":16: output: ${env.NOBODY} is not defined: the environment has no NOBODY"},
-		"open variable":                {map[int]string{16: "output: out/${date"}, ":16: output: \"out/${date\" has a ${ without its }"},
+		"open variable":                {map[int]string{16: "output: out/${date"}, ":16: output: \"out/${date\" has a ${ without a }"},
 		"bad size":                     {map[int]string{15: "hfile: {compression: snappy, block_size: 64Kilo}"}, `:15: hfile.block_size: "64Kilo" is not a size`},
 		"bad compression":              {map[int]string{15: "hfile: {compression: snapy}"}, `:15: hfile.compression: compression "snapy" is not supported`},
 		"bad timestamp":                {map[int]string{3: "timestamp: yesterday"}, `:3: timestamp: "yesterday" is neither a date`},

@@ -37,7 +37,7 @@ func (v variables) expand(text string) (string, error) {
 		return value
 	})
 	if failed == nil && strings.Contains(variable.ReplaceAllString(text, ""), "${") {
-		failed = errcode.JobVariable.Errorf("%q has a ${ without its }", text)
+		failed = errcode.JobVariable.Errorf("%q has a ${ without a }", text)
 	}
 	return expanded, failed
 }

@@ -107,7 +107,7 @@ func TestJournalGoesOn(t *testing.T) {
 		t.Errorf("a changed line: %v", err)
 	}
 	if _, err := Create(name); !errors.Is(err, os.ErrExist) {
-		t.Errorf("create what is there: %v", err)
+		t.Errorf("create a journal that exists: %v", err)
 	}
 }
 

@@ -62,7 +62,8 @@ type Entry struct {
 	// Identity changes when the table is created again or splits; see load.Table.
 	Identity string `json:"table_identity,omitempty"`
 
-	Program string    `json:"program"` // that loaded
+	Program string    `json:"program"`           // that loaded: the SHA-256 of its executable
+	Version string    `json:"version,omitempty"` // of that program; "" in entries of older ones
 	Host    string    `json:"host"`
 	User    string    `json:"user"`
 	Time    time.Time `json:"time"` // when this was written
@@ -120,6 +121,9 @@ func (l *Ledger) Close() error { return l.fsys.Close() }
 // URI names the ledger's folder.
 func (l *Ledger) URI() string { return l.fsys.URI(l.dir) }
 
+// TableFolder is the file system and the folder of a table's entries. It also has what concerns all jobs of the table.
+func (l *Ledger) TableFolder(table string) (storage.FS, string) { return l.fsys, l.folder(table) }
+
 func (l *Ledger) folder(table string) string {
 	return path.Join(l.dir, strings.ReplaceAll(table, ":", "="))
 }
@@ -139,6 +143,29 @@ func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
 		return nil, nil
 	}
 	return e, err
+}
+
+// Entries are all entries of a table, by date and job. damaged are those that can't be believed, each with its name.
+func (l *Ledger) Entries(table string) (all []*Entry, damaged []error, err error) {
+	files, err := storage.List(l.fsys, l.folder(table))
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the ledger's entries of table %s: %w", table, err)
+	}
+	for _, f := range files {
+		if f.Dir || f.Name[0] == '.' || f.Name == unservedFile || path.Ext(f.Name) != ".json" {
+			continue
+		}
+		e, err := l.read(path.Join(l.folder(table), f.Name))
+		switch {
+		case errors.Is(err, seal.ErrMismatch), errors.Is(err, seal.ErrMalformed):
+			damaged = append(damaged, err)
+		case err != nil:
+			return nil, nil, err
+		default:
+			all = append(all, e)
+		}
+	}
+	return all, damaged, nil
 }
 
 func (l *Ledger) read(name string) (*Entry, error) {

@@ -44,26 +44,45 @@ func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 	})
 }
 
-// refuseUnreadable refuses files whose rows can't be read in the table now.
-func (w *Loader) refuseUnreadable(table string, findings []load.Finding) error {
+// Why a table may lack rows that were loaded, by what comparing its identity has shown.
+const (
+	lostSomehow   = "Most likely the table was truncated, created again or restored after the load, or the rows were deleted"
+	lostByChange  = "The table was changed after the load: created again, truncated, restored, split, or disabled and enabled"
+	lostUnchanged = "The table was neither created again nor truncated as a whole after the load: most likely rows were deleted, " +
+		"a region was truncated, or the table was restored from a snapshot"
+)
+
+// lostHow tells how a table may have lost rows. Its identity after the load is "" if it is not known.
+func lostHow(table *load.Table, identity string) string {
+	switch identity {
+	case "":
+		return lostSomehow
+	case table.Identity():
+		return lostUnchanged
+	}
+	return lostByChange
+}
+
+// refuseUnreadable refuses files whose rows can't be read in the table now. how says how they may have been lost.
+func (w *Loader) refuseUnreadable(table string, findings []load.Finding, how string) error {
 	all := len(findings)
 	// Superseded cells are no loss: newer versions of them are there.
 	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })
 	if len(lost) == 0 {
 		return nil
 	}
-	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving))
+	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", table, len(lost), all, lost[0].String(), adviceFor(lost[0].Serving, how))
 }
 
 // adviceFor is the advice for rows that can't be read.
-func adviceFor(s load.Serving) string {
+func adviceFor(s load.Serving, how string) string {
 	switch s {
 	case load.Deleted:
 		return "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major compaction removes it; after that, --force loads the rows again"
 	case load.Expired:
 		return "The family's TTL hides them; only a longer TTL makes them readable"
 	}
-	return "Most likely the table was truncated, created again or restored after the load, or the rows were deleted. --force writes and loads them again. If another load has written them with the same timestamps, --force would undo that"
+	return how + ". --force writes and loads them again. If another load has written them with the same timestamps, --force would undo that"
 }
 
 // refuseServedBefore refuses, for a table that may be another one by now, to rely on cells that were there before the

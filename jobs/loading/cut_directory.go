@@ -149,18 +149,27 @@ func (w *Loader) completeCuts(table string, r *cutsRecord) error {
 		return err
 	}
 	for _, c := range r.Cuts {
-		to := w.cutPath(c.Of)
-		err := w.Out.FS.MkdirAll(path.Dir(to), storage.DirPerm)
-		if err == nil {
-			err = w.Out.FS.Rename(path.Join(w.Out.Path, c.Of), to)
-		}
-		// It was moved before the kill, or somebody has deleted it, which is no loss: its parts are there.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("move %s, which was cut, to %s: %w", w.Out.URI(c.Of), w.Out.FS.URI(to), err)
+		if err := w.keepCut(c.Of); err != nil {
+			return fmt.Errorf("move %s, which was cut, to %s: %w", w.Out.URI(c.Of), w.Out.FS.URI(w.cutPath(c.Of)), err)
 		}
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.CutCleaned)
 	return w.removeCuts()
+}
+
+// keepCut moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has deleted
+// it, which is no loss: its parts are there.
+func (w *Loader) keepCut(name string) error {
+	from, to := path.Join(w.Out.Path, name), w.cutPath(name)
+	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := w.Out.FS.MkdirAll(path.Dir(to), storage.DirPerm); err != nil {
+		return err
+	}
+	return w.Out.FS.Rename(from, to)
 }
 
 // cutPath is where a file is kept after it was cut.

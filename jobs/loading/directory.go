@@ -18,6 +18,7 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
+	"bulkload/jobs/tablelock"
 	"bulkload/load"
 )
 
@@ -73,7 +74,8 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	// failed because of it must not look like a fault of the cluster.
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err = w.Out.TakeLock(running, func(err error) { cancel(err) }); err != nil {
+	w.lost = func(err error) { cancel(err) }
+	if err = w.Out.TakeLock(running, w.lost); err != nil {
 		return report, err
 	}
 	err = w.LoadFiles(running, d, report)
@@ -100,8 +102,7 @@ func loadable(d *hfiledir.Directory) []load.HFile {
 //
 // The order: what an interrupted load left comes back first, and only then are the files listed and compared with the
 // record. A listing before that would lack the files in HBase's staging folder, and they would never be loaded.
-func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) error {
-	var err error
+func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) (err error) {
 	if w.Out.Manifest, err = manifest.Read(w.Out.FS, w.Out.Path); err != nil {
 		return err
 	}
@@ -122,6 +123,10 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 	if err := w.reach(ctx); err != nil {
 		return err
 	}
+	if err := w.takeTurn(ctx, report.Table); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.UnlockTable()) }()
 	if w.Out.Manifest == nil {
 		// Before recoverDirectory, which asks for every file of the ledger: a file and its parts must not exist together then.
 		if err := w.finishDirectoryCuts(report.Table); err != nil {
@@ -168,6 +173,12 @@ func (w *Loader) reach(ctx context.Context) (err error) {
 		w.Ledger, err = OpenLedger(w.Out.Site)
 	}
 	return err
+}
+
+// takeTurn returns when it is this load's turn. UnlockTable must follow.
+func (w *Loader) takeTurn(ctx context.Context, table string) error {
+	w.Table = tablelock.Open(w.Ledger, table, w.Out.Site.User, "load of "+w.Out.FS.URI(w.Out.Path), w.lost)
+	return w.LockTable(ctx)
 }
 
 // loadedBefore ends a command that finds no files left to load: what was loaded must still be served.

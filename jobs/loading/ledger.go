@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"bulkload/internal/digest"
@@ -32,11 +33,13 @@ func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
 	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
 	fsys, name, err := s.Resolve(dir, "/")
 	if err != nil {
-		return nil, fmt.Errorf("open the ledger of loads %s: %w", dir, err)
+		return nil, fmt.Errorf("open the ledger of loads: %w", err)
 	}
 	l, err := ledger.Open(fsys, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder
 		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+	}
+	if err != nil {
 		return nil, errors.Join(err, fsys.Close())
 	}
 	return l, nil
@@ -117,7 +120,7 @@ func (w *Loader) newEntry(state string) (*ledger.Entry, error) {
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: w.Out.FS.URI(w.Out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
-		Program: hash, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Program: hash, Version: program.ThisBuild().Version, Host: host, User: w.Out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
 		e.Files = append(e.Files, ledger.File{URI: w.Out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
@@ -255,9 +258,9 @@ func (w *Loader) probeServed(ctx context.Context, name, identity string, files [
 	if same {
 		asked = oneOfEachRegion(files, table)
 	}
-	findings, err := w.Cluster.ProbeTable(ctx, table, asked)
+	findings, err := w.Cluster.ProbeTable(ctx, table, asked, w.watchProbes(len(asked), 0, 1))
 	if err == nil {
-		err = w.refuseUnreadable(name, findings)
+		err = w.refuseUnreadable(name, findings, lostHow(table, identity))
 	}
 	if err == nil && !same {
 		err = refuseServedBefore(name, files)

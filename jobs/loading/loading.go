@@ -81,11 +81,11 @@ func (w *Loader) checkLoaded(ctx context.Context, table *load.Table) error {
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
-	findings, err := w.probeAndReopen(ctx, table, loaded)
+	findings, err := w.probeAndReopen(ctx, table, loaded, w.watchProbes(len(loaded), 0, checkShare))
 	if err != nil {
 		return w.describeFailure(ctx, err)
 	}
-	return w.refuseUnreadable(table.Name, findings)
+	return w.refuseUnreadable(table.Name, findings, lostUnchanged)
 }
 
 // maxCuts bounds how often regions may split during a load.
@@ -153,9 +153,9 @@ func (w *Loader) checkUnloadedCounts(table *load.Table) error {
 //
 // An error says nothing about the files: they may be served or not, and the state stays Loading. A *load.LostError is the
 // exception: its files are not served even after their regions were opened again, or these could not be.
-func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile) ([]load.Finding, error) {
+func (w *Loader) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile, watch func(files int)) ([]load.Finding, error) {
 	table := t.Name
-	findings, err := w.Cluster.ProbeTable(ctx, t, files)
+	findings, err := w.Cluster.ProbeTable(ctx, t, files, watch)
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +188,12 @@ func (w *Loader) Confirm(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	probes := progress.NewCounter(progress.Within(w.Out.Options.Watch, loadsShare, 1), "probe", int64(len(files)), "files")
-	findings, err := w.probeAndReopen(ctx, table, files)
+	findings, err := w.probeAndReopen(ctx, table, files, w.watchProbes(len(files), loadsShare, 1))
 	if err != nil {
 		return w.describeFailure(ctx, err)
 	}
-	probes.Add(int64(len(files)))
 	// The state stays Loading on disk. The next command probes again, whatever a person did to the table meanwhile.
-	if err := w.refuseUnreadable(name, findings); err != nil {
+	if err := w.refuseUnreadable(name, findings, lostSomehow); err != nil {
 		return err
 	}
 	// The ledger first, as before the load: if the process is killed between the two, the next one finds the manifest
@@ -222,6 +220,7 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 	}
 	var mu sync.Mutex
 	return load.Hooks{
+		Looked: w.watchLook(n),
 		Before: w.beforeRequest,
 		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
@@ -236,6 +235,7 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 		Staging: func(folder string) error {
 			// Also before the first request: recovery could not find files in a folder that nobody knows.
 			w.Out.Manifest.Staging = folder
+			w.countLoads(0)
 			err := w.Out.Save()
 			w.Out.Options.Failpoint.Reached(failpoint.Staging)
 			return err
@@ -262,15 +262,37 @@ func (w *Loader) RecordLoad(n int) load.Hooks {
 	}
 }
 
-// loadsShare is about how much of a load's time its requests take; the rest is probes.
-const loadsShare = 0.8
+// About where a load is, as a share of its time: when it knows that the table still serves what an earlier process has loaded,
+// when it has looked for the other files' rows, and when it has sent all requests. What is left is probes.
+const (
+	checkShare = 0.05
+	lookShare  = 0.1
+	loadsShare = 0.8
+)
 
-// watchLoads begins to count loaded files.
-func (w *Loader) watchLoads(files int) {
-	w.loads = progress.NewCounter(progress.Within(w.Out.Options.Watch, 0, loadsShare), "load", int64(files), "files")
+// watchProbes begins to count the files that the table is asked for, as a part of the load between two shares of it.
+func (w *Loader) watchProbes(files int, from, to float64) func(int) {
+	probes := progress.NewCounter(progress.Within(w.Out.Options.Watch, from, to), "probe", int64(files), "files")
+	return func(n int) { probes.Add(int64(n)) }
 }
 
+// watchLoads sets how many files a load begins with.
+func (w *Loader) watchLoads(files int) { w.loads, w.toLoad = nil, files }
+
+// watchLook begins to count the files that the table is asked for before the first request. Later requests of the same load ask
+// for few files again: nil.
+func (w *Loader) watchLook(files int) func(int) {
+	if w.loads != nil || files == 0 {
+		return nil
+	}
+	return w.watchProbes(files, checkShare, lookShare)
+}
+
+// countLoads counts loaded files. The first call shows that the requests begin.
 func (w *Loader) countLoads(files int) {
+	if w.loads == nil && w.toLoad > 0 {
+		w.loads = progress.NewCounter(progress.Within(w.Out.Options.Watch, lookShare, loadsShare), "load", int64(w.toLoad), "files")
+	}
 	if w.loads != nil {
 		w.loads.Add(int64(files))
 	}
@@ -288,6 +310,9 @@ func (w *Loader) saveLoaded() error {
 // beforeRequest is an error if another run may load the output's files by now. It is called before each load request.
 func (w *Loader) beforeRequest() error {
 	w.Out.Options.Failpoint.Reached(failpoint.BeforeRequest)
+	if err := w.turn.Fresh(); err != nil {
+		return err
+	}
 	return w.Out.CheckLock()
 }
 

@@ -159,11 +159,11 @@ func (w *Loader) confirmDirectory(ctx context.Context, name string, e *ledger.En
 	if err != nil {
 		return err
 	}
-	findings, err := w.probeAndReopen(ctx, table, all)
+	findings, err := w.probeAndReopen(ctx, table, all, w.watchProbes(len(all), loadsShare, 1))
 	if err != nil {
 		return w.recordForeignLost(ctx, err)
 	}
-	if err := w.refuseUnreadable(name, findings); err != nil {
+	if err := w.refuseUnreadable(name, findings, lostSomehow); err != nil {
 		return err
 	}
 	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
@@ -176,6 +176,7 @@ func (w *Loader) confirmDirectory(ctx context.Context, name string, e *ledger.En
 // in the directory any more is probed at the end, whatever became of it.
 func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
+		Looked: w.watchLook(len(e.Files)),
 		Before: w.beforeRequest,
 		ServedBefore: func(known []load.HFile) error {
 			for _, h := range known {
@@ -189,6 +190,7 @@ func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 		},
 		Staging: func(folder string) error {
 			e.Staging = folder
+			w.countLoads(0)
 			return w.writeEntry(e)
 		},
 		Done: func(files []load.HFile) error {

@@ -10,6 +10,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/throttle"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/progress"
 )
@@ -20,15 +21,20 @@ type Options struct {
 	WorkDir    string                  // for spilled runs; "": the system's temporary folder
 	Conf       string                  // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string       // Hadoop and HBase properties that win over the site files
+	Principal  string                  // who logs in with Kerberos, by Keytab; "": as the job says
+	Keytab     string                  // a file; set together with Principal
 	Wait       Wait                    // for an input that does not exist yet
 	Force      bool                    // start over, whatever the output has of the run
 	OnChange   OnChange                // what to do about a finished run whose input has changed
+	OnBusy     OnBusy                  // what to do if another job loads into the table
 	NoLoad     bool                    // stop before the load
+	Rate       *throttle.Limit         // of the bytes read from and written to HDFS, and read from tables; nil: no limit
 	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: no log
 	Say        func(string)            // gets the texts of notes and warnings, besides Log; may be nil
 	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil
 
 	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; may be nil
+	Available func() int64                // for tests that sort as a machine with less memory does: its available bytes; nil: this machine's
 	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
@@ -39,6 +45,16 @@ type OnChange string
 const (
 	Fail   OnChange = "" // it is refused
 	Reload OnChange = "reload"
+)
+
+// OnBusy is what a load does while another job loads into the same table.
+type OnBusy string
+
+// The values of OnBusy.
+const (
+	BusyWait OnBusy = "" // it waits for the other load's end
+	BusyLoad OnBusy = "load"
+	BusyFail OnBusy = "fail"
 )
 
 // Wait is how long a run waits for an input that does not exist yet.

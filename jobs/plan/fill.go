@@ -216,24 +216,15 @@ func (p *planner) forecast(c *candidate) {
 	reading := time.Duration(file+key) + time.Duration(p.timedEvery())*t.Parse
 	c.rates.Read = rate(p.reading.bytes, reading)
 	f.Rates = c.rates
-	f.SortMemory, f.SortNeeds, f.Output, f.Replication = sorting.SortMemory(p.options.Memory), int64(sortRoom*float64(r.SortBytes+r.Rows*sortOverhead)), r.HFiles.Bytes, 1
+	f.Output, f.Replication = r.HFiles.Bytes, 1
 	if storage.IsHDFS(c.job.Output) {
 		f.Replication = int(p.site.Number("dfs.replication", 3))
 	}
-	if f.SortNeeds > f.SortMemory {
-		f.Spill = sorting.SpillOf(p.options.WorkDir, p.source.Text, r.SortBytes)
-	}
+	p.forecastSpill(c, f)
 	f.SetTime(r.InputBytes, r.SortBytes, r.RawBytes, r.HFiles.Bytes)
 	f.SetMeasured(append(c.measured, reading.Seconds())...)
 	p.forecastGrowth(c, f)
 }
-
-// The sort's overhead: headers and index of the entries, a reserve for blocks, and shards that are never all full at
-// once.
-const (
-	sortOverhead = 18 + 16
-	sortRoom     = 1.3
-)
 
 func (p *planner) forecastGrowth(c *candidate, f *stats.Forecast) {
 	r := c.report

@@ -58,14 +58,14 @@ type planReading struct {
 type rejectReason struct{ column, reason string }
 
 // choosePieces selects all splits or, for a sample, the first rows of some that are distributed over the input.
-func (p *planner) choosePieces() error {
+func (p *planner) choosePieces(ctx context.Context) error {
 	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
 	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectReason{}
 	size := int64(source.SplitSize)
 	if p.Sample > 0 {
 		size = max(p.source.Bytes/samplePlaces, smallestPlace)
 	}
-	splits, err := form.Splits(p.source.FS, files, size)
+	splits, err := form.Splits(p.source.Until(ctx), files, size)
 	if err != nil {
 		return fmt.Errorf("read the input: %w", err)
 	}
@@ -108,7 +108,7 @@ func spread(splits []ingest.Split, rows, bytes int64) []planPiece {
 
 // read reads the pieces on all cores, into the statistics of all candidates.
 func (p *planner) read(ctx context.Context) error {
-	if err := p.choosePieces(); err != nil {
+	if err := p.choosePieces(ctx); err != nil {
 		return err
 	}
 	for _, c := range p.candidates {

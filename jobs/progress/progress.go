@@ -27,7 +27,7 @@ func Within(watch func(Progress), from, to float64) func(Progress) {
 type Meter struct {
 	watch func(Progress)
 	phase string
-	total int64
+	total atomic.Int64
 	bytes bool
 	unit  string
 	done  atomic.Int64
@@ -38,7 +38,9 @@ func NewMeter(watch func(Progress), phase string, total int64, bytes bool) *Mete
 	if watch == nil {
 		watch = func(Progress) {}
 	}
-	return &Meter{watch: watch, phase: phase, total: total, bytes: bytes}
+	m := &Meter{watch: watch, phase: phase, bytes: bytes}
+	m.total.Store(total)
+	return m
 }
 
 // NewCounter counts up to total of what unit names in the plural, such as files, and reports at once that it begins:
@@ -52,11 +54,17 @@ func NewCounter(watch func(Progress), phase string, total int64, unit string) *M
 
 // Add counts n more.
 func (m *Meter) Add(n int64) {
-	p := Progress{Phase: m.phase, Done: m.done.Add(n), Total: m.total, Bytes: m.bytes, Unit: m.unit}
+	p := Progress{Phase: m.phase, Done: m.done.Add(n), Total: m.total.Load(), Bytes: m.bytes, Unit: m.unit}
 	if p.Total > 0 {
 		p.Whole = min(float64(p.Done)/float64(p.Total), 1)
 	}
 	m.watch(p)
+}
+
+// AddUnplanned counts n that are not in the total. It adds them to the total, too, so that Done never exceeds it.
+func (m *Meter) AddUnplanned(n int64) {
+	m.total.Add(n)
+	m.Add(n)
 }
 
 // Sum is the count so far.

@@ -54,7 +54,11 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	if !remote {
 		return s, nil
 	}
-	return s, s.logIn(hbase.Kerberos)
+	who := hbase.Kerberos
+	if o.Principal != "" {
+		who = jobfile.Kerberos{Principal: o.Principal, Keytab: o.Keytab}
+	}
+	return s, s.logIn(who)
 }
 
 // siteDirs are the folders of site files: from the command line, otherwise the job, the environment, or the packages'
@@ -85,6 +89,7 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.log.Log)
+		storage.Throttle(fsys, s.log.Rate)
 		if s.wrap != nil {
 			fsys = s.wrap(fsys)
 		}
@@ -97,7 +102,7 @@ func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {
 		return nil, s.noLogin
 	}
-	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login, Log: s.log.Log})
+	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login, Log: s.log.Log, Rate: s.log.Rate})
 	return c, failure.Early(err)
 }
 
@@ -197,13 +202,18 @@ func (s *Site) MaxFiles() (int64, error) {
 // LookUp looks a table up. If that fails, nothing was changed yet.
 func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
 	table, err := c.Table(ctx, name)
-	if errors.Is(err, load.ErrNotFound) {
-		err = fmt.Errorf("%w; bulkload plan JOB --create makes it", err)
-	}
 	if err != nil {
-		return nil, failure.Early(err)
+		return nil, failure.Early(MissingTable(err))
 	}
 	return table, nil
+}
+
+// MissingTable adds to the error of a look-up what to do about a table that does not exist.
+func MissingTable(err error) error {
+	if errors.Is(err, load.ErrNotFound) {
+		return fmt.Errorf("%w; bulkload plan JOB --create makes it", err)
+	}
+	return err
 }
 
 // Number is a property as a whole number; def if it is not set or not a number.

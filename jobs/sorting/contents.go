@@ -30,7 +30,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 		wanted = append(wanted, src.Files[i])
 	}
 	o.Infof("%d input files were touched or replaced after they were read, such as %s: reading them again to compare their records", len(wanted), wanted[0].Path)
-	splits, err := src.Job.Input.Form.Splits(src.FS, wanted, source.SplitSize)
+	splits, err := src.Job.Input.Form.Splits(src.Until(ctx), wanted, source.SplitSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)
 	}

@@ -47,10 +47,3 @@ func NearestFolder(name string) string {
 // SpillRatio is how many bytes of sorted runs result from each byte of input that does not fit in memory: 0.6 for the
 // check table.
 const SpillRatio = 0.6
-
-// SpillOf is about how many bytes of sorted runs come of entries bytes of keys and columns, read from input bytes of text:
-// the first ones stay as they are (see UncompressedSpill), the others are compressed.
-func SpillOf(workDir string, input, entries int64) int64 {
-	plain := min(UncompressedSpill(workDir, input), entries)
-	return plain + int64(SpillRatio/sortedRatio*float64(entries-plain))
-}

@@ -103,7 +103,7 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 			continue
 		}
 		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
-			Uncompressed: UncompressedSpill(o.WorkDir, s.Source.Text) * out.weight() / all}
+			Uncompressed: UncompressedSpill(o, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
 			po.Persistent = s.Checkpoints.PersistentRuns(i)
 		}
@@ -115,13 +115,16 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 	return nil
 }
 
-// weight is an output's share of the memory: its cells, plus the equivalent of three for a row's key.
+// weight is Weight; 0 for an output that needs no rows.
 func (o *Output) weight() int64 {
 	if o.Target == nil {
 		return 0
 	}
-	return int64(len(o.Target.Layout.Sources)) + 3
+	return Weight(o.Target)
 }
+
+// Weight is an output's share of the memory of all: its cells, plus the equivalent of three for a row's key.
+func Weight(t *target.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
 
 // discard ends the sorts of a reading that failed.
 func (s *Stage) discard() error {

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/options"
 )
 
 // UncompressedSpill is how many bytes of sorted runs, the first ones, are spilled uncompressed. Compression and
 // decompression are a tenth of a run's work. They pay only if the runs would otherwise not fit in the page cache, or
 // fill the disk.
-func UncompressedSpill(workDir string, input int64) int64 {
-	dir, err := WorkFolder(workDir)
+func UncompressedSpill(o options.Options, input int64) int64 {
+	dir, err := WorkFolder(o.WorkDir)
 	if err != nil {
 		return 0
 	}
@@ -21,12 +22,16 @@ func UncompressedSpill(workDir string, input int64) int64 {
 	if err != nil {
 		return 0
 	}
-	return min(int64(sortedRatio*float64(input)), free/4, AvailableMemory()/10)
+	memory := availableMemory
+	if o.Available != nil {
+		memory = o.Available
+	}
+	return min(int64(sortedRatio*float64(input)), free/4, memory()/10)
 }
 
-// AvailableMemory is how many bytes of the machine's memory can be used without swapping, including the page cache; 0
+// availableMemory is how many bytes of the machine's memory can be used without swapping, including the page cache; 0
 // if unknown.
-func AvailableMemory() int64 {
+func availableMemory() int64 {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return 0

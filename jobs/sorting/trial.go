@@ -21,11 +21,11 @@ var errTried = errors.New("enough records were tried")
 // TryInput reads the first records of an input, and fails as a run would that can't use them: because the heading
 // lacks a column, say, or the delimiter is another one. It stores nothing.
 func TryInput(ctx context.Context, src *source.Source, o options.Options) error {
-	splits, err := source.Splits(&src.Job.Input, src)
+	splits, err := source.Splits(ctx, &src.Job.Input, src)
 	if err != nil || len(splits) == 0 {
 		return err
 	}
-	src.LogWarnings(o)
+	src.LogWarnings(ctx, o)
 	rejects := &trialRejects{limit: src.Job.Input.MaxRejects}
 	r, err := newContentReader(src, src.Job.Feeds()[0], rejects)
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *trialRejects) err(read int64) error {
 // TrialSize is how many KeyValue bytes of an output the first records of an input have, and up to which offset of its first
 // file they go: bytes of text, or rows of Parquet. Both are 0 where nothing could be read.
 func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *target.Target) (raw, offset int64) {
-	splits, err := source.Splits(&src.Job.Input, src)
+	splits, err := source.Splits(ctx, &src.Job.Input, src)
 	if err != nil || len(splits) == 0 {
 		return 0, 0
 	}

@@ -2,6 +2,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,9 +66,25 @@ func notThere(uri string) error {
 	return errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
 
+// Until is the input's file system, which opens no file after the end of a context: whatever looks into each of many files stops
+// then.
+func (s *Source) Until(ctx context.Context) storage.FS { return &stoppableFS{s.FS, ctx} }
+
+type stoppableFS struct {
+	storage.FS
+	ctx context.Context
+}
+
+func (f *stoppableFS) Open(name string) (storage.File, error) {
+	if err := f.ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return f.FS.Open(name)
+}
+
 // LogWarnings logs where the files look different from what the job file says.
-func (s *Source) LogWarnings(o options.Options) {
-	for _, doubt := range s.Job.Input.Form.Warnings(s.FS, s.Files) {
+func (s *Source) LogWarnings(ctx context.Context, o options.Options) {
+	for _, doubt := range s.Job.Input.Form.Warnings(s.Until(ctx), s.Files) {
 		o.Warnf("%s", doubt)
 	}
 }
@@ -150,7 +167,7 @@ func (s *Source) checkEmpty(name string) error {
 	}
 	for _, dir := range folders {
 		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
-			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without a record is a file without one, or a folder with %s", s.FS.URI(dir), SuccessName)}
+			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without records must have an empty file, or %s", s.FS.URI(dir), SuccessName)}
 		} else if err != nil {
 			return fmt.Errorf("look whether the export is finished: %w", err)
 		}
@@ -180,8 +197,8 @@ func (s *Source) finishedFolders(name string) ([]string, error) {
 const SuccessName = "_SUCCESS"
 
 // Splits returns the splits, which are read in parallel.
-func Splits(in *jobfile.Input, src *Source) ([]ingest.Split, error) {
-	splits, err := in.Form.Splits(src.FS, src.Files, SplitSize)
+func Splits(ctx context.Context, in *jobfile.Input, src *Source) ([]ingest.Split, error) {
+	splits, err := in.Form.Splits(src.Until(ctx), src.Files, SplitSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)
 	}

@@ -48,7 +48,7 @@ func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, t
 // planSplits reads the whole input and returns the boundaries of as many regions as its rows fill by the rule: bytes
 // of keys and values count, and sampled keys are the boundaries. Both depend on the rows alone.
 func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
-	splits, err := source.Splits(&j.Input, src)
+	splits, err := source.Splits(ctx, &j.Input, src)
 	if err != nil {
 		return nil, err
 	}

@@ -38,48 +38,87 @@ type Family struct {
 	Settings hfilewriter.Settings
 }
 
+// Problem is what prevents files from being made for a table.
+type Problem struct {
+	Check string // what is wrong: one of the constants below
+	Err   error
+}
+
+// The values of Problem.Check.
+const (
+	CheckFamilies   = "families"   // the table's families and their settings
+	CheckBoundaries = "boundaries" // the region boundaries and the row key's salts
+	CheckSettings   = "settings"   // the properties of the site files
+)
+
 // New combines boundaries and settings from the job or from the live table, and refuses what can't be loaded. table
 // is nil if there is no cluster.
 func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
-	t, splits := &Target{}, j.Regions.Splits
-	if j.Regions.From == "table" {
-		splits = table.Splits()
+	t, problems := Examine(j, s, table)
+	if len(problems) > 0 {
+		return nil, problems[0].Err
 	}
-	err := t.SetSplits(splits, j.Wide != nil)
-	if err != nil {
-		return nil, err
-	}
-	if salts := j.RowKey.Salts(); salts != nil {
-		if err := t.Regions.CheckSalts(salts); err != nil {
-			return nil, errcode.Salts.Errorf("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
+	return t, nil
+}
+
+// Examine is New that goes on after a problem, and returns all of them. Without problems the target can be used. If the
+// regions of a table are not known (nil), nothing is said of the boundaries.
+func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Problem) {
+	t := &Target{}
+	var problems []Problem
+	add := func(check string, err error) {
+		if err != nil {
+			problems = append(problems, Problem{check, err})
 		}
 	}
+	add(CheckBoundaries, t.setBoundaries(j, table))
+	var err error
 	if t.Layout, err = entry.NewLayout(j); err != nil {
-		return nil, err
+		return t, append(problems, Problem{CheckFamilies, err})
 	}
-	if t.MaxSize, err = maxSize(j, s); err != nil {
-		return nil, err
-	}
-	if t.MaxFiles, err = s.MaxFiles(); err != nil {
-		return nil, err
-	}
+	t.MaxSize, err = maxSize(j, s)
+	add(CheckSettings, err)
+	t.MaxFiles, err = s.MaxFiles()
+	add(CheckSettings, err)
 	for _, f := range t.Layout.Families {
 		settings, err := familySettings(j, f.Name, table)
 		if err != nil {
-			return nil, err
+			add(CheckFamilies, err)
+			continue
 		}
 		if err := s.Adjust(&settings); err != nil {
-			return nil, err
+			add(CheckSettings, err)
+			continue
 		}
 		if err := settings.Check(); err != nil {
-			return nil, errcode.HFileSettings.Errorf("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err)
+			add(CheckFamilies, errcode.HFileSettings.Errorf("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
 		}
 		t.Families = append(t.Families, Family{f.Name, settings})
 	}
-	if table != nil && j.Regions.From != "table" {
-		err = checkBoundaries(t.Splits, table)
+	if table != nil && table.Regions != nil && j.Regions.From != "table" {
+		add(CheckBoundaries, checkBoundaries(t.Splits, table))
 	}
-	return t, err
+	return t, problems
+}
+
+// setBoundaries sets the region boundaries of the job or of the live table, and compares them with the salts.
+func (t *Target) setBoundaries(j *jobfile.Job, table *load.Table) error {
+	splits := j.Regions.Splits
+	if j.Regions.From == "table" {
+		if table.Regions == nil {
+			return nil
+		}
+		splits = table.Splits()
+	}
+	if err := t.SetSplits(splits, j.Wide != nil); err != nil {
+		return err
+	}
+	if salts := j.RowKey.Salts(); salts != nil {
+		if err := t.Regions.CheckSalts(salts); err != nil {
+			return errcode.Salts.Errorf("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
+		}
+	}
+	return nil
 }
 
 // SetSplits sets the boundaries: those of rows, and those of the sort's keys, which in a wide table are more than
@@ -148,6 +187,7 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 // contradictions compares a family's settings in the job file with the table's.
 func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Settings) error {
 	said := j.HFile.Settings
+	var differ []string
 	for _, c := range []struct {
 		key        string
 		said, live any
@@ -158,11 +198,13 @@ func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Setti
 		{"block_size", said.BlockSize, live.BlockSize},
 	} {
 		if j.HFile.Given[c.key] && c.said != c.live {
-			return errcode.TableSettings.Errorf("%s: hfile.%s is %v, but table %s has %v for family %s; change one of them, or leave it out of the job file",
-				j.Path, c.key, c.said, table, c.live, family)
+			differ = append(differ, fmt.Sprintf("hfile.%s is %v, but table %s has %v for family %s", c.key, c.said, table, c.live, family))
 		}
 	}
-	return nil
+	if differ == nil {
+		return nil
+	}
+	return errcode.TableSettings.Errorf("%s: %s; change one of them, or leave it out of the job file", j.Path, strings.Join(differ, "; "))
 }
 
 // LiveSettings converts a family's settings.

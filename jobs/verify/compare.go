@@ -8,6 +8,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/printable"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/sorting"
 )
 
@@ -97,10 +98,28 @@ type joiner struct {
 	strict     bool       // an extra cell is a difference
 	stale      *staleList // gets extra cells; nil: they are counted only
 	matched    int64
+	compared   *progress.Meter // counts rows
+	counted    int64           // rows of want that it has
+	countedNew int64           // extra rows that it has
 }
 
-func newJoiner(want *sorting.Cells, found *differences, strict bool) (*joiner, error) {
-	j := &joiner{want: want, found: found, strict: strict}
+// countEvery is how many rows of a region are compared before they are counted as progress.
+const countEvery = 256
+
+// count counts the rows that were compared since the last time, if they are at least so many.
+func (j *joiner) count(least int64) {
+	if n := j.want.Rows - j.counted; n >= least && n > 0 {
+		j.counted += n
+		j.compared.Add(n)
+	}
+	if n := j.extraRows - j.countedNew; n >= least && n > 0 {
+		j.countedNew += n
+		j.compared.AddUnplanned(n)
+	}
+}
+
+func newJoiner(want *sorting.Cells, found *differences, v *outputVerifier) (*joiner, error) {
+	j := &joiner{want: want, found: found, strict: v.files != nil, stale: v.stale, compared: v.compared}
 	return j, j.advance()
 }
 
@@ -110,6 +129,7 @@ func (j *joiner) advance() error {
 	}
 	var err error
 	j.next, err = j.want.Next()
+	j.count(countEvery)
 	return err
 }
 
@@ -146,6 +166,7 @@ func (j *joiner) extra(got *cell.Cell) {
 	if !mine && !bytes.Equal(got.Row, j.extraRow) {
 		j.extraRows++
 		j.extraRow = append(j.extraRow[:0], got.Row...)
+		j.count(countEvery)
 	}
 }
 
@@ -157,6 +178,7 @@ func (j *joiner) end() error {
 			return err
 		}
 	}
+	j.count(1)
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (r *Report) nameTarget(j *jobfile.Job, live bool) {
 		} else if path, local := strings.CutPrefix(out.Location(), "file:/"); local {
 			r.Against += "file:///" + strings.TrimLeft(path, "/")
 		} else {
-			r.Against += out.Location()
+			r.Against += strings.TrimRight(out.Output, "/") // a cleaned path would have one slash after hdfs:
 		}
 	}
 }
@@ -109,6 +109,8 @@ type outputVerifier struct {
 	record  *manifest.Manifest  // of the files; nil if there is none
 	report  *Report
 	stale   *staleList // nil unless cells are listed that the source has no more
+
+	compared *progress.Meter // rows
 }
 
 func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifyRun, err error) {
@@ -185,7 +187,7 @@ const sortShare = 0.5
 // run sorts the source once and joins it with the cells of every output.
 func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	rejects := &entry.CountedRejects{}
-	splits, err := source.Splits(&v.job.Input, v.source)
+	splits, err := source.Splits(ctx, &v.job.Input, v.source)
 	if err != nil {
 		return err
 	}
@@ -280,7 +282,12 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	units := rows.SliceTasks(v.job, v.target)
-	compared := progress.NewCounter(o.Watch, "compare", int64(len(units)), "regions")
+	passes := 1 // over the rows
+	if v.target.Layout.Wide {
+		passes = len(v.target.Layout.Families)
+	}
+	total := rows.Sorted.Stats().Entries * int64(passes)
+	v.compared = progress.NewCounter(o.Watch, "compare", total, "rows")
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
 		group.Go(func() error {
@@ -289,11 +296,14 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 			if err != nil {
 				return fmt.Errorf("region %d: %w", u.Region, err)
 			}
-			compared.Add(1)
 			return nil
 		})
 	}
-	return joined, group.Wait()
+	err := group.Wait()
+	if repeated := total - v.compared.Sum(); err == nil && repeated > 0 {
+		v.compared.Add(repeated) // a run writes one row of those with the same key
+	}
+	return joined, err
 }
 
 // join compares a slice with the present cells. In a wide table of several families it does so for each family:
@@ -323,9 +333,8 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJoiner(want, found, v.files != nil)
+	j, err := newJoiner(want, found, v)
 	if err == nil {
-		j.stale = v.stale
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil

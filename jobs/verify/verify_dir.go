@@ -144,7 +144,7 @@ func checkOverlap(d *hfiledir.Directory) error {
 	for i := 1; i < len(d.Files); i++ {
 		a, b := d.Files[i-1], d.Files[i]
 		if a.Family == b.Family && bytes.Compare(a.Last, b.First) >= 0 {
-			return errcode.VerifyDiffers.Errorf("%s ends with row %s, and %s begins with row %s: the two hold rows of the same range",
+			return errcode.VerifyDiffers.Errorf("%s ends with row %s, and %s begins with row %s: both have rows of the same range",
 				a.Path, printable.Bytes(a.Last), b.Path, printable.Bytes(b.First))
 		}
 	}

@@ -2,7 +2,9 @@ package oracle;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.KeyValue;
 import org.apache.hadoop.hbase.TableName;
@@ -10,7 +12,6 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.io.ImmutableBytesWritable;
 import org.apache.hadoop.hbase.mapreduce.HFileOutputFormat2;
 import org.apache.hadoop.hbase.util.Bytes;
-import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.OutputCommitter;
 import org.apache.hadoop.mapreduce.RecordWriter;
@@ -30,6 +31,9 @@ final class Output {
     TableDescriptorBuilder table = TableDescriptorBuilder.newBuilder(TableName.valueOf("output"));
     cells.stream().map(c -> Bytes.toString(CellUtil.cloneFamily(c))).distinct().forEach(f -> table.setColumnFamily(settings.family(f)));
     settings.doneWithScopes();
+    // It wants the local file system that Hadoop has by default (see Oracle.CONF).
+    settings.conf.set("fs.file.impl", LocalFileSystem.class.getName());
+    settings.conf.setBoolean("fs.file.impl.disable.cache", true);
     Job job = Job.getInstance(settings.conf);
     job.setMapOutputKeyClass(ImmutableBytesWritable.class);
     job.setMapOutputValueClass(KeyValue.class);

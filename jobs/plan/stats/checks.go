@@ -106,15 +106,6 @@ var checks = []check{
 	{"history-timestamp", checkFolders},
 }
 
-// Codes lists the codes of all checks of this package.
-func Codes() []string {
-	var codes []string
-	for _, c := range checks {
-		codes = append(codes, c.code)
-	}
-	return codes
-}
-
 // Check runs all checks, and returns their findings, problems first.
 func Check(r *Report, f *Facts) []Finding {
 	found := []Finding{}

@@ -23,6 +23,7 @@ type Forecast struct {
 	Unsure      bool    `json:"unsure"`   // too little was measured for so much larger an input
 	SortMemory  int64   `json:"sort_memory"`
 	SortNeeds   int64   `json:"sort_needs"` // to sort without spilling
+	Runs        int     `json:"spilled_runs"`
 	Spill       int64   `json:"spill_bytes"`
 	Output      int64   `json:"output_bytes"`
 	Replication int     `json:"replication"` // copies that HDFS keeps of it; 1 on a local disk

@@ -8,8 +8,6 @@ import (
 const (
 	distinctBits      = 14
 	distinctRegisters = 1 << distinctBits
-	// DistinctError is the standard error of HyperLogLog.Count, relative to the count: 1.04 / √registers.
-	DistinctError = 1.04 / 128
 )
 
 // HyperLogLog counts different values by their 64-bit hashes in 16 KiB: HyperLogLog with Ertl's estimator ("New

@@ -353,7 +353,7 @@ func TestSampleWhateverTheOrder(t *testing.T) {
 				key, rest := s.Row(i)
 				n, _ := strconv.ParseUint(string(key), 10, 64)
 				groups[n/3]++
-				if len(rest) > 0 || s.All() && s.Weight(i) != weights[string(key)] || s.Weight(i) > weights[string(key)] {
+				if len(rest) > 0 || s.whole() && s.Weight(i) != weights[string(key)] || s.Weight(i) > weights[string(key)] {
 					t.Fatalf("row %s weighs %d, it came %d times", key, s.Weight(i), weights[string(key)])
 				}
 				fmt.Fprintf(&text, "%s ", key)
@@ -367,8 +367,8 @@ func TestSampleWhateverTheOrder(t *testing.T) {
 					t.Fatalf("group %d has %d of its %d rows", g, n, want)
 				}
 			}
-			if len(s.data) > budget || s.All() != (len(s.rows) == len(weights)) {
-				t.Errorf("%d bytes with a budget of %d; all of them: %v", len(s.data), budget, s.All())
+			if len(s.data) > budget || s.whole() != (len(s.rows) == len(weights)) {
+				t.Errorf("%d bytes with a budget of %d; all of them: %v", len(s.data), budget, s.whole())
 			}
 			if first == "" {
 				first = text.String()

@@ -10,8 +10,8 @@ import (
 // A region should hold 1 to 2 GB of data: with less, a server has many regions for little data; with more, splits,
 // compactions and moves take long.
 const (
-	LeastRegion = 1_000_000_000
-	MostRegion  = 2_000_000_000
+	leastRegion = 1_000_000_000
+	mostRegion  = 2_000_000_000
 )
 
 // RegionRange is how many regions the rule gives for a number of bytes.
@@ -21,10 +21,10 @@ type RegionRange struct {
 	Most  int   `json:"most"`  // of 1 GB each
 }
 
-// RegionsFor applies the rule.
-func RegionsFor(size int64) RegionRange {
-	least := max(int((size+MostRegion-1)/MostRegion), 1)
-	return RegionRange{size, least, max(int(size/LeastRegion), least)}
+// regionsFor applies the rule.
+func regionsFor(size int64) RegionRange {
+	least := max(int((size+mostRegion-1)/mostRegion), 1)
+	return RegionRange{size, least, max(int(size/leastRegion), least)}
 }
 
 // Proposal is how many regions a table should have, and their boundaries.
@@ -53,7 +53,7 @@ type RegionInput struct {
 
 // ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh their bytes.
 func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
-	s := Proposal{BySource: RegionsFor(w.Source), ByHFiles: RegionsFor(w.HFiles), Splits: []string{}}
+	s := Proposal{BySource: regionsFor(w.Source), ByHFiles: regionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
 	source := decimalSize(w.Source) + " of source"
 	if w.Compressed {

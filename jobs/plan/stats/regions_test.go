@@ -20,7 +20,7 @@ func TestRule(t *testing.T) {
 	}{
 		{0, 1, 1}, {1, 1, 1}, {999_999_999, 1, 1}, {2e9, 1, 2}, {2e9 + 1, 2, 2}, {11e9, 6, 11}, {11 << 30, 6, 11}, {100e9, 50, 100}, {1e12, 500, 1000},
 	} {
-		if r := RegionsFor(c.size); r.Least != c.least || r.Most != c.most {
+		if r := regionsFor(c.size); r.Least != c.least || r.Most != c.most {
 			t.Errorf("%s give %d to %d regions, want %d to %d", Size(c.size), r.Least, r.Most, c.least, c.most)
 		}
 	}

@@ -110,6 +110,22 @@ func (s *Sample) groups() int {
 // Len is how many rows are kept.
 func (s *Sample) Len() int { return len(s.rows) }
 
+// Bytes is how many bytes its rows have: their keys and what follows them.
+func (s *Sample) Bytes() (all int64) {
+	for i := range s.rows {
+		all += int64(s.rows[i].length)
+	}
+	return all
+}
+
+// Largest is the most bytes that a row has.
+func (s *Sample) Largest() (most int) {
+	for i := range s.rows {
+		most = max(most, s.rows[i].length)
+	}
+	return most
+}
+
 // All reports whether everything that was offered is kept.
 func (s *Sample) All() bool { return s.level.Load() == 0 && s.thin.Load() == 0 }
 

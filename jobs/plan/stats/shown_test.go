@@ -132,7 +132,7 @@ func TestChecksOfAnyReport(t *testing.T) {
 		last := 0
 		for _, found := range Check(&a, &f) {
 			now, known := rank[found.Severity]
-			if !known || now < last || found.Reason == "" || found.Remedy == "" || !slices.Contains(Codes(), found.Code) || strings.Contains(found.Reason, "%!") {
+			if !known || now < last || found.Reason == "" || found.Remedy == "" || !slices.ContainsFunc(checks, func(c check) bool { return c.code == found.Code }) || strings.Contains(found.Reason, "%!") {
 				t.Fatalf("%+v after severity %d", found, last)
 			}
 			last = now
@@ -357,7 +357,7 @@ func TestForecastBounds(t *testing.T) {
 		t.Errorf("%v and %v seconds", f.SortSeconds, f.Seconds)
 	}
 	for bytes, want := range map[int64]RegionRange{0: {0, 1, 1}, 1: {1, 1, 1}, 2e9: {2e9, 1, 2}, 2e9 + 1: {2e9 + 1, 2, 2}, 11e9: {11e9, 6, 11}, 1e11: {1e11, 50, 100}, 1e15: {1e15, 500_000, 1_000_000}} {
-		if got := RegionsFor(bytes); got != want {
+		if got := regionsFor(bytes); got != want {
 			t.Errorf("%d bytes: %+v, want %+v", bytes, got, want)
 		}
 	}

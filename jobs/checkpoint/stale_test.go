@@ -1,19 +1,17 @@
-package jobs
+package checkpoint
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"bulkload/jobs/checkpoint"
 )
 
-// TestCheckpointFoldersOfOthers: what another has put into a work folder that is open to all is neither gone into nor deleted,
+// TestCheckpointFoldersOfOthers: what others have put into a work folder that is open to all is neither entered nor deleted,
 // however old it is.
 func TestCheckpointFoldersOfOthers(t *testing.T) {
 	work, victim := t.TempDir(), t.TempDir()
-	own, open, link := filepath.Join(work, checkpoint.Prefix+"own"), filepath.Join(work, checkpoint.Prefix+"open"), filepath.Join(work, checkpoint.Prefix+"link")
+	own, open, link := filepath.Join(work, Prefix+"own"), filepath.Join(work, Prefix+"open"), filepath.Join(work, Prefix+"link")
 	for _, dir := range []string{own, open} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -25,15 +23,15 @@ func TestCheckpointFoldersOfOthers(t *testing.T) {
 	if err := os.Symlink(victim, link); err != nil {
 		t.Fatal(err)
 	}
-	long := time.Now().Add(-checkpoint.MaxAge - time.Hour)
+	long := time.Now().Add(-MaxAge - time.Hour)
 	for _, dir := range []string{own, open, victim} {
 		if err := os.Chtimes(dir, long, long); err != nil {
 			t.Fatal(err)
 		}
 	}
-	checkpoint.RemoveOld(work)
+	removeOld(work)
 	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
-		t.Errorf("behind the link there is %v, %v", left, err)
+		t.Errorf("the link's target has %v, %v", left, err)
 	}
 	for dir, stays := range map[string]bool{own: false, open: true, link: true} {
 		if _, err := os.Lstat(dir); (err == nil) != stays {

@@ -1,10 +1,10 @@
-package jobs
+package sorting
 
 import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/sorting"
+	"bulkload/jobs/options"
 )
 
 func TestSpillIsUncompressedIfTheDiskIsLargeEnough(t *testing.T) {
@@ -13,19 +13,19 @@ func TestSpillIsUncompressedIfTheDiskIsLargeEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := sorting.AvailableMemory()
+	memory := availableMemory()
 	if memory < 100<<20 {
 		t.Fatalf("%d bytes of memory are available", memory)
 	}
-	if n := sorting.UncompressedSpill(dir, 1<<20); n < 1<<20 {
+	if n := UncompressedSpill(options.Options{WorkDir: dir}, 1<<20); n < 1<<20 {
 		t.Errorf("of a megabyte of input %d bytes of runs are not compressed", n)
 	}
 	for _, input := range []int64{memory, 10 * free} {
-		if n := sorting.UncompressedSpill(dir, input); n > memory/8 || n > free/3 || n == 0 {
+		if n := UncompressedSpill(options.Options{WorkDir: dir}, input); n > memory/8 || n > free/3 || n == 0 {
 			t.Errorf("%d bytes of runs are not compressed, of %d of memory and %d of disk", n, memory, free)
 		}
 	}
-	if sorting.UncompressedSpill("/dev/null/none", 1) != 0 {
+	if UncompressedSpill(options.Options{WorkDir: "/dev/null/none"}, 1) != 0 {
 		t.Error("no folder, and not compressed")
 	}
 }

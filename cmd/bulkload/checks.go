@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"bulkload/jobs"
+)
+
+// writeRunChecks prints a table of checks for each run.
+func writeRunChecks(w io.Writer, r *jobs.CheckReport, colours bool) {
+	for _, run := range r.Runs {
+		title := fmt.Sprintf("%s into table %s", run.Run.Job, run.Run.Table)
+		if run.Run.Date != "" {
+			title = fmt.Sprintf("%s for %s into table %s", run.Run.Job, run.Run.Date, run.Run.Table)
+		}
+		fmt.Fprintln(w, title)
+		for i := range run.Checks {
+			writeCheck(w, &run.Checks[i], colours)
+		}
+		fmt.Fprintf(w, "  %s\n", countChecks(run))
+	}
+}
+
+// writeCheck prints one check, and in a second line what to do.
+func writeCheck(w io.Writer, f *jobs.Finding, colours bool) {
+	state := fmt.Sprintf("%-8s", f.State)
+	switch f.State {
+	case jobs.CheckFailed:
+		state = paint(colours, red, state)
+	case jobs.CheckWarning:
+		state = paint(colours, yellow, state)
+	}
+	name := f.Name
+	if f.Table != "" {
+		name = f.Table + " " + name
+	}
+	code := ""
+	if f.Code != "" {
+		code = fmt.Sprintf(" [%s]", f.Code)
+	}
+	fmt.Fprintf(w, "  %s %-16s  %s%s\n", state, name, f.Detail, code)
+	if f.Fix != "" {
+		fmt.Fprintf(w, "  %8s %16s  do: %s\n", "", "", f.Fix)
+	}
+}
+
+// countChecks counts the checks by their state.
+func countChecks(run *jobs.CheckedRun) string {
+	count := map[any]int{}
+	for _, f := range run.Checks {
+		count[f.State]++
+	}
+	return fmt.Sprintf("%s: %d ok, %d failed, %d with a warning, %d unknown", jobs.Plural(len(run.Checks), "check"),
+		count[jobs.CheckOK], count[jobs.CheckFailed], count[jobs.CheckWarning], count[jobs.CheckUnknown])
+}

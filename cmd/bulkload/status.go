@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"bulkload/jobs"
+)
+
+type statusCommand struct {
+	Jobs []string `arg:"" name:"job" help:"The job file, or several."`
+	dated
+	ranged
+}
+
+func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
+	wanted, err := c.wanted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := jobs.Status(ctx, wanted, s.options())
+	s.endBar()
+	writeStatus(s.answers(), r, s.Verbose > 0)
+	return r, err
+}
+
+// wanted reads the job files for all dates. Without a date, a job that needs one is described by the ledger.
+func (c *statusCommand) wanted(ctx context.Context) (all []jobs.StatusWanted, err error) {
+	dates, err := c.list(&c.dated)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range c.Jobs {
+		if dates == nil {
+			one, err := c.undated(ctx, path)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		for _, date := range dates {
+			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, jobs.StatusWanted{Job: job})
+		}
+	}
+	return all, nil
+}
+
+// undated reads a job file for --date, or else for all dates that the ledger has.
+func (c *statusCommand) undated(ctx context.Context, path string) (jobs.StatusWanted, error) {
+	job, err := c.read(ctx, path, jobs.ReadOptions{})
+	if err == nil || c.Date != nil {
+		return jobs.StatusWanted{Job: job}, err
+	}
+	job, failed := c.read(ctx, path, jobs.ReadOptions{DateOptional: true})
+	if failed != nil {
+		return jobs.StatusWanted{}, err // which says more
+	}
+	return jobs.StatusWanted{Job: job, History: true}, nil
+}
+
+// writeStatus prints two lines or more for each run.
+func writeStatus(w io.Writer, r *jobs.StatusReport, verbose bool) {
+	for _, run := range r.Runs {
+		title := run.Job
+		if run.Date != "" {
+			title += " for " + run.Date
+		}
+		fmt.Fprintf(w, "%s into table %s: %s\n", title, run.Table, run.State)
+		writeRun(w, run, verbose)
+	}
+	if len(r.Runs) == 0 {
+		fmt.Fprintln(w, "the ledger has no load of this job")
+	}
+}
+
+func writeRun(w io.Writer, run *jobs.StatusRun, verbose bool) {
+	if run.ID != "" {
+		line(w, "run", "%s; %s rows in %s, of which %d are loaded; %s", run.ID, count(run.Rows), jobs.Plural(run.Files, "file"), run.Loaded, place(run.Output))
+	}
+	if run.Digest != nil {
+		line(w, "digest", "%v", run.Digest)
+	}
+	if !run.When.IsZero() {
+		version := run.Version
+		if version == "" {
+			version = "an older version"
+		}
+		line(w, "load", "%s, by %s on %s, with bulkload %s", run.When.Format(time.RFC3339), run.User, run.Host, version)
+		if verbose {
+			line(w, "program", "%s", run.Program)
+		}
+	}
+	if run.Running != "" {
+		line(w, "running", "%s", run.Running)
+	}
+	for _, other := range run.Others {
+		line(w, "beside", "%s", other)
+	}
+	if run.Waits != "" {
+		line(w, "waits", "%s", run.Waits)
+	}
+	if run.Error != "" {
+		line(w, "error", "%s", run.Error)
+	}
+}

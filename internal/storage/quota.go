@@ -1,0 +1,81 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+)
+
+// Quota is what a directory may hold and what it holds, with everything below it. A limit of NoQuota is none.
+type Quota struct {
+	Names, NamesUsed int64 // files and directories
+	Bytes, BytesUsed int64 // of all replicas
+	Replication      int   // of new files
+}
+
+// NoQuota is a limit that is not set, as HDFS has it.
+const NoQuota = -1
+
+// Quoter is a file system with quotas on directories. HDFS is one.
+type Quoter interface {
+	// Quota asks for the quotas of a directory. If it has none, HDFS counts everything below it: that takes about a
+	// second for a million files.
+	Quota(ctx context.Context, name string) (Quota, error)
+}
+
+// QuoterOf finds the Quoter of a file system, also below file systems that have Unwrap.
+func QuoterOf(fsys FS) (Quoter, bool) {
+	for {
+		if q, ok := fsys.(Quoter); ok {
+			return q, true
+		}
+		above, ok := fsys.(interface{ Unwrap() FS })
+		if !ok {
+			return nil, false
+		}
+		fsys = above.Unwrap()
+	}
+}
+
+var _ Quoter = (*hdfsFS)(nil)
+
+func (h *hdfsFS) Quota(ctx context.Context, name string) (Quota, error) {
+	name, err := absolute("quota", name)
+	if err != nil {
+		return Quota{}, err
+	}
+	// On a connection of its own: the library's has one call at a time, and this one may take long.
+	a, err := h.names.call(ctx, "getQuotaUsage", message(nil).text(1, name))
+	var q Quota
+	if err == nil {
+		q, err = parseQuotaAnswer(a.body)
+		q.Replication = h.replication
+	}
+	if err != nil {
+		return Quota{}, fmt.Errorf("ask for the quota of %s: %w", h.URI(name), err)
+	}
+	return q, nil
+}
+
+// parseQuotaAnswer reads a GetQuotaUsageResponseProto with its QuotaUsageProto: 1 fileAndDirectoryCount, 2 quota,
+// 3 spaceConsumed, 4 spaceQuota. A limit that is not set is -1, as an unsigned number.
+func parseQuotaAnswer(b []byte) (Quota, error) {
+	q := Quota{Names: NoQuota, Bytes: NoQuota}
+	found := false
+	err := eachField(b, func(f field) error {
+		if f.key() != bytesField(1) {
+			return nil
+		}
+		found = true
+		return eachField(f.bytes, func(f field) error {
+			into := map[fieldKey]*int64{varintField(1): &q.NamesUsed, varintField(2): &q.Names, varintField(3): &q.BytesUsed, varintField(4): &q.Bytes}[f.key()]
+			if into != nil {
+				*into = int64(f.number)
+			}
+			return nil
+		})
+	})
+	if err == nil && !found {
+		err = malformedf("the answer has no usage")
+	}
+	return q, err
+}

@@ -1,0 +1,38 @@
+// Package testwords finds what wrapping has doubled in an error's text.
+package testwords
+
+import (
+	"strings"
+	"unicode"
+)
+
+// Two parts of an error do not share so many words by chance: at their beginnings, or anywhere.
+const (
+	leading  = 3
+	anywhere = 5
+)
+
+// Doubled returns words that a line of a text has in two of its parts, as in "look up table x: look up table x"; "" if there are
+// none. A part ends with a colon and a space: each is the work of one wrapping.
+func Doubled(text string) string {
+	for line := range strings.Lines(text) {
+		seen := map[string]int{}
+		for i, part := range strings.Split(line, ": ") {
+			words := strings.FieldsFunc(part, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;()", r) })
+			runs := []string{"^" + strings.Join(words[:min(leading, len(words))], " ")}
+			if len(words) < leading {
+				runs = nil
+			}
+			for at := 0; at+anywhere <= len(words); at++ {
+				runs = append(runs, strings.Join(words[at:at+anywhere], " "))
+			}
+			for _, run := range runs {
+				if first, known := seen[run]; known && first != i {
+					return strings.TrimPrefix(run, "^")
+				}
+				seen[run] = i
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,87 @@
+// Package throttle bounds how many bytes a second a command moves to and from a cluster.
+package throttle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"bulkload/internal/bytesize"
+
+	"golang.org/x/time/rate"
+)
+
+// Minimum is the lowest rate, in bytes a second. At lower ones, DataNodes and region servers would end connections on
+// which nothing comes for a minute.
+const Minimum = 1_000_000
+
+// Limit is a number of bytes a second that all goroutines of a command share. A nil Limit limits nothing.
+type Limit struct {
+	ctx     context.Context // file systems are called without one
+	limiter *rate.Limiter
+	moved   atomic.Int64
+	now     func() time.Time
+	sleep   func(context.Context, time.Duration)
+}
+
+// Parse reads a rate such as 50MB/s, in bytes a second.
+func Parse(text string) (int64, error) {
+	size, ok := strings.CutSuffix(text, "/s")
+	n, err := bytesize.Parse(size)
+	if !ok || err != nil {
+		return 0, fmt.Errorf("%q is not a rate; write it as 50MB/s or 20MiB/s", text)
+	}
+	if n < Minimum {
+		return 0, fmt.Errorf("%s is too low: servers end connections on which too little comes; give at least 1MB/s", text)
+	}
+	return n, nil
+}
+
+// New returns a Limit of perSecond bytes, which must be positive. After ctx has ended it limits nothing, so that a command
+// that is interrupted ends soon.
+func New(ctx context.Context, perSecond int64) *Limit {
+	// An eighth of a second: short enough for an even flow, long enough that timers don't cost much.
+	burst := max(perSecond/8, 64<<10)
+	return &Limit{ctx: ctx, limiter: rate.NewLimiter(rate.Limit(perSecond), int(burst)), now: time.Now, sleep: sleep}
+}
+
+// PerSecond is the limit in bytes a second; 0 if there is none.
+func (l *Limit) PerSecond() int64 {
+	if l == nil {
+		return 0
+	}
+	return int64(l.limiter.Limit())
+}
+
+// Moved returns the number of bytes that Wait was called for.
+func (l *Limit) Moved() int64 { return l.moved.Load() }
+
+// Wait waits until n bytes more may be moved, or were allowed to have been moved.
+//
+// It asks for small pieces: goroutines take turns, so that a few bytes, such as those of a lock, need not wait until another
+// goroutine has moved megabytes.
+func (l *Limit) Wait(n int) {
+	if l == nil {
+		return
+	}
+	l.moved.Add(int64(n))
+	for n > 0 && l.ctx.Err() == nil {
+		piece := min(n, l.limiter.Burst())
+		now := l.now()
+		if pause := l.limiter.ReserveN(now, piece).DelayFrom(now); pause > 0 {
+			l.sleep(l.ctx, pause)
+		}
+		n -= piece
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

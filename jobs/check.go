@@ -1,0 +1,213 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
+	"bulkload/jobs/preflight"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/tablelock"
+)
+
+// CheckReport is what the checks of several runs found, without the runs.
+type CheckReport struct {
+	outcome.Outcome
+	Runs []*CheckedRun `json:"runs"`
+}
+
+// CheckedRun is what the checks of one run found.
+type CheckedRun struct {
+	Run    jobfile.RunInfo    `json:"run"`
+	Checks preflight.Findings `json:"checks"`
+}
+
+// Finding is preflight.Finding.
+type Finding = preflight.Finding
+
+// The values of Finding.State.
+const (
+	CheckOK      = preflight.OK
+	CheckWarning = preflight.Warning
+	CheckFailed  = preflight.Failed
+	CheckUnknown = preflight.Unknown
+)
+
+// Check makes all checks of runs and nothing else: no input is read, no file is written that stays. The error is of the
+// worst kind among the failures. Unlike a run it goes on after a failure as far as it can.
+func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckReport, error) {
+	report := &CheckReport{Outcome: outcome.New(), Runs: []*CheckedRun{}}
+	o, err := o.WithDefaults()
+	if err != nil {
+		return report, err
+	}
+	var failed preflight.Findings
+	checks := 0
+	for _, j := range all {
+		c := &checking{runner: runner{job: j, options: o, lost: func(error) {}}}
+		err := errors.Join(c.run(ctx), c.close())
+		report.Runs = append(report.Runs, &CheckedRun{Run: j.Info(), Checks: c.found})
+		if err != nil {
+			return report, err
+		}
+		checks += len(c.found)
+		failed = append(failed, c.found.Failed()...)
+	}
+	if len(failed) == 0 {
+		report.Status = outcome.Done
+		return report, nil
+	}
+	var names []string
+	for _, f := range failed {
+		names = append(names, f.Name)
+	}
+	return report, failure.CodeOf(failed.Err()).Errorf("%d of %d checks failed: %s", len(failed), checks, failure.FirstFew(names))
+}
+
+// checking is the checks of one run at work. What a run would open is opened one after the other; what can't be opened is
+// a finding.
+type checking struct {
+	runner
+	found preflight.Findings
+}
+
+func (c *checking) ok(name, format string, args ...any) {
+	c.found = append(c.found, preflight.Finding{Name: name, State: preflight.OK, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (c *checking) fail(name string, err error) {
+	c.found = append(c.found, preflight.Fail(name, err, ""))
+}
+
+// run makes the checks. The error is only that the context ended.
+func (c *checking) run(ctx context.Context) (err error) {
+	j, o := c.job, c.options
+	if c.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
+		c.fail("site files", err)
+		return nil
+	}
+	c.openInput()
+	if j.Connects(!o.NoLoad) {
+		if c.cluster, err = c.site.Connect(ctx); err != nil {
+			c.fail("hbase", err)
+		} else {
+			c.ok("hbase", "a master answers")
+		}
+	}
+	if j.Load && !o.NoLoad {
+		if c.ledger, err = loading.OpenLedger(c.site); err != nil {
+			c.fail("ledger", err)
+		} else {
+			c.ok("ledger", "%s", c.ledger.URI())
+		}
+	}
+	for _, out := range j.Feeds() {
+		c.checkOutput(ctx, out)
+	}
+	if c.source != nil {
+		c.found = append(c.found, c.checkDisk(c.outputs)...)
+	}
+	return ctx.Err()
+}
+
+func (c *checking) openInput() {
+	var err error
+	c.source, err = source.Open(c.job, c.site)
+	var missing *source.MissingError
+	switch {
+	case err == nil:
+		c.ok("input", "%s, %s", jobfile.Plural(len(c.source.Files), "file"), bytesize.Format(c.source.Bytes))
+	case errors.As(err, &missing) && mayBeArchived(c.job, c.options) && wasLoaded(c.job, c.options, c.site):
+		c.ok("input", "it does not exist any more; it was loaded earlier")
+	default:
+		c.fail("input", err)
+	}
+}
+
+// checkOutput makes the checks of one output.
+func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
+	w := newOutputRun(&output.Dir{Job: out, Options: c.options, Site: c.site, Source: c.source,
+		Manifest: &manifest.Manifest{State: manifest.Writing}})
+	w.part = c.job.Part(out)
+	if out.Connects(!c.options.NoLoad) {
+		w.loader.Cluster = c.cluster
+	}
+	c.outputs = append(c.outputs, w)
+	found := preflight.Findings{c.openOutput(ctx, w)}
+	if c.ledger != nil && w.out.WantsLoad() {
+		w.loader.Table = tablelock.Open(c.ledger, out.Table, c.site.User, title(out), c.lost)
+	}
+	o := w.checks()
+	o.Brief = false
+	if w.out.Lock == nil {
+		o.Temps = nil
+	}
+	found = append(found, o.Check(ctx)...)
+	w.target = o.Target
+	if c.source != nil {
+		found = append(found, w.checkSize()...)
+	}
+	c.found = append(c.found, c.label(w, found)...)
+}
+
+// openOutput locks an output for the time of the check, and says what is in it.
+func (c *checking) openOutput(ctx context.Context, w *outputRun) preflight.Finding {
+	const name = "output"
+	err := c.lockOutput(ctx, w)
+	if err != nil {
+		return preflight.Fail(name, err, "")
+	}
+	at := w.out.FS.URI(w.out.Path)
+	ok := preflight.Finding{Name: name, State: preflight.OK}
+	old, err := manifest.Read(w.out.FS, w.out.Path)
+	switch {
+	case err != nil:
+		return preflight.Fail(name, err, "")
+	case old == nil:
+		ok.Detail = fmt.Sprintf("%s can be written and has no run", at)
+		return ok
+	}
+	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp}
+	if !old.SameJob(fresh) && !old.WroteNothing() && !c.options.Force && !(old.State == manifest.Writing && len(old.Slices) == 0) {
+		return preflight.Fail(name, errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
+			at, strings.Join(old.Differences(fresh), "; ")), "")
+	}
+	w.out.Manifest = old
+	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
+	return ok
+}
+
+// lockOutput opens and locks an output. One that can't be locked stays open, so that other checks can look at it.
+func (c *checking) lockOutput(ctx context.Context, w *outputRun) (err error) {
+	if c.source != nil {
+		return w.out.Open(ctx, c.lost)
+	}
+	if w.out.FS, w.out.Path, err = c.site.Resolve(w.out.Job.Output, w.out.Job.Dir); err != nil {
+		return fmt.Errorf("open the output %s: %w", w.out.Job.Output, err)
+	}
+	if err = w.out.FS.MkdirAll(w.out.Path, storage.DirPerm); err != nil {
+		return fmt.Errorf("make the output directory: %w", err)
+	}
+	return w.out.TakeLock(ctx, c.lost)
+}
+
+// JobsOf are the jobs of several series, in order.
+func JobsOf(all []Series) (every []*jobfile.Job) {
+	for _, one := range all {
+		every = append(every, one...)
+	}
+	return slices.Clip(every)
+}

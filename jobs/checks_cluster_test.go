@@ -1,0 +1,445 @@
+package jobs
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/options"
+	"bulkload/jobs/preflight"
+	"bulkload/jobs/site"
+	"bulkload/jobs/tablelock"
+)
+
+// findings makes the checks of a night, and returns them by name; of several with one name the worst.
+func (l *live) findings(t *testing.T, o options.Options) (map[string]preflight.Finding, error) {
+	t.Helper()
+	r, err := Check(context.Background(), []*jobfile.Job{l.job(t, night20)}, o)
+	all := map[string]preflight.Finding{}
+	for _, f := range r.Runs[0].Checks {
+		if old, ok := all[f.Name]; !ok || old.State != preflight.Failed {
+			all[f.Name] = f
+		}
+	}
+	return all, err
+}
+
+// wantFinding compares a check's state, and looks for texts in what it says.
+func wantFinding(t *testing.T, all map[string]preflight.Finding, name string, state preflight.State, texts ...string) {
+	t.Helper()
+	f := all[name]
+	if f.State != state {
+		t.Errorf("%s is %q, want %q: %s", name, f.State, state, f.Text())
+	}
+	for _, text := range texts {
+		if !strings.Contains(f.Text()+f.Code, text) {
+			t.Errorf("%s does not say %q: %s [%s]", name, text, f.Text(), f.Code)
+		}
+	}
+}
+
+// rewrite replaces a text in the job file.
+func (l *live) rewrite(t *testing.T, old, with string) {
+	t.Helper()
+	name := filepath.Join(l.dir, "check.yaml")
+	text := string(mustRead(t, name))
+	if !strings.Contains(text, old) {
+		t.Fatalf("the job file has no %q", old)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(text, old, with, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChecksOfATable: each finding that a real table and a real HDFS can show, and nothing is left of the checks.
+func TestChecksOfATable(t *testing.T) {
+	l := newLive(t)
+	l.night(t, night20, 100, 91)
+
+	all, err := l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.TableMissing {
+		t.Errorf("without a table: %v", err)
+	}
+	wantFinding(t, all, "table", preflight.Failed, "plan JOB --create", "BL-TABLE-MISSING")
+	for _, name := range []string{"regions", "families", "boundaries", "ttl", "replication", "right to load", "staging", "files per region"} {
+		wantFinding(t, all, name, preflight.Unknown)
+	}
+	wantFinding(t, all, "clock", preflight.OK)
+	wantFinding(t, all, "version", preflight.OK, "2.6")
+
+	l.table10(t)
+	all, err = l.findings(t, l.options())
+	for _, f := range all {
+		if f.State != preflight.OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	if err != nil || len(all) < 20 {
+		t.Errorf("%d checks: %v", len(all), err)
+	}
+	fsys, name := l.hdfs(t, l.out)
+	if _, err := fsys.Stat(name + "/" + night20); err == nil {
+		t.Error("the check has left the output's directory")
+	}
+	t.Run("input", func(t *testing.T) {
+		if err := os.Rename(filepath.Join(l.dir, "in"), filepath.Join(l.dir, "away")); err != nil {
+			t.Fatal(err)
+		}
+		all, err := l.findings(t, l.options())
+		if failure.KindOf(err) != failure.NotYet {
+			t.Errorf("without an input: %v", err)
+		}
+		wantFinding(t, all, "input", preflight.Failed, "BL-INPUT-MISSING")
+		wantFinding(t, all, "staging", preflight.OK)
+		if err := os.Rename(filepath.Join(l.dir, "away"), filepath.Join(l.dir, "in")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("altered", func(t *testing.T) { l.checkAltered(t) })
+	t.Run("regions", func(t *testing.T) { l.checkRegions(t) })
+	t.Run("directory", func(t *testing.T) { l.checkDirectory(t) })
+}
+
+// checkAltered alters the family.
+func (l *live) checkAltered(t *testing.T) {
+	l.oracle(t, "alter", l.table, "f", "TTL=3600", "REPLICATION_SCOPE=1")
+	all, err := l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.TableTTL {
+		t.Errorf("cells past their TTL: %v", err)
+	}
+	wantFinding(t, all, "ttl", preflight.Failed, "1h0m0s", "longer TTL")
+	wantFinding(t, all, "replication", preflight.Warning, "hbase.replication.bulkload.enabled")
+	o := l.options()
+	o.Properties = map[string]string{"hbase.replication.bulkload.enabled": "true"}
+	all, _ = l.findings(t, o)
+	wantFinding(t, all, "replication", preflight.Unknown, "servers' own")
+
+	l.oracle(t, "alter", l.table, "f", "MIN_VERSIONS=1")
+	all, err = l.findings(t, l.options())
+	if err != nil {
+		t.Errorf("expired cells are kept: %v", err)
+	}
+	wantFinding(t, all, "ttl", preflight.OK)
+	l.oracle(t, "alter", l.table, "f", "MIN_VERSIONS=0")
+
+	// A run reports all failures before it reads anything: the record in the input would be rejected.
+	if err := os.WriteFile(filepath.Join(l.dir, "in", night20, "part-m-00000"), []byte("no record\x10"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.rewrite(t, "regions: {from: table}", "regions: {from: table}\nhfile: {compression: gz, bloom: none}")
+	summary, err := Run(context.Background(), l.job(t, night20), l.options())
+	if failure.KindOf(err) != failure.Refused {
+		t.Errorf("a run: %v", err)
+	}
+	for _, text := range []string{"2 checks failed", "ttl: ", "families: ", "hfile.compression is GZ", "hfile.bloom is NONE"} {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("a run does not say %q: %v", text, err)
+		}
+	}
+	if len(summary.Checks) < 10 {
+		t.Errorf("the summary has %d checks", len(summary.Checks))
+	}
+	l.rewrite(t, "\nhfile: {compression: gz, bloom: none}", "")
+	l.oracle(t, "alter", l.table, "f", "TTL=2147483647", "REPLICATION_SCOPE=0")
+
+	l.oracle(t, "disable", l.table)
+	l.rewrite(t, "family: f\n", "family: g\n")
+	all, err = l.findings(t, l.options())
+	l.rewrite(t, "family: g\n", "family: f\n")
+	l.oracle(t, "enable", l.table)
+	if failure.KindOf(err) != failure.Refused {
+		t.Errorf("disabled: %v", err)
+	}
+	wantFinding(t, all, "table", preflight.Failed, "enable '"+l.table+"'")
+	wantFinding(t, all, "families", preflight.Failed, "has no family g; it has f")
+	wantFinding(t, all, "regions", preflight.Unknown)
+}
+
+// checkRegions changes the regions.
+func (l *live) checkRegions(t *testing.T) {
+	l.rewrite(t, "salt(check_id, 10)", "salt(check_id, 20)")
+	all, _ := l.findings(t, l.options())
+	l.rewrite(t, "salt(check_id, 20)", "salt(check_id, 10)")
+	wantFinding(t, all, "boundaries", preflight.Failed, "BL-SALTS")
+
+	l.night(t, night20, 100, 92)
+	mustRun(t, l.job(t, night20), l.options())
+	o := l.options()
+	o.Properties = map[string]string{"hbase.hstore.blockingStoreFiles": "1"}
+	deadline := time.Now().Add(time.Minute) // servers report every three seconds
+	for all, _ = l.findings(t, o); all["files per region"].State != preflight.Warning && time.Now().Before(deadline); all, _ = l.findings(t, o) {
+		time.Sleep(time.Second)
+	}
+	wantFinding(t, all, "files per region", preflight.Warning, "at most 1 in a region now, about 2 after", "major_compact")
+
+	if testing.Short() {
+		return // a hole is waited for
+	}
+	hole := l.UniqueTable(t)
+	l.oracle(t, "create", hole, "f", "3,6", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.Connect(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	table, err := c.Table(context.Background(), hole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.oracle(t, "delete", "hbase:meta", printable.Bytes(table.Regions[1].Name))
+	l.rewrite(t, "table: "+l.table, "table: "+hole)
+	o = l.options()
+	o.Force = true // the output has a run of the other table
+	all, err = l.findings(t, o)
+	l.rewrite(t, "table: "+hole, "table: "+l.table)
+	if failure.KindOf(err) != failure.Later {
+		t.Errorf("with a hole: %v", err)
+	}
+	wantFinding(t, all, "regions", preflight.Failed, "a hole between", `"3"`, `"6"`, "HBCK2", "BL-HBASE-REGION")
+	wantFinding(t, all, "families", preflight.OK)
+}
+
+// checkDirectory changes the output's directory: quotas, erasure coding, a lock.
+func (l *live) checkDirectory(t *testing.T) {
+	fsys, name := l.hdfs(t, l.out)
+	if err := fsys.MkdirAll(name, 0); err != nil {
+		t.Fatal(err)
+	}
+	admin := func(class string, args ...string) {
+		t.Helper()
+		if out, err := l.Java(t.Context(), class, args...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	const dfsadmin = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+	l.rewrite(t, "/${date}\nload", "/quota/${date}\nload")
+	if err := fsys.MkdirAll(name+"/quota", 0); err != nil {
+		t.Fatal(err)
+	}
+	admin(dfsadmin, "-setQuota", "8", name+"/quota")
+	all, err := l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.HDFSQuota {
+		t.Errorf("a quota of names: %v", err)
+	}
+	wantFinding(t, all, "quota", preflight.Failed, "may hold 8 files", "-setQuota")
+	l.rewrite(t, "/quota/${date}\nload", "/${date}\nload")
+
+	held, err := dirlock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+night20), "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err = l.findings(t, l.options())
+	if failure.KindOf(err) != failure.Later {
+		t.Errorf("a locked output: %v", err)
+	}
+	wantFinding(t, all, "output", preflight.Failed, "BL-LOCKED", "user tina")
+	wantFinding(t, all, "staging", preflight.Unknown, "not tried")
+	wantFinding(t, all, "right to load", preflight.OK)
+	if err := held.Release(); err != nil {
+		t.Error(err)
+	}
+
+	// The move into staging fails as a real rename does where HDFS forbids it.
+	o := l.options()
+	o.Storage = func(f storage.FS) storage.FS { return noStaging{f} }
+	all, _ = l.findings(t, o)
+	wantFinding(t, all, "staging", preflight.Failed, "BL-LOAD-STAGING", "can't be moved")
+	if testing.Short() {
+		return
+	}
+	const ec = "org.apache.hadoop.hdfs.tools.ECAdmin"
+	admin(ec, "-enablePolicy", "-policy", "RS-3-2-1024k")
+	admin(ec, "-setPolicy", "-path", name, "-policy", "RS-3-2-1024k")
+	all, err = l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.HDFSErasure {
+		t.Errorf("erasure coding: %v", err)
+	}
+	wantFinding(t, all, "encryption zone", preflight.Failed, "erasure-coded")
+}
+
+func lockedDir(t *testing.T, fsys storage.FS, name string) string {
+	t.Helper()
+	if err := fsys.MkdirAll(name, 0); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// noStaging lets no file into a staging folder.
+type noStaging struct{ storage.FS }
+
+func (f noStaging) Rename(from, to string) error {
+	if strings.Contains(to, "/staging/") {
+		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrPermission}
+	}
+	return f.FS.Rename(from, to)
+}
+
+// notes gathers what is said from several goroutines.
+type notes struct {
+	mu   sync.Mutex
+	said []string
+	seen func(string)
+}
+
+func (n *notes) say(text string) {
+	n.mu.Lock()
+	n.said = append(n.said, text)
+	n.mu.Unlock()
+	if n.seen != nil {
+		n.seen(text)
+	}
+}
+
+func (n *notes) has(text string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.said, func(s string) bool { return strings.Contains(s, text) })
+}
+
+// TestTwoJobsIntoOneTable: each is told of the other; the second one's load waits for the first one's end, unless it is told
+// to fail or to go on beside it. All rows of both arrive.
+func TestTwoJobsIntoOneTable(t *testing.T) {
+	const second = "2026-11-21"
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 200, 93)
+	l.night(t, second, 200, 94)
+
+	atLoad, goOn := make(chan struct{}), make(chan struct{})
+	var first notes
+	o := l.options()
+	o.Say = first.say
+	var once sync.Once
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Staging {
+			once.Do(func() { close(atLoad); <-goOn })
+		}
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(context.Background(), l.job(t, night20), o)
+		ended <- err
+	}()
+	select {
+	case <-atLoad:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+
+	all, err := l.findings(t, l.options())
+	if failure.KindOf(err) != failure.Later { // the output is locked
+		t.Errorf("a check beside a load: %v", err)
+	}
+	wantFinding(t, all, "other runs", preflight.Warning, "check.yaml for "+night20)
+
+	fails := l.options()
+	fails.OnBusy = options.BusyFail
+	if _, err := Run(context.Background(), l.job(t, second), fails); failure.CodeOf(err) != errcode.TableBusy || !strings.Contains(err.Error(), "check.yaml for "+night20) {
+		t.Errorf("--on-busy fail: %v", err)
+	}
+	waiting := make(chan struct{})
+	var told sync.Once
+	other := notes{seen: func(text string) {
+		if strings.Contains(text, "waiting for another load to end") {
+			told.Do(func() { close(waiting) })
+		}
+	}}
+	waits := l.options()
+	waits.Say = other.say
+	secondEnded := make(chan error, 1)
+	go func() {
+		_, err := Run(context.Background(), l.job(t, second), waits)
+		secondEnded <- err
+	}()
+	select {
+	case <-waiting:
+	case err := <-secondEnded:
+		t.Fatalf("the second load did not wait: %v", err)
+	}
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := <-secondEnded; err != nil {
+		t.Error(err)
+	}
+	if !other.has("other run into this table") {
+		t.Errorf("the second run was not told at its beginning: %q", other.said)
+	}
+	l.wantTable(t, "both", l.expected(t, night20), l.expected(t, second))
+	if all, _ := l.findings(t, l.options()); all["other runs"].State != preflight.OK {
+		t.Errorf("afterwards: %+v", all["other runs"])
+	}
+}
+
+// TestLoadBesideAnother: a table's lock that is held does not stop a load that is told to go on, and a directory's load
+// takes its turn, too.
+func TestLoadBesideAnother(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 200, 95)
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, l.job(t, night20), o)
+
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := loading.OpenLedger(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	held, err := tablelock.Open(book, l.table, "tina", "another job", func(error) {}).Lock(t.Context(), l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := held.Release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	dir := l.out + "/" + night20
+	o = l.options()
+	o.OnBusy = options.BusyFail
+	if _, err := LoadDir(context.Background(), dir, l.table, o); failure.CodeOf(err) != errcode.TableBusy {
+		t.Errorf("load --on-busy fail: %v", err)
+	}
+	limited, cancel := context.WithCancel(context.Background())
+	o = l.options()
+	o.Say = func(text string) {
+		if strings.Contains(text, "waiting for another load") && strings.Contains(text, "another job") {
+			cancel()
+		}
+	}
+	if _, err := LoadDir(limited, dir, l.table, o); failure.KindOf(err) != failure.Interrupted {
+		t.Errorf("a load that waits was stopped: %v", err)
+	}
+	var said notes
+	o = l.options()
+	o.Say, o.OnBusy = said.say, options.BusyLoad
+	if r, err := LoadDir(context.Background(), dir, l.table, o); err != nil || r.Load.Files != 10 || !said.has("--on-busy load") {
+		t.Errorf("load --on-busy load: %+v, %v; said %q", r, err, said.said)
+	}
+	l.wantTable(t, "loaded beside another", l.expected(t, night20))
+}

@@ -1,0 +1,393 @@
+package jobs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/load"
+)
+
+// otherCells are lines of cells as the oracle writes and reads them, in the order of a table: 200 rows from a00 to t09 with
+// families f and g, several versions and delete markers, and the row m05 with 2,000 columns.
+func otherCells(timestamp int64) []string {
+	type line struct{ row, rest string }
+	var all []line
+	add := func(row, family, qualifier string, age int64, kind, value string) {
+		all = append(all, line{row, fmt.Sprintf("\t%s\t%s\t%d\t%s\t%s", family, hexOf(qualifier), timestamp-age, kind, hexOf(value))})
+	}
+	for i := range 200 {
+		row := fmt.Sprintf("%c%02d", 'a'+i/10, i%10)
+		if i%3 == 0 {
+			add(row, "f", "", 5, "DeleteFamily", "")
+		}
+		add(row, "f", "p", 0, "Put", "newest of "+row)
+		add(row, "f", "p", 1, "Delete", "")
+		add(row, "f", "p", 1, "Put", "deleted")
+		add(row, "f", "p", 2, "Put", "")
+		for q := range 2000 {
+			if row == "m05" {
+				add(row, "f", fmt.Sprintf("q%04d", q), 0, "Put", strings.Repeat("wide", 10))
+			}
+		}
+		add(row, "g", "v", 0, "Put", row)
+		if i%4 == 0 {
+			add(row, "g", "v", 3, "DeleteColumn", "")
+		}
+	}
+	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.row, b.row) })
+	lines := make([]string, len(all))
+	for i, l := range all {
+		lines[i] = hexOf(l.row) + l.rest
+	}
+	return lines
+}
+
+func hexOf(s string) string { return hex.EncodeToString([]byte(s)) }
+
+// keepAll switches compactions of a table off: one of all files of a region drops deleted cells.
+const keepAll = "TABLE:COMPACTION_ENABLED=false"
+
+// otherTools has HFileOutputFormat2 write cells into a directory, a file for each family.
+func (l *live) otherTools(t *testing.T, dir string, lines []string) {
+	t.Helper()
+	local := filepath.Join(t.TempDir(), "cells")
+	if err := os.WriteFile(local, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.oracle(t, "output", local, dir, "COMPRESSION=GZ", "BLOCKSIZE=4096")
+}
+
+// filesBelow are the files in folders of a directory, by path.
+func (l *live) filesBelow(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	fsys, name := l.hdfs(t, dir)
+	all := map[string][]byte{}
+	folders, err := storage.List(fsys, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if !folder.Dir || strings.HasPrefix(folder.Name, ".") {
+			continue
+		}
+		files, err := fsys.ReadDir(path.Join(name, folder.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			content, err := storage.ReadFile(fsys, path.Join(name, folder.Name, f.Name), 1<<30)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[folder.Name+"/"+f.Name] = content
+		}
+	}
+	return all
+}
+
+// wantRaw compares all cells of the table, deleted ones and delete markers too.
+func (l *live) wantRaw(t *testing.T, what string, want []string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "scanned")
+	l.oracle(t, "scan", l.table, "-raw", "-o", out)
+	got, want := readLines(t, out), slices.Sorted(slices.Values(want))
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		i := 0
+		for i < min(len(got), len(want)) && got[i] == want[i] {
+			i++
+		}
+		t.Fatalf("%s: the table has %d cells, want %d; they differ from %d on: %.300s", what, len(got), len(want), i, strings.Join(got[i:min(i+2, len(got))], "; "))
+	}
+}
+
+// wantKept compares the files that were cut and kept with the originals, and wants nothing else left of the cuts.
+func (l *live) wantKept(t *testing.T, dir string, originals map[string][]byte) {
+	t.Helper()
+	kept := l.filesBelow(t, dir+"/.cut")
+	if len(kept) != len(originals) {
+		t.Errorf("%d files are kept, want %d", len(kept), len(originals))
+	}
+	for name, content := range originals {
+		if !bytes.Equal(kept[name], content) {
+			t.Errorf("%s is kept with %d bytes, had %d", name, len(kept[name]), len(content))
+		}
+	}
+	fsys, name := l.hdfs(t, dir)
+	if _, err := fsys.Stat(path.Join(name, ".cut/_cuts.json")); err == nil {
+		t.Error("the record of the cuts is still there")
+	}
+	if left := l.filesBelow(t, dir); len(left) > 0 {
+		t.Errorf("%d files are left", len(left))
+	}
+}
+
+// TestFilesOfOtherToolsAreCut: files by HFileOutputFormat2 have rows of many regions. One boundary is a file's first row, one
+// within the first bytes of a wide row; one region splits during the load, and one half of it again.
+func TestFilesOfOtherToolsAreCut(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f,g", `a00,c055,m,m0,m05\x00,t09`, "VERSIONS=10", keepAll, "g:COMPRESSION=SNAPPY",
+		"f:DATA_BLOCK_ENCODING=FAST_DIFF", "f:COMPRESSION=SNAPPY", "f:BLOOMFILTER=ROWCOL", "f:BLOCKSIZE=8192")
+	lines, dir := otherCells(1700000000000), l.out+"/other"
+	l.otherTools(t, dir, lines)
+	originals := l.filesBelow(t, dir)
+	o := l.options()
+	var request sync.Once
+	var cuts atomic.Int64
+	o.Failpoint = func(p failpoint.Point) {
+		switch p {
+		case failpoint.BeforeRequest: // all requests wait for the split
+			request.Do(func() { l.oracle(t, "split", l.table, "p05") })
+		case failpoint.PartsRecorded:
+			switch cuts.Add(1) {
+			case 1:
+				l.wantLiveSettings(t, dir, originals)
+			case 3: // of the file of one of two families, which p05 is in
+				l.oracle(t, "split", l.table, "o")
+			}
+		}
+	}
+	r, err := loading.Directory(t.Context(), dir, l.table, o)
+	if err != nil || r.Status != outcome.Done {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if cuts.Load() != 6 {
+		t.Errorf("%d files were cut, want those of two families three times", cuts.Load())
+	}
+	l.wantRaw(t, "cut", lines)
+	kept := l.filesBelow(t, dir+"/.cut")
+	for name, content := range originals {
+		if !bytes.Equal(kept[name], content) {
+			t.Errorf("%s is not kept as it was", name)
+		}
+	}
+	if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != outcome.Nothing {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+}
+
+// wantLiveSettings compares the settings of the parts in family f with the table's.
+func (l *live) wantLiveSettings(t *testing.T, dir string, originals map[string][]byte) {
+	parts := 0
+	for name, content := range l.filesBelow(t, dir) {
+		if originals[name] != nil || !strings.HasPrefix(name, "f/") {
+			continue
+		}
+		parts++
+		r, err := hfilewriter.Open(bytes.NewReader(content), int64(len(content)))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		layout, err := r.Layout(nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got := fmt.Sprintf("%s %s %s", layout.Compression, r.Info().Text("DATA_BLOCK_ENCODING"), r.Info().Text("BLOOM_FILTER_TYPE"))
+		if got != "SNAPPY FAST_DIFF ROWCOL" || !strings.HasPrefix(r.Info().Text("BULKLOAD_SOURCE_TASK"), "attempt_") {
+			t.Errorf("%s has %s, and was written by %s", name, got, r.Info().Text("BULKLOAD_SOURCE_TASK"))
+		}
+	}
+	if parts < 5 {
+		t.Errorf("there are %d parts", parts)
+	}
+}
+
+// TestCrashLoadChild is a process that other tests kill: it loads a directory until a point is reached the n-th time.
+func TestCrashLoadChild(t *testing.T) {
+	dir := os.Getenv(crashEnvironment + "_LOAD")
+	if dir == "" {
+		t.Skip("runs as a child of other tests")
+	}
+	at := failpoint.Point(os.Getenv(crashEnvironment + "_POINT"))
+	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var times atomic.Int64
+	_, err = loading.Directory(context.Background(), dir, os.Getenv(crashEnvironment+"_TABLE"), options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: func(p failpoint.Point) {
+		if p == at && times.Add(1) == int64(left) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}})
+	t.Fatalf("the load came to its end: %v", err)
+}
+
+// crashLoad loads a directory in a process that is killed when it reaches a point the n-th time.
+func (l *live) crashLoad(t *testing.T, dir string, at failpoint.Point, times int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashLoadChild$")
+	cmd.Env = append(os.Environ(), crashEnvironment+"_LOAD="+dir, crashEnvironment+"_CONF="+l.ConfDir(), crashEnvironment+"_TABLE="+l.table,
+		crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
+	output, err := cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the child was not killed when %q was reached %d times (%v):\n%s", at, times, err, output)
+	}
+}
+
+// TestKilledCutOfADirectory kills the load at each step of a cut, and between its requests. The same command goes on.
+func TestKilledCutOfADirectory(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f,g", "c05,g,m0", "VERSIONS=100", keepAll)
+	var all []string
+	for i, c := range []struct {
+		at    failpoint.Point
+		times int
+	}{{failpoint.Cut, 1}, {failpoint.Cut, 2}, {failpoint.PartNamed, 1}, {failpoint.PartNamed, 6}, {failpoint.PartsRecorded, 1}, {failpoint.PartsRecorded, 2},
+		{failpoint.CutCleaned, 1}, {failpoint.CutCleaned, 2}, {failpoint.BeforeRequest, 2}} {
+		what := fmt.Sprintf("killed at %q for the %d. time", c.at, c.times)
+		lines, dir := otherCells(1700000000000+1000*int64(i)), fmt.Sprintf("%s/other%d", l.out, i)
+		l.otherTools(t, dir, lines)
+		originals := l.filesBelow(t, dir)
+		l.crashLoad(t, dir, c.at, c.times)
+		for name := range originals {
+			if l.filesBelow(t, dir)[name] == nil && l.filesBelow(t, dir+"/.cut")[name] == nil {
+				t.Errorf("%s: %s is gone", what, name)
+			}
+		}
+		if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != outcome.Done {
+			t.Fatalf("%s: %+v, %v", what, r, err)
+		}
+		all = append(all, lines...)
+		l.wantRaw(t, what, all)
+		l.wantKept(t, dir, originals)
+	}
+}
+
+// TestFilesThatCantBeCut: what a part would lack is refused by name, and the file stays as it is. A file in one region is
+// loaded as it is.
+func TestFilesThatCantBeCut(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f,g", "m", "VERSIONS=10")
+	var lines []string
+	for _, row := range []string{"k", "l", "m", "n"} {
+		lines = append(lines, fmt.Sprintf("%s\tf\t%s\t1700000000000\tPut\t%s", hexOf(row), hexOf("q"), hexOf("value")))
+	}
+	local := filepath.Join(t.TempDir(), "cells")
+	write := func(dir string, lines []string, settings ...string) string {
+		t.Helper()
+		if err := os.WriteFile(local, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(l.oracle(t, append([]string{"write", local, dir}, settings...)...))
+	}
+	refused := func(dir, code, says string, o options.Options) {
+		t.Helper()
+		before := l.filesBelow(t, dir)
+		_, err := loading.Directory(t.Context(), dir, l.table, o)
+		if err == nil || string(failure.CodeOf(err)) != code || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", dir, err)
+		}
+		for name, content := range l.filesBelow(t, dir) {
+			if !bytes.Equal(content, before[name]) {
+				t.Errorf("%s: %s was changed", dir, name)
+			}
+		}
+		if kept := l.filesBelow(t, dir+"/.cut"); len(kept) > 0 && code != "BL-LOAD-CUTS" {
+			t.Errorf("%s: %d files were cut", dir, len(kept))
+		}
+	}
+	for i, c := range []struct{ settings, says string }{{"TAG=ttl", "tags (hfile.MAX_TAGS_LEN)"}, {"SEQUENCE=7", "sequence IDs (MAX_MEMSTORE_TS_KEY)"},
+		{"INFO:MOB_FILE_REFS=t/x", "references to MOB files (MOB_FILE_REFS)"}} {
+		dir := fmt.Sprintf("%s/uncut%d", l.out, i)
+		write(dir, lines, "TAGS=true", c.settings)
+		refused(dir, "BL-LOAD-UNCUT", "a loss of "+c.says, l.options())
+	}
+	few := l.options()
+	few.Properties = map[string]string{load.MaxFilesProperty: "1"}
+	many := l.out + "/many"
+	write(many, lines[:3])
+	write(many, lines[3:])
+	refused(many, "BL-FILES-LIMIT", `region ["m", "") of table `+l.table+" would get 2 files of family f", few)
+
+	damaged := l.out + "/damaged"
+	l.damageHDFS(t, write(damaged, lines, "CHECKSUM=CRC32C"), 60)
+	if _, err := loading.Directory(t.Context(), damaged, l.table, l.options()); failure.KindOf(err) != failure.Differs {
+		t.Errorf("a damaged file: %v", err)
+	}
+	l.wantRaw(t, "nothing was loaded", []string{""})
+
+	again := l.out + "/again"
+	name := write(again, lines)
+	l.oracle(t, "fs", "-mkdir", "-p", again+"/.cut/f")
+	l.oracle(t, "fs", "-cp", name, again+"/.cut/f/")
+	refused(again, "BL-LOAD-CUTS", "move one of them away", l.options())
+
+	whole := l.out + "/whole"
+	write(whole, lines[2:], "TAGS=true", "TAG=kept", "SEQUENCE=7")
+	if r, err := loading.Directory(t.Context(), whole, l.table, l.options()); err != nil || r.Load.Files != 1 {
+		t.Errorf("a file in one region: %+v, %v", r, err)
+	}
+	l.wantRaw(t, "a file in one region", lines[2:])
+}
+
+// TestEveryCallOfACutFails lets a call of storage fail while a directory's files are cut and loaded. The load ends well, or
+// with an error that names the fault; then the same command ends well, and the table has every cell.
+func TestEveryCallOfACutFails(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f,g", "c", "VERSIONS=100", keepAll)
+	var all []string
+	load := func(i int, n int64) (calls int64) {
+		t.Helper()
+		var lines []string
+		for _, row := range []string{"a", "b", "c", "d"} {
+			for _, family := range []string{"f", "g"} {
+				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%d\tPut\t%s", hexOf(row), family, hexOf("q"), 1700000000000+i, hexOf(row)))
+			}
+		}
+		dir := fmt.Sprintf("%s/other%d", l.out, i)
+		l.otherTools(t, dir, lines)
+		all = append(all, lines...)
+		f := new(fault)
+		f.left.Store(n)
+		o := l.options()
+		o.Storage = func(fsys storage.FS) storage.FS { return &failingFS{fsys, f} }
+		_, err := loading.Directory(t.Context(), dir, l.table, o)
+		calls = n - f.left.Load()
+		what := fmt.Sprintf("call %d of %d, %v", n, calls, f.failed.Load())
+		t.Logf("%s: %v", what, err)
+		if err == nil {
+			return calls
+		}
+		if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
+			t.Errorf("%s: kind %d: %v", what, kind, err)
+		}
+		if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
+			l.removeLock(t, path.Base(dir))
+		}
+		if _, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil {
+			t.Errorf("%s: the same command again: %v", what, err)
+		}
+		return calls
+	}
+	calls := load(0, 0)
+	for i, n := range faultsOf(t, calls) {
+		load(1+i, n)
+	}
+	l.wantRaw(t, "every call fails", all)
+}

@@ -1,0 +1,133 @@
+package loading
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
+	"bulkload/load"
+)
+
+// TestCutsShareRecords: the cut of many files writes some dozens of records, and leaves none out.
+func TestCutsShareRecords(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 1000, 100_000} {
+		batches, files := 0, 0
+		for batch := range cutBatches(make([]*fileCutter, n)) {
+			batches++
+			files += len(batch)
+		}
+		if files != n || batches > maxSaves || n < maxSaves && batches != n {
+			t.Errorf("%d files: %d in %d batches", n, files, batches)
+		}
+	}
+}
+
+// TestCrossed: a boundary cuts a file if rows are on both of its sides. It belongs to the rows after it.
+func TestCrossed(t *testing.T) {
+	for _, c := range []struct{ first, last, splits, want string }{
+		{"b", "d", "", ""},
+		{"b", "d", "a b e", ""},
+		{"b", "d", "b0 c d", "b0 c d"},
+		{"b", "d", "a bz dd", "bz"},
+		{"b", "b", "b c", ""},
+		{"b", "b0", "b b0", "b0"},
+	} {
+		var splits [][]byte
+		for _, s := range strings.Fields(c.splits) {
+			splits = append(splits, []byte(s))
+		}
+		var got []string
+		for _, s := range crossed([]byte(c.first), []byte(c.last), splits) {
+			got = append(got, string(s))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s to %s: %q of %q, want %q", c.first, c.last, got, c.splits, c.want)
+		}
+	}
+}
+
+// directoryOf is a loader of a local directory.
+func directoryOf(t *testing.T) *Loader {
+	t.Helper()
+	o, err := options.Options{}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Loader{Out: &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o}}
+}
+
+// TestDamagedRecordOfCuts: a record of which a bit has changed, that names files elsewhere, or whose file is gone, is refused,
+// and no part is deleted. One whose file is there is undone.
+func TestDamagedRecordOfCuts(t *testing.T) {
+	part := hfile.Summary{Path: "f/" + strings.Repeat("0", 32), Family: "f", FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1}
+	part.Digest.Cells = 1
+	outside := part
+	outside.Path = "../" + part.Path
+	for name, c := range map[string]struct {
+		cut    manifest.Cut
+		change func(w *Loader, text []byte) []byte
+		says   string
+	}{
+		"sound":        {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, nil, ""},
+		"a bit":        {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, func(_ *Loader, text []byte) []byte { text[len(text)/2] ^= 1; return text }, "is not a record"},
+		"cut short":    {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, func(_ *Loader, text []byte) []byte { return text[:len(text)-9] }, "is not a record"},
+		"file outside": {manifest.Cut{Of: "../file", Parts: []hfile.Summary{part}}, nil, "is not a record"},
+		"part outside": {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{outside}}, nil, "is not a record"},
+		"file gone":    {manifest.Cut{Of: "f/gone", Parts: []hfile.Summary{part}}, nil, "the file is gone"},
+		"another schema": {manifest.Cut{Of: "f/file"}, func(w *Loader, text []byte) []byte {
+			return []byte(strings.Replace(string(text), `"schema":1`, `"schema":2`, 1))
+		}, "is not a record"},
+	} {
+		w := directoryOf(t)
+		for _, file := range []string{"f/file", part.Path} {
+			if err := os.MkdirAll(filepath.Join(w.Out.Path, "f"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(w.Out.Path, file), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.writeCuts(&cutsRecord{Cuts: []manifest.Cut{c.cut}}); err != nil {
+			t.Fatal(err)
+		}
+		if c.change != nil {
+			text, err := os.ReadFile(w.cutsPath())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(w.cutsPath(), c.change(w, text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := w.finishDirectoryCuts("t")
+		_, left := os.Stat(filepath.Join(w.Out.Path, part.Path))
+		if c.says == "" {
+			if err != nil || left == nil {
+				t.Errorf("%s: %v, and the part: %v", name, err, left)
+			}
+			continue
+		}
+		if failure.CodeOf(err) != errcode.LoadCuts || !strings.Contains(fmt.Sprint(err), c.says) || left != nil {
+			t.Errorf("%s: %v, and the part: %v", name, err, left)
+		}
+	}
+}
+
+// TestRegionOf: a region begins with its boundary.
+func TestRegionOf(t *testing.T) {
+	table := &load.Table{Regions: []load.Region{{End: []byte("b")}, {Start: []byte("b"), End: []byte("c")}, {Start: []byte("c")}}}
+	for row, want := range map[string]int{"a": 0, "b": 1, "b0": 1, "c": 2, "d": 2} {
+		if got := regionOf(table.Splits(), []byte(row)); got != want {
+			t.Errorf("%s is in region %d, want %d", row, got, want)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/target"
+)
+
+const (
+	statusPatience = 2 * time.Second        // how long a run waits for the master's report on all regions
+	quotaPatience  = 200 * time.Millisecond // how long a run waits for a directory's quota, which may mean counting
+	longPatience   = 30 * time.Second       // the same for a check alone
+	maxSkew        = 30 * time.Second       // of clocks, as the master refuses servers (hbase.master.maxclockskew)
+	testedVersion  = "2.6."                 // with which loads are tested
+)
+
+func (o *Output) patience(brief time.Duration) time.Duration {
+	if o.Brief {
+		return brief
+	}
+	return longPatience
+}
+
+// askStatus asks for the cluster's status while other checks are made: the answer grows with the cluster.
+func (o *Output) askStatus(ctx context.Context) {
+	if o.Cluster == nil {
+		return
+	}
+	o.status = make(chan statusAnswer, 1)
+	ctx, cancel := context.WithTimeout(ctx, o.patience(statusPatience))
+	go func() {
+		defer cancel()
+		s, err := o.Cluster.Status(ctx)
+		o.status <- statusAnswer{s, err, time.Now()}
+	}()
+}
+
+// checkStatus makes the checks that need the cluster's status.
+func (o *Output) checkStatus(ctx context.Context) {
+	if !o.connects() {
+		return
+	}
+	answer := statusAnswer{err: fmt.Errorf("HBase is not reached")}
+	if o.status != nil {
+		select {
+		case answer = <-o.status:
+		case <-ctx.Done():
+			answer.err = ctx.Err()
+		}
+	}
+	if answer.err != nil {
+		for _, name := range []string{checkFiles, checkClock, checkVersion} {
+			o.unknown(name, "%v", answer.err)
+		}
+		return
+	}
+	o.checkFiles(&answer)
+	o.checkClocks(&answer)
+	version := answer.status.Version
+	if strings.HasPrefix(version, testedVersion) {
+		o.ok(checkVersion, "HBase %s", version)
+	} else {
+		o.unknown(checkVersion, "HBase %s: loads are tested with HBase %sx", version, testedVersion)
+	}
+}
+
+// checkFiles compares the store files of a region, now and after the load, with the number from which HBase delays writes.
+func (o *Output) checkFiles(answer *statusAnswer) {
+	if o.Table == nil || o.Table.Regions == nil {
+		o.unknown(checkFiles, "the table's regions are not known")
+		return
+	}
+	var most, known int
+	for i := range o.Table.Regions {
+		if r, ok := answer.status.Regions[string(o.Table.Regions[i].Name)]; ok {
+			known++
+			most = max(most, r.Files)
+		}
+	}
+	if known < len(o.Table.Regions) {
+		o.unknown(checkFiles, "%d of %d regions have not been reported to the master yet", len(o.Table.Regions)-known, len(o.Table.Regions))
+		return
+	}
+	// Servers report the files of all families together.
+	blocking := int(o.Site.Number("hbase.hstore.blockingStoreFiles", 16))
+	families := max(len(o.Table.Families), 1)
+	after := most + len(o.families)*o.filesOfLoad()
+	detail := fmt.Sprintf("at most %d in a region now, about %d after this load; HBase delays writes from %d of a family", most, after, blocking)
+	if after > blocking*families {
+		o.add(checkFiles, Warning, fmt.Sprintf("major_compact '%s' in the HBase shell, or fewer loads with more rows each", o.Job.Table), "%s", detail)
+		return
+	}
+	o.ok(checkFiles, "%s", detail)
+}
+
+// filesOfLoad is about how many files of a family a region gets.
+func (o *Output) filesOfLoad() int {
+	if o.Target == nil || o.Need == nil {
+		return 1
+	}
+	return 1 + int(o.Need(o.Target)/max(o.Target.MaxSize, 1)/int64(o.Target.Regions.Len()))
+}
+
+// checkClocks compares the clock with those of the region servers, which decide what has expired. A server reports every
+// three seconds, so smaller differences are not seen.
+func (o *Output) checkClocks(answer *statusAnswer) {
+	var worst time.Duration
+	var server string
+	for addr, reported := range answer.status.Clocks {
+		if skew := reported.Sub(answer.at); skew.Abs() > worst.Abs() {
+			worst, server = skew, addr
+		}
+	}
+	switch {
+	case len(answer.status.Clocks) == 0:
+		o.unknown(checkClock, "no region server says what time it is")
+	case worst > maxSkew:
+		o.add(checkClock, Warning, "compare both clocks with NTP", "the clock of %s is %v ahead of this machine's", server, worst.Round(time.Second))
+	case worst < -maxSkew:
+		o.add(checkClock, Warning, "compare both clocks with NTP, and look whether the server lives", "the clock of %s is %v behind this machine's, or it has not reported for that long", server, (-worst).Round(time.Second))
+	default:
+		o.ok(checkClock, "the clocks of %d region servers differ from this machine's by less than %v", len(answer.status.Clocks), maxSkew)
+	}
+}
+
+// checkQuota compares the quotas of the output's directory, and of those above it, with what the run will write. It begins
+// below the top level: the root and its directories are an administrator's, and counting them may take long.
+func (o *Output) checkQuota(ctx context.Context) {
+	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
+		return
+	}
+	quoter, ok := storage.QuoterOf(o.FS)
+	if !ok {
+		o.unknown(checkQuota, "the file system does not say")
+		return
+	}
+	dir, _, err := nearest(o.FS, o.Dir)
+	if err != nil {
+		o.unknown(checkQuota, "%v", err)
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, o.patience(quotaPatience))
+	defer cancel()
+	limits := 0
+	for ; strings.Count(dir, "/") > 1; dir = parent(dir) {
+		q, err := askQuota(limited, quoter, dir)
+		if err != nil {
+			o.unknown(checkQuota, "of %s and the directories above it: %v", o.FS.URI(dir), err)
+			return
+		}
+		if q.Names != storage.NoQuota || q.Bytes != storage.NoQuota {
+			limits++
+		}
+		if err := o.compareQuota(o.FS.URI(dir), q); err != nil {
+			o.list = append(o.list, Fail(checkQuota, err, "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"))
+			return
+		}
+	}
+	if limits == 0 {
+		o.ok(checkQuota, "the output's directories have none, below the top level")
+		return
+	}
+	o.ok(checkQuota, "%d of the output's directories have one, with space left", limits)
+}
+
+func parent(dir string) string { return dir[:strings.LastIndexByte(dir, '/')] }
+
+// askQuota gives up when the context ends; the NameNode goes on counting.
+func askQuota(ctx context.Context, quoter storage.Quoter, dir string) (storage.Quota, error) {
+	type answer struct {
+		q   storage.Quota
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		q, err := quoter.Quota(ctx, dir)
+		answers <- answer{q, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.q, a.err
+	case <-ctx.Done():
+		return storage.Quota{}, fmt.Errorf("the NameNode was still counting files: %w", ctx.Err())
+	}
+}
+
+// compareQuota is an error if a directory may not hold what the run writes.
+func (o *Output) compareQuota(uri string, q storage.Quota) error {
+	names, bytes := o.needs()
+	if left := q.Names - q.NamesUsed; q.Names != storage.NoQuota && left < names {
+		return errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: the run needs at least %d more", uri, q.Names, q.NamesUsed, names)
+	}
+	if left := q.Bytes - q.BytesUsed; q.Bytes != storage.NoQuota && left < bytes*int64(q.Replication) && !o.Job.Input.SpaceUnchecked {
+		return errcode.HDFSQuota.Errorf("%s may hold %s and has %s: the run needs about %s more, for %d replicas (input.check_space: false skips this check)",
+			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed), bytesize.Format(bytes*int64(q.Replication)), q.Replication)
+	}
+	return nil
+}
+
+// ownNames are the names that a run needs besides its files: manifest, _SUCCESS, temporary folders.
+const ownNames = 6
+
+// needs is how many names and bytes the run needs at least: a file for a region may have no rows, so one name counts.
+func (o *Output) needs() (names, bytes int64) {
+	var t *target.Target
+	if t = o.Target; t == nil || o.Need == nil {
+		return ownNames, 0
+	}
+	return ownNames + int64(len(t.Families)), o.Need(t)
+}

@@ -1,0 +1,187 @@
+// Package tablelock tells jobs that load into one table of each other, and lets their loads take turns.
+//
+// Both need a folder that all of them share: the table's folder in the ledger. A run has a lock of its own in it from its
+// beginning to its end, which is its sign for others. While it loads, it has the table's lock.
+package tablelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/options"
+)
+
+// The folders in a table's folder of the ledger: one with a folder for each run, and the one that is locked by a load.
+const (
+	runsFolder = "runs"
+	loadFolder = "load"
+)
+
+// Table is a table as the jobs that load into it share it.
+type Table struct {
+	Name    string
+	User    string      // who runs this
+	Purpose string      // what this run does, for people
+	Lost    func(error) // called if another process takes over a lock that this one has
+	fsys    storage.FS
+	dir     string
+	sign    *dirlock.Lock // of this run; nil before Announce
+	own     string        // the folder of the sign
+}
+
+// Open finds a table in the ledger.
+func Open(l *ledger.Ledger, name, user, purpose string, lost func(error)) *Table {
+	fsys, dir := l.TableFolder(name)
+	return &Table{Name: name, User: user, Purpose: purpose, Lost: lost, fsys: fsys, dir: dir}
+}
+
+func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
+
+// Announce makes this run known to others until Close.
+func (t *Table) Announce(ctx context.Context) error {
+	t.own = path.Join(t.runs(), dirlock.NewToken())
+	err := t.fsys.MkdirAll(t.own, privatePerm)
+	if err == nil {
+		t.sign, err = dirlock.AcquireFor(ctx, t.fsys, t.own, t.User, t.Purpose, t.Lost)
+	}
+	if err != nil {
+		return fmt.Errorf("announce the run into table %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+const privatePerm = 0o700 // as the ledger's own folders
+
+// Close ends what Announce began.
+func (t *Table) Close() error {
+	if t == nil || t.sign == nil {
+		return nil
+	}
+	err := t.sign.Release()
+	t.sign = nil
+	return errors.Join(err, t.fsys.RemoveAll(t.own))
+}
+
+// Others describes the other runs into the table that are under way. Signs of runs that were killed are removed.
+func (t *Table) Others() ([]string, error) {
+	folders, err := storage.List(t.fsys, t.runs())
+	if err != nil {
+		return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
+	}
+	var others []string
+	for _, f := range folders {
+		dir := path.Join(t.runs(), f.Name)
+		if dir == t.own || !f.Dir {
+			continue
+		}
+		switch held, alive, err := dirlock.Holder(t.fsys, dir, t.User); {
+		case err != nil:
+			return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
+		case alive:
+			others = append(others, held.String())
+		case time.Since(f.ModTime) > dirlock.LockStale: // a new one may not have its lock yet
+			_ = t.fsys.RemoveAll(dir) // the next run tries again
+		}
+	}
+	return others, nil
+}
+
+// Lock is the right to load into a table. A nil Lock is the right of a load that does not take turns.
+type Lock struct{ held *dirlock.Lock }
+
+const (
+	pollBusy = time.Second // between two attempts to lock a table
+	sayBusy  = time.Minute // between two notes about waiting for it
+)
+
+// Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release must
+// follow.
+func (t *Table) Lock(ctx context.Context, o options.Options) (*Lock, error) {
+	dir := path.Join(t.dir, loadFolder)
+	if err := t.fsys.MkdirAll(dir, privatePerm); err != nil {
+		return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
+	}
+	var said time.Time
+	for {
+		held, err := dirlock.AcquireFor(ctx, t.fsys, dir, t.User, t.Purpose, t.Lost)
+		if err == nil {
+			t.tell(o)
+			return &Lock{held}, nil
+		}
+		if failure.CodeOf(err) != errcode.Locked {
+			return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
+		}
+		switch by := t.holder(dir); {
+		case o.OnBusy == options.BusyFail:
+			return nil, errcode.TableBusy.Errorf("table %s: another load is under way, of %s; try again when it has ended, or let this one wait (--on-busy wait)", t.Name, by)
+		case o.OnBusy == options.BusyLoad:
+			o.Warnf("table %s: loading beside another load, of %s (--on-busy load)", t.Name, by)
+			return nil, nil
+		case time.Since(said) >= sayBusy:
+			o.Infof("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)", t.Name, by)
+			said = time.Now()
+		}
+		if err := sleep(ctx, pollBusy); err != nil {
+			return nil, fmt.Errorf("wait for the load of another job into table %s: %w", t.Name, err)
+		}
+	}
+}
+
+// tell reports other runs into the table, which may have begun after this one.
+func (t *Table) tell(o options.Options) {
+	if t.sign == nil {
+		return
+	}
+	others, err := t.Others()
+	if err != nil {
+		o.Warnf("%v", err)
+	}
+	for _, other := range others {
+		o.Infof("table %s: another run into it is under way, of %s; its load waits for this one", t.Name, other)
+	}
+}
+
+// holder describes who has the lock of a folder.
+func (t *Table) holder(dir string) string {
+	held, _, err := dirlock.Holder(t.fsys, dir, t.User)
+	if err != nil || held == (dirlock.Owner{}) {
+		return "a process that has just ended"
+	}
+	return held.String()
+}
+
+// Fresh is an error if another process may have taken the lock over. It reads nothing, so it may be called before each
+// request.
+func (l *Lock) Fresh() error {
+	if l == nil {
+		return nil
+	}
+	return l.held.Fresh()
+}
+
+// Release lets the next load begin.
+func (l *Lock) Release() error {
+	if l == nil {
+		return nil
+	}
+	return l.held.Release()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,140 @@
+package tablelock
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/options"
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// two are two runs into one table.
+func two(t *testing.T) (a, b *Table, dir string) {
+	t.Helper()
+	l, err := ledger.Open(storage.Local, t.TempDir())
+	check(t, err)
+	_, dir = l.TableFolder("ns:t")
+	open := func(purpose string) *Table { return Open(l, "ns:t", "tina", purpose, func(error) {}) }
+	return open("a.yaml for 2026-11-20"), open("b.yaml"), dir
+}
+
+// TestAnnounce: runs see each other from the beginning to the end of both, and leave nothing.
+func TestAnnounce(t *testing.T) {
+	a, b, dir := two(t)
+	check(t, a.Announce(t.Context()))
+	others, err := b.Others()
+	if err != nil || len(others) != 1 || !strings.Contains(others[0], "a.yaml for 2026-11-20") {
+		t.Errorf("b sees %q, %v", others, err)
+	}
+	check(t, b.Announce(t.Context()))
+	if others, err := a.Others(); err != nil || len(others) != 1 || !strings.Contains(others[0], "b.yaml") {
+		t.Errorf("a sees %q, %v", others, err)
+	}
+	check(t, a.Close())
+	check(t, a.Close())
+	if others, err := b.Others(); err != nil || len(others) != 0 {
+		t.Errorf("b sees %q, %v", others, err)
+	}
+	check(t, b.Close())
+	left, err := os.ReadDir(filepath.Join(dir, runsFolder))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// deadOwner makes every lock below a folder that of a process that has ended.
+func deadOwner(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.Command("true")
+	check(t, cmd.Run())
+	found := 0
+	check(t, filepath.Walk(dir, func(name string, _ os.FileInfo, err error) error {
+		if err != nil || filepath.Base(name) != dirlock.LockName {
+			return err
+		}
+		found++
+		text, err := os.ReadFile(name)
+		check(t, err)
+		var owner map[string]any
+		check(t, json.Unmarshal(text, &owner))
+		owner["pid"] = cmd.Process.Pid
+		text, err = json.Marshal(owner)
+		check(t, err)
+		return os.WriteFile(name, text, 0o600)
+	}))
+	if found == 0 {
+		t.Fatal("there is no lock")
+	}
+}
+
+// TestKilledRun: neither the sign nor the lock of a killed process keeps anybody waiting.
+func TestKilledRun(t *testing.T) {
+	a, b, dir := two(t)
+	check(t, a.Announce(t.Context()))
+	_, err := a.Lock(t.Context(), options.Options{})
+	check(t, err)
+	deadOwner(t, dir)
+	if others, err := b.Others(); err != nil || len(others) != 0 {
+		t.Errorf("a dead run is seen: %q, %v", others, err)
+	}
+	o, err := options.Options{OnBusy: options.BusyFail}.WithDefaults()
+	check(t, err)
+	lock, err := b.Lock(t.Context(), o)
+	check(t, err)
+	check(t, lock.Fresh())
+	check(t, lock.Release())
+}
+
+// TestTurns: a load waits for the other one's end, or fails, or goes on, or is stopped while it waits.
+func TestTurns(t *testing.T) {
+	a, b, _ := two(t)
+	held, err := a.Lock(t.Context(), options.Options{})
+	check(t, err)
+	if _, err := b.Lock(t.Context(), options.Options{OnBusy: options.BusyFail}); failure.CodeOf(err) != errcode.TableBusy || failure.KindOf(err) != failure.Later ||
+		!strings.Contains(err.Error(), "a.yaml for 2026-11-20") {
+		t.Errorf("fail: %v", err)
+	}
+	beside, err := b.Lock(t.Context(), options.Options{OnBusy: options.BusyLoad})
+	check(t, err)
+	check(t, beside.Fresh())
+	check(t, beside.Release())
+
+	stopped, stop := context.WithCancel(t.Context())
+	o, err := options.Options{Say: func(string) { stop() }}.WithDefaults()
+	check(t, err)
+	if _, err := b.Lock(stopped, o); failure.KindOf(err) != failure.Interrupted {
+		t.Errorf("stopped: %v", err)
+	}
+
+	var said bytes.Buffer
+	o, err = options.Options{Say: func(text string) { // only this goroutine's
+		said.WriteString(text)
+		if err := held.Release(); err != nil {
+			t.Error(err)
+		}
+	}}.WithDefaults()
+	check(t, err)
+	lock, err := b.Lock(t.Context(), o)
+	check(t, err)
+	if !strings.Contains(said.String(), "waiting for another load to end, of a.yaml for 2026-11-20") {
+		t.Errorf("said %q", said.String())
+	}
+	check(t, lock.Release())
+}
