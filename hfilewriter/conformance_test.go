@@ -163,7 +163,7 @@ func namedCells() []namedSet {
 	return []namedSet{
 		{"one cell", []cell.Cell{put("r", "q", []byte("v"))}},
 		{"one row", cellsOf(checkRows(1, 1), "f", checkQualifiers, benchTime)},
-		{"check rows", cellsOf(checkRows(1000, 2), "f", checkQualifiers, benchTime)},
+		{"check rows", cellsOf(checkRows(500, 2), "f", checkQualifiers, benchTime)},
 		{"random", forHBase(r, 2000, false)},
 		{"large values", large},
 		{"1-byte rows, empty qualifiers and values", short},

@@ -228,7 +228,7 @@ func parseFileInfo(payload []byte) (FileInfo, error) {
 
 // eachField visits the fields of a protobuf message, each a number or bytes. A field of another wire type is visited
 // with neither: visit sees 0 and nil. So a field with a wrong wire type is as good as zero, and not an error here.
-func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []byte) error) error {
+func eachField(b []byte, visit func(number protowire.Number, v uint64, text []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -237,12 +237,12 @@ func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []b
 		// n is positive: protowire returns a negative number for malformed input.
 		b = b[n:]
 		var v uint64
-		var bytes []byte
+		var text []byte
 		switch kind {
 		case protowire.VarintType:
 			v, n = protowire.ConsumeVarint(b)
 		case protowire.BytesType:
-			bytes, n = protowire.ConsumeBytes(b)
+			text, n = protowire.ConsumeBytes(b)
 		// Fixed-width fields and groups, which neither message has: skipped by their length.
 		default:
 			n = protowire.ConsumeFieldValue(number, kind, b)
@@ -250,7 +250,7 @@ func eachField(b []byte, visit func(number protowire.Number, v uint64, bytes []b
 		if n < 0 {
 			return fmt.Errorf("%w: protobuf field %d: %v", ErrCorrupt, number, protowire.ParseError(n))
 		}
-		if err := visit(number, v, bytes); err != nil {
+		if err := visit(number, v, text); err != nil {
 			return err
 		}
 		b = b[n:]

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
@@ -59,6 +60,9 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 	for _, j := range all {
 		c := &checking{runner: runner{job: j, options: o, lost: func(error) {}}}
 		err := errors.Join(c.run(ctx), c.close())
+		for _, remove := range c.made {
+			remove()
+		}
 		report.Runs = append(report.Runs, &CheckedRun{Run: j.Info(), Checks: c.found})
 		if err != nil {
 			return report, err
@@ -70,11 +74,8 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 		report.Status = outcome.Done
 		return report, nil
 	}
-	var names []string
-	for _, f := range failed {
-		names = append(names, f.Name)
-	}
-	return report, failure.CodeOf(failed.Err()).Errorf("%d of %d checks failed: %s", len(failed), checks, failure.FirstFew(names))
+	name, worst := failed.Worst()
+	return report, fmt.Errorf("%d of %d checks failed; the worst is %s: %w", len(failed), checks, name, worst)
 }
 
 // checking is the checks of one run at work. What a run would open is opened one after the other; what can't be opened is
@@ -82,6 +83,7 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 type checking struct {
 	runner
 	found preflight.Findings
+	made  []func() // remove the directories that the checks make
 }
 
 func (c *checking) ok(name, format string, args ...any) {
@@ -166,6 +168,7 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 // openOutput locks an output for the time of the check, and says what is in it.
 func (c *checking) openOutput(ctx context.Context, w *outputRun) preflight.Finding {
 	const name = "output"
+	c.rememberMissing(w)
 	err := c.lockOutput(ctx, w)
 	if err != nil {
 		return preflight.Fail(name, err, "")
@@ -188,6 +191,27 @@ func (c *checking) openOutput(ctx context.Context, w *outputRun) preflight.Findi
 	w.out.Manifest = old
 	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
 	return ok
+}
+
+// rememberMissing has the directories above an output removed that do not exist yet: locking it makes them.
+func (c *checking) rememberMissing(w *outputRun) {
+	fsys, dir, err := c.site.Resolve(w.out.Job.Output, w.out.Job.Dir)
+	if err != nil {
+		return // the same error is found next
+	}
+	var missing []string
+	for at := path.Dir(dir); at != path.Dir(at); at = path.Dir(at) {
+		if _, err := fsys.Stat(at); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, at)
+	}
+	c.made = append(c.made, func() {
+		for _, at := range missing {
+			_ = fsys.Remove(at) // succeeds only if it is empty, as intended
+		}
+		_ = fsys.Close() // nothing was written
+	})
 }
 
 // lockOutput opens and locks an output. One that can't be locked stays open, so that other checks can look at it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -584,6 +585,9 @@ func TestRateCountsTheCluster(t *testing.T) {
 	r, err := verify.Job(t.Context(), j, o, true)
 	if err != nil || r.Missing+r.Different > 0 {
 		t.Fatalf("%v: %+v", err, r)
+	}
+	if text, err := json.Marshal(r); err != nil || strings.Contains(string(text), "digest") {
+		t.Errorf("a comparison with a table has a digest, though it adds none up: %s, %v", text, err)
 	}
 	slices.SortFunc(steps, func(a, b progress.Progress) int { return cmp.Compare(a.Done, b.Done) })
 	// The table has ten regions, and most of them more than 256 rows.

@@ -14,6 +14,7 @@ import (
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
 	"bulkload/jobs/status"
 )
 
@@ -109,8 +110,11 @@ func TestStatusOfLoads(t *testing.T) {
 	}
 	check("of all dates", all[0])
 
-	w := l.work(t, l.job(t, night20))
-	book, err := loading.OpenLedger(w.out.Site)
+	at, err := site.Open(l.options(), jobfile.HBase{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := loading.OpenLedger(at)
 	if err != nil {
 		t.Fatal(err)
 	}

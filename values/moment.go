@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math"
@@ -20,7 +21,9 @@ func (m Moment) Compare(o Moment) int {
 const (
 	problemDate   = "not a date such as 2026-11-20"
 	problemMoment = "not a date with a time such as 2026-11-20 01:02:03"
-	problemClock  = "a date or time that no calendar or clock shows"
+	problemNLS    = "a date as Oracle writes it by default; export it after alter session set nls_date_format = 'YYYY-MM-DD HH24:MI:SS' " +
+		"(nls_timestamp_format for a TIMESTAMP)"
+	problemClock = "a date or time that no calendar or clock shows"
 )
 
 // Moment parses a date or timestamp in the format of the reader's type. A clock without a zone is in the type's zone:
@@ -40,7 +43,10 @@ func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 	}
 	c, problem := ParseClock(x)
 	if problem != "" {
-		if r.kind == KindDate && problem == problemMoment {
+		switch {
+		case problem == problemMoment && isOracleDefault(x):
+			problem = problemNLS
+		case problem == problemMoment && r.kind == KindDate:
 			problem = problemDate
 		}
 		return m, problem
@@ -55,6 +61,20 @@ func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 		seconds = r.zone.instant(seconds)
 	}
 	return Moment{seconds*1000 + int64(c.Nanos/1e6), c.Nanos % 1e6}, ""
+}
+
+// isOracleDefault reports whether x looks like a date in the default format of Oracle's clients: 20-NOV-26, or 20-11月-26.
+func isOracleDefault(x []byte) bool {
+	day, rest, ok := bytes.Cut(x, []byte("-"))
+	if !ok || len(day) != 2 || !isDigits(day) {
+		return false
+	}
+	month, year, ok := bytes.Cut(rest, []byte("-"))
+	return ok && len(month) >= 3 && !isDigits(month) && len(year) >= 2 && isDigits(year[:2])
+}
+
+func isDigits(x []byte) bool {
+	return !bytes.ContainsFunc(x, func(c rune) bool { return c < '0' || c > '9' })
 }
 
 // appendMoment is Bytes.toBytes(long) of the milliseconds.

@@ -168,6 +168,9 @@ type column struct {
 // columns bound the numbers.
 const maxColumns = 1024
 
+// Add adds a cell.
+func (t *Stream) Add(c *cell.Cell) { t.AddRun(c, -1, nil, nil) }
+
 // AddRun adds a cell, whose column has the given number throughout the stream, or -1 for none. It also adds the cells after
 // it with the same row, family, timestamp and type, whose column numbers have already come with earlier cells.
 func (t *Stream) AddRun(c *cell.Cell, column int, columns []int32, values [][]byte) {

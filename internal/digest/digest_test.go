@@ -12,9 +12,6 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Add adds one cell, whose column has no number.
-func (t *Stream) Add(c *cell.Cell) { t.AddRun(c, -1, nil, nil) }
-
 // contribution follows the package comment literally, without shortcuts.
 func contribution(c *cell.Cell, timed bool) uint64 {
 	column := append([]byte{byte(len(c.Family))}, c.Family...)

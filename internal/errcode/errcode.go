@@ -2,7 +2,7 @@
 // the same when the text changes, so that people can search for it and programs can decide by it. docs/errors.md has a
 // section for each code.
 //
-// An error gets its code where it is created. Packages that wrap it add their words and keep the code. A package that knows
+// An error gets its code, and its text, where it is created: search for the name of the code, such as errcode.InputMissing. Packages that wrap it add their words and keep the code. A package that knows
 // more than the one below, such as the purpose of a missing file, adds another code: the outermost code counts.
 package errcode
 

@@ -76,6 +76,7 @@ func (p processes) self(user string) Owner {
 
 const tokenBytes = 8
 
+// NewToken is a new name for a lock, which no other has.
 func NewToken() string {
 	b := make([]byte, tokenBytes)
 	_, _ = rand.Read(b) // which never fails

@@ -98,6 +98,13 @@ func (e *FailedError) text(codes bool) string {
 
 // Unwrap is the worst failure.
 func (e *FailedError) Unwrap() error {
+	_, err := e.Failed.Worst()
+	return err
+}
+
+// Worst is the first of the worst failures, with its name. There must be one.
+func (f Findings) Worst() (name string, err error) {
 	rank := func(one Finding) int { return slices.Index(failure.Worst, failure.KindOf(one.err)) }
-	return slices.MinFunc(e.Failed, func(a, b Finding) int { return rank(a) - rank(b) }).err
+	worst := slices.MinFunc(f.Failed(), func(a, b Finding) int { return rank(a) - rank(b) })
+	return worst.Name, worst.err
 }

@@ -98,7 +98,7 @@ type joiner struct {
 	strict     bool       // an extra cell is a difference
 	stale      *staleList // gets extra cells; nil: they are counted only
 	matched    int64
-	compared   *progress.Meter // counts rows
+	compared   *progress.Meter // counts rows; nil: nobody does
 	counted    int64           // rows of want that it has
 	countedNew int64           // extra rows that it has
 }
@@ -108,6 +108,9 @@ const countEvery = 256
 
 // count counts the rows that were compared since the last time, if they are at least so many.
 func (j *joiner) count(least int64) {
+	if j.compared == nil {
+		return
+	}
 	if n := j.want.Rows - j.counted; n >= least && n > 0 {
 		j.counted += n
 		j.compared.Add(n)

@@ -11,8 +11,10 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/testfs"
 	"bulkload/jobs/entry"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
@@ -93,11 +95,14 @@ func present(t *testing.T, cells *sorting.Cells) (all []cell.Cell) {
 func joined(t *testing.T, want *sorting.Cells, got []cell.Cell, strict bool, stale *staleList) (*joiner, *differences) {
 	t.Helper()
 	found := new(differences)
-	j, err := newJoiner(want, found, strict)
+	v := &outputVerifier{stale: stale, compared: progress.NewMeter(nil, "compare", 0, false)}
+	if strict {
+		v.files = new(hfiledir.Directory)
+	}
+	j, err := newJoiner(want, found, v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.stale = stale
 	for i := range got {
 		if err := j.visit(&got[i]); err != nil {
 			t.Fatal(err)

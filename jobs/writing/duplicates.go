@@ -36,6 +36,8 @@ const maxSamples = 10
 // decide decides about the entry before next: it is written if next is another row. If it is the same row it is
 // dropped, since the last one by path and offset wins. The merge returns equal keys in that order, in every run and
 // after every resume, so the same record wins each time.
+//
+// sorting.Cells applies the same rule to the records that verification compares with. Whoever changes one changes both.
 func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	switch {
 	case last == nil:
