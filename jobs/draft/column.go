@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -103,6 +104,20 @@ func (c *column) conclude(csv bool) {
 // unique reports whether every record has a value, and no two the same.
 func (c *column) unique() bool {
 	return c.n > 1 && len(c.distinct) == c.n
+}
+
+// nearlyUnique reports whether at most one value in twenty comes again: an identifier, with records that came twice.
+func (c *column) nearlyUnique() bool {
+	return c.n > 1 && len(c.distinct)*20 >= c.n*19
+}
+
+// uniqueness says it in words.
+func (c *column) uniqueness() string {
+	if c.unique() {
+		return c.name + " is unique in the sample."
+	}
+	return fmt.Sprintf("CHECK THIS. %s is nearly unique: %d of %d records of the sample have a value that came before. Of records with the same key, the last one wins.",
+		c.name, c.n-len(c.distinct), c.n)
 }
 
 // complete reports whether every record has a value.

@@ -14,6 +14,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"bulkload/ingest"
@@ -150,7 +151,7 @@ func (d *Draft) ofText(samples []sample) error {
 func (d *Draft) describe(records [][]string) {
 	names := numbered(d.form.columns)
 	if d.form.heading {
-		names, records = records[0], records[1:]
+		names, records = records[0], without(records[0], records[1:])
 	}
 	other := 0
 	for _, name := range names {
@@ -169,10 +170,18 @@ func (d *Draft) describe(records [][]string) {
 	if other > 0 {
 		d.note("%d of %d records have another number of columns than %d. A run rejects them: max_rejects says how many are allowed.", other, len(records), len(d.columns))
 	}
+	if d.form.unsure {
+		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
+	}
 	for _, c := range d.columns {
 		c.conclude(d.form.format == "csv")
 	}
 	d.key = keyOf(d.columns, records)
+}
+
+// without drops the records that are the heading once more: SQL*Plus repeats it on each page.
+func without(heading []string, records [][]string) [][]string {
+	return slices.DeleteFunc(slices.Clone(records), func(r []string) bool { return slices.Equal(r, heading) })
 }
 
 func (d *Draft) note(format string, args ...any) {

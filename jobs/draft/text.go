@@ -18,6 +18,8 @@ type form struct {
 	escape    bool // by a backslash
 	enclosure bool // of values with a delimiter, by double quotes; in delimited text
 	heading   bool // in CSV
+	noise     bool // in CSV: lines that are no records
+	unsure    bool // quoted as in CSV or as Sqoop does: the sample doesn't show which
 	columns   int
 }
 
@@ -43,7 +45,7 @@ func formOf(name string, texts [][]byte) (best form, err error) {
 			n, share := commonest(f.split(text, false))
 			if n > 1 && share > score+0.001 {
 				best, score = f, share
-				best.columns = n
+				best.columns, best.noise = n, share < 1
 			}
 		}
 	}
@@ -68,6 +70,7 @@ func (f *form) quotes(text []byte) {
 		f.format = "csv"
 	}
 	f.enclosure = quoted && f.escape
+	f.unsure = f.format == "csv" && !has(`""`)
 }
 
 // split splits a text into its first records. The last one may be cut, unless the text is whole.
@@ -164,9 +167,11 @@ func (f *form) findHeading(text []byte) {
 			seen[lower] = true
 		}
 	}
-	if len(records) == 1 || !unlike(records[0], records[1:]) {
+	rows := without(records[0], records[1:])
+	if len(rows) == 0 || !unlike(records[0], rows) {
 		return
 	}
+	f.noise = f.noise || len(rows) < len(records)-1
 	f.heading = len(f.field) == 1 && (f.record == "\n" || f.record == "\r\n")
 	if f.heading {
 		f.format, f.escape, f.enclosure = "csv", false, false

@@ -9,6 +9,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
+	"bulkload/jobs/jobfile"
 )
 
 // dates are the spellings of a day in a path, and the layout that a job file has for each.
@@ -62,9 +63,9 @@ func (d *Draft) YAML() []byte {
 func (d *Draft) head(w *bytes.Buffer, day string) {
 	size := bytesize.Format(d.Bytes)
 	if d.form.format == "parquet" {
-		fmt.Fprintf(w, "# A draft by bulkload init, from the footer of a file; the input has %d files, %s.\n", d.Files, size)
+		fmt.Fprintf(w, "# A draft by bulkload init, from the footer of a file; the input has %s, %s.\n", jobfile.Plural(d.Files, "file"), size)
 	} else {
-		fmt.Fprintf(w, "# A draft by bulkload init, from %d records at the start of files; the input has %d files, %s.\n", d.Records, d.Files, size)
+		fmt.Fprintf(w, "# A draft by bulkload init, from %d records at the start of files; the input has %s, %s.\n", d.Records, jobfile.Plural(d.Files, "file"), size)
 	}
 	fmt.Fprint(w, "# It is a guess: read each line. docs/jobfile.md describes all keys, docs/keys.md row keys. Then:\n")
 	if day == "" {
@@ -88,6 +89,9 @@ func (d *Draft) input(w *bytes.Buffer) {
 	case "csv":
 		if !d.form.heading {
 			fmt.Fprint(w, "  header: false\n")
+		}
+		if d.form.noise {
+			fmt.Fprint(w, "  skip_noise: true   # some lines are no records, such as repeated headings and \"40 rows selected.\"\n")
 		}
 		if d.form.field != "," {
 			fmt.Fprintf(w, "  field_delimiter: %s\n", text(ingest.FormatDelimiter([]byte(d.form.field))))
@@ -173,7 +177,7 @@ func orNone(texts []string) []string {
 func (d *Draft) columnsMap(w *bytes.Buffer) {
 	begun := false
 	for _, c := range d.columns {
-		if c.kind == "" || strings.Contains(d.key.expression, c.name) {
+		if c.kind == "" || slices.Contains(d.key.columns, c.name) {
 			continue
 		}
 		if !begun {
