@@ -14,15 +14,15 @@ PLATFORMS := linux/arm64 darwin/arm64
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/bulkload ./cmd/bulkload
 
-# The tests with a cluster mostly wait for its servers. Race tests and fuzzing use the processors meanwhile, at a lower
+# The tests with a cluster mostly wait for its servers. Race tests, fuzzing and other builds use the processors meanwhile, at a lower
 # priority: a server that gets no time loses its session.
 test:
-	$(MAKE) step-lint step-tidy step-vulncheck step-build step-crossbuild
+	$(MAKE) step-lint step-tidy step-vulncheck step-build
 	$(MAKE) -j2 --output-sync step-unit step-background
 
 .PHONY: step-background
 step-background:
-	@nice -n 19 $(MAKE) --no-print-directory step-race step-fuzz
+	@nice -n 19 $(MAKE) --no-print-directory step-race step-fuzz step-crossbuild
 
 # Runs a target and prints how long it took.
 step-%:
