@@ -233,7 +233,7 @@ func tableName(p string) string {
 	for i := len(elements) - 1; i >= 0; i-- {
 		name, _, _ := strings.Cut(elements[i], ".")
 		name = strings.Trim(unwanted.ReplaceAllString(strings.ToLower(name), "_"), "_0123456789")
-		if name != "" && !strings.HasPrefix(name, "part") && !strings.HasPrefix(elements[i], "$") && !strings.ContainsAny(elements[i], "*?:") {
+		if name != "" && !strings.HasPrefix(name, "part") && !strings.HasPrefix(elements[i], "$") && !strings.ContainsAny(elements[i], "*?:=") {
 			return name
 		}
 	}

@@ -3,7 +3,9 @@ package draft
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,7 +72,7 @@ func TestDrafts(t *testing.T) {
 		"compressed":           {"a.gz", zipped.String(), []string{"c3: {type: timestamp}   # without an offset", "field_delimiter: '|'"}, []string{"compression: gzip"}},
 		"GBK with a heading":   {"a.csv", gbk, []string{"format: csv", "charset: gbk", "columns: [ID, CITY]", "rowkey: 'salt(ID, 10) + ID'"}, []string{"header: false"}},
 		"a heading of texts":   {"a.csv", "name,city\nx,y\nz,u\n", []string{"columns: [name, city]"}, []string{"header: false"}},
-		"no heading, as texts": {"a.csv", "x,y\nz,x\nu,v\n", []string{"format"}, []string{"columns: [x"}},
+		"no heading, as texts": {"a.csv", "x,y\nz,x\nu,v\n", []string{"columns: [c1, c2]"}, []string{"columns: [x"}},
 		"SQL*Plus' noise":      {"a.csv", "\r\n\"ID\",\"N\"\r\n\"a\",1\r\n\"b\",2\r\n\"ID\",\"N\"\r\n" + rows(40, "\"#\",3\r\n") + "\r\n42 rows selected.\r\n", []string{"columns: [ID, 'N']", "skip_noise: true"}, nil},
 		"quotes inside, doubled": {"a.csv", "id,v\n" + rows(9, "#,\"a \"\"b\"\", c\"\n"), []string{"format: csv", "columns: [id, v]"},
 			[]string{"Note"}},
@@ -128,7 +130,7 @@ func TestNoDraft(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := Of(storage.Local, filepath.Join(t.TempDir(), "none"), "none"); !os.IsNotExist(err) {
+	if _, err := Of(storage.Local, filepath.Join(t.TempDir(), "none"), "none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }

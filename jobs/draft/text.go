@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"regexp"
+	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -189,12 +190,12 @@ func unlike(names []string, records [][]string) bool {
 		}
 	}
 	again := false
-	for i, c := range columns {
+	for _, c := range columns {
 		c.conclude(false)
 		if c.kind != "" {
 			return true
 		}
-		again = again || c.distinct[names[i]] > 0
+		again = again || slices.ContainsFunc(names, func(name string) bool { return c.distinct[name] > 0 })
 	}
 	return !again
 }
