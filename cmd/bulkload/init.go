@@ -18,6 +18,9 @@ type initCommand struct {
 }
 
 func (c *initCommand) do(_ context.Context, s *session) (report, error) {
+	if s.JSON.wanted() {
+		return nil, usage(errors.New("it writes a job file, not an object: leave --json out"))
+	}
 	base := "."
 	if c.Output != "" {
 		if _, err := os.Lstat(c.Output); !errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,10 @@ package draft
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -50,6 +52,9 @@ type Draft struct {
 // Of looks at the files of a path: a file, a folder or a glob of fsys. shown is the path that the job file will have.
 func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 	files, err := ingest.List(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errcode.InputMissing.Errorf("there is no input to look at: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
