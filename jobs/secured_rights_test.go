@@ -158,7 +158,7 @@ func TestSecuredRightsAsWritten(t *testing.T) {
 	s.deliver(t, date, 500, 0o700)
 	rights := map[string][]string{ // what the error has, and the rows' commands
 		"grant '" + s.name + "', '":        documented(t, "HBase", "load"),
-		"lacks EXECUTE of " + s.root + " ": documented(t, "HDFS", "reach a folder"),
+		"lacks EXECUTE on " + s.root + " ": documented(t, "HDFS", "reach a folder"),
 		"of " + s.root + "/in ":            documented(t, "HDFS", "read the input"),
 		"of " + s.root + "/out ":           documented(t, "HDFS", "write the HFiles"),
 		"of /hbase/staging ":               documented(t, "HDFS", "load"),

@@ -258,7 +258,7 @@ func TestSilentServer(t *testing.T) {
 func TestScanThatHasBegunIsPatient(t *testing.T) {
 	s, r := play(t, part(t, true, false, "a/1"), hbasetest.Answer{Silence: true}, hbasetest.Answer{Silence: true}, hbasetest.Answer{Silence: true},
 		part(t, false, false, "b/1"))
-	r.limits.idle = 100 * time.Millisecond
+	r.limits.idle, r.limits.call = 2*time.Second, time.Second // on a busy machine, an answer may take long
 	got, err := cells(t.Context(), r)
 	if got != "a/1 b/1" || err != nil {
 		t.Errorf("got %s, %v; asked %s", got, err, s.log(0))
@@ -269,7 +269,7 @@ func TestScanThatHasBegunIsPatient(t *testing.T) {
 // asked again.
 func TestDeadConnectionIsReplaced(t *testing.T) {
 	s, r := play(t, hbasetest.Answer{Silence: true}, part(t, true, false, "a/1"), hbasetest.Answer{Silence: true}, part(t, false, false, "b/1"))
-	r.limits.idle, r.limits.call = 500*time.Millisecond, 100*time.Millisecond
+	r.limits.idle, r.limits.call = 3*time.Second, time.Second
 	if _, err := r.getOnce(t.Context(), r.newTries(), "t", &pb.Get{Row: []byte("a")}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}

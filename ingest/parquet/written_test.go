@@ -513,7 +513,7 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	content := writeFile(t, columns, []int{1})
 	for name, want := range map[string]string{
 		"id": "id", "ID": "id", "Name": "Name", "NAME": "NAME", "Straße": "Straße", "STRASSE": "it has no column STRASSE", "a.b": "a.b", "A.B": "a.b", " ": " ", "item_no": "ITEM_NO",
-		"name": "it has two columns name", "a": "it has no column a; ", "": "it has no column ", "item_n0": "did you mean ITEM_NO?", "identification": "it has id, Name, NAME, Straße, a.b,  , ITEM_NO",
+		"name": "it has two columns whose name is name in lower case", "a": "it has no column a; ", "": "it has no column ", "item_n0": "did you mean ITEM_NO?", "identification": "it has id, Name, NAME, Straße, a.b,  , ITEM_NO",
 	} {
 		got := ""
 		_, err := readBytes(&Form{Columns: []string{name}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })

@@ -15,8 +15,8 @@ func TestDenials(t *testing.T) {
 	deny("security.AccessControlException", "Superuser privilege is required")
 	deny("hdfs.server.namenode.SafeModeException", `user=tina, access=WRITE, inode="/safe"`)
 	for name, want := range map[string]string{
-		"/data/in/a": "lacks READ_EXECUTE of /data/in (hdfs dfs -setfacl -m user:tina:r-x /data/in)",
-		"/new":       "lacks WRITE of / (hdfs dfs -setfacl -m user:tina:rwx /)",
+		"/data/in/a": "lacks READ_EXECUTE on /data/in (hdfs dfs -setfacl -m user:tina:r-x /data/in)",
+		"/new":       "lacks WRITE on / (hdfs dfs -setfacl -m user:tina:rwx /)",
 	} {
 		if got := n.denied(name); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -24,8 +24,8 @@ func TestDenials(t *testing.T) {
 	}
 	n.denials = n.denials[1:2]
 	for name, want := range map[string]string{
-		"/data":     ": it lacks EXECUTE of /data (hdfs dfs -setfacl -m user:tina:--x /data)",
-		"/data/in":  ": it lacks EXECUTE of /data (hdfs dfs -setfacl -m user:tina:--x /data)",
+		"/data":     ": it lacks EXECUTE on /data (hdfs dfs -setfacl -m user:tina:--x /data)",
+		"/data/in":  ": it lacks EXECUTE on /data (hdfs dfs -setfacl -m user:tina:--x /data)",
 		"/database": "",
 	} {
 		if got := n.denied(name); got != want {
