@@ -91,14 +91,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 		return nil, err
 	}
 	defer footers.acquire(length)()
-	raw := make([]byte, length)
-	if err := readAt(file, raw, end); err != nil {
-		return nil, err
-	}
-	if err := checkFooter(raw); err != nil {
-		return nil, err
-	}
-	meta, odd, err := readMeta(raw)
+	meta, odd, err := readMetaAt(file, end, length)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +109,53 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 		return nil, err
 	}
 	return foot, nil
+}
+
+// readMetaAt reads and checks a footer's metadata. odd are the columns whose types have annotations that are not known.
+func readMetaAt(file storage.File, start, length int64) (meta *metadata.FileMetaData, odd map[int]bool, err error) {
+	raw := make([]byte, length)
+	if err := readAt(file, raw, start); err != nil {
+		return nil, nil, err
+	}
+	if err := checkFooter(raw); err != nil {
+		return nil, nil, err
+	}
+	return readMeta(raw)
+}
+
+// ColumnNames are the names of a file's columns that can be read, in their order: not those of lists, maps and structures.
+func ColumnNames(fsys storage.FS, listed ingest.File) (names []string, err error) {
+	file, err := fsys.Open(listed.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		_ = file.Close() // it was only read
+		if p := recover(); p != nil {
+			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
+		}
+		if err != nil {
+			err = damagedUnlessRefused("read %s: %w", listed.Path, err)
+		}
+	}()
+	end, length, err := findFooter(file, listed.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer footers.acquire(length)()
+	meta, _, err := readMetaAt(file, end, length)
+	if err != nil {
+		return nil, err
+	}
+	for i := range meta.Schema.NumColumns() {
+		if c := meta.Schema.Column(i); len(c.ColumnPath()) == 1 && c.MaxRepetitionLevel() == 0 {
+			names = append(names, c.ColumnPath()[0])
+		}
+	}
+	if len(names) == 0 {
+		return nil, refusef(errcode.ParquetUnsupported, "it has no column but lists, maps and structures; export their values as columns of their own")
+	}
+	return names, nil
 }
 
 // findFooter finds the position of the footer.

@@ -71,6 +71,7 @@ const (
 	// The input.
 	InputMissing       Code = "BL-INPUT-MISSING"
 	InputBraces        Code = "BL-INPUT-BRACES"
+	InputUnknown       Code = "BL-INPUT-UNKNOWN"
 	InputUnfinished    Code = "BL-INPUT-UNFINISHED"
 	InputEmpty         Code = "BL-INPUT-EMPTY"
 	InputRows          Code = "BL-INPUT-ROWS"
@@ -271,6 +272,7 @@ var table = []entry{
 	// The input.
 	{InputMissing, NotYet, "The input does not exist."},
 	{InputBraces, Refused, "The input does not exist, and its path has braces, which are not a pattern here."},
+	{InputUnknown, Refused, "No job file can be drafted from the input."},
 	{InputUnfinished, NotYet, "The export is not finished."},
 	{InputEmpty, Refused, "The input has no records and input.empty is fail."},
 	{InputRows, Refused, "The number of records is not what input.expect_rows says."},

@@ -1,0 +1,47 @@
+package jobs
+
+import (
+	"errors"
+	"path/filepath"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/draft"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+)
+
+// Draft writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from
+// which its paths are counted.
+func Draft(input, base string, o options.Options) (job []byte, err error) {
+	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(input))
+	if err != nil {
+		return nil, err
+	}
+	fsys, name, err := s.Resolve(input, ".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, fsys.Close()) }()
+	shown := input
+	if !storage.IsHDFS(input) {
+		if shown, err = filepath.Rel(abs(base), abs(input)); err != nil {
+			return nil, err
+		}
+		shown = filepath.ToSlash(shown)
+	}
+	d, err := draft.Of(fsys, name, shown)
+	if err != nil {
+		return nil, failure.Early(err)
+	}
+	return d.YAML(), nil
+}
+
+// abs is an absolute path; the path itself where the working folder is gone.
+func abs(path string) string {
+	if a, err := filepath.Abs(path); err == nil {
+		return a
+	}
+	return path
+}

@@ -1,0 +1,246 @@
+// Package draft writes the first job file for an export: it looks at samples of the files and guesses how they are written, what
+// the columns hold, and which row key suits them. A draft is for a person to read: each guess has its reason beside it.
+//
+//	draft.go   what is drafted, from which samples
+//	text.go    charset, delimiters, quotes and heading of text
+//	column.go  what the values of a column are, and which of them mean a null
+//	key.go     the row key
+//	write.go   the job file
+package draft
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"bulkload/ingest"
+	"bulkload/ingest/charset"
+	"bulkload/ingest/compressed"
+	"bulkload/ingest/parquet"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+)
+
+const (
+	// sampleBytes is how much of a file is looked at, after decompression.
+	sampleBytes = 1 << 20
+	// maxSamples is of how many files: the first, the last, and those between.
+	maxSamples = 3
+	// maxRecords is how many records of a file are looked at.
+	maxRecords = 20_000
+)
+
+// Draft is what the samples say about an export.
+type Draft struct {
+	Path    string // of the input, as the job file is to have it
+	Files   int
+	Bytes   int64
+	Records int // looked at
+
+	form    form
+	columns []*column
+	key     key
+	notes   []string
+}
+
+// Of looks at the files of a path: a file, a folder or a glob of fsys. shown is the path that the job file will have.
+func Of(fsys storage.FS, name, shown string) (*Draft, error) {
+	files, err := ingest.List(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errcode.InputMissing.Errorf("there is no input to look at: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d := &Draft{Path: shown, Files: len(files)}
+	var full []ingest.File
+	for _, f := range files {
+		if d.Bytes += f.Size; f.Size > 0 {
+			full = append(full, f)
+		}
+	}
+	if len(full) == 0 {
+		return nil, errcode.InputUnknown.Errorf("%s has no file with a record: a draft needs a sample", fsys.URI(name))
+	}
+	samples, err := read(fsys, full)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(samples[0].text, []byte("PAR1")) {
+		return d, d.ofParquet(fsys, full[0])
+	}
+	return d, d.ofText(samples)
+}
+
+// sample is the start of a file.
+type sample struct {
+	name  string
+	text  []byte
+	whole bool // text is all of the file
+}
+
+func read(fsys storage.FS, files []ingest.File) ([]sample, error) {
+	var samples []sample
+	n := min(len(files), maxSamples)
+	for i := range n {
+		f := files[i*(len(files)-1)/max(n-1, 1)]
+		s, err := readOne(fsys, f)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, s)
+	}
+	return samples, nil
+}
+
+func readOne(fsys storage.FS, f ingest.File) (s sample, err error) {
+	r, err := compressed.Open(fsys, f.Path, f.Size, compressed.Auto)
+	if err != nil {
+		return s, fmt.Errorf("look at %s: %w", fsys.URI(f.Path), err)
+	}
+	defer func() { _ = r.Close() }() // it is only read
+	text, err := io.ReadAll(io.LimitReader(r, sampleBytes+1))
+	if err != nil {
+		return s, fmt.Errorf("look at %s: %w", fsys.URI(f.Path), err)
+	}
+	s = sample{name: fsys.URI(f.Path), text: text, whole: len(text) <= sampleBytes}
+	if !bytes.HasPrefix(text, []byte("PAR1")) {
+		err = ingest.DetectForeign(s.name, text[:min(len(text), ingest.DetectLen)])
+	}
+	return s, err
+}
+
+// ofParquet drafts from a footer: the file itself knows the names and types. It says nothing of the values, and so nothing of the
+// key.
+func (d *Draft) ofParquet(fsys storage.FS, file ingest.File) error {
+	d.form = form{format: "parquet"}
+	names, err := parquet.ColumnNames(fsys, file)
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", fsys.URI(file.Path), err)
+	}
+	for _, name := range names {
+		d.columns = append(d.columns, &column{name: name})
+	}
+	d.key = keyByNames(d.columns)
+	return nil
+}
+
+func (d *Draft) ofText(samples []sample) error {
+	found, texts, err := charsetOf(samples)
+	if err != nil {
+		return err
+	}
+	if d.form, err = formOf(samples[0].name, texts); err != nil {
+		return err
+	}
+	d.form.charset = found
+	var records [][]string
+	for i, text := range texts {
+		of := d.form.split(text, samples[i].whole)
+		if i > 0 && d.form.heading && len(of) > 0 {
+			of = of[1:]
+		}
+		records = append(records, of...)
+	}
+	d.describe(records)
+	return nil
+}
+
+// describe looks at the records' values, column by column.
+func (d *Draft) describe(records [][]string) {
+	names := numbered(d.form.columns)
+	if d.form.heading {
+		names, records = records[0], without(records[0], records[1:])
+	}
+	other := 0
+	for _, name := range names {
+		d.columns = append(d.columns, newColumn(name))
+	}
+	for _, r := range records {
+		if len(r) != len(d.columns) {
+			other++
+			continue
+		}
+		d.Records++
+		for i, value := range r {
+			d.columns[i].add(value)
+		}
+	}
+	if other > 0 {
+		d.note("%d of %d records have another number of columns than %d. A run rejects them: max_rejects says how many are allowed.", other, len(records), len(d.columns))
+	}
+	if d.form.unsure {
+		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
+	}
+	for _, c := range d.columns {
+		c.conclude(d.form.format == "csv")
+	}
+	d.key = keyOf(d.columns, records)
+}
+
+// without drops the records that are the heading once more: SQL*Plus repeats it on each page.
+func without(heading []string, records [][]string) [][]string {
+	return slices.DeleteFunc(slices.Clone(records), func(r []string) bool { return slices.Equal(r, heading) })
+}
+
+func (d *Draft) note(format string, args ...any) {
+	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+}
+
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("c%d", i+1)
+	}
+	return names
+}
+
+// charsetOf is the charset of the samples, "" for UTF-8, and their text in UTF-8.
+func charsetOf(samples []sample) (name string, texts [][]byte, err error) {
+	for _, name := range []string{"utf-8", "gbk", "gb18030", "windows-1252"} {
+		c, err := charset.Named(name)
+		if err != nil {
+			return "", nil, err
+		}
+		if texts := decode(c, samples); texts != nil {
+			if name == "utf-8" {
+				name = ""
+			}
+			return name, texts, nil
+		}
+	}
+	return "", nil, errcode.InputUnknown.Errorf("%s is no text in UTF-8, GBK, GB18030 or Windows-1252: write the job file by hand, with its charset", samples[0].name)
+}
+
+// decode decodes the samples; nil if some byte is no character. The last character of a sample may be cut.
+func decode(c *charset.Charset, samples []sample) (texts [][]byte) {
+	for _, s := range samples {
+		text, valid := c.Append(nil, s.text)
+		if valid < len(s.text) && (s.whole || valid < len(s.text)-4) {
+			return nil
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+var unwanted = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+// tableName makes a table's name of the input's: the last element that is more than a date, a part or an extension.
+func tableName(p string) string {
+	elements := strings.Split(path.Clean(strings.ReplaceAll(p, "${date", "$")), "/")
+	for i := len(elements) - 1; i >= 0; i-- {
+		name, _, _ := strings.Cut(elements[i], ".")
+		name = strings.Trim(unwanted.ReplaceAllString(strings.ToLower(name), "_"), "_0123456789")
+		if name != "" && !strings.HasPrefix(name, "part") && !strings.HasPrefix(elements[i], "$") && !strings.ContainsAny(elements[i], "*?:=") {
+			return name
+		}
+	}
+	return "rows"
+}

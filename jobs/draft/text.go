@@ -1,0 +1,201 @@
+package draft
+
+import (
+	"bytes"
+	"encoding/csv"
+	"regexp"
+	"slices"
+	"strings"
+
+	"bulkload/internal/errcode"
+)
+
+// form is how text is written.
+type form struct {
+	format    string // delimited, csv or parquet
+	charset   string // "" for UTF-8
+	record    string // the record delimiter
+	field     string
+	escape    bool // by a backslash
+	enclosure bool // of values with a delimiter, by double quotes; in delimited text
+	heading   bool // in CSV
+	noise     bool // in CSV: lines that are no records
+	unsure    bool // quoted as in CSV or as Sqoop does: the sample doesn't show which
+	columns   int
+}
+
+// The delimiters that exports are written with. Where two explain a file equally well, the first wins.
+var (
+	recordDelimiters = []string{"\r\n", "\n", "\x10", "\x1e"}
+	fieldDelimiters  = []string{"\x01", "\x02", "\x1f", "|@|", "||", "@@", "\t", "|", ",", ";", "^", "~"}
+)
+
+// formOf finds the delimiters with which most records have the same number of columns, more than one.
+func formOf(name string, texts [][]byte) (best form, err error) {
+	text, score := texts[0], 0.9
+	for _, record := range recordDelimiters {
+		if !bytes.Contains(text, []byte(record)) || record == "\n" && crlf(text) {
+			continue
+		}
+		for _, field := range fieldDelimiters {
+			if !bytes.Contains(text, []byte(field)) {
+				continue
+			}
+			f := form{format: "delimited", record: record, field: field}
+			f.quotes(text)
+			n, share := commonest(f.split(text, false))
+			if n > 1 && share > score+0.001 {
+				best, score = f, share
+				best.columns, best.noise = n, share < 1
+			}
+		}
+	}
+	if best.field == "" {
+		return best, errcode.InputUnknown.Errorf("no delimiter gives the records of %s the same number of columns: write the job file by hand, with field_delimiter and record_delimiter", name)
+	}
+	best.findHeading(text)
+	return best, nil
+}
+
+// crlf reports whether all lines end with CR LF.
+func crlf(text []byte) bool {
+	return bytes.Count(text, []byte("\n")) == bytes.Count(text, []byte("\r\n"))
+}
+
+// quotes finds whether values are quoted: as in CSV, or as Sqoop does with escapes.
+func (f *form) quotes(text []byte) {
+	has := func(s string) bool { return bytes.Contains(text, []byte(s)) }
+	f.escape = has(`\`+f.field) || has("\\"+f.record) || has(`\"`)
+	quoted := bytes.HasPrefix(text, []byte(`"`)) || has(f.field+`"`) || has(f.record+`"`)
+	if quoted && len(f.field) == 1 && !f.escape && (f.record == "\n" || f.record == "\r\n") {
+		f.format = "csv"
+	}
+	f.enclosure = quoted && f.escape
+	f.unsure = f.format == "csv" && !has(`""`)
+}
+
+// split splits a text into its first records. The last one may be cut, unless the text is whole.
+func (f *form) split(text []byte, whole bool) [][]string {
+	var records [][]string
+	switch {
+	case f.format == "csv":
+		records = f.splitCSV(text)
+	default:
+		records = f.splitDelimited(text)
+	}
+	if !whole && len(records) > 1 && len(records) < maxRecords {
+		records = records[:len(records)-1]
+	}
+	return records
+}
+
+func (f *form) splitCSV(text []byte) (records [][]string) {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimLeft(text, "\ufeff\r\n")))
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes = rune(f.field[0]), -1, true
+	for len(records) < maxRecords {
+		record, err := r.Read()
+		if err != nil {
+			return records
+		}
+		records = append(records, record)
+	}
+	return records
+}
+
+// splitDelimited reads what Sqoop writes: an escape makes the next character literal, and an enclosure begins a value.
+func (f *form) splitDelimited(text []byte) (records [][]string) {
+	var fields []string
+	var value []byte
+	enclosed := false
+	end := func() { fields, value = append(fields, string(value)), value[:0] }
+	for i := 0; i < len(text) && len(records) < maxRecords; {
+		rest := text[i:]
+		switch {
+		case f.escape && rest[0] == '\\' && len(rest) > 1 && rest[1] != 'N':
+			value = append(value, rest[1])
+			i += 2
+		case f.enclosure && rest[0] == '"' && (enclosed || len(value) == 0):
+			enclosed = !enclosed
+			i++
+		case !enclosed && bytes.HasPrefix(rest, []byte(f.record)):
+			end()
+			records, fields = append(records, fields), nil
+			i += len(f.record)
+		case !enclosed && bytes.HasPrefix(rest, []byte(f.field)):
+			end()
+			i += len(f.field)
+		default:
+			value = append(value, rest[0])
+			i++
+		}
+	}
+	if len(value) > 0 || len(fields) > 0 {
+		end()
+		records = append(records, fields)
+	}
+	return records
+}
+
+// commonest is the commonest number of columns, and the share of the records that have it.
+func commonest(records [][]string) (columns int, share float64) {
+	counts := map[int]int{}
+	for _, r := range records {
+		counts[len(r)]++
+	}
+	most := 0
+	for n, count := range counts {
+		if count > most || count == most && n > columns {
+			columns, most = n, count
+		}
+	}
+	return columns, float64(most) / float64(max(len(records), 1))
+}
+
+var columnName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ]{0,63}$`)
+
+// findHeading decides whether the first record has the columns' names. They look like names, each is there once, and they are unlike
+// the values below: some column has numbers or times, or no name comes again as a value.
+func (f *form) findHeading(text []byte) {
+	records := f.split(text, false)
+	if len(records) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for _, name := range records[0] {
+		if lower := strings.ToLower(name); !columnName.MatchString(name) || seen[lower] {
+			return
+		} else {
+			seen[lower] = true
+		}
+	}
+	rows := without(records[0], records[1:])
+	if len(rows) == 0 || !unlike(records[0], rows) {
+		return
+	}
+	f.noise = f.noise || len(rows) < len(records)-1
+	f.heading = len(f.field) == 1 && (f.record == "\n" || f.record == "\r\n")
+	if f.heading {
+		f.format, f.escape, f.enclosure = "csv", false, false
+	}
+}
+
+func unlike(names []string, records [][]string) bool {
+	columns := make([]*column, len(names))
+	for i, name := range names {
+		columns[i] = newColumn(name)
+	}
+	for _, r := range records {
+		for i := range min(len(r), len(columns)) {
+			columns[i].add(r[i])
+		}
+	}
+	again := false
+	for _, c := range columns {
+		c.conclude(false)
+		if c.kind != "" {
+			return true
+		}
+		again = again || slices.ContainsFunc(names, func(name string) bool { return c.distinct[name] > 0 })
+	}
+	return !again
+}
