@@ -119,7 +119,8 @@ func (c *checking) run(ctx context.Context) (err error) {
 	for _, out := range j.Feeds() {
 		c.checkOutput(ctx, out)
 	}
-	if c.source != nil {
+	opened := !slices.ContainsFunc(c.outputs, func(w *outputRun) bool { return w.out.FS == nil })
+	if c.source != nil && opened {
 		c.found = append(c.found, c.checkDisk(c.outputs)...)
 	}
 	return ctx.Err()

@@ -168,6 +168,9 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 	w.report.Load.Requested = wanted
 	switch {
 	case wanted && w.out.Manifest.State != manifest.Loaded:
+		if err := w.announce(ctx, r.lost); err != nil { // a load that was interrupted takes its turn, too
+			return err
+		}
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}
@@ -266,6 +269,9 @@ func (r *runner) prepareOutputs(ctx context.Context, todo []*outputRun) error {
 	for _, w := range todo {
 		if w.out.Job.Regions.From == "plan" { // its regions were not known before
 			if err := w.checkInputSize(); err != nil {
+				return r.wrapOutput(w, err)
+			}
+			if err := r.checkDisk([]*outputRun{w}).Err(); err != nil {
 				return r.wrapOutput(w, err)
 			}
 		}

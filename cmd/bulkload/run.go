@@ -32,7 +32,9 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
+	if !c.Check { // checks alone are no run
+		s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
+	}
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err

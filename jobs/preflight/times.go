@@ -82,6 +82,8 @@ func (o *Output) compareTTL(family string, limit time.Duration) {
 	left := written.Add(limit).Sub(o.Now)
 	const fix = "give the family a longer TTL, or the cells a later timestamp"
 	switch {
+	case left <= 0 && !o.Loads:
+		o.add(checkTTL, Warning, fix, "the cells' timestamp is %s, and family %s has a TTL of %v: after a load HBase would show none of them", written.Format(time.RFC3339), family, limit)
 	case left <= 0:
 		o.list = append(o.list, Fail(checkTTL, errcode.TableTTL.Errorf("the cells' timestamp is %s, and family %s of table %s has a TTL of %v: HBase would show none of them",
 			written.Format(time.RFC3339), family, o.Job.Table, limit), fix))

@@ -87,7 +87,7 @@ func (t *Table) Others() ([]string, error) {
 			return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
 		case alive:
 			others = append(others, held.String())
-		case time.Since(f.ModTime) > dirlock.LockStale: // a new one may not have its lock yet
+		case held != (dirlock.Owner{}) || time.Since(f.ModTime) > dirlock.LockStale: // a new one may not have its lock yet
 			_ = t.fsys.RemoveAll(dir) // the next run tries again
 		}
 	}

@@ -57,13 +57,15 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	if r.site, err = site.Open(o, j.HBase, true); err != nil {
 		return r, err
 	}
+	for _, out := range j.Feeds() { // before the ledger, which needs a right to write
+		if written, err := r.hasFiles(out); written || err != nil {
+			return r, err
+		}
+	}
 	if r.ledger, err = loading.OpenLedger(r.site); err != nil {
 		return r, err
 	}
 	for _, out := range j.Feeds() {
-		if written, err := r.hasFiles(out); written || err != nil {
-			return r, err
-		}
 		e, err := r.ledger.Read(out.Table, out.DateText(), out.Hash())
 		if err != nil || e == nil || e.State != ledger.Loaded || len(e.Files) == 0 || !out.Load {
 			return r, err
@@ -203,7 +205,8 @@ func (r *loadedRun) digest(ctx context.Context, j *jobfile.Job, ranges []rowRang
 			return err
 		})
 	}
-	return sum, rows, failure.Early(group.Wait())
+	err = group.Wait() // before sum and rows are read
+	return sum, rows, failure.Early(err)
 }
 
 // columnsOf are the columns of a job's cells, as family:qualifier; nil if the records decide them.
