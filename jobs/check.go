@@ -7,11 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"bulkload/internal/bytesize"
-	"bulkload/internal/errcode"
-	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
@@ -170,8 +167,7 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 func (c *checking) openOutput(ctx context.Context, w *outputRun) preflight.Finding {
 	const name = "output"
 	c.rememberMissing(w)
-	err := c.lockOutput(ctx, w)
-	if err != nil {
+	if err := w.out.Open(ctx, c.lost); err != nil {
 		return preflight.Fail(name, err, "")
 	}
 	at := w.out.FS.URI(w.out.Path)
@@ -184,10 +180,11 @@ func (c *checking) openOutput(ctx context.Context, w *outputRun) preflight.Findi
 		ok.Detail = fmt.Sprintf("%s can be written and has no run", at)
 		return ok
 	}
-	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp}
-	if !old.SameJob(fresh) && !old.WroteNothing() && !c.options.Force && !(old.State == manifest.Writing && len(old.Slices) == 0) {
-		return preflight.Fail(name, errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
-			at, strings.Join(old.Differences(fresh), "; ")), "")
+	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp, Inputs: old.Inputs} // of the input nothing is compared
+	if begun := old.State != manifest.Writing || len(old.Slices) > 0; begun && !c.options.Force {
+		if err := w.out.CheckJob(old, fresh); err != nil {
+			return preflight.Fail(name, err, "")
+		}
 	}
 	w.out.Manifest = old
 	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
@@ -213,20 +210,6 @@ func (c *checking) rememberMissing(w *outputRun) {
 		}
 		_ = fsys.Close() // nothing was written
 	})
-}
-
-// lockOutput opens and locks an output. One that can't be locked stays open, so that other checks can look at it.
-func (c *checking) lockOutput(ctx context.Context, w *outputRun) (err error) {
-	if c.source != nil {
-		return w.out.Open(ctx, c.lost)
-	}
-	if w.out.FS, w.out.Path, err = c.site.Resolve(w.out.Job.Output, w.out.Job.Dir); err != nil {
-		return fmt.Errorf("open the output %s: %w", w.out.Job.Output, err)
-	}
-	if err = w.out.FS.MkdirAll(w.out.Path, storage.DirPerm); err != nil {
-		return fmt.Errorf("make the output directory: %w", err)
-	}
-	return w.out.TakeLock(ctx, c.lost)
 }
 
 // JobsOf are the jobs of several series, in order.

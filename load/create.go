@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/pause"
 )
 
 // createTimeout is how long the creation of a table may take while the master answers: a fresh cluster needs some 20
@@ -127,10 +128,8 @@ func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, 
 		if err != nil || done {
 			break
 		}
-		select {
-		case <-time.After(pollEvery):
-		case <-ctx.Done():
-			return fmt.Errorf("wait for procedure %d of the master: %w", procedure, ctx.Err())
+		if err := pause.For(ctx, pollEvery); err != nil {
+			return fmt.Errorf("wait for procedure %d of the master: %w", procedure, err)
 		}
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/kerberos"
+	"bulkload/internal/pause"
 )
 
 // remedy is the reaction to a failure.
@@ -155,12 +156,7 @@ const (
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, firstWait), lastWait)
 	calllog.Again(ctx, b.log, b.what, b.next, nil)
-	select {
-	case <-time.After(b.next):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return pause.For(ctx, b.next) == nil
 }
 
 // onMaster calls the active master, and repeats the call while the master says that it can't serve it now.

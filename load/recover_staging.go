@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"time"
 
+	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 )
 
@@ -148,10 +148,8 @@ func markInDoubt(files []*pendingFile) {
 func (l *loadRun) waitQuiescent(ctx context.Context, files []*pendingFile) ([]location, error) {
 	places, err := l.locateFiles(files)
 	for err == nil && slices.ContainsFunc(places, func(p location) bool { return p != gone }) {
-		select {
 		// One look shows a state, not its end: HBase moves a request's files one by one.
-		case <-time.After(l.cluster.limits.quiescence):
-		case <-ctx.Done():
+		if pause.For(ctx, l.cluster.limits.quiescence) != nil {
 			return places, nil
 		}
 		before := places

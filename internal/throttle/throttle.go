@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"bulkload/internal/bytesize"
 
@@ -22,8 +21,6 @@ type Limit struct {
 	ctx     context.Context // file systems are called without one
 	limiter *rate.Limiter
 	moved   atomic.Int64
-	now     func() time.Time
-	sleep   func(context.Context, time.Duration)
 }
 
 // Parse reads a rate such as 50MB/s, in bytes a second.
@@ -44,7 +41,7 @@ func Parse(text string) (int64, error) {
 func New(ctx context.Context, perSecond int64) *Limit {
 	// An eighth of a second: short enough for an even flow, long enough that timers don't cost much.
 	burst := max(perSecond/8, 64<<10)
-	return &Limit{ctx: ctx, limiter: rate.NewLimiter(rate.Limit(perSecond), int(burst)), now: time.Now, sleep: sleep}
+	return &Limit{ctx: ctx, limiter: rate.NewLimiter(rate.Limit(perSecond), int(burst))}
 }
 
 // PerSecond is the limit in bytes a second; 0 if there is none.
@@ -67,21 +64,11 @@ func (l *Limit) Wait(n int) {
 		return
 	}
 	l.moved.Add(int64(n))
-	for n > 0 && l.ctx.Err() == nil {
+	for n > 0 {
 		piece := min(n, l.limiter.Burst())
-		now := l.now()
-		if pause := l.limiter.ReserveN(now, piece).DelayFrom(now); pause > 0 {
-			l.sleep(l.ctx, pause)
+		if l.limiter.WaitN(l.ctx, piece) != nil { // the context has ended
+			return
 		}
 		n -= piece
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

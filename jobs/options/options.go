@@ -9,6 +9,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/failpoint"
@@ -73,17 +74,6 @@ type Clock struct {
 	Sleep func(context.Context, time.Duration) error // an error only where the context ended it
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // The memory of a run.
 const (
 	DefaultMemory = 512 << 20 // bytes
@@ -102,7 +92,7 @@ func (o Options) WithDefaults() (Options, error) {
 		o.Wait.Settle = DefaultSettle
 	}
 	if o.Wait.Clock.Now == nil {
-		o.Wait.Clock = Clock{time.Now, sleep}
+		o.Wait.Clock = Clock{time.Now, pause.For}
 	}
 	o = o.withListener()
 	if o.Watch == nil {

@@ -37,13 +37,15 @@ type Dir struct {
 	VerifiedBefore map[string]bool    // files that an earlier process has verified; nil: all of them
 }
 
-// Open locks the output.
+// Open locks the output. If it can't be locked, it stays open for reading, until Close.
 func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 	if w.FS, w.Path, err = w.Site.Resolve(w.Job.Output, w.Job.Dir); err != nil {
 		return fmt.Errorf("open the output %s: %w", w.Job.Output, err)
 	}
-	if err = w.Source.CheckApart(w.FS, w.Path); err != nil {
-		return err
+	if w.Source != nil {
+		if err = w.Source.CheckApart(w.FS, w.Path); err != nil {
+			return err
+		}
 	}
 	if err = w.FS.MkdirAll(w.Path, storage.DirPerm); err != nil {
 		return fmt.Errorf("make the output directory: %w", err)
@@ -177,20 +179,36 @@ func (e *AnotherRunError) Unwrap() error { return e.error }
 // checkReplaceable refuses to replace another run, unless that had nothing to write, or its input has changed and a
 // reload was requested. The error is an *AnotherRunError.
 func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
+	if err := w.CheckJob(old, fresh); err != nil {
+		return err
+	}
 	differences := strings.Join(old.Differences(fresh), "; ")
 	uri := w.FS.URI(w.Path)
 	switch {
-	case old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date:
+	case givesWay(old, fresh):
 		w.Options.Infof("%s has run %s, which had no rows to write: this run replaces it", uri, old.Run.ID)
 		return nil
-	case !old.SameJob(fresh):
-		return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force", uri, differences)}
 	case w.Options.OnChange == options.Reload:
 		w.Options.Infof("the input has changed after run %s: %s. It is read again (--on-change reload)", old.Run.ID, differences)
 		return nil
 	}
 	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
 		uri, differences, andLoad(w.WantsLoad()))}
+}
+
+// CheckJob refuses to replace the run of another job or date, unless that had nothing to write. The error is an
+// *AnotherRunError. Of fresh only what the job says is compared: the input need not be known.
+func (w *Dir) CheckJob(old, fresh *manifest.Manifest) error {
+	if old.SameJob(fresh) || givesWay(old, fresh) {
+		return nil
+	}
+	return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
+		w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))}
+}
+
+// givesWay reports whether a run for the same table and date had nothing to write.
+func givesWay(old, fresh *manifest.Manifest) bool {
+	return old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date
 }
 
 func andLoad(too bool) string {

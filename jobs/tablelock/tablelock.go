@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failure"
@@ -129,7 +130,7 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Lock, error) {
 			o.Infof("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)", t.Name, by)
 			said = time.Now()
 		}
-		if err := sleep(ctx, pollBusy); err != nil {
+		if err := pause.For(ctx, pollBusy); err != nil {
 			return nil, fmt.Errorf("wait for the load of another job into table %s: %w", t.Name, err)
 		}
 	}
@@ -173,15 +174,4 @@ func (l *Lock) Release() error {
 		return nil
 	}
 	return l.held.Release()
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -241,6 +241,6 @@ func (s *rangeSum) add(c *cell.Cell) error {
 		s.row = append(s.row[:0], c.Row...)
 		s.rows++
 	}
-	s.stream.AddRun(c, -1, nil, nil)
+	s.stream.Add(c)
 	return nil
 }
