@@ -81,12 +81,20 @@ func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me
 	if l.Text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
 	}
+	acquired := false
+	defer func() {
+		if !acquired {
+			heldHere.Delete(l.me.Token)
+		}
+	}()
 	for range 3 {
 		l.SetTouched(time.Now())
+		heldHere.Store(l.me.Token, true) // before others can see it
 		err = l.create()
 		if err == nil {
 			l.done.Add(1)
 			go l.refresh(ctx, lost)
+			acquired = true
 			if err := l.clearTemps(); err != nil {
 				return nil, errors.Join(fmt.Errorf("clean the output: %w", err), l.Release())
 			}
@@ -302,8 +310,9 @@ func (l *Lock) takenOver(by Owner, gone bool) error {
 	return errcode.LockLost.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
 }
 
-// Release unlocks the directory.
+// Release unlocks the directory. If the lock can't be deleted, it binds nobody on this machine.
 func (l *Lock) Release() error {
+	defer heldHere.Delete(l.me.Token) // at last: before that, a run of this process would take the lock over while it is deleted
 	close(l.stop)
 	l.done.Wait()
 	_ = l.FS.RemoveAll(l.tempPath()) // the next run to lock the directory removes the rest

@@ -82,6 +82,42 @@ func TestFailedLockIsRemoved(t *testing.T) {
 	}
 }
 
+// hold has this process hold a lock.
+func hold(t *testing.T, token string) {
+	heldHere.Store(token, true)
+	t.Cleanup(func() { heldHere.Delete(token) })
+}
+
+// stuckFS deletes nothing.
+type stuckFS struct{ storage.FS }
+
+func (stuckFS) Remove(string) error { return errors.New("no NameNode answers") }
+
+// TestLockThatStays: a lock that could not be deleted does not keep out another run of the same process.
+func TestLockThatStays(t *testing.T) {
+	if systemProcesses.namespaces() == "" {
+		t.Skip("the system has no /proc that names namespaces: no owner can be seen")
+	}
+	dir := t.TempDir()
+	first, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {}); failure.KindOf(err) != failure.Later {
+		t.Errorf("while it is held: %v", err)
+	}
+	if err := first.Release(); err == nil {
+		t.Error("the lock was released")
+	}
+	second, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStaleLocks: a lock is taken over at once where its owner is certainly gone, never where it certainly lives, and by its
 // age where neither can be seen from here.
 func TestStaleLocks(t *testing.T) {
@@ -89,9 +125,11 @@ func TestStaleLocks(t *testing.T) {
 	if me.Boot == "" || me.Namespaces == "" {
 		t.Skip("the system has no /proc that names boots and namespaces: no owner can be seen")
 	}
+	const token = "0123456789abcdef"
+	hold(t, token)
 	held := func(change func(*Owner)) string {
 		o := me
-		o.Token = "0123456789abcdef"
+		o.Token = token
 		change(&o)
 		text, err := json.Marshal(o)
 		if err != nil {
@@ -106,6 +144,7 @@ func TestStaleLocks(t *testing.T) {
 	cases := []lockCase{
 		{"living process", held(func(*Owner) {}), 0, false, "which is running"},
 		{"living process, untouched", held(func(*Owner) {}), time.Hour, false, "which is running"},
+		{"this process, which is done with it", held(func(o *Owner) { o.Token = "fedcba9876543210" }), 0, true, ""},
 		{"dead process", held(func(o *Owner) { o.PID = gone }), 0, true, ""},
 		{"reused process number", held(func(o *Owner) { o.Process = "1@" + o.Boot }), 0, true, ""},
 	}
@@ -416,6 +455,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 		}
 		return name
 	}
+	hold(t, me.Token)
 	living, gone, elsewhere := me, me, me
 	gone.PID, elsewhere.Host = 4194305, "elsewhere"
 	held := elsewhere

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -161,5 +162,12 @@ func (p processes) fate(o, me Owner) (f fate, why string) {
 	case now != o.Process: // it has ended, or another process has its number
 		return dead, ""
 	}
+	if _, held := heldHere.Load(o.Token); o.PID == os.Getpid() && !held { // this process is done with it, and could not delete it
+		return dead, ""
+	}
 	return alive, ""
 }
+
+// heldHere has the tokens of the locks that this process holds. A process may make several runs: a lock that one of them could
+// not delete must not keep the next one out until the process ends.
+var heldHere sync.Map
