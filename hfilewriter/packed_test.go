@@ -49,7 +49,7 @@ func FuzzPacked(f *testing.F) {
 			var whole, single bytes.Buffer
 			s := Settings{Compression: CompressNone, Encoding: encoding, Bloom: BloomRow, BlockSize: 300}
 			w, x := begun(t, &whole, s), begun(t, &single, s)
-			cells, behind, packedErr := w.AppendPacked(columns, []byte("row"), 7, packed)
+			cells, after, packedErr := w.AppendPacked(columns, []byte("row"), 7, packed)
 			if (packedErr == nil) != (err == nil) || packedErr != nil && !errors.Is(packedErr, sortentry.ErrDamaged) {
 				t.Fatalf("%v: %v, cut one by one: %v", encoding, packedErr, err)
 			}
@@ -67,8 +67,8 @@ func FuzzPacked(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			if cells != count || !bytes.Equal(behind, rest) {
-				t.Fatalf("%v: %d cells and %d bytes after them, want %d and %d", encoding, cells, len(behind), count, len(rest))
+			if cells != count || !bytes.Equal(after, rest) {
+				t.Fatalf("%v: %d cells and %d bytes after them, want %d and %d", encoding, cells, len(after), count, len(rest))
 			}
 			if count == 0 {
 				continue // no empty file can be closed

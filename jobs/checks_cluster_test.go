@@ -18,7 +18,6 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
 	"bulkload/jobs/preflight"
 	"bulkload/jobs/site"
@@ -315,7 +314,7 @@ func (n *notes) has(text string) bool {
 	return slices.ContainsFunc(n.said, func(s string) bool { return strings.Contains(s, text) })
 }
 
-// TestTwoJobsIntoOneTable: each is told of the other; the second one's load waits for the first one's end, unless it is told
+// TestTwoJobsIntoOneTable: each learns of the other; the second one's load waits for the first one's end, unless the options say
 // to fail or to go on beside it. All rows of both arrive.
 func TestTwoJobsIntoOneTable(t *testing.T) {
 	const second = "2026-11-21"
@@ -357,10 +356,10 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 		t.Errorf("--on-busy fail: %v", err)
 	}
 	waiting := make(chan struct{})
-	var told sync.Once
+	var noted sync.Once
 	other := notes{seen: func(text string) {
 		if strings.Contains(text, "waiting for another load to end") {
-			told.Do(func() { close(waiting) })
+			noted.Do(func() { close(waiting) })
 		}
 	}}
 	waits := l.options()
@@ -383,7 +382,7 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 		t.Error(err)
 	}
 	if !other.has("other run into this table") {
-		t.Errorf("the second run was not told at its beginning: %q", other.said)
+		t.Errorf("the second run did not report the other one at its beginning: %q", other.said)
 	}
 	l.wantTable(t, "both", l.expected(t, night20), l.expected(t, second))
 	if all, _ := l.findings(t, l.options()); all["other runs"].State != preflight.OK {
@@ -391,26 +390,11 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 	}
 }
 
-// TestLoadBesideAnother: a table's lock that is held does not stop a load that is told to go on, and a directory's load
+// TestLoadBesideAnother: a table's lock that is held does not stop a load with --on-busy load, and a directory's load
 // takes its turn, too.
 func TestLoadBesideAnother(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 200, 95)
-	o := l.options()
-	o.NoLoad = true
-	mustRun(t, l.job(t, night20), o)
-
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	book, err := loading.OpenLedger(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer book.Close()
-	held, err := tablelock.Open(book, l.table, "tina", "another job", func(error) {}).Lock(t.Context(), l.options())
+	l := writtenNight(t, 200, 95)
+	held, err := tablelock.Open(l.ledger(t), l.table, "tina", "another job", func(error) {}).Lock(t.Context(), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +404,7 @@ func TestLoadBesideAnother(t *testing.T) {
 		}
 	}()
 	dir := l.out + "/" + night20
-	o = l.options()
+	o := l.options()
 	o.OnBusy = options.BusyFail
 	if _, err := LoadDir(context.Background(), dir, l.table, o); failure.CodeOf(err) != errcode.TableBusy {
 		t.Errorf("load --on-busy fail: %v", err)

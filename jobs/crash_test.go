@@ -18,27 +18,16 @@ import (
 	"bulkload/jobs/verify"
 )
 
-const crashEnvironment = "BULKLOAD_TEST_CRASH_AT"
+const crashEnvironment = "BULKLOAD_TEST_CRASH"
 
 // TestCrashChild is the process that TestKilledRunGoesOn kills: it runs the job of a folder until a point is reached the
 // n-th time.
 func TestCrashChild(t *testing.T) {
-	at := os.Getenv(crashEnvironment)
-	if at == "" {
+	dir := os.Getenv(crashEnvironment + "_DIR")
+	if dir == "" {
 		t.Skip("runs as a child of TestKilledRunGoesOn")
 	}
-	dir := os.Getenv(crashEnvironment + "_DIR")
-	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var times atomic.Int64
-	_, err = Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p failpoint.Point) {
-		if string(p) == at && times.Add(1) == int64(left) {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}})
+	_, err := Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: killedByPoint(t)})
 	t.Fatalf("the run came to its end: %v", err)
 }
 
@@ -110,10 +99,36 @@ func TestKilledRunGivesWay(t *testing.T) {
 
 func crash(t *testing.T, dir string, at failpoint.Point, times int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashChild$")
-	cmd.Env = append(os.Environ(), crashEnvironment+"="+string(at), crashEnvironment+"_DIR="+dir, crashEnvironment+"_TIMES="+strconv.Itoa(times))
+	if killed, output := runChild("TestCrashChild", at, times, "_DIR="+dir); !killed {
+		t.Fatalf("the child was not killed:\n%s", output)
+	}
+}
+
+// runChild runs a test in another process, which is to be killed when it reaches a point the n-th time. killed is false if it
+// ended before.
+func runChild(test string, at failpoint.Point, times int, environment ...string) (killed bool, output []byte) {
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
+	for _, e := range environment {
+		cmd.Env = append(cmd.Env, crashEnvironment+e)
+	}
 	output, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the child was not killed (%v):\n%s", err, output)
+	return err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, output
+}
+
+// killedByPoint kills this process, a child of runChild, at its point.
+func killedByPoint(t *testing.T) func(failpoint.Point) {
+	t.Helper()
+	at := failpoint.Point(os.Getenv(crashEnvironment + "_POINT"))
+	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var times atomic.Int64
+	return func(p failpoint.Point) {
+		if p == at && times.Add(1) == int64(left) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"bulkload/internal/errcode"
@@ -30,11 +27,6 @@ func TestCrashLiveChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of other tests")
 	}
-	at := failpoint.Point(os.Getenv(crashEnvironment + "_POINT"))
-	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	day, err := jobfile.ParseText(os.Getenv(crashEnvironment + "_DATE"))
 	if err != nil {
 		t.Fatal(err)
@@ -43,13 +35,7 @@ func TestCrashLiveChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var times atomic.Int64
-	_, err = Run(context.Background(), j, options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: func(p failpoint.Point) {
-		if p == at && times.Add(1) == int64(left) {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}})
+	_, err = Run(context.Background(), j, options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: killedByPoint(t)})
 	t.Fatalf("the run came to its end: %v", err)
 }
 
@@ -63,11 +49,7 @@ func (l *live) crash(t *testing.T, date string, at failpoint.Point, times int) {
 
 // child runs a night's job in a process that is killed when it reaches a point the n-th time. killed is false if it ended before.
 func (l *live) child(date string, at failpoint.Point, times int) (killed bool, output []byte) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashLiveChild$")
-	cmd.Env = append(os.Environ(), crashEnvironment+"_LIVE="+l.dir, crashEnvironment+"_CONF="+l.ConfDir(), crashEnvironment+"_DATE="+date,
-		crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
-	output, err := cmd.CombinedOutput()
-	return err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL, output
+	return runChild("TestCrashLiveChild", at, times, "_LIVE="+l.dir, "_CONF="+l.ConfDir(), "_DATE="+date)
 }
 
 // wantStoreFiles counts the files that were loaded into the table, halves of regions that have split since left aside.
@@ -86,14 +68,21 @@ func (l *live) wantStoreFiles(t *testing.T, want int) {
 
 const night20 = "2026-11-20"
 
-// TestFilesAreCutWhereRegionsSplit: regions split after their files were written. The files are cut, and each is loaded once.
-func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
+// writtenNight is a table with ten regions, and a night for it whose files are written and not loaded.
+func writtenNight(t *testing.T, rows int, seed uint64) *live {
+	t.Helper()
 	l := newLive(t)
 	l.table10(t)
-	l.night(t, night20, 2000, 40)
+	l.night(t, night20, rows, seed)
 	o := l.options()
 	o.NoLoad = true
 	mustRun(t, l.job(t, night20), o)
+	return l
+}
+
+// TestFilesAreCutWhereRegionsSplit: regions split after their files were written. The files are cut, and each is loaded once.
+func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
+	l := writtenNight(t, 2000, 40)
 	for _, row := range []string{"15", "1a", "77"} {
 		l.oracle(t, "split", l.table, row)
 	}
@@ -140,12 +129,7 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 func TestKilledCutGoesOn(t *testing.T) {
 	for _, at := range []failpoint.Point{failpoint.Cut, failpoint.PartNamed, failpoint.PartsRecorded, failpoint.CutCleaned} {
 		t.Run(string(at), func(t *testing.T) {
-			l := newLive(t)
-			l.table10(t)
-			l.night(t, night20, 2000, 40)
-			o := l.options()
-			o.NoLoad = true
-			mustRun(t, l.job(t, night20), o)
+			l := writtenNight(t, 2000, 40)
 			l.oracle(t, "split", l.table, "15")
 			l.oracle(t, "split", l.table, "77")
 			times := 2
@@ -163,12 +147,7 @@ func TestKilledCutGoesOn(t *testing.T) {
 
 // TestAlteredFamilyIsNoticedBeforeTheLoad: files with the settings of another time are not loaded.
 func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 300, 42)
-	o := l.options()
-	o.NoLoad = true
-	mustRun(t, l.job(t, night20), o)
+	l := writtenNight(t, 300, 42)
 	for _, setting := range []string{"DATA_BLOCK_ENCODING=NONE", "COMPRESSION=GZ", "BLOOMFILTER=ROWCOL", "BLOCKSIZE=8192"} {
 		l.oracle(t, "alter", l.table, "f", setting)
 		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was altered after") {
@@ -179,7 +158,7 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 		}
 	}
 	l.wantTable(t, "nothing loaded", []string{""})
-	o = l.options()
+	o := l.options()
 	o.Force = true
 	mustRun(t, l.job(t, night20), o)
 	l.wantTable(t, "written again", l.expected(t, night20))
@@ -189,18 +168,13 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 // boundaries at a file's first row and at another one's last row, and three within one file. A region that would get too many
 // files is noticed before anything is cut.
 func TestFilesForOtherBoundariesAreCut(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 1000, 43)
-	o := l.options()
-	o.NoLoad = true
-	mustRun(t, l.job(t, night20), o)
+	l := writtenNight(t, 1000, 43)
 	before := l.manifest(t)
 	files := before.Files()
 	l.oracle(t, "drop", l.table)
 	splits := []string{files[2].FirstRow, files[5].LastRow, "72", "75", "78"}
 	l.oracle(t, "create", l.table, "f", strings.Join(splits, ","), keepAll, "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	o = l.options()
+	o := l.options()
 	o.Properties = map[string]string{load.MaxFilesProperty: "3"}
 	if _, err := Run(context.Background(), l.job(t, night20), o); failure.CodeOf(err) != errcode.FilesLimit || !strings.Contains(err.Error(), "nothing was loaded") {
 		t.Errorf("with a limit of 3 files: %v", err)
@@ -238,14 +212,9 @@ func (l *live) manifest(t *testing.T) *manifest.Manifest {
 
 // TestMergedRegionsTakeFiles: regions merge between writing and load, and during the load. No file is cut.
 func TestMergedRegionsTakeFiles(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 600, 44)
-	o := l.options()
-	o.NoLoad = true
-	mustRun(t, l.job(t, night20), o)
+	l := writtenNight(t, 600, 44)
 	l.oracle(t, "merge", l.table, "0", "1")
-	o = l.options()
+	o := l.options()
 	var request sync.Once
 	o.Failpoint = func(p failpoint.Point) {
 		if p == failpoint.BeforeRequest { // all requests wait for the merge

@@ -5,23 +5,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/loading"
@@ -223,30 +218,17 @@ func TestCrashLoadChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of other tests")
 	}
-	at := failpoint.Point(os.Getenv(crashEnvironment + "_POINT"))
-	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var times atomic.Int64
-	_, err = loading.Directory(context.Background(), dir, os.Getenv(crashEnvironment+"_TABLE"), options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: func(p failpoint.Point) {
-		if p == at && times.Add(1) == int64(left) {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}})
+	_, err := loading.Directory(context.Background(), dir, os.Getenv(crashEnvironment+"_TABLE"),
+		options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: killedByPoint(t)})
 	t.Fatalf("the load came to its end: %v", err)
 }
 
 // crashLoad loads a directory in a process that is killed when it reaches a point the n-th time.
 func (l *live) crashLoad(t *testing.T, dir string, at failpoint.Point, times int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashLoadChild$")
-	cmd.Env = append(os.Environ(), crashEnvironment+"_LOAD="+dir, crashEnvironment+"_CONF="+l.ConfDir(), crashEnvironment+"_TABLE="+l.table,
-		crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
-	output, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("the child was not killed when %q was reached %d times (%v):\n%s", at, times, err, output)
+	killed, output := runChild("TestCrashLoadChild", at, times, "_LOAD="+dir, "_CONF="+l.ConfDir(), "_TABLE="+l.table)
+	if !killed {
+		t.Fatalf("the child was not killed when %q was reached %d times:\n%s", at, times, output)
 	}
 }
 
@@ -363,27 +345,10 @@ func TestEveryCallOfACutFails(t *testing.T) {
 		dir := fmt.Sprintf("%s/other%d", l.out, i)
 		l.otherTools(t, dir, lines)
 		all = append(all, lines...)
-		f := new(fault)
-		f.left.Store(n)
-		o := l.options()
-		o.Storage = func(fsys storage.FS) storage.FS { return &failingFS{fsys, f} }
-		_, err := loading.Directory(t.Context(), dir, l.table, o)
-		calls = n - f.left.Load()
-		what := fmt.Sprintf("call %d of %d, %v", n, calls, f.failed.Load())
-		t.Logf("%s: %v", what, err)
-		if err == nil {
-			return calls
-		}
-		if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
-			t.Errorf("%s: kind %d: %v", what, kind, err)
-		}
-		if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
-			l.removeLock(t, path.Base(dir))
-		}
-		if _, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil {
-			t.Errorf("%s: the same command again: %v", what, err)
-		}
-		return calls
+		return l.faulted(t, n, func(o options.Options) error {
+			_, err := loading.Directory(t.Context(), dir, l.table, o)
+			return err
+		})
 	}
 	calls := load(0, 0)
 	for i, n := range faultsOf(t, calls) {

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"bulkload/internal/storage"
@@ -26,22 +27,16 @@ func Draft(input, base string, o options.Options) (job []byte, err error) {
 	defer func() { err = errors.Join(err, fsys.Close()) }()
 	shown := input
 	if !storage.IsHDFS(input) {
-		if shown, err = filepath.Rel(abs(base), abs(input)); err != nil {
-			return nil, err
+		if base, err = filepath.Abs(base); err == nil {
+			shown, err = filepath.Rel(base, name)
 		}
-		shown = filepath.ToSlash(shown)
+		if err != nil {
+			return nil, fmt.Errorf("the path of %s from the job file: %w", input, err)
+		}
 	}
 	d, err := draft.Of(fsys, name, shown)
 	if err != nil {
 		return nil, failure.Early(err)
 	}
 	return d.YAML(), nil
-}
-
-// abs is an absolute path; the path itself where the working folder is gone.
-func abs(path string) string {
-	if a, err := filepath.Abs(path); err == nil {
-		return a
-	}
-	return path
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,10 +13,8 @@ import (
 
 	"bulkload/internal/storage"
 	"bulkload/internal/testrand"
-	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/site"
+	"bulkload/jobs/options"
 	"bulkload/jobs/verify"
 )
 
@@ -76,16 +72,25 @@ func faultsOf(t *testing.T, calls int64) []int64 {
 	return picked
 }
 
-// nightWithFault runs a night of its own while the n-th call of storage fails (0: none does), and again without a fault where
-// that ended with an error. It gives how many calls the first run had.
+// nightWithFault runs a night of its own while the n-th call of storage fails, as faulted does.
 func (l *live) nightWithFault(t *testing.T, date string, n int64) (calls int64) {
 	t.Helper()
 	l.night(t, date, nightRows, uint64(n))
+	return l.faulted(t, n, func(o options.Options) error {
+		_, err := Run(context.Background(), l.job(t, date), o)
+		return err
+	})
+}
+
+// faulted loads while the n-th call of storage fails (0: none does), and again without a fault where that
+// ended with an error. It returns how many calls the first load had.
+func (l *live) faulted(t *testing.T, n int64, load func(options.Options) error) (calls int64) {
+	t.Helper()
 	f := new(fault)
 	f.left.Store(n)
 	o := l.options()
 	o.Storage = func(fsys storage.FS) storage.FS { return &failingFS{fsys, f} }
-	_, err := Run(context.Background(), l.job(t, date), o)
+	err := load(o)
 	calls = n - f.left.Load()
 	what := fmt.Sprintf("call %d of %d, %v", n, calls, f.failed.Load())
 	if n > 0 {
@@ -97,28 +102,8 @@ func (l *live) nightWithFault(t *testing.T, date string, n int64) (calls int64) 
 	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {
 		t.Errorf("%s: kind %d: %v", what, kind, err)
 	}
-	if strings.Contains(what, dirlock.LockName) { // it names this process, which a command would have ended by now
-		l.removeLock(t, date)
-	}
-	if _, err := Run(context.Background(), l.job(t, date), l.options()); err != nil {
+	if err := load(l.options()); err != nil {
 		t.Errorf("%s: the same command again: %v", what, err)
 	}
 	return calls
-}
-
-// removeLock deletes the lock of an output, where there is one.
-func (l *live) removeLock(t *testing.T, date string) {
-	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, dir, err := s.Resolve(l.out+"/"+date, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fsys.Close()
-	if err := fsys.Remove(path.Join(dir, dirlock.LockName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
 }

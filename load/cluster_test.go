@@ -171,12 +171,12 @@ func (l *lab) existsAt(name string) bool {
 
 // load loads and returns the files that were reported to done.
 func (l *lab) load(table string, files ...HFile) ([]HFile, *Report, error) {
-	var told []HFile
+	var reported []HFile
 	report, err := l.LoadFrom(l.Context(), l.fs, table, files, Hooks{Done: func(files []HFile) error {
-		told = append(told, files...)
+		reported = append(reported, files...)
 		return nil
 	}})
-	return told, report, err
+	return reported, report, err
 }
 
 // master calls a method of the master that only tests need.
@@ -308,13 +308,13 @@ func TestLoadAndReadBack(t *testing.T) {
 		l.write("4", "f", "c1", "c\xff"),
 		l.write("5", "f", "b"),
 	}
-	told, report, err := l.load(table, files...)
+	reported, report, err := l.load(table, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	report.Probed = 0
-	if len(told) != 5 || *report != (Report{Files: 5, Regions: 3, Rounds: 1}) {
-		t.Errorf("%d reported, report %+v", len(told), report)
+	if len(reported) != 5 || *report != (Report{Files: 5, Regions: 3, Rounds: 1}) {
+		t.Errorf("%d reported, report %+v", len(reported), report)
 	}
 	for _, f := range files {
 		if l.exists(f) {
@@ -417,9 +417,9 @@ func TestLoadSameFileAgain(t *testing.T) {
 	if _, _, err := l.load(table, f); err != nil {
 		t.Fatal(err)
 	}
-	told, _, err := l.load(table, f)
-	if !errors.Is(err, fs.ErrNotExist) || len(told) != 0 {
-		t.Errorf("got %v, %d reported", err, len(told))
+	reported, _, err := l.load(table, f)
+	if !errors.Is(err, fs.ErrNotExist) || len(reported) != 0 {
+		t.Errorf("got %v, %d reported", err, len(reported))
 	}
 	l.wantScan(table, "a f a of 1", "b f b of 1")
 }
@@ -442,12 +442,12 @@ func TestLoadCorruptFile(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	told, report, err := l.load(table, good, bad)
+	reported, report, err := l.load(table, good, bad)
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "Failed to complete bulk load") || !strings.Contains(err.Error(), "localhost:") {
 		t.Errorf("got %v", err)
 	}
-	if len(told) != 0 || report.Staging != "" || !l.exists(good) || !l.exists(bad) {
-		t.Errorf("%d reported, report %+v", len(told), report)
+	if len(reported) != 0 || report.Staging != "" || !l.exists(good) || !l.exists(bad) {
+		t.Errorf("%d reported, report %+v", len(reported), report)
 	}
 	l.wantScan(table)
 }
@@ -461,12 +461,12 @@ func TestStagedFilesComeBack(t *testing.T) {
 	fsShell(t, root, "-chmod", "-R", "777", root.dir)
 	fsShell(t, root, "-chown", "tina", mine.URI)
 	tina := connect(t, root.real, "tina")
-	told, report, err := tina.load(table, mine, others)
+	reported, report, err := tina.load(table, mine, others)
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), others.URI+" belongs to "+testUser+" in HDFS, but HBase is asked as tina") {
 		t.Errorf("got %v", err)
 	}
-	if len(told) != 0 || report.Staging != "" || !root.exists(mine) || !root.exists(others) {
-		t.Errorf("%d reported, report %+v, files that exist: %v, %v", len(told), report, root.exists(mine), root.exists(others))
+	if len(reported) != 0 || report.Staging != "" || !root.exists(mine) || !root.exists(others) {
+		t.Errorf("%d reported, report %+v, files that exist: %v, %v", len(reported), report, root.exists(mine), root.exists(others))
 	}
 	root.wantScan(table)
 	if _, _, err := tina.load(table, mine); err != nil {

@@ -164,7 +164,7 @@ func (b *backoff) wait(ctx context.Context) bool {
 // The call may be sent more than once. So it must be one that changes nothing, one that leads to the same end, or one with
 // a nonce.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
-	pause := c.servers.backoff("a call of the master")
+	backoff := c.servers.backoff("a call of the master")
 	for {
 		conn, err := c.servers.master(ctx)
 		if err != nil {
@@ -175,7 +175,7 @@ func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbas
 			return err
 		}
 		c.servers.forget(conn) // another one may be active by now
-		if !pause.wait(ctx) {
+		if !backoff.wait(ctx) {
 			return err
 		}
 	}

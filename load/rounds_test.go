@@ -33,7 +33,7 @@ type bench struct {
 	t        *testing.T
 	group    group
 	requests atomic.Int32
-	told     []string
+	reported []string
 }
 
 // newBench makes one whose region server answers as answer says.
@@ -59,7 +59,7 @@ func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
 	}
 	b.hooks.Done = func(files []HFile) error {
 		for _, f := range files {
-			b.told = append(b.told, filepath.Base(f.URI))
+			b.reported = append(b.reported, filepath.Base(f.URI))
 		}
 		return nil
 	}
@@ -117,8 +117,8 @@ func (b *bench) wantLeft(isAdrift bool, names ...string) {
 
 func (b *bench) wantTold(names ...string) {
 	b.t.Helper()
-	if !slices.Equal(b.told, names) || b.report.Files != len(names) {
-		b.t.Errorf("reported %q (report: %d), want %q", b.told, b.report.Files, names)
+	if !slices.Equal(b.reported, names) || b.report.Files != len(names) {
+		b.t.Errorf("reported %q (report: %d), want %q", b.reported, b.report.Files, names)
 	}
 }
 

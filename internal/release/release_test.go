@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -15,6 +16,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/apt"
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/opencontainers/go-digest"
@@ -134,25 +138,15 @@ func checkSBOM(t *testing.T, text []byte) {
 // install runs a package manager, which is fetched where that is possible.
 func install(t *testing.T, name string, args ...string) {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil && os.Geteuid() == 0 {
-		text, err := exec.Command("sh", "-c", "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "+name).CombinedOutput() //nolint:gosec // a name of this test
-		t.Logf("apt-get install %s: %v\n%s", name, err, text)
-	}
 	if _, err := exec.LookPath(name); err != nil {
-		skip(t, "needs "+name+": apt-get install "+name)
+		err = apt.Install(name)
+		if _, missing := exec.LookPath(name); missing != nil {
+			testcluster.Without(t, fmt.Sprintf("needs %s: apt-get install %s (%v)", name, name, err))
+		}
 	}
 	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text)
 	}
-}
-
-// skip ends a test that can't run here: loudly, and as a failure if all tests must run.
-func skip(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s (CI=true: it must not be skipped)", why)
-	}
-	t.Skipf("*** SKIPPED %s: %s", t.Name(), why)
 }
 
 func runInstalled(t *testing.T, root string) {
@@ -208,7 +202,7 @@ func runIn(t *testing.T, root, program string, args ...string) string {
 	c.Dir, c.Env = "/tmp", []string{}
 	text, err := c.CombinedOutput()
 	if errors.Is(err, syscall.EPERM) && os.Geteuid() != 0 {
-		skip(t, "needs root, or user namespaces")
+		testcluster.Without(t, "needs root, or user namespaces")
 	}
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, text)

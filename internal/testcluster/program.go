@@ -29,7 +29,7 @@ func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exe
 	t.Helper()
 	jars, err := classpath(t.Context(), ofCluster)
 	if errors.Is(err, errNoJava) {
-		without(t, err.Error())
+		Without(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exe
 	}
 	cmd, err := program(t.Context(), files, nil, []string{classes, jars}, heap, class, args)
 	if errors.Is(err, errNoJava) {
-		without(t, err.Error())
+		Without(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func Python(t testing.TB, packages ...string) string {
 		return os.WriteFile(filepath.Join(dir, "done"), nil, 0o644)
 	}, func(dir string) bool { _, err := os.Stat(filepath.Join(dir, "done")); return err == nil })
 	if err != nil {
-		without(t, err.Error())
+		Without(t, err.Error())
 	}
 	return filepath.Join(dir, inside)
 }

@@ -21,7 +21,7 @@ func Use(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := Open(t.Context(), named(t))
 	if errors.Is(err, errNoJava) {
-		without(t, err.Error())
+		Without(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func named(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(Environment)
 	if dir == "" {
-		without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
+		Without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
 	}
 	if !filepath.IsAbs(dir) {
 		t.Fatalf("%s=%s must be an absolute path: tests run in the folders of their packages", Environment, dir)
@@ -56,7 +56,7 @@ func oracleOf(t testing.TB, hbase release) *Oracle {
 	t.Helper()
 	jars, err := classpath(t.Context(), hbase)
 	if errors.Is(err, errNoJava) {
-		without(t, err.Error())
+		Without(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -93,8 +93,8 @@ func sharedOracle(conf, classes, jars string) *Oracle {
 	return oracles.of[key]
 }
 
-// without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
-func without(t testing.TB, why string) {
+// Without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
+func Without(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s (CI=true: it must not be skipped)", why)
@@ -133,7 +133,7 @@ func UseSecured(t testing.TB) *Cluster {
 	t.Helper()
 	dir := os.Getenv(SecuredEnvironment)
 	if dir == "" {
-		without(t, "needs a real HBase with Kerberos: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR "+
+		Without(t, "needs a real HBase with Kerberos: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR "+
 			"-kerberos P,P,P, where P is authentication+integrity+privacy, then "+SecuredEnvironment+"=DIR go test …")
 	}
 	c, err := Open(t.Context(), dir)

@@ -33,6 +33,26 @@ func newColumn(name string) *column {
 	return &column{name: name, nulls: map[string]int{}, distinct: map[string]int{}, whole: true, number: true, moment: true, day: true, width: -1}
 }
 
+// columnsOf looks at the values of the records that have as many columns as there are names. whole is their number.
+func columnsOf(names []string, records [][]string, csv bool) (columns []*column, whole int) {
+	for _, name := range names {
+		columns = append(columns, newColumn(name))
+	}
+	for _, r := range records {
+		if len(r) != len(columns) {
+			continue
+		}
+		whole++
+		for i, value := range r {
+			columns[i].add(value)
+		}
+	}
+	for _, c := range columns {
+		c.conclude(csv)
+	}
+	return columns, whole
+}
+
 func (c *column) add(value string) {
 	c.n++
 	switch {

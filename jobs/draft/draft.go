@@ -158,28 +158,12 @@ func (d *Draft) describe(records [][]string) {
 	if d.form.heading {
 		names, records = records[0], without(records[0], records[1:])
 	}
-	other := 0
-	for _, name := range names {
-		d.columns = append(d.columns, newColumn(name))
-	}
-	for _, r := range records {
-		if len(r) != len(d.columns) {
-			other++
-			continue
-		}
-		d.Records++
-		for i, value := range r {
-			d.columns[i].add(value)
-		}
-	}
-	if other > 0 {
+	d.columns, d.Records = columnsOf(names, records, d.form.format == "csv")
+	if other := len(records) - d.Records; other > 0 {
 		d.note("%d of %d records have another number of columns than %d. A run rejects them: max_rejects says how many are allowed.", other, len(records), len(d.columns))
 	}
 	if d.form.unsure {
 		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
-	}
-	for _, c := range d.columns {
-		c.conclude(d.form.format == "csv")
 	}
 	d.key = keyOf(d.columns, records)
 }

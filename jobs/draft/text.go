@@ -76,13 +76,11 @@ func (f *form) quotes(text []byte) {
 
 // split splits a text into its first records. The last one may be cut, unless the text is whole.
 func (f *form) split(text []byte, whole bool) [][]string {
-	var records [][]string
-	switch {
-	case f.format == "csv":
-		records = f.splitCSV(text)
-	default:
-		records = f.splitDelimited(text)
+	split := f.splitDelimited
+	if f.format == "csv" {
+		split = f.splitCSV
 	}
+	records := split(text)
 	if !whole && len(records) > 1 && len(records) < maxRecords {
 		records = records[:len(records)-1]
 	}
@@ -180,18 +178,9 @@ func (f *form) findHeading(text []byte) {
 }
 
 func unlike(names []string, records [][]string) bool {
-	columns := make([]*column, len(names))
-	for i, name := range names {
-		columns[i] = newColumn(name)
-	}
-	for _, r := range records {
-		for i := range min(len(r), len(columns)) {
-			columns[i].add(r[i])
-		}
-	}
+	columns, _ := columnsOf(names, records, false)
 	again := false
 	for _, c := range columns {
-		c.conclude(false)
 		if c.kind != "" {
 			return true
 		}

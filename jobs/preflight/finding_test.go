@@ -142,7 +142,7 @@ func TestQuotas(t *testing.T) {
 	if err := o.compareQuota("hdfs://nn/a", names); failure.CodeOf(err) != errcode.HDFSQuota || !strings.Contains(err.Error(), "may hold 100") {
 		t.Errorf("names: %v", err)
 	}
-	// A quota below what is there already, as -setQuota allows.
+	// A quota below what is used already, as -setQuota allows.
 	names.NamesUsed = 1000
 	if err := o.compareQuota("hdfs://nn/a", names); err == nil {
 		t.Error("an exceeded quota is accepted")

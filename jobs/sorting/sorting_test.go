@@ -15,8 +15,8 @@ import (
 	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/jobtest"
 	"bulkload/jobs/options"
-	"bulkload/jobs/site"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
 )
@@ -26,23 +26,7 @@ func opened(t *testing.T, job string, files map[string]string) (*jobfile.Job, *s
 	t.Helper()
 	text := fmt.Sprintf("table: ns:t\ntimestamp: 2026-11-20\noutput: out\nhfile: {}\nregions: {from: splits, splits: ['b', 'd']}\n%s\n"+
 		"input: {path: '%s', columns: [id, a, b], field_delimiter: ',', record_delimiter: '\\n', max_rejects: 10%%}\n", job, testfs.Tree(t, files))
-	j, err := jobfile.Parse("job.yaml", strings.NewReader(text), jobfile.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.Open(j, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	into, err := target.New(j, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j, src, into
+	return jobtest.Open(t, text)
 }
 
 const plainJob = "family: f\nrowkey: id"

@@ -10,15 +10,11 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/testfs"
-	"bulkload/jobs/entry"
 	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/jobtest"
 	"bulkload/jobs/progress"
-	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/target"
+	"bulkload/jobs/sorting/sortingtest"
 	"bulkload/partition"
 )
 
@@ -27,42 +23,10 @@ func wantedCells(t *testing.T, lines string) func() *sorting.Cells {
 	t.Helper()
 	text := fmt.Sprintf("table: ns:t\nfamily: f\ntimestamp: 2026-11-20\noutput: out\nhfile: {}\nrowkey: id\nregions: {from: splits, splits: []}\n"+
 		"input: {path: '%s', columns: [id, a, b], field_delimiter: ',', record_delimiter: '\\n'}\ncolumns_map: {id: {skip: true}}\n", testfs.Tree(t, map[string]string{"part-0": lines}))
-	j, err := jobfile.Parse("job.yaml", strings.NewReader(text), jobfile.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.Open(j, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	into, err := target.New(j, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := options.Options{WorkDir: t.TempDir()}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	splits, err := source.Splits(t.Context(), &j.Input, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sort := sorting.Stage{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []sorting.Output{{Job: j, Target: into}}}
-	rows, err := sort.Sort(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sorting.CloseRows(rows); err != nil {
-			t.Error(err)
-		}
-	})
+	j, src, into := jobtest.Open(t, text)
+	rows := sortingtest.Sort(t, j, src, into)
 	return func() *sorting.Cells {
-		cells, err := sorting.NewCells(into, rows[0].Sorted, partition.Slice{}, sorting.AllFamilies)
+		cells, err := sorting.NewCells(into, rows.Sorted, partition.Slice{}, sorting.AllFamilies)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,16 +15,11 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/testfs"
-	"bulkload/jobs/entry"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/jobtest"
 	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/target"
+	"bulkload/jobs/sorting/sortingtest"
 )
 
 // memory are records that end with the test. They fail from the call of a given number on.
@@ -66,42 +61,10 @@ func newStage(t *testing.T, more string, files map[string]string) (*Stage, *memo
 	t.Helper()
 	text := fmt.Sprintf("table: ns:t\nfamily: f\ntimestamp: 2026-11-20\noutput: out\nhfile: {slice_size: 20KiB}\nrowkey: id\nregions: {from: splits, splits: ['b', 'd']}\n%s\n"+
 		"input: {path: '%s', columns: [id, a], field_delimiter: ',', record_delimiter: '\\n'}\n", more, testfs.Tree(t, files))
-	j, err := jobfile.Parse("job.yaml", strings.NewReader(text), jobfile.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.Open(j, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	into, err := target.New(j, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := options.Options{WorkDir: t.TempDir()}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	splits, err := source.Splits(t.Context(), &j.Input, src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sort := sorting.Stage{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []sorting.Output{{Job: j, Target: into}}}
-	rows, err := sort.Sort(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := sorting.CloseRows(rows); err != nil {
-			t.Error(err)
-		}
-	})
+	j, src, into := jobtest.Open(t, text)
+	rows := sortingtest.Sort(t, j, src, into)
 	out, records := t.TempDir(), &memory{left: -1}
-	return newRun(&Stage{Job: j, Target: into, Rows: rows[0], Inputs: src.Files, RunID: "run", Records: records,
+	return newRun(&Stage{Job: j, Target: into, Rows: rows, Inputs: src.Files, RunID: "run", Records: records,
 		Destination: hfile.Destination{FS: storage.Local, Dir: out, Temps: func() (string, error) { return out, nil }}}), records
 }
 

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"bulkload/internal/testcluster/apt"
 )
 
 // Options describe a realm.
@@ -46,16 +48,12 @@ var install = sync.OnceValue(func() error {
 			return nil
 		}
 	}
-	apt, err := exec.LookPath("apt-get")
-	if err != nil || os.Getuid() != 0 {
+	err := apt.Install("krb5-kdc", "krb5-admin-server", "krb5-user")
+	if errors.Is(err, apt.ErrUnable) {
 		return ErrMissing
 	}
-	for _, args := range [][]string{{"update"}, {"install", "-y", "--no-install-recommends", "krb5-kdc", "krb5-admin-server", "krb5-user"}} {
-		cmd := exec.Command(apt, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%w; apt-get %s: %w\n%s", ErrMissing, args[0], err, out)
-		}
+	if err != nil {
+		return fmt.Errorf("%w; %w", ErrMissing, err)
 	}
 	return nil
 })

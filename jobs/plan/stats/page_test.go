@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/apt"
 )
 
 // chromium finds a headless browser, or installs Debian's where this test may. Without one the test is skipped, loudly,
@@ -28,19 +31,11 @@ func chromium(t *testing.T) string {
 		return ""
 	}
 	path := find()
-	if _, err := exec.LookPath("apt-get"); path == "" && err == nil && os.Geteuid() == 0 {
-		out, err := exec.Command("sh", "-c", "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium").CombinedOutput()
-		if path = find(); path == "" {
-			t.Logf("install chromium: %v\n%s", err, out)
-		}
-	}
 	if path == "" {
-		const why = "needs chromium, to look at the page: apt-get install chromium"
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s (CI=true: it must not be skipped)", why)
+		err := apt.Install("chromium")
+		if path = find(); path == "" {
+			testcluster.Without(t, fmt.Sprintf("needs chromium, to look at the page: apt-get install chromium (%v)", err))
 		}
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
-		t.Skip(why)
 	}
 	return path
 }
