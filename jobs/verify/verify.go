@@ -119,6 +119,7 @@ type outputVerifier struct {
 	record  *manifest.Manifest  // of the files; nil if there is none
 	report  *Report
 	stale   *staleList // nil unless cells are listed that the source has no more
+	leftOut leftOut    // rows that the run did not write, since the table had them
 
 	compared *progress.Meter // rows
 }
@@ -159,7 +160,7 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	}
 	if live {
 		v.cluster = of.cluster
-		return nil
+		return v.openLeftOut(of.site)
 	}
 	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
 	if err != nil {
@@ -172,12 +173,16 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
 		err = errcode.OutputMoved.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
+	if err == nil && v.record != nil {
+		err = v.leftOut.open(fsys, dir, v.record, v.target)
+	}
 	return err
 }
 
 func (v *verifyRun) close() error {
 	var errs []error
 	for _, out := range v.outputs {
+		errs = append(errs, out.leftOut.close())
 		if out.files != nil {
 			errs = append(errs, out.files.FS.Close())
 		}
@@ -343,6 +348,13 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err != nil {
 		return nil, err
 	}
+	keys, err := v.leftOut.of(slice.Region)
+	if err != nil {
+		return nil, errors.Join(err, want.Close())
+	}
+	if keys != nil {
+		want.LeftOut = keys.Has
+	}
 	j, err := newJoiner(want, found, v)
 	if err == nil {
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
@@ -355,7 +367,7 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err == nil {
 		err = j.end()
 	}
-	return j, errors.Join(err, want.Close())
+	return j, errors.Join(err, want.Close(), keys.Close())
 }
 
 // scan visits the present cells of a slice.
