@@ -24,6 +24,7 @@ const (
 	PartNamed        Point = "part named"        // a part has its name
 	PartsRecorded    Point = "parts recorded"    // the manifest has them in the file's place
 	CutCleaned       Point = "cut cleaned"       // the file is deleted; the manifest has the record of the cut still
+	RangesSaved      Point = "ranges saved"      // a verification has saved how far it is
 	Loaded           Point = "loaded"            // the table has the files of an output, and its manifest says so
 )
 

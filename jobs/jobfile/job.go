@@ -142,6 +142,16 @@ func (j *Job) CellColumns() []Column {
 	return slices.DeleteFunc(j.ValueColumns(), func(c Column) bool { return c.Skip })
 }
 
+// Families lists the families of the job's cells, in order.
+func (j *Job) Families() []string {
+	var all []string
+	for _, c := range j.CellColumns() {
+		all = append(all, c.Family)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Column is a column's index in the input.
 func (j *Job) Column(name string) (int, bool) {
 	if j.places != nil {

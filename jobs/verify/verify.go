@@ -48,6 +48,8 @@ type Report struct {
 	Files       []File       `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
 	Stale       *Stale       `json:"stale,omitempty"`
+	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger knows.
+	Sharers []string `json:"sharers,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
@@ -380,7 +382,7 @@ func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit 
 		end, _, _ = v.target.SplitKey(slice.End)
 	}
 	if v.stale != nil {
-		return v.cluster.ScanTimestamp(ctx, v.job.Table, start, end, v.job.Timestamp, visit)
+		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, visit)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
