@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import threading
+import time
 import types
 
 what, layout, folder = sys.argv[1:4]
@@ -200,14 +201,17 @@ def check_nights():
     ends_with(AirflowException, "not there yet", run, operator("check", "2026-11-23", missing="skip"), 1)
     ends_with(AirflowFailException, "exit code 2: ", run, operator("check", "2026-11-20", flags=["--wrong"]))
     # A task that is killed stops the program, which says that the same command goes on.
-    op = operator("opinion", "2026-11-24", flags=["--wait", "1h"])
-    waits = threading.Event()
-    handler = logging.Handler()
-    handler.emit = lambda record: "waiting for the input" in record.getMessage() and waits.set()
-    logging.getLogger().addHandler(handler)
-    op.log.addHandler(handler)
-    op.log.setLevel(logging.INFO)
-    killer = threading.Thread(target=lambda: waits.wait(60) and op.on_kill())
+    log = os.path.join(folder, "waits.log")
+    op = operator("opinion", "2026-11-24", flags=["--wait", "1h", "--log-file", log])
+
+    def kill():
+        for _ in range(6000):
+            if os.path.exists(log) and "waiting for the input" in open(log).read():
+                break
+            time.sleep(0.01)
+        op.on_kill()
+
+    killer = threading.Thread(target=kill)
     killer.start()
     ends_with(AirflowException, "it was interrupted: stopped", run, op)
     killer.join()
