@@ -89,7 +89,7 @@ func readOutput(j *Job, s *section) {
 	readRowKey(j, s)
 	readQueries(j, s)
 	readRegions(j, s.section("regions"))
-	readHFile(j, s, s.section("hfile"))
+	readHFile(j, s.section("hfile"))
 	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
 	j.Output = s.undated("output")
 	known := s.checkPlace("output", j.Output)
