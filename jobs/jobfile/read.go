@@ -5,11 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 )
 
 // ReadOptions say with what a job file is read.
@@ -54,15 +54,8 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	return j, j.identify()
 }
 
-// The keys of a job file, by where they are allowed.
-var (
-	jobKeys    = []string{includeKey, "input", "hbase", "outputs"}                                                           // only at the top
-	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
-	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
-)
-
 func readJobFile(j *Job, s *section) {
-	s.known(slices.Concat(jobKeys, outputKeys, commonKeys)...)
+	s.known(jobkeys.Top, jobkeys.Output, jobkeys.Common)
 	s.require("input")
 	in := s.section("input")
 	readInput(j, in)
@@ -131,7 +124,7 @@ func readHBase(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("conf", "kerberos")
+	s.known(jobkeys.HBase)
 	j.HBase.Conf = s.path("conf", j.Dir)
 	readKerberos(j, s.section("kerberos"))
 }

@@ -1,6 +1,9 @@
 package jobfile
 
-import "bulkload/hfilewriter"
+import (
+	"bulkload/hfilewriter"
+	"bulkload/jobs/jobkeys"
+)
 
 // Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read by a key
 // prefix.
@@ -24,7 +27,7 @@ func readHFile(j *Job, s *section) {
 		}
 		return
 	}
-	s.known("compression", "encoding", "bloom", "block_size", "max_size", "slice_size")
+	s.known(jobkeys.HFile)
 	for _, key := range []string{"compression", "encoding", "bloom", "block_size"} {
 		h.Given[key] = s.has(key)
 	}
