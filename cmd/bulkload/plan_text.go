@@ -43,6 +43,7 @@ func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	}
 	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), stats.Size(p.RawBytes),
 		inSample(p.Sample), count(p.Rejected), count(p.Filtered))
+	writeRecords(w, p)
 	writeKey(w, p)
 	writeHFiles(w, p)
 	writeQuery(w, p)
@@ -182,7 +183,7 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", jobs.Plural(s.Regions, "region"), s.Reason)
-	line(w, "", "at 1 to 2 GB per region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
+	line(w, "", "at %s per region: source %s, HFiles %s; splits from the %s, skew %.2f", stats.RegionRule, regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
 	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
 		line(w, "", "%s: %s", jobs.Plural(len(s.Splits), "split"), shown)
 	}

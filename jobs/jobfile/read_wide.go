@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 )
 
@@ -18,7 +19,7 @@ func readWide(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("qualifier", "value")
+	s.known(jobkeys.Wide)
 	s.require("qualifier")
 	readWideValue(j, s)
 	text := s.text("qualifier")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -28,9 +29,13 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"plural": plural, "count": Count, "size": Size, "join": strings.Join, "compare": Compare, "charts": charts, "facts": facts, "duration": Duration, "firstSplits": FirstSplits, "same": slices.Equal[[]string],
-	"float": func(n float64) string { return Count(int64(n + 0.5)) },
-	"bytes": func(n float64) string { return Size(int64(n)) },
+	"records": func(r *Report) *RecordTable { return NewRecordTable(r, math.MaxInt, widthOnPage) },
+	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
+	"bytes":   func(n float64) string { return Size(int64(n)) },
 }).Parse(pageText))
+
+// widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
+const widthOnPage = 200
 
 // WritePage writes a page that needs nothing from elsewhere: no script, no font, no image.
 func WritePage(w io.Writer, p *Page) error { return pageTemplate.Execute(w, p) }
@@ -121,7 +126,7 @@ func regionChart(r *Report) *Chart {
 			values[i].class = "hot"
 		}
 	}
-	c := columns("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, func(n float64) string { return decimalSize(int64(n)) })
+	c := columns("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, ofBytes)
 	c.across(mean, "mean")
 	return c
 }
@@ -147,7 +152,7 @@ func rowsChart(q *Query) *Chart {
 		}
 		values = append(values, v)
 	}
-	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit), values, func(n float64) string { return Count(int64(n)) })
+	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit), values, ofCounts)
 }
 
 func frequentChart(q *Query) *Chart {
@@ -159,7 +164,7 @@ func frequentChart(q *Query) *Chart {
 			says = "Rows that each has at least"
 		}
 	}
-	return rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, func(n float64) string { return Count(int64(n)) })
+	return rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, ofCounts.show)
 }
 
 // growthChart shows the largest region, period by period, until it is split.
@@ -176,7 +181,7 @@ func growthChart(f *Forecast) *Chart {
 		size := start + (float64(f.MaxFileSize)-start)*float64(i)/(points-1)
 		values = append(values, value{name: fmt.Sprintf("day %s", Count(int64(at))), size: size, class: "three"})
 	}
-	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, func(n float64) string { return decimalSize(int64(n)) })
+	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, ofBytes)
 	c.across(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c
 }

@@ -82,6 +82,11 @@ func TestPageNeedsNothing(t *testing.T) {
 	if !bytes.Contains(text, []byte("md5(&lt;script&gt;")) {
 		t.Error("the row key is not shown as text")
 	}
+	for _, want := range []string{"<td><code>&lt;b&gt;张三&lt;/b&gt;</code></td>", "<td><code>salt(id, 4)</code></td>", "<code>none: column id: null</code>"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the records are shown without %s", want)
+		}
+	}
 }
 
 // TestPageSaysWhatIsOfTheSample: and shows suggested splits, and all names of the bytes' bar.
@@ -93,7 +98,7 @@ func TestPageSaysWhatIsOfTheSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"12 at most, in the sample", "Rows that each has, in the sample.", "Rows and bytes are those in the sample", "<code>3 7</code>",
-		">family 5%</text>", ">qualifier 10%</text>", ": 800.0 MB, 16,000 rows</title>"} {
+		">family 5%</text>", ">qualifier 10%</text>", ": 762.9 MiB, 16,000 rows</title>"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not say %s", want)
 		}
