@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"bulkload/internal/page"
 )
 
 // A region should hold 1 to 2 GB of data: with less, a server has many regions for little data; with more, splits,
@@ -55,7 +57,7 @@ type RegionInput struct {
 func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
 	s := Proposal{BySource: regionsFor(w.Source), ByHFiles: regionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
-	source := decimalSize(w.Source) + " of source"
+	source := page.DecimalSize(w.Source) + " of source"
 	if w.Compressed {
 		source = "about " + source + " when decompressed,"
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/page"
 	"bulkload/internal/testrand"
 )
 
@@ -180,7 +181,7 @@ func TestSizesAreReadable(t *testing.T) {
 		0: {"0 B", "0 B"}, 999: {"999 B", "999 B"}, 1000: {"1000 B", "1.0 kB"}, 1023: {"1023 B", "1.0 kB"}, 1024: {"1.0 KiB", "1.0 kB"}, 1 << 20: {"1.0 MiB", "1.0 MB"},
 		11e9: {"10.2 GiB", "11.0 GB"}, 1 << 40: {"1.0 TiB", "1.1 TB"}, math.MaxInt64: {"8388608.0 TiB", "9223372.0 TB"}, -5: {"-5 B", "-5 B"},
 	} {
-		if got := [2]string{Size(n), decimalSize(n)}; got != want {
+		if got := [2]string{Size(n), page.DecimalSize(n)}; got != want {
 			t.Errorf("%d: %v, want %v", n, got, want)
 		}
 	}
@@ -276,58 +277,6 @@ func TestSplitsFile(t *testing.T) {
 	}
 	if err := WriteSplits(&failingWriter{3}, []string{"a", "bc"}); !errors.Is(err, errFull) {
 		t.Error(err)
-	}
-}
-
-// TestChartsStayInside: whatever the values, bars, ticks and lines of a chart are numbers inside of it, larger values have no
-// smaller bars, and what is more than nothing can be seen.
-func TestChartsStayInside(t *testing.T) {
-	r := testrand.New(t)
-	show := func(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
-	for range 1_000 {
-		var values []value
-		for range r.IntN(60) {
-			v := value{name: strings.Repeat("规n", r.IntN(20)), size: math.Floor(math.Pow(10, 12*r.Float64())) * float64(r.IntN(2)), class: "a"}
-			values = append(values, v)
-		}
-		for kind, c := range map[string]*Chart{"columns": columns("t", "s", values, show), "rows": rows("t", "s", values, show), "stack": stack("t", "s", values)} {
-			inside := func(x, y float64) bool {
-				const slack = 1e-6
-				return x >= -slack && y >= -slack && x <= c.Width+slack && y <= c.Height+slack // false for NaN
-			}
-			if len(c.Bars) != len(values) {
-				t.Fatalf("%s: %d bars of %d values", kind, len(c.Bars), len(values))
-			}
-			for i, b := range c.Bars {
-				if !inside(b.X, b.Y) || !inside(b.X+b.Width, b.Y+b.Height) || b.Width < 0 || b.Height < 0 {
-					t.Fatalf("%s: a bar %+v of %v in %v × %v", kind, b, values[i].size, c.Width, c.Height)
-				}
-				if kind == "columns" && values[i].size > 0 && b.Height < leastHeight {
-					t.Fatalf("%s: a bar of height %v for %v", kind, b.Height, values[i].size)
-				}
-				for k, o := range c.Bars {
-					if values[i].size < values[k].size && (kind == "columns" && b.Height > o.Height+1e-6 || kind != "columns" && b.Width > o.Width+1e-6) {
-						t.Fatalf("%s: %v has a larger bar than %v", kind, values[i].size, values[k].size)
-					}
-				}
-			}
-			if len(c.Ticks) > 8 {
-				t.Fatalf("%s: %d ticks", kind, len(c.Ticks))
-			}
-			for i, tick := range c.Ticks {
-				if !inside(0, tick.Y) || i > 0 && tick.Y > c.Ticks[i-1].Y {
-					t.Fatalf("%s: ticks %+v", kind, c.Ticks)
-				}
-			}
-		}
-	}
-	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 1.5: 2, 3: 5, 7: 10, 100: 100, 101: 200, 0.03: 0.05, 1e12: 1e12} {
-		if got := roundStep(n); math.Abs(got-want) > 1e-9*want {
-			t.Errorf("a step of %v is %v, want %v", n, got, want)
-		}
-	}
-	if got := shorten("规则规则", 3) + shorten("规则", 2); got != "规则…规则" {
-		t.Error(got)
 	}
 }
 
