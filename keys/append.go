@@ -14,21 +14,6 @@ func (e *Expr) Append(dst []byte, fields []values.Value) ([]byte, error) {
 	return e.append(dst, fields, nil)
 }
 
-// Pieces returns what each part adds to the row key of a record, in the order of Parts. Its errors are those of Append.
-func (e *Expr) Pieces(fields []values.Value) ([][]byte, error) {
-	pieces := make([][]byte, len(e.parts))
-	length := 0
-	for i := range e.parts {
-		piece, err := e.evaluate(e.parts[i].steps, nil, fields, nil)
-		if err != nil {
-			return nil, err
-		}
-		pieces[i] = piece
-		length += len(piece)
-	}
-	return pieces, checkLength(length)
-}
-
 // append is Append with a memo of the record before for each step; nil if there is none.
 func (e *Expr) append(dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	out, err := e.evaluate(e.steps, dst, fields, last)

@@ -126,31 +126,6 @@ func checkPrefix(t *testing.T, e *Expr, query []string, part, key string) {
 	}
 }
 
-// TestPieces: the pieces of a key, one after another, are the key; what has no key has no pieces.
-func TestPieces(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"id", "'x' + id", "salt(check_id, 10) + md5(check_id) + id", "random_salt(7) + reverse(id) + '|' + check_id", "upper(id + check_id) + id"} {
-		e, fields := parse(t, text), checkFields()
-		pieces, err := e.Pieces(fields)
-		if err != nil || len(pieces) != len(e.Parts()) {
-			t.Fatalf("%s: %d pieces of %d parts, %v", text, len(pieces), len(e.Parts()), err)
-		}
-		key, err := e.Append(nil, fields)
-		if joined := bytes.Join(pieces, nil); err != nil || !bytes.Equal(joined, key) {
-			t.Errorf("%s: %q joined are %q, want %q, %v", text, pieces, joined, key, err)
-		}
-	}
-	e := parse(t, "id + check_id")
-	null := checkFields()
-	null[0] = values.Value{}
-	for what, fields := range map[string][]values.Value{"a null": null, "too few columns": nil} {
-		var refused *ValueError
-		if pieces, err := e.Pieces(fields); !errors.As(err, &refused) {
-			t.Errorf("%s: %q, %v", what, pieces, err)
-		}
-	}
-}
-
 func TestSaltsAreListed(t *testing.T) {
 	for text, want := range map[string]string{
 		"salt(id, 3) + id":        "0 1 2",

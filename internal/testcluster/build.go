@@ -50,10 +50,7 @@ func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), pom, 0o644); err != nil {
 		return err
 	}
-	args := []string{"-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=" + filepath.Join(dir, "classpath")}
-	if hbase != ofCluster {
-		args = append(args, "-Dhbase.version="+string(hbase))
-	}
+	args := append([]string{"-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=" + filepath.Join(dir, "classpath")}, hbase.properties()...)
 	cmd := exec.CommandContext(ctx, "mvn", args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

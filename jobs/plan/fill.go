@@ -31,9 +31,6 @@ func (p *planner) fill(c *candidate) error {
 	}
 	r.Rows, r.Cells, r.RawBytes, r.SortBytes = rows, counts.cells, counts.shares.All(), counts.entries
 	r.Shares, r.KeyBytes = counts.shares, c.keyBytes(rows)
-	if s.example != nil {
-		r.Example = &s.example.Example
-	}
 	r.Repeats = s.seen.Repeats()
 	unique := 1 - float64(r.Repeats.Rows)/math.Max(float64(r.Repeats.Keys+r.Repeats.Rows), 1)
 	if reading.sample {

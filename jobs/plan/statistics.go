@@ -34,7 +34,6 @@ type planStatistics struct {
 	filtered int64
 	rejected int64 // of a key that is only compared
 	rejects  map[rejectReason]*stats.RejectReason
-	example  *example
 }
 
 // weighedQuery is a query of the job's list with respect to the key.
@@ -165,7 +164,6 @@ type tableWorker struct {
 	filtered int64
 
 	timedEvery int64 // records
-	example    *example
 
 	columns []int  // of the key
 	unzoned []int  // columns of the key that it reads as UTC unless a value has an offset
@@ -265,9 +263,6 @@ func (t *tableWorker) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } /
 
 // commit counts the record whose key was built.
 func (t *tableWorker) commit(r *ingest.Record) {
-	if t.fresh {
-		t.example = earlier(t.example, newExample(t.job, r))
-	}
 	n := len(t.key.Key)
 	t.entry = t.target.Layout.Pack(t.key.Key, t.key.Values, t.key.Timestamp)
 	payload := t.entry[n:]
@@ -481,6 +476,5 @@ func (t *tableWorker) close() {
 	s.counts.add(&t.counts)
 	s.filtered += t.filtered
 	s.rejected += t.rejects.count
-	s.example = earlier(s.example, t.example)
 	mergeReasons(s.rejects, t.rejects.reasons)
 }

@@ -21,7 +21,6 @@ type Report struct {
 	SortBytes  int64          `json:"sort_bytes"` // keys and values, as the sort holds them
 
 	KeyBytes KeyBytes   `json:"key_bytes"`
-	Example  *Example   `json:"key_example,omitempty"` // nil without a row
 	Shares   ByteShares `json:"shares"`
 	HFiles   Estimate   `json:"hfiles"`
 	Repeats  Repeats    `json:"repeats"`
@@ -71,21 +70,6 @@ type KeyBytes struct {
 	Shortest int     `json:"shortest"`
 	Longest  int     `json:"longest"`
 	Mean     float64 `json:"mean"`
-}
-
-// Example is the row key of one record, taken apart.
-type Example struct {
-	Record string    `json:"record"` // its position in the input
-	Key    string    `json:"key"`
-	Parts  []KeyPart `json:"parts"`
-}
-
-// KeyPart is a part of the example's row key: what the expression says, from which columns, and the bytes that it adds.
-type KeyPart struct {
-	Text    string   `json:"text"`
-	Columns []string `json:"columns"` // each with its value; none of a literal
-	Key     string   `json:"key"`     // its bytes
-	Bytes   int      `json:"bytes"`
 }
 
 // ByteShares are what the KeyValue bytes are made of. Each cell repeats row, family and qualifier.
