@@ -71,6 +71,9 @@ var ParseRate = throttle.Parse
 // NewRate is throttle.New.
 var NewRate = throttle.New
 
+// NewCount is throttle.NewCount.
+var NewCount = throttle.NewCount
+
 // Rate is throttle.Limit.
 type Rate = throttle.Limit
 
@@ -112,6 +115,9 @@ type Outcome = outcome.Outcome
 
 // StatusDone is outcome.Done.
 const StatusDone = outcome.Done
+
+// LiveSkip is jobfile.LiveSkip.
+const LiveSkip = jobfile.LiveSkip
 
 // StatusEmpty is outcome.Empty.
 const StatusEmpty = outcome.Empty

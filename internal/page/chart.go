@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"bulkload/internal/bytesize"
 )
 
 // The size of a chart, in the units of its view box.
@@ -68,10 +70,22 @@ type Value struct {
 	More  string // for the tooltip
 }
 
-// Columns draws vertical bars, with an axis in the units that show writes.
-func Columns(title, says string, axis Axis, values []Value, show func(float64) string) *Chart {
+// Scale is how the values of an axis are shown, and which steps its ticks may have.
+type Scale struct {
+	Step func(least float64) float64
+	Show func(float64) string
+}
+
+// The scales of numbers and of bytes.
+var (
+	OfCounts = Scale{roundStep, func(n float64) string { return Count(int64(n)) }}
+	OfBytes  = Scale{byteStep, func(n float64) string { return bytesize.Format(int64(n)) }}
+)
+
+// Columns draws vertical bars, with an axis of a scale.
+func Columns(title, says string, axis Axis, values []Value, of Scale) *Chart {
 	c := &Chart{Title: title, Says: says, Axis: axis, Width: chartWidth, Height: chartHeight, Left: chartLeft, Base: chartHeight - chartBottom}
-	c.ticks(values, show)
+	c.ticks(values, of)
 	each := float64(chartWidth-chartLeft) / math.Max(float64(len(values)), 1)
 	gap := each * 0.15
 	longest := 0
@@ -80,7 +94,7 @@ func Columns(title, says string, axis Axis, values []Value, show func(float64) s
 	}
 	nth := max(int(math.Ceil(float64(longest+1)*letterWidth/each)), 1)
 	for i, v := range values {
-		shown := show(v.Size)
+		shown := of.Show(v.Size)
 		if v.More != "" {
 			shown += ", " + v.More
 		}
@@ -95,16 +109,16 @@ func Columns(title, says string, axis Axis, values []Value, show func(float64) s
 }
 
 // ticks makes the axis at the left.
-func (c *Chart) ticks(values []Value, show func(float64) string) {
+func (c *Chart) ticks(values []Value, of Scale) {
 	most := 0.0
 	for _, v := range values {
 		most = math.Max(most, v.Size)
 	}
-	step := roundStep(most / 4)
+	step := of.Step(most / 4)
 	for c.top = 0; c.top < most; c.top += step {
-		c.Ticks = append(c.Ticks, Tick{Text: show(c.top)})
+		c.Ticks = append(c.Ticks, Tick{Text: of.Show(c.top)})
 	}
-	c.Ticks = append(c.Ticks, Tick{Text: show(c.top)})
+	c.Ticks = append(c.Ticks, Tick{Text: of.Show(c.top)})
 	for i := range c.Ticks {
 		c.Ticks[i].Y = c.y(float64(i) * step)
 	}
@@ -150,7 +164,7 @@ func Regions(title, says string, values []Value, hot float64) *Chart {
 		v.Name = shorten(v.Name, 8)
 		drawn[i] = v
 	}
-	c := Columns(title, says, Axis{"bytes", "first row of the region"}, drawn, func(n float64) string { return DecimalSize(int64(n)) })
+	c := Columns(title, says, Axis{"size", "first row of the region"}, drawn, OfBytes)
 	c.Mark(mean, "mean")
 	return c
 }
@@ -266,4 +280,12 @@ func roundStep(n float64) float64 {
 		}
 	}
 	return 10 * power
+}
+
+// byteStep is a power of two, n at least: so that ticks are whole or half units.
+func byteStep(n float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	return math.Exp2(math.Ceil(math.Log2(n * 0.999)))
 }

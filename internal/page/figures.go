@@ -2,19 +2,6 @@ package page
 
 import "fmt"
 
-// DecimalSize writes a number of bytes as an axis does: 1 GB is 1,000,000,000.
-func DecimalSize(n int64) string {
-	for _, u := range []struct {
-		bytes float64
-		name  string
-	}{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
-		if float64(n) >= u.bytes {
-			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
-}
-
 // Count writes a number with commas.
 func Count(n int64) string {
 	text := fmt.Sprint(n)

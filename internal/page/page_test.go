@@ -60,8 +60,6 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-func bytesOf(n float64) string { return DecimalSize(int64(n)) }
-
 // TestChartNamesStayInside: the last name of an axis is not cut at the chart's edge.
 func TestChartNamesStayInside(t *testing.T) {
 	t.Parallel()
@@ -69,7 +67,7 @@ func TestChartNamesStayInside(t *testing.T) {
 	for i := range 13 {
 		values = append(values, Value{Name: fmt.Sprintf("day %s", Count(int64(i*14_459))), Size: float64(i)})
 	}
-	c := Columns("", "", Axis{}, values, bytesOf)
+	c := Columns("", "", Axis{}, values, OfBytes)
 	last := c.Bars[len(c.Bars)-1]
 	if end := last.NameX + float64(len(last.Name))*letterWidth/2; end > c.Width {
 		t.Errorf("%s ends at %.0f of %.0f", last.Name, end, c.Width)
@@ -126,7 +124,9 @@ func TestChartsStayInside(t *testing.T) {
 			v := Value{Name: strings.Repeat("规n", r.IntN(20)), Size: math.Floor(math.Pow(10, 12*r.Float64())) * float64(r.IntN(2)), Class: "a"}
 			values = append(values, v)
 		}
-		for kind, c := range map[string]*Chart{"columns": Columns("t", "s", Axis{}, values, show), "rows": Rows("t", "s", values, show), "stack": Stack("t", "s", values, show)} {
+		for kind, c := range map[string]*Chart{"columns": Columns("t", "s", Axis{}, values, Scale{roundStep, show}), "columns of bytes": Columns("t", "s", Axis{}, values, OfBytes),
+			"rows": Rows("t", "s", values, show), "stack": Stack("t", "s", values, show)} {
+			upright := strings.HasPrefix(kind, "columns")
 			inside := func(x, y float64) bool {
 				const slack = 1e-6
 				return x >= -slack && y >= -slack && x <= c.Width+slack && y <= c.Height+slack // false for NaN
@@ -138,11 +138,11 @@ func TestChartsStayInside(t *testing.T) {
 				if !inside(b.X, b.Y) || !inside(b.X+b.Width, b.Y+b.Height) || b.Width < 0 || b.Height < 0 {
 					t.Fatalf("%s: a bar %+v of %v in %v × %v", kind, b, values[i].Size, c.Width, c.Height)
 				}
-				if kind == "columns" && values[i].Size > 0 && b.Height < leastHeight {
+				if upright && values[i].Size > 0 && b.Height < leastHeight {
 					t.Fatalf("%s: a bar of height %v for %v", kind, b.Height, values[i].Size)
 				}
 				for k, o := range c.Bars {
-					if values[i].Size < values[k].Size && (kind == "columns" && b.Height > o.Height+1e-6 || kind != "columns" && b.Width > o.Width+1e-6) {
+					if values[i].Size < values[k].Size && (upright && b.Height > o.Height+1e-6 || !upright && b.Width > o.Width+1e-6) {
 						t.Fatalf("%s: %v has a larger bar than %v", kind, values[i].Size, values[k].Size)
 					}
 				}
@@ -160,6 +160,11 @@ func TestChartsStayInside(t *testing.T) {
 	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 1.5: 2, 3: 5, 7: 10, 100: 100, 101: 200, 0.03: 0.05, 1e12: 1e12} {
 		if got := roundStep(n); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("a step of %v is %v, want %v", n, got, want)
+		}
+	}
+	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 3: 4, 1000: 1024, 1025: 1024, 1026: 2048, 1 << 40: 1 << 40} {
+		if got := byteStep(n); got != want {
+			t.Errorf("a step of %v bytes is %v, want %v", n, got, want)
 		}
 	}
 	if got := shorten("规则规则", 3) + shorten("规则", 2); got != "规则…规则" {

@@ -31,6 +31,7 @@ func knownKeys(t *testing.T) []string {
 		`s.known("compression", "encoding", "bloom", "block_size", "max_size", "slice_size")`: {"hfile.", nil},
 		`q.known("columns", "per_day")`:                                                       {"queries[].", nil},
 		`s.known("from", "splits", "file")`:                                                   {"regions.", nil},
+		`own.known("input", "live")`:                                                          {"duplicates.", nil},
 		`s.known("qualifier", "value")`:                                                       {"wide.", nil},
 	}
 	files, err := filepath.Glob("[rl]*.go")

@@ -154,7 +154,7 @@ func rowsChart(q *Query) *page.Chart {
 		values = append(values, v)
 	}
 	return page.Columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit),
-		page.Axis{Y: "query keys", X: "rows per query key"}, values, func(n float64) string { return Count(int64(n)) })
+		page.Axis{Y: "query keys", X: "rows per query key"}, values, page.OfCounts)
 }
 
 func frequentChart(q *Query) *page.Chart {
@@ -184,7 +184,7 @@ func growthChart(f *Forecast) *page.Chart {
 		values = append(values, page.Value{Name: Count(int64(at)), Size: size, Class: "three"})
 	}
 	c := page.Columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.",
-		page.Axis{Y: "bytes", X: "days from now"}, values, func(n float64) string { return page.DecimalSize(int64(n)) })
+		page.Axis{Y: "size", X: "days from now"}, values, page.OfBytes)
 	c.Mark(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c
 }
