@@ -1,6 +1,7 @@
 package testcluster
 
 import (
+	"bytes"
 	"io/fs"
 	"path"
 	"strings"
@@ -41,6 +42,17 @@ func (r release) properties() (all []string) {
 		all = append(all, "-Dhadoop.version="+hadoop)
 	}
 	return all
+}
+
+// pom returns pom.xml for this release: Hadoop 2's list of versions names a ZooKeeper that is too old for HBase 2.4.
+func (r release) pom(common []byte) []byte {
+	if _, hadoop, _ := strings.Cut(string(r), "/"); !strings.HasPrefix(hadoop, "2.") {
+		return common
+	}
+	const pinned = "<dependencyManagement>\n    <dependencies>\n"
+	const own = "<dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>3.5.7</version></dependency>\n" +
+		"<dependency><groupId>org.apache.commons</groupId><artifactId>commons-lang3</artifactId><version>3.9</version></dependency>\n"
+	return bytes.Replace(common, []byte(pinned), []byte(pinned+own), 1)
 }
 
 // sources returns the oracle's files: those of java. A folder of java that is named by the first two numbers of the release
