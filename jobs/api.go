@@ -8,6 +8,7 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/jobkeys"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
@@ -68,8 +69,14 @@ var ParseSize = bytesize.Parse
 // ParseRate is throttle.Parse.
 var ParseRate = throttle.Parse
 
+// Schema is jobkeys.Schema.
+var Schema = jobkeys.Schema
+
 // NewRate is throttle.New.
 var NewRate = throttle.New
+
+// NewCount is throttle.NewCount.
+var NewCount = throttle.NewCount
 
 // Rate is throttle.Limit.
 type Rate = throttle.Limit
@@ -112,6 +119,9 @@ type Outcome = outcome.Outcome
 
 // StatusDone is outcome.Done.
 const StatusDone = outcome.Done
+
+// LiveSkip is jobfile.LiveSkip.
+const LiveSkip = jobfile.LiveSkip
 
 // StatusEmpty is outcome.Empty.
 const StatusEmpty = outcome.Empty

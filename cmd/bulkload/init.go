@@ -32,6 +32,7 @@ func (c *initCommand) do(_ context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
+	job = withSchema(base, job)
 	s.endBar()
 	if c.Output == "" {
 		return nil, s.print(func(w *bytes.Buffer) { w.Write(job) })

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // ReadOptions say with what a job file is read.
@@ -54,15 +56,8 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	return j, j.identify()
 }
 
-// The keys of a job file, by where they are allowed.
-var (
-	jobKeys    = []string{includeKey, "input", "hbase", "outputs"}                                                           // only at the top
-	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
-	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
-)
-
 func readJobFile(j *Job, s *section) {
-	s.known(slices.Concat(jobKeys, outputKeys, commonKeys)...)
+	s.known(jobkeys.Top, jobkeys.Output, jobkeys.Common)
 	s.require("input")
 	in := s.section("input")
 	readInput(j, in)
@@ -89,16 +84,33 @@ func readOutput(j *Job, s *section) {
 	readRowKey(j, s)
 	readQueries(j, s)
 	readRegions(j, s.section("regions"))
-	readHFile(j, s, s.section("hfile"))
-	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
+	readHFile(j, s.section("hfile"))
+	readDuplicates(j, s)
 	j.Output = s.undated("output")
 	known := s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && j.Regions.From == "plan" {
 		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
+	if j.Live != LiveUnasked && !j.Load {
+		s.fail("duplicates", "live asks the table that the files are loaded into, so it needs load: true")
+	}
 	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) && known {
 		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
+	}
+}
+
+// readDuplicates reads what becomes of rows with equal keys: a text says that of records, a mapping also of rows in the table.
+func readDuplicates(j *Job, s *section) {
+	if n, ok := s.values["duplicates"]; !ok || resolve(n).Kind != yaml.MappingNode {
+		j.Strict = s.oneOf("duplicates", "last", "error") == "error"
+		return
+	}
+	own := s.section("duplicates")
+	own.known(jobkeys.Duplicates)
+	j.Strict = own.oneOf("input", "last", "error") == "error"
+	if own.has("live") {
+		j.Live = LivePolicy(own.oneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
 	}
 }
 
@@ -131,7 +143,7 @@ func readHBase(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("conf", "kerberos")
+	s.known(jobkeys.HBase)
 	j.HBase.Conf = s.path("conf", j.Dir)
 	readKerberos(j, s.section("kerberos"))
 }

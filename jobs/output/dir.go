@@ -12,6 +12,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
+	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -130,7 +131,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.LoadedBefore = old.LoadedBefore
+			fresh.LoadedBefore, fresh.Existing = old.LoadedBefore, old.Existing
 			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planning the boundaries read all of the input
 		}
 	case w.Options.Force:
@@ -266,6 +267,11 @@ func (w *Dir) CurrentManifest() *manifest.Manifest {
 func (w *Dir) Clean(m *manifest.Manifest) error {
 	if err := w.CleanFiles(m); err != nil {
 		return err
+	}
+	if m.Existing != nil {
+		if err := existing.Remove(w.FS, w.Path); err != nil {
+			return err
+		}
 	}
 	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
 }

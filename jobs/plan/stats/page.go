@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 	"strings"
 )
@@ -28,9 +29,13 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"plural": plural, "count": Count, "size": Size, "join": strings.Join, "compare": Compare, "charts": charts, "facts": facts, "duration": Duration, "firstSplits": FirstSplits, "same": slices.Equal[[]string],
-	"float": func(n float64) string { return Count(int64(n + 0.5)) },
-	"bytes": func(n float64) string { return Size(int64(n)) },
+	"records": func(r *Report) *RecordTable { return NewRecordTable(r, math.MaxInt, widthOnPage) },
+	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
+	"bytes":   func(n float64) string { return Size(int64(n)) },
 }).Parse(pageText))
+
+// widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
+const widthOnPage = 200
 
 // WritePage writes a page that needs nothing from elsewhere: no script, no font, no image.
 func WritePage(w io.Writer, p *Page) error { return pageTemplate.Execute(w, p) }
