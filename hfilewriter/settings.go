@@ -98,8 +98,12 @@ func parseName[T ~uint8](what, name string, names map[T]string) (T, error) {
 
 func (c Compression) String() string { return nameOf(c, compressionNames) }
 func (e Encoding) String() string    { return nameOf(e, encodingNames) }
-func (b Bloom) String() string       { return nameOf(b, bloomNames) }
-func (c Checksum) String() string    { return nameOf(c, checksumNames) }
+
+// HasRows reports whether a reader of a whole row can skip files by the filter.
+func (b Bloom) HasRows() bool { return b == BloomRow || b == BloomRowPrefix }
+
+func (b Bloom) String() string    { return nameOf(b, bloomNames) }
+func (c Checksum) String() string { return nameOf(c, checksumNames) }
 
 func nameOf[T ~uint8](v T, names map[T]string) string {
 	if n, ok := names[v]; ok {

@@ -75,6 +75,9 @@ var Schema = jobkeys.Schema
 // NewRate is throttle.New.
 var NewRate = throttle.New
 
+// NewCount is throttle.NewCount.
+var NewCount = throttle.NewCount
+
 // Rate is throttle.Limit.
 type Rate = throttle.Limit
 
@@ -116,6 +119,9 @@ type Outcome = outcome.Outcome
 
 // StatusDone is outcome.Done.
 const StatusDone = outcome.Done
+
+// LiveSkip is jobfile.LiveSkip.
+const LiveSkip = jobfile.LiveSkip
 
 // StatusEmpty is outcome.Empty.
 const StatusEmpty = outcome.Empty

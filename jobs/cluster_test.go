@@ -247,7 +247,10 @@ func TestGetOfSaltsInHBase(t *testing.T) {
 // convert writes the job file that replaces the Spark job for the present table.
 func (l *live) convert(t *testing.T) {
 	t.Helper()
-	namespace, table, _ := strings.Cut(l.table, ":")
+	namespace, table, named := strings.Cut(l.table, ":")
+	if !named {
+		namespace, table = "default", l.table
+	}
 	properties := filepath.Join(l.dir, "check.properties")
 	text := fmt.Sprintf("namespace=%s\ntableName=%s\ncf=f\npreRegions=10\nuniqCol=id\nqueryKey=check_id\ncols=%s\ninputPathPrefix=file://%s\nhfilePathPrefix=%s\n",
 		namespace, table, strings.Join(sample.CheckColumns, ","), filepath.Join(l.dir, "in"), strings.TrimPrefix(l.out, "hdfs://"))

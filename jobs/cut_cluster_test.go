@@ -17,6 +17,7 @@ import (
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/verify"
 	"bulkload/load"
 )
 
@@ -35,7 +36,12 @@ func TestCrashLiveChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(context.Background(), j, options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: killedByPoint(t)})
+	o := options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: killedByPoint(t)}
+	if os.Getenv(crashEnvironment+"_POINT") == string(failpoint.RangesSaved) {
+		_, err = verify.Job(context.Background(), j, o, false)
+	} else {
+		_, err = Run(context.Background(), j, o)
+	}
 	t.Fatalf("the run came to its end: %v", err)
 }
 

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 
-	"bulkload/ingest/parquet"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
@@ -35,18 +34,21 @@ func (w *outputRun) checkInputSize() error {
 		bytesize.Format(w.out.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), w.out.Job.Table, regions, familyNames(t), t.MaxFiles, t.FileLimitHelp(raw/regions))
 }
 
+// rowsShrink is how many times larger than its Parquet files the cells of an input are, at most. Columns with few
+// different values take hardly any space in Parquet.
+const rowsShrink = 64
+
 // warnOfFiles says before the sort that the table's regions will most likely get too many files, going by the first records. The
 // run is only refused once all are sorted: duplicates, which are not written, may leave fewer.
 func (w *outputRun) warnOfFiles(ctx context.Context) {
-	t, text := w.target, w.out.Source.Text
-	if _, rows := w.out.Source.Job.Input.Form.(*parquet.Form); rows || !w.out.Job.Load || text/t.MaxSize < t.MaxFiles/inputShrinks {
+	t, most := w.target, w.out.Source.Text*inputShrinks
+	if w.out.Source.Job.Input.Form.RowOffsets() {
+		most = w.out.Source.Bytes * rowsShrink
+	}
+	if !w.out.Job.Load || most/t.MaxSize < t.MaxFiles {
 		return
 	}
-	raw, offset := sorting.TrialSize(ctx, w.out.Source, w.out.Job, t)
-	if offset == 0 {
-		return
-	}
-	raw = int64(float64(raw) / float64(offset) * float64(text))
+	raw := sorting.TrialSize(ctx, w.out.Source, w.out.Job, t)
 	if files := raw / t.MaxSize; files > int64(t.Regions.Len())*t.MaxFiles*int64(len(t.Families)) {
 		w.out.Options.Warnf("judging by its first records, the input needs about %d files of %s in %d regions of table %s. A region may have %d of a family. If the estimate is right, the run will be refused after the sort: %s",
 			files, bytesize.Format(t.MaxSize), t.Regions.Len(), w.out.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/int64(t.Regions.Len())))

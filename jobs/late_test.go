@@ -216,12 +216,15 @@ func TestStaleCells(t *testing.T) {
 	if err := os.WriteFile(name, []byte(strings.Join(records, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := l.options()
+	o, said := l.options(), []string(nil)
 	o.OnChange = options.Reload
-	mustRun(t, l.job(t, night20), o)
-
-	var said []string
 	o.Say = func(text string) { said = append(said, text) }
+	mustRun(t, l.job(t, night20), o)
+	if want := job + " --date 2026-11-20 --live --stale FILE counts and lists them"; !strings.Contains(strings.Join(said, "\n"), want) {
+		t.Errorf("the reload does not say %q: %q", want, said)
+	}
+
+	said = nil
 	file := filepath.Join(l.dir, "stale")
 	r, err := verify.ListStale(context.Background(), l.job(t, night20), o, file)
 	if err != nil || r.Stale.Rows != 1 || r.Stale.Cells != 18+1 || r.Rows != 59 || r.Missing+r.Different > 0 {

@@ -156,6 +156,9 @@ func (r *runner) inputFirst(ctx context.Context, err error) error {
 // reportWritten reports an output whose files are written, in case another one fails.
 func (w *outputRun) reportWritten() {
 	w.report.fill(w.out.Manifest)
+	if e := w.out.Manifest.Existing; e != nil {
+		w.reportExisting(e)
+	}
 	w.report.Status = outcome.Done
 	if w.out.WantsLoad() && w.out.Manifest.State != manifest.Loaded {
 		w.report.Status = outcome.Written
@@ -335,8 +338,19 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 			return r.wrapOutput(w, err)
 		}
 	}
+	for i, w := range r.outputs { // all of them before the first file is written
+		if rows[i] == nil {
+			continue
+		}
+		if err := w.askExisting(ctx, rows[i], summary); err != nil {
+			return r.wrapOutput(w, err)
+		}
+	}
 	for _, w := range todo {
 		if err := w.loader.Replace(ctx); err != nil {
+			return r.wrapOutput(w, err)
+		}
+		if err := w.keepExisting(); err != nil {
 			return r.wrapOutput(w, err)
 		}
 	}
@@ -360,7 +374,7 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 // write writes one output's files and balances its counts.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
 	stage := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
-		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
+		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), LeftOut: w.leftOut(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := stage.Run(ctx)
 		return stage.Checks.Sum(), err
@@ -406,6 +420,9 @@ func (w *outputRun) begin() error {
 	} else if len(m.Slices) > 0 {
 		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
 	}
+	if err := w.forgetExisting(); err != nil {
+		return err
+	}
 	w.out.Manifest.SetTable(w.target)
 	if err := w.out.ClearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
@@ -438,6 +455,9 @@ type outputRun struct {
 	part   float64        // about its share of the input's bytes
 	share  progressShare  // its share of the run
 	report *OutputReport
+
+	asked *manifest.Existing // the table's answers, until they are recorded; nil if it was not asked now
+	temp  string             // the folder with their keys
 }
 
 func newOutputRun(d *output.Dir) *outputRun {

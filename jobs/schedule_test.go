@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/internal/testcluster"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -140,7 +144,7 @@ func TestNightTriesAgain(t *testing.T) {
 func TestSystemdUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("systemd-analyze is not installed: the units are not checked")
+		testcluster.Without(t, "needs systemd-analyze: apt-get install systemd")
 	}
 	installed := fakeInstallation(t, recorder)
 	units := t.TempDir()
@@ -177,7 +181,7 @@ func TestSystemdUnits(t *testing.T) {
 	}
 }
 
-// The Kubernetes objects, with those fields of the API (batch/v1, v1) that the example uses.
+// The parts of the Kubernetes objects (batch/v1, v1) that the test looks at.
 type (
 	kubeMeta struct {
 		Name string `yaml:"name"`
@@ -186,45 +190,26 @@ type (
 		APIVersion string   `yaml:"apiVersion"`
 		Kind       string   `yaml:"kind"`
 		Metadata   kubeMeta `yaml:"metadata"`
-		Spec       struct {
-			AccessModes []string `yaml:"accessModes"`
-			Resources   struct {
-				Requests map[string]string `yaml:"requests"`
-			} `yaml:"resources"`
-		} `yaml:"spec"`
 	}
 	kubeCronJob struct {
-		APIVersion string   `yaml:"apiVersion"`
-		Kind       string   `yaml:"kind"`
-		Metadata   kubeMeta `yaml:"metadata"`
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string `yaml:"kind"`
 		Spec       struct {
-			Schedule                   string `yaml:"schedule"`
-			TimeZone                   string `yaml:"timeZone"`
-			ConcurrencyPolicy          string `yaml:"concurrencyPolicy"`
-			StartingDeadlineSeconds    int64  `yaml:"startingDeadlineSeconds"`
-			SuccessfulJobsHistoryLimit int32  `yaml:"successfulJobsHistoryLimit"`
-			FailedJobsHistoryLimit     int32  `yaml:"failedJobsHistoryLimit"`
-			JobTemplate                struct {
+			TimeZone          string `yaml:"timeZone"`
+			ConcurrencyPolicy string `yaml:"concurrencyPolicy"`
+			JobTemplate       struct {
 				Spec kubeJob `yaml:"spec"`
 			} `yaml:"jobTemplate"`
 		} `yaml:"spec"`
 	}
 	kubeJob struct {
-		BackoffLimit            int32 `yaml:"backoffLimit"`
-		ActiveDeadlineSeconds   int64 `yaml:"activeDeadlineSeconds"`
-		TTLSecondsAfterFinished int32 `yaml:"ttlSecondsAfterFinished"`
-		PodFailurePolicy        struct {
+		PodFailurePolicy struct {
 			Rules []struct {
 				Action      string `yaml:"action"`
-				OnExitCodes *struct {
+				OnExitCodes struct {
 					ContainerName string `yaml:"containerName"`
-					Operator      string `yaml:"operator"`
 					Values        []int  `yaml:"values"`
 				} `yaml:"onExitCodes"`
-				OnPodConditions []struct {
-					Type   string `yaml:"type"`
-					Status string `yaml:"status"`
-				} `yaml:"onPodConditions"`
 			} `yaml:"rules"`
 		} `yaml:"podFailurePolicy"`
 		Template struct {
@@ -232,54 +217,29 @@ type (
 		} `yaml:"template"`
 	}
 	kubePod struct {
-		RestartPolicy                 string `yaml:"restartPolicy"`
-		TerminationGracePeriodSeconds int64  `yaml:"terminationGracePeriodSeconds"`
-		SecurityContext               struct {
-			RunAsNonRoot bool  `yaml:"runAsNonRoot"`
-			RunAsUser    int64 `yaml:"runAsUser"`
-			RunAsGroup   int64 `yaml:"runAsGroup"`
-			FSGroup      int64 `yaml:"fsGroup"`
+		RestartPolicy   string `yaml:"restartPolicy"`
+		SecurityContext struct {
+			RunAsUser int64 `yaml:"runAsUser"`
 		} `yaml:"securityContext"`
-		Containers []kubeContainer `yaml:"containers"`
-		Volumes    []struct {
+		Containers []struct {
+			Name         string   `yaml:"name"`
+			Command      []string `yaml:"command"`
+			Args         []string `yaml:"args"`
+			VolumeMounts []struct {
+				Name      string `yaml:"name"`
+				MountPath string `yaml:"mountPath"`
+			} `yaml:"volumeMounts"`
+		} `yaml:"containers"`
+		Volumes []struct {
 			Name                  string `yaml:"name"`
-			PersistentVolumeClaim *struct {
+			PersistentVolumeClaim struct {
 				ClaimName string `yaml:"claimName"`
 			} `yaml:"persistentVolumeClaim"`
-			ConfigMap *kubeMeta `yaml:"configMap"`
 		} `yaml:"volumes"`
-	}
-	kubeContainer struct {
-		Name    string   `yaml:"name"`
-		Image   string   `yaml:"image"`
-		Command []string `yaml:"command"`
-		Args    []string `yaml:"args"`
-		Env     []struct {
-			Name  string `yaml:"name"`
-			Value string `yaml:"value"`
-		} `yaml:"env"`
-		Resources struct {
-			Requests map[string]string `yaml:"requests"`
-			Limits   map[string]string `yaml:"limits"`
-		} `yaml:"resources"`
-		SecurityContext struct {
-			AllowPrivilegeEscalation bool `yaml:"allowPrivilegeEscalation"`
-			ReadOnlyRootFilesystem   bool `yaml:"readOnlyRootFilesystem"`
-			Capabilities             struct {
-				Drop []string `yaml:"drop"`
-			} `yaml:"capabilities"`
-		} `yaml:"securityContext"`
-		TerminationMessagePolicy string `yaml:"terminationMessagePolicy"`
-		VolumeMounts             []struct {
-			Name      string `yaml:"name"`
-			MountPath string `yaml:"mountPath"`
-			ReadOnly  bool   `yaml:"readOnly"`
-		} `yaml:"volumeMounts"`
 	}
 )
 
-// TestKubernetesCronJob: the objects have fields of the API only, pods keep their work on the volume, and exit codes that
-// another try does not mend end the job.
+// TestKubernetesCronJob: pods keep their work on the volume, and exit codes that another try does not mend end the job.
 func TestKubernetesCronJob(t *testing.T) {
 	text, err := os.ReadFile("kubernetes/cronjob.yaml")
 	if err != nil {
@@ -288,17 +248,13 @@ func TestKubernetesCronJob(t *testing.T) {
 	var claim kubeClaim
 	var cron kubeCronJob
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
 	for _, object := range []any{&claim, &cron} {
 		if err := decoder.Decode(object); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := decoder.Decode(&claim); !errors.Is(err, io.EOF) {
-		t.Errorf("after the objects: %v", err)
-	}
 	if claim.APIVersion+claim.Kind != "v1PersistentVolumeClaim" || cron.APIVersion+cron.Kind != "batch/v1CronJob" || cron.Spec.ConcurrencyPolicy != "Forbid" {
-		t.Errorf("%+v, %+v", claim, cron.Metadata)
+		t.Errorf("%+v, %+v", claim, cron)
 	}
 	if _, err := time.LoadLocation(cron.Spec.TimeZone); err != nil {
 		t.Error(err)
@@ -310,22 +266,118 @@ func TestKubernetesCronJob(t *testing.T) {
 		fmt.Sprint(rule.OnExitCodes.Values) != "[1 2 3 5 6]" {
 		t.Errorf("%+v with restartPolicy %s, which a podFailurePolicy wants to be Never", rule, pod.RestartPolicy)
 	}
+	if c.Command != nil || pod.SecurityContext.RunAsUser != 65532 {
+		t.Errorf("%v as user %d: the image has its own entry point and user", c.Command, pod.SecurityContext.RunAsUser)
+	}
 	mounts := map[string]string{}
+	for _, m := range c.VolumeMounts {
+		mounts[m.Name] = m.MountPath
+	}
 	for _, v := range pod.Volumes {
-		for _, m := range c.VolumeMounts {
-			if m.Name == v.Name && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Metadata.Name {
-				mounts["--work-dir="+m.MountPath] = v.Name
-			}
+		if mounts[v.Name] == "" || v.PersistentVolumeClaim.ClaimName == claim.Metadata.Name && !slices.Contains(c.Args, "--work-dir="+mounts[v.Name]) {
+			t.Errorf("%v with %v: what resuming needs is not on the volume %s", c.Args, mounts, v.Name)
 		}
 	}
-	work := 0
 	for _, arg := range c.Args {
-		if mounts[arg] != "" {
-			work++
+		if strings.HasSuffix(arg, ".yaml") && !strings.HasPrefix(arg, mounts["jobs"]+"/") {
+			t.Errorf("%s is in no mounted folder", arg)
 		}
 	}
-	if work != 1 || len(pod.Volumes) != len(c.VolumeMounts) {
-		t.Errorf("%v with %v: what resuming needs is not on the volume", c.Args, mounts)
+}
+
+// kubeSchema is the fields of each type of Kubernetes's API that a CronJob or a PersistentVolumeClaim may have, with their types. A !
+// marks those that can't be left out. It was made of the Go types of k8s.io/api v0.37.2, by reflection.
+type kubeSchema map[string]map[string]string
+
+// check returns what is wrong with a value.
+func (s kubeSchema) check(at, kind string, value any) (wrong []string) {
+	kind = strings.TrimSuffix(kind, "!")
+	if of, ok := strings.CutPrefix(kind, "[]"); ok {
+		list, ok := value.([]any)
+		if !ok {
+			return []string{at + " is no list"}
+		}
+		for i, v := range list {
+			wrong = append(wrong, s.check(fmt.Sprintf("%s[%d]", at, i), of, v)...)
+		}
+		return wrong
+	}
+	object, isObject := value.(map[string]any)
+	_, isText := value.(string)
+	_, isNumber := value.(int)
+	_, isBool := value.(bool)
+	of, isMap := strings.CutPrefix(kind, "map ")
+	fields, isType := s[kind]
+	switch {
+	case isMap || isType:
+		if !isObject {
+			return []string{at + " is no object"}
+		}
+	case kind == "string" && isText, kind == "boolean" && isBool, kind == "integer" && isNumber, kind == "Quantity" && isText,
+		kind == "IntOrString" && (isText || isNumber):
+		return nil
+	default:
+		return []string{fmt.Sprintf("%s is %v, and not of type %s", at, value, kind)}
+	}
+	for name, v := range object {
+		if isType {
+			of = fields[name]
+		}
+		if of == "" {
+			wrong = append(wrong, fmt.Sprintf("%s has no field %s", kind, name))
+			continue
+		}
+		wrong = append(wrong, s.check(at+"."+name, of, v)...)
+	}
+	for name, of := range fields {
+		if _, ok := object[name]; !ok && strings.HasSuffix(of, "!") {
+			wrong = append(wrong, at+" lacks "+name)
+		}
+	}
+	return wrong
+}
+
+// TestKubernetesSchema: each field of the objects is one of Kubernetes's API, and has its type.
+func TestKubernetesSchema(t *testing.T) {
+	t.Parallel()
+	var schema kubeSchema
+	text, err := os.ReadFile("testdata/kubernetes_fields.json")
+	if err == nil {
+		err = json.Unmarshal(text, &schema)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err = os.ReadFile("kubernetes/cronjob.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	check := func(text string) (wrong []string) {
+		decoder := yaml.NewDecoder(strings.NewReader(text))
+		for {
+			var object map[string]any
+			if err := decoder.Decode(&object); errors.Is(err, io.EOF) {
+				return wrong
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			wrong = append(wrong, schema.check("object", fmt.Sprint(object["kind"]), object)...)
+		}
+	}
+	if wrong := check(string(text)); wrong != nil {
+		t.Errorf("%q", wrong)
+	}
+	for right, mistake := range map[string]string{
+		"backoffLimit: 24":            "backoffLimits: 24",
+		"- action: Ignore":            "- acton: Ignore",
+		"runAsNonRoot: true":          "runAsNonRoot: 'true'",
+		"mountPath: /work":            "path: /work",
+		"ttlSecondsAfterFinished: 60": "ttlSecondsAfterFinished: a60",
+		"kind: CronJob":               "kind: CronJobs",
+		"storage: 50Gi":               "storage: [50Gi]",
+	} {
+		if with := strings.Replace(string(text), right, mistake, 1); with == string(text) || check(with) == nil {
+			t.Errorf("%s is not found", mistake)
+		}
 	}
 }
 
@@ -337,17 +389,9 @@ func python(t *testing.T) string {
 	}
 	name, err := exec.LookPath("python3")
 	if err != nil {
-		withoutTool(t, "needs python3")
+		testcluster.Without(t, "needs python3")
 	}
 	return name
-}
-
-func withoutTool(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s (CI=true: it must not be skipped)", why)
-	}
-	t.Skip(why)
 }
 
 // airflowProgram takes the place of the program for Airflow: it ends with the code that it finds, and prints a short summary.
@@ -366,7 +410,7 @@ func TestAirflow(t *testing.T) {
 	interpreter := python(t)
 	check := func(interpreter, layout string) {
 		t.Helper()
-		cmd := exec.Command(interpreter, "testdata/airflow_check.py", layout, fakeInstallation(t, airflowProgram))
+		cmd := exec.Command(interpreter, "testdata/airflow_check.py", "codes", layout, fakeInstallation(t, airflowProgram))
 		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "checked "+layout) {
 			t.Errorf("Airflow %s: %v\n%s", layout, err, out)
@@ -378,7 +422,7 @@ func TestAirflow(t *testing.T) {
 		check(real, "real")
 	}
 	if exec.Command(interpreter, "-c", "import pyflakes").Run() != nil {
-		withoutTool(t, "needs pyflakes to lint the DAGs: `make test` installs it, or set BULKLOAD_PYTHON to a Python that has it")
+		testcluster.Without(t, "needs pyflakes to lint the DAGs: `make test` installs it, or set BULKLOAD_PYTHON to a Python that has it")
 	}
 	for _, name := range []string{"airflow/bulkload_operator.py", "airflow/bulkload_nights.py"} {
 		if out, err := exec.Command(interpreter, "-m", "pyflakes", name).CombinedOutput(); err != nil {

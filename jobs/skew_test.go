@@ -367,21 +367,28 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 }
 
 // TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort, and
-// refused after it; one that fits is neither.
+// refused after it; one that fits is neither. The same goes for Parquet, whose files say little of how large their cells are.
 func TestTooManyFilesAreForetold(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 4000, sample.Options{})
-	for size, foretold := range map[int64]bool{20 << 10: true, 200 << 10: false} {
-		j := readCheck(t, dir, filepath.Join(dir, fmt.Sprint(size)))
-		j.HFile.MaxSize, j.Load = size, true
+	text := filepath.Join(skewedDir(t, slicedJob, 4000, sample.Options{}), "check.yaml")
+	for _, c := range []struct {
+		job      string
+		size     int64
+		foretold bool
+	}{{text, 20 << 10, true}, {text, 200 << 10, false}, {"examples/check-parquet.yaml", 1 << 10, true}, {"examples/check-parquet.yaml", 20 << 10, false}} {
+		j, err := jobfile.Read(c.job, jobfile.ReadOptions{Date: date20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Output, j.HFile.MaxSize, j.Load = filepath.Join(t.TempDir(), "out"), c.size, true
 		warned, sorted := false, false
 		o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: "8"}}
 		o.Say = func(text string) {
 			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
 		}
 		o.Failpoint = func(p failpoint.Point) { sorted = sorted || p == failpoint.Sorted }
-		_, err := Run(t.Context(), j, o)
-		if warned != foretold || !sorted || (failure.KindOf(err) == failure.Refused) != foretold {
-			t.Errorf("max_size %s: warned %v, %v", bytesize.Format(size), warned, err)
+		_, err = Run(t.Context(), j, o)
+		if warned != c.foretold || !sorted || (failure.KindOf(err) == failure.Refused) != c.foretold {
+			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned, err)
 		}
 	}
 }

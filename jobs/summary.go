@@ -46,7 +46,8 @@ type OutputSummary struct {
 	Load       loading.Summary           `json:"load"`
 	Output     string                    `json:"output,omitempty"`
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
-	Checks     preflight.Findings        `json:"checks,omitempty"` // before anything was read
+	Existing   *ExistingRows             `json:"existing,omitempty"` // if the job asks the table for its rows
+	Checks     preflight.Findings        `json:"checks,omitempty"`   // before anything was read
 }
 
 // OutputReport is one of several outputs, each of which is a separate run.

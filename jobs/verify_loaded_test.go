@@ -2,12 +2,15 @@ package jobs
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/options"
 	"bulkload/jobs/verify"
 )
 
@@ -31,12 +34,60 @@ func TestVerifyAfterALoad(t *testing.T) {
 	if err != nil || r.Digest != s.Digest || r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.Against != "table "+l.table {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if !said.has("in 10 ranges of rows") {
+	if !said.has("of 300 rows with timestamp") || !said.has("by scans of 10 ranges of rows") || !said.has("the regions of these rows have") || said.has("other loads") {
 		t.Errorf("said %q", said.said)
 	}
 	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
 	r, err = verify.Job(context.Background(), l.job(t, night20), l.options(), false)
 	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), s.Run.ID) || r.Rows != s.Books.Written-1 {
 		t.Errorf("a row is gone: %+v, %v", r, err)
+	}
+}
+
+// TestKilledVerificationGoesOn: what a killed verification has read and saved is not read again, unless the table was disabled
+// since.
+func TestKilledVerificationGoesOn(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 300, 97)
+	s := mustRun(t, l.job(t, night20), l.options())
+	check := func(what string, goesOn bool, most int) (scans int) {
+		t.Helper()
+		var said notes
+		o := l.options()
+		o.Say = said.say
+		o.Log = slog.New(slog.NewJSONHandler(callCounter{`"method":"Scan"`, &scans}, &slog.HandlerOptions{Level: options.LevelCall}))
+		r, err := verify.Job(context.Background(), l.job(t, night20), o, false)
+		if err != nil || r.Digest != s.Digest || r.Rows != 300 || said.has("going on with the verification") != goesOn || scans > most {
+			t.Errorf("%s: %+v, %v, %d scans, said %q", what, r, err, scans, said.said)
+		}
+		return scans
+	}
+	all := check("not killed", false, 1000)
+	l.crash(t, night20, failpoint.RangesSaved, 7)
+	check("killed", true, all-6)
+	check("after its end", false, all)
+	l.crash(t, night20, failpoint.RangesSaved, 2)
+	l.oracle(t, "disable", l.table)
+	l.oracle(t, "enable", l.table)
+	check("disabled since", false, 1000)
+}
+
+// TestVerifyNamesOtherLoads: loads of cells with the same timestamp are named, those of other timestamps are not; and of a
+// wide table only the job's families count.
+func TestVerifyNamesOtherLoads(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f,g", "1,2,3,4,5,6,7,8,9")
+	l.night(t, night20, 100, 96)
+	s := mustRun(t, l.job(t, night20), l.options())
+	l.night(t, night21, 100, 95)
+	mustRun(t, l.job(t, night21), l.options())
+	l.rewrite(t, "rowkey: salt(check_id, 10) + md5(check_id) + id\nquery: [check_id]", "rowkey: salt(check_id, 10) + md5(check_id)\nwide: {qualifier: id}\nquery: [check_id]")
+	l.rewrite(t, "family: f", "family: g\ncells: [hit_flag]")
+	l.rewrite(t, l.out, l.out+"-wide")
+	wide := mustRun(t, l.job(t, night20), l.options())
+	r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), false)
+	if err != nil || r.Digest != wide.Digest || len(r.Sharers) != 1 || !strings.Contains(r.Sharers[0], s.Run.ID) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -37,6 +37,7 @@ type Cluster struct {
 	reader  *reader
 
 	onProbeCall func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
+	onExistCall func(rows int)                               // for tests that count calls of Exist; nil
 }
 
 // ConnectAs finds the cluster of the site files. It fails within a minute.

@@ -24,10 +24,14 @@ func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte
 	return c.scanCells(ctx, table, scan{next: start, stop: end}, visit)
 }
 
-// ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds. HBase does not read files that have
-// none of them.
-func (c *Cluster) ScanTimestamp(ctx context.Context, table string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
-	return c.scanCells(ctx, table, scan{next: start, stop: end, timestamp: timestamp}, visit)
+// ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds, in some families (nil: all). HBase does
+// not read files that have none of them.
+func (c *Cluster) ScanTimestamp(ctx context.Context, table string, families []string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
+	var columns []*pb.Column
+	for _, f := range families {
+		columns = append(columns, &pb.Column{Family: []byte(f)})
+	}
+	return c.scanCells(ctx, table, scan{next: start, stop: end, columns: columns, timestamp: timestamp}, visit)
 }
 
 func (c *Cluster) scanCells(ctx context.Context, table string, s scan, visit func(*cell.Cell) error) error {

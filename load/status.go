@@ -1,8 +1,10 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +58,52 @@ func (s *Status) fill(reported *hbase.ClusterStatus) {
 	for _, r := range reported.Regions {
 		s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20, Memstore: int64(r.MemstoreMB) << 20}
 	}
+}
+
+// RowRange is a range of rows.
+type RowRange struct {
+	First, Last []byte // both are in the range
+}
+
+// SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges, all of their families
+// together. The ranges must be in order, without overlaps. The master rounds each region's size to megabytes.
+func (c *Cluster) SizeOf(ctx context.Context, table string, ranges []RowRange) (size int64, err error) {
+	id, err := parseName(table)
+	if err != nil {
+		return 0, err
+	}
+	regions, err := c.regions(ctx, id)
+	if err != nil {
+		return 0, fmt.Errorf("look up the regions of table %s: %w", table, classify(ctx, err))
+	}
+	status, err := c.Status(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for i := range regions {
+		r := &regions[i]
+		first := sort.Search(len(ranges), func(i int) bool { return bytes.Compare(ranges[i].Last, r.Start) >= 0 })
+		if first < len(ranges) && (len(r.End) == 0 || bytes.Compare(ranges[first].First, r.End) < 0) {
+			size += status.Regions[string(r.Name)].Bytes
+		}
+	}
+	return size, nil
+}
+
+// Enabled is when a table was last created, enabled, truncated or restored, in epoch milliseconds. A table that is not
+// enabled is ErrRefused.
+func (c *Cluster) Enabled(ctx context.Context, table string) (int64, error) {
+	limited, cancel := c.limit(ctx)
+	defer cancel()
+	id, err := parseName(table)
+	if err != nil {
+		return 0, err
+	}
+	written, err := c.stateOf(limited, id)
+	if err != nil {
+		return 0, fmt.Errorf("look up table %s: %w", table, classify(ctx, err))
+	}
+	return written, nil
 }
 
 // lookUps is how many rows are looked up in parallel.

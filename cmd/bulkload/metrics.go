@@ -260,6 +260,9 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected, "duplicate": b.Duplicates, "filtered": b.Filtered} {
 			rows.WithLabelValues(table, outcome).Set(float64(n))
 		}
+		if s.Existing != nil {
+			rows.WithLabelValues(table, "existing").Set(float64(b.Existing))
+		}
 		var size int64
 		for _, f := range s.Files {
 			size += f.Bytes

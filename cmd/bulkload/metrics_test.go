@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/apt"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
@@ -228,7 +232,7 @@ func TestMetricsPush(t *testing.T) {
 	}
 }
 
-// TestAlerts: the alerts use metrics that a run has, and promtool accepts them if it is installed.
+// TestAlerts: the alerts use metrics that a run has, and promtool accepts them and the metrics.
 func TestAlerts(t *testing.T) {
 	text, err := os.ReadFile("../../jobs/prometheus/alerts.yml")
 	if err != nil {
@@ -275,12 +279,9 @@ func TestAlerts(t *testing.T) {
 	t.Run("promtool", func(t *testing.T) { checkByPromtool(t, checked, page) })
 }
 
-// checkByPromtool checks alerts and metrics with Prometheus's own tool, if it is installed.
+// checkByPromtool checks alerts and metrics with Prometheus's own tool.
 func checkByPromtool(t *testing.T, rules string, page []byte) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed: its own check of the alerts and of the metrics is left out")
-	}
+	promtool := findPromtool(t)
 	if out, err := exec.Command(promtool, "check", "rules", rules).CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
@@ -289,4 +290,17 @@ func checkByPromtool(t *testing.T, rules string, page []byte) {
 	if out, err := lint.CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}
+}
+
+// findPromtool finds promtool, or unpacks Debian's.
+func findPromtool(t *testing.T) string {
+	t.Helper()
+	if promtool, err := exec.LookPath("promtool"); err == nil {
+		return promtool
+	}
+	dir := t.TempDir()
+	if err := apt.Unpack(dir, "prometheus"); err != nil {
+		testcluster.Without(t, fmt.Sprintf("needs promtool, to check alerts and metrics: apt-get install prometheus (%v)", err))
+	}
+	return filepath.Join(dir, "usr/bin/promtool")
 }

@@ -183,7 +183,7 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", jobs.Plural(s.Regions, "region"), s.Reason)
-	line(w, "", "at 1 to 2 GB per region: source %s, HFiles %s; splits from the %s, skew %.2f", regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
+	line(w, "", "at %s per region: source %s, HFiles %s; splits from the %s, skew %.2f", stats.RegionRule, regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
 	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
 		line(w, "", "%s: %s", jobs.Plural(len(s.Splits), "split"), shown)
 	}

@@ -21,17 +21,24 @@ type runCommand struct {
 	Wait       time.Duration  `placeholder:"TIME" help:"Waits up to this long, such as 2h, for an input that does not exist yet."`
 	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default: 1m)."`
 	busy
-	Check bool `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
+	Lookups int64 `default:"20000" placeholder:"ROWS" help:"With duplicates.live: looks up at most so many rows a second in the tables (default: 20000)."`
+	Check   bool  `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
 	metricsFlags
+
+	limit *jobs.Rate // of all look-ups
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Parallel < 1 {
 		return nil, usage(fmt.Errorf("--parallel %d: give 1 or more", c.Parallel))
 	}
+	if c.Lookups < 1 {
+		return nil, usage(fmt.Errorf("--lookups %d: give 1 or more rows a second", c.Lookups))
+	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	c.limit = jobs.NewCount(ctx, c.Lookups)
 	if !c.Check { // checks alone are no run
 		s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	}
@@ -94,7 +101,7 @@ func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all
 
 // prepare returns the options of a run. readAll has checked the command line.
 func (c *runCommand) prepare(job *jobs.Job, o jobs.Options) jobs.Options {
-	o.Force, o.NoLoad, o.OnBusy = c.Force, c.NoLoad, c.onBusy()
+	o.Force, o.NoLoad, o.OnBusy, o.Lookups = c.Force, c.NoLoad, c.onBusy(), c.limit
 	if c.OnChange == "reload" {
 		o.OnChange = jobs.Reload
 	}

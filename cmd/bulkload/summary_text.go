@@ -97,14 +97,19 @@ func rowsWritten(s *jobs.Summary) (rows int64) {
 // writeOutput describes what was written for one output.
 func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	b := s.Books
-	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
-		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
+	existing := ""
+	if b.Existing > 0 {
+		existing = fmt.Sprintf(" + %s existing", count(b.Existing))
+	}
+	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered%s",
+		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered), existing)
 	wide, records := "", "rows"
 	if b.TableRows > 0 {
 		wide, records = fmt.Sprintf(", in %s rows of the table", count(b.TableRows)), "records"
 	}
 	line(w, "cells", "%s written + %s nulls = %s %s × %d columns%s", count(b.CellsWritten), count(b.Nulls), count(b.Written), records, b.Columns, wide)
 	writeDuplicates(w, s)
+	writeExisting(w, s)
 	var bytes int64
 	used := 0
 	for _, f := range s.Files {
@@ -158,6 +163,29 @@ func writeDuplicates(w io.Writer, s *jobs.OutputSummary) {
 		line(w, "", "row %s: kept %v; dropped %v", d.Row, d.Kept, d.Lost)
 	}
 }
+
+// writeExisting says what the table had of the rows before the load.
+func writeExisting(w io.Writer, s *jobs.OutputSummary) {
+	e := s.Existing
+	if e == nil {
+		return
+	}
+	how := "loaded over"
+	if e.Live == jobs.LiveSkip {
+		how = "left out"
+	}
+	if e.Found == 0 {
+		line(w, "existing", "the table had none of %s rows on %s", count(e.Rows), e.Asked.Format(askedLayout))
+		return
+	}
+	line(w, "existing", "the table had %s of %s rows on %s; they were %s", count(e.Found), count(e.Rows), e.Asked.Format(askedLayout), how)
+	for _, row := range e.Samples {
+		line(w, "", "row %s", row)
+	}
+}
+
+// askedLayout is how the time of look-ups is shown.
+const askedLayout = "2006-01-02 15:04 MST"
 
 // writePhases shows how long the stages took and, with verbose, their parts, whose times are summed over all cores.
 func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {

@@ -101,6 +101,21 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	return splits, nil
 }
 
+// Rows is how many rows the files have, as their footers say.
+func (f *Form) Rows(fsys storage.FS, files []ingest.File) (int64, error) {
+	all, err := f.outlines(fsys, files)
+	if err != nil {
+		return 0, err
+	}
+	rows := int64(0)
+	for _, foot := range all {
+		for _, g := range foot.groups {
+			rows += g.rows
+		}
+	}
+	return rows, nil
+}
+
 // outlines reads the footers of all files, and keeps only what is needed to cut them into splits.
 func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error) {
 	all := make([]*footer, len(files))

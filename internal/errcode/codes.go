@@ -128,6 +128,7 @@ const (
 	ManifestMalformed Code = "BL-MANIFEST-MALFORMED"
 	ManifestVersion   Code = "BL-MANIFEST-VERSION"
 	Duplicates        Code = "BL-DUPLICATES"
+	RowsExist         Code = "BL-ROWS-EXIST"
 	Books             Code = "BL-BOOKS"
 	SliceRows         Code = "BL-SLICE-ROWS"
 	Digest            Code = "BL-DIGEST"
@@ -327,6 +328,7 @@ var table = []entry{
 	{ManifestMalformed, Refused, "The manifest was not written by bulkload."},
 	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
 	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
+	{RowsExist, Failed, "The table has rows of the input already, and duplicates.live is error."},
 	{Books, Differs, "The row counts do not reconcile."},
 	{SliceRows, Differs, "Slices of an unfinished run begin at other rows than they would now."},
 	{Digest, Differs, "What was read back is not what was sorted."},

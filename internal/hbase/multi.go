@@ -83,21 +83,25 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 	return answers, nil
 }
 
-// parseMulti reads a MultiResponse, which must have an answer for each read of each region. The cells are in the results,
-// or in the block, in the order of the results.
 func parseMulti(reply Reply, regions []RegionGets) ([][]GetAnswer, error) {
+	return parseReads(reply, len(regions), func(i int) int { return len(regions[i].Gets) })
+}
+
+// parseReads reads a MultiResponse, which must have an answer for each of the reads of each region. The cells are in the
+// results, or in the block, in the order of the results.
+func parseReads(reply Reply, regions int, reads func(region int) int) ([][]GetAnswer, error) {
 	var response pb.MultiResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
 		return nil, err
 	}
-	if n := len(response.RegionActionResult); n != len(regions) {
-		return nil, fmt.Errorf("%d results for %d regions", n, len(regions))
+	if n := len(response.RegionActionResult); n != regions {
+		return nil, fmt.Errorf("%d results for %d regions", n, regions)
 	}
 	block := cellblock.NewReader(reply.Cells)
-	answers := make([][]GetAnswer, len(regions))
+	answers := make([][]GetAnswer, regions)
 	for i, result := range response.RegionActionResult {
 		var err error
-		if answers[i], err = regionAnswers(result, len(regions[i].Gets), &block); err != nil {
+		if answers[i], err = regionAnswers(result, reads(i), &block); err != nil {
 			return nil, err
 		}
 	}

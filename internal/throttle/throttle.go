@@ -1,4 +1,4 @@
-// Package throttle bounds how many bytes a second a command moves to and from a cluster.
+// Package throttle bounds how many bytes a second a command moves to and from a cluster, and how many rows it looks up.
 package throttle
 
 import (
@@ -42,6 +42,11 @@ func New(ctx context.Context, perSecond int64) *Limit {
 	// An eighth of a second: short enough for an even flow, long enough that timers don't cost much.
 	burst := max(perSecond/8, 64<<10)
 	return &Limit{ctx: ctx, limiter: rate.NewLimiter(rate.Limit(perSecond), int(burst))}
+}
+
+// NewCount is New for things that are counted, such as rows.
+func NewCount(ctx context.Context, perSecond int64) *Limit {
+	return &Limit{ctx: ctx, limiter: rate.NewLimiter(rate.Limit(perSecond), int(max(perSecond/8, 1)))}
 }
 
 // PerSecond is the limit in bytes a second; 0 if there is none.

@@ -22,6 +22,7 @@ func knownKeys() []string {
 	add("input.", jobkeys.Input, jobkeys.Delimited, jobkeys.CSV, jobkeys.Parquet)
 	add("columns_map.COLUMN.", jobkeys.Column)
 	add("columns_map.NAME.", jobkeys.Constant[:1]) // the others are those of a column
+	add("duplicates.", jobkeys.Duplicates)
 	add("hbase.", jobkeys.HBase)
 	add("hbase.kerberos.", jobkeys.Kerberos)
 	add("hfile.", jobkeys.HFile)

@@ -68,6 +68,7 @@ type jobIdentity struct {
 	Strict    bool             `json:"Strict"`
 	Accepts   []string         `json:"Accepts"`
 	Rules     rulesIdentity    `json:"Rules,omitzero"`
+	Live      string           `json:"Live,omitempty"`
 }
 
 type regionsIdentity struct {
@@ -141,7 +142,7 @@ func (j *Job) identity(accepts []string) ([]byte, error) {
 	}
 	return json.Marshal(jobIdentity{Table: j.Table, Columns: identityOf(j.Columns), Timestamp: j.Timestamp, RowKey: j.RowKey.String(),
 		Wide: j.Wide.String(), Form: form, Regions: regionsIdentity{j.Regions.From, j.Regions.Splits}, HFile: j.HFile.identity(),
-		Strict: j.Strict, Accepts: accepts, Rules: j.rules()})
+		Strict: j.Strict, Accepts: accepts, Rules: j.rules(), Live: string(j.Live)})
 }
 
 func (j *Job) rules() rulesIdentity {

@@ -37,7 +37,8 @@ type Job struct {
 	HBase     HBase
 	Output    string // as written: a path or an hdfs: URI
 	Load      bool
-	Strict    bool // duplicates: error
+	Strict    bool       // duplicates: error
+	Live      LivePolicy // duplicates.live
 
 	// Outputs are the jobs that share one reading of the input, if there are several. Of this job only Path, Dir,
 	// Date, Input, HBase and Load count then, and Table names all of them. nil: the job is its only output.
@@ -74,6 +75,17 @@ type Constant struct {
 	Column
 	Value []byte // as stored
 }
+
+// LivePolicy is what becomes of rows that the table has already.
+type LivePolicy string
+
+// The policies for rows that the table has already.
+const (
+	LiveUnasked   LivePolicy = "" // the table is not asked
+	LiveError     LivePolicy = "error"
+	LiveSkip      LivePolicy = "skip"
+	LiveOverwrite LivePolicy = "overwrite"
+)
 
 // Input is where records come from and how they are written.
 type Input struct {
@@ -130,6 +142,16 @@ func (j *Job) CellColumns() []Column {
 	return slices.DeleteFunc(j.ValueColumns(), func(c Column) bool { return c.Skip })
 }
 
+// Families lists the families of the job's cells, in order.
+func (j *Job) Families() []string {
+	var all []string
+	for _, c := range j.CellColumns() {
+		all = append(all, c.Family)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Column is a column's index in the input.
 func (j *Job) Column(name string) (int, bool) {
 	if j.places != nil {
@@ -160,7 +182,9 @@ func (j *Job) Instant() int64 {
 
 // Connects reports whether a job connects to HBase; load reports whether it may load.
 func (j *Job) Connects(load bool) bool {
-	return slices.ContainsFunc(j.Feeds(), func(out *Job) bool { return out.Regions.From == "table" || out.Load && load })
+	return slices.ContainsFunc(j.Feeds(), func(out *Job) bool {
+		return out.Regions.From == "table" || out.Load && (load || out.Live != LiveUnasked)
+	})
 }
 
 // Remote reports whether a job uses more than local disks; load reports whether it may load.

@@ -10,6 +10,8 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/jobkeys"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // ReadOptions say with what a job file is read.
@@ -83,15 +85,32 @@ func readOutput(j *Job, s *section) {
 	readQueries(j, s)
 	readRegions(j, s.section("regions"))
 	readHFile(j, s.section("hfile"))
-	j.Strict = s.oneOf("duplicates", "last", "error") == "error"
+	readDuplicates(j, s)
 	j.Output = s.undated("output")
 	known := s.checkPlace("output", j.Output)
 	j.Load = s.flag("load")
 	if j.Load && j.Regions.From == "plan" {
 		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
+	if j.Live != LiveUnasked && !j.Load {
+		s.fail("duplicates", "live asks the table that the files are loaded into, so it needs load: true")
+	}
 	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) && known {
 		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
+	}
+}
+
+// readDuplicates reads what becomes of rows with equal keys: a text says that of records, a mapping also of rows in the table.
+func readDuplicates(j *Job, s *section) {
+	if n, ok := s.values["duplicates"]; !ok || resolve(n).Kind != yaml.MappingNode {
+		j.Strict = s.oneOf("duplicates", "last", "error") == "error"
+		return
+	}
+	own := s.section("duplicates")
+	own.known(jobkeys.Duplicates)
+	j.Strict = own.oneOf("input", "last", "error") == "error"
+	if own.has("live") {
+		j.Live = LivePolicy(own.oneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
 	}
 }
 

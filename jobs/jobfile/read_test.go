@@ -106,6 +106,8 @@ func TestReadJobVariants(t *testing.T) {
 		"skipped column":             {map[int]string{17: "columns_map: {note: {skip: true}}"}, func(j *Job) bool { return j.Columns[2].Skip && len(j.CellColumns()) == 2 }},
 		"declared width":             {map[int]string{17: "columns_map: {id: {width: 32}}"}, func(j *Job) bool { return j.Columns[0].Width == 32 && j.RowKey.Width().Fixed() }},
 		"duplicates as an error":     {map[int]string{17: "duplicates: error"}, func(j *Job) bool { return j.Strict }},
+		"duplicates of records":      {map[int]string{17: "duplicates: {input: error}"}, func(j *Job) bool { return j.Strict && j.Live == LiveUnasked }},
+		"rows that exist":            {map[int]string{16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: skip}"}, func(j *Job) bool { return !j.Strict && j.Live == LiveSkip }},
 		"live table without hfile":   {map[int]string{12: "regions: {from: table}", 13: "-", 14: "-", 15: "-"}, func(j *Job) bool { return j.Regions.From == "table" && len(j.HFile.Given) == 0 }},
 		"load from HDFS":             {map[int]string{16: "output: hdfs:///out", 17: "load: true"}, func(j *Job) bool { return j.Load }},
 		"YAML's anchors and aliases": {map[int]string{5: "  path: &p in", 16: "output: *p"}, func(j *Job) bool { return j.Output == "in" }},
@@ -290,6 +292,7 @@ func TestJobHash(t *testing.T) {
 		"compression": {15: "hfile: {compression: none, encoding: fast_diff, bloom: row}"},
 		"max_size":    {15: "hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 1GiB}"},
 		"duplicates":  {17: "duplicates: error"},
+		"live":        {16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: skip}"},
 		"family":      {2: "family: g"},
 	} {
 		if hash(lines) == base {

@@ -13,7 +13,7 @@ type Key struct {
 	Kind   Kind
 	Means  string
 	Choice []string // of a Choice
-	Fixed  []Key    // the keys below a Section, or of each element of Sections
+	Fixed  []Key    // the keys below a Section, or of each element of Sections; those of a Choice that may also be a mapping
 }
 
 // Kind is what values a key has.
@@ -76,7 +76,7 @@ var (
 		{Name: "regions", Kind: Section, Fixed: Regions, Means: "Where the table's region boundaries come from."},
 		{Name: "hfile", Kind: Section, Fixed: HFile, Means: "The files' settings. Default: the table's, or without a table those of bulkload plan --create."},
 		{Name: "load", Kind: Flag, Means: "true loads the files into HBase; the output must be in HDFS. Default: false."},
-		{Name: "duplicates", Kind: Choice, Choice: []string{"last", "error"}, Means: "What to do if records with the same row key differ: keep the last one, or fail. Default: last."},
+		{Name: "duplicates", Kind: Choice, Choice: []string{"last", "error"}, Fixed: Duplicates, Means: "What to do if records with the same row key differ: keep the last one, or fail. Default: last."},
 	}
 	// Input are the keys of input for every format.
 	Input = []Key{
@@ -134,6 +134,11 @@ var (
 		{Name: "from", Kind: Choice, Choice: []string{"splits", "table", "file", "plan"}, Means: "splits, table (the live one), file, or plan (the regions that bulkload plan suggests; not with load)."},
 		{Name: "splits", Kind: Texts, Means: `The boundaries, ascending, as HBase's shell writes them ('\x00\xFF'); [] is one region.`},
 		{Name: "file", Kind: Text, Means: "A file with one boundary a line."},
+	}
+	// Duplicates are the keys of duplicates, if it is a mapping.
+	Duplicates = []Key{
+		{Name: "input", Kind: Choice, Choice: []string{"last", "error"}, Means: "What to do if records with the same row key differ. Default: last."},
+		{Name: "live", Kind: Choice, Choice: []string{"error", "skip", "overwrite"}, Means: "What to do about rows that the table has already; needs load. Default: the table is not asked."},
 	}
 	// HFile are the keys of hfile.
 	HFile = []Key{

@@ -116,6 +116,9 @@ func (k *Key) choice() object {
 			of = append(of, object{"type": "null"})
 		}
 	}
+	if k.Fixed != nil {
+		of = append(of, mapping(k.Fixed))
+	}
 	return object{"anyOf": of}
 }
 

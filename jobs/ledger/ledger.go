@@ -242,6 +242,40 @@ func (l *Ledger) write(name string, document any) error {
 	return nil
 }
 
+// verification is the name of the document with which an interrupted verification of an entry goes on. It is none of the
+// entries, whose names don't begin with a dot.
+func (l *Ledger) verification(e *Entry) string {
+	dir, name := path.Split(l.name(e.Table, e.Date, e.JobHash))
+	return path.Join(dir, ".verify-"+name)
+}
+
+// ReadVerification reads how far an interrupted verification of an entry was. found is false if there is none, or none that
+// can be believed: then the verification begins anew.
+func (l *Ledger) ReadVerification(e *Entry, document any) (found bool, err error) {
+	name := l.verification(e)
+	switch err := l.readInto(name, document); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, seal.ErrMismatch), errors.Is(err, seal.ErrMalformed):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read the verification %s: %w", l.fsys.URI(name), err)
+	}
+	return true, nil
+}
+
+// WriteVerification records how far a verification of an entry is.
+func (l *Ledger) WriteVerification(e *Entry, document any) error {
+	name := l.verification(e)
+	if err := l.write(name, document); err != nil {
+		return fmt.Errorf("write the verification %s: %w", l.fsys.URI(name), err)
+	}
+	return nil
+}
+
+// RemoveVerification deletes the record of a verification that came to its end.
+func (l *Ledger) RemoveVerification(e *Entry) error {
+	return storage.RemoveIfThere(l.fsys, l.verification(e))
+}
+
 // unservedFile is the document with a table's unserved files.
 const unservedFile = "unserved.json"
 

@@ -150,6 +150,7 @@ func (w *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	case !same && w.Out.Options.OnChange == options.Reload:
 		w.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: reading the new input (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
+		w.Out.SayStale()
 		return false, nil
 	case !same:
 		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",

@@ -31,6 +31,8 @@ import (
 const (
 	Name       = "_manifest.json"
 	RejectsDir = ".rejects"
+	// ExistingDir has the keys of rows that the table had already, and that are left out.
+	ExistingDir = ".existing"
 )
 
 // A manifest says which form it has. A program refuses a schema that it does not know, and leaves the output alone.
@@ -101,6 +103,9 @@ const (
 //     that did not know the field finds files that its manifest does not name, and refuses the output as foreign.
 //   - kept: files of slices that are removed from the manifest while the table has them. The write stage asks for them
 //     (LoadedTwin), and records such a file as loaded. If it were lost, equal cells would be loaded a second time.
+//   - existing: after the files of keys that it names are in their folder, before the first slice is written. The write stage
+//     leaves out those keys. While it is there the table is not asked again, since it may have the run's own rows by then. If
+//     it were lost, the next run would ask again, and not count cells with the run's own timestamps.
 type Manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
@@ -124,6 +129,8 @@ type Manifest struct {
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, of slices that are written again for the sake of other files.
 	LoadedBefore []hfile.Summary `json:"kept,omitempty"`
+	// Existing is what the table had of the run's rows before anything was loaded; nil: the table was not asked.
+	Existing *Existing `json:"existing,omitempty"`
 }
 
 // Input is one input file as it was at the run's start.

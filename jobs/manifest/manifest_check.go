@@ -45,6 +45,9 @@ func (m *Manifest) check() error {
 			}
 		}
 	}
+	if err := m.Existing.check(len(m.Splits) + 1); err != nil {
+		return err
+	}
 	for i := range m.LoadedBefore {
 		if err := m.LoadedBefore[i].Check(); err != nil {
 			return fmt.Errorf("file %d of those that are kept: %w", i, err)
@@ -65,7 +68,7 @@ func (m *Manifest) checkSlice(i int) error {
 	if _, err := printable.Parse(r.Start); err != nil {
 		return fmt.Errorf("its first row: %w", err)
 	}
-	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 || r.Entries != b.Rows+b.Duplicates {
+	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, b.Existing, r.Entries) < 0 || r.Entries != b.Rows+b.Duplicates+b.Existing {
 		return fmt.Errorf("its books are %+v of %d entries", b, r.Entries)
 	}
 	for k := range r.Files {

@@ -30,6 +30,7 @@ type Options struct {
 	OnBusy     OnBusy                  // what to do if another job loads into the table
 	NoLoad     bool                    // stop before the load
 	Rate       *throttle.Limit         // of the bytes read from and written to HDFS, and read from tables; nil: no limit
+	Lookups    *throttle.Limit         // of the rows that are looked up in a table before a load; nil: the default
 	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: no log
 	Say        func(string)            // gets the texts of notes and warnings, besides Log; may be nil
 	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil

@@ -12,6 +12,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
+	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -130,11 +131,14 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.LoadedBefore = old.LoadedBefore
+			fresh.LoadedBefore, fresh.Existing = old.LoadedBefore, old.Existing
 			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planning the boundaries read all of the input
 		}
 	case w.Options.Force:
 		w.Replaced = old
+		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && (old.State == manifest.Loading || old.State == manifest.Loaded) {
+			w.SayStale()
+		}
 	case old.Run.ID != fresh.Run.ID:
 		if err := w.checkReplaceable(old, fresh); err != nil {
 			return false, err
@@ -190,6 +194,9 @@ func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
 		return nil
 	case w.Options.OnChange == options.Reload:
 		w.Options.Infof("the input has changed after run %s: %s. It is read again (--on-change reload)", old.Run.ID, differences)
+		if w.WantsLoad() {
+			w.SayStale()
+		}
 		return nil
 	}
 	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
@@ -209,6 +216,21 @@ func (w *Dir) CheckJob(old, fresh *manifest.Manifest) error {
 // givesWay reports whether a run for the same table and date had nothing to write.
 func givesWay(old, fresh *manifest.Manifest) bool {
 	return old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date
+}
+
+// SayStale says that a load of another input takes nothing away, and how to find what is left of the one before.
+func (w *Dir) SayStale() {
+	j := w.Job
+	if j.Moments != "" { // cells of this load can't be distinguished from others
+		w.Options.Infof("rows and cells that only the earlier input has stay in table %s", j.Table)
+		return
+	}
+	date := ""
+	if text := j.DateText(); text != "" {
+		date = " --date " + text
+	}
+	w.Options.Infof("rows and cells that only the earlier input has stay in table %s. After the load, bulkload verify %s%s --live --stale FILE counts and lists them",
+		j.Table, j.Path, date)
 }
 
 func andLoad(too bool) string {
@@ -245,6 +267,11 @@ func (w *Dir) CurrentManifest() *manifest.Manifest {
 func (w *Dir) Clean(m *manifest.Manifest) error {
 	if err := w.CleanFiles(m); err != nil {
 		return err
+	}
+	if m.Existing != nil {
+		if err := existing.Remove(w.FS, w.Path); err != nil {
+			return err
+		}
 	}
 	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
 }

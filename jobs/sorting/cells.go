@@ -25,23 +25,25 @@ type Cells struct {
 	cells  []cell.Cell // rest of the current row
 	all    []cell.Cell
 	Rows   int64
+	// LeftOut reports whether the source's row of a key is not wanted. It is called with ascending keys; nil: all rows are.
+	LeftOut func(key []byte) (bool, error)
 }
 
-// NewCells iterates over a slice, for one family or AllFamilies.
+// NewCells iterates over a slice, for one family or AllFamilies. LeftOut may be set before the first call of Next.
 func NewCells(t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
 		return nil, err
 	}
 	e := &Cells{target: t, family: family, run: run, values: make([]values.Value, len(t.Layout.Sources))}
-	if e.next, err = nextEntry(run); err != nil {
+	if e.next, err = NextEntry(run); err != nil {
 		return nil, errors.Join(err, run.Close())
 	}
 	return e, nil
 }
 
-// nextEntry returns nil at the end.
-func nextEntry(run *partition.RunReader) (*partition.Entry, error) {
+// NextEntry is the next entry of a merge, valid until the next but one; nil at the end.
+func NextEntry(run *partition.RunReader) (*partition.Entry, error) {
 	entry, err := run.Next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
@@ -68,7 +70,7 @@ func (e *Cells) Next() (*cell.Cell, error) {
 func (e *Cells) nextRow() error {
 	entry := e.next
 	for {
-		next, err := nextEntry(e.run)
+		next, err := NextEntry(e.run)
 		if err != nil {
 			return err
 		}
@@ -77,6 +79,11 @@ func (e *Cells) nextRow() error {
 			break
 		}
 		entry = next
+	}
+	if e.LeftOut != nil {
+		if out, err := e.LeftOut(entry.Key); out || err != nil {
+			return err
+		}
 	}
 	row, named, err := e.target.SplitKey(entry.Key)
 	if err != nil {

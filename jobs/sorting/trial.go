@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"bulkload/ingest"
+	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/jobfile"
@@ -87,18 +88,17 @@ func (t *trialRejects) err(read int64) error {
 	return &ingest.LimitError{Limit: t.limit, Rejects: t.count, Read: read, First: *t.first, Hint: t.hint}
 }
 
-// TrialSize is how many KeyValue bytes of an output the first records of an input have, and up to which offset of its first
-// file they go: bytes of text, or rows of Parquet. Both are 0 where nothing could be read.
-func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *target.Target) (raw, offset int64) {
+// TrialSize estimates how many KeyValue bytes of an output an input has, by its first records; 0 if they say nothing.
+func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *target.Target) int64 {
 	splits, err := source.Splits(ctx, &src.Job.Input, src)
 	if err != nil || len(splits) == 0 {
-		return 0, 0
+		return 0
 	}
 	r, err := newContentReader(src, own, new(entry.CountedRejects))
 	if err != nil {
-		return 0, 0
+		return 0
 	}
-	region, into := new(books.Region), new(books.Content)
+	region, into, offset := new(books.Region), new(books.Content), int64(0)
 	_, err = r.records.ReadSplit(ctx, splits[0], func(record *ingest.Record) error {
 		if r.records.Read > tried {
 			return errTried
@@ -112,9 +112,24 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 		region.Bytes += int64(len(r.buffer)) + int64(len(r.shards[r.own].key.Key))
 		return nil
 	})
-	if err != nil && !errors.Is(err, errTried) {
-		return 0, 0
+	if err != nil && !errors.Is(err, errTried) || offset == 0 {
+		return 0
 	}
 	region.Digest = into.Digest
-	return RawSize(region, t), offset
+	return int64(float64(RawSize(region, t)) / float64(offset) * float64(inputLength(ctx, src)))
+}
+
+// inputLength is the length of an input in the unit of its records' offsets: bytes of text, or rows; 0 if it is not known.
+func inputLength(ctx context.Context, src *source.Source) int64 {
+	counted, ok := src.Job.Input.Form.(interface {
+		Rows(fsys storage.FS, files []ingest.File) (int64, error)
+	})
+	if !ok {
+		return src.Text
+	}
+	rows, err := counted.Rows(src.Until(ctx), src.Files)
+	if err != nil {
+		return 0
+	}
+	return rows
 }

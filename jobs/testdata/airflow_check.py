@@ -1,16 +1,22 @@
-"""Checks jobs/airflow: airflow_check.py 2|3|real FOLDER.
+"""Checks jobs/airflow: airflow_check.py codes|nights 2|3|real FOLDER.
 
-2 and 3 put as much of that Airflow in the DAGs' way as they touch; real uses the one that is installed. FOLDER has a
-bin/bulkload that ends with the code in the file "code" and writes its arguments to "called".
+2 and 3 stand in for the parts of that Airflow that the DAGs use; real uses the one that is installed.
+
+codes: what the operator makes of each exit code. FOLDER has a bin/bulkload that ends with the code in the file "code" and writes
+its arguments to "called".
+nights: the DAGs' tasks run the program itself. FOLDER has bin/bulkload, and the jobs of the DAGs, which have exports of
+2026-11-20 and 2026-11-21 and load nothing.
 """
 
 import json
 import logging
 import os
 import sys
+import threading
+import time
 import types
 
-layout, folder = sys.argv[1], sys.argv[2]
+what, layout, folder = sys.argv[1:4]
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "airflow"))
 made = []
 
@@ -137,6 +143,83 @@ def check_codes():
         assert f.read() == "/conf run job.yaml --date 2026-11-20 --log text --json=summary --force\n"
 
 
-check_dags()
-check_codes()
+def tasks(dag_id):
+    """The operators of a DAG, by table, with their folder."""
+    if functions is None:
+        from airflow.models import DagBag
+        dag = DagBag(os.path.dirname(bulkload_nights.__file__), include_examples=False).get_dag(dag_id)
+    else:
+        dag = next(d for d in made if d.given["dag_id"] == dag_id)
+    found = {t.task_id: t for t in dag.tasks if t.task_id in bulkload_nights.TABLES}
+    assert len(found) == 2, found
+    return found
+
+
+def operator(table, date, **more):
+    """A task of a night, as the DAGs make it."""
+    settings = {**bulkload_nights.SETTINGS, "cwd": folder, "retries": 1, **more}
+    return BulkloadOperator(task_id=table, job=bulkload_nights.TABLES[table], date=date, **settings)
+
+
+def run(op, try_number=1):
+    result = op.execute({"ti": types.SimpleNamespace(try_number=try_number)})
+    assert len(json.dumps(result)) <= 2048, result
+    return result
+
+
+def ends_with(error, text, f, *args):
+    try:
+        f(*args)
+    except error as e:
+        assert type(e).__name__ == error.__name__ and text in str(e), repr(e)
+        return
+    raise AssertionError(f"{error} is not raised: {text}")
+
+
+def check_nights():
+    rows = {"check": 3000, "opinion": 600}
+    nights, history = tasks("bulkload_nights"), tasks("bulkload_history")
+    assert functions is None or all(task.missing == "skip" and task.retries == 1 for task in history.values())
+    made.clear()
+    for table, task in nights.items():
+        assert (task.job, task.cwd, task.missing) == (bulkload_nights.TABLES[table], "/opt/bulkload", "fail")
+        result = run(operator(table, "2026-11-20"))
+        assert (result["status"], result["exit"], result["rows_written"], result["date"]) == ("done", 0, rows[table], "2026-11-20"), result
+    # A backfill of four days, of which two have an export: done nights are not done again, and missing ones are skipped.
+    days = [f"2026-11-{n}" for n in range(19, 23)] if functions is None else functions["days"](params={"from": "2026-11-19", "to": "2026-11-22"})
+    states = []
+    for day in days:
+        for table in history:
+            op = operator(table, day, missing="skip")
+            try:
+                states.append(run(op, 2)["status"])
+            except AirflowSkipException as e:
+                assert "does not exist" in str(e), e
+                states.append("skipped")
+    assert states == ["skipped"] * 2 + ["nothing to do"] * 2 + ["done"] * 2 + ["skipped"] * 2, states
+    # An export that is not there yet is tried again, and a mistake is not.
+    ends_with(AirflowException, "not there yet", run, operator("check", "2026-11-23", missing="skip"), 1)
+    ends_with(AirflowFailException, "exit code 2: ", run, operator("check", "2026-11-20", flags=["--wrong"]))
+    # A task that is killed stops the program, which says that the same command goes on.
+    log = os.path.join(folder, "waits.log")
+    op = operator("opinion", "2026-11-24", flags=["--wait", "1h", "--log-file", log])
+
+    def kill():
+        for _ in range(6000):
+            if os.path.exists(log) and "waiting for the input" in open(log).read():
+                break
+            time.sleep(0.01)
+        op.on_kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    ends_with(AirflowException, "it was interrupted: stopped", run, op)
+    killer.join()
+
+
+if what == "codes":
+    check_dags()
+    check_codes()
+else:
+    check_nights()
 print("checked", layout)

@@ -2,19 +2,19 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
-	"bulkload/cell"
-	"bulkload/internal/digest"
+	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
-	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/books"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/loading"
@@ -24,8 +24,6 @@ import (
 	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
 	"bulkload/load"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // After a load the files are HBase's, and the ledger has the digest of all cells that were loaded. The table's cells with the
@@ -130,9 +128,19 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	if err != nil {
 		return err
 	}
-	r.options.Infof("reading the cells with timestamp %d in %s of table %s, without the source: HBase skips files without such cells and reads all others",
-		j.Timestamp, jobfile.Plural(len(ranges), "range")+" of rows", e.Table)
-	sum, rows, err := r.digest(ctx, j, ranges)
+	if report.Sharers, err = r.sharers(j, e); err != nil {
+		return err
+	}
+	if report.Sharers != nil {
+		r.options.Infof("other loads have put cells with the same timestamp into table %s: %s", e.Table, strings.Join(report.Sharers, ", "))
+	}
+	r.announce(ctx, j, e, ranges)
+	reader := &rangeReader{options: r.options, cluster: r.cluster, ledger: r.ledger, job: j, want: columnsOf(j)}
+	reader.read = progress.NewCounter(r.options.Watch, "compare", loadedRows(e), "rows")
+	if err = reader.resume(ctx, e, ranges); err != nil {
+		return fmt.Errorf("verify table %s: %w", e.Table, err)
+	}
+	sum, rows, err := reader.run(ctx, e)
 	report.Rows, report.Cells, report.Digest = rows, sum.Cells, sum
 	if err != nil {
 		return fmt.Errorf("verify table %s: %w", e.Table, err)
@@ -141,40 +149,76 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 		report.Status = outcome.Done
 		return nil
 	}
+	shared := ""
+	if report.Sharers != nil {
+		shared = "; the ledger has other loads of this timestamp: " + strings.Join(report.Sharers, ", ")
+	}
 	return errcode.VerifyDiffers.Errorf("table %s has %d cells of the run's columns with timestamp %d, with digest %v; run %s has loaded %d, with digest %v%s. verify --live lists the differences, with the source",
-		e.Table, sum.Cells, j.Timestamp, sum, e.Run, e.Digest.Cells, e.Digest, r.sharers(e))
+		e.Table, sum.Cells, j.Timestamp, sum, e.Run, e.Digest.Cells, e.Digest, shared)
 }
 
-// sharers names other loads of the same date into the table: their cells may have the same timestamp.
-func (r *loadedRun) sharers(e *ledger.Entry) string {
-	all, _, err := r.ledger.Entries(e.Table)
-	var names []string
+// announce says what is going to be read.
+func (r *loadedRun) announce(ctx context.Context, j *jobfile.Job, e *ledger.Entry, ranges []keyRange) {
+	rows := make([]load.RowRange, len(ranges))
+	for i := range ranges {
+		rows[i] = load.RowRange{First: ranges[i].first, Last: ranges[i].last}
+	}
+	most := ""
+	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
+	defer cancel()
+	if size, err := r.cluster.SizeOf(limited, e.Table, rows); err == nil {
+		most = fmt.Sprintf("; the regions of these rows have %s", bytesize.Format(size))
+	}
+	r.options.Infof("reading %d cells of %d rows with timestamp %d, without the source, by scans of %s of table %s: HBase skips store files without such cells and reads all others%s",
+		e.Digest.Cells, loadedRows(e), j.Timestamp, jobfile.Plural(len(ranges), "range")+" of rows", e.Table, most)
+}
+
+// sizeTimeout is how long the master's report on the regions' sizes is waited for: it is said, and nothing depends on it.
+const sizeTimeout = 5 * time.Second
+
+// loadedRows is how many rows of the table the ledger counts in a load; 0 if it does not say.
+func loadedRows(e *ledger.Entry) int64 {
+	var b books.Books
+	if json.Unmarshal(e.Books, &b) != nil {
+		return 0
+	}
+	return cmp.Or(b.TableRows, b.Written)
+}
+
+// sharers names other loads of cells with the same timestamp into the table.
+func (r *loadedRun) sharers(j *jobfile.Job, e *ledger.Entry) (names []string, err error) {
+	all, damaged, err := r.ledger.Entries(e.Table)
+	for _, err := range damaged {
+		r.options.Warnf("%v", err)
+	}
 	for _, other := range all {
-		if other.Date == e.Date && other.JobHash != e.JobHash {
-			names = append(names, fmt.Sprintf("%s (run %s)", other.Job, other.Run))
+		if (other.Date != e.Date || other.JobHash != e.JobHash) && hasTimestamp(other, j.Timestamp) {
+			names = append(names, fmt.Sprintf("%s (run %s)", cmp.Or(other.Job, other.Output), cmp.Or(other.Run, "of files")))
 		}
 	}
-	if err != nil || names == nil {
-		return ""
-	}
-	return "; the ledger has other loads of this date, whose cells may have the same timestamp: " + strings.Join(names, ", ")
+	return names, err
 }
 
-// rowRange is a range of rows, with both ends.
-type rowRange struct{ first, last []byte }
+// hasTimestamp reports whether a file of a load is known to have a cell of a timestamp. Of each file, the first and the last
+// row are known.
+func hasTimestamp(e *ledger.Entry, timestamp int64) bool {
+	return slices.ContainsFunc(e.Files, func(f ledger.File) bool {
+		return slices.ContainsFunc(f.Probes, func(c ledger.Cell) bool { return c.Timestamp == timestamp })
+	})
+}
 
 // rangesOf are the ranges of rows of an entry's files, in order and without overlaps.
-func rangesOf(e *ledger.Entry) ([]rowRange, error) {
-	var all []rowRange
+func rangesOf(e *ledger.Entry) ([]keyRange, error) {
+	var all []keyRange
 	for _, f := range e.Files {
 		first, err1 := printable.Parse(f.FirstRow)
 		last, err2 := printable.Parse(f.LastRow)
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
-		all = append(all, rowRange{first, last})
+		all = append(all, keyRange{first: first, last: last})
 	}
-	slices.SortFunc(all, func(a, b rowRange) int { return bytes.Compare(a.first, b.first) })
+	slices.SortFunc(all, func(a, b keyRange) int { return bytes.Compare(a.first, b.first) })
 	merged := all[:1]
 	for _, next := range all[1:] {
 		if at := &merged[len(merged)-1]; bytes.Compare(next.first, at.last) > 0 {
@@ -183,33 +227,13 @@ func rangesOf(e *ledger.Entry) ([]rowRange, error) {
 			at.last = next.last
 		}
 	}
+	for i := range merged {
+		merged[i].First, merged[i].Last = printable.Bytes(merged[i].first), printable.Bytes(merged[i].last)
+	}
 	return merged, nil
 }
 
-// digest adds up the table's cells of the job's columns in ranges of rows.
-func (r *loadedRun) digest(ctx context.Context, j *jobfile.Job, ranges []rowRange) (sum digest.Sum, rows int64, err error) {
-	compared := progress.NewCounter(r.options.Watch, "compare", int64(len(ranges)), "ranges")
-	columns := columnsOf(j)
-	var mu sync.Mutex
-	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers())
-	for _, one := range ranges {
-		group.Go(func() error {
-			s := &rangeSum{columns: columns}
-			err := r.cluster.ScanTimestamp(running, j.Table, one.first, append(bytes.Clone(one.last), 0), j.Timestamp, s.add)
-			mu.Lock()
-			defer mu.Unlock()
-			sum.Add(s.stream.Sum)
-			rows += s.rows
-			compared.Add(1)
-			return err
-		})
-	}
-	err = group.Wait() // before sum and rows are read
-	return sum, rows, failure.Early(err)
-}
-
-// columnsOf are the columns of a job's cells, as family:qualifier; nil if the records decide them.
+// columnsOf are the columns of a job's cells, as family:qualifier; nil if the records decide them, in the job's families.
 func columnsOf(j *jobfile.Job) map[string]bool {
 	if j.Wide != nil {
 		return nil
@@ -219,28 +243,4 @@ func columnsOf(j *jobfile.Job) map[string]bool {
 		all[c.Family+":"+c.Qualifier] = true
 	}
 	return all
-}
-
-// rangeSum adds up the cells of one range.
-type rangeSum struct {
-	columns map[string]bool // nil: all
-	stream  digest.Stream
-	rows    int64
-	row     []byte
-	name    []byte
-}
-
-func (s *rangeSum) add(c *cell.Cell) error {
-	if s.columns != nil {
-		s.name = append(append(append(s.name[:0], c.Family...), ':'), c.Qualifier...)
-		if !s.columns[string(s.name)] {
-			return nil
-		}
-	}
-	if s.rows == 0 || !bytes.Equal(s.row, c.Row) {
-		s.row = append(s.row[:0], c.Row...)
-		s.rows++
-	}
-	s.stream.Add(c)
-	return nil
 }

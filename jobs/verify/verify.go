@@ -48,6 +48,8 @@ type Report struct {
 	Files       []File       `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
 	Stale       *Stale       `json:"stale,omitempty"`
+	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger knows.
+	Sharers []string `json:"sharers,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
@@ -119,6 +121,7 @@ type outputVerifier struct {
 	record  *manifest.Manifest  // of the files; nil if there is none
 	report  *Report
 	stale   *staleList // nil unless cells are listed that the source has no more
+	leftOut leftOut    // rows that the run did not write, since the table had them
 
 	compared *progress.Meter // rows
 }
@@ -159,7 +162,7 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	}
 	if live {
 		v.cluster = of.cluster
-		return nil
+		return v.openLeftOut(of.site)
 	}
 	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
 	if err != nil {
@@ -172,12 +175,16 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
 		err = errcode.OutputMoved.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
+	if err == nil && v.record != nil {
+		err = v.leftOut.open(fsys, dir, v.record, v.target)
+	}
 	return err
 }
 
 func (v *verifyRun) close() error {
 	var errs []error
 	for _, out := range v.outputs {
+		errs = append(errs, out.leftOut.close())
 		if out.files != nil {
 			errs = append(errs, out.files.FS.Close())
 		}
@@ -343,6 +350,13 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err != nil {
 		return nil, err
 	}
+	keys, err := v.leftOut.of(slice.Region)
+	if err != nil {
+		return nil, errors.Join(err, want.Close())
+	}
+	if keys != nil {
+		want.LeftOut = keys.Has
+	}
 	j, err := newJoiner(want, found, v)
 	if err == nil {
 		err = v.scan(ctx, slice, func(c *cell.Cell) error {
@@ -355,7 +369,7 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	if err == nil {
 		err = j.end()
 	}
-	return j, errors.Join(err, want.Close())
+	return j, errors.Join(err, want.Close(), keys.Close())
 }
 
 // scan visits the present cells of a slice.
@@ -368,7 +382,7 @@ func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit 
 		end, _, _ = v.target.SplitKey(slice.End)
 	}
 	if v.stale != nil {
-		return v.cluster.ScanTimestamp(ctx, v.job.Table, start, end, v.job.Timestamp, visit)
+		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, visit)
 	}
 	if v.files == nil {
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)

@@ -19,6 +19,7 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
@@ -41,10 +42,12 @@ type Stage struct {
 	Destination hfile.Destination
 	RunID       string // of the run that writes: it is in the files' names
 	Records     Records
-	Log         *slog.Logger
-	Failpoint   failpoint.Hook
-	writes      *progress.Meter // of entries
-	Checks      *progress.Meter // of bytes read back
+	// LeftOut opens the keys of a region's rows that are not written, since the table has them; nil: all rows are.
+	LeftOut   func(region int) (*existing.Keys, error)
+	Log       *slog.Logger
+	Failpoint failpoint.Hook
+	writes    *progress.Meter // of entries
+	Checks    *progress.Meter // of bytes read back
 
 	merging chan struct{} // one for each slice that is being merged: merges use the memory of the sort
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"syscall"
 )
 
 // ErrUnable means that this machine has no apt-get, or that this process is not root.
@@ -13,16 +15,54 @@ var ErrUnable = errors.New("apt-get can't be run here")
 
 // Install installs packages, without those that they recommend. The error has apt-get's output.
 func Install(packages ...string) error {
-	program, err := exec.LookPath("apt-get")
-	if err != nil || os.Geteuid() != 0 {
+	if os.Geteuid() != 0 {
 		return ErrUnable
 	}
-	for _, args := range [][]string{{"update"}, append([]string{"install", "-y", "--no-install-recommends"}, packages...)} {
-		cmd := exec.Command(program, args...)
-		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
-		}
+	defer exclude()()
+	if err := run("", "apt-get", "update"); err != nil {
+		return err
+	}
+	return run("", "apt-get", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
+}
+
+// Unpack unpacks a package into a folder, without installing it and what it depends on. So no service is started.
+func Unpack(dir, name string) error {
+	if os.Geteuid() != 0 {
+		return ErrUnable
+	}
+	defer exclude()()
+	if err := run("", "apt-get", "update"); err != nil {
+		return err
+	}
+	if err := run(dir, "apt-get", "download", name); err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, name+"_*.deb"))
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("apt-get download %s: it left %d files", name, len(files))
+	}
+	return run(dir, "dpkg-deb", "-x", files[0], dir)
+}
+
+// exclude waits until no other test uses apt-get, which fails if another one is at work.
+func exclude() (end func()) {
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), "bulkload-tests-apt"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return func() {}
+	}
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX) // without it, apt-get itself says what is in its way
+	return func() { _ = f.Close() }
+}
+
+func run(dir, program string, args ...string) error {
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return ErrUnable
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", program, args[0], err, out)
 	}
 	return nil
 }

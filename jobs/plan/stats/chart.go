@@ -61,18 +61,29 @@ type value struct {
 	more  string // for the tooltip
 }
 
-// columns draws vertical bars, with an axis in the units that show writes.
-func columns(title, says string, values []value, show func(float64) string) *Chart {
+// scale is how the values of an axis are shown, and which steps its ticks may have.
+type scale struct {
+	step func(least float64) float64
+	show func(float64) string
+}
+
+var (
+	ofCounts = scale{roundStep, func(n float64) string { return Count(int64(n)) }}
+	ofBytes  = scale{byteStep, func(n float64) string { return Size(int64(n)) }}
+)
+
+// columns draws vertical bars, with an axis of a scale.
+func columns(title, says string, values []value, of scale) *Chart {
 	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: chartHeight, Left: chartLeft, Base: chartHeight - chartBottom}
 	most := 0.0
 	for _, v := range values {
 		most = math.Max(most, v.size)
 	}
-	step := roundStep(most / 4)
+	step := of.step(most / 4)
 	for c.top = 0; c.top < most; c.top += step {
-		c.Ticks = append(c.Ticks, Tick{Text: show(c.top)})
+		c.Ticks = append(c.Ticks, Tick{Text: of.show(c.top)})
 	}
-	c.Ticks = append(c.Ticks, Tick{Text: show(c.top)})
+	c.Ticks = append(c.Ticks, Tick{Text: of.show(c.top)})
 	for i := range c.Ticks {
 		c.Ticks[i].Y = c.y(float64(i) * step)
 	}
@@ -84,7 +95,7 @@ func columns(title, says string, values []value, show func(float64) string) *Cha
 	}
 	nth := max(int(math.Ceil(float64(longest+1)*letterWidth/each)), 1)
 	for i, v := range values {
-		shown := show(v.size)
+		shown := of.show(v.size)
 		if v.more != "" {
 			shown += ", " + v.more
 		}
@@ -173,4 +184,12 @@ func roundStep(n float64) float64 {
 		}
 	}
 	return 10 * power
+}
+
+// byteStep is a power of two, n at least: so that ticks are whole or half units.
+func byteStep(n float64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	return math.Exp2(math.Ceil(math.Log2(n * 0.999)))
 }

@@ -466,9 +466,9 @@ func checkRegionCount(r *Report, _ *Facts) []Finding {
 	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
 	switch {
 	case have < least:
-		return one(Warning, "use "+plural(r.Suggestion.Regions, "region")+"; see the suggested splits", "%s for %s of HFiles: more than 2 GB each", plural(have, "region"), decimalSize(r.HFiles.Bytes))
+		return one(Warning, "use "+plural(r.Suggestion.Regions, "region")+"; see the suggested splits", "%s for %s of HFiles: more than 1.9 GiB each", plural(have, "region"), Size(r.HFiles.Bytes))
 	case have > most && r.Rows > 0:
-		return one(Note, "use "+plural(r.Suggestion.Regions, "region")+", unless the table will grow", "%s for %s of source: less than 1 GB each; %d would suffice", plural(have, "region"), decimalSize(r.InputBytes), r.Suggestion.Regions)
+		return one(Note, "use "+plural(r.Suggestion.Regions, "region")+", unless the table will grow", "%s for %s of source: less than 0.9 GiB each; %d would suffice", plural(have, "region"), Size(r.InputBytes), r.Suggestion.Regions)
 	}
 	return nil
 }

@@ -119,12 +119,12 @@ func TestChecks(t *testing.T) {
 		"four families":      {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, "family-count", Warning, "4 families"},
 		"versions":           {func(r *Report, _ *Facts) { r.Live.Families[0].Versions = 3 }, "family-versions", Note, "keeps 3 versions"},
 		"a region too large": {func(r *Report, _ *Facts) { r.Forecast.LargestRegion = 10e9 }, "region-large", Warning, "split at once"},
-		"too few regions":    {func(r *Report, _ *Facts) { r.Regions = r.Regions[:2] }, "region-count", Warning, "2 regions for 5.0 GB of HFiles: more than 2 GB each"},
+		"too few regions":    {func(r *Report, _ *Facts) { r.Regions = r.Regions[:2] }, "region-count", Warning, "2 regions for 4.7 GiB of HFiles: more than 1.9 GiB each"},
 		"too many regions": {func(r *Report, _ *Facts) {
 			for range 6 {
 				r.Regions = append(r.Regions, r.Regions[1])
 			}
-		}, "region-count", Note, "12 regions for 11.0 GB of source: less than 1 GB each"},
+		}, "region-count", Note, "12 regions for 10.2 GiB of source: less than 0.9 GiB each"},
 		"an empty region":         {func(r *Report, _ *Facts) { r.Regions[2].Rows = 0 }, "region-empty", Warning, "1 of 6 regions gets no row: 2 [2, 3)"},
 		"many files":              {func(r *Report, _ *Facts) { r.Regions[2].Files = 33 }, "region-files", Problem, "1 of 6 regions get more than 32 files of a family, region 2 [2, 3) about 33"},
 		"as many files as may be": {func(r *Report, _ *Facts) { r.Regions[2].Files = 32 }, "", "", ""},

@@ -524,7 +524,7 @@ func TestSuggestProperties(t *testing.T) {
 				t.Fatalf("salt %s begins no region: %q", salt, got.Splits)
 			}
 		}
-		if got.BySource.Least > got.BySource.Most || got.BySource.Least < 1 || !strings.Contains(got.Reason, decimalSize(w.Source)+" of source at 2 GB per region") {
+		if got.BySource.Least > got.BySource.Most || got.BySource.Least < 1 || !strings.Contains(got.Reason, Size(w.Source)+" of source at 1.9 GiB per region") {
 			t.Fatalf("%+v", got)
 		}
 		if got.Skew < 0 || s.Len() > 0 && got.Skew < 1-1e-9 {

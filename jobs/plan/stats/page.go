@@ -126,7 +126,7 @@ func regionChart(r *Report) *Chart {
 			values[i].class = "hot"
 		}
 	}
-	c := columns("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, func(n float64) string { return decimalSize(int64(n)) })
+	c := columns("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, ofBytes)
 	c.across(mean, "mean")
 	return c
 }
@@ -152,7 +152,7 @@ func rowsChart(q *Query) *Chart {
 		}
 		values = append(values, v)
 	}
-	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit), values, func(n float64) string { return Count(int64(n)) })
+	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit), values, ofCounts)
 }
 
 func frequentChart(q *Query) *Chart {
@@ -164,7 +164,7 @@ func frequentChart(q *Query) *Chart {
 			says = "Rows that each has at least"
 		}
 	}
-	return rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, func(n float64) string { return Count(int64(n)) })
+	return rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, ofCounts.show)
 }
 
 // growthChart shows the largest region, period by period, until it is split.
@@ -181,7 +181,7 @@ func growthChart(f *Forecast) *Chart {
 		size := start + (float64(f.MaxFileSize)-start)*float64(i)/(points-1)
 		values = append(values, value{name: fmt.Sprintf("day %s", Count(int64(at))), size: size, class: "three"})
 	}
-	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, func(n float64) string { return decimalSize(int64(n)) })
+	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, ofBytes)
 	c.across(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c
 }

@@ -98,7 +98,7 @@ func TestPageSaysWhatIsOfTheSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"12 at most, in the sample", "Rows that each has, in the sample.", "Rows and bytes are those in the sample", "<code>3 7</code>",
-		">family 5%</text>", ">qualifier 10%</text>", ": 800.0 MB, 16,000 rows</title>"} {
+		">family 5%</text>", ">qualifier 10%</text>", ": 762.9 MiB, 16,000 rows</title>"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not say %s", want)
 		}

@@ -7,12 +7,15 @@ import (
 	"strings"
 )
 
-// A region should hold 1 to 2 GB of data: with less, a server has many regions for little data; with more, splits,
+// A region should hold 1 to 2 GB of data (RegionRule): with less, a server has many regions for little data; with more, splits,
 // compactions and moves take long.
 const (
 	leastRegion = 1_000_000_000
 	mostRegion  = 2_000_000_000
 )
+
+// RegionRule is how much data a region should hold, in words.
+const RegionRule = "0.9 to 1.9 GiB"
 
 // RegionRange is how many regions the rule gives for a number of bytes.
 type RegionRange struct {
@@ -55,11 +58,11 @@ type RegionInput struct {
 func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
 	s := Proposal{BySource: regionsFor(w.Source), ByHFiles: regionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
-	source := decimalSize(w.Source) + " of source"
+	source := Size(w.Source) + " of source"
 	if w.Compressed {
 		source = "about " + source + " when decompressed,"
 	}
-	reasons := []string{source + " at 2 GB per region"}
+	reasons := []string{source + " at " + Size(mostRegion) + " per region"}
 	raise := func(to int, why string) {
 		if to > s.Regions {
 			s.Regions, reasons = to, append(reasons, why)

@@ -55,15 +55,15 @@ func TestSuggest(t *testing.T) {
 		reason  string
 		from    string
 	}{
-		"by the rule":      {RegionInput{Source: 11e9, HFiles: 5e9}, 6, "11.0 GB of source at 2 GB per region", "sample"},
-		"100 GB":           {RegionInput{Source: 100e9, HFiles: 40e9}, 50, "100.0 GB of source", "sample"},
+		"by the rule":      {RegionInput{Source: 11e9, HFiles: 5e9}, 6, "10.2 GiB of source at 1.9 GiB per region", "sample"},
+		"100 GB":           {RegionInput{Source: 100e9, HFiles: 40e9}, 50, "93.1 GiB of source", "sample"},
 		"by the servers":   {RegionInput{Source: 1e9, HFiles: 1e9, Servers: 7}, 7, "one for each of the 7 region servers", "sample"},
 		"by max.filesize":  {RegionInput{Source: 1e9, HFiles: 5e9, MaxFileSize: 1e9}, 6, "each below hbase.hregion.max.filesize (953.7 MiB)", "sample"},
 		"by the salts":     {RegionInput{Source: 11e9, HFiles: 5e9, Salts: salts(10)}, 10, "one for each of the 10 salts", "salt"},
-		"salts cut again":  {RegionInput{Source: 100e9, HFiles: 40e9, Salts: salts(10)}, 50, "100.0 GB of source", "salt and sample"},
+		"salts cut again":  {RegionInput{Source: 100e9, HFiles: 40e9, Salts: salts(10)}, 50, "93.1 GiB of source", "salt and sample"},
 		"nothing at all":   {RegionInput{}, 1, "0 B of source", "sample"},
-		"by the key alone": {RegionInput{Source: 20e9, FromKey: func(n int) ([][]byte, error) { return salts(n)[1:], nil }}, 10, "20.0 GB", "key"},
-		"the key misleads": {RegionInput{Source: 4e9, FromKey: func(n int) ([][]byte, error) { return [][]byte{[]byte("x")}, nil }}, 2, "4.0 GB", "sample"},
+		"by the key alone": {RegionInput{Source: 20e9, FromKey: func(n int) ([][]byte, error) { return salts(n)[1:], nil }}, 10, "18.6 GiB", "key"},
+		"the key misleads": {RegionInput{Source: 4e9, FromKey: func(n int) ([][]byte, error) { return [][]byte{[]byte("x")}, nil }}, 2, "3.7 GiB", "sample"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.wanted.FromKey == nil {
@@ -140,7 +140,7 @@ func TestForecast(t *testing.T) {
 // TestSuggestOfCompressed: the rule counts text, and says so.
 func TestSuggestOfCompressed(t *testing.T) {
 	s := ProposeRegions(RegionInput{Source: 11e9, Compressed: true, FromKey: noSplits}, NewSample(1), text)
-	if s.BySource.Least != 6 || !strings.Contains(s.Reason, "about 11.0 GB of source when decompressed, at 2 GB per region") {
+	if s.BySource.Least != 6 || !strings.Contains(s.Reason, "about 10.2 GiB of source when decompressed, at 1.9 GiB per region") {
 		t.Errorf("%+v", s)
 	}
 }

@@ -176,12 +176,11 @@ func TestPercentages(t *testing.T) {
 
 // TestSizesAreReadable: one digit after the point and the largest unit that gives one before it; numbers with commas.
 func TestSizesAreReadable(t *testing.T) {
-	for n, want := range map[int64][2]string{
-		0: {"0 B", "0 B"}, 999: {"999 B", "999 B"}, 1000: {"1000 B", "1.0 kB"}, 1023: {"1023 B", "1.0 kB"}, 1024: {"1.0 KiB", "1.0 kB"}, 1 << 20: {"1.0 MiB", "1.0 MB"},
-		11e9: {"10.2 GiB", "11.0 GB"}, 1 << 40: {"1.0 TiB", "1.1 TB"}, math.MaxInt64: {"8388608.0 TiB", "9223372.0 TB"}, -5: {"-5 B", "-5 B"},
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1000 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 11e9: "10.2 GiB", 1 << 40: "1.0 TiB", math.MaxInt64: "8388608.0 TiB", -5: "-5 B",
 	} {
-		if got := [2]string{Size(n), decimalSize(n)}; got != want {
-			t.Errorf("%d: %v, want %v", n, got, want)
+		if got := Size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
 	r := testrand.New(t)
@@ -290,7 +289,9 @@ func TestChartsStayInside(t *testing.T) {
 			v := value{name: strings.Repeat("规n", r.IntN(20)), size: math.Floor(math.Pow(10, 12*r.Float64())) * float64(r.IntN(2)), class: "a"}
 			values = append(values, v)
 		}
-		for kind, c := range map[string]*Chart{"columns": columns("t", "s", values, show), "rows": rows("t", "s", values, show), "stack": stack("t", "s", values)} {
+		for kind, c := range map[string]*Chart{"columns": columns("t", "s", values, scale{roundStep, show}), "columns of bytes": columns("t", "s", values, ofBytes),
+			"rows": rows("t", "s", values, show), "stack": stack("t", "s", values)} {
+			upright := strings.HasPrefix(kind, "columns")
 			inside := func(x, y float64) bool {
 				const slack = 1e-6
 				return x >= -slack && y >= -slack && x <= c.Width+slack && y <= c.Height+slack // false for NaN
@@ -302,11 +303,11 @@ func TestChartsStayInside(t *testing.T) {
 				if !inside(b.X, b.Y) || !inside(b.X+b.Width, b.Y+b.Height) || b.Width < 0 || b.Height < 0 {
 					t.Fatalf("%s: a bar %+v of %v in %v × %v", kind, b, values[i].size, c.Width, c.Height)
 				}
-				if kind == "columns" && values[i].size > 0 && b.Height < leastHeight {
+				if upright && values[i].size > 0 && b.Height < leastHeight {
 					t.Fatalf("%s: a bar of height %v for %v", kind, b.Height, values[i].size)
 				}
 				for k, o := range c.Bars {
-					if values[i].size < values[k].size && (kind == "columns" && b.Height > o.Height+1e-6 || kind != "columns" && b.Width > o.Width+1e-6) {
+					if values[i].size < values[k].size && (upright && b.Height > o.Height+1e-6 || !upright && b.Width > o.Width+1e-6) {
 						t.Fatalf("%s: %v has a larger bar than %v", kind, values[i].size, values[k].size)
 					}
 				}
@@ -324,6 +325,11 @@ func TestChartsStayInside(t *testing.T) {
 	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 1.5: 2, 3: 5, 7: 10, 100: 100, 101: 200, 0.03: 0.05, 1e12: 1e12} {
 		if got := roundStep(n); math.Abs(got-want) > 1e-9*want {
 			t.Errorf("a step of %v is %v, want %v", n, got, want)
+		}
+	}
+	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 3: 4, 1000: 1024, 1025: 1024, 1026: 2048, 1 << 40: 1 << 40} {
+		if got := byteStep(n); got != want {
+			t.Errorf("a step of %v bytes is %v, want %v", n, got, want)
 		}
 	}
 	if got := shorten("规则规则", 3) + shorten("规则", 2); got != "规则…规则" {

@@ -7,24 +7,9 @@ import (
 	"bulkload/internal/bytesize"
 )
 
-type unit struct {
-	bytes float64
-	name  string
-}
-
 // Size writes a number of bytes as a run does: 1 KiB is 1,024.
 func Size(n int64) string {
 	return bytesize.Format(n)
-}
-
-// decimalSize writes a number of bytes as the rule of regions counts them, and as an axis does: 1 GB is 1,000,000,000.
-func decimalSize(n int64) string {
-	for _, u := range []unit{{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
-		if float64(n) >= u.bytes {
-			return fmt.Sprintf("%.1f %s", float64(n)/u.bytes, u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
 }
 
 // Count writes a number with commas.

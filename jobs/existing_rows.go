@@ -1,0 +1,164 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
+	"bulkload/internal/throttle"
+	"bulkload/jobs/existing"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/sorting"
+)
+
+// DefaultLookups is how many rows a second a run looks up in a table if nothing else is said.
+const DefaultLookups = 20_000
+
+// ExistingRows is the part of a summary about rows that the table had before the load.
+type ExistingRows struct {
+	Live jobfile.LivePolicy `json:"live"`
+	manifest.Existing
+}
+
+// existingFolder is the folder in that of temporary files where keys are gathered.
+const existingFolder = "existing"
+
+// askExisting looks up the sorted rows in the table, if the job wants that and no earlier process has done it. It refuses
+// rows that exist if the job says so. Nothing in the output is changed yet.
+func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
+	w.asked = nil
+	if w.out.Job.Live == jobfile.LiveUnasked {
+		return nil
+	}
+	if e := w.out.Manifest.Existing; e != nil {
+		w.out.Options.Infof("which rows table %s has already was asked at %s, and counts", w.out.Job.Table, e.Asked.Format("2006-01-02 15:04:05 MST"))
+		return existing.Check(w.out.FS, w.out.Path, e)
+	}
+	temps, err := w.out.TempFolder()
+	if err != nil {
+		return err
+	}
+	again, err := w.loadedBefore()
+	if err != nil {
+		return err
+	}
+	w.warnOfBlooms()
+	w.temp = path.Join(temps, existingFolder)
+	if err := w.out.FS.RemoveAll(w.temp); err != nil {
+		return err
+	}
+	limit := w.out.Options.Lookups
+	if limit == nil {
+		limit = throttle.NewCount(ctx, DefaultLookups)
+	}
+	f := existing.Finder{Cluster: w.loader.Cluster, Job: w.out.Job, Target: w.target, Rows: rows, Limit: limit, Again: again, FS: w.out.FS, Temp: w.temp,
+		Watch: progress.Within(w.out.Options.Watch, sortShare, sortShare)}
+	err = summary.phase("look up", w.report.name, func() (int64, error) {
+		w.asked, err = f.Find(ctx)
+		return 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("find the rows that table %s has already: %w", w.out.Job.Table, err)
+	}
+	w.reportExisting(w.asked)
+	return w.judgeExisting()
+}
+
+// loadedBefore reports whether a load of this job and date may have put rows into the table.
+func (w *outputRun) loadedBefore() (yes bool, err error) {
+	if w.loader.Ledger == nil { // --no-load
+		if w.loader.Ledger, err = loading.OpenLedger(w.out.Site); err != nil {
+			return false, err
+		}
+		defer func() { err = errors.Join(err, w.loader.Ledger.Close()); w.loader.Ledger = nil }()
+	}
+	e, err := w.loader.Entry()
+	return e != nil, err
+}
+
+// warnOfBlooms warns of families in which each look-up reads a block of each store file.
+func (w *outputRun) warnOfBlooms() {
+	for _, f := range w.target.Families {
+		if f.Settings.Bloom.HasRows() {
+			continue
+		}
+		w.out.Options.Warnf("family %s of table %s has no bloom filter for rows: looking up a row reads a block of each store file", f.Name, w.out.Job.Table)
+	}
+}
+
+// judgeExisting says what the table has, or refuses it.
+func (w *outputRun) judgeExisting() error {
+	e, table := w.asked, w.out.Job.Table
+	if e.Found == 0 {
+		return nil
+	}
+	samples := "rows " + strings.Join(e.Samples, ", ")
+	if e.Found > int64(len(e.Samples)) {
+		samples += ", …"
+	}
+	switch w.out.Job.Live {
+	case jobfile.LiveError:
+		return errcode.RowsExist.Errorf("table %s has %d of the %d rows already (duplicates.live: error): %s. Nothing was loaded. Delete them from the input or the table, or set duplicates.live to skip or overwrite",
+			table, e.Found, e.Rows, samples)
+	case jobfile.LiveSkip:
+		w.out.Options.Infof("table %s has %d of the %d rows already; they are left out: %s", table, e.Found, e.Rows, samples)
+	default:
+		w.out.Options.Infof("table %s has %d of the %d rows already; they are loaded over: %s", table, e.Found, e.Rows, samples)
+	}
+	return nil
+}
+
+// keepExisting records what askExisting found, before the first slice is written.
+func (w *outputRun) keepExisting() error {
+	if w.asked == nil {
+		return nil
+	}
+	if err := existing.Keep(w.out.FS, w.out.Path, w.temp, w.asked); err != nil {
+		return err
+	}
+	w.out.Options.Failpoint.Reached(failpoint.ExistingKept)
+	w.out.Manifest.Existing = w.asked
+	if err := w.out.Save(); err != nil {
+		return err
+	}
+	w.out.Options.Failpoint.Reached(failpoint.ExistingRecorded)
+	return nil
+}
+
+// forgetExisting drops what was found by other region boundaries, by which the files of keys are named, and deletes files
+// of keys that the manifest does not name.
+func (w *outputRun) forgetExisting() error {
+	m := w.out.Manifest
+	if m.Existing != nil && !slices.Equal(m.Splits, printable.All(w.target.Splits)) {
+		m.Existing = nil
+	}
+	if m.Existing != nil || w.out.Replaced != nil {
+		return nil
+	}
+	return existing.Remove(w.out.FS, w.out.Path)
+}
+
+// leftOut is how the write stage finds the rows of a region that are left out; nil if there are none.
+func (w *outputRun) leftOut() func(region int) (*existing.Keys, error) {
+	e := w.out.Manifest.Existing
+	if e == nil || e.Files == nil {
+		return nil
+	}
+	return func(region int) (*existing.Keys, error) { return existing.Open(w.out.FS, w.out.Path, e, region) }
+}
+
+// reportExisting puts the counts and the samples into the summary.
+func (w *outputRun) reportExisting(e *manifest.Existing) {
+	shown := *e
+	shown.Files = nil
+	w.report.Existing = &ExistingRows{w.out.Job.Live, shown}
+}

@@ -1,0 +1,234 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/digest"
+	"bulkload/internal/parallel"
+	"bulkload/internal/printable"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/load"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// keyRange is a range of rows and how far it has been read. A digest is a sum, so parts of a range may be added up by
+// several processes.
+type keyRange struct {
+	First string     `json:"first"`          // in the notation of Printable
+	Last  string     `json:"last"`           // the last row of the range
+	Next  string     `json:"next,omitempty"` // the row to continue with; "": First
+	Done  bool       `json:"done,omitempty"`
+	Rows  int64      `json:"rows"`
+	Sum   digest.Sum `json:"digest"`
+
+	first, last, next []byte
+}
+
+// savedRanges is what the ledger has of an interrupted verification. Each of the fields before Ranges must match, otherwise
+// it begins anew: the sums would be those of other cells.
+type savedRanges struct {
+	Run       string     `json:"run"`
+	Digest    digest.Sum `json:"expected"` // of what was loaded
+	Timestamp int64      `json:"timestamp"`
+	Columns   string     `json:"columns"`       // hash of what is added up
+	Opened    int64      `json:"table_enabled"` // when the table was created, enabled, truncated or restored, in epoch milliseconds
+	Begun     time.Time  `json:"begun"`
+	Ranges    []keyRange `json:"ranges"`
+}
+
+// rangeReader adds up the table's cells in ranges of rows, several at a time, and saves how far it is.
+type rangeReader struct {
+	options options.Options
+	cluster *load.Cluster
+	ledger  *ledger.Ledger
+	job     *jobfile.Job
+	want    map[string]bool // columns as family:qualifier; nil: all of the families
+	read    *progress.Meter // rows
+
+	mu       sync.Mutex // guards what follows
+	saved    savedRanges
+	finished int       // ranges since the last save
+	savedAt  time.Time // when that was
+}
+
+// How often a verification that may be killed saves how far it is: after so much time, or after a 64th of the ranges.
+const (
+	saveEvery   = 5 * time.Second
+	savedShares = 64
+	rowsPerLook = 1024 // rows of a range between two looks at the clock
+)
+
+// maxSavedAge is how old an interrupted verification may be: the table has changed since in ways that nobody recorded.
+const maxSavedAge = 24 * time.Hour
+
+// resume takes over what an interrupted verification of the same run has read.
+func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyRange) error {
+	opened, err := r.cluster.Enabled(ctx, e.Table)
+	if err != nil {
+		return err
+	}
+	r.saved = savedRanges{Run: e.Run, Digest: e.Digest, Timestamp: r.job.Timestamp, Columns: r.columnsText(), Opened: opened,
+		Begun: time.Now().UTC().Truncate(time.Second), Ranges: ranges}
+	r.savedAt = time.Now()
+	var old savedRanges
+	found, err := r.ledger.ReadVerification(e, &old)
+	if err != nil || !found || !r.continues(&old) {
+		return err
+	}
+	for i := range old.Ranges {
+		o := &old.Ranges[i]
+		if o.next, err = printable.Parse(o.Next); err != nil {
+			return fmt.Errorf("read the ledger: %w", err)
+		}
+		o.first, o.last = ranges[i].first, ranges[i].last
+	}
+	r.saved.Ranges, r.saved.Begun = old.Ranges, old.Begun
+	rows := r.rows()
+	r.read.Add(rows)
+	r.options.Infof("going on with the verification that was begun at %s: %d rows are read", old.Begun.Format(time.DateTime+" MST"), rows)
+	return nil
+}
+
+// continues reports whether the sums of an interrupted verification are parts of this one's.
+func (r *rangeReader) continues(old *savedRanges) bool {
+	now := &r.saved
+	same := func(a, b keyRange) bool { return a.First == b.First && a.Last == b.Last }
+	return old.Run == now.Run && old.Digest == now.Digest && old.Timestamp == now.Timestamp && old.Columns == now.Columns && old.Opened == now.Opened &&
+		time.Since(old.Begun) < maxSavedAge && slices.EqualFunc(old.Ranges, now.Ranges, same)
+}
+
+func (r *rangeReader) columnsText() string {
+	text := fmt.Sprintf("%q", r.job.Families())
+	for _, name := range slices.Sorted(maps.Keys(r.want)) {
+		text += fmt.Sprintf(" %q", name)
+	}
+	hash := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(hash[:8])
+}
+
+// run reads what is not read yet, and returns the sum of all ranges.
+func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum, rows int64, err error) {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(2 * parallel.Workers()) // a scan mostly waits for its server
+	for i := range r.saved.Ranges {
+		if r.saved.Ranges[i].Done {
+			continue
+		}
+		group.Go(func() error { return r.readRange(running, e, i) })
+	}
+	err = group.Wait()
+	for i := range r.saved.Ranges {
+		sum.Add(r.saved.Ranges[i].Sum)
+	}
+	if err != nil {
+		return sum, r.rows(), errors.Join(failure.Early(err), r.save(e))
+	}
+	return sum, r.rows(), r.ledger.RemoveVerification(e)
+}
+
+func (r *rangeReader) rows() (n int64) {
+	for i := range r.saved.Ranges {
+		n += r.saved.Ranges[i].Rows
+	}
+	return n
+}
+
+// readRange reads the rest of one range.
+func (r *rangeReader) readRange(ctx context.Context, e *ledger.Entry, i int) error {
+	at := &r.saved.Ranges[i]
+	s := &rangeSum{columns: r.want}
+	s.stream.Sum = at.Sum
+	before := at.Rows
+	counted := int64(0)
+	s.look = func(row []byte) error { // before the first cell of a row
+		r.read.Add(s.rows - counted)
+		counted = s.rows
+		return r.advance(e, at, row, s.stream.Sum, before+s.rows, false)
+	}
+	start := at.first
+	if at.next != nil && at.Next != "" {
+		start = at.next
+	}
+	err := r.cluster.ScanTimestamp(ctx, e.Table, r.job.Families(), start, append(bytes.Clone(at.last), 0), r.job.Timestamp, s.add)
+	if err != nil {
+		return err
+	}
+	r.read.Add(s.rows - counted)
+	return r.advance(e, at, nil, s.stream.Sum, before+s.rows, true)
+}
+
+// advance records how far a range is, and saves all of them from time to time.
+func (r *rangeReader) advance(e *ledger.Entry, at *keyRange, next []byte, sum digest.Sum, rows int64, done bool) error {
+	r.mu.Lock()
+	at.Sum, at.Rows, at.Done = sum, rows, done
+	if next != nil {
+		at.Next = printable.Bytes(next)
+	}
+	if done {
+		r.finished++
+	}
+	due := time.Since(r.savedAt) >= saveEvery || r.finished*savedShares >= len(r.saved.Ranges)
+	r.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return r.save(e)
+}
+
+// save writes how far the ranges are.
+func (r *rangeReader) save(e *ledger.Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.finished, r.savedAt = 0, time.Now()
+	if err := r.ledger.WriteVerification(e, &r.saved); err != nil {
+		return err
+	}
+	r.options.Failpoint.Reached(failpoint.RangesSaved)
+	return nil
+}
+
+// rangeSum adds up the cells of one range.
+type rangeSum struct {
+	columns map[string]bool // nil: all
+	look    func(row []byte) error
+	stream  digest.Stream
+	rows    int64
+	row     []byte
+	name    []byte
+}
+
+func (s *rangeSum) add(c *cell.Cell) error {
+	if s.columns != nil {
+		s.name = append(append(append(s.name[:0], c.Family...), ':'), c.Qualifier...)
+		if !s.columns[string(s.name)] {
+			return nil
+		}
+	}
+	if s.rows == 0 || !bytes.Equal(s.row, c.Row) {
+		if s.rows > 0 && s.rows%rowsPerLook == 0 {
+			if err := s.look(c.Row); err != nil {
+				return err
+			}
+		}
+		s.row = append(s.row[:0], c.Row...)
+		s.rows++
+	}
+	s.stream.Add(c)
+	return nil
+}

@@ -1,0 +1,211 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"bulkload/internal/hbase"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Columns are columns of a family; nil Qualifiers mean all of them.
+type Columns = hbase.FamilyColumns
+
+// Lookup asks whether readers find a row.
+type Lookup struct {
+	Row     []byte
+	Columns []Columns // of which any may have a cell
+	// Other, in epoch milliseconds, is a timestamp that does not count: a row with cells of that timestamp only does not
+	// exist. Negative: all timestamps count.
+	Other int64
+}
+
+// LookupsPerCall is how many rows one call to a region server asks for, at most.
+const LookupsPerCall = 1000
+
+// Exist reports for each row whether readers of a table find it. It asks the servers side by side, with one call for at most
+// LookupsPerCall rows of a server, and waits for regions that move or whose server has died. A server skips the store files
+// whose row bloom filter lacks the row. It needs the permission to read.
+func (c *Cluster) Exist(ctx context.Context, table string, rows []Lookup) ([]bool, error) {
+	id, err := parseName(table)
+	if err != nil {
+		return nil, err
+	}
+	l := &lookups{reader: c.reader, table: id.String(), rows: rows, found: make([]bool, len(rows)), onCall: c.onExistCall}
+	if err := l.run(ctx); err != nil {
+		return nil, fmt.Errorf("look up rows in table %s: %w", table, classify(ctx, err))
+	}
+	return l.found, nil
+}
+
+// lookups are the questions of one call of Exist.
+type lookups struct {
+	reader *reader
+	table  string
+	rows   []Lookup
+	found  []bool
+	onCall func(rows int) // for tests; nil
+
+	mu     sync.Mutex
+	left   []int // without an answer yet: indexes of rows
+	failed error // why some have none
+}
+
+// run asks until every row has an answer. It gives up after a time without any, or if asking again is useless.
+func (l *lookups) run(ctx context.Context) error {
+	tries := l.reader.newTries()
+	tries.timeout = max(l.reader.limits.outage, l.reader.limits.idle)
+	l.left = make([]int, len(l.rows))
+	for i := range l.left {
+		l.left[i] = i
+	}
+	for len(l.left) > 0 {
+		before := len(l.left)
+		l.failed = nil
+		if err := l.round(ctx); err != nil {
+			l.failed = err
+		}
+		if len(l.left) < before {
+			tries.answered = time.Now()
+			tries.progressed()
+		}
+		if len(l.left) == 0 {
+			break
+		}
+		if err := tries.wait(ctx, l.failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round asks once for each row that is left.
+func (l *lookups) round(ctx context.Context) error {
+	calls, err := l.calls(ctx)
+	if err != nil {
+		return err
+	}
+	l.left = nil
+	var group errgroup.Group
+	group.SetLimit(l.reader.limits.parallel)
+	for _, c := range calls {
+		group.Go(func() error {
+			again, err := l.ask(ctx, c)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.left = append(l.left, again...)
+			if err != nil && (l.failed == nil || remedyOf(err) == noRetry) {
+				l.failed = err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// existCall is one call to a server.
+type existCall struct {
+	server string
+	rows   []existRow
+}
+
+// existRow is a row of a call, and the region that it is asked of.
+type existRow struct {
+	index  int
+	region *Region
+}
+
+// calls groups the rows that are left by server. The rows of a region follow each other as they came, usually in order.
+func (l *lookups) calls(ctx context.Context) (calls []existCall, err error) {
+	limited, cancel := context.WithTimeout(ctx, l.reader.limits.idle)
+	defer cancel()
+	byServer := map[string][]existRow{}
+	for _, i := range l.left {
+		region, err := l.reader.locate(limited, l.table, l.rows[i].Row)
+		if err != nil {
+			return nil, err
+		}
+		byServer[region.Server] = append(byServer[region.Server], existRow{i, region})
+	}
+	for _, server := range slices.Sorted(maps.Keys(byServer)) {
+		for rows := range slices.Chunk(byServer[server], LookupsPerCall) {
+			calls = append(calls, existCall{server, rows})
+		}
+	}
+	return calls, nil
+}
+
+// ask makes one call, and returns the rows that got no answer, with the reason.
+func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed error) {
+	answers, err := l.send(ctx, c)
+	next := 0
+	var dropped *Region
+	for _, row := range c.rows {
+		problem := err
+		exists := false
+		if err == nil {
+			for range l.rows[row.index].questions() {
+				exists = exists || answers[next].Exists
+				if answers[next].Err != nil {
+					problem = answers[next].Err
+				}
+				next++
+			}
+		}
+		if problem == nil {
+			l.found[row.index] = exists // each index belongs to one call
+			continue
+		}
+		if row.region != dropped {
+			l.reader.invalidate(l.table, row.region, nil, problem)
+			dropped = row.region
+		}
+		again, failed = append(again, row.index), problem
+	}
+	return again, failed
+}
+
+// send sends a call, and returns the answers to all questions of all of its rows, in order.
+func (l *lookups) send(ctx context.Context, c existCall) ([]hbase.ExistsAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.reader.limits.call)
+	defer cancel()
+	conn, err := l.reader.servers.region(ctx, c.server)
+	if err != nil {
+		return nil, err
+	}
+	if l.onCall != nil {
+		l.onCall(len(c.rows))
+	}
+	var asked []hbase.RegionExists
+	for i, row := range c.rows {
+		if i == 0 || c.rows[i-1].region != row.region {
+			asked = append(asked, hbase.RegionExists{Region: row.region.Name})
+		}
+		at := &asked[len(asked)-1]
+		at.Gets = append(at.Gets, l.rows[row.index].questions()...)
+	}
+	byRegion, err := conn.MultiExists(ctx, asked)
+	l.reader.servers.overdue(conn, err)
+	return slices.Concat(byRegion...), err
+}
+
+// questions are the reads that answer a lookup: one, or one for the timestamps before Other and one for those after it.
+func (q *Lookup) questions() []hbase.ExistsGet {
+	get := hbase.ExistsGet{Row: q.Row, Columns: q.Columns}
+	if q.Other < 0 {
+		return []hbase.ExistsGet{get}
+	}
+	before, after := get, get
+	before.From, before.To = 0, q.Other
+	after.From, after.To = q.Other+1, math.MaxInt64
+	if q.Other == 0 {
+		return []hbase.ExistsGet{after}
+	}
+	return []hbase.ExistsGet{before, after}
+}
