@@ -44,8 +44,9 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Init   initCommand   `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
-	Schema schemaCommand `cmd:"" help:"Prints the JSON schema of job files, for editors."`
+	Init    initCommand    `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
+	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
+	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
 
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
