@@ -85,6 +85,11 @@ chaos:
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies' ./jobs
 
+# Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.
+.PHONY: versions
+versions:
+	BULKLOAD_VERSIONS=1 go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
+
 # The packages that start goroutines or share something between them, without the cluster. Of jobs, whose tests run all of them,
 # and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'

@@ -166,6 +166,7 @@ type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
 	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
+	All   bool   `help:"With --live: reads the whole table, and counts all rows that the source lacks."`
 	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
 	metricsFlags
 }
@@ -183,7 +184,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live || c.Stale != "" {
+		if c.Live || c.All || c.Stale != "" {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		if c.MetricsFile != "" || c.MetricsPush != "" {
@@ -200,6 +201,10 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		return nil, err
 	}
 	switch {
+	case c.All && (!c.Live || c.Stale != ""):
+		return nil, usage(errors.New("--all needs --live, without --stale: it says how much of the table is read"))
+	case c.All:
+		return jobs.VerifyTable(ctx, job, s.options())
 	case c.Stale != "" && !c.Live:
 		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":
