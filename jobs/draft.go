@@ -76,7 +76,7 @@ func DraftTable(ctx context.Context, name string, o options.Options) (job []byte
 	}
 	t := &draft.Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User, strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
 	for i := range live.Families {
-		t.Families = append(t.Families, draft.TableFamily{Name: live.Families[i].Name, Settings: settingsOf(&live.Families[i])})
+		t.Families = append(t.Families, draft.TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})
 	}
 	n := min(len(live.Regions), draftRegions)
 	for i := range n {
@@ -88,8 +88,8 @@ func DraftTable(ctx context.Context, name string, o options.Options) (job []byte
 	return t.YAML(), nil
 }
 
-// settingsOf are a family's settings that a person should know.
-func settingsOf(f *load.Family) string {
+// familySettings are a family's settings that a person should know.
+func familySettings(f *load.Family) string {
 	text := fmt.Sprintf("%s, %s, bloom %s, blocks of %s", f.Compression, f.DataBlockEncoding, f.BloomFilter, bytesize.Format(int64(f.BlockSize)))
 	for _, name := range []string{"TTL", "VERSIONS"} {
 		if value := f.Attributes[name]; value != "" {
