@@ -32,7 +32,7 @@ type common struct {
 }
 
 type cli struct {
-	common `embed:""`
+	common `embed:"" group:"Flags of all commands:"`
 
 	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads whatever is not done yet."`
 	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes per region, the splits, and the create statement."`
@@ -51,6 +51,7 @@ type cli struct {
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
+	Help       helpCommand       `cmd:"" help:"Shows the commands, or the flags and examples of one."`
 }
 
 func usage(err error) error { return jobs.UsageError(err) }
