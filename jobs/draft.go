@@ -88,13 +88,17 @@ func DraftTable(ctx context.Context, name string, o options.Options) (job []byte
 	return t.YAML(), nil
 }
 
+// forever is HConstants.FOREVER: the TTL of cells that don't expire.
+const forever = "2147483647"
+
 // familySettings are a family's settings that a person should know.
 func familySettings(f *load.Family) string {
 	text := fmt.Sprintf("%s, %s, bloom %s, blocks of %s", f.Compression, f.DataBlockEncoding, f.BloomFilter, bytesize.Format(int64(f.BlockSize)))
-	for _, name := range []string{"TTL", "VERSIONS"} {
-		if value := f.Attributes[name]; value != "" {
-			text += ", " + name + " " + value
-		}
+	if ttl := f.Attributes["TTL"]; ttl != "" && ttl != forever && ttl != "FOREVER" {
+		text += ", TTL " + ttl + " s"
+	}
+	if versions := f.Attributes["VERSIONS"]; versions != "" && versions != "1" {
+		text += ", VERSIONS " + versions
 	}
 	return text
 }

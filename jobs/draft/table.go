@@ -152,10 +152,10 @@ func (c *tableColumn) all(is func([]byte) bool) bool {
 	return !slices.ContainsFunc(c.values, func(b []byte) bool { return b != nil && !is(b) })
 }
 
-// isMoment reports whether a number can be milliseconds since 1970, of this century.
+// isMoment reports whether a number can be milliseconds since 1970 of the years 2005 to 2055. Other numbers are rather ids.
 func isMoment(n int64) bool {
-	const century = 946_684_800_000
-	return n >= century && n < century+100*int64(366*24*time.Hour/time.Millisecond)
+	const first = 1_104_537_600_000
+	return n >= first && n < first+50*int64(365*24*time.Hour/time.Millisecond)
 }
 
 // what says what the values look like.
@@ -260,7 +260,7 @@ func (t *Table) writeMap(w *bytes.Buffer, columns []*tableColumn, family string)
 			comment = "   # CHECK THIS. The values are bytes that are no text; type: hex with store: binary stores what hex text names"
 		case !c.text && c.store == "timestamp":
 			rules = append(rules, "type: timestamp", "zone: UTC", "store: binary")
-			comment = "   # CHECK THIS. The zone of the export's clock"
+			comment = "   # CHECK THIS. The zone of the export's clock; or int64, if these are numbers"
 		case !c.text:
 			rules = append(rules, "type: "+c.store, "store: binary")
 			if !c.certain {

@@ -97,6 +97,7 @@ func TestTableColumns(t *testing.T) {
 		}
 		add("f", "zero", binary.BigEndian.AppendUint64(nil, uint64(i)))
 		add("f", "zwhen", binary.BigEndian.AppendUint64(nil, uint64(1_795_132_800_000+i)))
+		add("f", "zx", binary.BigEndian.AppendUint64(nil, uint64(1_000_000_000_042+i)))
 		add("f", "zyes", []byte{byte(-(i % 2))})
 		add("g", "user", []byte("x"))
 		add("g", "a b, {c}", []byte{1, 2, byte(0xf0 + i)})
@@ -104,19 +105,19 @@ func TestTableColumns(t *testing.T) {
 		add("g", "\xff", nil)
 		add("g", "${date}", nil)
 	}
-	table.Rows[0].Cells = table.Rows[0].Cells[:11]
+	table.Rows[0].Cells = table.Rows[0].Cells[:12]
 	j, text := readDraft(t, table)
 	var got []string
 	for _, c := range j.Columns {
 		got = append(got, fmt.Sprintf("%s=%s:%s %s %v", c.Name, c.Family, c.Qualifier, c.Type.Kind, c.Binary))
 	}
-	want := "amount=f:amount unknown false; at=f:at unknown false; id=f:id unknown false; user=f:user unknown false; zero=f:zero int64 true; zwhen=f:zwhen timestamp true; " +
+	want := "amount=f:amount unknown false; at=f:at unknown false; id=f:id unknown false; user=f:user unknown false; zero=f:zero int64 true; zwhen=f:zwhen timestamp true; zx=f:zx int64 true; " +
 		"zyes=f:zyes boolean true; g_=g: unknown false; a b, {c}=g:a b, {c} unknown false; g_user=g:user unknown false"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
 	}
 	for _, want := range []string{"table ns:t, which has 1 region.\n", "# Family g: NONE\n", "f:amount: 5 rows, 3 bytes, text of type decimal\n", "f:zero: 5 rows, 8 bytes, binary: int64, float64 or a timestamp\n",
-		"g:a b, {c}: 5 rows, 3 bytes, bytes that are no text\n", "zone: UTC, store: binary}   # CHECK THIS. The zone", "there are 12 columns, of which this file has 10"} {
+		"g:a b, {c}: 5 rows, 3 bytes, bytes that are no text\n", "zone: UTC, store: binary}   # CHECK THIS. The zone", "there are 13 columns, of which this file has 11"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
