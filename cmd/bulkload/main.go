@@ -160,7 +160,8 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, err
 	}
-	parsed, err := k.Parse(joinDates(args))
+	addExamples(k.Model)
+	parsed, err := k.Parse(joinDates(withHelp(args)))
 	if helped {
 		return nil, "", true, nil
 	}
