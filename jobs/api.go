@@ -189,6 +189,9 @@ var VerifyDir = verify.Dir
 // VerifyJob is verify.Job.
 var VerifyJob = verify.Job
 
+// VerifyTable is verify.WholeTable.
+var VerifyTable = verify.WholeTable
+
 // ListStale is verify.ListStale.
 var ListStale = verify.ListStale
 

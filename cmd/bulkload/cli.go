@@ -32,7 +32,7 @@ type common struct {
 }
 
 type cli struct {
-	common `embed:""`
+	common `embed:"" group:"Flags of all commands:"`
 
 	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads whatever is not done yet."`
 	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes per region, the splits, and the create statement."`
@@ -44,12 +44,14 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Init   initCommand   `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
-	Schema schemaCommand `cmd:"" help:"Prints the JSON schema of job files, for editors."`
+	Init    initCommand    `cmd:"" help:"Writes a first job file for an export or a live table, from a look at it."`
+	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
+	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
 
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
+	Help       helpCommand       `cmd:"" help:"Shows the commands, or the flags and examples of one."`
 }
 
 func usage(err error) error { return jobs.UsageError(err) }
@@ -165,6 +167,7 @@ type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
 	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
+	All   bool   `help:"With --live: reads the whole table, and counts all rows that the source lacks."`
 	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
 	metricsFlags
 }
@@ -182,7 +185,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live || c.Stale != "" {
+		if c.Live || c.All || c.Stale != "" {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		if c.MetricsFile != "" || c.MetricsPush != "" {
@@ -199,6 +202,10 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		return nil, err
 	}
 	switch {
+	case c.All && (!c.Live || c.Stale != ""):
+		return nil, usage(errors.New("--all needs --live, without --stale: it says how much of the table is read"))
+	case c.All:
+		return jobs.VerifyTable(ctx, job, s.options())
 	case c.Stale != "" && !c.Live:
 		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":

@@ -50,6 +50,7 @@ type session struct {
 
 	limit    *jobs.Rate // all runs of the command share it; nil: none
 	measured *measured  // the run whose metrics are wanted; nil: none
+	reported *reported  // the page that is wanted; nil: none
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
@@ -128,6 +129,9 @@ func (s *session) finish(r report, err error) int {
 	if s.measured != nil {
 		s.measured.report(s, ended{r, out.Exit, took})
 	}
+	if s.reported != nil {
+		s.reported.write(s, out, took)
+	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
 		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), jobs.TextOf(err))
@@ -156,7 +160,8 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, err
 	}
-	parsed, err := k.Parse(joinDates(args))
+	addExamples(k.Model)
+	parsed, err := k.Parse(joinDates(withHelp(args)))
 	if helped {
 		return nil, "", true, nil
 	}

@@ -13,7 +13,7 @@ type Key struct {
 	Kind   Kind
 	Means  string
 	Choice []string // of a Choice
-	Fixed  []Key    // the keys below a Section, of each element of Sections, or of the mapping that a Choice may also be
+	Fixed  []Key    // the keys below a Section, or of each element of Sections; those of a Choice that may also be a mapping
 }
 
 // Kind is what values a key has.
@@ -76,7 +76,7 @@ var (
 		{Name: "regions", Kind: Section, Fixed: Regions, Means: "Where the table's region boundaries come from."},
 		{Name: "hfile", Kind: Section, Fixed: HFile, Means: "The files' settings. Default: the table's, or without a table those of bulkload plan --create."},
 		{Name: "load", Kind: Flag, Means: "true loads the files into HBase; the output must be in HDFS. Default: false."},
-		{Name: "duplicates", Kind: Choice, Choice: sameKey, Fixed: Duplicates, Means: "What to do if records with the same row key differ: keep the last one, or fail. Default: last. Or a mapping."},
+		{Name: "duplicates", Kind: Choice, Choice: []string{"last", "error"}, Fixed: Duplicates, Means: "What to do if records with the same row key differ: keep the last one, or fail. Default: last."},
 	}
 	// Input are the keys of input for every format.
 	Input = []Key{
@@ -135,6 +135,11 @@ var (
 		{Name: "splits", Kind: Texts, Means: `The boundaries, ascending, as HBase's shell writes them ('\x00\xFF'); [] is one region.`},
 		{Name: "file", Kind: Text, Means: "A file with one boundary a line."},
 	}
+	// Duplicates are the keys of duplicates, if it is a mapping.
+	Duplicates = []Key{
+		{Name: "input", Kind: Choice, Choice: []string{"last", "error"}, Means: "What to do if records with the same row key differ. Default: last."},
+		{Name: "live", Kind: Choice, Choice: []string{"error", "skip", "overwrite"}, Means: "What to do about rows that the table has already; needs load. Default: the table is not asked."},
+	}
 	// HFile are the keys of hfile.
 	HFile = []Key{
 		{Name: "compression", Kind: AnyCase, Choice: []string{"none", "snappy", "gz", "lz4", "zstd"}, Means: "Default in an hfile section: none."},
@@ -143,11 +148,6 @@ var (
 		{Name: "block_size", Kind: Size, Means: "BLOCKSIZE. Default: 64KiB."},
 		{Name: "max_size", Kind: Size, Means: "KeyValue bytes after which a file ends. Default: hbase.hregion.max.filesize."},
 		{Name: "slice_size", Kind: Size, Means: "A region of more bytes is written in parts, side by side. Default: 64MiB."},
-	}
-	// Duplicates are the keys of duplicates, if it is a mapping.
-	Duplicates = []Key{
-		{Name: "input", Kind: Choice, Choice: sameKey, Means: "Records with the same row key that differ: keep the last one, or fail. Default: last."},
-		{Name: "live", Kind: Choice, Choice: []string{"error", "skip", "overwrite"}, Means: "Rows that the table has already: fail, leave them out, or load over them. Needs load: true. Default: the table is not asked."},
 	}
 	// HBase are the keys of hbase.
 	HBase = []Key{
@@ -169,8 +169,6 @@ var (
 		{Name: "qualifier", Kind: Text, Means: "An expression as in rowkey, with which the qualifiers of a record's cells begin."},
 		{Name: "value", Kind: Text, Means: "The column that is a record's only cell."},
 	}
-
-	sameKey = []string{"last", "error"}
 
 	// The keys that a column and a constant share.
 	typed = []Key{

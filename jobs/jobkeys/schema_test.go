@@ -200,6 +200,8 @@ func TestSchemaAndDecoderRefuseTheSame(t *testing.T) {
 		"a constant":               {base + "columns_map: {c: {constant: 7, type: int64}}\n", true},
 		"a constant that is null":  {base + "columns_map: {c: {constant: 7, 'null': error}}\n", false},
 		"a width":                  {base + "columns_map: {x: {width: 0}}\n", false},
+		"duplicates":               {base + "duplicates: {input: error}\n", true},
+		"unknown duplicates":       {base + "duplicates: {inputs: error}\n", false},
 		"kerberos":                 {base + "hbase: {kerberos: {principal: a@B}}\n", false},
 		"a query without per_day":  {base + "queries: [{columns: [id]}]\n", false},
 		"wide without a qualifier": {base + "wide: {value: x}\n", false},
@@ -237,14 +239,15 @@ func places() map[string]place {
 			key, _, _ := strings.Cut(line, ":")
 			return regexp.MustCompile("(?m)^"+key+":.*\n(  .*\n)*").ReplaceAllString(base, "") + line + "\n"
 		}},
-		"delimited": {slices.Concat(jobkeys.Delimited, jobkeys.Input[3:]), input("delimited")},
-		"csv":       {slices.Concat(jobkeys.CSV, jobkeys.Input[3:]), input("csv")},
-		"parquet":   {slices.Concat(jobkeys.Parquet, jobkeys.Input[3:]), input("parquet")},
-		"column":    {jobkeys.Column, below("columns_map:\n x:", "")},
-		"constant":  {jobkeys.Constant[1:], below("columns_map:\n c:\n  constant: 7", "")},
-		"hfile":     {jobkeys.HFile, below("hfile:", "")},
-		"hbase":     {jobkeys.HBase, below("hbase:", "")},
-		"wide":      {jobkeys.Wide, below("wide:", "")},
+		"delimited":  {slices.Concat(jobkeys.Delimited, jobkeys.Input[3:]), input("delimited")},
+		"csv":        {slices.Concat(jobkeys.CSV, jobkeys.Input[3:]), input("csv")},
+		"parquet":    {slices.Concat(jobkeys.Parquet, jobkeys.Input[3:]), input("parquet")},
+		"column":     {jobkeys.Column, below("columns_map:\n x:", "")},
+		"constant":   {jobkeys.Constant[1:], below("columns_map:\n c:\n  constant: 7", "")},
+		"hfile":      {jobkeys.HFile, below("hfile:", "")},
+		"duplicates": {jobkeys.Duplicates, below("duplicates:", "")},
+		"hbase":      {jobkeys.HBase, below("hbase:", "")},
+		"wide":       {jobkeys.Wide, below("wide:", "")},
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/page"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -246,7 +248,7 @@ func (p *Options) writeFiles(report *Report) error {
 		}
 	}
 	if p.Page != "" {
-		return writePlanFile(p.Page, func(f *os.File) error { return stats.WritePage(f, report.page()) })
+		return page.WriteFile(p.Page, func(w io.Writer) error { return stats.WritePage(w, report.page()) })
 	}
 	return nil
 }
