@@ -41,8 +41,28 @@ func TestPlanOfParquet(t *testing.T) {
 // writeCheckGroups writes rows of the check table as text columns, in several row groups.
 func writeCheckGroups(t *testing.T, name string, groups, rows int) {
 	t.Helper()
+	w := newTextParquet(t, name, sample.CheckColumns)
+	for g := range groups {
+		var b bytes.Buffer
+		if err := sample.Check(&b, sample.Options{Rows: rows, Seed: uint64(g)}); err != nil {
+			t.Fatal(err)
+		}
+		var records [][]string
+		for record := range strings.SplitSeq(strings.TrimSuffix(b.String(), sample.RecordDelimiter), sample.RecordDelimiter) {
+			records = append(records, strings.Split(record, sample.FieldDelimiter))
+		}
+		addGroup(t, w, records)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newTextParquet begins a Parquet file of texts that are never null.
+func newTextParquet(t *testing.T, name string, columns []string) *file.Writer {
+	t.Helper()
 	var nodes schema.FieldList
-	for _, c := range sample.CheckColumns {
+	for _, c := range columns {
 		nodes = append(nodes, schema.Must(schema.NewPrimitiveNodeLogical(c, parquet.Repetitions.Required, schema.StringLogicalType{}, parquet.Types.ByteArray, 0, -1)))
 	}
 	root, err := schema.NewGroupNode("schema", parquet.Repetitions.Required, nodes, -1)
@@ -53,33 +73,27 @@ func writeCheckGroups(t *testing.T, name string, groups, rows int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := file.NewParquetWriter(out, root)
-	for g := range groups {
-		var b bytes.Buffer
-		if err := sample.Check(&b, sample.Options{Rows: rows, Seed: uint64(g)}); err != nil {
+	return file.NewParquetWriter(out, root)
+}
+
+// addGroup writes records as a row group.
+func addGroup(t *testing.T, w *file.Writer, records [][]string) {
+	t.Helper()
+	group := w.AppendRowGroup()
+	for i := range w.Schema.NumColumns() {
+		var values []parquet.ByteArray
+		for _, record := range records {
+			values = append(values, []byte(record[i]))
+		}
+		column, err := group.NextColumn()
+		if err != nil {
 			t.Fatal(err)
 		}
-		columns := make([][]parquet.ByteArray, len(sample.CheckColumns))
-		for record := range bytes.SplitSeq(bytes.TrimSuffix(b.Bytes(), []byte(sample.RecordDelimiter)), []byte(sample.RecordDelimiter)) {
-			for i, field := range bytes.Split(record, []byte(sample.FieldDelimiter)) {
-				columns[i] = append(columns[i], field)
-			}
+		if _, err := column.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, nil, nil); err != nil {
+			t.Fatal(err)
 		}
-		group := w.AppendRowGroup()
-		for _, values := range columns {
-			column, err := group.NextColumn()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := column.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, nil, nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := column.Close(); err != nil {
-				t.Fatal(err)
-			}
+		if err := column.Close(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
