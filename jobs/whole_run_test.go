@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 	"bulkload/internal/testleak"
 	"bulkload/internal/testrand"
@@ -167,24 +168,38 @@ func (w *failingWriter) Close() error {
 
 // TestEveryCallOfStorageFails lets the n-th call of the file system fail, for every n, over a whole run. The run ends well,
 // or with an error that names the fault and without _SUCCESS; then the same command ends well with the same files, and
-// no file or goroutine is left over.
+// no file or goroutine is left over. Where rows are spilled, a run is long: with BULKLOAD_EVERY_CALL=1 each call fails,
+// otherwise a few.
 func TestEveryCallOfStorageFails(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) { everyCallFails(t, false) })
+	t.Run("spilled", func(t *testing.T) { everyCallFails(t, true) })
+}
+
+func everyCallFails(t *testing.T, spilled bool) {
 	testleak.Check(t)
 	job := strings.Replace(checkJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
 	dir := sampleDir(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
 	rejectsEvery(t, dir, 10)
+	o := options.Options{WorkDir: t.TempDir()}
+	if spilled {
+		o.Memory = options.MinMemory
+		addLongRecords(t, dir, 30, 700<<10)
+	}
 	local := storage.Local
 	t.Cleanup(func() { storage.Local = local })
 	faulty := &failingFS{local, new(fault)}
 	storage.Local = faulty
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
+	s := mustRun(t, readCheck(t, dir, base), o)
 	calls := -faulty.left.Load()
-	if calls < 50 {
-		t.Fatalf("a run has %d calls", calls)
+	if calls < 50 || spilled != (s.Sort.Runs > 0) {
+		t.Fatalf("a run has %d calls, and spilled %d runs", calls, s.Sort.Runs)
 	}
 	step := int64(1)
-	if testing.Short() {
+	switch all := os.Getenv(everyCall) != ""; {
+	case spilled && !all:
+		step = calls/12 + 1
+	case testing.Short():
 		step = 7
 	}
 	failed := 0
@@ -193,14 +208,14 @@ func TestEveryCallOfStorageFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		faulty.left.Store(n)
-		_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
+		_, err := Run(context.Background(), readCheck(t, dir, out), o)
 		what := fmt.Sprintf("call %d, %v", n, faulty.failed.Load())
 		faulty.left.Store(0)
 		if err != nil {
 			failed++
 			wantFailedRun(t, what, out, err)
 		}
-		if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); err != nil {
+		if _, err := Run(context.Background(), readCheck(t, dir, out), o); err != nil {
 			t.Errorf("%s: the same command again: %v", what, err)
 			continue
 		}
@@ -209,6 +224,29 @@ func TestEveryCallOfStorageFails(t *testing.T) {
 	}
 	if failed < int(calls/step)/2 {
 		t.Errorf("only %d of %d runs failed", failed, calls/step)
+	}
+}
+
+// addLongRecords adds a file of records, with so many bytes in the last column, to a folder that sampleDir made.
+func addLongRecords(t *testing.T, dir string, n, bytes int) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	content, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, _, _ := strings.Cut(string(content), sample.RecordDelimiter)
+	fields := strings.Split(record, sample.FieldDelimiter)
+	var b strings.Builder
+	for i := range n {
+		fields[0], fields[len(fields)-1] = fmt.Sprintf("%032X", i), strings.Repeat("x", bytes)
+		b.WriteString(strings.Join(fields, sample.FieldDelimiter) + sample.RecordDelimiter)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(names[0]), "part-m-99999"), []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
