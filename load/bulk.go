@@ -497,6 +497,7 @@ func splitURI(uri string) (authority, name string) {
 }
 
 // withPort adds the NameNode's default port, for comparisons. (It does so for a name service too, on both sides.)
+// The function of the same name in internal/storage makes addresses to connect to; this one is never connected to.
 func withPort(authority string) string {
 	if strings.Contains(authority, ":") {
 		return authority

@@ -117,7 +117,7 @@ func checkChain(regions []Region) error {
 // maxBreaks is how many faults of a table's regions an error names.
 const maxBreaks = 5
 
-// firstFew names the first of many faults.
+// firstFew names the first of many faults. failure.FirstFew does the same for names; load uses nothing of jobs.
 func firstFew(faults []string) string {
 	if len(faults) <= maxBreaks {
 		return strings.Join(faults, ", ")

@@ -57,7 +57,7 @@ func (l *Limit) PerSecond() int64 {
 	return int64(l.limiter.Limit())
 }
 
-// Moved returns the number of bytes that Wait was called for.
+// Moved returns the number of bytes that Wait was called for: tests compare it with what had to be moved.
 func (l *Limit) Moved() int64 { return l.moved.Load() }
 
 // Wait waits until n bytes more may be moved, or were allowed to have been moved.

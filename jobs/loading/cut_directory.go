@@ -356,7 +356,8 @@ func (w *Loader) orWriteAgain() string {
 	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", w.Out.Manifest.Run.Job)
 }
 
-// regionOf is the index of the region that holds a row.
+// regionOf is the index of the region that holds a row, as partition.Regions.Find gives it; the table's splits are at hand here
+// without its Regions, which are made for a sort.
 func regionOf(splits [][]byte, row []byte) int {
 	i, found := slices.BinarySearchFunc(splits, row, bytes.Compare)
 	if found {
