@@ -174,7 +174,7 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 		}
 	}
 	r.explain()
-	if r.State == None {
+	if r.State == None && r.Waits == "" {
 		r.Waits = a.missingInput()
 	}
 	return r, nil
