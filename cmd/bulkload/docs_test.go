@@ -45,7 +45,7 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"README.md", "docs/cli.md", "docs/plan.md"} {
+	for _, name := range []string{"README.md", "docs/cli.md", "docs/plan.md", "docs/tutorial.md", "docs/operations.md"} {
 		for _, language := range []string{"console", "console cluster"} {
 			t.Run(name+" "+language, func(t *testing.T) {
 				checkDocument(t, repository, filepath.Join(repository, name), language)
@@ -98,12 +98,12 @@ func useCluster(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", conf)
 	t.Setenv("HBASE_CONF_DIR", conf)
 	clean := func() {
-		for _, table := range []string{"check", "opinion"} {
-			if _, err := c.Oracle(t).Run("drop", "tinawang:"+table, "-if-exists"); err != nil {
+		for _, table := range []string{"tinawang:check", "tinawang:opinion", "shop:orders"} {
+			if _, err := c.Oracle(t).Run("drop", table, "-if-exists"); err != nil {
 				t.Error(err)
 			}
 		}
-		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check", "/user/tina/hfile/opinion"); err != nil {
+		if _, err := c.Java(context.Background(), "org.apache.hadoop.fs.FsShell", "-rm", "-r", "-f", "/user/tina/hfile/check", "/user/tina/hfile/opinion", "/user/tina/hfile/orders"); err != nil {
 			t.Error(err)
 		}
 	}
