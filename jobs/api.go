@@ -8,6 +8,7 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/jobkeys"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
@@ -67,6 +68,9 @@ var ParseSize = bytesize.Parse
 
 // ParseRate is throttle.Parse.
 var ParseRate = throttle.Parse
+
+// Schema is jobkeys.Schema.
+var Schema = jobkeys.Schema
 
 // NewRate is throttle.New.
 var NewRate = throttle.New
@@ -184,6 +188,9 @@ var VerifyDir = verify.Dir
 
 // VerifyJob is verify.Job.
 var VerifyJob = verify.Job
+
+// VerifyTable is verify.WholeTable.
+var VerifyTable = verify.WholeTable
 
 // ListStale is verify.ListStale.
 var ListStale = verify.ListStale

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
@@ -90,4 +91,45 @@ func TestVerifyNamesOtherLoads(t *testing.T) {
 	if err != nil || r.Digest != wide.Digest || len(r.Sharers) != 1 || !strings.Contains(r.Sharers[0], s.Run.ID) {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// TestLiveRowsAreReadTheCheaperWay: a few rows of a large table are read one by one, those of a small one by scans; the whole
+// table is read only on request. Missing rows are found either way.
+func TestLiveRowsAreReadTheCheaperWay(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=NONE")
+	l.night(t, night21, 20, 93)
+	s := mustRun(t, l.job(t, night21), l.options())
+	check := func(what, how string, missing int64) *verify.Report {
+		t.Helper()
+		var said notes
+		o := l.options()
+		o.Say = said.say
+		for range 100 { // the master knows the regions' sizes after some seconds
+			said.said = nil
+			r, err := verify.Job(context.Background(), l.job(t, night21), o, true)
+			if !said.has(how) {
+				time.Sleep(200 * time.Millisecond)
+				continue
+			}
+			if (err == nil) != (missing == 0) || r.Missing != missing || r.Rows != 20 {
+				t.Errorf("%s: %+v, %v", what, r, err)
+			}
+			return r
+		}
+		t.Fatalf("%s: said %q, not %q", what, said.said, how)
+		return nil
+	}
+	check("a small table", "by scans from the first to the last", 0)
+	l.night(t, night20, 20_000, 94)
+	mustRun(t, l.job(t, night20), l.options())
+	if r := check("a large table", "by 20 reads of single rows", 0); r.ExtraRows != 0 {
+		t.Errorf("%d rows of others were read", r.ExtraRows)
+	}
+	r, err := verify.WholeTable(context.Background(), l.job(t, night21), l.options())
+	if err != nil || r.ExtraRows != 20_000 || r.Cells != s.Books.CellsWritten {
+		t.Errorf("the whole table: %+v, %v", r, err)
+	}
+	l.oracle(t, "delete", l.table, s.Files[0].FirstRow)
+	check("a row is gone", "by 20 reads of single rows", s.Books.CellsWritten/20)
 }

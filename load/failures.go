@@ -34,6 +34,7 @@ var remedies = map[string]remedy{
 	"CallDroppedException":      backOff,
 	"CallQueueTooBigException":  backOff,
 	"CallTimeoutException":      backOff,
+	"MultiActionResultTooLarge": backOff, // the first reads of the call have answers
 	"PleaseHoldException":       backOff,
 	"RegionTooBusyException":    backOff,
 	"RetryImmediatelyException": backOff,

@@ -36,8 +36,8 @@ type Cluster struct {
 	servers *servers
 	reader  *reader
 
-	onProbeCall func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
-	onExistCall func(rows int)                               // for tests that count calls of Exist; nil
+	onProbeCall  func(server string, gets []hbase.RegionGets) // for tests that count probes' calls; nil
+	onLookUpCall func(rows int)                               // for tests that count calls of Exist and Rows; nil
 }
 
 // ConnectAs finds the cluster of the site files. It fails within a minute.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/parallel"
 	"bulkload/internal/throttle"
 
 	"github.com/tsuna/gohbase/pb"
@@ -27,15 +28,23 @@ func newReader(servers *servers, limits settings) *reader {
 	return &reader{servers: servers, limits: limits}
 }
 
-// throttle bounds the bytes a second that scans read. An answer gets no larger than what may be read in a second, so that
-// the pauses between answers stay far below a scanner's lease.
+// longestPause is how many seconds may pass between two answers to a scan if all scans read as fast as the rate allows: far
+// less than a scanner's lease, which is a minute.
+const longestPause = 10
+
+// throttle bounds the bytes a second that scans read. The more scans share the rate, the smaller an answer is, so that the
+// pauses between a scan's answers stay far below its scanner's lease.
 func (r *reader) throttle(limit *throttle.Limit) {
 	if limit == nil {
 		return
 	}
 	r.rate = limit
-	r.limits.scanBytes = min(r.limits.scanBytes, uint64(limit.PerSecond()))
+	second := uint64(limit.PerSecond())
+	r.limits.scanBytes = min(r.limits.scanBytes, second, longestPause*second/uint64(Scans()))
 }
+
+// Scans is how many scans of a table a command may make side by side: a scan mostly waits for its server.
+func Scans() int { return 2 * parallel.Workers() }
 
 // closeGrace is how long Close waits for scanners that are being closed, so that their servers need not wait for the
 // leases to expire.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,12 +15,24 @@ import (
 	"bulkload/internal/hbase"
 	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/throttle"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
 )
 
 // These tests use a small server for what a real one does not do on demand.
+
+// TestAnswersOfManyScans: at the lowest rate, all scans of a machine with many cores get an answer long before the leases
+// of their scanners end.
+func TestAnswersOfManyScans(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(60))
+	r := newReader(nil, settings{scanBytes: 2 << 20})
+	r.throttle(throttle.New(t.Context(), throttle.Minimum))
+	if pause := r.limits.scanBytes * uint64(Scans()) / throttle.Minimum; Scans() != 120 || pause > longestPause || r.limits.scanBytes < 64<<10 {
+		t.Errorf("%d scans read %d bytes each, in %d seconds", Scans(), r.limits.scanBytes, pause)
+	}
+}
 
 // script is a region server that answers the requests of scans one after another, and notes them.
 type script struct {

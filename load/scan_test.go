@@ -168,7 +168,7 @@ func TestThrottledScan(t *testing.T) {
 	if moved := limit.Moved(); moved < values || moved > 2*values {
 		t.Errorf("%d bytes counted, for cells of %d", moved, values)
 	}
-	if l.reader.throttle(throttle.New(t.Context(), throttle.Minimum)); l.reader.limits.scanBytes != throttle.Minimum {
+	if l.reader.throttle(throttle.New(t.Context(), throttle.Minimum)); l.reader.limits.scanBytes != min(throttle.Minimum, longestPause*throttle.Minimum/uint64(Scans())) {
 		t.Errorf("answers of %d bytes at the lowest rate", l.reader.limits.scanBytes)
 	}
 }

@@ -44,7 +44,9 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Init initCommand `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
+	Init    initCommand    `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
+	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
+	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
 
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
@@ -68,6 +70,7 @@ type planCommand struct {
 	Growth     string    `placeholder:"SIZE" help:"Size of a day's input, such as 20GiB (default: the size of this input, if its path has $${date})."`
 	Now        time.Time `placeholder:"TIME" help:"The time (RFC 3339) for comparing the cells' ages with the table's TTL (default: now)."`
 	SplitsFile string    `placeholder:"FILE" help:"Writes the splits to a file for SPLITS_FILE in the HBase shell."`
+	NoRecords  bool      `help:"Leaves out the three records and the most frequent query keys, which can be personal data."`
 	HTML       string    `name:"html" placeholder:"FILE" help:"Writes the whole plan to an HTML page with charts."`
 }
 
@@ -93,7 +96,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
 	if c.Growth != "" {
 		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
@@ -163,6 +166,7 @@ type verifyCommand struct {
 	Target string `arg:"" help:"A job file, or a directory of HFiles."`
 	dated
 	Live  bool   `help:"Compares the table with the job's source, instead of the files."`
+	All   bool   `help:"With --live: reads the whole table, and counts all rows that the source lacks."`
 	Stale string `placeholder:"FILE" help:"With --live: reads only the cells with the job's timestamp, and writes those that the source lacks to FILE."`
 	metricsFlags
 }
@@ -180,7 +184,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
-		if c.Live || c.Stale != "" {
+		if c.Live || c.All || c.Stale != "" {
 			return nil, usage(errors.New("--live needs a job file: a directory alone names no table"))
 		}
 		if c.MetricsFile != "" || c.MetricsPush != "" {
@@ -197,6 +201,10 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		return nil, err
 	}
 	switch {
+	case c.All && (!c.Live || c.Stale != ""):
+		return nil, usage(errors.New("--all needs --live, without --stale: it says how much of the table is read"))
+	case c.All:
+		return jobs.VerifyTable(ctx, job, s.options())
 	case c.Stale != "" && !c.Live:
 		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":

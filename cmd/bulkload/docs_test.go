@@ -33,8 +33,9 @@ func blocks(document string) []block {
 	return all
 }
 
-// volatile matches what differs between runs: times, rates, addresses, the progress of a load.
-var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/`)
+// volatile matches what differs between runs: times, rates, addresses, the progress of a load, and a table's size, which the
+// master learns some time after a load.
+var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/|which has [0-9.]+ [KMG]?i?B`)
 
 func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
 

@@ -27,6 +27,7 @@ type RawGet struct {
 
 // StoredCell is a cell as a region stores it.
 type StoredCell struct {
+	Family    []byte
 	Qualifier []byte
 	Timestamp int64
 	Type      byte // KeyValue.Type's code
@@ -213,7 +214,7 @@ func storedCells(result *pb.Result, block *cellblock.Reader) ([]StoredCell, erro
 	cells, err := resultCells(result, block)
 	var stored []StoredCell
 	for _, c := range cells {
-		stored = append(stored, StoredCell{Qualifier: c.Qualifier, Timestamp: c.Timestamp, Type: byte(c.Type), Value: c.Value})
+		stored = append(stored, StoredCell{Family: c.Family, Qualifier: c.Qualifier, Timestamp: c.Timestamp, Type: byte(c.Type), Value: c.Value})
 	}
 	return stored, err
 }

@@ -14,7 +14,6 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/digest"
-	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
@@ -125,7 +124,7 @@ func (r *rangeReader) columnsText() string {
 // run reads what is not read yet, and returns the sum of all ranges.
 func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum, rows int64, err error) {
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(2 * parallel.Workers()) // a scan mostly waits for its server
+	group.SetLimit(load.Scans())
 	for i := range r.saved.Ranges {
 		if r.saved.Ranges[i].Done {
 			continue

@@ -56,7 +56,18 @@ type Report struct {
 
 // Job compares what a job has written or, with live, the table with its source, cell by cell. What was loaded is compared
 // with the digest in the ledger, without the source, unless live is set.
+//
+// Of the table only the source's rows are read, and perhaps those between them, which are counted as extra.
 func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Report, err error) {
+	return verifyJob(ctx, j, o, live, byRanges)
+}
+
+// WholeTable compares the whole table with the job's source: it also counts all rows that are not of the source.
+func WholeTable(ctx context.Context, j *jobfile.Job, o options.Options) (report *Report, err error) {
+	return verifyJob(ctx, j, o, true, allRows)
+}
+
+func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool, how method) (report *Report, err error) {
 	report = &Report{Outcome: outcome.New(), Differences: []Difference{}}
 	o, err = o.WithDefaults()
 	if err != nil {
@@ -73,6 +84,9 @@ func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (rep
 	}
 	v, err := openVerifyRun(ctx, j, o, live)
 	if err == nil {
+		for _, out := range v.outputs {
+			out.method = how
+		}
 		err = v.run(ctx, report)
 	}
 	report.nameTarget(j, live)
@@ -121,6 +135,7 @@ type outputVerifier struct {
 	record  *manifest.Manifest  // of the files; nil if there is none
 	report  *Report
 	stale   *staleList // nil unless cells are listed that the source has no more
+	method  method     // how the table is read
 	leftOut leftOut    // rows that the run did not write, since the table had them
 
 	compared *progress.Meter // rows
@@ -270,6 +285,7 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 		report.Against = v.files.FS.URI(v.files.Path)
 	}
 	found := &differences{}
+	v.choose(ctx, rows, o)
 	joined, err := v.joinAll(ctx, rows, o, found)
 	if err != nil {
 		return err
@@ -359,7 +375,7 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	}
 	j, err := newJoiner(want, found, v)
 	if err == nil {
-		err = v.scan(ctx, slice, func(c *cell.Cell) error {
+		err = v.present(ctx, sorted, slice, j, func(c *cell.Cell) error {
 			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
 				return nil
 			}
@@ -372,15 +388,32 @@ func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorte
 	return j, errors.Join(err, want.Close(), keys.Close())
 }
 
-// scan visits the present cells of a slice.
-func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
-	start, end := v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
+// bounds are the first row of a slice and the one after its last; nil at the table's ends.
+func (v *outputVerifier) bounds(slice partition.Slice) (start, end []byte) {
+	start, end = v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
 	if len(slice.Start) > 0 {
 		start, _, _ = v.target.SplitKey(slice.Start)
 	}
 	if len(slice.End) > 0 {
 		end, _, _ = v.target.SplitKey(slice.End)
 	}
+	return start, end
+}
+
+// present visits the present cells of a slice: all of them, or those that the method reads.
+func (v *outputVerifier) present(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, j *joiner, visit func(*cell.Cell) error) error {
+	switch {
+	case v.files != nil, v.stale != nil, v.method == allRows:
+		return v.scan(ctx, slice, visit)
+	case v.method == byGets:
+		return v.getRows(ctx, sorted, slice, visit)
+	}
+	return v.scanAround(ctx, slice, j, visit)
+}
+
+// scan visits the present cells of a slice.
+func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
+	start, end := v.bounds(slice)
 	if v.stale != nil {
 		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, visit)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
 
 	"bulkload/internal/page"
@@ -30,9 +31,13 @@ var pageText string
 
 var pageTemplate = page.New(pageText, template.FuncMap{
 	"size": Size, "compare": Compare, "charts": charts, "facts": facts, "firstSplits": FirstSplits, "same": slices.Equal[[]string], "regions": regionTable,
-	"float": func(n float64) string { return Count(int64(n + 0.5)) },
-	"bytes": func(n float64) string { return Size(int64(n)) },
+	"records": func(r *Report) *RecordTable { return NewRecordTable(r, math.MaxInt, widthOnPage) },
+	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
+	"bytes":   func(n float64) string { return Size(int64(n)) },
 })
+
+// widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
+const widthOnPage = 200
 
 // WritePage writes a page that needs nothing from elsewhere: no script, no font, no image.
 func WritePage(w io.Writer, p *Page) error { return pageTemplate.Execute(w, p) }

@@ -38,6 +38,11 @@ func TestPageNeedsNothing(t *testing.T) {
 	if !bytes.Contains(text, []byte("md5(&lt;script&gt;")) {
 		t.Error("the row key is not shown as text")
 	}
+	for _, want := range []string{"<td><code>&lt;b&gt;张三&lt;/b&gt;</code></td>", "<td><code>salt(id, 4)</code></td>", "<code>none: column id: null</code>"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the records are shown without %s", want)
+		}
+	}
 }
 
 // TestPageShowsRegionsAndUnits: a table of regions, and the units of each axis.

@@ -66,7 +66,7 @@ func TestCostOfExist(t *testing.T) {
 		}
 		var mu sync.Mutex
 		calls, asked := 0, 0
-		l.onExistCall = func(rows int) {
+		l.onLookUpCall = func(rows int) {
 			mu.Lock()
 			defer mu.Unlock()
 			calls, asked = calls+1, asked+rows
@@ -74,7 +74,7 @@ func TestCostOfExist(t *testing.T) {
 		if _, err := l.Exist(t.Context(), table, allOf(-1, rows...)); err != nil {
 			t.Fatal(err)
 		}
-		l.onExistCall = nil
+		l.onLookUpCall = nil
 		if most := n/LookupsPerCall + servers; calls > most || asked != n {
 			t.Errorf("%d rows: %d calls for %d rows, want at most %d", n, calls, asked, most)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 
 	"golang.org/x/sync/errgroup"
@@ -33,24 +34,51 @@ const LookupsPerCall = 1000
 // LookupsPerCall rows of a server, and waits for regions that move or whose server has died. A server skips the store files
 // whose row bloom filter lacks the row. It needs the permission to read.
 func (c *Cluster) Exist(ctx context.Context, table string, rows []Lookup) ([]bool, error) {
+	answers, err := c.lookUp(ctx, table, rows, true)
+	found := make([]bool, len(rows))
+	for i := range answers {
+		found[i] = len(answers[i]) > 0
+	}
+	return found, err
+}
+
+// Rows returns the cells of each row as readers of a table find them: the newest version of each, in order. It asks as Exist
+// does.
+func (c *Cluster) Rows(ctx context.Context, table string, rows []Lookup) ([][]cell.Cell, error) {
+	answers, err := c.lookUp(ctx, table, rows, false)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]cell.Cell, len(rows))
+	for i, cells := range answers {
+		for _, f := range cells {
+			all[i] = append(all[i], cell.Cell{Row: rows[i].Row, Family: f.Family, Qualifier: f.Qualifier, Timestamp: f.Timestamp, Type: cell.Type(f.Type), Value: f.Value})
+		}
+	}
+	return all, nil
+}
+
+// lookUp returns the cells of each row; first: at most the key of one cell.
+func (c *Cluster) lookUp(ctx context.Context, table string, rows []Lookup, first bool) ([][]hbase.StoredCell, error) {
 	id, err := parseName(table)
 	if err != nil {
 		return nil, err
 	}
-	l := &lookups{reader: c.reader, table: id.String(), rows: rows, found: make([]bool, len(rows)), onCall: c.onExistCall}
+	l := &lookups{reader: c.reader, table: id.String(), rows: rows, first: first, cells: make([][]hbase.StoredCell, len(rows)), onCall: c.onLookUpCall}
 	if err := l.run(ctx); err != nil {
 		return nil, fmt.Errorf("look up rows in table %s: %w", table, classify(ctx, err))
 	}
-	return l.found, nil
+	return l.cells, nil
 }
 
-// lookups are the questions of one call of Exist.
+// lookups are the questions of one call of Exist or Rows.
 type lookups struct {
 	reader *reader
 	table  string
 	rows   []Lookup
-	found  []bool
-	onCall func(rows int) // for tests; nil
+	first  bool
+	cells  [][]hbase.StoredCell // the answers
+	onCall func(rows int)       // for tests; nil
 
 	mu     sync.Mutex
 	left   []int // without an answer yet: indexes of rows
@@ -148,10 +176,10 @@ func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed err
 	var dropped *Region
 	for _, row := range c.rows {
 		problem := err
-		exists := false
+		var cells []hbase.StoredCell
 		if err == nil {
-			for range l.rows[row.index].questions() {
-				exists = exists || answers[next].Exists
+			for range l.questions(row.index) {
+				cells = append(cells, answers[next].Cells...)
 				if answers[next].Err != nil {
 					problem = answers[next].Err
 				}
@@ -159,7 +187,7 @@ func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed err
 			}
 		}
 		if problem == nil {
-			l.found[row.index] = exists // each index belongs to one call
+			l.cells[row.index] = cells // each index belongs to one call
 			continue
 		}
 		if row.region != dropped {
@@ -172,7 +200,7 @@ func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed err
 }
 
 // send sends a call, and returns the answers to all questions of all of its rows, in order.
-func (l *lookups) send(ctx context.Context, c existCall) ([]hbase.ExistsAnswer, error) {
+func (l *lookups) send(ctx context.Context, c existCall) ([]hbase.GetAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.reader.limits.call)
 	defer cancel()
 	conn, err := l.reader.servers.region(ctx, c.server)
@@ -182,30 +210,44 @@ func (l *lookups) send(ctx context.Context, c existCall) ([]hbase.ExistsAnswer, 
 	if l.onCall != nil {
 		l.onCall(len(c.rows))
 	}
-	var asked []hbase.RegionExists
+	var asked []hbase.RegionRows
 	for i, row := range c.rows {
 		if i == 0 || c.rows[i-1].region != row.region {
-			asked = append(asked, hbase.RegionExists{Region: row.region.Name})
+			asked = append(asked, hbase.RegionRows{Region: row.region.Name})
 		}
 		at := &asked[len(asked)-1]
-		at.Gets = append(at.Gets, l.rows[row.index].questions()...)
+		at.Gets = append(at.Gets, l.questions(row.index)...)
 	}
-	byRegion, err := conn.MultiExists(ctx, asked)
+	byRegion, err := conn.MultiRows(ctx, asked)
 	l.reader.servers.overdue(conn, err)
-	return slices.Concat(byRegion...), err
+	answers := slices.Concat(byRegion...)
+	l.reader.rate.Wait(sizeOf(answers))
+	return answers, err
 }
 
-// questions are the reads that answer a lookup: one, or one for the timestamps before Other and one for those after it.
-func (q *Lookup) questions() []hbase.ExistsGet {
-	get := hbase.ExistsGet{Row: q.Row, Columns: q.Columns}
+// sizeOf is about how many bytes some answers have.
+func sizeOf(answers []hbase.GetAnswer) (n int) {
+	const overhead = 20 // of a cell: lengths, timestamp, type
+	for i := range answers {
+		for _, c := range answers[i].Cells {
+			n += overhead + len(c.Family) + len(c.Qualifier) + len(c.Value)
+		}
+	}
+	return n
+}
+
+// questions are the reads that answer a look-up: one, or one for the timestamps before Other and one for those after it.
+func (l *lookups) questions(i int) []hbase.RowGet {
+	q := &l.rows[i]
+	get := hbase.RowGet{Row: q.Row, Columns: q.Columns, First: l.first}
 	if q.Other < 0 {
-		return []hbase.ExistsGet{get}
+		return []hbase.RowGet{get}
 	}
 	before, after := get, get
 	before.From, before.To = 0, q.Other
 	after.From, after.To = q.Other+1, math.MaxInt64
 	if q.Other == 0 {
-		return []hbase.ExistsGet{after}
+		return []hbase.RowGet{after}
 	}
-	return []hbase.ExistsGet{before, after}
+	return []hbase.RowGet{before, after}
 }

@@ -8,11 +8,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ExistsGet asks whether a reader finds a row with any of some columns: cells that are deleted or expired don't count.
-type ExistsGet struct {
+// RowGet reads a row as other readers see it: the newest version of each cell, none that is deleted or expired.
+type RowGet struct {
 	Row      []byte
 	Columns  []FamilyColumns
 	From, To int64 // timestamps from From to before To; both 0: any
+	// First returns the first cell only, without its value: enough to know whether there is one.
+	First bool
 }
 
 // FamilyColumns are columns of a family; nil Qualifiers mean all of them.
@@ -21,25 +23,19 @@ type FamilyColumns struct {
 	Qualifiers [][]byte
 }
 
-// RegionExists are such questions to one region.
-type RegionExists struct {
+// RegionRows are such reads of one region.
+type RegionRows struct {
 	Region []byte // its name
-	Gets   []ExistsGet
-}
-
-// ExistsAnswer is the answer to one question: whether there is a cell, or a *RemoteError.
-type ExistsAnswer struct {
-	Exists bool
-	Err    error
+	Gets   []RowGet
 }
 
 // firstKeyOnlyFilter passes a row's first cell.
 const firstKeyOnlyFilter = "org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter"
 
-// MultiExists asks many questions in one call, as MultiGet does. A region server skips the store files whose row bloom
-// filter does not have a row, and returns at most the key of one cell. existence_only is not used: within a Multi, HBase 2
-// says that a row exists, and sends its cells all the same (RSRpcServices.doNonAtomicRegionMutation).
-func (c *Conn) MultiExists(ctx context.Context, regions []RegionExists) ([][]ExistsAnswer, error) {
+// MultiRows makes many reads in one call, as MultiGet does. A region server skips the store files whose row bloom filter does
+// not have a row. existence_only is not used: within a Multi, HBase 2 says that a row exists, and sends its cells all the same
+// (RSRpcServices.doNonAtomicRegionMutation).
+func (c *Conn) MultiRows(ctx context.Context, regions []RegionRows) ([][]GetAnswer, error) {
 	request := &pb.MultiRequest{}
 	for i := range regions {
 		action, err := regions[i].action()
@@ -56,30 +52,31 @@ func (c *Conn) MultiExists(ctx context.Context, regions []RegionExists) ([][]Exi
 	if err != nil {
 		return nil, c.malformed("Multi", err)
 	}
-	found := make([][]ExistsAnswer, len(regions))
-	for i, region := range answers {
-		for _, a := range region {
-			found[i] = append(found[i], ExistsAnswer{len(a.Cells) > 0, c.named("Multi", a.Err)})
+	for _, region := range answers {
+		for i := range region {
+			region[i].Err = c.named("Multi", region[i].Err)
 		}
 	}
-	return found, nil
+	return answers, nil
 }
 
-func (r *RegionExists) action() (*pb.RegionAction, error) {
-	filter, err := firstKey()
+func (r *RegionRows) action() (*pb.RegionAction, error) {
+	first, err := firstKey()
 	if err != nil {
 		return nil, err
 	}
 	action := &pb.RegionAction{Region: regionSpecifier(r.Region)}
 	for i := range r.Gets {
 		get := r.Gets[i].message()
-		get.Filter = filter
+		if r.Gets[i].First {
+			get.Filter = first
+		}
 		action.Action = append(action.Action, &pb.Action{Index: proto.Uint32(uint32(i)), Get: get})
 	}
 	return action, nil
 }
 
-func (g *ExistsGet) message() *pb.Get {
+func (g *RowGet) message() *pb.Get {
 	get := &pb.Get{Row: g.Row, CacheBlocks: proto.Bool(false)}
 	for _, c := range g.Columns {
 		get.Column = append(get.Column, &pb.Column{Family: c.Family, Qualifier: c.Qualifiers})
