@@ -83,7 +83,7 @@ chaos:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies' ./jobs
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions' ./jobs
 
 # The packages that start goroutines or share something between them, without the cluster. Of jobs, whose tests run all of them,
 # and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
