@@ -55,16 +55,22 @@ $(PYTHON)/bin/pyflakes:
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
 
 # Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them.
-# jobs comes first, since its tests take the longest. golangci-lint has vetted the code. Without the profile: go test -cover with it
-# links packages of two builds ("fingerprint mismatch").
+# The tests of jobs on a cluster take the longest and mostly wait for its servers, so they run beside all others; -skip with the
+# same names leaves every other test to the second run. golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint
+# mismatch"). The coverage of jobs is printed twice, for the tests with a cluster and for the others.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER); go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER); \
 	secured=$(SECURED); go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL) || \
 	  { [ "$${CI:-}" != true ] && secured=; }; \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python \
-	  go test -count=1 -timeout 45m -vet=off -cover -pgo=off -p 3 -parallel 3 ./jobs $$(go list ./... | grep -v '^bulkload/jobs$$')
+	export BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python; \
+	tests='go test -count=1 -timeout 45m -vet=off -cover -pgo=off'; \
+	slow=$$(.ci/cluster-tests); \
+	$$tests -parallel 3 -run "$$slow" ./jobs & live=$$!; \
+	failed=0; $$tests -p 2 -parallel 3 -skip "$$slow" ./jobs || failed=1; \
+	$$tests -p 2 -parallel 3 $$(go list ./... | grep -v '^bulkload/jobs$$') || failed=1; \
+	wait $$live && [ $$failed = 0 ]
 
 # What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
 # several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of
@@ -84,6 +90,11 @@ chaos:
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions' ./jobs
+
+# Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.
+.PHONY: versions
+versions:
+	BULKLOAD_VERSIONS=1 go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
 # The packages that start goroutines or share something between them, without the cluster. Of jobs, whose tests run all of them,
 # and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.

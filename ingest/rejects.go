@@ -48,6 +48,7 @@ type Rejects struct {
 	heading string
 	first   *BadRecord
 	hint    *BadRecord // the first one with a hint
+	tally   rejectTally
 	closed  bool
 }
 
@@ -240,5 +241,6 @@ func (r *Rejects) copyAll(merged *mergedRuns, out *rejectFiles) error {
 		if err := out.write(in.file.Path, k); err != nil {
 			return err
 		}
+		r.tally.add(in.file.Path, k)
 	}
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -96,5 +97,41 @@ func TestCountRecords(t *testing.T) {
 	}
 	if _, err := count(int64(len(content)) + 1); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+// TestReasons: rejects are counted by column and reason, the most frequent first, with their first records by file and offset;
+// what is kept of them is bounded.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	r := NewRejects(storage.Local, filepath.Join(t.TempDir(), ".rejects"), Limit{Count: 10_000}, []byte{'\n'})
+	add := func(offset int64, column, reason, raw string) {
+		t.Helper()
+		if err := r.Add(&BadRecord{Position: Position{File: File{Path: "/in"}, Offset: offset, Number: offset + 1}, Column: column, Reason: reason, Raw: []byte(raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		add(int64(40-i), "age", "not a number", "x")
+	}
+	add(1, "", "19 columns instead of 18", strings.Repeat("r", 1000))
+	for i := range maxReasons + 7 {
+		add(int64(100+i), "", fmt.Sprintf("reason %d", i), "")
+	}
+	if reasons, others := r.Reasons(); reasons != nil || others != 0 {
+		t.Errorf("before the end: %v, %d", reasons, others)
+	}
+	if err := r.Close(100_000); err != nil {
+		t.Fatal(err)
+	}
+	reasons, others := r.Reasons()
+	if len(reasons) != maxReasons || others != 9 {
+		t.Fatalf("%d reasons and %d others", len(reasons), others)
+	}
+	if got := fmt.Sprint(reasons[0]); got != "{age not a number 5 [{/in 36 37 [120] false} {/in 37 38 [120] false} {/in 38 39 [120] false}]}" {
+		t.Errorf("the first is %s", got)
+	}
+	if one := reasons[1]; one.Reason != "19 columns instead of 18" || one.Records != 1 || len(one.Samples[0].Raw) != maxSampleBytes || !one.Samples[0].Cut {
+		t.Errorf("the second is %+v", one)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/jobkeys"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
@@ -67,6 +68,9 @@ var ParseSize = bytesize.Parse
 
 // ParseRate is throttle.Parse.
 var ParseRate = throttle.Parse
+
+// Schema is jobkeys.Schema.
+var Schema = jobkeys.Schema
 
 // NewRate is throttle.New.
 var NewRate = throttle.New

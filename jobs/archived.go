@@ -95,6 +95,7 @@ func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 		}
 	}
 	w.report.fill(w.out.Manifest)
+	w.report.manifest = w.out.Manifest
 	w.report.Load.Requested, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -244,9 +244,33 @@ func TestGetOfSaltsInHBase(t *testing.T) {
 	}
 }
 
-// TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it.
+// convert writes the job file that replaces the Spark job for the present table.
+func (l *live) convert(t *testing.T) {
+	t.Helper()
+	namespace, table, named := strings.Cut(l.table, ":")
+	if !named {
+		namespace, table = "default", l.table
+	}
+	properties := filepath.Join(l.dir, "check.properties")
+	text := fmt.Sprintf("namespace=%s\ntableName=%s\ncf=f\npreRegions=10\nuniqCol=id\nqueryKey=check_id\ncols=%s\ninputPathPrefix=file://%s\nhfilePathPrefix=%s\n",
+		namespace, table, strings.Join(sample.CheckColumns, ","), filepath.Join(l.dir, "in"), strings.TrimPrefix(l.out, "hdfs://"))
+	if err := os.WriteFile(properties, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job, err := Convert(properties)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(l.dir, "check.yaml"), job, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it. The job is one that convert
+// made: the table has the cells that Java computes by the rule of the Spark job.
 func TestPlanCreatesTheTable(t *testing.T) {
 	l := newLive(t)
+	l.convert(t)
 	l.night(t, "2026-11-20", 2000, 3)
 	ctx := context.Background()
 	j := l.job(t, "2026-11-20")

@@ -3,8 +3,12 @@ package jobs
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/draft"
 	"bulkload/jobs/failure"
@@ -12,6 +16,26 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
 )
+
+// maxProperties bounds the properties of a job, in bytes.
+const maxProperties = 1 << 20
+
+// Convert makes a job file of the properties of the Spark job that bulkload replaces.
+func Convert(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, errcode.Convert.Errorf("read the properties: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, maxProperties+1))
+	if err != nil {
+		return nil, errcode.Convert.Errorf("read the properties: %w", err)
+	}
+	if len(text) > maxProperties {
+		return nil, errcode.Convert.Errorf("%s has more than %s; is it another file?", name, bytesize.Format(maxProperties))
+	}
+	return draft.Convert(text, filepath.Base(name))
+}
 
 // Draft writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from
 // which its paths are counted.

@@ -103,7 +103,7 @@ func (r *runner) run(ctx context.Context, summary *Summary) error {
 		w.report.Output = w.out.FS.URI(w.out.Path)
 		w.target = nil
 		finished, err := w.out.Resume(ctx)
-		if w.out.Manifest != nil {
+		if w.report.manifest = w.out.Manifest; w.out.Manifest != nil {
 			w.out.Options = r.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
 			w.share = r.shareOf(i)
 		}
@@ -310,6 +310,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 		return r.source.Bytes, err
 	})
 	at.sumRejects(summary, s.Rejects.Count())
+	summary.reasons, summary.otherReasons = rejects.Reasons()
 	if err != nil {
 		r.countFailed(rows)
 		return nil, err

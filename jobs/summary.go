@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
@@ -33,8 +34,13 @@ type Summary struct {
 	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
 	Disks          preflight.Findings  `json:"disks,omitempty"`   // the checks of the disks
 
-	only *OutputReport   // if there is one output
-	log  options.Options // gets the stages
+	only  *OutputReport   // if there is one output
+	log   options.Options // gets the stages
+	began time.Time
+	job   *jobfile.Job
+
+	reasons      []ingest.RejectReason // of the rejects
+	otherReasons int64                 // records with reasons that are not in reasons
 }
 
 // OutputSummary is what a run did for one output.
@@ -56,7 +62,8 @@ type OutputReport struct {
 	Run    jobfile.RunInfo `json:"run"`
 	OutputSummary
 
-	name string // in phases; "" if there is one output
+	name     string             // in phases; "" if there is one output
+	manifest *manifest.Manifest // nil if the run did not come so far
 }
 
 // RegionShare is a region's share of a run.
@@ -85,7 +92,7 @@ type SortSummary struct {
 }
 
 func newSummary(j *jobfile.Job) *Summary {
-	s := &Summary{Outcome: outcome.New(), Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
+	s := &Summary{Outcome: outcome.New(), began: time.Now(), job: j, Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: outcome.Undone, Run: out.Info(),
 			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []hfile.Summary{}}}
@@ -128,7 +135,7 @@ func (s *Summary) phase(name, output string, do func() (bytes int64, err error))
 	start := time.Now()
 	bytes, err := do()
 	p := timing.NewPhase(name, time.Since(start), bytes)
-	p.Output = output
+	p.Output, p.Start = output, start.Sub(s.began).Seconds()
 	s.Phases = append(s.Phases, p)
 	if err == nil {
 		s.log.Detail(options.LevelStage, name+" done", append(outputAttr(output),
@@ -150,7 +157,10 @@ func (s *Summary) shift(asked time.Duration) {
 	last := s.Phases[len(s.Phases)-2:]
 	for i, by := range []time.Duration{-asked, asked} {
 		p := timing.NewPhase(last[i].Name, time.Duration(last[i].Seconds*float64(time.Second))+by, last[i].Bytes)
-		p.Output = last[i].Output
+		p.Output, p.Start = last[i].Output, last[i].Start
+		if i == 1 {
+			p.Start -= asked.Seconds()
+		}
 		last[i] = p
 	}
 }

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -81,13 +82,16 @@ func layoutPiece(text string) (dateField, int) {
 
 const problemDate = "not a date such as 2026-11-20 or 2026-11-20 01:02:03, or out of range"
 
+// noDate is what is wrong with a text that is no date.
+func noDate(x []byte) string { return cmp.Or(values.OracleDate(x), problemDate) }
+
 // applyDate formats the date of x in the step's layout. It shows the clock that x was written with: no time zone is
 // involved, except that seconds and milliseconds since 1970 are in UTC. If a zone is given, these, and clocks with an
 // offset, are shown in that zone.
 func applyDate(s *step, dst, x []byte) ([]byte, string) {
 	m, ok := s.parseMoment(x)
 	if !ok {
-		return dst, problemDate
+		return dst, noDate(x)
 	}
 	if s.zone != nil && m.Zoned {
 		m = values.ClockAt(m.Millis(nil), s.zone)

@@ -239,6 +239,8 @@ func TestFaultyValues(t *testing.T) {
 		{"substr(rule_no, 2, 3)", "1234", 2, "too short"},
 		{"substr(rule_no, 5)", "1234", 2, "too short"},
 		{"date(rule_no, '2006')", "2019-02-29", 2, "not a date such as 2026-11-20 or 2026-11-20 01:02:03"},
+		{"date(rule_no, '2006')", "20-NOV-26", 2, "alter session set nls_date_format"},
+		{"millis(rule_no)", "20-11月-26 01.02.03.000000 上午", 2, "alter session set nls_date_format"},
 		{"int64(rule_no + '0')", "x", 2, "in int64(rule_no + '0')"},
 		{"int64(rule_no + id)", "x", -1, "not a whole number, in int64(rule_no + id)"},
 		{"upper(rule_no + id) + phone", "x", -1, ""},

@@ -47,7 +47,7 @@ func applySeconds(s *step, dst, x []byte) ([]byte, string) { return s.applyClock
 func (s *step) applyClock(dst, x []byte, unit int64) ([]byte, string) {
 	c, ok := s.parseMoment(x)
 	if !ok {
-		return dst, problemDate
+		return dst, noDate(x)
 	}
 	n := c.Millis(s.zone)
 	if n < 0 || digits(n/unit) > s.width {

@@ -1,6 +1,10 @@
 package keys
 
-import "time"
+import (
+	"time"
+
+	"bulkload/values"
+)
 
 // Part is a term of the sum that makes a row key, as far as the expression and the declared columns describe it.
 type Part struct {
@@ -42,6 +46,18 @@ func (e *Expr) Parts() []Part {
 		}
 	}
 	return parts
+}
+
+// Apart returns the bytes of each part of a record's row key, in the order of Parts. The error is a *ValueError, as that of Append.
+func (e *Expr) Apart(fields []values.Value) ([][]byte, error) {
+	apart := make([][]byte, len(e.parts))
+	for i := range e.parts {
+		var err error
+		if apart[i], err = e.evaluate(e.parts[i].steps, nil, fields, nil); err != nil {
+			return nil, err
+		}
+	}
+	return apart, nil
 }
 
 func (e *Expr) textOf(p *part) string { return e.text[p.start:p.end] }

@@ -44,8 +44,8 @@ func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 	c, problem := ParseClock(x)
 	if problem != "" {
 		switch {
-		case problem == problemMoment && isOracleDefault(x):
-			problem = problemNLS
+		case problem == problemMoment && OracleDate(x) != "":
+			problem = OracleDate(x)
 		case problem == problemMoment && r.kind == KindDate:
 			problem = problemDate
 		}
@@ -63,14 +63,18 @@ func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 	return Moment{seconds*1000 + int64(c.Nanos/1e6), c.Nanos % 1e6}, ""
 }
 
-// isOracleDefault reports whether x looks like a date in the default format of Oracle's clients: 20-NOV-26, or 20-11月-26.
-func isOracleDefault(x []byte) bool {
+// OracleDate is what to do about a date in the default format of Oracle's clients, such as 20-NOV-26 or 20-11月-26; "" if x does
+// not look like one.
+func OracleDate(x []byte) (problem string) {
 	day, rest, ok := bytes.Cut(x, []byte("-"))
 	if !ok || len(day) != 2 || !isDigits(day) {
-		return false
+		return ""
 	}
 	month, year, ok := bytes.Cut(rest, []byte("-"))
-	return ok && len(month) >= 3 && !isDigits(month) && len(year) >= 2 && isDigits(year[:2])
+	if !ok || len(month) < 3 || isDigits(month) || len(year) < 2 || !isDigits(year[:2]) {
+		return ""
+	}
+	return problemNLS
 }
 
 func isDigits(x []byte) bool {

@@ -44,7 +44,9 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Init initCommand `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
+	Init    initCommand    `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
+	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
+	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
 
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
@@ -68,6 +70,7 @@ type planCommand struct {
 	Growth     string    `placeholder:"SIZE" help:"Size of a day's input, such as 20GiB (default: the size of this input, if its path has $${date})."`
 	Now        time.Time `placeholder:"TIME" help:"The time (RFC 3339) for comparing the cells' ages with the table's TTL (default: now)."`
 	SplitsFile string    `placeholder:"FILE" help:"Writes the splits to a file for SPLITS_FILE in the HBase shell."`
+	NoRecords  bool      `help:"Leaves out the three records and the most frequent query keys, which can be personal data."`
 	HTML       string    `name:"html" placeholder:"FILE" help:"Writes the whole plan to an HTML page with charts."`
 }
 
@@ -93,7 +96,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML}
+	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
 	if c.Growth != "" {
 		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))

@@ -13,32 +13,52 @@ import (
 )
 
 type initCommand struct {
-	Input  string `arg:"" help:"A file, a folder or a glob: a path or hdfs://…"`
-	Output string `short:"o" placeholder:"FILE" help:"Writes the job file here instead of to stdout. The file must not exist."`
+	Input string `arg:"" help:"A file, a folder or a glob: a path or hdfs://…"`
+	newJobFile
 }
 
 func (c *initCommand) do(_ context.Context, s *session) (report, error) {
+	return c.write(s, func(base string) ([]byte, error) { return jobs.Draft(c.Input, base, s.options()) })
+}
+
+type convertCommand struct {
+	Properties string `arg:"" help:"The Spark job's properties: tableName, namespace, cf, preRegions, uniqCol, queryKey, inputPathPrefix, hfilePathPrefix, cols."`
+	newJobFile
+}
+
+func (c *convertCommand) do(_ context.Context, s *session) (report, error) {
+	return c.write(s, func(string) ([]byte, error) { return jobs.Convert(c.Properties) })
+}
+
+// newJobFile is where a new job file goes.
+type newJobFile struct {
+	Output string `short:"o" placeholder:"FILE" help:"Writes the job file here instead of to stdout. The file must not exist."`
+}
+
+// write makes a job file and writes it. written is given the folder that it will be in.
+func (n *newJobFile) write(s *session, written func(base string) ([]byte, error)) (report, error) {
 	if s.JSON.wanted() {
 		return nil, usage(errors.New("it writes a job file, not an object: leave --json out"))
 	}
 	base := "."
-	if c.Output != "" {
-		if _, err := os.Lstat(c.Output); !errors.Is(err, fs.ErrNotExist) {
-			return nil, usage(fmt.Errorf("--output: %s exists; delete it, or name another file", c.Output))
+	if n.Output != "" {
+		if _, err := os.Lstat(n.Output); !errors.Is(err, fs.ErrNotExist) {
+			return nil, usage(fmt.Errorf("--output: %s exists; delete it, or name another file", n.Output))
 		}
-		base = filepath.Dir(c.Output)
+		base = filepath.Dir(n.Output)
 	}
-	job, err := jobs.Draft(c.Input, base, s.options())
+	job, err := written(base)
 	if err != nil {
 		return nil, err
 	}
+	job = withSchema(base, job)
 	s.endBar()
-	if c.Output == "" {
+	if n.Output == "" {
 		return nil, s.print(func(w *bytes.Buffer) { w.Write(job) })
 	}
-	if err := os.WriteFile(c.Output, job, 0o644); err != nil { //nolint:gosec // a job file has no secrets, and others run it
+	if err := os.WriteFile(n.Output, job, 0o644); err != nil { //nolint:gosec // a job file has no secrets, and others run it
 		return nil, jobs.AnswerError(err)
 	}
-	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s\n", c.Output, c.Output)
+	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s\n", n.Output, n.Output)
 	return nil, nil
 }

@@ -133,13 +133,18 @@ func (h *plainHandler) WithGroup(string) slog.Handler { return h }
 
 // logBegin records which program runs where, as whom and for what.
 func (s *session) logBegin(what string) {
-	host, _ := os.Hostname() // an empty one does no harm
-	name := os.Getenv("USER")
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
+	name, host := whoAmI()
 	s.records.Info("begin", "command", what, "version", jobs.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
 		"memory", s.memory, "cores", runtime.GOMAXPROCS(0), "rate", s.rate, "work_dir", s.WorkDir)
+}
+
+// whoAmI returns the user and the host, as far as they are known.
+func whoAmI() (name, host string) {
+	host, _ = os.Hostname() // an empty one does no harm
+	if u, err := user.Current(); err == nil {
+		return u.Username, host
+	}
+	return os.Getenv("USER"), host
 }
 
 // logEnd records how a command ended.

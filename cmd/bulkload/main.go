@@ -50,6 +50,7 @@ type session struct {
 
 	limit    *jobs.Rate // all runs of the command share it; nil: none
 	measured *measured  // the run whose metrics are wanted; nil: none
+	reported *reported  // the page that is wanted; nil: none
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
@@ -127,6 +128,9 @@ func (s *session) finish(r report, err error) int {
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
 		s.measured.report(s, ended{r, out.Exit, took})
+	}
+	if s.reported != nil {
+		s.reported.write(s, out, took)
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {

@@ -23,6 +23,7 @@ type runCommand struct {
 	busy
 	Lookups int64 `default:"20000" placeholder:"ROWS" help:"With duplicates.live: looks up at most so many rows a second in the tables (default: 20000)."`
 	Check   bool  `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
+	reportFlag
 	metricsFlags
 
 	limit *jobs.Rate // of all look-ups
@@ -35,10 +36,14 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Lookups < 1 {
 		return nil, usage(fmt.Errorf("--lookups %d: give 1 or more rows a second", c.Lookups))
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.metricsFlags.check(), c.reportFlag.check()); err != nil {
 		return nil, err
 	}
+	if c.Check && c.Report != "" {
+		return nil, usage(errCheckReports)
+	}
 	c.limit = jobs.NewCount(ctx, c.Lookups)
+	s.reported = s.newReported(c.reportFlag)
 	if !c.Check { // checks alone are no run
 		s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	}
@@ -53,14 +58,19 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Check {
 		return c.onlyCheck(ctx, s, all)
 	}
+	if s.reported != nil {
+		s.reported.wanted = all
+	}
 	if len(all) > 1 || dates != nil {
 		return c.several(ctx, s, all)
 	}
 	job := all[0][0]
 	began := time.Now()
 	summary, err := jobs.Run(ctx, job, c.prepare(job, s.options()))
+	took := time.Since(began)
 	s.endBar()
-	writeSummary(s.people(), summary, time.Since(began), s.Verbose > 0)
+	s.reported.add(summary, err, took)
+	writeSummary(s.people(), summary, took, s.Verbose > 0)
 	return summary, err
 }
 
@@ -143,6 +153,7 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 			summary.Status, summary.Error = jobs.StatusFailed, err.Error()
 		}
 		s.endBar()
+		s.reported.add(summary, err, took)
 		s.measured.ended(summary.Run.Job, ended{summary, summary.Exit, took})
 		s.logRun(summary, took)
 		writeSummary(s.people(), summary, took, s.Verbose > 0)

@@ -10,6 +10,7 @@ const (
 	QueryValues   Code = "BL-QUERY-VALUES"
 	LoadLocal     Code = "BL-LOAD-LOCAL"
 	TableName     Code = "BL-TABLE-NAME"
+	Convert       Code = "BL-CONVERT"
 
 	// The job file.
 	JobRead      Code = "BL-JOB-READ"
@@ -217,6 +218,7 @@ var table = []entry{
 	{QueryValues, Usage, "The values given to get do not fit the query's columns."},
 	{LoadLocal, Usage, "load needs a directory in HDFS."},
 	{TableName, Usage, "The text is not the name of a table."},
+	{Convert, Usage, "Properties can't be converted to a job file."},
 	// The job file.
 	{JobRead, Usage, "The job file can't be read."},
 	{JobYaml, Usage, "The job file is not YAML."},

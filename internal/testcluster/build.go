@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -42,18 +43,22 @@ func classpath(ctx context.Context, hbase release) (string, error) {
 
 func readClasspath(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "classpath"))
-	return strings.TrimSpace(string(b)), err
+	jars := filepath.SplitList(strings.TrimSpace(string(b)))
+	return strings.Join(slices.DeleteFunc(jars, oldLog), string(os.PathListSeparator)), err
+}
+
+// oldLog reports whether a jar is Log4j 1, which Hadoop 2 brings along, and which doesn't run on Java 17 beside reload4j.
+func oldLog(jar string) bool {
+	name := filepath.Base(jar)
+	return strings.HasPrefix(name, "slf4j-log4j12-") || strings.HasPrefix(name, "log4j-1.2")
 }
 
 // resolve lets Maven fetch the jars and write dir/classpath.
 func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
-	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), pom, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), hbase.pom(pom), 0o644); err != nil {
 		return err
 	}
-	args := []string{"-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=" + filepath.Join(dir, "classpath")}
-	if hbase != ofCluster {
-		args = append(args, "-Dhbase.version="+string(hbase))
-	}
+	args := append([]string{"-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=" + filepath.Join(dir, "classpath")}, hbase.properties()...)
 	cmd := exec.CommandContext(ctx, "mvn", args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

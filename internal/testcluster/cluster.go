@@ -34,6 +34,9 @@ type Options struct {
 	Session int `json:"session"`
 	// Kerberos makes it a secured cluster; nil: simple authentication.
 	Kerberos *Kerberos `json:"kerberos,omitempty"`
+	// HBase and Hadoop are the versions to run, as Maven names them, such as 2.5.12-hadoop3 and 3.3.6. "": those of pom.xml.
+	HBase  string `json:"hbase,omitempty"`
+	Hadoop string `json:"hadoop,omitempty"`
 	// Measure lets the JVMs optimize fully, for measurements; the cluster then needs twice the CPU time to start.
 	Measure bool `json:"measure"`
 }
@@ -106,10 +109,11 @@ func newCluster(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("%d RegionServers and %d DataNodes are too many, at most %d and %d", o.RegionServers, o.DataNodes, maxRegionServers, maxDataNodes)
 	}
 	c := &Cluster{Options: o}
-	if c.jars, err = classpath(ctx, ofCluster); err != nil {
+	wanted := releaseOf(o.HBase, o.Hadoop)
+	if c.jars, err = classpath(ctx, wanted); err != nil {
 		return nil, err
 	}
-	c.classes, err = oracleClasses(ctx, c.jars, ofCluster)
+	c.classes, err = oracleClasses(ctx, c.jars, wanted)
 	return c, err
 }
 

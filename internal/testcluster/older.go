@@ -1,13 +1,15 @@
 package testcluster
 
 import (
+	"bytes"
 	"io/fs"
 	"path"
 	"strings"
 	"testing"
 )
 
-// release is a version of HBase in Maven; ofCluster is the one that pom.xml names and clusters run.
+// release is a version of HBase in Maven, and after a slash one of Hadoop, if it is not that of pom.xml: 2.5.12-hadoop3 or
+// 2.5.12-hadoop3/3.3.6. ofCluster is the one that pom.xml names and clusters run, unless Options say otherwise.
 type release string
 
 const ofCluster release = ""
@@ -20,6 +22,37 @@ var OlderReleases = []string{"2.4.18", "2.5.12-hadoop3"}
 func OlderJava(t testing.TB, hbase string) *Oracle {
 	t.Helper()
 	return oracleOf(t, release(hbase))
+}
+
+// releaseOf returns the release of two versions; an empty one is that of pom.xml.
+func releaseOf(hbase, hadoop string) release {
+	if hadoop == "" {
+		return release(hbase)
+	}
+	return release(hbase + "/" + hadoop)
+}
+
+// properties are the release's properties for Maven.
+func (r release) properties() (all []string) {
+	hbase, hadoop, _ := strings.Cut(string(r), "/")
+	if hbase != "" {
+		all = append(all, "-Dhbase.version="+hbase)
+	}
+	if hadoop != "" {
+		all = append(all, "-Dhadoop.version="+hadoop)
+	}
+	return all
+}
+
+// pom returns pom.xml for this release: Hadoop 2's list of versions names a ZooKeeper that is too old for HBase 2.4.
+func (r release) pom(common []byte) []byte {
+	if _, hadoop, _ := strings.Cut(string(r), "/"); !strings.HasPrefix(hadoop, "2.") {
+		return common
+	}
+	const pinned = "<dependencyManagement>\n    <dependencies>\n"
+	const own = "<dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>3.5.7</version></dependency>\n" +
+		"<dependency><groupId>org.apache.commons</groupId><artifactId>commons-lang3</artifactId><version>3.9</version></dependency>\n"
+	return bytes.Replace(common, []byte(pinned), []byte(pinned+own), 1)
 }
 
 // sources returns the oracle's files: those of java. A folder of java that is named by the first two numbers of the release

@@ -6,6 +6,7 @@
 //	column.go  what the values of a column are, and which of them mean a null
 //	key.go     the row key
 //	write.go   the job file
+//	convert.go, properties.go   a job file from the properties of the Spark job that bulkload replaces
 package draft
 
 import (

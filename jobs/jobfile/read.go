@@ -5,11 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -56,15 +56,8 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	return j, j.identify()
 }
 
-// The keys of a job file, by where they are allowed.
-var (
-	jobKeys    = []string{includeKey, "input", "hbase", "outputs"}                                                           // only at the top
-	outputKeys = []string{"table", "rowkey", "query", "queries", "output", "wide"}                                           // in each of outputs, where there are several
-	commonKeys = []string{"family", "timestamp", "columns_map", "cells", "filter", "regions", "hfile", "load", "duplicates"} // in either: at the top they hold for all outputs
-)
-
 func readJobFile(j *Job, s *section) {
-	s.known(slices.Concat(jobKeys, outputKeys, commonKeys)...)
+	s.known(jobkeys.Top, jobkeys.Output, jobkeys.Common)
 	s.require("input")
 	in := s.section("input")
 	readInput(j, in)
@@ -91,7 +84,7 @@ func readOutput(j *Job, s *section) {
 	readRowKey(j, s)
 	readQueries(j, s)
 	readRegions(j, s.section("regions"))
-	readHFile(j, s, s.section("hfile"))
+	readHFile(j, s.section("hfile"))
 	readDuplicates(j, s)
 	j.Output = s.undated("output")
 	known := s.checkPlace("output", j.Output)
@@ -114,7 +107,7 @@ func readDuplicates(j *Job, s *section) {
 		return
 	}
 	own := s.section("duplicates")
-	own.known("input", "live")
+	own.known(jobkeys.Duplicates)
 	j.Strict = own.oneOf("input", "last", "error") == "error"
 	if own.has("live") {
 		j.Live = LivePolicy(own.oneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
@@ -150,7 +143,7 @@ func readHBase(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("conf", "kerberos")
+	s.known(jobkeys.HBase)
 	j.HBase.Conf = s.path("conf", j.Dir)
 	readKerberos(j, s.section("kerberos"))
 }

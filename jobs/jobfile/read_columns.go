@@ -6,15 +6,9 @@ import (
 	"strings"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 	"bulkload/values"
-)
-
-// The keys of columns_map, below a column's name.
-var (
-	typeKeys     = []string{"to", "type", "format", "zone", "store"}
-	columnKeys   = append([]string{"skip", "width", "null"}, typeKeys...)
-	constantKeys = append([]string{"constant"}, typeKeys...)
 )
 
 // readColumnsMap sets each column's family, qualifier and other settings.
@@ -72,7 +66,7 @@ func readColumnRule(j *Job, rules *section, name, family string) {
 		return
 	}
 	c := &j.Columns[i]
-	rule.known(columnKeys...)
+	rule.known(jobkeys.Column)
 	c.Skip = rule.flag("skip")
 	c.Width = int(rule.number("width", 0, 1))
 	if null := rule.oneOf("null", "omit", string(NullEmpty), string(NullError)); null != "omit" {
@@ -135,7 +129,7 @@ func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" 
 
 // readConstant reads a cell that every row has. Its value is checked and converted here, once.
 func readConstant(j *Job, rule *section, name, family string) {
-	rule.known(constantKeys...)
+	rule.known(jobkeys.Constant)
 	if name == "" {
 		rule.fail("constant", "has no name; give it one, which is the cell's qualifier unless to gives another")
 	}

@@ -5,8 +5,6 @@ import (
 	"bulkload/ingest/csv"
 )
 
-var csvKeys = []string{"field_delimiter", "quote", "header", "null", "quoted_empty", "skip_noise", "skip_errors", "compression"}
-
 // readCSV reads the settings of CSV files. The columns are those of the heading to be read, by name.
 func readCSV(s *section, columns []string) ingest.Form {
 	form := &csv.Form{Columns: columns, NoHeading: s.has("header") && !s.flag("header"), Quote: quoteOf(s),

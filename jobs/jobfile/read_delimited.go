@@ -11,9 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-var delimitedKeys = []string{"field_delimiter", "record_delimiter", "escaped_by", "enclosed_by", "optionally_enclosed_by",
-	"compression", "null", "null_string", "null_non_string"}
-
 func readDelimited(s *section, columns []string) ingest.Form {
 	form := &delimited.Form{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
 		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n"), Charset: charsetOf(s), Compression: compressionOf(s)}

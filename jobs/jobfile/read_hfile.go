@@ -2,20 +2,32 @@ package jobfile
 
 import (
 	"bulkload/hfilewriter"
-	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 )
 
-func readHFile(j *Job, top, s *section) {
+// Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read by a key
+// prefix.
+func (h HFile) Suggested() HFile {
+	if !h.Given["compression"] {
+		h.Settings.Compression = hfilewriter.CompressSnappy
+	}
+	if !h.Given["encoding"] {
+		h.Settings.Encoding = hfilewriter.EncodeFastDiff
+	}
+	return h
+}
+
+func readHFile(j *Job, s *section) {
 	h := &j.HFile
 	h.Settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
 	h.Given = map[string]bool{}
 	if s == nil {
-		if j.Regions.From != "table" {
-			top.doc.failCode(errcode.JobMissing, top.node, "hfile is missing: unless regions.from is table, it must give compression, encoding and bloom; hfile: {} means none, none and row")
+		if j.Regions.From != "table" { // what the job's hash has without hfile is older than the suggestion
+			*h = h.Suggested()
 		}
 		return
 	}
-	s.known("compression", "encoding", "bloom", "block_size", "max_size", "slice_size")
+	s.known(jobkeys.HFile)
 	for _, key := range []string{"compression", "encoding", "bloom", "block_size"} {
 		h.Given[key] = s.has(key)
 	}

@@ -7,21 +7,19 @@ import (
 	"strings"
 
 	"bulkload/ingest"
+	"bulkload/jobs/jobkeys"
 )
-
-// inputKeys are the keys of every format.
-var inputKeys = []string{"path", "format", "columns", "charset", "max_rejects", "require_success", "expect_rows", "empty", "check_space"}
 
 // format is a format of input: its own keys, and how they are read into a form of the named columns.
 type format struct {
-	keys []string
+	keys []jobkeys.Key
 	read func(s *section, columns []string) ingest.Form
 }
 
 var formats = map[string]format{
-	"delimited": {delimitedKeys, readDelimited},
-	"csv":       {csvKeys, readCSV},
-	"parquet":   {parquetKeys, readParquet},
+	"delimited": {jobkeys.Delimited, readDelimited},
+	"csv":       {jobkeys.CSV, readCSV},
+	"parquet":   {jobkeys.Parquet, readParquet},
 }
 
 func readInput(j *Job, s *section) {
@@ -29,7 +27,7 @@ func readInput(j *Job, s *section) {
 		return
 	}
 	format := s.format()
-	s.known(append(inputKeys, format.keys...)...)
+	s.known(jobkeys.Input, format.keys)
 	s.require("path", "columns")
 	in := &j.Input
 	in.Path = s.undated("path")

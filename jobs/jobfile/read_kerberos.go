@@ -1,6 +1,9 @@
 package jobfile
 
-import "bulkload/internal/kerberos"
+import (
+	"bulkload/internal/kerberos"
+	"bulkload/jobs/jobkeys"
+)
 
 // Kerberos is the principal and keytab with which a job logs in. If both are empty it uses the ticket cache.
 type Kerberos struct {
@@ -13,7 +16,7 @@ func readKerberos(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("principal", "keytab")
+	s.known(jobkeys.Kerberos)
 	s.require("principal", "keytab")
 	k := Kerberos{s.text("principal"), s.path("keytab", j.Dir)}
 	if k.Principal != "" {

@@ -10,13 +10,14 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // readOutputs reads the tables of one reading, each as a separate job that shares the input.
 func readOutputs(j *Job, s *section) {
-	for _, key := range outputKeys {
+	for _, key := range jobkeys.Names(jobkeys.Output) {
 		if s.has(key) {
 			s.doc.failCode(errcode.JobOutputs, s.keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
 		}
@@ -33,7 +34,7 @@ func readOutputs(j *Job, s *section) {
 	var tables []string
 	for i, n := range list.Content {
 		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
-		own.known(slices.Concat(outputKeys, commonKeys)...)
+		own.known(jobkeys.Output, jobkeys.Common)
 		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
 		readOutput(out, own.over(s))
 		checkApart(out, s, own, j.Outputs)
@@ -48,7 +49,7 @@ func readOutputs(j *Job, s *section) {
 // adds the columns that the section does not have.
 func (s *section) over(top *section) *section {
 	merged := &section{doc: s.doc, node: s.node, keys: maps.Clone(s.keys), values: maps.Clone(s.values)}
-	for _, key := range commonKeys {
+	for _, key := range jobkeys.Names(jobkeys.Common) {
 		value, given := top.values[key]
 		own, said := s.values[key]
 		switch {

@@ -5,8 +5,6 @@ import (
 	"bulkload/ingest/parquet"
 )
 
-var parquetKeys = []string{"timestamp_zone", "int96_zone", "millis_columns", "decimal_zeros", "binary"}
-
 // readParquet reads the settings of Parquet files. The columns are those of the files to be read, by name.
 func readParquet(s *section, columns []string) ingest.Form {
 	form := &parquet.Form{Columns: columns, Zone: s.text("timestamp_zone"), Int96Zone: s.text("int96_zone"),

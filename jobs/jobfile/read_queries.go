@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
@@ -21,7 +22,7 @@ func readQueries(j *Job, s *section) {
 	}
 	for i, n := range list.Content {
 		q := s.doc.section(fmt.Sprintf("queries[%d].", i), n)
-		q.known("columns", "per_day")
+		q.known(jobkeys.Queries)
 		q.require("columns", "per_day")
 		query := Query{PerDay: q.number("per_day", 1, 1)}
 		for _, c := range q.list("columns") {

@@ -11,6 +11,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,7 +20,7 @@ func readRegions(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("from", "splits", "file")
+	s.known(jobkeys.Regions)
 	s.require("from")
 	j.Regions.From = s.oneOf("from", "splits", "table", "file", "plan")
 	switch j.Regions.From {

@@ -163,7 +163,6 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"empty split":                  {map[int]string{14: "  splits: ['']"}, ":14: regions.splits: a split must not be empty"},
 		"splits beside a live table":   {map[int]string{13: "  from: table"}, ":14: regions.splits: is given, but regions.from is table"},
 		"split file that is not there": {map[int]string{13: "  from: file", 14: "  file: nowhere"}, ":14: regions.file: open "},
-		"no hfile without a table":     {map[int]string{15: "-"}, ":1: hfile is missing: unless regions.from is table, it must give compression, encoding and bloom; hfile: {} means none, none and row"},
 		"unknown column in the key":    {map[int]string{10: "rowkey: md5(chek_id) + id"}, ":10: rowkey: "},
 		"unknown function in the key":  {map[int]string{10: "rowkey: md6(id)"}, ":10: rowkey: "},
 		"unknown query column":         {map[int]string{11: "query: [check]"}, ":11: query: input.columns has no column check"},
@@ -195,6 +194,37 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 				t.Errorf("kind %v, want a usage error", failure.KindOf(err))
 			}
 		})
+	}
+}
+
+// TestNoHFile: without hfile the settings are those that plan suggests, unless they come from the table; hfile: {} is HBase's defaults.
+func TestNoHFile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lines       map[int]string
+		compression hfilewriter.Compression
+		encoding    hfilewriter.Encoding
+	}{
+		"splits":              {map[int]string{15: "-"}, hfilewriter.CompressSnappy, hfilewriter.EncodeFastDiff},
+		"plan":                {map[int]string{13: "  from: plan", 14: "-", 15: "-"}, hfilewriter.CompressSnappy, hfilewriter.EncodeFastDiff},
+		"table":               {map[int]string{13: "  from: table", 14: "-", 15: "-"}, hfilewriter.CompressNone, hfilewriter.EncodeNone},
+		"defaults":            {map[int]string{15: "hfile: {}"}, hfilewriter.CompressNone, hfilewriter.EncodeNone},
+		"something else said": {map[int]string{15: "hfile: {max_size: 1GiB}"}, hfilewriter.CompressNone, hfilewriter.EncodeNone},
+	} {
+		j, err := readJob(t, jobWith(c.lines), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		s := j.HFile.Settings
+		if s.Compression != c.compression || s.Encoding != c.encoding || s.Bloom != hfilewriter.BloomRow || s.BlockSize != 64<<10 || j.HFile.Given["compression"] {
+			t.Errorf("%s: %+v, given %v", name, s, j.HFile.Given)
+		}
+	}
+	// Outputs have their own or the top's.
+	j, err := Parse("job.yaml", strings.NewReader("family: f\ntimestamp: 1\ninput: {path: a, columns: [id]}\nregions: {from: splits, splits: []}\n"+
+		"outputs: [{table: a, rowkey: id, output: o/a}, {table: b, rowkey: id, output: o/b, hfile: {}}]"), ReadOptions{})
+	if err != nil || j.Outputs[0].HFile.Settings.Compression != hfilewriter.CompressSnappy || j.Outputs[1].HFile.Settings.Compression != hfilewriter.CompressNone {
+		t.Errorf("outputs: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 )
 
@@ -19,7 +20,7 @@ func readWide(j *Job, s *section) {
 	if s == nil {
 		return
 	}
-	s.known("qualifier", "value")
+	s.known(jobkeys.Wide)
 	s.require("qualifier")
 	readWideValue(j, s)
 	text := s.text("qualifier")

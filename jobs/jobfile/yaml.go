@@ -16,6 +16,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
@@ -162,8 +163,9 @@ func kindName(n *yaml.Node) string {
 	return fmt.Sprintf("%q", n.Value)
 }
 
-// known reports every key that is not one of names.
-func (s *section) known(names ...string) {
+// known reports every key that is in none of the lists.
+func (s *section) known(lists ...[]jobkeys.Key) {
+	names := jobkeys.Names(lists...)
 	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
 		if !slices.Contains(names, key) {
 			s.doc.failCode(errcode.JobKey, s.keys[key], "unknown key %s%s%s", s.name, key, keys.Suggest(key, names))

@@ -21,6 +21,9 @@ func (p *planner) fill(c *candidate) error {
 	r.InputFiles, r.InputBytes, r.BytesRead, r.RowsRead = len(p.source.Files), p.source.Bytes, reading.bytes, reading.rows
 	r.Rejected, r.Rejects = reading.rejected+s.rejected, mostReasons(reading.rejects)
 	r.Filtered = s.filtered
+	if !p.NoRecords {
+		r.Records = s.records.list()
+	}
 	if c.proposed {
 		mergeReasons(s.rejects, reading.rejects)
 		r.Rejects = mostReasons(s.rejects)
@@ -47,6 +50,9 @@ func (p *planner) fill(c *candidate) error {
 	}
 	c.fillRegions()
 	c.fillQueries()
+	if p.NoRecords && r.Query != nil {
+		r.Query.Top = []stats.Frequency{}
+	}
 	for _, f := range c.target.Families {
 		r.Families = append(r.Families, f.Name)
 	}

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/page"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -44,6 +46,7 @@ type Options struct {
 	Job        *jobfile.Job // another job to compare with
 	SplitsFile string       // where to write the splits; "": nowhere
 	Page       string       // where to write the report as a page; "": nowhere
+	NoRecords  bool         // leave out records and query keys of the input
 
 	AskStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
 }
@@ -109,7 +112,7 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 
 // other plans the job to compare with, which creates and writes nothing.
 func (p *Options) other(ctx context.Context, o options.Options) (*Report, error) {
-	quiet := Options{Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, AskStatus: p.AskStatus}
+	quiet := Options{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, AskStatus: p.AskStatus}
 	report, err := Run(ctx, p.Job, o, quiet)
 	if err != nil {
 		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
@@ -245,7 +248,7 @@ func (p *Options) writeFiles(report *Report) error {
 		}
 	}
 	if p.Page != "" {
-		return writePlanFile(p.Page, func(f *os.File) error { return stats.WritePage(f, report.page()) })
+		return page.WriteFile(p.Page, func(w io.Writer) error { return stats.WritePage(w, report.page()) })
 	}
 	return nil
 }

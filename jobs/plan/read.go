@@ -37,6 +37,7 @@ type planPiece struct {
 	split   ingest.Split
 	rows    int64 // at most; 0: all
 	place   int   // of a sample
+	number  int   // in the input's order
 	stretch int64 // bytes of the input that the position represents
 }
 
@@ -82,6 +83,9 @@ func (p *planner) choosePieces(ctx context.Context) error {
 		for _, s := range splits {
 			r.pieces = append(r.pieces, planPiece{split: s})
 		}
+	}
+	for i := range r.pieces {
+		r.pieces[i].number = i
 	}
 	return nil
 }
@@ -174,6 +178,7 @@ func (p *planner) timedEvery() int64 {
 func (l *planWorker) read(ctx context.Context, piece planPiece) error {
 	for _, t := range l.tables {
 		t.beginPiece(piece.place)
+		t.records.piece = piece.number
 	}
 	if piece.rows > 0 {
 		return l.readPlace(ctx, piece)
@@ -268,9 +273,11 @@ func (l *planWorker) add(r *ingest.Record) error {
 				return err
 			}
 			t.refuse(bad)
+			t.records.addRefused(t.candidate, r, err)
 			continue
 		}
 		if err != nil {
+			t.records.addRefused(t.candidate, r, err)
 			return l.records.Reject(err)
 		}
 	}
@@ -279,6 +286,7 @@ func (l *planWorker) add(r *ingest.Record) error {
 			t.commit(r)
 		} else if t.unwanted {
 			t.filtered++
+			t.records.addRefused(t.candidate, r, entry.ErrFiltered)
 		}
 	}
 	return nil

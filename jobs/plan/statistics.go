@@ -31,6 +31,7 @@ type planStatistics struct {
 
 	// The workers add to what follows when they end, under the reading's lock.
 	counts   tableCounts
+	records  shownRecords
 	filtered int64
 	rejected int64 // of a key that is only compared
 	rejects  map[rejectReason]*stats.RejectReason
@@ -57,6 +58,7 @@ type tableCounts struct {
 	widths   []stats.KeyWidths // an input column each
 	beyond   []int64           // records whose key was refused for a number above desc's base: by column, and all others
 	unzoned  []int64           // values without an offset that the key reads as UTC because no zone is given, by column
+	spelled  []spellings       // of the values that become cells or keys, by column
 	oldest   int64
 	newest   int64
 	keyTime  time.Duration // of one record in timing.SampleEvery
@@ -69,7 +71,7 @@ type regionCounts struct{ rows, cells, raw, entries int64 }
 func newTableCounts(c *candidate) tableCounts {
 	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()), raw: make([]int64, len(c.target.Layout.Families)),
 		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1),
-		unzoned: make([]int64, len(c.job.Columns)), oldest: math.MaxInt64}
+		unzoned: make([]int64, len(c.job.Columns)), spelled: make([]spellings, len(c.job.Columns)), oldest: math.MaxInt64}
 	for i := range counts.widths {
 		counts.widths[i] = stats.KeyWidths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
 	}
@@ -107,6 +109,9 @@ func (t *tableCounts) add(o *tableCounts) {
 	}
 	for i, n := range o.unzoned {
 		t.unzoned[i] += n
+	}
+	for i := range o.spelled {
+		t.spelled[i] |= o.spelled[i]
 	}
 	t.oldest, t.newest = min(t.oldest, o.oldest), max(t.newest, o.newest)
 	t.keyTime += o.keyTime
@@ -146,6 +151,7 @@ type tableWorker struct {
 	*candidate
 	key      entry.Key
 	counts   tableCounts
+	records  shownRecords
 	places   tableCounts // of the positions of a sample that were read, each with its weight
 	place    int
 	frequent *stats.HeavyHitters
@@ -167,6 +173,7 @@ type tableWorker struct {
 
 	columns []int  // of the key
 	unzoned []int  // columns of the key that it reads as UTC unless a value has an offset
+	stored  []int  // columns whose text becomes a cell or part of a key
 	query   []int  // columns
 	present []byte // the values of the query columns of the last records
 	next    []byte
@@ -184,7 +191,7 @@ type queryWorker struct {
 
 func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
 	t := &tableWorker{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewHeavyHitters(frequentKept),
-		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), unzoned: unzonedColumns(c.job), query: columnsOf(c.job, c.job.Query),
+		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), unzoned: unzonedColumns(c.job), stored: storedColumns(c.job), query: columnsOf(c.job, c.job.Query),
 		seen: make([]stats.SketchRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	for _, a := range c.stats.asks {
@@ -263,6 +270,9 @@ func (t *tableWorker) refuse(bad *ingest.BadRecord) { _ = t.rejects.Add(bad) } /
 
 // commit counts the record whose key was built.
 func (t *tableWorker) commit(r *ingest.Record) {
+	if t.records.wants() {
+		t.records.add(t.candidate, r, &t.key)
+	}
 	n := len(t.key.Key)
 	t.entry = t.target.Layout.Pack(t.key.Key, t.key.Values, t.key.Timestamp)
 	payload := t.entry[n:]
@@ -293,6 +303,9 @@ func (t *tableWorker) commit(r *ingest.Record) {
 		if clock, problem := values.ParseClock(r.Fields[i].Bytes()); problem == "" && !clock.Zoned {
 			t.counts.unzoned[i]++
 		}
+	}
+	for _, i := range t.stored {
+		t.counts.spelled[i] |= spellingOf(r.Fields[i].Bytes())
 	}
 }
 
@@ -474,6 +487,7 @@ func (t *tableWorker) close() {
 	s.frequent.Merge(t.frequent)
 	s.counts.add(&t.places)
 	s.counts.add(&t.counts)
+	s.records.merge(&t.records)
 	s.filtered += t.filtered
 	s.rejected += t.rejects.count
 	mergeReasons(s.rejects, t.rejects.reasons)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/jobfile"
@@ -54,8 +53,10 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	suggested, table := *j, c.table
 	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
 		suggested.Regions = jobfile.Regions{From: "splits", Splits: splitsAtSalts(j)}
-		suggested.HFile = suggestedHFile(j.HFile)
 		table = nil
+		if j.Regions.From == "table" {
+			suggested.HFile = j.HFile.Suggested()
+		}
 	}
 	c.beginning = leadingPartOf(j.RowKey)
 	var err error
@@ -79,17 +80,6 @@ func splitsAtSalts(j *jobfile.Job) [][]byte {
 		return nil
 	}
 	return salts[1:]
-}
-
-// suggestedHFile is what suits text that is read by a key prefix, where the job does not say.
-func suggestedHFile(h jobfile.HFile) jobfile.HFile {
-	if !h.Given["compression"] {
-		h.Settings.Compression = hfilewriter.CompressSnappy
-	}
-	if !h.Given["encoding"] {
-		h.Settings.Encoding = hfilewriter.EncodeFastDiff
-	}
-	return h
 }
 
 const liveKeys = 2000 // row keys that are looked up in the table

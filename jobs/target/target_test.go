@@ -96,6 +96,23 @@ func TestBoundariesOfJobAndTable(t *testing.T) {
 	}
 }
 
+// TestSettingsNobodySays: a job without hfile has the settings of the table, if there is one, whatever its boundaries come from.
+func TestSettingsNobodySays(t *testing.T) {
+	t.Parallel()
+	job := jobOf(t, "id", "{from: splits, splits: ['5']}", "")
+	live := liveFamily()
+	live.Compression, live.DataBlockEncoding = "GZ", "NONE"
+	for _, c := range []struct {
+		table *load.Table
+		want  hfilewriter.Compression
+	}{{nil, hfilewriter.CompressSnappy}, {tableOf(live, "5"), hfilewriter.CompressGZ}} {
+		target, err := New(job, siteOf(t, nil), c.table)
+		if err != nil || target.Families[0].Settings.Compression != c.want {
+			t.Errorf("%v: %+v, %v", c.want, target, err)
+		}
+	}
+}
+
 // TestSaltsAndBoundaries: each value of a salt must have regions of its own, or they would get no even load.
 func TestSaltsAndBoundaries(t *testing.T) {
 	for splits, fits := range map[string]bool{"['1', '2', '3']": true, "['1', '2', '25', '3']": true, "['1', '2']": false, "['1', '2', '3', '4']": true, "['15']": false} {

@@ -193,6 +193,7 @@ type Phase struct {
 	Name    string  `json:"name"`
 	Output  string  `json:"output,omitempty"` // the table, if there are several outputs and the stage is for one
 	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself
+	Start   float64 `json:"-"`                // of a stage: in seconds from the beginning of the run
 	Seconds float64 `json:"seconds"`
 	Bytes   int64   `json:"bytes"`
 	Rate    float64 `json:"bytes_per_second"`

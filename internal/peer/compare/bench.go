@@ -26,6 +26,7 @@ const (
 	family  = "f"
 	regions = 10
 	night   = "2026-11-20"
+	input   = "/peer/in/" + night
 )
 
 // cost is what one run of a program used.
@@ -103,32 +104,34 @@ func (b *bench) prepare(ctx context.Context, rows int) error {
 	if err := b.shell(ctx, "-rm", "-r", "-f", "-skipTrash", "/peer"); err != nil {
 		return err
 	}
-	if err := b.shell(ctx, "-mkdir", "-p", "/peer/in"); err != nil {
+	if err := b.shell(ctx, "-mkdir", "-p", input); err != nil {
 		return err
 	}
-	return errors.Join(b.shell(ctx, "-put", local, "/peer/in/part-m-00000"), os.Remove(local), b.writeJob())
+	return errors.Join(b.shell(ctx, "-put", local, input+"/part-m-00000"), os.Remove(local), b.writeJob(ctx))
 }
 
-const job = `table: ` + table + `
-family: ` + family + `
-timestamp: ${date}
-input:
-  path: hdfs:///peer/in
-  columns: [%s]
-  field_delimiter: '\x01'
-  record_delimiter: '\x10'
-rowkey: salt(check_id, %d) + md5(check_id) + id
-query: [check_id]
-regions: {from: table}
-output: hdfs:///peer/ours
-load: false
+// The Spark job's properties, of which bulkload makes its job: the comparison of cells is one of the command convert, too.
+const properties = `namespace=peer
+tableName=check
+cf=` + family + `
+preRegions=%d
+uniqCol=id
+queryKey=check_id
+cols=%s
+inputPathPrefix=/peer/in
+hfilePathPrefix=/peer/ours
 `
 
 func (b *bench) jobFile() string { return filepath.Join(b.dir, "check.yaml") }
 
-func (b *bench) writeJob() error {
-	text := fmt.Sprintf(job, strings.Join(sample.CheckColumns, ", "), regions)
-	return os.WriteFile(b.jobFile(), []byte(text), 0o644)
+func (b *bench) writeJob(ctx context.Context) error {
+	from := filepath.Join(b.dir, "check.properties")
+	text := fmt.Sprintf(properties, regions, strings.Join(sample.CheckColumns, ","))
+	if err := os.WriteFile(from, []byte(text), 0o644); err != nil {
+		return err
+	}
+	job, err := exec.CommandContext(ctx, b.binary, "convert", from).Output()
+	return errors.Join(err, os.WriteFile(b.jobFile(), job, 0o644))
 }
 
 // pair runs both in turn, and compares their cells.
@@ -159,7 +162,7 @@ func (b *bench) runOurs(ctx context.Context) (cost, error) {
 		return cost{}, err
 	}
 	work := filepath.Join(b.dir, "work")
-	cmd := exec.CommandContext(ctx, b.binary, "run", b.jobFile(), "--date", night, "--memory", b.memory, "--work-dir", work, "--conf", b.cluster.ConfDir())
+	cmd := exec.CommandContext(ctx, b.binary, "run", b.jobFile(), "--no-load", "--date", night, "--memory", b.memory, "--work-dir", work, "--conf", b.cluster.ConfDir())
 	return measure(cmd)
 }
 
@@ -168,7 +171,7 @@ func (b *bench) runSpark(ctx context.Context, mode string) (cost, error) {
 	if err := b.shell(ctx, "-rm", "-r", "-f", "-skipTrash", "/peer/spark"); err != nil {
 		return cost{}, err
 	}
-	cmd, err := b.cluster.Program(ctx, peer.Files(), "4g", peer.Class, mode, "/peer/in", "/peer/spark", table, strconv.Itoa(regions), strings.Join(sample.CheckColumns, ","), family)
+	cmd, err := b.cluster.Program(ctx, peer.Files(), "4g", peer.Class, mode, input, "/peer/spark", table, strconv.Itoa(regions), strings.Join(sample.CheckColumns, ","), family)
 	if err != nil {
 		return cost{}, err
 	}
@@ -196,7 +199,7 @@ func measure(cmd *exec.Cmd) (cost, error) {
 // sameCells compares the digests of both outputs. The timestamps differ: Spark's cells have the time of writing.
 func (b *bench) sameCells(ctx context.Context) error {
 	say("comparing the cells")
-	ours, err := b.digest(ctx, "hdfs:///peer/ours")
+	ours, err := b.digest(ctx, "hdfs:///peer/ours/"+night)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 
 const usage = `usage: cluster COMMAND [-dir DIR] …
 
-  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hdfs] [-measure] [-kerberos RPC,TRANSFER,HBASE]
-                                                          start an empty cluster, -hdfs: without HBase, -measure: JVMs at full
+  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hbase V] [-hadoop V] [-hdfs] [-measure] [-kerberos RPC,TRANSFER,HBASE]
+                                                          start an empty cluster, -hbase and -hadoop: versions of Maven, -hdfs: without HBase, -measure: JVMs at full
                                                           speed, -kerberos: secured, with these protections, + between those
                                                           that are offered side by side, or aes for TRANSFER; prints its conf folder
   down                                                    kill it
@@ -67,6 +67,8 @@ func run(ctx context.Context, args []string) error {
 		flags.IntVar(&o.RegionServers, "rs", 1, "")
 		flags.IntVar(&o.DataNodes, "dn", 1, "")
 		flags.BoolVar(&o.HA, "ha", false, "")
+		flags.StringVar(&o.HBase, "hbase", "", "")
+		flags.StringVar(&o.Hadoop, "hadoop", "", "")
 		flags.BoolVar(&o.HDFSOnly, "hdfs", false, "")
 		flags.BoolVar(&o.Measure, "measure", false, "")
 		flags.Func("kerberos", "", func(text string) error { return secure(&o, text) })

@@ -38,6 +38,7 @@ type Facts struct {
 	Reversed       []KeyWidths   // of the columns that the key reverses without a fixed width
 	Beyond         []OutOfRange  // columns that exceed the base of desc
 	Unzoned        []string      // columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
+	Mixed          []Mixture     // columns whose values are spelled as by several exporters
 	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
@@ -60,6 +61,9 @@ type OutOfRange struct {
 	Column string
 	Rows   int64 // among those read
 }
+
+// Mixture is a column with values in two spellings that one exporter does not mix.
+type Mixture struct{ Column, One, Other string }
 
 // Vary reports whether the lengths differ.
 func (w KeyWidths) Vary() bool { return w.Shortest != w.Longest }
@@ -87,6 +91,7 @@ var checks = []check{
 	{"key-width", checkWidth},
 	{"key-16", checkSixteen},
 	{"key-8", checkEight},
+	{"value-spelling", checkSpelling},
 	{"cell-expired", checkExpired},
 	{"cell-future", checkFuture},
 	{"cell-midnight", checkMidnight},
@@ -348,6 +353,24 @@ func checkEight(r *Report, _ *Facts) []Finding {
 	}
 	return one(Note, "none needed if the key is otherwise right", "row keys have %d bytes, which is not a multiple of 8: a 64-bit machine pads them in memory", r.KeyBytes.Longest)
 }
+
+func checkSpelling(_ *Report, f *Facts) []Finding {
+	if len(f.Mixed) == 0 {
+		return nil
+	}
+	var mixed []string
+	for _, m := range f.Mixed[:min(len(f.Mixed), mixturesShown)] {
+		mixed = append(mixed, fmt.Sprintf("%s has both %s and %s", m.Column, m.One, m.Other))
+	}
+	if more := len(f.Mixed) - mixturesShown; more > 0 {
+		mixed = append(mixed, fmt.Sprintf("and %s more", plural(more, "mixture")))
+	}
+	return one(Note, "export all of the table with one tool and the same settings; or declare the column's type with store: binary, which has the same bytes for both",
+		"values look as if several exporters wrote them, and equal values become different cells: %s", strings.Join(mixed, "; "))
+}
+
+// mixturesShown is how many mixtures a finding names.
+const mixturesShown = 5
 
 func checkExpired(r *Report, f *Facts) []Finding {
 	if r.Live == nil || f.Oldest == 0 {

@@ -21,6 +21,9 @@ func madeReport() *Report {
 		Queries: []QueryLoad{{Columns: []string{"id"}, PerDay: 1000, Prefix: "salt(id, 4) + id", Scans: 1, Returned: 5, Read: 5, Bytes: 500, Daily: Day{1000, 5000, 5e5}}},
 		Skew:    1.1, Suggestion: ProposeRegions(RegionInput{Source: 11e9, HFiles: 5e9, FromKey: noSplits}, NewSample(1), text),
 		Forecast: Forecast{Nights: 16, BlockingFiles: 16, FilesALoad: 1, MaxFileSize: 10e9, Growth: 1e9, DaysToSplit: 50, LargestRegion: 1e9, Rates: Rates{Cores: 2}}}
+	name, id := "<b>张三</b>", "7"
+	r.Records = []Record{{At: "in/part-0, byte 0", Fields: []Field{{Name: "id", Value: &id, Cell: "f:id"}, {Name: "name", Value: &name}}, Row: "37", RowBytes: 2,
+		Key: []KeyPart{{"salt(id, 4)", "3"}, {"id", "7"}}}, {At: "in/part-0, byte 9", Fields: []Field{{Name: "id"}, {Name: "name"}}, Refused: "column id: null"}}
 	for i := range 6 {
 		r.Regions = append(r.Regions, Region{Region: i, Start: string(rune('0' + i)), End: string(rune('1' + i)), Rows: 16_000, RawBytes: 3e9, HFileBytes: 8e8})
 	}
@@ -51,6 +54,9 @@ func TestChecks(t *testing.T) {
 		}, "history-dates", Warning, "16 runs give a region 16 files of a family, in addition to 0: flushes wait when there are 16"},
 		"one folder":      {func(_ *Report, f *Facts) { f.Folders = 1 }, "", "", ""},
 		"several folders": {func(_ *Report, f *Facts) { f.Folders = 3 }, "history-timestamp", Note, "the glob finds 3 folders"},
+		"mixed spellings": {func(_ *Report, f *Facts) {
+			f.Mixed = []Mixture{{"a", ".5", "0.5"}, {"b", "x", "y"}, {"c", "x", "y"}, {"d", "x", "y"}, {"e", "x", "y"}, {"f", "x", "y"}, {"g", "x", "y"}}
+		}, "value-spelling", Note, "a has both .5 and 0.5; b has both x and y; c has both x and y; d has both x and y; e has both x and y; and 2 mixtures more"},
 		"rejects": {func(r *Report, _ *Facts) {
 			r.Rejected, r.Rejects = 7, []RejectReason{{"id", "not a number", 7, "in/part-0, byte 12"}}
 		}, "rejects", Warning, "7 × id: not a number, first at in/part-0, byte 12"},

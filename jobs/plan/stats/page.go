@@ -1,12 +1,15 @@
 package stats
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"slices"
-	"strings"
+
+	"bulkload/internal/page"
 )
 
 // Page is the content of a plan's page.
@@ -26,11 +29,15 @@ type Table struct {
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"plural": plural, "count": Count, "size": Size, "join": strings.Join, "compare": Compare, "charts": charts, "facts": facts, "duration": Duration, "firstSplits": FirstSplits, "same": slices.Equal[[]string],
-	"float": func(n float64) string { return Count(int64(n + 0.5)) },
-	"bytes": func(n float64) string { return Size(int64(n)) },
-}).Parse(pageText))
+var pageTemplate = page.New(pageText, template.FuncMap{
+	"size": Size, "compare": Compare, "charts": charts, "facts": facts, "firstSplits": FirstSplits, "same": slices.Equal[[]string], "regions": regionTable,
+	"records": func(r *Report) *RecordTable { return NewRecordTable(r, math.MaxInt, widthOnPage) },
+	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
+	"bytes":   func(n float64) string { return Size(int64(n)) },
+})
+
+// widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
+const widthOnPage = 200
 
 // WritePage writes a page that needs nothing from elsewhere: no script, no font, no image.
 func WritePage(w io.Writer, p *Page) error { return pageTemplate.Execute(w, p) }
@@ -84,9 +91,28 @@ func ofSample(sample bool) string {
 	return ""
 }
 
+// regionTable lists the regions of a page's table: the largest, in their order, and the number of the others.
+func regionTable(r *Report) (t struct {
+	Regions []Region
+	More    int
+}) {
+	t.Regions = r.Regions
+	if t.More = len(r.Regions) - mostRegions; t.More <= 0 {
+		return t
+	}
+	order := slices.Clone(r.Regions)
+	slices.SortStableFunc(order, func(a, b Region) int { return cmp.Compare(b.HFileBytes, a.HFileBytes) })
+	t.Regions = order[:mostRegions]
+	slices.SortFunc(t.Regions, func(a, b Region) int { return cmp.Compare(a.Region, b.Region) })
+	return t
+}
+
+// mostRegions bounds the table of regions.
+const mostRegions = 100
+
 // charts are the charts of a report.
-func charts(r *Report) []*Chart {
-	var all []*Chart
+func charts(r *Report) []*page.Chart {
+	var all []*page.Chart
 	if r.Rows == 0 {
 		return nil
 	}
@@ -103,80 +129,67 @@ func charts(r *Report) []*Chart {
 	return all
 }
 
-func regionChart(r *Report) *Chart {
-	var values []value
-	var all float64
-	for _, region := range r.Regions {
-		start := region.Start
-		if start == "" {
-			start = "first"
-		}
-		v := value{name: shorten(start, 8), size: float64(region.HFileBytes), class: "one", more: plural(int(region.Rows), "row")}
-		all += v.size
-		values = append(values, v)
+func regionChart(r *Report) *page.Chart {
+	values := make([]page.Value, len(r.Regions))
+	for i, region := range r.Regions {
+		values[i] = page.Value{Name: cmp.Or(region.Start, "first"), Size: float64(region.HFileBytes), More: plural(int(region.Rows), "row")}
 	}
-	mean := all / float64(len(values))
-	for i := range values {
-		if values[i].size > maxSkew*mean {
-			values[i].class = "hot"
-		}
-	}
-	c := columns("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, ofBytes)
-	c.across(mean, "mean")
-	return c
+	return page.Regions("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, maxSkew)
 }
 
-func shareChart(r *Report) *Chart {
+func shareChart(r *Report) *page.Chart {
 	s := &r.Shares
-	return stack("What the KeyValue bytes are", fmt.Sprintf("Row key, family (%.0f%%) and qualifier (%.0f%%) are in each cell; encoding and compression save most of that.",
-		100*part(s.Family, s.All()), 100*part(s.Qualifier, s.All())), []value{
-		{name: "row key", size: float64(s.Row), class: "one"}, {name: "family", size: float64(s.Family), class: "two"},
-		{name: "qualifier", size: float64(s.Qualifier), class: "three"}, {name: "frame", size: float64(s.Frame), class: "four"},
-		{name: "value", size: float64(s.Value), class: "five"}})
+	return page.Stack("What the KeyValue bytes are", fmt.Sprintf("Row key, family (%.0f%%) and qualifier (%.0f%%) are in each cell; encoding and compression save most of that.",
+		100*part(s.Family, s.All()), 100*part(s.Qualifier, s.All())), []page.Value{
+		{Name: "row key", Size: float64(s.Row), Class: "one"}, {Name: "family", Size: float64(s.Family), Class: "two"},
+		{Name: "qualifier", Size: float64(s.Qualifier), Class: "three"}, {Name: "frame", Size: float64(s.Frame), Class: "four"},
+		{Name: "value", Size: float64(s.Value), Class: "five"}}, func(n float64) string { return Size(int64(n)) })
 }
 
-func rowsChart(q *Query) *Chart {
-	var values []value
+func rowsChart(q *Query) *page.Chart {
+	var values []page.Value
 	for _, b := range q.Rows.Buckets {
-		v := value{name: fmt.Sprintf("%s–%s", Count(b.From), Count(b.To)), size: float64(b.Keys), class: "one"}
+		v := page.Value{Name: fmt.Sprintf("%s–%s", Count(b.From), Count(b.To)), Size: float64(b.Keys), Class: "one"}
 		if b.From == b.To {
-			v.name = Count(b.From)
+			v.Name = Count(b.From)
 		}
 		if b.From > RowLimit {
-			v.class = "hot"
+			v.Class = "hot"
 		}
 		values = append(values, v)
 	}
-	return columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit), values, ofCounts)
+	return page.Columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit),
+		page.Axis{Y: "query keys", X: "rows per query key"}, values, page.OfCounts)
 }
 
-func frequentChart(q *Query) *Chart {
+func frequentChart(q *Query) *page.Chart {
 	says := "Rows that each has"
-	var values []value
+	var values []page.Value
 	for _, f := range q.Top {
-		values = append(values, value{name: f.Key, size: float64(f.Rows - f.Over), class: "two"})
+		values = append(values, page.Value{Name: f.Key, Size: float64(f.Rows - f.Over), Class: "two"})
 		if f.Over > 0 {
 			says = "Rows that each has at least"
 		}
 	}
-	return rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, ofCounts.show)
+	return page.Rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, func(n float64) string { return plural(int(n), "row") })
 }
 
 // growthChart shows the largest region, period by period, until it is split.
-func growthChart(f *Forecast) *Chart {
+func growthChart(f *Forecast) *page.Chart {
 	const points = 13
 	days := f.DaysToSplit
 	if days <= 0 {
 		days = points - 1
 	}
 	start := float64(f.LargestRegion)
-	var values []value
+	var values []page.Value
 	for i := range points {
 		at := days * float64(i) / (points - 1)
 		size := start + (float64(f.MaxFileSize)-start)*float64(i)/(points-1)
-		values = append(values, value{name: fmt.Sprintf("day %s", Count(int64(at))), size: size, class: "three"})
+		values = append(values, page.Value{Name: Count(int64(at)), Size: size, Class: "three"})
 	}
-	c := columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.", values, ofBytes)
-	c.across(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
+	c := page.Columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.",
+		page.Axis{Y: "size", X: "days from now"}, values, page.OfBytes)
+	c.Mark(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c
 }

@@ -16,6 +16,7 @@ type Report struct {
 	Rejected   int64          `json:"rows_rejected"`
 	Filtered   int64          `json:"rows_filtered"`
 	Rejects    []RejectReason `json:"rejects"`
+	Records    []Record       `json:"records,omitempty"`
 	Cells      int64          `json:"cells"`
 	RawBytes   int64          `json:"raw_bytes"`  // KeyValue lengths, before encoding and compression
 	SortBytes  int64          `json:"sort_bytes"` // keys and values, as the sort holds them

@@ -278,65 +278,6 @@ func TestSplitsFile(t *testing.T) {
 	}
 }
 
-// TestChartsStayInside: whatever the values, bars, ticks and lines of a chart are numbers inside of it, larger values have no
-// smaller bars, and what is more than nothing can be seen.
-func TestChartsStayInside(t *testing.T) {
-	r := testrand.New(t)
-	show := func(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
-	for range 1_000 {
-		var values []value
-		for range r.IntN(60) {
-			v := value{name: strings.Repeat("规n", r.IntN(20)), size: math.Floor(math.Pow(10, 12*r.Float64())) * float64(r.IntN(2)), class: "a"}
-			values = append(values, v)
-		}
-		for kind, c := range map[string]*Chart{"columns": columns("t", "s", values, scale{roundStep, show}), "columns of bytes": columns("t", "s", values, ofBytes),
-			"rows": rows("t", "s", values, show), "stack": stack("t", "s", values)} {
-			upright := strings.HasPrefix(kind, "columns")
-			inside := func(x, y float64) bool {
-				const slack = 1e-6
-				return x >= -slack && y >= -slack && x <= c.Width+slack && y <= c.Height+slack // false for NaN
-			}
-			if len(c.Bars) != len(values) {
-				t.Fatalf("%s: %d bars of %d values", kind, len(c.Bars), len(values))
-			}
-			for i, b := range c.Bars {
-				if !inside(b.X, b.Y) || !inside(b.X+b.Width, b.Y+b.Height) || b.Width < 0 || b.Height < 0 {
-					t.Fatalf("%s: a bar %+v of %v in %v × %v", kind, b, values[i].size, c.Width, c.Height)
-				}
-				if upright && values[i].size > 0 && b.Height < leastHeight {
-					t.Fatalf("%s: a bar of height %v for %v", kind, b.Height, values[i].size)
-				}
-				for k, o := range c.Bars {
-					if values[i].size < values[k].size && (upright && b.Height > o.Height+1e-6 || !upright && b.Width > o.Width+1e-6) {
-						t.Fatalf("%s: %v has a larger bar than %v", kind, values[i].size, values[k].size)
-					}
-				}
-			}
-			if len(c.Ticks) > 8 {
-				t.Fatalf("%s: %d ticks", kind, len(c.Ticks))
-			}
-			for i, tick := range c.Ticks {
-				if !inside(0, tick.Y) || i > 0 && tick.Y > c.Ticks[i-1].Y {
-					t.Fatalf("%s: ticks %+v", kind, c.Ticks)
-				}
-			}
-		}
-	}
-	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 1.5: 2, 3: 5, 7: 10, 100: 100, 101: 200, 0.03: 0.05, 1e12: 1e12} {
-		if got := roundStep(n); math.Abs(got-want) > 1e-9*want {
-			t.Errorf("a step of %v is %v, want %v", n, got, want)
-		}
-	}
-	for n, want := range map[float64]float64{0: 0, -1: 0, 1: 1, 3: 4, 1000: 1024, 1025: 1024, 1026: 2048, 1 << 40: 1 << 40} {
-		if got := byteStep(n); got != want {
-			t.Errorf("a step of %v bytes is %v, want %v", n, got, want)
-		}
-	}
-	if got := shorten("规则规则", 3) + shorten("规则", 2); got != "规则…规则" {
-		t.Error(got)
-	}
-}
-
 // TestForecastBounds: what divides by nothing is nothing, what has been reached takes no more days, and what never comes is -1.
 func TestForecastBounds(t *testing.T) {
 	for _, c := range []struct {

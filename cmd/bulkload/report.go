@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"bulkload/jobs"
+)
+
+// reportFlag says where the page of a run goes.
+type reportFlag struct {
+	Report string `placeholder:"FILE.html" help:"Writes what the runs did to an HTML page with charts, even if they failed. Only its owner may read it: it shows row keys and rejected records."`
+}
+
+// check refuses a file that can't be written, before anything is done.
+func (f reportFlag) check() error {
+	if f.Report == "" {
+		return nil
+	}
+	if strings.Contains(f.Report, "://") {
+		return usage(fmt.Errorf("--report %s: the page is a local file; give a path", f.Report))
+	}
+	switch info, err := os.Stat(f.Report); {
+	case err == nil && !info.Mode().IsRegular():
+		return usage(fmt.Errorf("--report %s: is not a regular file; give the path of the page", f.Report))
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return usage(fmt.Errorf("--report: %w", err))
+	}
+	if _, err := os.Stat(filepath.Dir(f.Report)); err != nil {
+		return usage(fmt.Errorf("--report: the folder of the page can't be used: %w", err))
+	}
+	return nil
+}
+
+// reported is a page that is wanted.
+type reported struct {
+	file string
+	*jobs.RunReport
+	wanted []jobs.Series // the runs that were asked for, as far as their job files could be read
+}
+
+func (s *session) newReported(f reportFlag) *reported {
+	if f.Report == "" {
+		return nil
+	}
+	name, host := whoAmI()
+	return &reported{f.Report, jobs.NewRunReport(s.tracker.begun, strings.Trim(name+"@"+host, "@")), nil}
+}
+
+// add adds a run that ended; it does nothing if no page is wanted.
+func (r *reported) add(summary *jobs.Summary, err error, took time.Duration) {
+	if r == nil {
+		return
+	}
+	o := summary.Outcome
+	if o.Exit = exitCode(err); err != nil {
+		o.Status, o.Error, o.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
+	}
+	r.Add(summary, o, took)
+}
+
+// write writes the page. A failure is logged, and does not fail a completed run.
+func (r *reported) write(s *session, out *jobs.Outcome, took time.Duration) {
+	if err := r.Write(r.file, *out, meaning(out.Exit), r.wanted, took); err != nil {
+		s.log.Warn(fmt.Sprintf("%v; the run itself is not affected", err))
+	}
+}
+
+var exitLine = regexp.MustCompile(`(?m)^  ([0-9]+) +(.*)$`)
+
+// meaning is what the help says about an exit code.
+func meaning(exit int) string {
+	for _, m := range exitLine.FindAllStringSubmatch(exitHelp, -1) {
+		if m[1] == strconv.Itoa(exit) {
+			return m[2]
+		}
+	}
+	return ""
+}
+
+var errCheckReports = errors.New("--check makes no run: leave --report out")
