@@ -13,11 +13,14 @@ import (
 )
 
 type initCommand struct {
-	Input string `arg:"" help:"A file, a folder or a glob: a path or hdfs://…"`
+	Input string `arg:"" help:"A file, a folder or a glob: a path or hdfs://…; or a live table: namespace:name."`
 	newJobFile
 }
 
-func (c *initCommand) do(_ context.Context, s *session) (report, error) {
+func (c *initCommand) do(ctx context.Context, s *session) (report, error) {
+	if jobs.IsTable(c.Input) {
+		return c.write(s, func(string) ([]byte, error) { return jobs.DraftTable(ctx, c.Input, s.options()) })
+	}
 	return c.write(s, func(base string) ([]byte, error) { return jobs.Draft(c.Input, base, s.options()) })
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +29,7 @@ type memory struct {
 	mu      sync.Mutex
 	left    int // calls of Add that succeed; less than 0: all
 	flushed int
-	forgot  []int
+	forgot  [][]int // the regions of each call of Forget
 }
 
 var errFull = errors.New("the disk is full")
@@ -48,9 +49,9 @@ func (m *memory) Add(r manifest.Slice) error {
 
 func (m *memory) Flush() error { m.flushed++; return nil }
 
-func (m *memory) Forget(region int) error {
-	m.forgot = append(m.forgot, region)
-	m.Remove(region)
+func (m *memory) Forget(regions []int) error {
+	m.forgot = append(m.forgot, regions)
+	m.Remove(regions)
 	return nil
 }
 
@@ -196,20 +197,23 @@ func TestOtherSlicesAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnbalancedRecordsAreForgotten: where the records of a complete region are not what was sorted, the region is written again.
+// TestUnbalancedRecordsAreForgotten: where the records of complete regions are not what was sorted, the regions are written
+// again. They are forgotten by one call, which saves the manifest once.
 func TestUnbalancedRecordsAreForgotten(t *testing.T) {
 	w, records := newStage(t, "", map[string]string{"part-0": manyLines()})
 	if err := w.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	records.Slices[1].Digest.Timed++
-	for _, f := range records.Slices[1].Files {
+	for _, i := range []int{0, 1, len(records.Slices) - 1} { // a slice of each region
+		records.Slices[i].Digest.Timed++
+	}
+	for _, f := range records.Files() {
 		if err := os.Remove(filepath.Join(w.Destination.Dir, f.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w = newRun(w)
-	if err := w.Run(t.Context()); err != nil || !slices.Equal(records.forgot, []int{1}) {
+	if err := w.Run(t.Context()); err != nil || !reflect.DeepEqual(records.forgot, [][]int{{0, 1, 2}}) {
 		t.Errorf("%v; forgotten are the regions %v", err, records.forgot)
 	}
 	wantWritten(t, "written again", w, records)
@@ -270,5 +274,47 @@ func TestTooManyFilesOfARegion(t *testing.T) {
 	w.Target.MaxFiles = 1000
 	if err := CheckFileCounts(t.Context(), w.Job, w.Target, w.Rows, warnf); err != nil || len(warned) != 1 {
 		t.Errorf("with a high limit: %v; warned: %q", err, warned)
+	}
+}
+
+// tiredFS is the local disk, on which a DataNode fails while the n-th file is written.
+type tiredFS struct {
+	storage.FS
+	mu      sync.Mutex
+	left    int
+	created int
+}
+
+type tiredWriter struct{ storage.Writer }
+
+func (tiredWriter) Write([]byte) (int, error) {
+	return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)
+}
+
+func (f *tiredFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+	w, err := f.FS.Create(name, perm)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.created++
+	if f.left--; f.left == 0 && err == nil {
+		return tiredWriter{w}, nil
+	}
+	return w, err
+}
+
+// TestFailedDataNodeCostsOneSlice: the slice is written again, and no other one; the progress counts its rows once.
+func TestFailedDataNodeCostsOneSlice(t *testing.T) {
+	t.Parallel()
+	for _, at := range []int{1, 2, 3} {
+		w, records := newStage(t, "", map[string]string{"part": "a1,x\nb1,y\nb2,z\nd1,x\n"})
+		fsys := &tiredFS{FS: w.Destination.FS, left: at}
+		w.Destination.FS = fsys
+		if err := w.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantWritten(t, fmt.Sprintf("the DataNode of file %d failed", at), w, records)
+		if fsys.created != 4 || w.writes.Sum() != 4 {
+			t.Errorf("%d files were created for 3 slices; %d rows of 4 counted", fsys.created, w.writes.Sum())
+		}
 	}
 }
