@@ -148,7 +148,7 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 	c.outputs = append(c.outputs, w)
 	found := preflight.Findings{c.openOutput(ctx, w)}
 	if c.ledger != nil && w.out.WantsLoad() {
-		w.loader.Table = tablelock.Open(c.ledger, out.Table, c.site.User, title(out), c.lost)
+		w.loader.Table = tablelock.Open(c.ledger, out.Table, c.site.User, title(out), "", c.lost)
 	}
 	o := w.checks()
 	o.Brief = false

@@ -111,6 +111,6 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	if w.loader.Ledger == nil || w.loader.Table != nil {
 		return nil
 	}
-	w.loader.Table = tablelock.Open(w.loader.Ledger, w.out.Job.Table, w.out.Site.User, title(w.out.Job), lost)
+	w.loader.Table = tablelock.Open(w.loader.Ledger, w.out.Job.Table, w.out.Site.User, title(w.out.Job), w.out.FS.URI(w.out.Path), lost)
 	return w.loader.Table.Announce(ctx)
 }

@@ -394,7 +394,7 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 // takes its turn, too.
 func TestLoadBesideAnother(t *testing.T) {
 	l := writtenNight(t, 200, 95)
-	held, err := tablelock.Open(l.ledger(t), l.table, "tina", "another job", func(error) {}).Lock(t.Context(), l.options())
+	held, err := tablelock.Open(l.ledger(t), l.table, "tina", "another job", "", func(error) {}).Lock(t.Context(), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,4 +426,53 @@ func TestLoadBesideAnother(t *testing.T) {
 		t.Errorf("load --on-busy load: %+v, %v; said %q", r, err, said.said)
 	}
 	l.wantTable(t, "loaded beside another", l.expected(t, night20))
+}
+
+// TestInterruptedLoadTakesItsTurn: a run that goes on with its load waits for, or fails because of, another load like any run.
+func TestInterruptedLoadTakesItsTurn(t *testing.T) {
+	const second = "2026-11-21"
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 200, 95)
+	l.night(t, second, 200, 96)
+	stopped, stop := context.WithCancel(context.Background())
+	o := l.options()
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Staging {
+			stop()
+		}
+	}
+	if _, err := Run(stopped, l.job(t, night20), o); failure.KindOf(err) != failure.Interrupted {
+		t.Fatalf("interrupted: %v", err)
+	}
+	atLoad, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	var once sync.Once
+	other := l.options()
+	other.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.Staging {
+			once.Do(func() { close(atLoad); <-goOn })
+		}
+	}
+	go func() {
+		_, err := Run(context.Background(), l.job(t, second), other)
+		ended <- err
+	}()
+	select {
+	case <-atLoad:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	fails := l.options()
+	fails.OnBusy = options.BusyFail
+	if _, err := Run(context.Background(), l.job(t, night20), fails); failure.CodeOf(err) != errcode.TableBusy {
+		t.Errorf("beside another load: %v", err)
+	}
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := Run(context.Background(), l.job(t, night20), fails); err != nil {
+		t.Error(err)
+	}
+	l.wantTable(t, "both", l.expected(t, night20), l.expected(t, second))
 }

@@ -266,6 +266,35 @@ func (l *live) convert(t *testing.T) {
 	}
 }
 
+// wantDraft drafts a job file from the table itself, which gives its rows the keys that they have, and has its columns.
+func (l *live) wantDraft(t *testing.T) {
+	t.Helper()
+	text, err := DraftTable(context.Background(), l.table, l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := jobfile.Parse("draft.yaml", bytes.NewReader(text), jobfile.ReadOptions{Date: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	var names []string
+	for _, c := range j.Columns {
+		names = append(names, c.Name)
+	}
+	wanted := slices.Sorted(slices.Values(sample.CheckColumns))
+	if j.RowKey.String() != "salt(check_id, 10) + md5(check_id) + id" || j.Table != l.table || !slices.Equal(names, wanted) || j.Columns[0].Family != "f" {
+		t.Errorf("%s of %s, %v", j.RowKey, j.Table, names)
+	}
+	for _, want := range []string{"from 200 rows at the beginning of 8 regions", "which has 10 regions", "# Family f: SNAPPY, FAST_DIFF, bloom ROW, blocks of 64.0 KiB", "f:amount: 200 rows, "} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the draft does not say %q:\n%s", want, text[:min(len(text), 3000)])
+		}
+	}
+	if _, err := DraftTable(context.Background(), l.table+"_none", l.options()); failure.KindOf(err) != failure.Refused {
+		t.Errorf("of a table that does not exist: %v", err)
+	}
+}
+
 // TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it. The job is one that convert
 // made: the table has the cells that Java computes by the rule of the Spark job.
 func TestPlanCreatesTheTable(t *testing.T) {
@@ -297,6 +326,7 @@ func TestPlanCreatesTheTable(t *testing.T) {
 		t.Errorf("load %+v", s.Load)
 	}
 	l.wantTable(t, "created by plan", l.expected(t, "2026-11-20"))
+	l.wantDraft(t)
 
 	other.Regions, other.Table = j.Regions, strings.ReplaceAll(l.table, ":", "_")+"_new:t"
 	t.Cleanup(func() { l.oracle(t, "drop", other.Table, "-if-exists") })

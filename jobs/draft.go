@@ -1,12 +1,17 @@
 package jobs
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
+	"bulkload/cell"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -15,6 +20,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
+	"bulkload/load"
 )
 
 // maxProperties bounds the properties of a job, in bytes.
@@ -35,6 +41,94 @@ func Convert(name string) ([]byte, error) {
 		return nil, errcode.Convert.Errorf("%s has more than %s; is it another file?", name, bytesize.Format(maxProperties))
 	}
 	return draft.Convert(text, filepath.Base(name))
+}
+
+// What of a table is looked at for a draft: the first rows of a few regions, spread over the table.
+const (
+	draftRegions = 8
+	draftRows    = 25      // of each
+	draftBytes   = 1 << 20 // of the cells of each
+)
+
+var tableArgument = regexp.MustCompile(`^[A-Za-z0-9_]+:[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+
+// IsTable reports whether an input is a table's name with its namespace, and no local file.
+func IsTable(input string) bool {
+	_, err := os.Lstat(input)
+	return tableArgument.MatchString(input) && err != nil
+}
+
+// DraftTable writes the first job file for a live table: its columns, the types that its values look like, and the row key that
+// gives the keys of its rows. It reads a few rows of a few regions.
+func DraftTable(ctx context.Context, name string, o options.Options) (job []byte, err error) {
+	s, err := site.Open(o, jobfile.HBase{}, true)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	live, err := c.Table(ctx, name)
+	if err != nil {
+		return nil, failure.Early(err)
+	}
+	t := &draft.Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User, strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
+	for i := range live.Families {
+		t.Families = append(t.Families, draft.TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})
+	}
+	n := min(len(live.Regions), draftRegions)
+	for i := range n {
+		r := &live.Regions[i*(len(live.Regions)-1)/max(n-1, 1)]
+		if err := sampleRegion(ctx, c, t, r); err != nil {
+			return nil, err
+		}
+	}
+	return t.YAML(), nil
+}
+
+// forever is HConstants.FOREVER: the TTL of cells that don't expire.
+const forever = "2147483647"
+
+// familySettings are a family's settings that a person should know.
+func familySettings(f *load.Family) string {
+	text := fmt.Sprintf("%s, %s, bloom %s, blocks of %s", f.Compression, f.DataBlockEncoding, f.BloomFilter, bytesize.Format(int64(f.BlockSize)))
+	if ttl := f.Attributes["TTL"]; ttl != "" && ttl != forever && ttl != "FOREVER" {
+		text += ", TTL " + ttl + " s"
+	}
+	if versions := f.Attributes["VERSIONS"]; versions != "" && versions != "1" {
+		text += ", VERSIONS " + versions
+	}
+	return text
+}
+
+var errEnough = errors.New("enough rows were read")
+
+// sampleRegion reads the first rows of a region.
+func sampleRegion(ctx context.Context, c *load.Cluster, t *draft.Table, r *load.Region) error {
+	t.Sampled++
+	rows, size := 0, 0
+	err := c.ScanRange(ctx, t.Name, r.Start, r.End, func(read *cell.Cell) error {
+		last := len(t.Rows) - 1
+		if rows == 0 || !bytes.Equal(t.Rows[last].Key, read.Row) {
+			if rows == draftRows || size > draftBytes {
+				return errEnough
+			}
+			t.Rows = append(t.Rows, draft.TableRow{Key: bytes.Clone(read.Row)})
+			rows, last = rows+1, last+1
+		}
+		size += len(read.Row) + len(read.Value)
+		if size > 2*draftBytes { // a very wide row
+			return errEnough
+		}
+		t.Rows[last].Cells = append(t.Rows[last].Cells, draft.TableCell{Family: string(read.Family), Qualifier: bytes.Clone(read.Qualifier), Value: bytes.Clone(read.Value)})
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
 }
 
 // Draft writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from

@@ -171,6 +171,9 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 	w.report.Load.Requested = wanted
 	switch {
 	case wanted && w.out.Manifest.State != manifest.Loaded:
+		if err := w.announce(ctx, r.lost); err != nil { // a load that was interrupted takes its turn, too
+			return err
+		}
 		if err := w.load(ctx, summary); err != nil {
 			return err
 		}

@@ -46,21 +46,27 @@ func (l *locations) find(table string, row []byte) *Region {
 func (l *locations) add(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := slices.DeleteFunc(l.tables[table], func(o *Region) bool {
-		return (len(r.End) == 0 || bytes.Compare(o.Start, r.End) < 0) && (len(o.End) == 0 || bytes.Compare(r.Start, o.End) < 0)
-	})
-	i := sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, r.Start) > 0 })
+	known := l.tables[table]
+	from := sort.Search(len(known), func(i int) bool { return len(known[i].End) == 0 || bytes.Compare(known[i].End, r.Start) > 0 })
+	until := len(known)
+	if len(r.End) > 0 {
+		until = sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, r.End) >= 0 })
+	}
 	if l.tables == nil {
 		l.tables = make(map[string][]*Region)
 	}
-	l.tables[table] = slices.Insert(known, i, r)
+	l.tables[table] = slices.Replace(known, from, max(from, until), r)
 }
 
 // drop forgets a region, unless it was looked up again since.
 func (l *locations) drop(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tables[table] = slices.DeleteFunc(l.tables[table], func(o *Region) bool { return o == r })
+	known := l.tables[table]
+	i := sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, r.Start) >= 0 })
+	if i < len(known) && known[i] == r {
+		l.tables[table] = slices.Delete(known, i, i+1)
+	}
 }
 
 // locate finds the region that holds a row.

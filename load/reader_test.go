@@ -1,10 +1,12 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"bulkload/internal/hbase"
 	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/testrand"
 	"bulkload/internal/throttle"
 
 	"github.com/tsuna/gohbase/pb"
@@ -467,5 +470,60 @@ func TestLocations(t *testing.T) {
 	check("dropped", "none", "b-n", "b-n", "b-n", "none", "none")
 	if l.find("u", []byte("c")) != nil {
 		t.Error("found in another table")
+	}
+}
+
+// TestManyLocations: a region is remembered without comparing it with all others. With 200,000 regions, that would take minutes.
+func TestManyLocations(t *testing.T) {
+	t.Parallel()
+	const n = 200_000
+	key := func(i int) []byte { return fmt.Appendf(nil, "%08d", i) }
+	var l locations
+	all := make([]*Region, n)
+	for i := range all {
+		all[i] = &Region{Start: key(i), End: key(i + 1)}
+		l.add("t", all[i])
+	}
+	for i := range all {
+		if l.find("t", key(i)) != all[i] {
+			t.Fatalf("region %d is not known", i)
+		}
+	}
+	for _, r := range slices.Backward(all) {
+		l.drop("t", r)
+	}
+	if left := len(l.tables["t"]); left != 0 {
+		t.Errorf("%d regions are left", left)
+	}
+}
+
+// TestRandomLocations: after each change, the known regions are those that share no rows with a later one, in order.
+func TestRandomLocations(t *testing.T) {
+	t.Parallel()
+	r := testrand.New(t)
+	var l locations
+	var want []*Region
+	for range 2_000 {
+		a, b := r.IntN(20), r.IntN(21)
+		next := &Region{}
+		if a > 0 {
+			next.Start = []byte{byte(a)}
+		}
+		if b > a {
+			next.End = []byte{byte(b)}
+		}
+		want = slices.DeleteFunc(want, func(o *Region) bool {
+			return (len(next.End) == 0 || bytes.Compare(o.Start, next.End) < 0) && (len(o.End) == 0 || bytes.Compare(next.Start, o.End) < 0)
+		})
+		want = append(want, next)
+		slices.SortFunc(want, func(a, b *Region) int { return bytes.Compare(a.Start, b.Start) })
+		l.add("t", next)
+		if gone := r.IntN(2 * len(want)); gone < len(want) {
+			l.drop("t", want[gone])
+			want = slices.Delete(want, gone, gone+1)
+		}
+		if !slices.Equal(l.tables["t"], want) {
+			t.Fatalf("after %v: %v, want %v", next, l.tables["t"], want)
+		}
 	}
 }

@@ -32,7 +32,7 @@ type common struct {
 }
 
 type cli struct {
-	common `embed:""`
+	common `embed:"" group:"Flags of all commands:"`
 
 	Run     runCommand     `cmd:"" help:"Reads, sorts, writes, verifies and loads whatever is not done yet."`
 	Plan    planCommand    `cmd:"" help:"Shows what a run would do: rows and bytes per region, the splits, and the create statement."`
@@ -44,13 +44,14 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Init    initCommand    `cmd:"" help:"Writes a first job file for an export, from a look at its files."`
+	Init    initCommand    `cmd:"" help:"Writes a first job file for an export or a live table, from a look at it."`
 	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
 	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
 
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
+	Help       helpCommand       `cmd:"" help:"Shows the commands, or the flags and examples of one."`
 }
 
 func usage(err error) error { return jobs.UsageError(err) }

@@ -13,11 +13,14 @@ import (
 )
 
 type initCommand struct {
-	Input string `arg:"" help:"A file, a folder or a glob: a path or hdfs://…"`
+	Input string `arg:"" help:"A file, a folder or a glob: a path or hdfs://…; or a live table: namespace:name."`
 	newJobFile
 }
 
-func (c *initCommand) do(_ context.Context, s *session) (report, error) {
+func (c *initCommand) do(ctx context.Context, s *session) (report, error) {
+	if jobs.IsTable(c.Input) {
+		return c.write(s, func(string) ([]byte, error) { return jobs.DraftTable(ctx, c.Input, s.options()) })
+	}
 	return c.write(s, func(base string) ([]byte, error) { return jobs.Draft(c.Input, base, s.options()) })
 }
 
@@ -59,6 +62,6 @@ func (n *newJobFile) write(s *session, written func(base string) ([]byte, error)
 	if err := os.WriteFile(n.Output, job, 0o644); err != nil { //nolint:gosec // a job file has no secrets, and others run it
 		return nil, jobs.AnswerError(err)
 	}
-	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s\n", n.Output, n.Output)
+	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s --date DATE\n", n.Output, n.Output)
 	return nil, nil
 }

@@ -46,6 +46,7 @@ func manPage(w *bytes.Buffer, app *kong.Application) {
 			fmt.Fprintf(w, ".TP\n.I %s\n%s\n", roff(p.Name), roff(p.Help))
 		}
 		manFlags(w, c.Flags)
+		manExamples(w, c.Name)
 	}
 	fmt.Fprint(w, ".SH FLAGS OF ALL COMMANDS\n")
 	manFlags(w, app.Flags)
@@ -54,6 +55,13 @@ func manPage(w *bytes.Buffer, app *kong.Application) {
 	for line := range strings.Lines(codes) {
 		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
 		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(code), roff(strings.TrimSpace(meaning)))
+	}
+}
+
+// manExamples writes a command's examples, unfilled.
+func manExamples(w *bytes.Buffer, command string) {
+	if lines := examples[command]; lines != nil {
+		fmt.Fprintf(w, ".PP\nExamples:\n.PP\n.RS\n.nf\n%s\n.fi\n.RE\n", roff(strings.Join(lines, "\n")))
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -13,9 +12,6 @@ import (
 type schemaCommand struct{}
 
 func (schemaCommand) do(_ context.Context, s *session) (report, error) {
-	if s.JSON.wanted() {
-		return nil, usage(errors.New("it prints a schema, not an object: leave --json out"))
-	}
 	schema, err := jobs.Schema()
 	if err != nil {
 		return nil, err

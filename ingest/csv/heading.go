@@ -66,8 +66,9 @@ func (r *reader) resolve(raw []byte) error {
 	if slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(name, "\r") }) {
 		return refusef(errcode.CSVHeading, "read the heading of %s: it holds CR%s", r.path, loneCR(raw))
 	}
+	known := columnsOf(r.names)
 	for _, name := range r.form.Columns {
-		place, err := find(r.names, name)
+		place, err := known.find(name)
 		if err != nil {
 			other := ""
 			if len(r.names) == 1 {
@@ -81,22 +82,56 @@ func (r *reader) resolve(raw []byte) error {
 	return nil
 }
 
-// find returns a name's position: as it is written, otherwise in any case, as Oracle treats unquoted names.
-func find(names []string, name string) (int, error) {
-	for _, same := range []func(string) bool{
-		func(n string) bool { return n == name },
-		func(n string) bool { return strings.EqualFold(n, name) },
-	} {
-		i := slices.IndexFunc(names, same)
-		if i < 0 {
-			continue
-		}
-		if slices.ContainsFunc(names[i+1:], same) {
-			return 0, fmt.Errorf("column %s occurs twice; give one of them another name in the query", name)
-		}
-		return i, nil
+// columns maps the names of columns to their positions, or to twice.
+type columns struct {
+	names  []string
+	exact  map[string]int
+	folded map[string]int // by the names as fold returns them
+}
+
+// twice is the position of a name that occurs more than once.
+const twice = -1
+
+func columnsOf(names []string) columns {
+	c := columns{names, make(map[string]int, len(names)), make(map[string]int, len(names))}
+	for i, name := range names {
+		put(c.exact, name, i)
+		put(c.folded, fold(name), i)
 	}
-	return 0, fmt.Errorf("no column %s, only %s (if that line is a record, set input.header: false)", name, listNames(names))
+	return c
+}
+
+func put(at map[string]int, name string, i int) {
+	if _, seen := at[name]; seen {
+		i = twice
+	}
+	at[name] = i
+}
+
+// fold returns the same text for all names that strings.EqualFold calls equal.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, name)
+}
+
+// find returns a name's position: as it is written, otherwise in any case, as Oracle treats unquoted names.
+func (c columns) find(name string) (int, error) {
+	i, found := c.exact[name]
+	if !found {
+		i, found = c.folded[fold(name)]
+	}
+	switch {
+	case !found:
+		return 0, fmt.Errorf("no column %s, only %s (if that line is a record, set input.header: false)", name, listNames(c.names))
+	case i == twice:
+		return 0, fmt.Errorf("column %s occurs twice; give one of them another name in the query", name)
+	}
+	return i, nil
 }
 
 // listNames returns the first names, in quotes if they contain control characters.

@@ -55,6 +55,16 @@ func AcquireFor(ctx context.Context, fsys storage.FS, dir, user, purpose string,
 	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
 }
 
+// AcquireTurn is AcquireFor by a run that has the lock of an output, of which each run asks before it does anything with the
+// output. So this lock need not protect data: it gives runs of different outputs their turns. It is taken over at once from a
+// run with the same output, which has lost that output's lock, and from a process that exists but has not touched it for
+// LockStale, since that is stopped or hangs.
+func AcquireTurn(ctx context.Context, fsys storage.FS, dir, user, purpose, output string, lost func(error)) (*Lock, error) {
+	me := systemProcesses.self(user)
+	me.Purpose, me.Output = purpose, output
+	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
+}
+
 // Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
 func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
 	l := &Lock{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user)}
@@ -147,8 +157,10 @@ func (l *Lock) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
+	turn := l.me.Output != "" && held.Output != ""
 	switch f, why := l.processes.fate(held, l.me); {
-	case f == alive:
+	case turn && held.Output == l.me.Output:
+	case f == alive && !(turn && l.old(held)):
 		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
 	case f == unknown && !l.old(held):
 		return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not known here: %s. "+

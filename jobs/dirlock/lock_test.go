@@ -169,6 +169,20 @@ func TestStaleLocks(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, c.run)
 	}
+	of := func(output string) string { return held(func(o *Owner) { o.Output = output }) }
+	for _, c := range []lockCase{
+		{"another output's", of("hdfs:///b"), 0, false, "which is running"},
+		{"another output's, nearly old", of("hdfs:///b"), LockStale - time.Minute/2, false, "which is running"},
+		{"another output's, whose process is stopped", of("hdfs:///b"), LockStale + time.Minute/2, true, ""},
+		{"this output's, whose lock was taken over", of("hdfs:///a"), 0, true, ""},
+		{"no turn", of(""), time.Hour, false, "which is running"},
+	} {
+		t.Run("turn, "+c.name, func(t *testing.T) {
+			c.acquire(t, func(dir string) (*Lock, error) {
+				return AcquireTurn(t.Context(), storage.Local, dir, "tina", "a load", "hdfs:///a", func(error) {})
+			})
+		})
+	}
 }
 
 // lockCase is a lock that another one has left, and what becomes of it.
@@ -180,6 +194,13 @@ type lockCase struct {
 }
 
 func (c lockCase) run(t *testing.T) {
+	c.acquire(t, func(dir string) (*Lock, error) {
+		return Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+	})
+}
+
+func (c lockCase) acquire(t *testing.T, acquire func(dir string) (*Lock, error)) {
+	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, LockName)
 	if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
@@ -189,7 +210,7 @@ func (c lockCase) run(t *testing.T) {
 	if err := os.Chtimes(file, then, then); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := acquire(dir)
 	if (err == nil) != c.taken || err != nil && (failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), c.says)) {
 		t.Errorf("taken over: %v, want %v (%v)", err == nil, c.taken, err)
 	}

@@ -25,6 +25,7 @@ type Owner struct {
 	User       string    `json:"user"`
 	Since      time.Time `json:"since"`
 	Purpose    string    `json:"purpose,omitempty"` // what it does, for people
+	Output     string    `json:"output,omitempty"`  // of a turn: the URI of the output whose lock the owner has, too
 }
 
 // String describes the owner for people.
@@ -72,7 +73,7 @@ func (p processes) self(user string) Owner {
 	if err != nil {
 		host = "unknown"
 	}
-	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), NewToken(), user, time.Now().UTC().Truncate(time.Second), ""}
+	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), NewToken(), user, time.Now().UTC().Truncate(time.Second), "", ""}
 }
 
 const tokenBytes = 8

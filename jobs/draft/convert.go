@@ -125,7 +125,7 @@ func (r *replaced) yaml(name string) []byte {
 	query := make([]string, len(r.query))
 	listed := make([]string, len(r.query))
 	for i, c := range r.query {
-		query[i], listed[i] = quoted(c), text(c)
+		query[i], listed[i] = quoted(c), flow(c)
 	}
 	q := strings.Join(query, " + ")
 	fmt.Fprintf(&w, "rowkey: %s   # preRegions, queryKey and uniqCol\n", text(fmt.Sprintf("salt(%s, %d) + md5(%s) + %s", q, r.regions, q, quoted(r.unique))))

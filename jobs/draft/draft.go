@@ -6,6 +6,7 @@
 //	column.go  what the values of a column are, and which of them mean a null
 //	key.go     the row key
 //	write.go   the job file
+//	table.go, table_key.go   a job file for a live table
 //	convert.go, properties.go   a job file from the properties of the Spark job that bulkload replaces
 package draft
 
@@ -54,7 +55,7 @@ type Draft struct {
 func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 	files, err := ingest.List(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errcode.InputMissing.Errorf("there is no input to look at: %w", err)
+		return nil, errcode.InputMissing.Errorf("there is no input to look at (a table is written namespace:name): %w", err)
 	}
 	if err != nil {
 		return nil, err

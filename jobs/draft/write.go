@@ -47,7 +47,7 @@ func (d *Draft) YAML() []byte {
 	for _, reason := range d.key.reasons {
 		fmt.Fprintf(&w, "# %s\n", reason)
 	}
-	fmt.Fprintf(&w, "rowkey: %s\nquery: [%s]\n", text(d.key.expression), text(d.key.query))
+	fmt.Fprintf(&w, "rowkey: %s\nquery: [%s]\n", text(d.key.expression), flow(d.key.query))
 	fmt.Fprintf(&w, "# bulkload plan shows how even the regions are, and suggests how many there should be. A live table has its own: from: table\n")
 	fmt.Fprintf(&w, "regions:\n  from: splits\n  splits: [%s]\n", quotedList(d.key.splits))
 	fmt.Fprintf(&w, "hfile: {compression: snappy, encoding: fast_diff, bloom: row, block_size: 64KiB}\n")
@@ -116,7 +116,7 @@ func (d *Draft) names(w *bytes.Buffer) {
 	}
 	line := "  columns: ["
 	for i, c := range d.columns {
-		item := text(c.name)
+		item := flow(c.name)
 		if i < len(d.columns)-1 {
 			item += ","
 		}
@@ -185,7 +185,7 @@ func (d *Draft) columnsMap(w *bytes.Buffer) {
 			fmt.Fprint(w, "# The types that all values of the sample have. A value of another type makes its record a reject; delete a line to accept any text.\n")
 			fmt.Fprint(w, "columns_map:\n")
 		}
-		fmt.Fprintf(w, "  %s: {type: %s}%s\n", text(c.name), c.kind, zoneComment(c))
+		fmt.Fprintf(w, "  %s: {type: %s}%s\n", flow(c.name), c.kind, zoneComment(c))
 	}
 }
 
@@ -207,6 +207,14 @@ func text(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+}
+
+// flow writes a text as YAML within a list or mapping in brackets.
+func flow(s string) string {
+	if strings.ContainsAny(s, "{}[],") {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return text(s)
 }
 
 func quotedList(texts []string) string {

@@ -1,7 +1,6 @@
 package entry
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -24,8 +23,11 @@ type Layout struct {
 	Sources   []int // for each cell: the input column, or after those the constant
 	hashes    []uint64
 	Families  []Family
-	timed     bool  // each record has its own timestamp
-	timestamp int64 // of all records, where not
+	Longest   int            // bytes of the longest family and qualifier together
+	family    []int          // for each cell: the index of its family
+	named     map[string]int // the indexes of families, by name
+	timed     bool           // each record has its own timestamp
+	timestamp int64          // of all records, where not
 }
 
 // Family is one family's cells: those from first to before last.
@@ -40,7 +42,7 @@ type Family struct {
 // NewLayout returns the layout of a job's cells.
 func NewLayout(j *jobfile.Job) (*Layout, error) {
 	columns := j.ValueColumns()
-	l := &Layout{Wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp}
+	l := &Layout{Wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp, named: map[string]int{}}
 	for i, c := range columns {
 		if !c.Skip {
 			l.Sources = append(l.Sources, i)
@@ -55,8 +57,11 @@ func NewLayout(j *jobfile.Job) (*Layout, error) {
 	for i, source := range l.Sources {
 		c := columns[source]
 		if len(l.Families) == 0 || l.Families[len(l.Families)-1].Name != c.Family {
+			l.named[c.Family] = len(l.Families)
 			l.Families = append(l.Families, Family{Name: c.Family, Bytes: []byte(c.Family), First: i})
 		}
+		l.family = append(l.family, len(l.Families)-1)
+		l.Longest = max(l.Longest, len(c.Family)+len(c.Qualifier))
 		f := &l.Families[len(l.Families)-1]
 		f.Qualifiers = append(f.Qualifiers, []byte(c.Qualifier))
 		f.Last = i + 1
@@ -173,28 +178,12 @@ func (l *Layout) hash(i int, named []byte) uint64 {
 }
 
 func (l *Layout) wideHash(i int, named []byte) uint64 {
-	f := l.familyOf(i)
+	f := &l.Families[l.family[i]]
 	return digest.Column(f.Bytes, named, f.Qualifiers[i-f.First])
 }
 
-// familyOf is the family of a cell.
-func (l *Layout) familyOf(i int) *Family {
-	f := 0
-	for i >= l.Families[f].Last {
-		f++
-	}
-	return &l.Families[f]
-}
-
 // FamilyNamed is the index of a family; 0 if it does not exist.
-func (l *Layout) FamilyNamed(name []byte) int {
-	for i := range l.Families {
-		if bytes.Equal(l.Families[i].Bytes, name) {
-			return i
-		}
-	}
-	return 0
-}
+func (l *Layout) FamilyNamed(name []byte) int { return l.named[string(name)] }
 
 // Cells visits a record's cells in order. The cell is valid during the call; its qualifier may be retained.
 func (l *Layout) Cells(row, named []byte, fields []values.Value, timestamp int64, visit func(*cell.Cell) error) error {

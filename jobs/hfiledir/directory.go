@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 
 	"bulkload/cell"
@@ -29,6 +30,14 @@ type Directory struct {
 	FS    storage.FS
 	Path  string
 	Files []*File // by family, then by first row
+
+	families []family // the same files, for scans
+}
+
+// family is the files of one family, by first row. They may overlap.
+type family struct {
+	files []*File
+	last  [][]byte // for each file: the greatest last row of the files up to it
 }
 
 // File is one of its files as it was found.
@@ -71,7 +80,40 @@ func Open(fsys storage.FS, dir string) (*Directory, error) {
 		}
 		return bytes.Compare(a.First, b.First)
 	})
+	d.index()
 	return d, nil
+}
+
+// index fills families from Files, which are in order.
+func (d *Directory) index() {
+	d.families = nil
+	for i, f := range d.Files {
+		if i == 0 || f.Family != d.Files[i-1].Family {
+			d.families = append(d.families, family{})
+		}
+		of := &d.families[len(d.families)-1]
+		last := f.Last
+		if n := len(of.last); n > 0 && bytes.Compare(of.last[n-1], last) > 0 {
+			last = of.last[n-1]
+		}
+		of.files, of.last = append(of.files, f), append(of.last, last)
+	}
+}
+
+// within returns the files with rows from start (nil: the first) to before end (nil: the last), in order.
+func (f *family) within(start, end []byte) []*File {
+	from := sort.Search(len(f.files), func(i int) bool { return bytes.Compare(f.last[i], start) >= 0 })
+	until := len(f.files)
+	if len(end) > 0 {
+		until = sort.Search(len(f.files), func(i int) bool { return bytes.Compare(f.files[i].First, end) >= 0 })
+	}
+	var found []*File
+	for i := from; i < until; i++ {
+		if bytes.Compare(f.files[i].Last, start) >= 0 {
+			found = append(found, f.files[i])
+		}
+	}
+	return found
 }
 
 func (d *Directory) openFamily(family string) error {
@@ -166,30 +208,32 @@ func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cel
 			err = errors.Join(err, s.in.File.Close())
 		}
 	}()
-	for _, f := range d.Files {
-		if len(end) > 0 && bytes.Compare(f.First, end) >= 0 || bytes.Compare(f.Last, start) < 0 {
-			continue
-		}
-		in, err := d.Open(f)
-		if err != nil {
-			return err
-		}
-		s := fileScan{in.Seek(start), f, in}
-		all = append(all, s)
-		if oneRow(start, end) {
-			if may, err := in.MayContainRow(start); err != nil {
-				return failure.Damagedf("read %s: %w", f.Path, err)
-			} else if !may {
-				continue
+	for i := range d.families {
+		for _, f := range d.families[i].within(start, end) {
+			in, err := d.Open(f)
+			if err != nil {
+				return err
 			}
-		}
-		if s.Next() {
-			open = append(open, s)
-		} else if err := s.Err(); err != nil {
-			return failure.Damagedf("read %s: %w", f.Path, err)
+			s := fileScan{in.Seek(start), f, in}
+			all = append(all, s)
+			if found, err := s.begin(start, end); err != nil {
+				return failure.Damagedf("read %s: %w", f.Path, err)
+			} else if found {
+				open = append(open, s)
+			}
 		}
 	}
 	return merge(ctx, open, end, visit)
+}
+
+// begin moves to the first cell. It is false if there is none, or if a single row is wanted and the bloom filter denies it.
+func (s *fileScan) begin(start, end []byte) (bool, error) {
+	if oneRow(start, end) {
+		if may, err := s.in.MayContainRow(start); err != nil || !may {
+			return false, err
+		}
+	}
+	return s.Next(), s.Err()
 }
 
 // oneRow reports whether start is the only row from it to before end.

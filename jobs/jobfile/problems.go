@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bulkload/internal/errcode"
+	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -17,6 +18,8 @@ type problem struct {
 	line int
 	text string
 	code errcode.Code
+
+	column string // an unknown column; the text gets the name that is nearest to it once it is listed
 }
 
 // problems is all that is wrong with a job file, by line. Its code is that of the first one.
@@ -88,7 +91,22 @@ func (d *document) failAt(code errcode.Code, file string, line int, format strin
 	if len(text) > longestProblem {
 		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
 	}
-	d.problems = append(d.problems, problem{file, line, text, code})
+	d.problems = append(d.problems, problem{file: file, line: line, text: text, code: code})
+}
+
+// noColumn reports a name that no column of the input has. key is where the job file has it.
+func (d *document) noColumn(n *yaml.Node, key, name string) {
+	d.failCode(errcode.JobColumn, n, "%s: input.columns has no column %s", key, name)
+	d.problems[len(d.problems)-1].column = name
+}
+
+// suggest is the end of a problem's text: the column that was probably meant. It compares a name with all columns, so it
+// is computed for the listed problems only.
+func (d *document) suggest(p problem) string {
+	if p.column == "" {
+		return ""
+	}
+	return keys.Suggest(p.column, d.columns)
 }
 
 // mostProblems bounds how many problems are listed.
@@ -108,7 +126,9 @@ func (d *document) err() error {
 		switch {
 		case seen[p]:
 		case len(all.list) < mostProblems:
-			all.list = append(all.list, p)
+			listed := p
+			listed.text += d.suggest(p)
+			all.list = append(all.list, listed)
 		default:
 			all.more++
 		}

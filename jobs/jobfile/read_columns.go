@@ -39,7 +39,7 @@ func readCells(j *Job, s *section) {
 		switch {
 		case constants[item.text]:
 		case !ok:
-			s.doc.failCode(errcode.JobColumn, item.node, "cells: input.columns has no column %s%s", item.text, keys.Suggest(item.text, j.columnNames()))
+			s.doc.noColumn(item.node, "cells", item.text)
 		case j.Columns[i].Skip:
 			s.doc.fail(item.node, "cells: columns_map skips column %s", item.text)
 		}
@@ -62,7 +62,7 @@ func readColumnRule(j *Job, rules *section, name, family string) {
 		readConstant(j, rule, name, family)
 		return
 	case !ok:
-		rules.doc.failCode(errcode.JobColumn, rules.keys[name], "columns_map: input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
+		rules.doc.noColumn(rules.keys[name], "columns_map", name)
 		return
 	}
 	c := &j.Columns[i]

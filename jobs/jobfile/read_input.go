@@ -37,7 +37,8 @@ func readInput(j *Job, s *section) {
 		s.fail("path", "%q is not a valid pattern: it has a [ without a ]", in.Path)
 	}
 	readColumns(j, s)
-	in.Form = format.read(s, j.columnNames())
+	s.doc.columns = j.columnNames()
+	in.Form = format.read(s, s.doc.columns)
 	if err := in.Form.Check(); err != nil && s.has("columns") {
 		s.doc.fail(s.node, "input: %v", err)
 	}

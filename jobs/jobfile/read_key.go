@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"bulkload/internal/errcode"
 	"bulkload/keys"
 )
 
@@ -21,7 +20,7 @@ func readRowKey(j *Job, s *section) {
 	j.RowKey = expr
 	for _, q := range s.list("query") {
 		if _, ok := j.Column(q.text); !ok {
-			s.doc.failCode(errcode.JobColumn, q.node, "query: input.columns has no column %s%s", q.text, keys.Suggest(q.text, j.columnNames()))
+			s.doc.noColumn(q.node, "query", q.text)
 		}
 		j.Query = append(j.Query, q.text)
 	}

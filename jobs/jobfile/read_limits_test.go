@@ -3,6 +3,7 @@ package jobfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,6 +170,37 @@ func TestLargeJobFiles(t *testing.T) {
 	}
 	if _, err := Parse("job.yaml", strings.NewReader(strings.Repeat("# ", maxJobFile)), ReadOptions{}); err == nil || failure.KindOf(err) != failure.Usage {
 		t.Errorf("a job file of %d bytes: %v", 2*maxJobFile, err)
+	}
+}
+
+// TestManyUnknownColumns: names are compared for "did you mean" only where the error is listed; with all columns for each
+// unknown name, this would take minutes.
+func TestManyUnknownColumns(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	columns, unknown, rules := make([]string, n), make([]string, n), make([]string, n)
+	for i := range n {
+		columns[i], unknown[i], rules[i] = fmt.Sprintf("c%d", i), fmt.Sprintf("cc%d", i), fmt.Sprintf("cc%d: {}", i)
+	}
+	list := "[" + strings.Join(unknown, ", ") + "]"
+	for key, change := range map[string]map[int]string{
+		"cells":              {17: "cells: [id, " + list[1:]},
+		"query":              {11: "query: " + list},
+		"queries[0].columns": {17: "queries: [{columns: " + list + ", per_day: 1}]"},
+		"columns_map":        {17: "columns_map: {" + strings.Join(rules, ", ") + "}"},
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			lines := maps.Clone(change)
+			lines[6] = "  columns: [id, check_id, note, " + strings.Join(columns, ", ") + "]"
+			_, err := readJob(t, jobWith(lines), nil)
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n-mostProblems)) {
+				t.Fatalf("error %.300v", err)
+			}
+			if !strings.Contains(err.Error(), key+": input.columns has no column cc1; did you mean c1?\n") || strings.Count(err.Error(), "did you mean") != mostProblems {
+				t.Errorf("not each listed error has a suggestion: %.300v", err)
+			}
+		})
 	}
 }
 

@@ -3,9 +3,7 @@ package jobfile
 import (
 	"fmt"
 
-	"bulkload/internal/errcode"
 	"bulkload/jobs/jobkeys"
-	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -27,7 +25,7 @@ func readQueries(j *Job, s *section) {
 		query := Query{PerDay: q.number("per_day", 1, 1)}
 		for _, c := range q.list("columns") {
 			if _, ok := j.Column(c.text); !ok {
-				s.doc.failCode(errcode.JobColumn, c.node, "queries[%d].columns: input.columns has no column %s%s", i, c.text, keys.Suggest(c.text, j.columnNames()))
+				s.doc.noColumn(c.node, fmt.Sprintf("queries[%d].columns", i), c.text)
 			}
 			query.Columns = append(query.Columns, c.text)
 		}

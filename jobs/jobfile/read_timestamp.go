@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/keys"
 	"bulkload/values"
 )
 
@@ -49,7 +48,7 @@ func readMoments(j *Job, s *section, name string) {
 		s.fail("timestamp", "column: names no column; write column:NAME")
 		return
 	case !ok:
-		s.failCode(errcode.JobColumn, "timestamp", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
+		s.doc.noColumn(s.at("timestamp"), s.name+"timestamp", name)
 		return
 	}
 	if _, err := TimestampType(&j.Columns[i]); err != nil {

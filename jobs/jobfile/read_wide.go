@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/internal/errcode"
 	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 )
@@ -49,7 +48,7 @@ func readWideValue(j *Job, s *section) {
 	at, isColumn := j.Column(name)
 	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
 	if !isColumn && constant < 0 {
-		s.failCode(errcode.JobColumn, "value", "input.columns has no column %s%s", name, keys.Suggest(name, j.columnNames()))
+		s.doc.noColumn(s.at("value"), s.name+"value", name)
 		return
 	}
 	for i := range j.Columns {

@@ -28,6 +28,7 @@ type document struct {
 	variables variables
 	anyQuery  bool // see ReadOptions
 	problems  []problem
+	columns   []string              // of the input
 	files     map[*yaml.Node]string // of nodes from files that the job file includes
 }
 

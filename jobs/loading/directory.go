@@ -177,7 +177,7 @@ func (w *Loader) reach(ctx context.Context) (err error) {
 
 // takeTurn returns when it is this load's turn. UnlockTable must follow.
 func (w *Loader) takeTurn(ctx context.Context, table string) error {
-	w.Table = tablelock.Open(w.Ledger, table, w.Out.Site.User, "load of "+w.Out.FS.URI(w.Out.Path), w.lost)
+	w.Table = tablelock.Open(w.Ledger, table, w.Out.Site.User, "load of "+w.Out.FS.URI(w.Out.Path), w.Out.FS.URI(w.Out.Path), w.lost)
 	return w.LockTable(ctx)
 }
 

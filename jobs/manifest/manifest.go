@@ -418,17 +418,21 @@ func (m *Manifest) Add(finished ...Slice) {
 	slices.SortFunc(m.Slices, compareSlices)
 }
 
-// Remove removes the slices of a region and returns their files. Those that are loaded stay recorded: if the same
+// Remove removes the slices of regions and returns their files. Those that are loaded stay recorded: if the same
 // file is written again, it is not loaded twice.
 //
 // The caller saves the manifest before it deletes the files (output.forget). A kill between the two leaves files without a
 // record, as before Add.
-func (m *Manifest) Remove(region int) (files []hfile.Summary) {
+func (m *Manifest) Remove(regions []int) (files []hfile.Summary) {
+	removed := make(map[int]bool, len(regions))
+	for _, region := range regions {
+		removed[region] = true
+	}
 	m.Slices = slices.DeleteFunc(m.Slices, func(r Slice) bool {
-		if r.Region == region {
+		if removed[r.Region] {
 			files = append(files, r.Files...)
 		}
-		return r.Region == region
+		return removed[r.Region]
 	})
 	for _, f := range files {
 		if f.Loaded {

@@ -88,7 +88,7 @@ func sliced() *Manifest {
 // twice; the others are forgotten.
 func TestRemovedSlices(t *testing.T) {
 	m := sliced()
-	removed := m.Remove(0)
+	removed := m.Remove([]int{0})
 	if len(removed) != 2 || len(m.Slices) != 1 || m.Done(0, 0) != nil || m.Done(1, 0) == nil || len(m.LoadedBefore) != 1 {
 		t.Fatalf("%d files are removed, %d slices remain, %d files are remembered", len(removed), len(m.Slices), len(m.LoadedBefore))
 	}

@@ -322,8 +322,8 @@ func (w *Dir) ClearRejects() error {
 
 // forget removes the slices of a region from the manifest and then deletes their files, so that they are written
 // again.
-func (w *Dir) forget(region int) error {
-	files := w.Manifest.Remove(region)
+func (w *Dir) forget(regions []int) error {
+	files := w.Manifest.Remove(regions)
 	if files == nil {
 		return nil
 	}

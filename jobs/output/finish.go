@@ -137,9 +137,9 @@ func (r *records) take() {
 	r.added, r.written = nil, 0
 }
 
-func (r *records) Forget(region int) error {
+func (r *records) Forget(regions []int) error {
 	r.take()
-	return r.dir.forget(region)
+	return r.dir.forget(regions)
 }
 
 func (r *records) Served(f *hfile.Summary) *hfile.Summary { return r.dir.Manifest.LoadedTwin(f) }

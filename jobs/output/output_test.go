@@ -284,6 +284,25 @@ func TestRecordsAreSavedInProportion(t *testing.T) {
 	}
 }
 
+// TestForgottenRegionsAreSavedOnce: the manifest is saved once, however many regions are written again.
+func TestForgottenRegionsAreSavedOnce(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 100, 200} {
+		saved := 0
+		w := &Dir{FS: discardFS{storage.Local, &saved}, Path: "out", Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+		var regions []int
+		for i := range 2 * n {
+			w.Manifest.Add(recorded(i, 1))
+			if i%2 == 1 {
+				regions = append(regions, i)
+			}
+		}
+		if err := w.Records().Forget(regions); err != nil || saved != 1 || len(w.Manifest.Slices) != n || w.Manifest.Done(1, 0) != nil || w.Manifest.Done(2*n-2, 0) == nil {
+			t.Errorf("%d regions are forgotten: %v; the manifest is saved %d times, with %d slices", n, err, saved, len(w.Manifest.Slices))
+		}
+	}
+}
+
 // TestForgottenRegion: the record goes first, then the files: a kill between the two leaves files that the next run deletes.
 func TestForgottenRegion(t *testing.T) {
 	first, second := recorded(0, 3), recorded(1, 3)
@@ -297,7 +316,7 @@ func TestForgottenRegion(t *testing.T) {
 		}
 		return nil
 	}
-	if err := (&Dir{FS: killed, Path: dir, Manifest: m}).Records().Forget(0); err == nil {
+	if err := (&Dir{FS: killed, Path: dir, Manifest: m}).Records().Forget([]int{0}); err == nil {
 		t.Fatal("not killed")
 	}
 	saved, err := manifest.Read(storage.Local, dir)

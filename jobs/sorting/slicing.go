@@ -70,14 +70,8 @@ func sliceLimit(r *books.Region, t *target.Target) int64 {
 
 // RawSize is how many KeyValue bytes of a family the region has, at most.
 func RawSize(r *books.Region, t *target.Target) int64 {
-	largest := 0
-	for _, f := range t.Layout.Families {
-		for _, q := range f.Qualifiers {
-			largest = max(largest, len(f.Name)+len(q))
-		}
-	}
 	columns := int64(len(t.Layout.Sources))
-	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(target.KeyValueOverhead+largest)
+	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(target.KeyValueOverhead+t.Layout.Longest)
 }
 
 // SliceSize is how many bytes of keys and columns a slice has at least.

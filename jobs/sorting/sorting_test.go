@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -233,6 +234,26 @@ func TestRawSizeIsNoUnderestimate(t *testing.T) {
 	}
 	if raw := RawSize(&rows.Regions[0], into); raw < real || raw > 3*real {
 		t.Errorf("%d bytes are estimated, %d are written", raw, real)
+	}
+}
+
+// TestRawSizeOfManyRegions: the columns are not measured for each region. With 200,000 of both, that would take minutes.
+func TestRawSizeOfManyRegions(t *testing.T) {
+	t.Parallel()
+	const n = 200_000
+	j := &jobfile.Job{}
+	for i := range n {
+		j.Columns = append(j.Columns, jobfile.Column{Name: strconv.Itoa(i), Family: "f", Qualifier: fmt.Sprintf("%06d", i)})
+	}
+	layout, err := entry.NewLayout(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &books.Region{Bytes: 100, Keys: 1, Digest: digest.Sum{Cells: 10}}
+	for range n {
+		if raw := RawSize(r, &target.Target{Layout: layout}); raw != 100+n+10*(target.KeyValueOverhead+7) {
+			t.Fatalf("%d bytes", raw)
+		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"bulkload/ingest"
@@ -119,8 +118,9 @@ func (s *Source) Find(name string) (err error) {
 	if s.Files, err = ingest.List(s.FS, name); err != nil {
 		return err
 	}
+	folders := setOf(finished)
 	for _, f := range s.Files {
-		if s.Job.Input.RequireSuccess && !slices.ContainsFunc(finished, func(dir string) bool { return storage.Below(dir, f.Path) }) {
+		if s.Job.Input.RequireSuccess && !folders.above(f.Path) {
 			return errcode.InputNew.Errorf("the input file %s appeared while the input was listed; try again", s.FS.URI(f.Path))
 		}
 		s.Bytes += f.Size
@@ -130,6 +130,27 @@ func (s *Source) Find(name string) (err error) {
 		return err
 	}
 	return s.checkEmpty(name)
+}
+
+// folderSet is a set of folders, without the slash at their end.
+type folderSet map[string]bool
+
+func setOf(folders []string) folderSet {
+	set := folderSet{}
+	for _, dir := range folders {
+		set[strings.TrimSuffix(dir, "/")] = true
+	}
+	return set
+}
+
+// above reports whether a name is below one of the folders, by the rule of storage.Below.
+func (s folderSet) above(name string) bool {
+	for i := strings.LastIndexByte(name, '/'); i >= 0; i = strings.LastIndexByte(name, '/') {
+		if name = name[:i]; s[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // temporaryName is the folder in which Hadoop's jobs, including Sqoop's, write until they have succeeded.

@@ -3,9 +3,13 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +58,59 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	s = &Source{Job: j, FS: storage.Local}
 	if err := s.Find(dir); err != nil || len(s.Files) != 2 {
 		t.Errorf("finished: %d files, %v", len(s.Files), err)
+	}
+}
+
+// manyFolders is a file system of folders in /in, each with a file and _SUCCESS.
+type manyFolders struct {
+	storage.FS
+	n int
+}
+
+func (f *manyFolders) Stat(name string) (storage.Info, error) {
+	switch {
+	case name == "/in":
+		return storage.Info{Name: "in", Dir: true}, nil
+	case strings.HasPrefix(name, "/in/") && path.Base(name) == SuccessName:
+		return storage.Info{Name: SuccessName}, nil
+	}
+	return storage.Info{}, fs.ErrNotExist
+}
+
+func (f *manyFolders) ReadDir(name string) ([]storage.Info, error) {
+	if name != "/in" {
+		return []storage.Info{{Name: "part-0", Size: 1}, {Name: SuccessName}}, nil
+	}
+	var infos []storage.Info
+	for i := range f.n {
+		infos = append(infos, storage.Info{Name: fmt.Sprintf("%06d", i), Dir: true})
+	}
+	return infos, nil
+}
+
+// TestManyFolders: a file is not compared with all folders. With 150,000 of each, that would take minutes.
+func TestManyFolders(t *testing.T) {
+	t.Parallel()
+	const n = 150_000
+	j := &jobfile.Job{}
+	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
+	s := &Source{Job: j, FS: &manyFolders{n: n}}
+	if err := s.Find("/in/[0-9]*"); err != nil || len(s.Files) != n {
+		t.Errorf("%d files, %v", len(s.Files), err)
+	}
+}
+
+// TestFolderSet: a name is below a folder, by the same rule as for one folder.
+func TestFolderSet(t *testing.T) {
+	t.Parallel()
+	for _, folders := range [][]string{nil, {"/"}, {"/in"}, {"/in/"}, {"/in/a", "/in/b"}, {"in"}, {"/in/a/b", "/inn"}} {
+		set := setOf(folders)
+		for _, name := range []string{"/in/a/part", "/in/part", "/in", "/inn/part", "/in/a/b/c/part", "in/part", "part", "/", "", "/in//part"} {
+			want := slices.ContainsFunc(folders, func(dir string) bool { return storage.Below(dir, name) })
+			if got := set.above(name); got != want {
+				t.Errorf("%q below %q: %t", name, folders, got)
+			}
+		}
 	}
 }
 

@@ -168,7 +168,7 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 		case e != nil:
 			r.take(e)
 		}
-		table := tablelock.Open(a.ledger, out.Table, a.site.User, "", nil)
+		table := tablelock.Open(a.ledger, out.Table, a.site.User, "", "", nil)
 		if r.Others, err = table.Others(); err != nil {
 			return r, err
 		}

@@ -31,6 +31,7 @@ type Table struct {
 	Name    string
 	User    string      // who runs this
 	Purpose string      // what this run does, for people
+	Output  string      // the URI of the output whose lock this run has
 	Lost    func(error) // called if another process takes over a lock that this one has
 	fsys    storage.FS
 	dir     string
@@ -38,10 +39,10 @@ type Table struct {
 	own     string        // the folder of the sign
 }
 
-// Open finds a table in the ledger.
-func Open(l *ledger.Ledger, name, user, purpose string, lost func(error)) *Table {
+// Open finds a table in the ledger, for a run that has the lock of an output.
+func Open(l *ledger.Ledger, name, user, purpose, output string, lost func(error)) *Table {
 	fsys, dir := l.TableFolder(name)
-	return &Table{Name: name, User: user, Purpose: purpose, Lost: lost, fsys: fsys, dir: dir}
+	return &Table{Name: name, User: user, Purpose: purpose, Output: output, Lost: lost, fsys: fsys, dir: dir}
 }
 
 func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
@@ -112,7 +113,7 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Lock, error) {
 	}
 	var said time.Time
 	for {
-		held, err := dirlock.AcquireFor(ctx, t.fsys, dir, t.User, t.Purpose, t.Lost)
+		held, err := dirlock.AcquireTurn(ctx, t.fsys, dir, t.User, t.Purpose, t.Output, t.Lost)
 		if err == nil {
 			t.tell(o)
 			return &Lock{held}, nil

@@ -286,7 +286,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	}
 	if err := BalanceRegion(r.stage.Rows, r.unit.Region, *sum); err != nil {
 		r.stage.unbalanced[r.unit.Region] = true
-		return fmt.Errorf("%w: the region was discarded, and the same command writes it again", errors.Join(err, r.stage.Records.Forget(r.unit.Region)))
+		return fmt.Errorf("%w: the region was discarded, and the same command writes it again", errors.Join(err, r.stage.Records.Forget([]int{r.unit.Region})))
 	}
 	return nil
 }

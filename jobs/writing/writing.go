@@ -71,8 +71,8 @@ type Records interface {
 	Add(r manifest.Slice) error
 	// Flush records what was added. It is called when no slice is written any more, after an error too.
 	Flush() error
-	// Forget removes the slices of a region and deletes their files, so that they are written again.
-	Forget(region int) error
+	// Forget removes the slices of regions and deletes their files, so that they are written again.
+	Forget(regions []int) error
 	// Served is the record of an equal file that the table already serves; nil if there is none.
 	Served(f *hfile.Summary) *hfile.Summary
 }
@@ -134,7 +134,7 @@ func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
 	return missing, nil
 }
 
-// forgetUnbalanced removes the regions whose slices are all recorded but are not what was sorted now.
+// forgetUnbalanced removes, in one step, the regions whose slices are all recorded but are not what was sorted now.
 func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
@@ -143,18 +143,20 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 		}
 	}
 	sums := manifest.RegionSums(w.Records.All(), len(w.sums))
+	var forgotten []int
 	for region, n := range missing {
 		if n > 0 {
 			continue
 		}
 		if err := BalanceRegion(w.Rows, region, sums[region]); err != nil {
 			w.Log.Warn(fmt.Sprintf("writing region %d again: %v", region, err), "region", region)
-			if err := w.Records.Forget(region); err != nil {
-				return err
-			}
+			forgotten = append(forgotten, region)
 		}
 	}
-	return nil
+	if len(forgotten) == 0 {
+		return nil
+	}
+	return w.Records.Forget(forgotten)
 }
 
 // maxTries is how often a slice is written if DataNodes fail: the pauses and their timeouts last until a NameNode regards a
