@@ -139,33 +139,65 @@ func checksum(block []byte) uint32 {
 // ErrDamaged says that a spilled run does not read back as it was written.
 var ErrDamaged = errors.New("its bytes are not those that were written: run the job again, and look at the disk")
 
-// readBlock reads the block at an offset of a run into stored, which is large enough for the run's largest block. If
-// the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into dst, which is
-// large enough for the largest entries. next is the offset of the block's end.
+// blockStart is where a block of a run begins.
+type blockStart struct {
+	offset int64
+	length int // of the block as stored, with its header; 0: not known yet
+}
+
+// readBlock reads a block of a run into stored, which is large enough for the run's largest block. No byte from end on
+// is read. If the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into dst,
+// which is large enough for the largest entries. next begins where the block ends.
 //
 // Nothing is believed before the checksum is compared, not even the lengths: a length is only used to find out how much to
 // sum up, and is bounded by what was read. The run's largest and largestStored, by which the buffers were made, come from
 // its footer or from its writer. A block that needs more than they say is damaged.
-func (r *spilledRun) readBlock(at int64, stored, dst []byte) (entries []byte, next int64, err error) {
-	n, err := r.in.ReadAt(stored[:min(int64(len(stored)), int64(r.largestStored), r.size()-at)], at)
+func (r *spilledRun) readBlock(at blockStart, end int64, stored, dst []byte) (entries []byte, next blockStart, err error) {
+	n, err := r.fetch(at, stored[:min(int64(len(stored)), end-at.offset)])
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
-		return nil, 0, r.fault(at, tooShort(err))
+		return nil, next, r.fault(at.offset, tooShort(err))
 	}
 	length := blockHeaderLen + int(binary.LittleEndian.Uint32(stored))
 	size := int(binary.LittleEndian.Uint32(stored[4:]))
-	if length > n || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
-		return nil, 0, r.fault(at, ErrDamaged)
+	if length > min(n, r.largestStored) || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
+		return nil, next, r.fault(at.offset, ErrDamaged)
 	}
 	// From here on the block is as it was written. What follows can fail only because of a fault of the program.
-	next = at + int64(length)
+	next.offset = at.offset + int64(length)
+	if n >= length+blockHeaderLen {
+		next.length = blockHeaderLen + int(binary.LittleEndian.Uint32(stored[length:]))
+	}
 	if length-blockHeaderLen == size {
 		return stored[blockHeaderLen:length], next, nil
 	}
 	entries, err = snappy.Decode(dst, stored[blockHeaderLen:length])
 	if err != nil || len(entries) != size {
-		return nil, 0, r.fault(at, ErrDamaged)
+		return nil, next, r.fault(at.offset, ErrDamaged)
 	}
 	return entries, next, nil
+}
+
+// firstRead is how many bytes are read of a block whose length is not known.
+const firstRead = 4 << 10
+
+// fetch reads a block into stored, and the header of the next one if it fits. So the length of each block is known when
+// it is read, except for the first one, which is read in two steps unless it is short. Runs with blocks of unequal
+// lengths are thus read once, too. A length that is wrong costs bytes or ends in ErrDamaged, nothing else.
+func (r *spilledRun) fetch(at blockStart, stored []byte) (n int, err error) {
+	want := firstRead
+	if at.length > 0 {
+		want = at.length + blockHeaderLen
+	}
+	n, err = r.in.ReadAt(stored[:min(want, len(stored))], at.offset)
+	if at.length > 0 || err != nil || n < blockHeaderLen {
+		return n, err
+	}
+	length := blockHeaderLen + int(binary.LittleEndian.Uint32(stored))
+	if length <= n || length > min(len(stored), r.largestStored) {
+		return n, nil
+	}
+	rest, err := r.in.ReadAt(stored[n:min(length+blockHeaderLen, len(stored))], at.offset+int64(n))
+	return n + rest, err
 }
 
 // tooShort is the error of a run that ends within a block.

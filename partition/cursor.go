@@ -39,9 +39,10 @@ type cursor struct {
 	index []indexEntry
 
 	run     *spilledRun
-	at, end int64     // of the next block, of the region
-	block   []byte    // the rest of the current block
-	buffers [2][]byte // of the current block and of the one before, whose last entry may still be in use
+	at      blockStart // of the next block
+	end     int64      // of the region
+	block   []byte     // the rest of the current block
+	buffers [2][]byte  // of the current block and of the one before, whose last entry may still be in use
 	reader  *RunReader
 }
 
@@ -74,7 +75,7 @@ func (c *cursor) next() error {
 
 func (c *cursor) nextOnDisk() (err error) {
 	if len(c.block) == 0 {
-		if c.at == c.end {
+		if c.at.offset == c.end {
 			c.done = true
 			return nil
 		}
@@ -83,7 +84,7 @@ func (c *cursor) nextOnDisk() (err error) {
 		}
 	}
 	if c.block = decodeEntry(c.block, &c.Entry); c.block == nil {
-		return c.run.fault(c.at, ErrDamaged)
+		return c.run.fault(c.at.offset, ErrDamaged)
 	}
 	return nil
 }
@@ -95,7 +96,7 @@ func (c *cursor) nextBlock() (err error) {
 		c.buffers[0] = c.reader.sorted.buffer(c.run.bufferSize())
 	}
 	stored, own := c.reader.stored, c.buffers[0]
-	c.block, c.at, err = c.run.readBlock(c.at, stored, own)
+	c.block, c.at, err = c.run.readBlock(c.at, c.end, stored, own)
 	if err != nil || len(c.block) == 0 || &c.block[0] == &own[0] {
 		return err
 	}

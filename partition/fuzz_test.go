@@ -28,7 +28,7 @@ func FuzzBlock(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer run.in.Close()
-		got, _, err := run.readBlock(0, make([]byte, run.largestStored), make([]byte, run.largest))
+		got, _, err := run.readBlock(blockStart{}, run.size(), make([]byte, run.largestStored), make([]byte, run.largest))
 		if err == nil != (flip == 0) || err == nil && !bytes.Equal(got, entries) {
 			t.Fatalf("flip %x at %d: %v", flip, at, err)
 		}

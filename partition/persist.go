@@ -186,8 +186,8 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 	}
 	stored, entries := make([]byte, r.largestStored), make([]byte, r.largest)
 	// From block to block by their lengths, over all regions: a block that is skipped here is one that a merge would find.
-	for at := int64(0); at < r.size() && err == nil; {
-		_, at, err = r.readBlock(at, stored, entries)
+	for at := (blockStart{}); at.offset < r.size() && err == nil; {
+		_, at, err = r.readBlock(at, r.size(), stored, entries)
 	}
 	return errors.Join(err, r.close())
 }

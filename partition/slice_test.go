@@ -179,7 +179,7 @@ func wantNear(t *testing.T, run *spilledRun, part Slice) {
 	t.Helper()
 	from := run.from(part)
 	for at := from; at < run.size(); {
-		block, next, err := run.readBlock(at, make([]byte, run.largestStored), make([]byte, run.largest))
+		block, next, err := run.readBlock(blockStart{offset: at}, run.size(), make([]byte, run.largestStored), make([]byte, run.largest))
 		var e Entry
 		if err != nil || decodeEntry(block, &e) == nil {
 			t.Fatalf("block at %d: %v", at, err)
@@ -190,7 +190,7 @@ func wantNear(t *testing.T, run *spilledRun, part Slice) {
 			}
 			return
 		}
-		at = next
+		at = next.offset
 	}
 }
 

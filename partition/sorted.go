@@ -68,7 +68,7 @@ func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) 
 	}
 	for _, f := range s.runs {
 		if at, end := f.from(part), f.starts[part.Region+1]; at < end {
-			cursors = append(cursors, cursor{run: f, at: at, end: end, reader: r})
+			cursors = append(cursors, cursor{run: f, at: blockStart{offset: at}, end: end, reader: r})
 			room = max(room, f.bufferSize())
 		}
 	}

@@ -131,7 +131,19 @@ type Manifest struct {
 	LoadedBefore []hfile.Summary `json:"kept,omitempty"`
 	// Existing is what the table had of the run's rows before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
+
+	twins   map[twin]int // the indexes of LoadedBefore; of equal files, of the first
+	indexed int          // how many files of LoadedBefore they cover
 }
+
+// twin is what equal files have in common, see LoadedTwin.
+type twin struct {
+	path   string
+	bytes  int64
+	digest digest.Sum
+}
+
+func twinOf(f *hfile.Summary) twin { return twin{f.Path, f.Bytes, f.Digest} }
 
 // Input is one input file as it was at the run's start.
 //
@@ -608,13 +620,22 @@ func (m *Manifest) LoadedBytes() int64 {
 // All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they are
 // written with, and a file with other bytes was not loaded.
 func (m *Manifest) LoadedTwin(f *hfile.Summary) *hfile.Summary {
-	i := slices.IndexFunc(m.LoadedBefore, func(k hfile.Summary) bool {
-		return k.Path == f.Path && k.Bytes == f.Bytes && k.Digest == f.Digest
-	})
-	if i < 0 {
+	if len(m.LoadedBefore) != m.indexed {
+		m.indexLoaded()
+	}
+	i, found := m.twins[twinOf(f)]
+	if !found {
 		return nil
 	}
 	return &m.LoadedBefore[i]
+}
+
+// indexLoaded fills twins. Files are only ever added to LoadedBefore, so their number tells whether it is complete.
+func (m *Manifest) indexLoaded() {
+	m.twins, m.indexed = make(map[twin]int, len(m.LoadedBefore)), len(m.LoadedBefore)
+	for i := range slices.Backward(m.LoadedBefore) { // of equal files, the first one is the last to be put
+		m.twins[twinOf(&m.LoadedBefore[i])] = i
+	}
 }
 
 // SameFile reports whether a file was not even touched.

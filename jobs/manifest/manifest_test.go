@@ -96,12 +96,31 @@ func TestRemovedSlices(t *testing.T) {
 	if m.LoadedTwin(&twin) == nil {
 		t.Error("an equal file is not found")
 	}
+	m.LoadedBefore = append(m.LoadedBefore, twin, hfile.Summary{Path: "f/later"})
+	if m.LoadedTwin(&twin) != &m.LoadedBefore[0] || m.LoadedTwin(&hfile.Summary{Path: "f/later"}) != &m.LoadedBefore[2] {
+		t.Error("after more files, an equal file is not found")
+	}
 	for what, change := range map[string]func(*hfile.Summary){
 		"name": func(f *hfile.Summary) { f.Path = "f/0" }, "length": func(f *hfile.Summary) { f.Bytes++ }, "content": func(f *hfile.Summary) { f.Digest.Timed++ },
 	} {
 		other := twin
 		if change(&other); m.LoadedTwin(&other) != nil {
 			t.Errorf("a file of another %s counts as loaded", what)
+		}
+	}
+}
+
+// TestManyLoadedFiles: a file is not compared with all that the table serves. With 200,000, that would take minutes.
+func TestManyLoadedFiles(t *testing.T) {
+	t.Parallel()
+	const n = 200_000
+	m := new(Manifest)
+	for i := range n {
+		m.LoadedBefore = append(m.LoadedBefore, hfile.Summary{Path: fmt.Sprintf("f/%08d", i), Bytes: 1})
+	}
+	for i := range m.LoadedBefore {
+		if f := m.LoadedBefore[i]; m.LoadedTwin(&f) != &m.LoadedBefore[i] {
+			t.Fatalf("file %d is not found", i)
 		}
 	}
 }
