@@ -89,7 +89,7 @@ chaos:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies' ./jobs
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions' ./jobs
 
 # Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.
 .PHONY: versions

@@ -62,6 +62,6 @@ func (n *newJobFile) write(s *session, written func(base string) ([]byte, error)
 	if err := os.WriteFile(n.Output, job, 0o644); err != nil { //nolint:gosec // a job file has no secrets, and others run it
 		return nil, jobs.AnswerError(err)
 	}
-	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s\n", n.Output, n.Output)
+	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s --date DATE\n", n.Output, n.Output)
 	return nil, nil
 }

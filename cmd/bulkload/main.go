@@ -160,6 +160,9 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err != nil {
 		return nil, "", false, err
 	}
+	if len(args) == 0 {
+		return nil, "", false, usage(errors.New("give a command, such as plan or run; bulkload help lists them"))
+	}
 	addExamples(k.Model)
 	parsed, err := k.Parse(joinDates(withHelp(args)))
 	if helped {

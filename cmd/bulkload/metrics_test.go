@@ -234,7 +234,7 @@ func TestMetricsPush(t *testing.T) {
 
 // TestAlerts: the alerts use metrics that a run has, and promtool accepts them and the metrics.
 func TestAlerts(t *testing.T) {
-	text, err := os.ReadFile("../../jobs/prometheus/alerts.yml")
+	text, err := os.ReadFile("../../deploy/prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestAlerts(t *testing.T) {
 	if err := decoder.Decode(&rules); err != nil {
 		t.Fatal(err)
 	}
-	checked, err := filepath.Abs("../../jobs/prometheus/alerts.yml")
+	checked, err := filepath.Abs("../../deploy/prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,9 @@ func installation(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(program, filepath.Join(dir, "bin/bulkload"))
 	}
+	if err == nil {
+		err = os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS("../../deploy"))
+	}
 	for _, table := range []string{"check", "opinion"} {
 		export := filepath.Join(dir, "jobs/examples/testdata", table)
 		if err == nil {
@@ -75,7 +78,7 @@ func TestCronRunsNights(t *testing.T) {
 	t.Parallel()
 	dir := installation(t)
 	night := func(date string) (output string, code int) {
-		cmd := exec.Command("/bin/sh", "jobs/cron/night", date, "jobs/examples/check-hbase.yaml", "jobs/examples/opinion-hbase.yaml", "--log-file", "log")
+		cmd := exec.Command("/bin/sh", "deploy/cron/night", date, "jobs/examples/check-hbase.yaml", "jobs/examples/opinion-hbase.yaml", "--log-file", "log")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PAUSE=0", "TRIES=2")
 		out, _ := cmd.CombinedOutput() // its exit code is checked
 		return string(out), cmd.ProcessState.ExitCode()

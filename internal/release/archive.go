@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// archive writes the tar.gz, for those who can install no package: a folder with the program at its top, and the jobs and
+// archive writes the tar.gz, for those who can install no package: a folder with the program at its top, and the jobs, schedules and
 // documents as in a package.
 func (r *release) archive(p platform, root string) error {
 	top := fmt.Sprintf("bulkload-%s", strings.TrimPrefix(r.version, "v"))
@@ -25,6 +25,8 @@ func (r *release) archive(p platform, root string) error {
 			return top + strings.TrimPrefix(name, docsPath)
 		case strings.HasPrefix(name, jobsPath+"/"):
 			return top + "/jobs" + strings.TrimPrefix(name, jobsPath)
+		case strings.HasPrefix(name, deployPath+"/"):
+			return top + "/deploy" + strings.TrimPrefix(name, deployPath)
 		}
 		return top + "/share/" + filepath.Base(filepath.Dir(name)) + "/" + filepath.Base(name)
 	})

@@ -151,7 +151,7 @@ func install(t *testing.T, name string, args ...string) {
 
 func runInstalled(t *testing.T, root string) {
 	t.Helper()
-	for _, name := range []string{manualPath, completions["bash"], completions["zsh"], completions["fish"], docsPath + "/copyright", docsPath + "/docs/errors.md", jobsPath + "/systemd/bulkload@.service"} {
+	for _, name := range []string{manualPath, completions["bash"], completions["zsh"], completions["fish"], docsPath + "/copyright", docsPath + "/docs/errors.md", deployPath + "/systemd/bulkload@.service"} {
 		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

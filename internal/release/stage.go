@@ -15,6 +15,7 @@ import (
 const (
 	programPath = "usr/bin/bulkload"
 	jobsPath    = "usr/share/bulkload/jobs"
+	deployPath  = "usr/share/bulkload/deploy"
 	docsPath    = "usr/share/doc/bulkload"
 	manualPath  = "usr/share/man/man1/bulkload.1.gz"
 )
@@ -35,8 +36,7 @@ func (r *release) stage(ctx context.Context, p platform, root string) error {
 		return err
 	}
 	for from, to := range map[string]string{
-		"jobs/examples": jobsPath + "/examples", "jobs/airflow": jobsPath + "/airflow", "jobs/cron": jobsPath + "/cron",
-		"jobs/kubernetes": jobsPath + "/kubernetes", "jobs/prometheus": jobsPath + "/prometheus", "jobs/systemd": jobsPath + "/systemd",
+		"jobs/examples": jobsPath + "/examples", "deploy": deployPath,
 		"docs": docsPath + "/docs", "README.md": docsPath + "/README.md", "CHANGELOG.md": docsPath + "/CHANGELOG.md", "LICENSE": docsPath + "/copyright",
 	} {
 		if err := copyAll(filepath.Join(r.source, from), filepath.Join(root, to)); err != nil {

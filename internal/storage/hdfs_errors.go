@@ -81,7 +81,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	case errors.As(cause, &block) && block.damaged():
 		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica", ErrChecksum, h.uri, block)
 	case block != nil:
-		cause = errcode.HDFSBlockMissing.Errorf("%w: %s: %w", ErrUnavailable, h.uri, block)
+		cause = errcode.HDFSBlockMissing.Errorf("%w: %s: %w: %w", ErrUnavailable, h.uri, ErrDataNode, block)
 	case kindOf(err) != refused:
 		text := strings.TrimPrefix(cause.Error(), noNameNode)
 		if isRemote {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
+
+	"bulkload/internal/errcode"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -35,7 +38,7 @@ func (w *hdfsWriter) Write(p []byte) (int, error) {
 	w.fs.rate.Wait(len(p))
 	n, err := w.buf.Write(p)
 	if err != nil {
-		w.err = w.fs.explain("write", w.name, err)
+		w.err = w.explain("write", err)
 	}
 	return n, w.err
 }
@@ -46,7 +49,7 @@ func (w *hdfsWriter) Close() error {
 	}
 	w.closed = true
 	if err := w.buf.Flush(); err != nil {
-		w.err = w.fs.explain("write", w.name, err)
+		w.err = w.explain("write", err)
 		return w.err
 	}
 	w.err = w.complete()
@@ -69,10 +72,21 @@ func (w *hdfsWriter) complete() error {
 			return &fs.PathError{Op: "close", Path: w.name, Err: fmt.Errorf(
 				"%w: %s: no DataNode has reported the file's last block within %v", ErrUnavailable, w.fs.uri, late.Round(time.Second))}
 		case !waiting && (kindOf(err) != notDone || late >= w.fs.timeouts.retry):
-			return w.fs.explain("close", w.name, err)
+			return w.explain("close", err)
 		}
 		time.Sleep(pause)
 	}
+}
+
+// explain is hdfsFS.explain for what may be an error of a DataNode. What is none of the NameNode's is one of theirs.
+func (w *hdfsWriter) explain(op string, err error) error {
+	cause := rootCause(err)
+	var remote hdfs.Error
+	text := cause.Error()
+	if errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode) {
+		return w.fs.explain(op, w.name, err)
+	}
+	return &fs.PathError{Op: op, Path: w.name, Err: errcode.HDFSNoDataNode.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrDataNode, text)}
 }
 
 func (w *hdfsWriter) Abort() error {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"time"
 )
 
 // The permissions of an output.
@@ -43,9 +44,25 @@ func CreateFile(fsys FS, name string, content []byte) error {
 	return nil
 }
 
+// How often a small file is written if DataNodes fail, and the first pause, which doubles.
+const (
+	smallFileTries = 5
+	smallFilePause = time.Second
+)
+
 // ReplaceFile atomically replaces a file by one with the given content. temp must be a name in the same file system that
-// nobody else uses.
+// nobody else uses. If a DataNode fails, the content is written again.
 func ReplaceFile(fsys FS, name, temp string, content []byte) error {
+	for try := 1; ; try++ {
+		err := replaceFile(fsys, name, temp, content)
+		if !errors.Is(err, ErrDataNode) || try == smallFileTries {
+			return err
+		}
+		time.Sleep(smallFilePause << (try - 1))
+	}
+}
+
+func replaceFile(fsys FS, name, temp string, content []byte) error {
 	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -12,6 +12,10 @@ import (
 // ErrUnavailable marks errors of a file system that can't be reached now: try again later.
 var ErrUnavailable = errors.New("file system unavailable")
 
+// ErrDataNode marks, together with ErrUnavailable, errors of DataNodes while a file is written or read. The NameNode answers, so
+// the file may be written again: it goes to other DataNodes, or to the same ones when they are back.
+var ErrDataNode = errors.New("a DataNode failed")
+
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
 // *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's error.
 // All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local disk

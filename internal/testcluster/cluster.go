@@ -22,7 +22,9 @@ type Options struct {
 	Port int `json:"port"`
 	// RegionServers and DataNodes count the processes; 0 is 1.
 	RegionServers int `json:"region_servers"`
-	DataNodes     int `json:"data_nodes"`
+	// QuickDeaths: the NameNode regards a silent DataNode as dead after about 14 seconds, not after ten minutes.
+	QuickDeaths bool `json:"quick_deaths,omitempty"`
+	DataNodes   int  `json:"data_nodes"`
 	// HA makes two NameNodes, nn1 and nn2, under the name service "bulkload". nn1 is active first; see Failover.
 	HA bool `json:"ha"`
 	// HDFSOnly omits ZooKeeper and HBase.

@@ -47,3 +47,30 @@ func TestOwnSources(t *testing.T) {
 		t.Errorf("of its own are %v", replaced)
 	}
 }
+
+// TestReleases: what Maven is asked for, by the versions of HBase and Hadoop; only for Hadoop 2 is the pom another.
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	common, err := javaFiles.ReadFile("java/pom.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		hbase, hadoop, properties string
+		own                       bool
+	}{{"", "", "", false}, {"2.4.18", "", "-Dhbase.version=2.4.18", false}, {"", "3.3.6", "-Dhadoop.version=3.3.6", false},
+		{"2.4.18", "2.10.2", "-Dhbase.version=2.4.18 -Dhadoop.version=2.10.2", true}} {
+		r := releaseOf(c.hbase, c.hadoop)
+		if got := strings.Join(r.properties(), " "); got != c.properties {
+			t.Errorf("%+v: %s", c, got)
+		}
+		if pom := string(r.pom(common)); (pom != string(common)) != c.own || c.own && !strings.Contains(pom, "<artifactId>zookeeper</artifactId>") {
+			t.Errorf("%+v: pom\n%s", c, pom)
+		}
+	}
+	for jar, want := range map[string]bool{"/m2/slf4j-log4j12-1.7.25.jar": true, "/m2/log4j-1.2.17.jar": true, "/m2/slf4j-reload4j-1.7.36.jar": false, "/m2/log4j-1.2/x.jar": false} {
+		if oldLog(jar) != want {
+			t.Errorf("%s: %v", jar, !want)
+		}
+	}
+}

@@ -83,6 +83,9 @@ func (c *Cluster) hdfsSite() []property {
 		{"dfs.client.socket-timeout", "60000"},
 		{"dfs.heartbeat.interval", "1"}, // seconds; so quickly a DataNode finds a restarted NameNode
 	}
+	if c.QuickDeaths {
+		p = append(p, property{"dfs.namenode.heartbeat.recheck-interval", "2000"})
+	}
 	p = append(p, c.secureHDFS()...)
 	if c.HA {
 		return append(p, c.haSite()...)

@@ -12,6 +12,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
@@ -21,6 +22,8 @@ import (
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
 	"bulkload/load"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A directory of another tool has no manifest. Its files are cut by the same steps as those of an output, with a record in
@@ -277,10 +280,8 @@ func (w *Loader) checkCuttable(d *hfiledir.Directory, f *hfiledir.File) error {
 
 // cutDirectoryBatch performs all steps for some files.
 func (w *Loader) cutDirectoryBatch(ctx context.Context, table string, batch []*fileCutter) error {
-	for _, c := range batch {
-		if err := c.measure(ctx); err != nil {
-			return err
-		}
+	if err := measureAll(ctx, batch); err != nil {
+		return err
 	}
 	if err := writeParts(ctx, batch); err != nil {
 		return err
@@ -302,6 +303,16 @@ func (w *Loader) cutDirectoryBatch(ctx context.Context, table string, batch []*f
 	}
 	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
 	return w.completeCuts(table, r)
+}
+
+// measureAll measures files, several at a time.
+func measureAll(ctx context.Context, batch []*fileCutter) error {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for _, c := range batch {
+		group.Go(func() error { return c.measure(running) })
+	}
+	return group.Wait()
 }
 
 // measure reads a file without a record of its content, and verifies it: a damaged file is not cut.

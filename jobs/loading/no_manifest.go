@@ -179,12 +179,12 @@ func (w *Loader) directoryHooks(e *ledger.Entry) load.Hooks {
 		Looked: w.watchLook(len(e.Files)),
 		Before: w.beforeRequest,
 		ServedBefore: func(known []load.HFile) error {
+			served := make(map[string]bool, len(known))
 			for _, h := range known {
-				for i := range e.Files {
-					if e.Files[i].URI == h.URI {
-						e.Files[i].ServedBefore = true
-					}
-				}
+				served[h.URI] = true
+			}
+			for i := range e.Files {
+				e.Files[i].ServedBefore = e.Files[i].ServedBefore || served[e.Files[i].URI]
 			}
 			return w.writeEntry(e)
 		},

@@ -193,7 +193,7 @@ var pageTemplate = page.New(text, template.FuncMap{
 	"percent":  func(part, whole int64) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(max(whole, 1))) },
 	"rate":     func(bytesPerSecond float64) string { return bytesize.Format(int64(bytesPerSecond)) + "/s" },
 	"plural64": func(n int64, what string) string { return page.Plural(int(n), what) },
-	"severity": severity, "settings": settings, "position": writing.Position.String,
+	"severity": severity, "passed": passed, "settings": settings, "position": writing.Position.String,
 	"more":    func(shown, all int) int { return max(0, all-shown) },
 	"seconds": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
 	"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
@@ -360,6 +360,30 @@ func settings(recorded string) string {
 		return recorded
 	}
 	return strings.Join(shown, ", ")
+}
+
+// passed names the checks that found nothing wrong, each once.
+func passed(all preflight.Findings) (names []string) {
+	for _, f := range all {
+		if f.State == preflight.OK && !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// HBase is what the cluster said of its version; "" if it was not asked.
+func (p *Page) HBase() string {
+	for _, r := range p.Runs {
+		for _, t := range r.Tables {
+			for _, f := range t.Checks {
+				if f.Name == "version" && f.State == preflight.OK {
+					return f.Detail
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // severity is the class of a check's state.

@@ -30,7 +30,7 @@ func madePage(n int, text string) *Page {
 	t := &Table{Name: text, Status: outcome.Done, RunID: text, Dir: text, Families: map[string]string{text: text, "f": "{Compression:SNAPPY Encoding:FAST_DIFF Bloom:ROW BlockSize:65536}"},
 		Books: books.Books{Read: 1000, Written: 990, Rejected: 7, Duplicates: 3, Differing: 1, CellsWritten: 990, Columns: 1},
 		Load:  loading.Summary{Requested: true, Files: n, Regions: n, Staging: text}, Duplicates: []writing.DuplicateSample{{Row: text, Kept: writing.Position{File: text}}},
-		Checks: preflight.Findings{{Name: text, State: preflight.Warning, Detail: text, Fix: text, Table: text}}}
+		Checks: preflight.Findings{{Name: "version", State: preflight.OK, Detail: "HBase 2.6.1"}, {Name: "quota", State: preflight.OK}, {Name: "quota", State: preflight.OK}, {Name: text, State: preflight.Warning, Detail: text, Fix: text, Table: text}}}
 	var regions []Region
 	var files []hfile.Summary
 	var inputs []manifest.Input
@@ -69,6 +69,11 @@ func TestPageIsSafe(t *testing.T) {
 	testpage.CheckSelfContained(t, []byte(strings.ReplaceAll(text, "onload=&#34;", ""))) // text, in quotes that end no attribute
 	if n := strings.Count(text, "&lt;script&gt;"); n < 30 {
 		t.Errorf("the hostile text is shown %d times", n)
+	}
+	for _, want := range []string{"Checks that found nothing wrong: version, quota.", "<td>HBase</td><td>HBase 2.6.1</td>", "<li class=\"warning\"><b>warning</b>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %s", want)
+		}
 	}
 	if strings.ContainsAny(text, "\u202e\x00") || !strings.Contains(text, `\u202e\x00`) {
 		t.Error("characters that can't be seen are not escaped")

@@ -31,7 +31,9 @@ func two(t *testing.T) (a, b *Table, dir string) {
 	l, err := ledger.Open(storage.Local, t.TempDir())
 	check(t, err)
 	_, dir = l.TableFolder("ns:t")
-	open := func(purpose string) *Table { return Open(l, "ns:t", "tina", purpose, "file:///out/"+purpose, func(error) {}) }
+	open := func(purpose string) *Table {
+		return Open(l, "ns:t", "tina", purpose, "file:///out/"+purpose, func(error) {})
+	}
 	return open("a.yaml for 2026-11-20"), open("b.yaml"), dir
 }
 

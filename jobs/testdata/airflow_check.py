@@ -1,4 +1,4 @@
-"""Checks jobs/airflow: airflow_check.py codes|nights 2|3|real FOLDER.
+"""Checks deploy/airflow: airflow_check.py codes|nights 2|3|real FOLDER.
 
 2 and 3 stand in for the parts of that Airflow that the DAGs use; real uses the one that is installed.
 
@@ -17,7 +17,7 @@ import time
 import types
 
 what, layout, folder = sys.argv[1:4]
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "airflow"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy", "airflow"))
 made = []
 
 

@@ -37,12 +37,36 @@ type sliceWriter struct {
 	values   []values.Value
 	wide     wideRow
 	entries  int64
+	counted  int64 // of them, those that the progress has
 	times    timing.WriteTimes
 	books    books.Written
 	merged   digest.Sum     // of all merged records; unused for a region's only slice, which is compared with the region's sum
 	dropped  digest.Sum     // of the duplicates that were dropped, and of the rows that were left out
 	digest   digest.Sum     // of the files
+	judged   bool           // its rows count among those of the region: it can't be written again by this stage
 	leftOut  *existing.Keys // of rows that are not written, since the table has them; nil if there are none
+}
+
+// run writes, verifies and records the slice.
+func (r *sliceWriter) run(ctx context.Context) error {
+	w := r.stage
+	w.Failpoint.Reached(failpoint.Begun)
+	w.merging <- struct{}{}
+	begun := time.Now()
+	err := r.writeRows(ctx)
+	<-w.merging
+	if err != nil {
+		return err
+	}
+	if err := r.finishAll(); err != nil {
+		return err
+	}
+	r.times.Total = time.Since(begun)
+	if err := r.verify(ctx); err != nil {
+		return err
+	}
+	w.Failpoint.Reached(failpoint.Verified)
+	return r.commit()
 }
 
 // writeRows merges the slice's sorted runs and appends one record of each row.
@@ -88,14 +112,20 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			r.stage.writes.Add(entry.CheckEvery)
+			r.count(entry.CheckEvery)
 		}
 	}
-	r.stage.writes.Add(r.entries % entry.CheckEvery)
+	r.count(r.entries % entry.CheckEvery)
 	if last == nil {
 		return nil
 	}
 	return r.append(last)
+}
+
+// count adds entries to the progress.
+func (r *sliceWriter) count(n int64) {
+	r.counted += n
+	r.stage.writes.Add(n)
 }
 
 // digestEntry adds a record's cells to a sum.
@@ -247,6 +277,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	// From here on one slice at a time: the record and the check of the region's balance belong together.
 	r.stage.mu.Lock()
 	defer r.stage.mu.Unlock()
+	r.judged = true
 	r.stage.Times.Add(&r.times)
 	sum := &r.stage.sums[r.unit.Region]
 	sum.Add(held)

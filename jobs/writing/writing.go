@@ -17,6 +17,7 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
+	"bulkload/internal/pause"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/existing"
@@ -158,33 +159,39 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 	return w.Records.Forget(forgotten)
 }
 
-// writeSlice handles one slice: its files are written, read back, compared with what was sorted, renamed and
-// recorded, or none of them exists.
-func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) (err error) {
-	r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
-		sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
+// maxTries is how often a slice is written if DataNodes fail: the pauses and their timeouts last until a NameNode regards a
+// DataNode as dead.
+const maxTries = 12
+
+// The pauses between two tries of a slice.
+const (
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+)
+
+// writeSlice handles one slice: its files are written, read back, compared with what was sorted, renamed and recorded, or none
+// of them exists. If a DataNode fails before that, the slice is written again: a file of HDFS ends with the first DataNode that
+// fails.
+func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) error {
+	wait := firstPause
+	for try := 1; ; try++ {
+		r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
+			sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
+		err := r.run(ctx)
+		if err == nil {
+			return nil
 		}
-	}()
-	w.Failpoint.Reached(failpoint.Begun)
-	w.merging <- struct{}{}
-	begun := time.Now()
-	err = r.writeRows(ctx)
-	<-w.merging
-	if err != nil {
-		return err
+		err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
+		if r.judged || !errors.Is(err, storage.ErrDataNode) || try == maxTries || ctx.Err() != nil {
+			return err
+		}
+		w.Log.Warn(fmt.Sprintf("writing slice %d of region %d again: %v", u.Number, u.Region, err), "region", u.Region)
+		w.writes.Add(-r.counted)
+		if err := pause.For(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(2*wait, lastPause)
 	}
-	if err := r.finishAll(); err != nil {
-		return err
-	}
-	r.times.Total = time.Since(begun)
-	if err := r.verify(ctx); err != nil {
-		return err
-	}
-	w.Failpoint.Reached(failpoint.Verified)
-	return r.commit()
 }
 
 // RemoveFiles deletes files that are not recorded.

@@ -1,0 +1,158 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/testcluster"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+)
+
+// hdfsFaults is a cluster of HDFS alone, a job that writes two regions to it, and what its files must be.
+type hdfsFaults struct {
+	*testcluster.Cluster
+	dir  string
+	want *Summary
+}
+
+// TestHDFSFailsWhileWriting has its own HDFS, with two DataNodes and files of two replicas: so the loss of a DataNode ends every
+// file that is being written, until the NameNode regards it as dead, which takes seconds here.
+func TestHDFSFailsWhileWriting(t *testing.T) {
+	testcluster.Use(t) // runs only if a cluster is wanted
+	if testing.Short() {
+		t.Skip("starts a cluster of its own")
+	}
+	t.Parallel()
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: t.TempDir(), DataNodes: 2, HDFSOnly: true, QuickDeaths: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	job := strings.NewReplacer("'1', '2', '3', '4', '5', '6', '7', '8', '9'", "'5'", "salt(check_id, 10) + ", "").Replace(checkJob)
+	l := &hdfsFaults{Cluster: c, dir: sampleDir(t, job, 2000)}
+	l.want = mustRun(t, l.job(t, l.dir+"/local"), options.Options{})
+	t.Run("quota", l.quota)
+	t.Run("a DataNode dies", l.dies)
+	if os.Getenv("BULKLOAD_MOMENTS") == "" {
+		return // the rest takes minutes: make chaos
+	}
+	t.Run("safe mode", l.safeMode)
+	t.Run("a DataNode hangs for good", l.hangs)
+	t.Run("both DataNodes go and come back", l.bothGone)
+}
+
+func (l *hdfsFaults) job(t *testing.T, output string) *jobfile.Job {
+	t.Helper()
+	return readCheck(t, l.dir, output)
+}
+
+// options do something where a point is reached for the first time.
+func (l *hdfsFaults) options(at failpoint.Point, do func()) options.Options {
+	var reached atomic.Int64
+	return options.Options{Conf: l.ConfDir(), Properties: map[string]string{"dfs.client.socket-timeout": "2000"},
+		Failpoint: func(p failpoint.Point) {
+			if p == at && reached.Add(1) == 1 {
+				do()
+			}
+		}}
+}
+
+func (l *hdfsFaults) admin(t *testing.T, args ...string) {
+	t.Helper()
+	if err := l.RunJava(context.WithoutCancel(t.Context()), "org.apache.hadoop.hdfs.tools.DFSAdmin", args...); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantRight wants a run's files to be those of a run that nothing disturbed.
+func (l *hdfsFaults) wantRight(t *testing.T, s *Summary) {
+	t.Helper()
+	if s.Status != outcome.Done || !reflect.DeepEqual(s.Files, l.want.Files) || s.Books != l.want.Books {
+		t.Errorf("%s: %v and %d files, want %v and %d", s.Status, s.Books, len(s.Files), l.want.Books, len(l.want.Files))
+	}
+}
+
+// quota: an exceeded quota is refused as that, and the same command continues when it is raised.
+func (l *hdfsFaults) quota(t *testing.T) {
+	const output = "/faults/quota"
+	o := l.options(failpoint.Begun, func() { l.admin(t, "-setSpaceQuota", "1m", output) })
+	_, err := Run(context.Background(), l.job(t, "hdfs://"+output), o)
+	if failure.CodeOf(err) != errcode.HDFSQuota || failure.KindOf(err) != failure.Refused {
+		t.Errorf("over the quota: %v", err)
+	}
+	l.admin(t, "-clrSpaceQuota", output)
+	l.wantRight(t, mustRun(t, l.job(t, "hdfs://"+output), l.options("", nil)))
+}
+
+// safeMode: the run waits for the end of a short safe mode, and is unavailable in a long one.
+func (l *hdfsFaults) safeMode(t *testing.T) {
+	left := make(chan struct{})
+	o := l.options(failpoint.Begun, func() {
+		l.admin(t, "-safemode", "enter")
+		go func() {
+			defer close(left)
+			time.Sleep(2 * time.Second)
+			l.admin(t, "-safemode", "leave")
+		}()
+	})
+	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/safe"), o))
+	<-left
+}
+
+// dies: the slices that were being written to the DataNode are written again, and the run continues.
+func (l *hdfsFaults) dies(t *testing.T) {
+	o := l.options(failpoint.Begun, func() { l.do(t, l.Kill("dn1")) })
+	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/dies"), o))
+	l.start(t, "dn1")
+}
+
+// hangs: the same for a DataNode that accepts connections and never answers.
+func (l *hdfsFaults) hangs(t *testing.T) {
+	o := l.options(failpoint.Begun, func() { l.do(t, l.Pause("dn1")) })
+	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hangs"), o))
+	l.do(t, l.Resume("dn1"))
+}
+
+// bothGone: the run waits for some minutes for DataNodes.
+func (l *hdfsFaults) bothGone(t *testing.T) {
+	back := make(chan struct{})
+	o := l.options(failpoint.Begun, func() {
+		l.do(t, errors.Join(l.Kill("dn1"), l.Kill("dn2")))
+		go func() {
+			defer close(back)
+			time.Sleep(3 * time.Second)
+			l.start(t, "dn1")
+			l.start(t, "dn2")
+		}()
+	})
+	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/both"), o))
+	<-back
+}
+
+func (l *hdfsFaults) start(t *testing.T, role string) {
+	t.Helper()
+	l.do(t, l.StartRole(context.WithoutCancel(t.Context()), role))
+}
+
+// do reports a failure, from any goroutine.
+func (l *hdfsFaults) do(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}

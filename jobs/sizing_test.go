@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"bulkload/jobs/options"
+	"bulkload/jobs/plan"
+)
+
+// TestSizing: the formulas of docs/operations.md are right for the example beside them.
+func TestSizing(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it sorts 100,000 rows twice")
+	}
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	factor := func(line string) (factor float64) {
+		t.Helper()
+		m := regexp.MustCompile(line).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("docs/operations.md has no %s", line)
+		}
+		factor, err := strconv.ParseFloat(string(m[1]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return factor
+	}
+	enough := factor(`without spilling \| ([0-9.]+) × S`)
+	spill := factor(`if the sort spills \| ([0-9.]+) × S`)
+	perColumn := factor(`value bytes \+ ([0-9]+) byte per column`)
+	perCell := factor(`cells × \(([0-9]+) \+ key bytes`)
+	least, most := factor(`K × ([0-9.]+) to`), factor(`K × [0-9.]+ to ([0-9.]+)`)
+
+	const rows, columns = 100_000, 18
+	dir := sampleDir(t, checkJob, rows)
+	r, err := plan.Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir}, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, values, names := r.KeyBytes.Mean, float64(r.Shares.Value)/rows, float64(r.Shares.Family+r.Shares.Qualifier)/float64(r.Cells)
+	size := rows * (key + values + perColumn*columns)
+	within := func(what string, got, from, to float64) {
+		t.Helper()
+		t.Logf("%s: %.0f, by the formula %.0f to %.0f", what, got, from, to)
+		if got < from || got > to {
+			t.Errorf("%s: %.0f, by the formula %.0f to %.0f", what, got, from, to)
+		}
+	}
+
+	fits := mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: int64(enough * size)})
+	within("bytes of the sort", float64(fits.Sort.Bytes), 0.95*size, 1.05*size)
+	within("spilled with enough memory", float64(fits.Sort.Spilled), 0, 0)
+	var raw, files float64
+	for _, f := range fits.Files {
+		raw += float64(f.Raw)
+		files += float64(f.Bytes)
+	}
+	keyValues := float64(r.Cells)*(perCell+key+names) + values*rows
+	within("KeyValues", raw, 0.99*keyValues, 1.01*keyValues)
+	within("HFiles", files, least*keyValues, most*keyValues)
+
+	small := mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: options.MinMemory})
+	within("spilled with little memory", float64(small.Sort.Spilled), 0.5*size, spill*size)
+}
