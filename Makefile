@@ -55,8 +55,8 @@ $(PYTHON)/bin/pyflakes:
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
 
 # Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them.
-# The tests of jobs on a cluster take the longest and mostly wait for its servers, so they run beside all others; -skip with the
-# same names leaves every other test to the second run. golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint
+# The tests of jobs take the longest, and those on a cluster mostly wait for its servers, so they run beside those of the other
+# packages. -skip with the same names leaves every other test of jobs to its second run. golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint
 # mismatch"). The coverage of jobs is printed twice, for the tests with a cluster and for the others.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
@@ -67,10 +67,9 @@ unit: $(PYTHON)/bin/pyflakes
 	export BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python; \
 	tests='go test -count=1 -timeout 45m -vet=off -cover -pgo=off'; \
 	slow=$$(.ci/cluster-tests); \
-	$$tests -parallel 3 -run "$$slow" ./jobs & live=$$!; \
-	failed=0; $$tests -p 2 -parallel 3 -skip "$$slow" ./jobs || failed=1; \
-	$$tests -p 2 -parallel 3 $$(go list ./... | grep -v '^bulkload/jobs$$') || failed=1; \
-	wait $$live && [ $$failed = 0 ]
+	{ failed=0; $$tests -parallel 3 -run "$$slow" ./jobs || failed=1; $$tests -skip "$$slow" ./jobs || failed=1; exit $$failed; } & jobs=$$!; \
+	failed=0; $$tests -p 2 -parallel 3 $$(go list ./... | grep -v '^bulkload/jobs$$') || failed=1; \
+	wait $$jobs && [ $$failed = 0 ]
 
 # What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
 # several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of

@@ -119,7 +119,10 @@ func sampleRegion(ctx context.Context, c *load.Cluster, t *draft.Table, r *load.
 			rows, last = rows+1, last+1
 		}
 		size += len(read.Row) + len(read.Value)
-		if size > 2*draftBytes { // a very wide row
+		if size > 2*draftBytes { // a very wide row, of which a part would look like a row that lacks columns
+			if rows > 1 {
+				t.Rows = t.Rows[:last]
+			}
 			return errEnough
 		}
 		t.Rows[last].Cells = append(t.Rows[last].Cells, draft.TableCell{Family: string(read.Family), Qualifier: bytes.Clone(read.Qualifier), Value: bytes.Clone(read.Value)})

@@ -124,6 +124,43 @@ func TestRowsThatExistAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestLeftOutRowsAreGone: rows were left out because the table had them, and then the table is truncated: no run says "done"
+// until they are looked up again. Files without them are for no other table.
+func TestLeftOutRowsAreGone(t *testing.T) {
+	l, _ := existNight(t, "{live: skip}")
+	o := l.options()
+	o.NoLoad = true
+	wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
+	other := l.table
+	l.table = l.UniqueTable(t)
+	l.table10(t)
+	if _, err := LoadDir(context.Background(), l.job(t, night21).Output, l.table, l.options()); failure.CodeOf(err) != errcode.LoadOther {
+		t.Errorf("into another table: %v", err)
+	}
+	l.table = other
+	l.oracle(t, "truncate", l.table, "-preserve")
+	if _, err := Run(context.Background(), l.job(t, night21), l.options()); failure.CodeOf(err) != errcode.LoadUnsure {
+		t.Errorf("after the table was truncated: %v", err)
+	}
+	o = l.options()
+	o.Force = true
+	if s := mustRun(t, l.job(t, night21), o); s.Books.Written != 700 || s.Existing.Found != 0 {
+		t.Errorf("%v, %+v", s.Books, s.Existing)
+	}
+	l.wantTable(t, "looked up again", l.expected(t, night21))
+	l.wantAgain(t, night21)
+}
+
+// TestEditedJobKnowsItsRows: a job that is edited and loaded again with --force does not take its own rows for old ones.
+func TestEditedJobKnowsItsRows(t *testing.T) {
+	l, _ := existNight(t, "{live: skip}")
+	wantExisting(t, mustRun(t, l.job(t, night21), l.options()), 300, 300)
+	l.rewrite(t, "load: true", "columns_map: {source: {constant: check}}\nload: true")
+	o := l.options()
+	o.Force = true
+	wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
+}
+
 // loseFile deletes a file of an interrupted load that the table does not have.
 func (l *live) loseFile(t *testing.T, date string) {
 	t.Helper()

@@ -40,6 +40,9 @@ func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary
 		return nil
 	}
 	if e := w.out.Manifest.Existing; e != nil {
+		if err := w.loader.CheckLeftOut(ctx); err != nil {
+			return err
+		}
 		w.out.Options.Infof("which rows table %s has already was asked at %s, and counts", w.out.Job.Table, e.Asked.Format("2006-01-02 15:04:05 MST"))
 		return existing.Check(w.out.FS, w.out.Path, e)
 	}
@@ -48,6 +51,15 @@ func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary
 		return err
 	}
 	again, err := w.loadedBefore()
+	if err != nil {
+		return err
+	}
+	if again {
+		if err := w.checkOwnRows(); err != nil {
+			return err
+		}
+	}
+	enabled, err := w.loader.Cluster.Enabled(ctx, w.out.Job.Table) // before the first answer
 	if err != nil {
 		return err
 	}
@@ -69,6 +81,7 @@ func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary
 	if err != nil {
 		return fmt.Errorf("find the rows that table %s has already: %w", w.out.Job.Table, err)
 	}
+	w.asked.Enabled = enabled
 	w.reportExisting(w.asked)
 	return w.judgeExisting()
 }
@@ -82,7 +95,23 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 		defer func() { err = errors.Join(err, w.loader.Ledger.Close()); w.loader.Ledger = nil }()
 	}
 	e, err := w.loader.Entry()
-	return e != nil, err
+	return e != nil || w.replacesALoad(), err
+}
+
+// replacesALoad reports whether --force replaces a run that has put rows into the table, maybe by another version of the job.
+func (w *outputRun) replacesALoad() bool {
+	old := w.out.Replaced
+	return old != nil && old.Run.Table == w.out.Job.Table && (old.State == manifest.Loading || old.State == manifest.Loaded)
+}
+
+// checkOwnRows refuses a look-up that would take rows of an earlier load of this job and date for those of others. They are
+// distinguished by their timestamp, so it must be the same in both loads.
+func (w *outputRun) checkOwnRows() error {
+	if w.out.Job.Live == jobfile.LiveOverwrite || w.out.Job.Moments == "" && (!w.replacesALoad() || w.out.Replaced.Timestamp == w.out.Manifest.Timestamp) {
+		return nil
+	}
+	return errcode.LoadUnsure.Errorf("this job and date may have rows in table %s from an earlier load, with other timestamps, and those can't be distinguished from rows of others (duplicates.live: %s). Nothing was loaded. Set duplicates.live to overwrite for this run",
+		w.out.Job.Table, w.out.Job.Live)
 }
 
 // warnOfBlooms warns of families in which each look-up reads a block of each store file.

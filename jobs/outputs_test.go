@@ -437,6 +437,7 @@ func TestReadOutputsErrors(t *testing.T) {
 		"key of an output":          {"  cells: [seller, buyer, ts]", "  cels: [seller]", "orders.yaml:22: unknown key outputs[2].cels; did you mean cells?"},
 		"input below":               {"  cells: [seller, buyer, ts]", "  input: {}", "orders.yaml:22: unknown key outputs[2].input"},
 		"missing":                   {"  output: out/index", "", "orders.yaml:19: output is missing"},
+		"one table for two":         {"- table: ns:by_buyer\n", "- table: ns:by_seller\n  duplicates: {live: skip}\n  load: true\n", "is the table of another output, too"},
 		"one directory for two":     {"out/index", "out/buyer", "orders.yaml:24: outputs[2].output: out/buyer is the directory of another output"},
 		"a directory in another":    {"out/index", "out/../out/buyer/f", "orders.yaml:24: outputs[2].output: "},
 		"unknown cell":              {"cells: [seller,", "cells: [sellr,", "orders.yaml:22: cells: input.columns has no column sellr; did you mean seller?"},

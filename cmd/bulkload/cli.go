@@ -44,7 +44,7 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
-	Init    initCommand    `cmd:"" help:"Writes a first job file for an export or a live table, from a look at it."`
+	Init    initCommand    `cmd:"" help:"Drafts a job file from an export or a live table."`
 	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
 	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
 

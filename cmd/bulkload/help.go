@@ -64,7 +64,7 @@ var examples = map[string][]string{
 		"bulkload init tinawang:check -o check.yaml",
 	},
 	"convert": {
-		"bulkload convert jobs/testdata/check.properties -o check-from-spark.yaml",
+		"bulkload convert jobs/examples/check.properties -o check-from-spark.yaml",
 	},
 	"schema": {
 		"bulkload schema >job.schema.json",

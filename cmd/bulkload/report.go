@@ -33,6 +33,9 @@ func (f reportFlag) check() error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return usage(fmt.Errorf("--report: %w", err))
 	}
+	if ext := strings.ToLower(filepath.Ext(f.Report)); ext != ".html" && ext != ".htm" { // else it may be a job file, for want of a name
+		return usage(fmt.Errorf("--report %s: the page replaces the file; give a name that ends with .html", f.Report))
+	}
 	if _, err := os.Stat(filepath.Dir(f.Report)); err != nil {
 		return usage(fmt.Errorf("--report: the folder of the page can't be used: %w", err))
 	}

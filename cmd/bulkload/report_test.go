@@ -116,7 +116,7 @@ func TestReportIsRefusedFirst(t *testing.T) {
 	t.Parallel()
 	dir := testfs.Tree(t, map[string]string{"a.yaml": reportedJob, "in/2026-11-20/part": "1,10\n"})
 	for name, want := range map[string]string{"hdfs://nn/run.html": "a local file", dir: "not a regular file", filepath.Join(dir, "none/run.html"): "no such file",
-		filepath.Join(dir, "a.yaml/run.html"): "not a directory"} {
+		filepath.Join(dir, "a.yaml/run.html"): "not a directory", filepath.Join(dir, "a.yaml"): "a name that ends with .html"} {
 		var stderr bytes.Buffer
 		if code := run(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--report", name}, io.Discard, &stderr); code != exitUsage ||
 			!strings.Contains(stderr.String(), want) {

@@ -129,6 +129,7 @@ const (
 	ManifestVersion   Code = "BL-MANIFEST-VERSION"
 	Duplicates        Code = "BL-DUPLICATES"
 	RowsExist         Code = "BL-ROWS-EXIST"
+	RowsLeftOut       Code = "BL-ROWS-LEFT-OUT"
 	Books             Code = "BL-BOOKS"
 	SliceRows         Code = "BL-SLICE-ROWS"
 	Digest            Code = "BL-DIGEST"
@@ -328,6 +329,7 @@ var table = []entry{
 	{ManifestMalformed, Refused, "The manifest was not written by bulkload."},
 	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
 	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
+	{RowsLeftOut, Refused, "Rows were left out, so the table's other cells can't be listed."},
 	{RowsExist, Failed, "The table has rows of the input already, and duplicates.live is error."},
 	{Books, Differs, "The row counts do not reconcile."},
 	{SliceRows, Differs, "Slices of an unfinished run begin at other rows than they would now."},

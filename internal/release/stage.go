@@ -37,7 +37,7 @@ func (r *release) stage(ctx context.Context, p platform, root string) error {
 	}
 	for from, to := range map[string]string{
 		"jobs/examples": jobsPath + "/examples", "deploy": deployPath,
-		"docs": docsPath + "/docs", "README.md": docsPath + "/README.md", "CHANGELOG.md": docsPath + "/CHANGELOG.md", "LICENSE": docsPath + "/copyright",
+		"docs": docsPath + "/docs", "README.md": docsPath + "/README.md", "CONTRIBUTING.md": docsPath + "/CONTRIBUTING.md", "SECURITY.md": docsPath + "/SECURITY.md", "CHANGELOG.md": docsPath + "/CHANGELOG.md", "LICENSE": docsPath + "/copyright",
 	} {
 		if err := copyAll(filepath.Join(r.source, from), filepath.Join(root, to)); err != nil {
 			return err

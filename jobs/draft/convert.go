@@ -62,6 +62,11 @@ func newReplaced(all map[string]string) (r replaced, problems []string) {
 	if regions := need("preRegions"); regions != "" {
 		problems = append(problems, r.setRegions(regions)...)
 	}
+	for _, p := range [][2]string{{"inputPathPrefix", r.input}, {"hfilePathPrefix", r.hfiles}} {
+		if s := schemeOf(p[1]); s != "" && s != "hdfs" && s != "file" {
+			problems = append(problems, fmt.Sprintf("%s is %s: bulkload has no file system %s; write the path in HDFS", p[0], p[1], s))
+		}
+	}
 	r.unused = slices.Sorted(maps.Keys(all))
 	if problems != nil {
 		return r, problems
@@ -119,7 +124,7 @@ func (r *replaced) yaml(name string) []byte {
 		}
 	}
 	fmt.Fprintf(&w, "table: %s\nfamily: %s\ntimestamp: ${date}\n", text(r.namespace+":"+r.tableName), text(r.family))
-	fmt.Fprintf(&w, "input:\n  path: %s   # inputPathPrefix and the batch date. If that is 20261120, write ${date:20060102}\n", text(inHDFS(r.input)+"/${date}"))
+	fmt.Fprintf(&w, "input:\n  path: %s   # inputPathPrefix and the batch date.%s If that is 20261120, write ${date:20060102}\n", text(inHDFS(r.input)+"/${date}"), relative(r.input))
 	writeColumns(&w, r.columns)
 	fmt.Fprint(&w, "  field_delimiter: '\\x01'\n  record_delimiter: '\\x10'\n  max_rejects: 0\n")
 	query := make([]string, len(r.query))
@@ -132,7 +137,7 @@ func (r *replaced) yaml(name string) []byte {
 	fmt.Fprintf(&w, "query: [%s]\n", strings.Join(listed, ", "))
 	fmt.Fprintf(&w, "# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with a region for each of the %s.\n", jobfile.Plural(r.regions, "salt"))
 	fmt.Fprint(&w, "regions: {from: table}\n")
-	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix\nload: true\n", text(inHDFS(r.hfiles)+"/${date}"))
+	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix%s\nload: true\n", text(inHDFS(r.hfiles)+"/${date}"), strings.Replace(relative(r.hfiles), " CHECK", ". CHECK", 1))
 	fmt.Fprint(&w, "# hbase.keyuser and hbase.keytab of kerberos.conf are: hbase: {kerberos: {principal: USER@REALM, keytab: /FOLDER/USER.keytab}}\n")
 	return w.Bytes()
 }
@@ -161,14 +166,35 @@ func printableList(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// inHDFS is a path as Hadoop understands it: without a scheme it is in the default file system.
+// inHDFS is a path as Hadoop understands it: without a scheme it is in the default file system, and a relative one is in the
+// folder of whoever runs the job.
 func inHDFS(path string) string {
 	path = strings.TrimRight(path, "/")
+	rest, hdfs := strings.CutPrefix(path, "hdfs:")
 	switch {
-	case strings.Contains(path, "://"), strings.HasPrefix(path, "file:"):
+	case hdfs && !strings.HasPrefix(rest, "//"):
+		return "hdfs://" + rest
+	case schemeOf(path) != "":
 		return path
 	case strings.HasPrefix(path, "/"):
 		return "hdfs://" + path
 	}
 	return "hdfs:///user/${env.USER}/" + path
+}
+
+// schemeOf is the scheme of a path, such as hdfs; "" if it has none.
+func schemeOf(path string) string {
+	scheme, _, found := strings.Cut(path, ":")
+	if !found || strings.Contains(scheme, "/") {
+		return ""
+	}
+	return scheme
+}
+
+// relative is a comment after a path that depends on who runs the job; "" after others.
+func relative(path string) string {
+	if schemeOf(path) != "" || strings.HasPrefix(path, "/") {
+		return ""
+	}
+	return " CHECK THIS: it is relative to the home of whoever ran the Spark job."
 }

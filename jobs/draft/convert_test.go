@@ -84,6 +84,9 @@ func TestConvert(t *testing.T) {
 		j.Input.Path != "hdfs:///user/value/in/2026-11-20" || j.Columns[2].Qualifier != " day" {
 		t.Errorf("%s, %s, %+v", j.RowKey, j.Input.Path, j.Columns)
 	}
+	if j, text := convert(t, map[string]string{"inputPathPrefix": "hdfs:/in", "hfilePathPrefix": "out"}); j.Input.Path != "hdfs:///in/2026-11-20" || strings.Count(text, "CHECK THIS: it is relative") != 1 {
+		t.Errorf("%s\n%s", j.Input.Path, text)
+	}
 }
 
 // TestConvertRefuses: properties of which no job file has the same cells.
@@ -96,6 +99,7 @@ func TestConvertRefuses(t *testing.T) {
 		`preRegions is "0", not a number of regions`:                             {"preRegions": "0"},
 		"preRegions is 16: of more than 10 regions":                              {"preRegions": "16"},
 		`cols has no column "nobody"; cols has no column "key"`:                  {"queryKey": "nobody", "uniqCol": "key"},
+		"hfilePathPrefix is viewfs:/out: bulkload has no file system viewfs":     {"hfilePathPrefix": "viewfs:/out"},
 		"cols has user twice":                                                    {"cols": "id,user,day,user"},
 		"check.properties can't be converted to a job file: check.properties:8:": {"tableName": "a b"},
 		"property 1: ": {`\u1`: "1"},

@@ -201,7 +201,7 @@ func charsetOf(samples []sample) (name string, texts [][]byte, err error) {
 			return name, texts, nil
 		}
 	}
-	return "", nil, errcode.InputUnknown.Errorf("%s is no text in UTF-8, GBK, GB18030 or Windows-1252: write the job file by hand, with its charset", samples[0].name)
+	return "", nil, errcode.InputUnknown.Errorf("%s is not text in UTF-8, GBK, GB18030 or Windows-1252: write the job file by hand, with its charset", samples[0].name)
 }
 
 // decode decodes the samples; nil if some byte is no character. The last character of a sample may be cut.

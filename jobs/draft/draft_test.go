@@ -119,7 +119,7 @@ func TestNoDraft(t *testing.T) {
 	for what, c := range map[string]struct{ content, want string }{
 		"an empty file": {"", "has no file with a record"},
 		"one column":    {"a\nb\nc\n", "no delimiter gives the records"},
-		"no text":       {"a\x81\x8d,b\n\x81\n\xff\xff", "is no text in UTF-8"},
+		"no text":       {"a\x81\x8d,b\n\x81\n\xff\xff", "is not text in UTF-8"},
 	} {
 		file := filepath.Join(t.TempDir(), "a")
 		if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {

@@ -103,10 +103,13 @@ func readable(b []byte) bool {
 	return utf8.Valid(b) && bytes.IndexFunc(b, func(r rune) bool { return r != '\n' && r != '\r' && r != '\t' && unicode.IsControl(r) }) < 0
 }
 
-// expressible reports whether a job file can name a qualifier: text without variables.
+// expressible reports whether a job file can name a qualifier: text in one line, without variables.
 func expressible(qualifier []byte) bool {
-	return readable(qualifier) && !bytes.Contains(qualifier, []byte("${"))
+	return readable(qualifier) && !bytes.Contains(qualifier, []byte("${")) && !bytes.ContainsAny(qualifier, yamlBreaks)
 }
+
+// yamlBreaks end a line of YAML, or are lost at its beginning: a quoted text would come back as another one.
+const yamlBreaks = "\n\r\u2028\u2029\ufeff"
 
 // nameColumns names the columns by their qualifiers, or by family and qualifier where that is no name or taken.
 func nameColumns(columns []*tableColumn) {
@@ -176,7 +179,7 @@ func (c *tableColumn) what() string {
 	case c.store != "":
 		return "binary: " + c.store
 	}
-	return "bytes that are no text"
+	return "bytes that are not text"
 }
 
 // YAML is the job file.
@@ -235,7 +238,7 @@ func (t *Table) head(w *bytes.Buffer, columns []*tableColumn, all int) {
 		fmt.Fprintf(w, "#   %s:%s: %s, %s, %s\n", c.family, printable.Bytes(c.qualifier), jobfile.Plural(c.rows, "row"), lengths(c.shortest, c.longest), c.what())
 	}
 	if all > len(columns) {
-		fmt.Fprintf(w, "# Note: there are %d columns, of which this file has %d. Qualifiers that are no text are left out. If the qualifiers come from the data, the table is wide: see wide in docs/jobfile.md.\n", all, len(columns))
+		fmt.Fprintf(w, "# Note: there are %d columns, of which this file has %d. Qualifiers that are not text in one line are left out. If the qualifiers come from the data, the table is wide: see wide in docs/jobfile.md.\n", all, len(columns))
 	}
 }
 
@@ -257,7 +260,7 @@ func (t *Table) writeMap(w *bytes.Buffer, columns []*tableColumn, family string)
 		comment := ""
 		switch {
 		case !c.text && c.store == "":
-			comment = "   # CHECK THIS. The values are bytes that are no text; type: hex with store: binary stores what hex text names"
+			comment = "   # CHECK THIS. The values are bytes that are not text; type: hex with store: binary stores what hex text names"
 		case !c.text && c.store == "timestamp":
 			rules = append(rules, "type: timestamp", "zone: UTC", "store: binary")
 			comment = "   # CHECK THIS. The zone of the export's clock; or int64, if these are numbers"

@@ -117,7 +117,7 @@ func TestTableColumns(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
 	}
 	for _, want := range []string{"table ns:t, which has 1 region.\n", "# Family g: NONE\n", "f:amount: 5 rows, 3 bytes, text of type decimal\n", "f:zero: 5 rows, 8 bytes, binary: int64, float64 or a timestamp\n",
-		"g:a b, {c}: 5 rows, 3 bytes, bytes that are no text\n", "zone: UTC, store: binary}   # CHECK THIS. The zone", "there are 13 columns, of which this file has 11"} {
+		"g:a b, {c}: 5 rows, 3 bytes, bytes that are not text\n", "zone: UTC, store: binary}   # CHECK THIS. The zone", "there are 13 columns, of which this file has 11"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}

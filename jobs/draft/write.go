@@ -71,10 +71,18 @@ func (d *Draft) head(w *bytes.Buffer, day string) {
 	if day == "" {
 		day = "DATE"
 	}
-	fmt.Fprintf(w, "#   bulkload plan THIS-FILE --date %s\n", strings.ReplaceAll(day, "/", "-"))
+	fmt.Fprintf(w, "#   bulkload plan THIS-FILE --date %s\n", asDate(day))
 	for _, note := range d.notes {
 		fmt.Fprintf(w, "# Note: %s\n", note)
 	}
+}
+
+// asDate is a day of a path as --date reads it.
+func asDate(day string) string {
+	if len(day) == len("20261120") && strings.Trim(day, "0123456789") == "" {
+		return day[:4] + "-" + day[4:6] + "-" + day[6:]
+	}
+	return strings.ReplaceAll(day, "/", "-")
 }
 
 func (d *Draft) input(w *bytes.Buffer) {
@@ -82,7 +90,7 @@ func (d *Draft) input(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  format: %s\n", d.form.format)
 	}
 	if d.form.charset != "" {
-		fmt.Fprintf(w, "  charset: %s   # the sample is no UTF-8; it would also be text in similar charsets\n", d.form.charset)
+		fmt.Fprintf(w, "  charset: %s   # the sample is not UTF-8; it would also be text in similar charsets\n", d.form.charset)
 	}
 	d.names(w)
 	switch d.form.format {
@@ -91,7 +99,7 @@ func (d *Draft) input(w *bytes.Buffer) {
 			fmt.Fprint(w, "  header: false\n")
 		}
 		if d.form.noise {
-			fmt.Fprint(w, "  skip_noise: true   # some lines are no records, such as repeated headings and \"40 rows selected.\"\n")
+			fmt.Fprint(w, "  skip_noise: true   # some lines are not records, such as repeated headings and \"40 rows selected.\"\n")
 		}
 		if d.form.field != "," {
 			fmt.Fprintf(w, "  field_delimiter: %s\n", text(ingest.FormatDelimiter([]byte(d.form.field))))

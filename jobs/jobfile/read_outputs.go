@@ -83,11 +83,15 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 }
 
 // checkApart checks that every output has its own directory: HBase's loader would treat the directory of another output
-// as a family.
+// as a family. Outputs for one table can't ask what it has: each would find the other's rows.
 func checkApart(j *Job, s, own *section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
 			own.failCode(errcode.JobOutputs, "output", "%s is the directory of another output, %s, or inside it, or around it; give each its own directory", j.Output, other.Output)
+			return
+		}
+		if j.Table != "" && j.Table == other.Table && (j.Live != LiveUnasked || other.Live != LiveUnasked) {
+			own.failCode(errcode.JobOutputs, "table", "%s is the table of another output, too: with duplicates.live the rows of one would be taken for rows that the table had before the other", j.Table)
 			return
 		}
 	}

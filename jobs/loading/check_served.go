@@ -17,6 +17,9 @@ import (
 // It changes nothing, in the table or in the manifest: rows may have been deleted on purpose, and a command that has
 // nothing to do must not bring them back.
 func (w *Loader) CheckServed(ctx context.Context, name string) error {
+	if err := w.CheckLeftOut(ctx); err != nil {
+		return err
+	}
 	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
 	if err != nil || len(loaded) == 0 {
 		return err

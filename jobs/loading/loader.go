@@ -3,6 +3,7 @@ package loading
 import (
 	"context"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/output"
 	"bulkload/jobs/progress"
@@ -31,8 +32,27 @@ func (w *Loader) LockTable(ctx context.Context) (err error) {
 	if w.Table == nil {
 		return nil
 	}
+	// The table's lock passes to whoever has the output's lock: a run that waited, and lost that one meanwhile, must not take it.
+	if err := w.Out.CheckLock(); err != nil {
+		return err
+	}
 	w.turn, err = w.Table.Lock(ctx, w.Out.Options)
 	return err
+}
+
+// CheckLeftOut checks that the table still has the rows that this run left out because the table had them: it is an error if
+// the table was created, truncated, restored or enabled since they were looked up.
+func (w *Loader) CheckLeftOut(ctx context.Context) error {
+	e, table := w.Out.Manifest.Existing, w.Out.Job.Table
+	if e == nil || e.Files == nil {
+		return nil
+	}
+	enabled, err := w.Cluster.Enabled(ctx, table)
+	if err != nil || enabled == e.Enabled {
+		return err
+	}
+	return errcode.LoadUnsure.Errorf("%d rows were left out because table %s had them at %s (duplicates.live: skip), but since then it was created, truncated, restored, or disabled and enabled: it may have lost them. Run again with --force, which looks them up again",
+		e.Found, table, e.Asked.Format("2006-01-02 15:04:05 MST"))
 }
 
 // UnlockTable ends this load's turn.

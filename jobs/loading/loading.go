@@ -32,6 +32,9 @@ import (
 func (w *Loader) LoadOutput(ctx context.Context, table string) (*load.Report, error) {
 	// First everything that can refuse the load without a trace: damaged files, files that the table lost, cells that
 	// may win over these later.
+	if err := w.CheckLeftOut(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.VerifyBeforeLoad(ctx); err != nil {
 		return nil, err
 	}

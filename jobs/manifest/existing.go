@@ -8,6 +8,7 @@ import (
 // Existing is what a table had of a run's rows before anything was loaded.
 type Existing struct {
 	Asked   time.Time `json:"asked"`             // when all answers were there
+	Enabled int64     `json:"table_enabled"`     // when the table was last created, enabled, truncated or restored before; see load.Cluster.Enabled
 	Rows    int64     `json:"rows_asked"`        // that were looked up
 	Found   int64     `json:"rows"`              // of them, those that the table had
 	Samples []string  `json:"samples,omitempty"` // the first of those, in the notation of Printable

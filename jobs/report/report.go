@@ -207,6 +207,9 @@ func (p *Page) Title() string {
 	if len(p.Runs)+len(p.NotBegun) == 1 {
 		return "Run of " + p.names()[0]
 	}
+	if len(p.Runs)+len(p.NotBegun) == 0 {
+		return "No run began"
+	}
 	return page.Plural(len(p.Runs)+len(p.NotBegun), "run")
 }
 

@@ -177,7 +177,10 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	}
 	if live {
 		v.cluster = of.cluster
-		return v.openLeftOut(of.site)
+		if err := v.openLeftOut(of.site); err != nil || v.stale == nil || v.leftOut.found == nil {
+			return err
+		}
+		return errcode.RowsLeftOut.Errorf("--stale lists cells of the table that the source does not have, but the last run of this job left out rows that the table had already (duplicates.live: skip): whose cells those rows have is not known; leave --stale out")
 	}
 	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
 	if err != nil {

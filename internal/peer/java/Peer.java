@@ -72,6 +72,7 @@ public final class Peer {
     }
   }
 
+  /** As bulkload builds it: the replaced job pads salts to one digit, which is the same for up to ten regions. */
   static String row(String[] fields, int regions) {
     String salt = Integer.toString(Math.abs(fields[1].hashCode() % regions));
     return StringUtils.leftPad(salt, Integer.toString(regions - 1).length(), "0") + MD5Hash.getMD5AsHex(Bytes.toBytes(fields[1])) + fields[0];
