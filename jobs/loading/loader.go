@@ -43,7 +43,7 @@ func (w *Loader) LockTable(ctx context.Context) (err error) {
 // CheckLeftOut checks that the table still has the rows that this run left out because the table had them: it is an error if
 // the table was created, truncated, restored or enabled since they were looked up.
 func (w *Loader) CheckLeftOut(ctx context.Context) error {
-	e, table := w.Out.Manifest.Existing, w.Out.Job.Table
+	e, table := w.Out.Manifest.Existing, w.Out.Manifest.Run.Table
 	if e == nil || e.Files == nil {
 		return nil
 	}
