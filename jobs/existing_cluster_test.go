@@ -74,7 +74,7 @@ func wantExisting(t *testing.T, s *Summary, found, left int64) {
 	}
 }
 
-// TestRowsThatExistAreRefused: nothing of the run is loaded, and the table may be put right or the job told otherwise.
+// TestRowsThatExistAreRefused: nothing of the run is loaded, and the table may be put right, or the job changed.
 func TestRowsThatExistAreRefused(t *testing.T) {
 	l, _ := existNight(t, "{live: error}")
 	s, err := Run(context.Background(), l.job(t, night21), l.options())

@@ -179,7 +179,7 @@ func (w *outputRun) forgetExisting() error {
 // leftOut is how the write stage finds the rows of a region that are left out; nil if there are none.
 func (w *outputRun) leftOut() func(region int) (*existing.Keys, error) {
 	e := w.out.Manifest.Existing
-	if e == nil || e.Files == nil {
+	if !e.LeftOut() {
 		return nil
 	}
 	return func(region int) (*existing.Keys, error) { return existing.Open(w.out.FS, w.out.Path, e, region) }

@@ -60,19 +60,23 @@ const (
 // regions, in its order, and one answer for each of its reads. If the server does not serve a region, the answer to each
 // of that region's reads is the exception.
 func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswer, error) {
-	request := &pb.MultiRequest{}
-	for i := range regions {
-		action, err := regions[i].action()
-		if err != nil {
+	return c.multi(ctx, len(regions), func(i int) (*pb.RegionAction, error) { return regions[i].action() })
+}
+
+// multi makes one call with an action for each of n regions, and returns the answers to their reads.
+func (c *Conn) multi(ctx context.Context, n int, action func(region int) (*pb.RegionAction, error)) ([][]GetAnswer, error) {
+	request := &pb.MultiRequest{RegionAction: make([]*pb.RegionAction, n)}
+	for i := range n {
+		var err error
+		if request.RegionAction[i], err = action(i); err != nil {
 			return nil, c.connError("Multi", false, err)
 		}
-		request.RegionAction = append(request.RegionAction, action)
 	}
 	reply, err := c.ask(ctx, "Multi", request)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := parseMulti(reply, regions)
+	answers, err := parseMulti(reply, request)
 	if err != nil {
 		return nil, c.malformed("Multi", err)
 	}
@@ -84,25 +88,21 @@ func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswe
 	return answers, nil
 }
 
-func parseMulti(reply Reply, regions []RegionGets) ([][]GetAnswer, error) {
-	return parseReads(reply, len(regions), func(i int) int { return len(regions[i].Gets) })
-}
-
-// parseReads reads a MultiResponse, which must have an answer for each of the reads of each region. The cells are in the
+// parseMulti reads a MultiResponse, which must have an answer for each of the reads of each region. The cells are in the
 // results, or in the block, in the order of the results.
-func parseReads(reply Reply, regions int, reads func(region int) int) ([][]GetAnswer, error) {
+func parseMulti(reply Reply, request *pb.MultiRequest) ([][]GetAnswer, error) {
 	var response pb.MultiResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
 		return nil, err
 	}
-	if n := len(response.RegionActionResult); n != regions {
-		return nil, fmt.Errorf("%d results for %d regions", n, regions)
+	if n := len(response.RegionActionResult); n != len(request.RegionAction) {
+		return nil, fmt.Errorf("%d results for %d regions", n, len(request.RegionAction))
 	}
 	block := cellblock.NewReader(reply.Cells)
-	answers := make([][]GetAnswer, regions)
+	answers := make([][]GetAnswer, len(request.RegionAction))
 	for i, result := range response.RegionActionResult {
 		var err error
-		if answers[i], err = regionAnswers(result, reads(i), &block); err != nil {
+		if answers[i], err = regionAnswers(result, len(request.RegionAction[i].Action), &block); err != nil {
 			return nil, err
 		}
 	}

@@ -12,8 +12,9 @@ import (
 )
 
 // twoRegions are the reads of a call: two of the first region, one of the second.
-func twoRegions() []RegionGets {
-	return []RegionGets{{Region: []byte("a"), Gets: make([]RawGet, 2)}, {Region: []byte("b"), Gets: make([]RawGet, 1)}}
+// twoRegions asks for two reads of one region, and one of another.
+func twoRegions() *pb.MultiRequest {
+	return &pb.MultiRequest{RegionAction: []*pb.RegionAction{{Action: make([]*pb.Action, 2)}, {Action: make([]*pb.Action, 1)}}}
 }
 
 func result(index uint32, value string) *pb.ResultOrException {

@@ -36,28 +36,7 @@ const firstKeyOnlyFilter = "org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter"
 // not have a row. existence_only is not used: within a Multi, HBase 2 says that a row exists, and sends its cells all the same
 // (RSRpcServices.doNonAtomicRegionMutation).
 func (c *Conn) MultiRows(ctx context.Context, regions []RegionRows) ([][]GetAnswer, error) {
-	request := &pb.MultiRequest{}
-	for i := range regions {
-		action, err := regions[i].action()
-		if err != nil {
-			return nil, c.connError("Multi", false, err)
-		}
-		request.RegionAction = append(request.RegionAction, action)
-	}
-	reply, err := c.ask(ctx, "Multi", request)
-	if err != nil {
-		return nil, err
-	}
-	answers, err := parseReads(reply, len(regions), func(i int) int { return len(regions[i].Gets) })
-	if err != nil {
-		return nil, c.malformed("Multi", err)
-	}
-	for _, region := range answers {
-		for i := range region {
-			region[i].Err = c.named("Multi", region[i].Err)
-		}
-	}
-	return answers, nil
+	return c.multi(ctx, len(regions), func(i int) (*pb.RegionAction, error) { return regions[i].action() })
 }
 
 func (r *RegionRows) action() (*pb.RegionAction, error) {

@@ -124,7 +124,7 @@ func (r *replaced) yaml(name string) []byte {
 		}
 	}
 	fmt.Fprintf(&w, "table: %s\nfamily: %s\ntimestamp: ${date}\n", text(r.namespace+":"+r.tableName), text(r.family))
-	fmt.Fprintf(&w, "input:\n  path: %s   # inputPathPrefix and the batch date.%s If that is 20261120, write ${date:20060102}\n", text(inHDFS(r.input)+"/${date}"), relative(r.input))
+	fmt.Fprintf(&w, "input:\n  path: %s   # inputPathPrefix and the batch date%s. If that is 20261120, write ${date:20060102}\n", text(inHDFS(r.input)+"/${date}"), relative(r.input))
 	writeColumns(&w, r.columns)
 	fmt.Fprint(&w, "  field_delimiter: '\\x01'\n  record_delimiter: '\\x10'\n  max_rejects: 0\n")
 	query := make([]string, len(r.query))
@@ -137,7 +137,7 @@ func (r *replaced) yaml(name string) []byte {
 	fmt.Fprintf(&w, "query: [%s]\n", strings.Join(listed, ", "))
 	fmt.Fprintf(&w, "# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with a region for each of the %s.\n", jobfile.Plural(r.regions, "salt"))
 	fmt.Fprint(&w, "regions: {from: table}\n")
-	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix%s\nload: true\n", text(inHDFS(r.hfiles)+"/${date}"), strings.Replace(relative(r.hfiles), " CHECK", ". CHECK", 1))
+	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix%s\nload: true\n", text(inHDFS(r.hfiles)+"/${date}"), relative(r.hfiles))
 	fmt.Fprint(&w, "# hbase.keyuser and hbase.keytab of kerberos.conf are: hbase: {kerberos: {principal: USER@REALM, keytab: /FOLDER/USER.keytab}}\n")
 	return w.Bytes()
 }
@@ -196,5 +196,5 @@ func relative(path string) string {
 	if schemeOf(path) != "" || strings.HasPrefix(path, "/") {
 		return ""
 	}
-	return " CHECK THIS: it is relative to the home of whoever ran the Spark job."
+	return ". CHECK THIS: it is relative to the home of whoever ran the Spark job"
 }

@@ -74,7 +74,7 @@ func (w *keyWriter) abort() error {
 
 // Keep moves the files of keys from the folder temp into the output. The manifest must be saved next.
 func Keep(fsys storage.FS, dir, temp string, e *manifest.Existing) error {
-	if err := Remove(fsys, dir); err != nil || e.Files == nil {
+	if err := Remove(fsys, dir); err != nil || !e.LeftOut() {
 		return err
 	}
 	if err := fsys.Rename(temp, path.Join(dir, manifest.ExistingDir)); err != nil {

@@ -225,7 +225,7 @@ func (w *Loader) checkState(table string) error {
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
 		return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Table, m.Run.Job)
-	case m.Existing != nil && m.Existing.Files != nil:
+	case m.Existing.LeftOut():
 		return errcode.LoadOther.Errorf("%s lacks the %d rows that table %s had already (duplicates.live: skip), so it can't be loaded into table %s: run a job for that table",
 			w.Out.FS.URI(w.Out.Path), m.Existing.Found, m.Run.Table, table)
 	default:

@@ -44,7 +44,7 @@ func (w *Loader) LockTable(ctx context.Context) (err error) {
 // the table was created, truncated, restored or enabled since they were looked up.
 func (w *Loader) CheckLeftOut(ctx context.Context) error {
 	e, table := w.Out.Manifest.Existing, w.Out.Manifest.Run.Table
-	if e == nil || e.Files == nil {
+	if !e.LeftOut() {
 		return nil
 	}
 	enabled, err := w.Cluster.Enabled(ctx, table)

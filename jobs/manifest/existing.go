@@ -23,6 +23,9 @@ type KeyFile struct {
 	SHA256 string `json:"sha256"` // in hex
 }
 
+// LeftOut reports whether rows were left out because the table had them. A nil e is that of a run that did not ask.
+func (e *Existing) LeftOut() bool { return e != nil && e.Files != nil }
+
 // check returns what no run writes.
 func (e *Existing) check(regions int) error {
 	if e == nil {

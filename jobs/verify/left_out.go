@@ -24,7 +24,7 @@ type leftOut struct {
 // open finds them in an output, if the run has left out any. Their keys are kept by the run's regions, so the comparison
 // has the same.
 func (l *leftOut) open(fsys storage.FS, dir string, m *manifest.Manifest, t *target.Target) error {
-	if m.Existing == nil || m.Existing.Files == nil {
+	if !m.Existing.LeftOut() {
 		return nil
 	}
 	if !slices.Equal(m.Splits, printable.All(t.Splits)) {
