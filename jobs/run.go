@@ -507,6 +507,7 @@ type outputRun struct {
 	loader *loading.Loader
 	target *target.Target // nil if the output is written
 	part   float64        // about its share of the input's bytes
+	tasks  bool           // what tasks leave is in it
 	share  progressShare  // its share of the run
 	report *OutputReport
 

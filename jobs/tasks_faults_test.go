@@ -214,6 +214,55 @@ func planID(t *testing.T, p tasks.Phase) string {
 	return who.Plan
 }
 
+// TestRejectsOfTasks: too many rejects end a run by tasks as one in a process, with the same files of rejects, whether one task has too
+// many or all of them together.
+func TestRejectsOfTasks(t *testing.T) {
+	t.Parallel()
+	for what, every := range map[string]int{"all together": 200, "each": 20} {
+		dir := sampleDir(t, strings.Replace(checkJob, "in/${date}", "in/${date}\n  max_rejects: 10", 1), 3000)
+		rejectsEvery(t, dir, every)
+		out := filepath.Join(dir, "out")
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		s, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+mapsOf(t, dir)[0]) {
+			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
+		}
+		if found, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.dat")); err != nil || bytes.Count(found, []byte("one too many")) < 11 {
+			t.Errorf("%s: %d bytes of rejects, %v", what, len(found), err)
+		}
+		if len(s.Rejects) != 1 || s.Rejects[0].Records < 11 {
+			t.Errorf("%s: the summary has %v", what, s.Rejects)
+		}
+	}
+}
+
+// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
+// with what to do.
+func TestTasksThatCantBeMerged(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 100)
+	in := mapsOf(t, dir)
+	text, err := os.ReadFile(in[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 600 {
+		name := filepath.Join(filepath.Dir(in[0]), fmt.Sprintf("part-m-%05d", 100+i))
+		if err := os.WriteFile(name, text[:bytes.IndexByte(text, 0x10)+1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	_, err = RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
+		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
+	}
+	_, err = RunBy(t.Context(), &ByTasks{e, tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
+		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
+	}
+}
+
 // TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of going on with it.
 func TestTaskOfAnotherProgram(t *testing.T) {
 	t.Parallel()

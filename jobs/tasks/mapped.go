@@ -166,6 +166,23 @@ func (m *Mapped) Rejects(sink entry.Rejects) error {
 	return nil
 }
 
+// Rejects passes on the rejects that map tasks have found in a run that failed, as far as the sink accepts them.
+func (w *Work) Rejects(sink entry.Rejects) error {
+	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
+		log, of := (*rejectLog)(nil), (*identity)(nil)
+		if report, _ := w.lastWords(MapPhase, task); len(found[task]) > 0 {
+			log, of = found[task][0].Log, &found[task][0].identity
+		} else if report != nil {
+			log, of = report.Log, &report.identity
+		}
+		if log != nil {
+			err = log.replay(w.home().in(MapPhase, taskFolder(task), of.Attempt), w.source, sink)
+		}
+	}
+	return err
+}
+
 // Rows are the sorted rows of each output, as a stage that had read all input would give them; nil for one that needs none.
 // Their sorted runs stay where they are.
 func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {

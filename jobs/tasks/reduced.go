@@ -28,6 +28,9 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if w == nil {
 			continue
 		}
+		if _, err := sideBySide(w.Stage.Rows.Sorted, m.work.sizes.Memory); err != nil {
+			return err
+		}
 		if r.left[i], err = w.Stage.Unfinished(); err != nil {
 			return err
 		}
@@ -92,8 +95,8 @@ func (r *reduction) undone(units *Units) ([]int, error) {
 		return nil, err
 	}
 	left := map[sliceID]bool{}
-	for i, slices := range r.left {
-		for _, s := range slices {
+	for i, missing := range r.left {
+		for _, s := range missing {
 			left[idOf(i, s)] = true
 		}
 	}
