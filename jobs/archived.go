@@ -54,7 +54,7 @@ func (r *runner) loadedBefore() (bool, error) {
 			return false, err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+			if r.ledger, err = loading.ReadLedger(r.site); err != nil {
 				return false, err
 			}
 		}

@@ -176,7 +176,7 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 // entry is the ledger's entry.
 func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
 	if c.ledger == nil {
-		l, err := loading.OpenLedger(c.site)
+		l, err := loading.ReadLedger(c.site)
 		if err != nil {
 			return nil, err
 		}

@@ -107,7 +107,7 @@ func ofJob(j *jobfile.Job, history bool, o options.Options) (runs []*Run, err er
 		return nil, err
 	}
 	if j.Load {
-		if a.ledger, err = loading.OpenLedger(a.site); err != nil {
+		if a.ledger, err = loading.ReadLedger(a.site); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, a.ledger.Close()) }()

@@ -55,12 +55,12 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	if r.site, err = site.Open(o, j.HBase, true); err != nil {
 		return r, err
 	}
-	for _, out := range j.Feeds() { // before the ledger, which needs a right to write
+	for _, out := range j.Feeds() {
 		if written, err := r.hasFiles(out); written || err != nil {
 			return r, err
 		}
 	}
-	if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+	if r.ledger, err = loading.ReadLedger(r.site); err != nil {
 		return r, err
 	}
 	for _, out := range j.Feeds() {
