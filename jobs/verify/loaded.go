@@ -17,7 +17,6 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -60,7 +59,7 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 			return r, err
 		}
 	}
-	if r.ledger, err = loading.ReadLedger(r.site); err != nil {
+	if r.ledger, err = r.site.ReadLedger(); err != nil {
 		return r, err
 	}
 	for _, out := range j.Feeds() {
