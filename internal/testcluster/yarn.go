@@ -136,16 +136,20 @@ func (c *Cluster) yarnSite() []property {
 }
 
 func (c *Cluster) mapredSite() []property {
-	return []property{
+	p := []property{
 		{"mapreduce.framework.name", "yarn"},
 		{"mapreduce.shuffle.port", fmt.Sprint(c.Port + portYARN + portShuffle)}, // not followed in yarn-site.xml
-		{"mapreduce.jobhistory.address", ""},                                    // there is no history server
 		{"mapreduce.application.classpath", c.containerClasses()},
 		{"yarn.app.mapreduce.am.staging-dir", "/tmp/staging"},
 		{"yarn.app.mapreduce.am.resource.mb", "640"},
 		{"yarn.app.mapreduce.am.command-opts", "-Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
 		{"mapred.child.java.opts", "-Xmx320m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
 	}
+	if c.Kerberos != nil { // the names of users are those of the realm
+		realm := "-Djava.security.krb5.conf=" + c.Krb5Conf()
+		p = append(p, property{"yarn.app.mapreduce.am.admin-command-opts", realm}, property{"mapreduce.admin.map.child.java.opts", realm})
+	}
+	return p
 }
 
 func (c *Cluster) secureYARN() []property {
