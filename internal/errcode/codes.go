@@ -119,6 +119,15 @@ const (
 	WorkDir      Code = "BL-WORKDIR"
 	SpillDamaged Code = "BL-SPILL-DAMAGED"
 
+	// Tasks.
+	TaskPlan    Code = "BL-TASK-PLAN"
+	TaskProgram Code = "BL-TASK-PROGRAM"
+	TaskIndex   Code = "BL-TASK-INDEX"
+	TaskRuns    Code = "BL-TASK-RUNS"
+	TaskMemory  Code = "BL-TASK-MEMORY"
+	TaskLost    Code = "BL-TASK-LOST"
+	TaskFailed  Code = "BL-TASK-FAILED"
+
 	// The output.
 	OutputForeign     Code = "BL-OUTPUT-FOREIGN"
 	OutputChanged     Code = "BL-OUTPUT-CHANGED"
@@ -327,6 +336,14 @@ var table = []entry{
 	{DiskFull, Failed, "A disk is full."},
 	{WorkDir, Refused, "--work-dir can't be used."},
 	{SpillDamaged, Failed, "Sorted runs on the disk are not what was written."},
+	// Tasks.
+	{TaskPlan, Refused, "A task can't use its plan: it is not there any more, or was changed."},
+	{TaskProgram, Refused, "A task runs another bulkload than the one that planned it."},
+	{TaskIndex, Usage, "The plan has no task of this index."},
+	{TaskRuns, Refused, "The run would have more map tasks than can be merged."},
+	{TaskMemory, Refused, "A reduce task has too little memory to merge the sorted runs."},
+	{TaskLost, Failed, "A task ended without its account."},
+	{TaskFailed, Failed, "A task failed, and its engine does not run it again."},
 	// The output.
 	{OutputForeign, Refused, "The output holds files that this run did not write."},
 	{OutputChanged, Refused, "Files of the output were changed."},
