@@ -7,15 +7,10 @@
 package siteconf
 
 import (
-	"encoding/xml"
 	"errors"
-	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -105,40 +100,6 @@ func (c *Conf) Source(name string) string {
 // Set overrides a property, as -D does on the command line, even if a file declares it final.
 func (c *Conf) Set(name, value string) {
 	c.put(property{name: name, value: value, source: commandLine})
-}
-
-// All returns every property, with its name and its expanded value, in any order.
-func (c *Conf) All() iter.Seq2[string, string] {
-	return func(yield func(name, value string) bool) {
-		if c == nil {
-			return
-		}
-		for name := range c.properties {
-			if !yield(name, c.Get(name, "")) {
-				return
-			}
-		}
-	}
-}
-
-// Write writes a site file.
-func Write(file string, properties map[string]string) error {
-	type entry struct {
-		Name  string `xml:"name"`
-		Value string `xml:"value"`
-	}
-	site := struct {
-		XMLName    xml.Name `xml:"configuration"`
-		Properties []entry  `xml:"property"`
-	}{}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		site.Properties = append(site.Properties, entry{name, properties[name]})
-	}
-	b, err := xml.MarshalIndent(site, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write site file %s: %w", file, err)
-	}
-	return os.WriteFile(file, append([]byte(xml.Header), append(b, '\n')...), 0o644)
 }
 
 func (c *Conf) addDir(dir string) error {

@@ -50,16 +50,21 @@ func newRig(t *testing.T, c *testcluster.Cluster, script string) *rig {
 	out := t.TempDir()
 	program := filepath.Join(t.TempDir(), "program")
 	check(t, os.WriteFile(program, []byte("#!/bin/bash\nread -r task rest\nout="+out+"\n"+script+"\n"), 0o755))
-	dir := fmt.Sprintf("/yarn-%s-%x/.tasks/r/map", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	dir := fmt.Sprintf("/yarn job, %s-%x/.tasks/r/map", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 	fsys, dir, err := storage.ResolveAs(c.FS()+dir, "/", conf, storage.Identity{})
 	check(t, err)
 	check(t, fsys.MkdirAll(dir, 0))
 	t.Cleanup(func() { check(t, fsys.Close()) })
 	r := &rig{cluster: c}
-	r.Engine = &Engine{Settings: Settings{Home: c.HadoopHome()}, Program: program, Conf: conf, ConfDirs: []string{c.ConfDir()}, WorkDir: t.TempDir(),
+	r.Engine = &Engine{Settings: Settings{Home: c.HadoopHome()}, Program: program, ConfDirs: []string{c.ConfDir()}, WorkDir: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	t.Cleanup(func() { check(t, r.Close()) })
-	r.phase = tasks.Phase{Name: "map", Run: fmt.Sprintf("%x", time.Now().UnixNano()), Args: []string{"task", "map", "a plan's path"}, Tasks: []int{0, 7, 12},
+	w, err := fsys.Create(path.Join(dir, "plan.json"), 0)
+	check(t, err)
+	_, err = w.Write([]byte("planned\n"))
+	check(t, err)
+	check(t, w.Close())
+	r.phase = tasks.Phase{Name: "map", Run: fmt.Sprintf("%x", time.Now().UnixNano()), Document: fsys.URI(path.Join(dir, "plan.json")), Tasks: []int{0, 7, 12},
 		Memory: 64 << 20, Cores: 1, FS: fsys, Dir: dir}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -115,11 +120,11 @@ func TestOnYARN(t *testing.T) {
 	}
 }
 
-// onceEach: each task runs once, with its command line, its index on stdin, and the site files.
+// onceEach: each task runs once, with its command line, its index on stdin, and a copy of the plan.
 func onceEach(t *testing.T, c *testcluster.Cluster) {
-	r := newRig(t, c, `echo "$*|$rest|$(grep -c 'fs.defaultFS' $HADOOP_CONF_DIR/core-site.xml)" >> $out/$task`)
+	r := newRig(t, c, `echo "$*|$rest|$(cat plan.json)|$HADOOP_CONF_DIR" >> $out/$task`)
 	check(t, r.Run(t.Context(), r.phase))
-	const want = "task map a plan's path --memory=67108864 --cores=1 -||1\n"
+	const want = "task map plan.json - --memory 67108864 --cores 1||planned|.\n"
 	got := r.outputs(t)
 	for _, task := range []string{"0", "7", "12"} {
 		if got[task] != want {
@@ -142,7 +147,7 @@ func failing(t *testing.T, c *testcluster.Cluster) {
 		t.Error("the failed attempt is not reported")
 	}
 	r = newRig(t, c, `[ $task = 7 ] && exit 3; echo x >> $out/$task`)
-	r.Attempts = 1
+	r.Attempts = 2
 	err := r.Run(t.Context(), r.phase)
 	if err == nil || !strings.Contains(err.Error(), "attempt_") || !strings.Contains(err.Error(), "code 3") ||
 		errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.YarnTask {
@@ -153,7 +158,7 @@ func failing(t *testing.T, c *testcluster.Cluster) {
 // beyondMemory: a container that uses more than it may is killed, and the error says so.
 func beyondMemory(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `head -c 700m /dev/zero | tail -c 700m | sleep 60`)
-	r.Attempts, r.phase.Tasks = 1, []int{7}
+	r.Attempts, r.phase.Tasks = 2, []int{7}
 	err := r.Run(t.Context(), r.phase)
 	if err == nil || !strings.Contains(err.Error(), "PHYSICAL") {
 		t.Errorf("error %v", err)
@@ -163,23 +168,27 @@ func beyondMemory(t *testing.T, c *testcluster.Cluster) {
 // followed: a run that is interrupted leaves its job running. Another one follows it, and submits only what the job lacks.
 func followed(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `echo begun >> $out/$task; until [ -e $out/go ]; do sleep 0.2; done; echo ended >> $out/$task`)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	interrupt := errors.New("Ctrl-C")
+	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for len(r.outputs(t)) < 3 && ctx.Err() == nil {
 			time.Sleep(100 * time.Millisecond)
 		}
-		cancel(interrupt)
+		cancel()
 	}()
 	err := r.Run(ctx, r.phase)
-	if !errors.Is(err, interrupt) || !strings.Contains(err.Error(), "goes on") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on") {
 		t.Fatalf("error %v", err)
 	}
 	script, err := os.ReadFile(r.Program)
 	check(t, err)
 	_, rest, _ := strings.Cut(string(script), "out=")
 	out, _, _ := strings.Cut(rest, "\n")
-	time.AfterFunc(5*time.Second, func() { _ = os.WriteFile(path.Join(out, "go"), nil, 0o644) })
+	go func() {
+		for !strings.Contains(r.logged(), "run on YARN already") && t.Context().Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		_ = os.WriteFile(filepath.Join(out, "go"), nil, 0o644) // the tasks wait for it
+	}()
 	r.phase.Tasks = []int{0, 7, 12, 13}
 	check(t, r.Run(t.Context(), r.phase))
 	got := r.outputs(t)

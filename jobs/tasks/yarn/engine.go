@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/internal/siteconf"
 	"bulkload/jobs/tasks"
 )
 
@@ -27,8 +26,6 @@ type Engine struct {
 	Settings
 	// Program is the file of this program, which is shipped with each job.
 	Program string
-	// Conf has the properties of the site files, which are shipped, too: nodes may have others.
-	Conf *siteconf.Conf
 	// ConfDirs are the folders of the site files, for Hadoop's commands.
 	ConfDirs []string
 	// Principal and Keytab are for Hadoop's commands; "": they use the ticket cache.
@@ -157,12 +154,7 @@ func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	if err != nil {
 		return fmt.Errorf("write the list of tasks: %w", err)
 	}
-	local, err := e.shipped()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(local) }()
-	args, err := e.args(e.tools, p, e.submission(p, local, p.FS.URI(input)))
+	args, err := e.args(e.tools, p, e.submission(p, input))
 	if err != nil {
 		return err
 	}
@@ -176,8 +168,8 @@ func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	return f.run(ctx, cmd)
 }
 
-func (e *Engine) submission(p tasks.Phase, sites, input string) submission {
-	return submission{name: jobName(p), input: input, output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program, sites: sites}
+func (e *Engine) submission(p tasks.Phase, input string) submission {
+	return submission{name: jobName(p), input: p.FS.URI(input), output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
 }
 
 // Command is the command that submits a phase, for people.
@@ -186,7 +178,7 @@ func (e *Engine) Command(p tasks.Phase) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	args, err := e.args(t, p, e.submission(p, "CONF", p.FS.URI(path.Join(p.Dir, folder, taskList(1)))))
+	args, err := e.args(t, p, e.submission(p, path.Join(p.Dir, folder, taskList(1))))
 	if err != nil {
 		return "", err
 	}
@@ -209,29 +201,6 @@ func quoted(args []string) string {
 		b.WriteString("'" + strings.ReplaceAll(a, "'", `'\''`) + "'")
 	}
 	return b.String()
-}
-
-// shippedPrefixes are the starts of the properties that tasks get: those of HDFS and of security.
-var shippedPrefixes = []string{"fs.", "dfs.", "hadoop.", "ipc.", "hbase.", "io."}
-
-// shipped makes a local folder with the site files for tasks. Passwords are left out: tasks have tokens.
-func (e *Engine) shipped() (string, error) {
-	dir, err := os.MkdirTemp(e.WorkDir, "bulkload-conf-")
-	if err != nil {
-		return "", err
-	}
-	properties := map[string]string{}
-	for name, value := range e.Conf.All() {
-		starts := slices.ContainsFunc(shippedPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-		if starts && !strings.Contains(name, "password") && !strings.Contains(name, "secret") {
-			properties[name] = value
-		}
-	}
-	err = errors.Join(siteconf.Write(filepath.Join(dir, "core-site.xml"), properties), siteconf.Write(filepath.Join(dir, "hbase-site.xml"), nil))
-	if err != nil {
-		return "", errors.Join(err, os.RemoveAll(dir))
-	}
-	return dir, nil
 }
 
 // prepare sets the environment of a command of Hadoop: its configuration, a log that we can read, and a ticket.
@@ -269,7 +238,7 @@ func (e *Engine) patiently(ctx context.Context, ask func() error) error {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return ctx.Err()
 		case time.Since(begun) > patience:
 			return errcode.YarnDown.Errorf("ask YARN for the job: %w; the job goes on; run the same command again to follow it", err)
 		case first:

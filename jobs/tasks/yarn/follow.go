@@ -96,6 +96,11 @@ func (f *follower) taskError(v event) error {
 	return &tasks.TaskError{Phase: f.phase.Name, Task: w.Task, Attempt: v.attempt, Host: w.Host, Err: err}
 }
 
+// taskOf is YARN's name of an attempt's task.
+func taskOf(attempt string) string {
+	return "task" + strings.TrimPrefix(attempt[:strings.LastIndexByte(attempt, '_')], "attempt")
+}
+
 // firstLines is the start of a text, as one line.
 func firstLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -179,7 +184,8 @@ func (f *follower) ended(r report) error {
 			f.phase.Name, f.known(), firstLines(r.diagnostics))
 	}
 	err := errcode.YarnTask.Errorf("the %s tasks' job failed: %s", f.phase.Name, cmp.Or(firstLines(r.diagnostics), "YARN gives no reason"))
-	if lost.attempt != "" {
+	// The client does not print the last attempt of a task, but those before.
+	if lost.attempt != "" && strings.Contains(r.diagnostics, taskOf(lost.attempt)) {
 		err = f.taskError(lost)
 	}
 	return fmt.Errorf("%w; `yarn logs -applicationId %s` has the log; run the same command again to redo what is missing", err, f.known())
@@ -187,7 +193,7 @@ func (f *follower) ended(r report) error {
 
 // interrupted asks whether the job shall be killed, if there is somebody to ask.
 func (f *follower) interrupted(ctx context.Context) error {
-	cause := context.Cause(ctx)
+	cause := ctx.Err()
 	application := f.known()
 	if f.Kill == nil || !f.Kill(application) {
 		if application == "" {

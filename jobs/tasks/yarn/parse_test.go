@@ -130,6 +130,19 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
+func TestFileURIs(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"file:///opt/a b/bulk,load":       "file:///opt/a%20b/bulk%2Cload#x",
+		"hdfs://ns1/o/.tasks/1/plan.json": "hdfs://ns1/o/.tasks/1/plan.json#x",
+		"hdfs://[::1]:8020/a#b":           "hdfs://[::1]:8020/a%23b#x",
+	} {
+		if got := fileURI(uri, "x"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestSurvey: a task counts once, whatever its attempts did.
 func TestSurvey(t *testing.T) {
 	t.Parallel()

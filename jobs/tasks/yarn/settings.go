@@ -3,8 +3,10 @@ package yarn
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,6 +33,10 @@ type Settings struct {
 	Attempts int
 	// Speculate lets YARN run a second attempt of a slow task.
 	Speculate bool
+	// Flags are further flags of each task.
+	Flags []string
+	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user.
+	User string
 	// Properties are further properties of the job.
 	Properties map[string]string
 	// Services are the URIs of the HDFS services that tasks use, for which each gets a delegation token.
@@ -62,25 +68,25 @@ func (s Settings) find() (tools, error) {
 
 func (s Settings) command(name string) (string, error) {
 	if s.Home != "" {
-		path := filepath.Join(s.Home, "bin", name)
-		if _, err := exec.LookPath(path); err != nil {
+		file := filepath.Join(s.Home, "bin", name)
+		if _, err := exec.LookPath(file); err != nil {
 			return "", errcode.YarnCommands.Errorf("find the command %s of the Hadoop installation in %s: %w", name, s.Home, err)
 		}
-		return path, nil
+		return file, nil
 	}
 	for _, variable := range []string{"HADOOP_HOME", "HADOOP_YARN_HOME", "HADOOP_COMMON_HOME"} {
 		if home := os.Getenv(variable); home != "" {
-			if path, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
-				return path, nil
+			if file, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
+				return file, nil
 			}
 		}
 	}
-	path, err := exec.LookPath(name)
+	file, err := exec.LookPath(name)
 	if err != nil {
 		return "", errcode.YarnCommands.Errorf("find Hadoop's command %s: %w; run this on a host with a Hadoop client, "+
 			"and set HADOOP_HOME or engine.hadoop_home to the folder whose bin has it", name, err)
 	}
-	return path, nil
+	return file, nil
 }
 
 // jarPlaces are where installations have the jar of Streaming, relative to their folder: Apache's, and packages'.
@@ -113,23 +119,20 @@ func (s Settings) jar(hadoop string) (string, error) {
 	return "", errcode.YarnCommands.Errorf("find the jar of Hadoop Streaming (hadoop-streaming*.jar) near %s: there is none; name it in engine.streaming_jar", hadoop)
 }
 
-// Names of what is shipped with a job, in the folder of each container.
-const (
-	shippedProgram = "bulkload"
-	shippedSites   = "bulkload-conf"
-)
+// shippedProgram is the name of this program in the folder of each container.
+const shippedProgram = "bulkload"
 
 // submission is a job to submit.
 type submission struct {
 	name          string
 	input, output string // URIs
-	program       string // local files
-	sites         string
+	program       string // a local file
 }
 
 // args are the arguments of the command hadoop that submits a phase. Generic options must come first.
 func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
-	mapper, err := commandLine(append([]string{shippedProgram}, taskArgs(p, "-")...))
+	document := path.Base(p.Document)
+	mapper, err := commandLine(append([]string{shippedProgram}, s.taskArgs(p, document, "-")...))
 	if err != nil {
 		return nil, err
 	}
@@ -137,22 +140,32 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	for _, d := range s.properties(p, j) {
 		args = append(args, "-D", d)
 	}
-	return append(args,
-		"-files", "file://"+j.program+"#"+shippedProgram+",file://"+j.sites+"#"+shippedSites,
+	// The document has the properties of the site files. Those of a node may be others, and are in no container's folder.
+	args = append(args,
+		"-files", fileURI("file://"+j.program, shippedProgram)+","+fileURI(p.Document, document),
 		"-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat", "-input", j.input,
 		"-outputformat", "org.apache.hadoop.mapred.lib.NullOutputFormat", "-output", j.output,
 		"-mapper", mapper,
-		"-cmdenv", "HADOOP_CONF_DIR="+shippedSites, "-cmdenv", "HBASE_CONF_DIR="+shippedSites,
-	), nil
+		"-cmdenv", "HADOOP_CONF_DIR=.", "-cmdenv", "HBASE_CONF_DIR=.",
+	)
+	if s.User != "" {
+		args = append(args, "-cmdenv", "HADOOP_USER_NAME="+s.User)
+	}
+	return args, nil
+}
+
+// fileURI is a file in the list of those that are shipped, with its name in the containers' folders.
+func fileURI(uri, name string) string {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	host, file, _ := strings.Cut(rest, "/")
+	u := url.URL{Scheme: scheme, Host: host, Path: "/" + file, Fragment: name}
+	return strings.ReplaceAll(u.String(), ",", "%2C")
 }
 
 // taskArgs is the command line of a task without the program's name.
-func taskArgs(p tasks.Phase, index string) []string {
-	args := append(slices.Clone(p.Args), "--memory="+strconv.FormatInt(p.Memory, 10))
-	if p.Cores > 0 {
-		args = append(args, "--cores="+strconv.Itoa(p.Cores))
-	}
-	return append(args, index)
+func (s Settings) taskArgs(p tasks.Phase, document, index string) []string {
+	args := []string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}
+	return append(args, s.Flags...)
 }
 
 // properties are the job's properties, NAME=VALUE, the users' own last.

@@ -97,7 +97,7 @@ func (e *Engine) yarn(ctx context.Context, args ...string) (string, error) {
 	defer stop()
 	if err := cmd.Wait(); err != nil {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			err = ctx.Err()
 		}
 		return out.String(), fmt.Errorf("yarn %s: %w: %s", strings.Join(args, " "), err, abridged(out.String()+errs.String()))
 	}
