@@ -198,3 +198,11 @@ func (w *Work) watch(name string, total int, from, to float64) func(done, runnin
 		watch(progress.Progress{Phase: name, Done: int64(done), Total: int64(total), Unit: "tasks", Whole: float64(done) / float64(max(total, 1))})
 	}
 }
+
+// Read is the number of records that all tasks have read, including rejected ones.
+func (m *Mapped) Read() (n int64) {
+	for _, a := range m.accounts {
+		n += a.Checkpoint.Read
+	}
+	return n
+}

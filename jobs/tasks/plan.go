@@ -40,6 +40,7 @@ type Split struct {
 
 // Output is one output of the run.
 type Output struct {
+	Dir    string        `json:"dir"`              // a path or URI: the job file's
 	Run    string        `json:"run"`              // its run's ID
 	Hash   string        `json:"hash"`             // its job's
 	Target *target.Fixed `json:"target,omitempty"` // nil if it is written, and needs no rows

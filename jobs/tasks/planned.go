@@ -81,7 +81,7 @@ func (w *planned) openOutput(i int, out *jobfile.Job, s *site.Site) error {
 	if i >= len(w.plan.Outputs) || out.Hash() != w.plan.Outputs[i].Hash {
 		return errcode.TaskPlan.Errorf("the job of output %s is not the one that was planned", out.Output)
 	}
-	fsys, dir, err := s.Resolve(out.Output, out.Dir)
+	fsys, dir, err := s.Resolve(w.plan.Outputs[i].Dir, out.Dir)
 	if err != nil {
 		return err
 	}

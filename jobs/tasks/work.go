@@ -95,7 +95,7 @@ func (w *Work) newPlan(job *jobfile.Job, splits []ingest.Split, properties map[s
 		bytes += s.End - s.Start
 	}
 	for _, out := range w.outputs {
-		planned := Output{Run: out.Run, Hash: out.Job.Hash()}
+		planned := Output{Dir: out.Job.Output, Run: out.Run, Hash: out.Job.Hash()}
 		if out.Target != nil {
 			planned.Target = out.Target.Fix()
 		}
