@@ -76,6 +76,7 @@ func readJobFile(j *Job, s *section) {
 		readTypedNulls(j, in, nonStrings(s))
 	}
 	readHBase(j, s.section("hbase"))
+	readEngine(j, s.section("engine"))
 	if s.has("outputs") {
 		readOutputs(j, s)
 	} else {
