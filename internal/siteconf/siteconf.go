@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -72,7 +73,7 @@ func findDirs(etc string) []string {
 			dirs = append(dirs, packaged)
 		}
 	}
-	return dirs
+	return slices.Compact(dirs) // one folder may have both files
 }
 
 func exists(path string) bool {
