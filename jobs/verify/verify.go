@@ -229,6 +229,7 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	for _, out := range v.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: out.job, Target: out.target})
 	}
+	sorting.WarnOfSpillsInMemory(v.options, sorting.SpillNeed(v.text(), v.options.Memory))
 	sorts := v.options
 	sorts.Watch = progress.Within(v.options.Watch, 0, sortShare)
 	all, err := s.Sort(ctx, sorts)
@@ -257,6 +258,14 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	}
 	report.Status = outcome.Done
 	return nil
+}
+
+// text is about how many bytes of the source's text are sorted.
+func (v *verifyRun) text() (bytes float64) {
+	for _, out := range v.outputs {
+		bytes += v.job.Part(out.job) * float64(v.source.Text)
+	}
+	return bytes
 }
 
 // addOutput adds up the reports of several outputs.
