@@ -53,7 +53,7 @@ func (r *runner) loadedBefore() (bool, error) {
 			return false, err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = r.site.OpenLedger(); err != nil {
+			if r.ledger, err = r.site.ReadLedger(); err != nil {
 				return false, err
 			}
 		}

@@ -82,6 +82,7 @@ type metaRow struct {
 	state  string // "" in old clusters
 
 	startCode, openSeq int64
+	opened             int64 // the time of openSeq's cell
 }
 
 type metaRows []metaRow
@@ -120,7 +121,7 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 	case "serverstartcode":
 		m.startCode = metaNumber(c.Value)
 	case "seqnumDuringOpen":
-		m.openSeq = metaNumber(c.Value)
+		m.openSeq, m.opened = metaNumber(c.Value), c.Timestamp
 	case "state":
 		m.state = string(c.Value)
 	}
@@ -147,5 +148,5 @@ func (m *metaRow) region() (*Region, error) {
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}
-	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq}, nil
+	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq, opened: m.opened}, nil
 }

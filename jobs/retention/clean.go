@@ -175,7 +175,7 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 // entry is the ledger's entry.
 func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
 	if c.ledger == nil {
-		l, err := c.site.OpenLedger()
+		l, err := c.site.ReadLedger()
 		if err != nil {
 			return nil, err
 		}

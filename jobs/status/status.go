@@ -106,7 +106,7 @@ func ofJob(j *jobfile.Job, history bool, o options.Options) (runs []*Run, err er
 		return nil, err
 	}
 	if j.Load {
-		if a.ledger, err = a.site.OpenLedger(); err != nil {
+		if a.ledger, err = a.site.ReadLedger(); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, a.ledger.Close()) }()

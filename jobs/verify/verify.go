@@ -49,6 +49,8 @@ type Report struct {
 	Stale       *Stale       `json:"stale,omitempty"`
 	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger knows.
 	Sharers []string `json:"sharers,omitempty"`
+	// Resumed is what an interrupted verification had read of a table that was loaded; nil if all was read by this one.
+	Resumed *Resumed `json:"resumed,omitempty"`
 
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
