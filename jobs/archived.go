@@ -6,7 +6,6 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -54,7 +53,7 @@ func (r *runner) loadedBefore() (bool, error) {
 			return false, err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+			if r.ledger, err = r.site.ReadLedger(); err != nil {
 				return false, err
 			}
 		}

@@ -377,8 +377,7 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 
 // write writes one output's files and balances its counts.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summary) error {
-	stage := writing.New(&writing.Stage{Job: w.out.Job, Target: w.target, Rows: rows, Inputs: w.out.Source.Files, Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
-		RunID: w.out.Manifest.Run.ID, Records: w.out.Records(), LeftOut: w.leftOut(), Log: w.out.Options.Log, Failpoint: w.out.Options.Failpoint}, w.share.write)
+	stage := w.writeStage(rows)
 	err := summary.phase("write", w.report.name, func() (int64, error) {
 		err := stage.Run(ctx)
 		return stage.Checks.Sum(), err
@@ -393,6 +392,13 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 	}
 	w.out.Options.Failpoint.Reached(failpoint.Balanced)
 	return w.out.Succeed()
+}
+
+// writeStage makes the write stage of an output.
+func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
+	o := w.out.Options
+	return writing.New(&writing.Writer{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID, LeftOut: w.leftOut(),
+		Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder}, Log: o.Log, Failpoint: o.Failpoint}, rows, w.out.Records(), w.share.write)
 }
 
 // plan completes the output's target: the checks have made it unless the input decides the regions.

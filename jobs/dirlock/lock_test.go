@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
@@ -77,6 +79,66 @@ func TestFailedLockIsRemoved(t *testing.T) {
 	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// readOnlyFS takes no new file.
+type readOnlyFS struct{ storage.FS }
+
+func (readOnlyFS) Create(name string, _ fs.FileMode) (storage.Writer, error) {
+	return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.EROFS}
+}
+
+// takenFS has a lock already, and takes no other new file.
+type takenFS struct{ readOnlyFS }
+
+func (f takenFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	if path.Base(name) == LockName {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	return f.readOnlyFS.Create(name, perm)
+}
+
+// TestTrueCauses: where a folder can't be written, that is the error, and not that another run has the lock, or that this one
+// has lost it for no reason.
+func TestTrueCauses(t *testing.T) {
+	dir := t.TempDir()
+	acquire := func(fsys storage.FS) error {
+		_, err := Acquire(t.Context(), fsys, dir, "tina", func(error) {})
+		return err
+	}
+	if err := acquire(readOnlyFS{storage.Local}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked {
+		t.Errorf("a folder without a lock: %v", err)
+	}
+	far := systemProcesses.self("otto")
+	far.Host = "elsewhere"
+	text, err := json.Marshal(far)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, LockName), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := acquire(storage.Local); failure.CodeOf(err) != errcode.Locked {
+		t.Errorf("a folder with a lock: %v", err)
+	}
+	if err := acquire(takenFS{readOnlyFS{storage.Local}}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked || !strings.Contains(err.Error(), "elsewhere") {
+		t.Errorf("a folder with a lock, which can't be written: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.FS = readOnlyFS{storage.Local}
+	l.SetTouched(time.Now().Add(-LockStale))
+	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !strings.Contains(err.Error(), syscall.EROFS.Error()) {
+		t.Errorf("a lock that can't be written any more: %v", err)
 	}
 	if err := l.Release(); err != nil {
 		t.Error(err)

@@ -45,6 +45,7 @@ type Job struct {
 	Outputs []*Job
 
 	hash   string         // of everything that decides the files' content
+	origin *Origin        // nil for one output of several
 	places map[string]int // of Columns, by name; nil unless the job was read from a file
 }
 

@@ -170,7 +170,7 @@ func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *R
 // reach connects to HBase and opens the ledger.
 func (w *Loader) reach(ctx context.Context) (err error) {
 	if w.Cluster, err = w.Out.Site.Connect(ctx); err == nil {
-		w.Ledger, err = OpenLedger(w.Out.Site)
+		w.Ledger, err = w.Out.Site.OpenLedger()
 	}
 	return err
 }

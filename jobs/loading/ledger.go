@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"bulkload/internal/digest"
@@ -16,7 +15,6 @@ import (
 	"bulkload/internal/program"
 	"bulkload/internal/seal"
 	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
@@ -24,26 +22,6 @@ import (
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
-
-// ledgerProperty names the ledger's folder; by default it is .bulkload/ledger in the user's home folder in HDFS.
-const ledgerProperty = "bulkload.ledger.dir"
-
-// OpenLedger opens the ledger of loads. A run must be able to write it before it loads anything.
-func OpenLedger(s *site.Site) (*ledger.Ledger, error) {
-	dir := s.Conf.Get(ledgerProperty, "hdfs:///user/"+s.User+"/.bulkload/ledger")
-	fsys, name, err := s.Resolve(dir, "/")
-	if err != nil {
-		return nil, fmt.Errorf("open the ledger of loads: %w", err)
-	}
-	l, err := ledger.Open(fsys, name)
-	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder
-		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
-	}
-	if err != nil {
-		return nil, errors.Join(err, fsys.Close())
-	}
-	return l, nil
-}
 
 // Entry is the ledger's entry for this job and date; nil if there is none.
 func (w *Loader) Entry() (*ledger.Entry, error) {

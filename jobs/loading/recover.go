@@ -79,7 +79,7 @@ func (w *Loader) recoverReplaced(ctx context.Context) (err error) {
 		return err
 	}
 	if w.Ledger == nil { // --no-load
-		if w.Ledger, err = OpenLedger(w.Out.Site); err != nil {
+		if w.Ledger, err = w.Out.Site.OpenLedger(); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, w.Ledger.Close()); w.Ledger = nil }()

@@ -19,7 +19,6 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -57,12 +56,12 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	if r.site, err = site.Open(o, j.HBase, true); err != nil {
 		return r, err
 	}
-	for _, out := range j.Feeds() { // before the ledger, which needs a right to write
+	for _, out := range j.Feeds() {
 		if written, err := r.hasFiles(out); written || err != nil {
 			return r, err
 		}
 	}
-	if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+	if r.ledger, err = r.site.ReadLedger(); err != nil {
 		return r, err
 	}
 	for _, out := range j.Feeds() {
