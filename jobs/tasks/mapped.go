@@ -42,6 +42,9 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 			}
 			m.accounts = append(m.accounts, a)
 		}
+		if w.handsOver(MapPhase) {
+			return nil, &HandedOver{w.phase(MapPhase, planName, missing, 0, mapShare)}
+		}
 		if len(missing) == 0 {
 			return m, m.gather()
 		}

@@ -33,6 +33,9 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		}
 		defer func() { err = errors.Join(err, w.Stage.Records.Flush()) }()
 	}
+	if r.work.handsOver(ReducePhase) {
+		return r.handOver()
+	}
 	for round := 1; ; round++ {
 		if err := r.collect(); err != nil {
 			return err
@@ -55,6 +58,22 @@ type reduction struct {
 	*Mapped
 	all  []*Writing
 	left [][]sorting.SliceTask // of each output: the slices that are not accepted yet
+}
+
+// handOver writes the units of all slices that are not written yet.
+func (r *reduction) handOver() error {
+	written, err := r.written()
+	if err != nil {
+		return err
+	}
+	for i, left := range r.left {
+		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceTask) bool { return written[idOf(i, s)] != nil })
+	}
+	units := r.units()
+	if _, err := r.work.writeUnits(units); err != nil {
+		return err
+	}
+	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
 }
 
 // run has reduce tasks done.
@@ -116,7 +135,7 @@ func (w *Work) writeUnits(units *Units) (name string, err error) {
 	}
 	text = append(text, '\n')
 	name = fmt.Sprintf("units-%s.json", textID(text)[:12])
-	return name, w.home().writeText(name, text)
+	return name, errors.Join(w.home().writeText(name, text), w.home().writeText(unitsName, text))
 }
 
 // units are the reduce tasks of all slices that are left.
@@ -154,19 +173,28 @@ func allTasks(u *Units) []int {
 	return all
 }
 
-// collect gives the stages the slices that tasks have written.
-func (r *reduction) collect() error {
+// written are the slices that tasks have written.
+func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	written := map[sliceID]*foundSlice{}
 	for _, attempts := range found {
 		for _, a := range attempts {
 			if err := r.work.addSlices(a, written); err != nil {
-				return err
+				return nil, err
 			}
 		}
+	}
+	return written, nil
+}
+
+// collect gives the stages the slices that tasks have written.
+func (r *reduction) collect() error {
+	written, err := r.written()
+	if err != nil {
+		return err
 	}
 	for i := range r.left {
 		if err := r.accept(i, written); err != nil {
