@@ -35,7 +35,8 @@ type Settings struct {
 	Speculate bool
 	// Flags are further flags of each task.
 	Flags []string
-	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user.
+	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who this
+	// process is.
 	User string
 	// Properties are further properties of the job.
 	Properties map[string]string
