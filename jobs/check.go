@@ -10,7 +10,6 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -107,7 +106,7 @@ func (c *checking) run(ctx context.Context) (err error) {
 		}
 	}
 	if j.Load && !o.NoLoad {
-		if c.ledger, err = loading.TryLedger(c.site); err != nil {
+		if c.ledger, err = c.site.TryLedger(); err != nil {
 			c.fail("ledger", err)
 		} else {
 			c.ok("ledger", "%s", c.ledger.URI())

@@ -8,7 +8,6 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
@@ -26,12 +25,13 @@ type runner struct {
 	ledger      *ledger.Ledger // nil if nothing is loaded
 	outputs     []*outputRun
 	lost        func(error)       // called if a lock is lost
+	by          *ByTasks          // nil: the run is done in this process
 	checkpoints *checkpoint.Store // from the sort on
 }
 
 // newRunner finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
-func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *runner, err error) {
-	r = &runner{job: j, options: o, lost: lost}
+func newRunner(ctx context.Context, j *jobfile.Job, by *ByTasks, o options.Options, lost func(error)) (r *runner, err error) {
+	r = &runner{job: j, by: by, options: o, lost: lost}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -56,7 +56,7 @@ func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func
 		}
 		if out.Load && !o.NoLoad {
 			if r.ledger == nil {
-				if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+				if r.ledger, err = r.site.OpenLedger(); err != nil {
 					return r, err
 				}
 			}

@@ -79,7 +79,7 @@ func (r *spilledRun) from(s Slice) int64 {
 func (r *spilledRun) open() (err error) {
 	if r.in == nil {
 		if r.in, err = r.store.Open(r.name); err != nil {
-			return fmt.Errorf("open a spilled run: %w", err)
+			return &RunError{r.path(), fmt.Errorf("open a spilled run: %w", err)}
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func tooShort(err error) error {
 }
 
 func (r *spilledRun) fault(at int64, err error) error {
-	return fmt.Errorf("read spilled run %s, block at offset %d: %w", r.path(), at, err)
+	return &RunError{r.path(), fmt.Errorf("read spilled run %s, block at offset %d: %w", r.path(), at, err)}
 }
 
 // appendEntry appends an entry to a block.

@@ -191,13 +191,12 @@ func (f *folder) free() string {
 
 // release gives up runs: persistent ones are closed, others deleted.
 func (f *folder) release(runs []*spilledRun) error {
+	if f.persistent != nil {
+		return closeRuns(runs)
+	}
 	var errs []error
 	for _, r := range runs {
-		if f.persistent != nil {
-			errs = append(errs, r.close())
-		} else {
-			errs = append(errs, r.remove())
-		}
+		errs = append(errs, r.remove())
 	}
 	return errors.Join(errs...)
 }

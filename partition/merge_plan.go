@@ -58,12 +58,17 @@ func (s *Sorter) planMerge(ctx context.Context) error {
 // mergeMemory is the memory to read these runs: two blocks of each, and a stored one, for as many regions as are read
 // at once.
 func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
+	return readerMemory(runs) * int64(max(2, s.shards))
+}
+
+// readerMemory is the memory to read these runs in one goroutine.
+func readerMemory(runs []*spilledRun) int64 {
 	sum, most := 0, 0
 	for _, r := range runs {
 		sum += 2 * r.bufferSize()
 		most = max(most, r.bufferSize())
 	}
-	return int64(sum+most) * int64(max(2, s.shards))
+	return int64(sum + most)
 }
 
 // spillArenas spills what is in memory, in parallel.
@@ -200,7 +205,11 @@ func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRu
 
 // merge adds all entries of some runs, in order.
 func (w *runWriter) merge(ctx context.Context, runs []*spilledRun) error {
-	sorted := &Sorted{regions: w.regions, runs: runs}
+	return w.copyAll(ctx, &Sorted{regions: w.regions, runs: runs})
+}
+
+// copyAll adds all entries of a sort, in order.
+func (w *runWriter) copyAll(ctx context.Context, sorted *Sorted) error {
 	for region := range w.regions.Len() {
 		if err := w.copyRegion(ctx, sorted, region); err != nil {
 			return err

@@ -15,7 +15,10 @@ type Sorted struct {
 	runs    []*spilledRun
 	sample  splitSample
 	stats   Stats
-	folder  *folder
+	folder  *folder // nil if the runs are shared
+
+	blockSize int  // of the blocks of runs, before compression
+	shared    bool // the runs are not this sort's own: they are opened when they are first read, and stay
 
 	mu     sync.Mutex // guards what follows
 	free   [][]byte   // buffers of closed readers
@@ -46,7 +49,10 @@ func (s *Sorted) read(part Slice) (*RunReader, error) {
 		return nil, errors.New("the sorted entries are closed")
 	}
 	r := &RunReader{sorted: s, end: part.End}
-	cursors, room := s.cursors(r, part)
+	cursors, room, err := s.cursors(r, part)
+	if err != nil {
+		return nil, err
+	}
 	r.stored = s.buffer(room)
 	r.tree.cursors = cursors
 	for i := range cursors {
@@ -60,7 +66,7 @@ func (s *Sorted) read(part Slice) (*RunReader, error) {
 
 // cursors returns cursors for a slice's part of every run, at or before their first entries, and the size of buffer
 // that a stored block needs.
-func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) {
+func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int, err error) {
 	for _, m := range s.memory {
 		if ix := m.part(part); len(ix) > 0 {
 			cursors = append(cursors, cursor{arena: m.arena, index: ix})
@@ -68,20 +74,46 @@ func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int) 
 	}
 	for _, f := range s.runs {
 		if at, end := f.from(part), f.starts[part.Region+1]; at < end {
+			if err := s.open(f); err != nil {
+				return nil, 0, err
+			}
 			cursors = append(cursors, cursor{run: f, at: blockStart{offset: at}, end: end, reader: r})
 			room = max(room, f.bufferSize())
 		}
 	}
-	return cursors, room
+	return cursors, room, nil
 }
 
-// Close frees memory and deletes spilled files, except for persistent ones. No region may be being read.
+// open opens a shared run at its first reading: a process may read a part of the regions, and so of the runs.
+func (s *Sorted) open(run *spilledRun) error {
+	if !s.shared {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return run.open()
+}
+
+// Close frees memory and deletes spilled files, except for persistent and shared ones. No region may be being read.
 func (s *Sorted) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.folder.release(s.runs)
+	var err error
+	if s.shared {
+		err = closeRuns(s.runs)
+	} else {
+		err = errors.Join(s.folder.release(s.runs), s.folder.remove())
+	}
 	s.memory, s.runs, s.free, s.closed = nil, nil, nil, true
-	return errors.Join(err, s.folder.remove())
+	return err
+}
+
+func closeRuns(runs []*spilledRun) error {
+	var errs []error
+	for _, r := range runs {
+		errs = append(errs, r.close())
+	}
+	return errors.Join(errs...)
 }
 
 // buffer returns n bytes, from a buffer of a closed reader if one is large enough.

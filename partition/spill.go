@@ -2,6 +2,7 @@ package partition
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type runWriter struct {
 	flushAt          int           // bytes of blocks
 	uncompressed     bool          // blocks are not compressed
 	uncompressedLeft *atomic.Int64 // of all writers together; nil: none
+	name             string        // of the run; "": the folder's next one
+	advice           string        // what to do if there is no space
 
 	file    io.WriteCloser
 	run     *spilledRun
@@ -54,7 +57,8 @@ func (s *Sorter) newWriter() *runWriter {
 }
 
 func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
-	w := &runWriter{regions: regions, folder: f, blockSize: blockSize, flushAt: min(writeBuffer, 4*blockSize), counts: make([]int64, regions.Len())}
+	w := &runWriter{regions: regions, folder: f, blockSize: blockSize, flushAt: min(writeBuffer, 4*blockSize), counts: make([]int64, regions.Len()),
+		advice: "free some space there, choose another --work-dir, or give more --memory"}
 	w.resetBuffer()
 	return w
 }
@@ -85,6 +89,7 @@ func (w *runWriter) begin() error {
 	if err != nil {
 		return err
 	}
+	name = cmp.Or(w.name, name)
 	if w.file, err = store.Create(name); err != nil {
 		return err
 	}
@@ -186,8 +191,8 @@ func (w *runWriter) fault(size int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("spill %d bytes of sorted records to %s, of which %d are written%s (free some space there, choose another --work-dir, or give more --memory): %w",
-		size, w.folder.where(), w.written, w.folder.free(), err)
+	return fmt.Errorf("spill %d bytes of sorted records to %s, of which %d are written%s (%s): %w",
+		size, w.folder.where(), w.written, w.folder.free(), w.advice, err)
 }
 
 // writeArena writes a sorted arena, with its candidates for cuts.

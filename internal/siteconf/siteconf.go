@@ -9,6 +9,7 @@ package siteconf
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,6 +90,9 @@ func (c *Conf) Get(name, def string) string {
 	}
 	return strings.TrimSpace(c.expand(raw))
 }
+
+// Names lists the properties that are set, sorted.
+func (c *Conf) Names() []string { return slices.Sorted(maps.Keys(c.properties)) }
 
 // Source returns the name of the file that set a property, or "" if it is not set.
 func (c *Conf) Source(name string) string {

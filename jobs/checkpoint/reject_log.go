@@ -13,6 +13,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/entry"
+	"bulkload/jobs/source"
 )
 
 // RejectLog passes a goroutine's rejects on, and copies those since the last checkpoint for the next one: in memory,
@@ -67,12 +68,10 @@ func (l *RejectLog) Add(bad *ingest.BadRecord) error {
 	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
 		return err
 	}
-	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
-		Reason: bad.Reason, Hint: bad.Hint, Heading: []byte(bad.Heading), Rows: bad.Rows, Raw: bad.Raw})
-	if err != nil {
+	var err error
+	if l.buffer, err = AppendReject(l.buffer, bad); err != nil {
 		return err
 	}
-	l.buffer = append(append(l.buffer, line...), '\n')
 	if len(l.buffer) < rejectBuffer {
 		return nil
 	}
@@ -150,33 +149,49 @@ func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	in := bufio.NewReader(io.NewSectionReader(f, span.From, span.To-span.From))
-	for at := span.From; at < span.To; {
+	return ReplayRejects(io.NewSectionReader(f, span.From, span.To-span.From), fmt.Sprintf("%s from byte %d on", f.Name(), span.From), k.source, sink)
+}
+
+// AppendReject appends a reject to a log of them, from which ReplayRejects reads it.
+func AppendReject(log []byte, bad *ingest.BadRecord) ([]byte, error) {
+	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
+		Reason: bad.Reason, Hint: bad.Hint, Heading: []byte(bad.Heading), Rows: bad.Rows, Raw: bad.Raw})
+	if err != nil {
+		return log, err
+	}
+	return append(append(log, line...), '\n'), nil
+}
+
+// ReplayRejects passes the rejects of a log on to a sink. name is the log in errors.
+func ReplayRejects(log io.Reader, name string, of *source.Source, sink entry.Rejects) error {
+	in := bufio.NewReader(log)
+	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return fmt.Errorf("read %s at byte %d: %w", f.Name(), at, err)
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return nil
 		}
-		bad, err := k.parseReject(bytes.TrimSuffix(line, []byte{'\n'}))
 		if err != nil {
-			return fmt.Errorf("read %s at byte %d: %w", f.Name(), at, err)
+			return fmt.Errorf("read %s, reject %d: %w", name, n, err)
+		}
+		bad, err := parseReject(bytes.TrimSuffix(line, []byte{'\n'}), of)
+		if err != nil {
+			return fmt.Errorf("read %s, reject %d: %w", name, n, err)
 		}
 		if err := sink.Add(bad); err != nil {
 			return err
 		}
-		at += int64(len(line))
 	}
-	return nil
 }
 
-func (k *Store) parseReject(line []byte) (*ingest.BadRecord, error) {
+func parseReject(line []byte, of *source.Source) (*ingest.BadRecord, error) {
 	var r loggedReject
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, err
 	}
-	if r.File < 0 || r.File >= len(k.source.Files) {
+	if r.File < 0 || r.File >= len(of.Files) {
 		return nil, errors.New("it names no file of the input")
 	}
-	position := ingest.PositionIn(k.source.FS, k.source.Files[r.File], r.Offset, r.Number)
+	position := ingest.PositionIn(of.FS, of.Files[r.File], r.Offset, r.Number)
 	position.Heading, position.Rows = string(r.Heading), r.Rows
 	return &ingest.BadRecord{Position: position, Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
 }

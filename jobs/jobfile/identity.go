@@ -204,9 +204,25 @@ type InputFile struct {
 func InputFiles(files []ingest.File) []InputFile {
 	all := make([]InputFile, len(files))
 	for i, f := range files {
-		all[i] = InputFile{Path: f.Path, Size: f.Size, ModTime: f.ModTime.UTC().Format(time.RFC3339Nano)}
+		all[i] = InputFile{Path: f.Path, Size: f.Size, ModTime: TimeText(f.ModTime)}
 	}
 	return all
+}
+
+// TimeText is a file's time as InputFile has it.
+func TimeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// Listed converts files back, with their ordinals.
+func Listed(files []InputFile) ([]ingest.File, error) {
+	all := make([]ingest.File, len(files))
+	for i, f := range files {
+		t, err := time.Parse(time.RFC3339Nano, f.ModTime)
+		if err != nil {
+			return nil, fmt.Errorf("the time of %s: %w", f.Path, err)
+		}
+		all[i] = ingest.File{Path: f.Path, Size: f.Size, ModTime: t, Ordinal: i}
+	}
+	return all, nil
 }
 
 // RunID names a run: the job, the logical date, and the input files with their sizes and times.

@@ -1,7 +1,6 @@
 package jobfile
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,21 +100,12 @@ func (d *document) readIncluded(name item, by *including) (*yaml.Node, error) {
 		d.fail(name.node, "include: more than %d files deep", maxIncludes)
 		return nil, nil
 	}
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a file", path)
-	}
+	text, err := d.from.read(path, maxJobFile)
 	if err != nil {
 		d.fail(name.node, "include: %v", err)
 		return nil, nil
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		d.fail(name.node, "include: %v", err)
-		return nil, nil
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	root, err := d.readRoot(path, f)
+	root, err := d.readRoot(path, text)
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func TestIncludeMistakes(t *testing.T) {
 		{"variable", "shared/more.yaml", "\n\nfamily: ${nobody}\n", ""},
 		{"twice", "shared/more.yaml", "hfile: {}\nhfile: {}\n", "shared/more.yaml:2: hfile is given twice, first in line 1"},
 		{"in the job file", "job.yaml", strings.Replace(includingJob, "rowkey: id", "rowkey: ix", 1), "job.yaml:5: rowkey: "},
-		{"missing", "shared/all.yaml", "include: nothing.yaml\n", "shared/all.yaml:1: include: stat "},
+		{"missing", "shared/all.yaml", "include: nothing.yaml\n", "shared/all.yaml:1: include: open "},
 		{"itself", "shared/more.yaml", "include: more.yaml\n", "shared/more.yaml:1: include: the files include each other in a circle: "},
 		{"circle", "shared/more.yaml", "\ninclude: ../job.yaml\n", "shared/more.yaml:2: include: the files include each other in a circle: "},
 		{"list", "shared/more.yaml", "[a]\n", "shared/more.yaml:1: the file is a list"},

@@ -35,6 +35,7 @@ type Job struct {
 	Regions   Regions
 	HFile     HFile
 	HBase     HBase
+	Engine    Engine
 	Output    string // as written: a path or an hdfs: URI
 	Load      bool
 	Strict    bool       // duplicates: error
@@ -45,6 +46,7 @@ type Job struct {
 	Outputs []*Job
 
 	hash   string         // of everything that decides the files' content
+	origin *Origin        // nil for one output of several
 	places map[string]int // of Columns, by name; nil unless the job was read from a file
 }
 

@@ -39,16 +39,27 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	if o.Environment == nil {
 		o.Environment = os.LookupEnv
 	}
-	s, err := readDocument(path, in, variables{LogicalDate{o.Date, o.Hour}, o.Set, o.Environment, o.DateOptional})
-	if err != nil {
-		return nil, err
-	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return nil, errcode.JobRead.Errorf("find the folder of %s: %w", path, err)
 	}
+	return parse(path, dir, in, o, diskFiles{})
+}
+
+// parse reads a job file that is in dir, and names files of from.
+func parse(path, dir string, in io.Reader, o ReadOptions, from files) (*Job, error) {
+	origin := record(path, dir, &o, from)
+	text, err := readText(path, in)
+	if err != nil {
+		return nil, err
+	}
+	origin.origin.Text = text
+	s, err := readDocument(path, text, variables{LogicalDate{o.Date, o.Hour}, o.Set, o.Environment, o.DateOptional}, origin)
+	if err != nil {
+		return nil, err
+	}
 	s.doc.anyQuery = o.AnyQuery
-	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour}
+	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour, origin: origin.origin}
 	readJobFile(j, s)
 	if err := s.doc.err(); err != nil {
 		return nil, err
@@ -65,6 +76,7 @@ func readJobFile(j *Job, s *section) {
 		readTypedNulls(j, in, nonStrings(s))
 	}
 	readHBase(j, s.section("hbase"))
+	readEngine(j, s.section("engine"))
 	if s.has("outputs") {
 		readOutputs(j, s)
 	} else {

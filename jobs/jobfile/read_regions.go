@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/jobkeys"
@@ -69,20 +67,12 @@ func readSplitsFile(j *Job, s *section) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(j.Dir, name)
 	}
-	f, err := os.Open(name)
+	text, err := s.doc.from.read(name, maxSplitsFile)
 	if err != nil {
 		s.fail("file", "%v", err)
 		return
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	if info, err := f.Stat(); err != nil {
-		s.fail("file", "%v", err)
-		return
-	} else if info.Size() > maxSplitsFile {
-		s.fail("file", "%s has %s; a file of splits has %s at most", name, bytesize.Format(info.Size()), bytesize.Format(maxSplitsFile))
-		return
-	}
-	lines := bufio.NewScanner(f)
+	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
 			addSplit(j, s, s.values["file"], line)

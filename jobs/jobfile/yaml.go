@@ -26,7 +26,8 @@ import (
 type document struct {
 	path      string
 	variables variables
-	anyQuery  bool // see ReadOptions
+	from      files // those that it names
+	anyQuery  bool  // see ReadOptions
 	problems  []problem
 	columns   []string              // of the input
 	files     map[*yaml.Node]string // of nodes from files that the job file includes
@@ -42,9 +43,9 @@ type section struct {
 }
 
 // readDocument parses a job file into its outermost mapping.
-func readDocument(path string, in io.Reader, v variables) (*section, error) {
-	d := &document{path: path, variables: v}
-	root, err := d.readRoot(path, in)
+func readDocument(path string, text []byte, v variables, from files) (*section, error) {
+	d := &document{path: path, variables: v, from: from}
+	root, err := d.readRoot(path, text)
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +57,7 @@ func readDocument(path string, in io.Reader, v variables) (*section, error) {
 }
 
 // readRoot parses a job file, or a file that one includes.
-func (d *document) readRoot(path string, in io.Reader) (*yaml.Node, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
-	switch {
-	case err != nil:
-		return nil, errcode.JobRead.Errorf("read the job file %s: %w", path, err)
-	case len(text) > maxJobFile:
-		return nil, errcode.JobRead.Errorf("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(maxJobFile))
-	}
+func (d *document) readRoot(path string, text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	root, err := decodeYAML(decoder)
 	switch {

@@ -43,8 +43,14 @@ type Stage struct {
 	Rejects     entry.Rejects
 	Splits      []ingest.Split    // of the input
 	Checkpoints *checkpoint.Store // nil: spilled runs end with the process
+	Part        bool              // the splits are a part of the input: whether it has enough records shows elsewhere
 	meter       *progress.Meter
+	ended       []checkpoint.EndedSplit
 }
+
+// Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a stage
+// without checkpoints.
+func (s *Stage) Ended() []checkpoint.EndedSplit { return s.ended }
 
 // Output is one output of the reading.
 type Output struct {
@@ -70,7 +76,7 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	}
 	s.meter = progress.NewMeter(o.Watch, "sort", s.Source.Bytes, true)
 	rows, err := s.readAll(ctx, workers)
-	err = s.closeRejects(err, rows[0].Read)
+	err = CloseRejects(s.Rejects, err, rows[0].Read)
 	for _, r := range rows {
 		r.Rejected = s.Rejects.Count()
 	}
@@ -137,17 +143,17 @@ func (s *Stage) discard() error {
 	return errors.Join(errs...)
 }
 
-// closeRejects completes the reject files after reading, which may have failed.
-func (s *Stage) closeRejects(err error, read int64) error {
-	if err == nil {
-		return s.Rejects.Close(read)
+// CloseRejects completes the reject files after reading, which may have failed.
+func CloseRejects(rejects entry.Rejects, failed error, read int64) error {
+	if failed == nil {
+		return rejects.Close(read)
 	}
-	closing := s.Rejects.Close(0)
+	closing := rejects.Close(0)
 	var limit *ingest.LimitError
 	if errors.As(closing, &limit) {
-		return err // it says so already, or says more
+		return failed // it says so already, or says more
 	}
-	return errors.Join(err, closing)
+	return errors.Join(failed, closing)
 }
 
 // SortMemory is the sort's part of the budget. The rest is for read buffers, open writers, blocks being verified, and
@@ -168,6 +174,7 @@ func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 		err = s.finishShards(workers)
 	}
 	for _, f := range workers {
+		s.ended = append(s.ended, f.checkpointer.ended...)
 		err = errors.Join(err, f.checkpointer.rejects.CloseFile())
 	}
 	return s.totals(workers), err
@@ -270,7 +277,15 @@ func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
 func (s *Stage) checkRows(read int64) error {
-	if err := errors.Join(CheckEmpty(s.Input, read), checkCount(s.Input, read)); err != nil {
+	if s.Part {
+		return nil
+	}
+	return CheckRows(s.Input, read)
+}
+
+// CheckRows is the check of a stage's records, for those of several stages together. The error is a *RowsError.
+func CheckRows(in *jobfile.Input, read int64) error {
+	if err := errors.Join(CheckEmpty(in, read), checkCount(in, read)); err != nil {
 		return &RowsError{err}
 	}
 	return nil

@@ -67,16 +67,17 @@ func formatStored(size int64) string {
 var errPast = errors.New("past the last row")
 
 // scanAround scans the rows of a slice from the source's first row to its last one.
-func (v *outputVerifier) scanAround(ctx context.Context, slice partition.Slice, j *joiner, visit func(*cell.Cell) error) error {
-	if j.next == nil {
+func (v *outputVerifier) scanAround(ctx context.Context, slice partition.Slice, j *joiner) error {
+	first := j.first()
+	if first == nil {
 		return nil
 	}
 	_, end := v.bounds(slice)
-	err := v.cluster.ScanRange(ctx, v.job.Table, bytes.Clone(j.next.Row), end, func(c *cell.Cell) error {
-		if j.next == nil && !bytes.Equal(c.Row, j.ours) {
+	err := v.cluster.ScanRange(ctx, v.job.Table, bytes.Clone(first), end, func(c *cell.Cell) error {
+		if j.first() == nil && !j.has(c.Row) {
 			return errPast
 		}
-		return visit(c)
+		return j.visit(c)
 	})
 	if errors.Is(err, errPast) {
 		return nil

@@ -58,8 +58,8 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 }
 
 func (r *sliceWriter) sample(lost, kept *partition.Entry) {
-	r.stage.mu.Lock()
-	defer r.stage.mu.Unlock()
+	r.stage.guard.Lock()
+	defer r.stage.guard.Unlock()
 	if len(r.stage.Samples) < maxSamples {
 		r.stage.Samples = append(r.stage.Samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.unit.Region})
 	}

@@ -26,10 +26,9 @@ import (
 	"bulkload/values"
 )
 
-// sliceWriter writes one slice's files. They get their names only after all of them were read back and compared with
-// the merge.
+// sliceWriter writes one slice's files under temporary names, and reads them back.
 type sliceWriter struct {
-	stage    *Stage
+	stage    *Writer
 	unit     sorting.SliceTask
 	open     []*hfile.File // one for each family; nil before its first cell
 	sequence []int         // one for each family: the next file's
@@ -43,12 +42,11 @@ type sliceWriter struct {
 	merged   digest.Sum     // of all merged records; unused for a region's only slice, which is compared with the region's sum
 	dropped  digest.Sum     // of the duplicates that were dropped, and of the rows that were left out
 	digest   digest.Sum     // of the files
-	judged   bool           // its rows count among those of the region: it can't be written again by this stage
 	leftOut  *existing.Keys // of rows that are not written, since the table has them; nil if there are none
 }
 
-// run writes, verifies and records the slice.
-func (r *sliceWriter) run(ctx context.Context) error {
+// run writes and verifies the slice.
+func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 	w := r.stage
 	w.Failpoint.Reached(failpoint.Begun)
 	w.merging <- struct{}{}
@@ -56,22 +54,34 @@ func (r *sliceWriter) run(ctx context.Context) error {
 	err := r.writeRows(ctx)
 	<-w.merging
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.finishAll(); err != nil {
-		return err
+		return nil, err
 	}
 	r.times.Total = time.Since(begun)
 	if err := r.verify(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	w.Failpoint.Reached(failpoint.Verified)
-	return r.commit()
+	w.addTimes(&r.times)
+	return r.result(), nil
+}
+
+// result is what the slice came to.
+func (r *sliceWriter) result() *Finished {
+	f := &Finished{Record: manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
+		Books: r.books, Digest: r.digest, Dropped: r.dropped}}
+	for _, file := range r.finished {
+		f.Record.Files = append(f.Record.Files, file.Summary)
+		f.Temps = append(f.Temps, file.Temp)
+	}
+	return f
 }
 
 // writeRows merges the slice's sorted runs and appends one record of each row.
 func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
-	run, err := r.stage.Rows.Sorted.Slice(r.unit.Slice)
+	run, err := r.stage.sorted.Slice(r.unit.Slice)
 	if err != nil {
 		return fmt.Errorf("merge: %w", err)
 	}
@@ -250,7 +260,7 @@ func (r *sliceWriter) finishAll() error {
 }
 
 // verify reads all files of the slice back. They must contain what was merged, except for the dropped duplicates. And
-// all slices of a region together must contain what was sorted, which its last slice checks.
+// all slices of a region together must contain what was sorted, which Stage.judge checks.
 //
 // The comparison is between independent sums: one of the records as they were read, one of the merge, one of the
 // bytes on disk. A fault in sort, merge, encoding or disk makes two of them differ.
@@ -274,66 +284,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		return errcode.Digest.Errorf("slice %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were merged: the slice was discarded, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
-	// From here on one slice at a time: the record and the check of the region's balance belong together.
-	r.stage.mu.Lock()
-	defer r.stage.mu.Unlock()
-	r.judged = true
-	r.stage.Times.Add(&r.times)
-	sum := &r.stage.sums[r.unit.Region]
-	sum.Add(held)
-	if r.stage.left[r.unit.Region]--; r.stage.left[r.unit.Region] > 0 {
-		return nil
-	}
-	if err := BalanceRegion(r.stage.Rows, r.unit.Region, *sum); err != nil {
-		r.stage.unbalanced[r.unit.Region] = true
-		return fmt.Errorf("%w: the region was discarded, and the same command writes it again", errors.Join(err, r.stage.Records.Forget([]int{r.unit.Region})))
-	}
 	return nil
-}
-
-// commit gives the files their names and then records the slice. A kill in between leaves files that are named but
-// not recorded: the next run deletes them by their names (output.RemoveUnrecorded) and writes the slice again.
-func (r *sliceWriter) commit() error {
-	record := manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
-		Books: r.books, Digest: r.digest, Dropped: r.dropped}
-	for _, f := range r.finished {
-		if kept := r.loadedFile(f); kept != nil {
-			if err := storage.RemoveIfThere(r.stage.Destination.FS, f.Temp); err != nil {
-				return err
-			}
-			record.Files = append(record.Files, *kept)
-			continue
-		}
-		if err := r.stage.Destination.FS.MkdirAll(path.Join(r.stage.Destination.Dir, f.Family), storage.DirPerm); err != nil {
-			return fmt.Errorf("make the family's folder: %w", err)
-		}
-		// The name is this run's alone: a file that has it was not recorded, and has the same content.
-		if err := r.stage.Destination.FS.Replace(f.Temp, path.Join(r.stage.Destination.Dir, f.Path)); err != nil {
-			return fmt.Errorf("move a finished file: %w", err)
-		}
-		r.stage.Failpoint.Reached(failpoint.Renamed)
-		record.Files = append(record.Files, f.Summary)
-	}
-	r.stage.mu.Lock()
-	defer r.stage.mu.Unlock()
-	if r.stage.unbalanced[r.unit.Region] { // its last slice found that while this one was renaming its files
-		return errors.Join(errcode.Digest.Errorf("region %d is not what was sorted: it was discarded, and the same command writes it again", r.unit.Region), RemoveFiles(r.stage.Destination.FS, r.stage.Destination.Dir, record.Files))
-	}
-	if err := r.stage.Records.Add(record); err != nil {
-		return err
-	}
-	r.stage.Failpoint.Reached(failpoint.Recorded)
-	for _, f := range record.Files {
-		r.stage.Log.Debug("file written", "region", f.Region, "file", f.Path, "rows", f.Rows, "cells", f.Cells, "bytes", f.Bytes)
-	}
-	return nil
-}
-
-// loadedFile is the record of an equal file that the table already serves.
-func (r *sliceWriter) loadedFile(f *hfile.File) *hfile.Summary {
-	r.stage.mu.Lock()
-	defer r.stage.mu.Unlock()
-	return r.stage.Records.Served(&f.Summary)
 }
 
 // abort deletes temporary files after an error.

@@ -8,57 +8,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
-	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
-	"bulkload/internal/parallel"
-	"bulkload/internal/pause"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
-	"bulkload/jobs/existing"
-	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/sorting"
-	"bulkload/jobs/target"
-	"bulkload/jobs/timing"
-	"bulkload/values"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// Stage is the stage from sorted rows to verified files.
+// Stage is the stage from sorted rows to verified files: it has its Writer write the slices that are not recorded, and
+// accepts what was written, here or elsewhere.
 type Stage struct {
-	Job         *jobfile.Job
-	Target      *target.Target
-	Rows        *sorting.Rows
-	Inputs      []ingest.File // by their ordinals
-	Destination hfile.Destination
-	RunID       string // of the run that writes: it is in the files' names
-	Records     Records
-	// LeftOut opens the keys of a region's rows that are not written, since the table has them; nil: all rows are.
-	LeftOut   func(region int) (*existing.Keys, error)
-	Log       *slog.Logger
-	Failpoint failpoint.Hook
-	writes    *progress.Meter // of entries
-	Checks    *progress.Meter // of bytes read back
+	*Writer
+	Rows    *sorting.Rows
+	Records Records
 
-	merging chan struct{} // one for each slice that is being merged: merges use the memory of the sort
-
-	mu      sync.Mutex // guards what follows, and the records
-	Samples []DuplicateSample
-	sums    []digest.Sum // of each region's verified slices and their dropped duplicates
-	left    []int        // slices of each region that are not verified yet
-
+	mu         sync.Mutex   // guards what follows, and the records
+	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
+	left       []int        // slices of each region that are not verified yet
 	unbalanced map[int]bool // regions whose content is not what was sorted, and which are not recorded
-	Times      timing.WriteTimes
 }
 
 // Records stores the finished slices of a run durably. The stage makes one call at a time.
@@ -78,37 +51,26 @@ type Records interface {
 }
 
 // New makes the stage for one output. watch gets the number of entries written.
-func New(w *Stage, watch func(progress.Progress)) *Stage {
+func New(w *Writer, rows *sorting.Rows, records Records, watch func(progress.Progress)) *Stage {
 	regions := w.Target.Regions.Len()
-	w.sums, w.left, w.unbalanced = make([]digest.Sum, regions), make([]int, regions), map[int]bool{}
-	w.writes = progress.NewMeter(watch, "write", w.Rows.Sorted.Stats().Entries, false)
-	w.Checks = progress.NewMeter(nil, "", 0, true)
-	return w
+	return &Stage{Writer: NewWriter(w, rows.Sorted, watch), Rows: rows, Records: records,
+		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
 }
 
 // Run writes the slices that the manifest lacks, in parallel.
 func (w *Stage) Run(ctx context.Context) error {
-	units, err := w.unfinished()
+	units, err := w.Unfinished()
 	if err != nil {
 		return err
 	}
-	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers() + 1) // one slice may wait for the disk, or read its files back, while the others merge
-	w.merging = make(chan struct{}, parallel.Workers())
-	for _, u := range units {
-		if running.Err() != nil {
-			break
-		}
-		group.Go(func() error { return w.writeSlice(running, u) })
-	}
-	err = group.Wait()
+	err = w.Each(ctx, units, w.Accept)
 	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
-// unfinished lists the slices that the manifest lacks. Recorded slices must still begin at the same row and have the
+// Unfinished lists the slices that the manifest lacks, and begins the stage. Recorded slices must still begin at the same row and have the
 // same content as they would get now. A region where that is not so is written again: slices with other boundaries
 // can't be mixed.
-func (w *Stage) unfinished() ([]sorting.SliceTask, error) {
+func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 	units := w.Rows.SliceTasks(w.Job, w.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
 		return nil, err
@@ -157,41 +119,6 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 		return nil
 	}
 	return w.Records.Forget(forgotten)
-}
-
-// maxTries is how often a slice is written if DataNodes fail: the pauses and their timeouts last until a NameNode regards a
-// DataNode as dead.
-const maxTries = 12
-
-// The pauses between two tries of a slice.
-const (
-	firstPause = time.Second
-	lastPause  = 30 * time.Second
-)
-
-// writeSlice handles one slice: its files are written, read back, compared with what was sorted, renamed and recorded, or none
-// of them exists. If a DataNode fails before that, the slice is written again: a file of HDFS ends with the first DataNode that
-// fails.
-func (w *Stage) writeSlice(ctx context.Context, u sorting.SliceTask) error {
-	wait := firstPause
-	for try := 1; ; try++ {
-		r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
-			sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
-		err := r.run(ctx)
-		if err == nil {
-			return nil
-		}
-		err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
-		if r.judged || !errors.Is(err, storage.ErrDataNode) || try == maxTries || ctx.Err() != nil {
-			return err
-		}
-		w.Log.Warn(fmt.Sprintf("writing slice %d of region %d again: %v", u.Number, u.Region, err), "region", u.Region)
-		w.writes.Add(-r.counted)
-		if err := pause.For(ctx, wait); err != nil {
-			return err
-		}
-		wait = min(2*wait, lastPause)
-	}
 }
 
 // RemoveFiles deletes files that are not recorded.

@@ -65,14 +65,14 @@ func newStage(t *testing.T, more string, files map[string]string) (*Stage, *memo
 	j, src, into := jobtest.Open(t, text)
 	rows := sortingtest.Sort(t, j, src, into)
 	out, records := t.TempDir(), &memory{left: -1}
-	return newRun(&Stage{Job: j, Target: into, Rows: rows, Inputs: src.Files, RunID: "run", Records: records,
-		Destination: hfile.Destination{FS: storage.Local, Dir: out, Temps: func() (string, error) { return out, nil }}}), records
+	return newRun(&Stage{Rows: rows, Records: records, Writer: &Writer{Job: j, Target: into, Inputs: src.Files, RunID: "run",
+		Destination: hfile.Destination{FS: storage.Local, Dir: out, Temps: func() (string, error) { return out, nil }}}}), records
 }
 
 // newRun is the stage in a process of its own.
 func newRun(w *Stage) *Stage {
-	return New(&Stage{Job: w.Job, Target: w.Target, Rows: w.Rows, Inputs: w.Inputs, RunID: w.RunID, Records: w.Records, Destination: w.Destination,
-		Log: slog.New(slog.DiscardHandler)}, nil)
+	return New(&Writer{Job: w.Job, Target: w.Target, Inputs: w.Inputs, RunID: w.RunID, Destination: w.Destination,
+		Log: slog.New(slog.DiscardHandler)}, w.Rows, w.Records, nil)
 }
 
 // filesIn lists the files below the output.

@@ -1,0 +1,70 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+)
+
+// A sort can be made of parts: each sorts some of the entries, in a process of its own, and leaves them as one run in a
+// store that others can read. OpenRuns merges such runs. The entries, and the cuts of Slices, are the same as if one sort
+// had had all of them.
+
+// StoredFile is a run in a store.
+type StoredFile struct {
+	Store Store
+	RunFile
+}
+
+// WriteRun writes all entries to a store as one run of this name, with a footer, for OpenRuns. It may be called more than
+// once. The run is complete when it returns without an error; otherwise nothing of it is left, unless the process is killed.
+func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFile, error) {
+	w := newRunWriter(s.regions, &folder{persistent: store}, s.blockSize)
+	w.name, w.advice = name, "free some space there"
+	run, err := w.write(s.stats.Bytes, &s.sample, func() error { return w.copyAll(ctx, s) })
+	if err != nil {
+		return RunFile{}, err
+	}
+	return run.file(), nil
+}
+
+// MaxRuns is how many runs OpenRuns opens at most: each is an open file while it is read.
+const MaxRuns = maxOpen
+
+// OpenRuns opens runs of WriteRun, each of which has some of the entries, as one sort into the same regions. A run that is
+// missing or has changed is a *RunError. Closing the result leaves the runs as they are.
+func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
+	if len(files) > MaxRuns {
+		return nil, fmt.Errorf("merge %d sorted runs: at most %d can be open at once", len(files), MaxRuns)
+	}
+	s := &Sorted{regions: regions, shared: true}
+	for _, f := range files {
+		r, t, err := openPersistent(f.Store, f.RunFile, regions.Len())
+		if err != nil {
+			at := f.Store.Path(f.Name)
+			return nil, &RunError{at, fmt.Errorf("%w: %s: %w", ErrStaleRuns, at, err)}
+		}
+		s.runs = append(s.runs, r)
+		s.sample.merge(t.sample())
+		s.stats.Entries += r.entries
+		s.stats.Bytes += t.Data
+		s.stats.Runs++
+		s.stats.SpilledBytes += r.size()
+	}
+	s.sample.compact()
+	return s, nil
+}
+
+// RunError says that a run can't be used: it is missing, has changed, or can't be read.
+type RunError struct {
+	Path string // the run's, as its store says
+	err  error
+}
+
+// Error names the run.
+func (e *RunError) Error() string { return e.err.Error() }
+
+func (e *RunError) Unwrap() error { return e.err }
+
+// ReaderMemory is how many bytes a reader of a region or slice needs for its buffers: two blocks of each run, and a
+// stored one.
+func (s *Sorted) ReaderMemory() int64 { return readerMemory(s.runs) }
