@@ -44,6 +44,7 @@ func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), stats.Size(p.RawBytes),
 		inSample(p.Sample), count(p.Rejected), count(p.Filtered))
 	writeRecords(w, p)
+	writeRejected(w, p)
 	writeKey(w, p)
 	writeHFiles(w, p)
 	writeQuery(w, p)
