@@ -38,8 +38,6 @@ import (
 // Nobody else has a second copy of the files, so they are moved, not deleted. Until step 4 is saved, a killed cut is undone:
 // the parts are deleted. From then on it is completed: the file is moved.
 const (
-	cutsDir      = ".cut"
-	cutsName     = "_cuts.json"
 	cutsMaxBytes = 256 << 20
 	cutsSchema   = 1
 )
@@ -51,7 +49,7 @@ type cutsRecord struct {
 	Cuts     []manifest.Cut `json:"cuts"`
 }
 
-func (w *Loader) cutsPath() string { return path.Join(w.Out.Path, cutsDir, cutsName) }
+func (w *Loader) cutsPath() string { return path.Join(w.Out.Path, manifest.CutsDir, manifest.CutsName) }
 
 // readCuts reads the record of cuts in progress; nil if there are none.
 func (w *Loader) readCuts() (*cutsRecord, error) {
@@ -109,7 +107,7 @@ func (w *Loader) writeCuts(r *cutsRecord) error {
 		err = w.Out.FS.MkdirAll(path.Dir(w.cutsPath()), storage.DirPerm)
 	}
 	if err == nil {
-		err = storage.ReplaceFile(w.Out.FS, w.cutsPath(), path.Join(temps, cutsName), append(content, '\n'))
+		err = storage.ReplaceFile(w.Out.FS, w.cutsPath(), path.Join(temps, manifest.CutsName), append(content, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write the record of cut files: %w", err)
@@ -176,7 +174,7 @@ func (w *Loader) keepCut(name string) error {
 }
 
 // cutPath is where a file is kept after it was cut.
-func (w *Loader) cutPath(name string) string { return path.Join(w.Out.Path, cutsDir, name) }
+func (w *Loader) cutPath(name string) string { return path.Join(w.Out.Path, manifest.CutsDir, name) }
 
 func (w *Loader) removeCuts() error {
 	if err := w.Out.CheckLock(); err != nil {
@@ -245,7 +243,7 @@ func (w *Loader) cutDirectory(ctx context.Context, table *load.Table, d *hfiledi
 		}
 	}
 	w.noteCuts(len(cutters))
-	w.Out.Options.Infof("the files that were cut are kept in %s", w.Out.FS.URI(path.Join(w.Out.Path, cutsDir)))
+	w.Out.Options.Infof("the files that were cut are kept in %s", w.Out.FS.URI(path.Join(w.Out.Path, manifest.CutsDir)))
 	return hfiledir.Open(w.Out.FS, w.Out.Path)
 }
 

@@ -2,8 +2,6 @@ package loading
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -26,8 +24,7 @@ import (
 
 // directoryKey replaces a job's hash in the ledger.
 func (w *Loader) directoryKey() string {
-	sum := sha256.Sum256([]byte("directory " + w.Out.FS.URI(w.Out.Path)))
-	return hex.EncodeToString(sum[:])
+	return ledger.DirectoryKey(w.Out.FS.URI(w.Out.Path))
 }
 
 // directoryEntry is the ledger's entry for this directory's load into a table; nil if there is none.

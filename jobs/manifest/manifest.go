@@ -33,6 +33,10 @@ const (
 	RejectsDir = ".rejects"
 	// ExistingDir has the keys of rows that the table had already, and that are left out.
 	ExistingDir = ".existing"
+	// CutsDir is in a directory of another tool, which has no manifest: the files that were cut before a load. CutsName is in it
+	// during a cut.
+	CutsDir  = ".cut"
+	CutsName = "_cuts.json"
 )
 
 // A manifest says which form it has. A program refuses a schema that it does not know, and leaves the output alone.
