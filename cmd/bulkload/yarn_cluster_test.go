@@ -112,10 +112,16 @@ func (r *ran) until(t *testing.T, pattern string) string {
 		if found := wanted.FindString(r.String()); found != "" {
 			return found
 		}
-		if t.Context().Err() != nil || r.ProcessState != nil {
+		if t.Context().Err() != nil || r.ended() {
 			t.Fatalf("no %s in\n%s", pattern, r)
 		}
 	}
+}
+
+// ended reports whether the process has ended and nobody has waited for it.
+func (r *ran) ended() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.Process.Pid))
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
 // start starts bulkload run; testscript.Main has put a bulkload of this binary into the path.
@@ -180,18 +186,31 @@ func (r *yarnRig) wantSame(t *testing.T, want map[string][]byte) {
 	}
 }
 
-// TestYARN: a run on a real YARN whose driver is killed while the map tasks run. The same command follows their job, and the
-// files are byte for byte those of a run in one process.
+// TestYARN: a run on a real YARN whose driver is stopped and then killed while the map tasks run. The same command follows their
+// job, and the files are byte for byte those of a run in one process.
 func TestYARN(t *testing.T) {
+	t.Parallel()
 	r := newYARNRig(t, testcluster.UseYARN(t), 30_000, nil)
 	want := r.alone(t)
 	driver := r.start(t, "--engine", "yarn")
 	job := driver.until(t, `application_[0-9_]+`)
+	fatal(t, r.Pause("nm")) // so that the job does not end meanwhile
+	resume := sync.OnceValue(func() error { return r.Resume("nm") })
+	t.Cleanup(func() { _ = resume() })
+	fatal(t, driver.Process.Signal(syscall.SIGTERM))
+	_ = driver.Wait() // its exit code is checked
+	if code := driver.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(driver.String(), job+" goes on") {
+		t.Errorf("stopped: exit code %d\n%s", code, driver)
+	}
+	driver = r.start(t, "--engine", "yarn")
+	driver.until(t, "run on YARN already, as "+job)
 	fatal(t, driver.Process.Signal(syscall.SIGKILL))
 	_ = driver.Wait() // it was killed
-	again := r.run(t, "--engine", "yarn")
-	if !strings.Contains(again.String(), "run on YARN already, as "+job) {
-		t.Errorf("the job %s was not followed:\n%s", job, again)
+	driver = r.start(t, "--engine", "yarn")
+	driver.until(t, "run on YARN already, as "+job)
+	fatal(t, resume())
+	if err := driver.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, driver)
 	}
 	r.wantSame(t, want)
 }
