@@ -107,12 +107,49 @@ type Ledger struct {
 	dir  string
 }
 
-// Open opens the ledger, and creates the folder if necessary. It fails if the folder can't be created or written.
-func Open(fsys storage.FS, dir string) (*Ledger, error) {
-	if err := fsys.MkdirAll(dir, dirPerm); err != nil {
-		return nil, fmt.Errorf("make the ledger's folder %s: %w", fsys.URI(dir), err)
+// Open opens the ledger. Its folder need not exist until something is written.
+func Open(fsys storage.FS, dir string) *Ledger { return &Ledger{fsys, path.Clean(dir)} }
+
+// Make creates the ledger's folder unless it exists.
+func (l *Ledger) Make() error {
+	if err := l.fsys.MkdirAll(l.dir, dirPerm); err != nil {
+		return fmt.Errorf("make the ledger's folder %s: %w", l.URI(), err)
 	}
-	return &Ledger{fsys, dir}, nil
+	return nil
+}
+
+// Try finds out whether the ledger can be written, with an empty file. It leaves nothing that was not there before.
+func (l *Ledger) Try() (err error) {
+	missing, err := storage.Missing(l.fsys, l.dir)
+	if err != nil {
+		return fmt.Errorf("look for the ledger's folder %s: %w", l.URI(), err)
+	}
+	defer storage.RemoveEmpty(l.fsys, missing)
+	if err := l.Make(); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s/.try.%d", l.dir, time.Now().UnixNano())
+	if err := storage.CreateFile(l.fsys, name, nil); err != nil {
+		return fmt.Errorf("write into the ledger's folder %s: %w", l.URI(), err)
+	}
+	return l.fsys.Remove(name)
+}
+
+// MakeFolder creates a folder in the ledger, as private as the ledger, with those above it.
+func (l *Ledger) MakeFolder(dir string) error {
+	missing, err := storage.Missing(l.fsys, dir)
+	if err != nil {
+		return err
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		if missing[i] != l.dir && !storage.Below(l.dir, missing[i]) {
+			continue // it is made with the ledger's own folder
+		}
+		if err := l.fsys.MkdirAll(missing[i], dirPerm); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the file system.
@@ -222,7 +259,7 @@ func (l *Ledger) write(name string, document any) error {
 	if err != nil {
 		return err
 	}
-	if err := l.fsys.MkdirAll(path.Dir(name), dirPerm); err != nil {
+	if err := l.MakeFolder(path.Dir(name)); err != nil {
 		return err
 	}
 	temp := fmt.Sprintf("%s/.%s.%d", path.Dir(name), path.Base(name), time.Now().UnixNano())

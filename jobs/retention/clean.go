@@ -12,7 +12,6 @@ import (
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -176,7 +175,7 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 // entry is the ledger's entry.
 func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
 	if c.ledger == nil {
-		l, err := loading.OpenLedger(c.site)
+		l, err := c.site.ReadLedger()
 		if err != nil {
 			return nil, err
 		}

@@ -32,8 +32,7 @@ type nights struct {
 func newNights(t *testing.T) *nights {
 	t.Helper()
 	dir := t.TempDir()
-	book, err := ledger.Open(storage.Local, filepath.Join(dir, "ledger"))
-	check(t, err)
+	book := ledger.Open(storage.Local, filepath.Join(dir, "ledger"))
 	return &nights{dir: filepath.Join(dir, "out"), ledger: book, now: time.Now(), options: options.Options{WorkDir: filepath.Join(dir, "work"),
 		Properties: map[string]string{"bulkload.ledger.dir": filepath.Join(dir, "ledger")}}}
 }
