@@ -69,6 +69,17 @@ func (e *TaskError) Error() string {
 
 func (e *TaskError) Unwrap() error { return e.Err }
 
+// with adds what the attempt itself has left. If it has said why it failed, the engine knows less: nil.
+func (e *TaskError) with(report *failureReport, last *identity) error {
+	switch {
+	case report != nil:
+		return nil
+	case last != nil && e.Attempt == "":
+		return &TaskError{e.Phase, e.Task, last.Attempt, last.Host, e.Err}
+	}
+	return e
+}
+
 // named is a part of a sentence; "" without a name.
 func named(what, name string) string {
 	if name == "" {

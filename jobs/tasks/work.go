@@ -176,8 +176,8 @@ func (w *Work) explain(phase string, tasks []int, engine error) error {
 			break
 		}
 		report, last := w.lastWords(phase, task)
-		if of := (*TaskError)(nil); report != nil && errors.As(engine, &of) && of.Task == task {
-			engine = nil // it knows less
+		if of := (*TaskError)(nil); errors.As(engine, &of) && of.Task == task {
+			engine = of.with(report, last)
 		}
 		if err := reason(phase, task, report, last); report != nil || engine == nil {
 			errs = append(errs, err)
