@@ -178,8 +178,12 @@ func seekOne(t *testing.T, in *Reader, cells []cell.Cell, row []byte) {
 }
 
 func TestRowAtATimeGivesTheSameBytes(t *testing.T) {
+	seeds := uint64(6)
+	if testing.Short() { // the race detector makes it thirty times slower
+		seeds = 1
+	}
 	everySetting(func(s Settings) {
-		for seed := range uint64(6) {
+		for seed := range seeds {
 			r := rand.New(rand.NewPCG(seed, 9))
 			rows, qualifiers := randomRows(r)
 			s.BlockSize = 100 + r.IntN(3000)

@@ -6,7 +6,6 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -54,7 +53,7 @@ func (r *runner) loadedBefore() (bool, error) {
 			return false, err
 		}
 		if r.ledger == nil {
-			if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+			if r.ledger, err = r.site.ReadLedger(); err != nil {
 				return false, err
 			}
 		}
@@ -79,7 +78,7 @@ func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
 // checkLoadedWithoutInput checks that the table serves what was loaded, and reports it.
 func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 	if w.out.Manifest.State == manifest.Loaded {
-		if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
+		if err := w.loader.CheckServed(ctx); err != nil {
 			return err
 		}
 	} else {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -107,7 +106,7 @@ func (c *checking) run(ctx context.Context) (err error) {
 		}
 	}
 	if j.Load && !o.NoLoad {
-		if c.ledger, err = loading.OpenLedger(c.site); err != nil {
+		if c.ledger, err = c.site.TryLedger(); err != nil {
 			c.fail("ledger", err)
 		} else {
 			c.ok("ledger", "%s", c.ledger.URI())
@@ -146,14 +145,15 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 		w.loader.Cluster = c.cluster
 	}
 	c.outputs = append(c.outputs, w)
-	found := preflight.Findings{c.openOutput(ctx, w)}
+	opening, closed := c.openOutput(ctx, w)
+	found := preflight.Findings{opening}
 	if c.ledger != nil && w.out.WantsLoad() {
 		w.loader.Table = tablelock.Open(c.ledger, out.Table, c.site.User, title(out), "", c.lost)
 	}
 	o := w.checks()
 	o.Brief = false
 	if w.out.Lock == nil {
-		o.Temps = nil
+		o.Temps, o.Closed = nil, closed
 	}
 	found = append(found, o.Check(ctx)...)
 	w.target = o.Target
@@ -163,13 +163,20 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 	c.found = append(c.found, c.label(w, found)...)
 }
 
-// openOutput locks an output for the time of the check, and says what is in it.
-func (c *checking) openOutput(ctx context.Context, w *outputRun) preflight.Finding {
-	const name = "output"
+// openOutput locks an output for the time of the check, and says what is in it. closed is why it can't be locked.
+func (c *checking) openOutput(ctx context.Context, w *outputRun) (found preflight.Finding, closed error) {
 	c.rememberMissing(w)
 	if err := w.out.Open(ctx, c.lost); err != nil {
-		return preflight.Fail(name, err, "")
+		return preflight.Fail(outputName, err, ""), err
 	}
+	return c.describeOutput(w), nil
+}
+
+const outputName = "output" // of the check
+
+// describeOutput says what is in a locked output.
+func (c *checking) describeOutput(w *outputRun) preflight.Finding {
+	const name = outputName
 	at := w.out.FS.URI(w.out.Path)
 	ok := preflight.Finding{Name: name, State: preflight.OK}
 	old, err := manifest.Read(w.out.FS, w.out.Path)
@@ -197,17 +204,9 @@ func (c *checking) rememberMissing(w *outputRun) {
 	if err != nil {
 		return // the same error is found next
 	}
-	var missing []string
-	for at := path.Dir(dir); at != path.Dir(at); at = path.Dir(at) {
-		if _, err := fsys.Stat(at); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		missing = append(missing, at)
-	}
+	missing, _ := storage.Missing(fsys, path.Dir(dir)) // the same error is found next
 	c.made = append(c.made, func() {
-		for _, at := range missing {
-			_ = fsys.Remove(at) // succeeds only if it is empty, as intended
-		}
+		storage.RemoveEmpty(fsys, missing)
 		_ = fsys.Close() // nothing was written
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
@@ -274,6 +275,54 @@ func (l *live) checkDirectory(t *testing.T) {
 	wantFinding(t, all, "encryption zone", preflight.Failed, "erasure-coded")
 }
 
+// TestChecksOfAStranger: a user without a home folder learns that it lacks one, and not that it may write to everybody's. With
+// one, the checks leave it empty, and a run closes no more than the ledger to others.
+func TestChecksOfAStranger(t *testing.T) {
+	l := liveOn(t, testcluster.Use(t))
+	l.table = l.UniqueTable(t)
+	l.retarget(t)
+	l.table10(t)
+	l.night(t, night20, 100, 95)
+	name := "stranger" + dirlock.NewToken()
+	home := "/user/" + name
+	out := "hdfs://" + home + "/hfile"
+	l.rewrite(t, l.out, out)
+	t.Setenv("HADOOP_USER_NAME", name)
+
+	all, err := l.findings(t, l.options())
+	if failure.KindOf(err) != failure.Refused {
+		t.Errorf("without a home folder: %v", err)
+	}
+	for _, check := range []string{"output", "ledger"} {
+		wantFinding(t, all, check, preflight.Failed, "the home folder "+home+" does not exist", "hdfs dfs -chown "+name+" "+home)
+		if f := all[check]; strings.Contains(f.Text(), "setfacl") {
+			t.Errorf("%s advises a right on everybody's folder: %s", check, f.Text())
+		}
+	}
+	wantFinding(t, all, "ledger", preflight.Failed, "-D bulkload.ledger.dir")
+	wantFinding(t, all, "output", preflight.Failed, "`output`")
+	wantFinding(t, all, "staging", preflight.Unknown, "because the output can't be written")
+	if f := all["staging"]; strings.Contains(f.Text(), "lock") {
+		t.Errorf("a lock is blamed: %s", f.Text())
+	}
+
+	l.oracle(t, "fs", "-mkdir", "-p", home)
+	l.oracle(t, "fs", "-chown", name, home)
+	if _, err := l.findings(t, l.options()); err != nil {
+		t.Errorf("with a home folder: %v", err)
+	}
+	fsys, _ := l.hdfs(t, out)
+	if left, err := fsys.ReadDir(home); err != nil || len(left) > 0 {
+		t.Errorf("the checks left %+v, %v", left, err)
+	}
+	mustRun(t, l.job(t, night20), l.options())
+	for dir, want := range map[string]fs.FileMode{"/hfile": 0o755, "/hfile/" + night20: 0o755, "/.bulkload": 0o755, "/.bulkload/ledger": 0o700} {
+		if info, err := fsys.Stat(home + dir); err != nil || info.Mode.Perm() != want {
+			t.Errorf("%s is %v, want %v: %v", dir, info.Mode.Perm(), want, err)
+		}
+	}
+}
+
 func lockedDir(t *testing.T, fsys storage.FS, name string) string {
 	t.Helper()
 	if err := fsys.MkdirAll(name, 0); err != nil {
@@ -312,6 +361,18 @@ func (n *notes) has(text string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.ContainsFunc(n.said, func(s string) bool { return strings.Contains(s, text) })
+}
+
+// count is how many notes have a text.
+func (n *notes) count(text string) (found int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.said {
+		if strings.Contains(s, text) {
+			found++
+		}
+	}
+	return found
 }
 
 // TestTwoJobsIntoOneTable: each learns of the other; the second one's load waits for the first one's end, unless the options say

@@ -14,7 +14,6 @@ import (
 	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/sorting"
@@ -89,7 +88,7 @@ func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary
 // loadedBefore reports whether a load of this job and date may have put rows into the table.
 func (w *outputRun) loadedBefore() (yes bool, err error) {
 	if w.loader.Ledger == nil { // --no-load
-		if w.loader.Ledger, err = loading.OpenLedger(w.out.Site); err != nil {
+		if w.loader.Ledger, err = w.out.Site.ReadLedger(); err != nil {
 			return false, err
 		}
 		defer func() { err = errors.Join(err, w.loader.Ledger.Close()); w.loader.Ledger = nil }()

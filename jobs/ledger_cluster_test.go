@@ -43,7 +43,7 @@ func (l *live) ledger(t *testing.T) *ledger.Ledger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := loading.OpenLedger(s)
+	book, err := s.OpenLedger()
 	if err != nil {
 		t.Fatal(err)
 	}

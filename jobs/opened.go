@@ -8,7 +8,6 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
@@ -57,7 +56,7 @@ func newRunner(ctx context.Context, j *jobfile.Job, by *ByTasks, o options.Optio
 		}
 		if out.Load && !o.NoLoad {
 			if r.ledger == nil {
-				if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+				if r.ledger, err = r.site.OpenLedger(); err != nil {
 					return r, err
 				}
 			}

@@ -47,6 +47,11 @@ func RunBy(ctx context.Context, by *ByTasks, j *jobfile.Job, o options.Options) 
 	}
 	o = o.With("job", summary.Run.Job, "date", summary.Run.Date)
 	summary.log = o
+	by, free, err := by.of(j, o)
+	if err != nil {
+		return summary, err
+	}
+	defer free()
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r, err := newRunner(running, j, by, o, func(err error) { cancel(failure.New(failure.Later, err)) })
@@ -187,7 +192,7 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 		w.report.Status = outcome.Done
 	case !written:
 		if wanted {
-			if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
+			if err := w.loader.CheckServed(ctx); err != nil {
 				return err
 			}
 		}
@@ -522,16 +527,19 @@ func newOutputRun(d *output.Dir) *outputRun {
 // load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
 func (w *outputRun) load(ctx context.Context, summary *Summary) (err error) {
 	w.out.Options.Watch = w.share.load
-	if err := w.loader.LockTable(ctx); err != nil {
+	turn, err := w.loader.AwaitTurn(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.loader.UnlockTable()) }()
-	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
+	defer func() { err = errors.Join(err, turn.End()) }()
+	recovered, err := turn.Recover(ctx)
+	if err != nil {
 		return err
 	}
+	var handed *loading.Handed
 	var report *load.Report
 	err = summary.phase("load", w.report.name, func() (_ int64, err error) {
-		report, err = w.loader.LoadOutput(ctx, w.out.Job.Table)
+		handed, report, err = recovered.Load(ctx)
 		w.report.Load.Apply(report)
 		return w.out.Manifest.LoadedBytes(), err
 	})
@@ -539,7 +547,7 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) (err error) {
 		return err
 	}
 	err = summary.phase("probe", w.report.name, func() (int64, error) {
-		return w.out.Manifest.LoadedBytes(), w.loader.Confirm(ctx, w.out.Job.Table)
+		return w.out.Manifest.LoadedBytes(), handed.Confirm(ctx)
 	})
 	summary.shift(report.Probed)
 	return err

@@ -11,7 +11,6 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
@@ -114,7 +113,7 @@ func TestStatusOfLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book, err := loading.OpenLedger(at)
+	book, err := at.OpenLedger()
 	if err != nil {
 		t.Fatal(err)
 	}

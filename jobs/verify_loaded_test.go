@@ -35,7 +35,7 @@ func TestVerifyAfterALoad(t *testing.T) {
 	if err != nil || r.Digest != s.Digest || r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.Against != "table "+l.table {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if !said.has("of 300 rows with timestamp") || !said.has("by scans of 10 ranges of rows") || !said.has("the regions of these rows have") || said.has("other loads") {
+	if !said.has("of 300 rows with timestamp") || !said.has("by scans of 10 ranges of rows") || !said.has("the regions of these rows have") || !said.has("at least 1 MiB a region") || said.has("other loads") {
 		t.Errorf("said %q", said.said)
 	}
 	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
@@ -72,6 +72,59 @@ func TestKilledVerificationGoesOn(t *testing.T) {
 	l.oracle(t, "disable", l.table)
 	l.oracle(t, "enable", l.table)
 	check("disabled since", false, 1000)
+}
+
+// TestKilledVerificationOfAChangedTable: where rows go or come between a killed verification and its continuation, the verdict is
+// that of a new one; of deleted rows, which nobody records, it says since when they are not known.
+func TestKilledVerificationOfAChangedTable(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 300, 92)
+	o := l.options()
+	o.NoLoad = true
+	s := mustRun(t, l.job(t, night20), o)
+	l.oracle(t, "fs", "-cp", l.out, l.out+"_copy")
+	mustRun(t, l.job(t, night20), l.options())
+	var said notes
+	again := func() (*verify.Report, error) {
+		said.said = nil
+		o := l.options()
+		o.Say = said.say
+		return verify.Job(context.Background(), l.job(t, night20), o, false)
+	}
+	killed := func() { l.crash(t, night20, failpoint.RangesSaved, 9) } // of ten ranges
+	first := s.Files[0]
+
+	killed()
+	l.oracle(t, "truncate-region", l.table, first.FirstRow)
+	if r, err := again(); failure.KindOf(err) != failure.Differs || r.Rows != 300-first.Rows {
+		t.Errorf("a region was truncated: %+v, %v", r, err)
+	}
+
+	killed()
+	l.oracle(t, "load", l.out+"_copy/"+night20, l.table)
+	if r, err := again(); err != nil || r.Rows != 300 || r.Digest != s.Digest || r.Resumed != nil || !said.has("reading again the") {
+		t.Errorf("another tool has loaded the rows again: %+v, %v, said %q", r, err, said.said)
+	}
+
+	l.oracle(t, "truncate-region", l.table, first.FirstRow)
+	killed()
+	o = l.options()
+	o.Force = true
+	mustRun(t, l.job(t, night20), o)
+	if r, err := again(); err != nil || r.Rows != 300 || r.Resumed != nil || said.has("going on with") {
+		t.Errorf("loaded again: %+v, %v, said %q", r, err, said.said)
+	}
+
+	killed()
+	before := time.Now()
+	l.oracle(t, "delete", l.table, first.FirstRow)
+	if r, err := again(); err != nil || r.Rows != 300 || r.Resumed == nil || r.Resumed.Rows < 200 || !r.Resumed.Since.Before(before) {
+		t.Errorf("a row was deleted since: %+v, %v", r, err)
+	}
+	if r, err := again(); failure.KindOf(err) != failure.Differs || r.Rows != 299 || r.Resumed != nil {
+		t.Errorf("a new verification after the deletion: %+v, %v", r, err)
+	}
 }
 
 // TestVerifyNamesOtherLoads: loads of cells with the same timestamp are named, those of other timestamps are not; and of a

@@ -24,11 +24,11 @@ func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbas
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
 	}
-	if len(row.Cells) == 0 {
+	if len(row) == 0 {
 		return 0, 0, errcode.TableMissing.Errorf("%w: there is no table %s", ErrNotFound, id)
 	}
-	state, err = hbase.ParseTableState(row.Cells[0].Value)
-	return state, row.Cells[0].Timestamp, err
+	state, err = hbase.ParseTableState(row[0].Value)
+	return state, row[0].Timestamp, err
 }
 
 // regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
@@ -66,8 +66,8 @@ func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
 		return nil, fmt.Errorf("read region %q in %s: %w", name, metaTable, err)
 	}
 	row := metaRow{name: name}
-	for i := range found.Cells {
-		if err := row.add(&found.Cells[i]); err != nil {
+	for i := range found {
+		if err := row.add(&found[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -82,6 +82,7 @@ type metaRow struct {
 	state  string // "" in old clusters
 
 	startCode, openSeq int64
+	opened             int64 // the time of openSeq's cell
 }
 
 type metaRows []metaRow
@@ -120,7 +121,7 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 	case "serverstartcode":
 		m.startCode = metaNumber(c.Value)
 	case "seqnumDuringOpen":
-		m.openSeq = metaNumber(c.Value)
+		m.openSeq, m.opened = metaNumber(c.Value), c.Timestamp
 	case "state":
 		m.state = string(c.Value)
 	}
@@ -147,5 +148,5 @@ func (m *metaRow) region() (*Region, error) {
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}
-	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq}, nil
+	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq, opened: m.opened}, nil
 }

@@ -21,14 +21,16 @@ type Region struct {
 
 	startCode int64 // of the server's process; 0 if hbase:meta does not say
 	openSeq   int64 // sequence number with which the region was opened last; 0 if hbase:meta does not say
+	opened    int64 // when it was opened last, in epoch milliseconds; 0 if hbase:meta does not say
 }
 
 // sameOpening reports whether two look-ups found a region opened by the same process, and not anew in between.
 //
 // Everything that is proved by probes rests on this. The name changes with a split or merge, the start code with the
-// server's process, and the sequence number with each opening by one process.
+// server's process, and the sequence number with each opening by one process, except that of a truncated region, which begins
+// again: the time of the opening changes then.
 func (r *Region) sameOpening(o *Region) bool {
-	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq
+	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq && r.opened == o.opened
 }
 
 // encodedName is the part of a region's name that is its folder's name: between the last two dots.

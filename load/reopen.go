@@ -1,8 +1,11 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,8 +141,23 @@ func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row
 // The text is stored in the ledger, so its form must not change: with another one every region would seem to be opened
 // since, and a corrected load would not wait for files that may still appear.
 func (t *Table) Opening(row []byte) string {
-	r := regionOf(t.Regions, row)
+	return regionOf(t.Regions, row).opening()
+}
+
+func (r *Region) opening() string {
 	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
+}
+
+// Openings is a text that changes when any of the regions that hold rows from first to last is opened again, moves, splits or is
+// truncated.
+func (t *Table) Openings(first, last []byte) string {
+	h := sha256.New()
+	for i := range t.Regions {
+		if r := &t.Regions[i]; bytes.Compare(r.Start, last) <= 0 && (len(r.End) == 0 || bytes.Compare(r.End, first) > 0) {
+			fmt.Fprintln(h, r.opening(), r.opened)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
 // prove decides about files that are neither at their source nor in staging, after an answer that was not a clear

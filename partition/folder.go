@@ -77,10 +77,8 @@ func (f *folder) where() string {
 }
 
 func (f *folder) create() error {
-	if _, err := os.Stat(f.work); errors.Is(err, fs.ErrNotExist) {
-		f.made = true
-	}
-	if err := os.MkdirAll(f.work, 0o700); err != nil {
+	made, err := MakeWorkFolder(f.work)
+	if f.made = f.made || made; err != nil {
 		return err
 	}
 	RemoveStale(f.work)
@@ -98,6 +96,18 @@ func (f *folder) create() error {
 	}
 	f.path, f.lock = named, lock
 	return nil
+}
+
+// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get what the umask leaves: they
+// are nobody's own. made is false if it existed.
+func MakeWorkFolder(work string) (made bool, err error) {
+	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
+		made = true
+	}
+	if err := os.MkdirAll(filepath.Dir(work), 0o755); err != nil { //nolint:gosec // as mkdir -p does
+		return false, err
+	}
+	return made, os.MkdirAll(work, 0o700)
 }
 
 // CheckPrivateDir refuses a folder that others could have made or can write to, as os.Lstat describes it. Whoever can

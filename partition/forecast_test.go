@@ -28,6 +28,9 @@ func TestForecastSpill(t *testing.T) {
 		{4 << 20, 10, 3000, []int64{10_000, 10_000}, 10},
 		{128 << 10, 100, 100, []int64{60_000, 60_000}, 5},
 	} {
+		if rows := c.shards[0]; testing.Short() && rows > 30_000 {
+			continue // with the race detector, minutes
+		}
 		t.Run(fmt.Sprint(c.memory, c.least, c.most, c.shards), func(t *testing.T) {
 			r := testrand.New(t)
 			regions, err := NewRegions(nil)

@@ -106,3 +106,19 @@ func TestLockOfADeletedFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestMakeWorkFolder: it is private, the folders above it are not.
+func TestMakeWorkFolder(t *testing.T) {
+	above := filepath.Join(t.TempDir(), "above")
+	work := filepath.Join(above, "work")
+	for i, want := range []bool{true, false} {
+		if made, err := MakeWorkFolder(work); made != want || err != nil {
+			t.Errorf("call %d: %v, %v", i, made, err)
+		}
+	}
+	for dir, want := range map[string]os.FileMode{above: 0o755, work: 0o700} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s is %v, want %v: %v", dir, info.Mode(), want, err)
+		}
+	}
+}

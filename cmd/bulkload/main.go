@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // do runs a command, with its bar or heartbeat.
 func (s *session) do(ctx context.Context, cmd command, name string) (report, error) {
-	s.logBegin(name)
+	s.logBegin(cmd, name)
 	if s.Quiet || s.Log != "" {
 		s.screen.width = nil
 	}

@@ -309,6 +309,10 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	if r.Status == jobs.StatusDone || r.Rows > 0 {
 		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
 	}
+	if r.Resumed != nil {
+		line(w, "read", "%s of these rows by a verification that was interrupted, from %s on; what was deleted since is not known",
+			count(r.Resumed.Rows), r.Resumed.Since.Format(time.DateTime+" MST"))
+	}
 	extra := r.Extra + r.ExtraRows
 	if r.Stale != nil { // it has a message
 		extra = 0

@@ -377,7 +377,11 @@ func compareWritten(t *testing.T, how string, columns []*written, content []byte
 // in various splits and column orders: each value is the one that was written.
 func TestAsWritten(t *testing.T) {
 	r := testrand.New(t)
-	for i := range 24 {
+	files := 24
+	if testing.Short() {
+		files = 6
+	}
+	for i := range files {
 		columns, content, how := drawFile(t, r, []int{1, 2, 1023, 1024, 1025, r.IntN(1500) + 1}[i%6])
 		r.Shuffle(len(columns), func(i, j int) { columns[i], columns[j] = columns[j], columns[i] })
 		compareWritten(t, how, columns[:r.IntN(len(columns))+1], content, int64(r.IntN(2)*r.IntN(len(content))))
@@ -473,7 +477,11 @@ func TestEveryByteOfAFile(t *testing.T) {
 	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
 		content := writeFile(t, columns, []int{12, 20}, parquet.WithDataPageVersion(version), parquet.WithCompression(compress.Codecs.Uncompressed))
 		form := &Form{Columns: []string{"long", "amount", "text", "flag"}}
-		for i := range content {
+		step := 1
+		if testing.Short() {
+			step = 5
+		}
+		for i := 0; i < len(content); i += step {
 			for _, b := range []byte{content[i] ^ 1, 0xff, byte(r.Uint32())} {
 				damaged := bytes.Clone(content)
 				damaged[i] = b

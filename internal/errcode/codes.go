@@ -56,6 +56,13 @@ const (
 	KerberosProtection Code = "BL-KRB-PROTECTION"
 	KerberosToken      Code = "BL-KRB-TOKEN"
 
+	// YARN.
+	YarnCommands Code = "BL-YARN-COMMANDS"
+	YarnSubmit   Code = "BL-YARN-SUBMIT"
+	YarnTask     Code = "BL-YARN-TASK"
+	YarnKilled   Code = "BL-YARN-KILLED"
+	YarnDown     Code = "BL-YARN-DOWN"
+
 	// HDFS.
 	HDFSDown         Code = "BL-HDFS-DOWN"
 	HDFSSafeMode     Code = "BL-HDFS-SAFEMODE"
@@ -270,6 +277,13 @@ var table = []entry{
 	{KerberosName, Refused, "hadoop.security.auth_to_local makes no short name of the principal."},
 	{KerberosProtection, Refused, "Server and site files have no protection in common."},
 	{KerberosToken, Refused, "A delegation token is missing or is refused."},
+
+	// YARN.
+	{YarnCommands, Refused, "Hadoop's commands or the jar of Hadoop Streaming can't be found or run."},
+	{YarnSubmit, Refused, "YARN does not accept the job."},
+	{YarnTask, Failed, "A task failed on YARN as often as it may."},
+	{YarnKilled, Failed, "The job on YARN was killed."},
+	{YarnDown, Later, "YARN does not answer."},
 	// HDFS.
 	{HDFSDown, Later, "HDFS does not answer."},
 	{HDFSSafeMode, Later, "The NameNode is in safe mode."},

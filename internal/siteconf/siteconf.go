@@ -74,7 +74,7 @@ func findDirs(etc string) []string {
 			dirs = append(dirs, packaged)
 		}
 	}
-	return dirs
+	return slices.Compact(dirs) // one folder may have both files
 }
 
 func exists(path string) bool {

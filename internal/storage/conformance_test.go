@@ -292,6 +292,11 @@ func makesDirectories(t *testing.T, fsys FS, dir string) {
 	if !st.Dir || st.Mode.Perm() != 0o700 {
 		t.Errorf("made %+v", st)
 	}
+	for _, above := range []string{"x", "x/y"} { // other users' folders may be made there
+		if st, err = fsys.Stat(path.Join(dir, above)); err != nil || st.Mode.Perm() != DirPerm {
+			t.Errorf("%s, above a private directory, is %v: %v", above, st.Mode, err)
+		}
+	}
 	write(t, fsys, path.Join(dir, "f"), nil)
 	if err := fsys.MkdirAll(path.Join(dir, "f"), 0); err == nil {
 		t.Error("a directory was made over a file")

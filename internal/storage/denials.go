@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 )
@@ -24,6 +25,30 @@ func parseDenial(message string) (denial, bool) {
 		return denial{}, false
 	}
 	return denial{m[1], m[2], m[3]}, true
+}
+
+// homes is the folder of the users' home folders in HDFS (dfs.user.home.dir.prefix, which nobody changes).
+const homes = "/user"
+
+// ofFolder names the missing right by which a folder can't be made, and what to do. As a rule that is the command that grants
+// the right. But no user is given the right to write in / or in the folder of all homes: what is missing is a folder of its own.
+func (d denial) ofFolder(name string) string {
+	if d.access != "WRITE" || d.inode != "/" && d.inode != homes || name == d.inode {
+		return d.String()
+	}
+	kind, missing := "folder", path.Join(d.inode, firstElement(name, d.inode))
+	if home := path.Join(homes, firstElement(name, homes)); home != homes && Below(homes, name) {
+		kind, missing = "home folder", home
+	}
+	return fmt.Sprintf("the %s %s does not exist, and it may not make it. Choose a folder in which it may write, or have HDFS's superuser make this one: hdfs dfs -mkdir -p %s, then hdfs dfs -chown %s %s",
+		kind, missing, missing, d.user, missing)
+}
+
+// firstElement is the first element of a name below a folder.
+func firstElement(name, folder string) string {
+	rest := strings.TrimPrefix(strings.TrimPrefix(name, folder), "/")
+	first, _, _ := strings.Cut(rest, "/")
+	return first
 }
 
 // String names the missing right, and the command that grants it.
@@ -62,14 +87,18 @@ func (n *rpcClient) remember(e *remoteError) {
 	n.denials = append(n.denials[max(0, len(n.denials)-maxDenials+1):], d)
 }
 
-// denied says why a call for name was denied; "" if that is unknown.
-func (n *rpcClient) denied(name string) string {
+// denied says why a call for name was denied; "" if that is unknown. op is the call as errors have it.
+func (n *rpcClient) denied(op, name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := len(n.denials) - 1; i >= 0; i-- {
-		if n.denials[i].covers(name) {
-			return ": " + n.denials[i].String()
+		if !n.denials[i].covers(name) {
+			continue
 		}
+		if op == "mkdir" {
+			return ": " + n.denials[i].ofFolder(name)
+		}
+		return ": " + n.denials[i].String()
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ func TestDenials(t *testing.T) {
 		"/data/in/a": "lacks READ_EXECUTE on /data/in (hdfs dfs -setfacl -m user:tina:r-x /data/in)",
 		"/new":       "lacks WRITE on / (hdfs dfs -setfacl -m user:tina:rwx /)",
 	} {
-		if got := n.denied(name); !strings.Contains(got, want) {
+		if got := n.denied("open", name); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
@@ -28,15 +28,39 @@ func TestDenials(t *testing.T) {
 		"/data/in":  ": it lacks EXECUTE on /data (hdfs dfs -setfacl -m user:tina:--x /data)",
 		"/database": "",
 	} {
-		if got := n.denied(name); got != want {
+		if got := n.denied("open", name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 	for i := range 100 {
 		deny("security.AccessControlException", fmt.Sprintf(`user=u, access=READ, inode="/%d"`, i))
 	}
-	if len(n.denials) != maxDenials || n.denied("/99") == "" || n.denied("/data") != "" {
+	if len(n.denials) != maxDenials || n.denied("open", "/99") == "" || n.denied("open", "/data") != "" {
 		t.Errorf("kept: %v", n.denials)
+	}
+}
+
+// TestDeniedFolders: nobody gives a user the right to write in / or in /user, so that is not the advice if a folder can't be
+// made there. A folder elsewhere is made by whoever may write in the one above it.
+func TestDeniedFolders(t *testing.T) {
+	const made = " does not exist, and it may not make it. Choose a folder in which it may write, or have HDFS's superuser make this one: "
+	for _, c := range []struct{ inode, name, want string }{
+		{"/user", "/user/tina/hfile/check", "the home folder /user/tina" + made + "hdfs dfs -mkdir -p /user/tina, then hdfs dfs -chown tina /user/tina"},
+		{"/user", "/user/etl", "the home folder /user/etl" + made + "hdfs dfs -mkdir -p /user/etl, then hdfs dfs -chown tina /user/etl"},
+		{"/", "/user/tina/hfile", "the home folder /user/tina" + made + "hdfs dfs -mkdir -p /user/tina, then hdfs dfs -chown tina /user/tina"},
+		{"/", "/data/out", "the folder /data" + made + "hdfs dfs -mkdir -p /data, then hdfs dfs -chown tina /data"},
+		{"/", "/user", "the folder /user" + made + "hdfs dfs -mkdir -p /user, then hdfs dfs -chown tina /user"},
+		{"/data", "/data/out", "it lacks WRITE on /data (hdfs dfs -setfacl -m user:tina:rwx /data)"},
+		{"/user/tina", "/user/tina/out", "it lacks WRITE on /user/tina (hdfs dfs -setfacl -m user:tina:rwx /user/tina)"},
+	} {
+		n := &rpcClient{}
+		n.remember(&remoteError{"org.apache.hadoop.security.AccessControlException", fmt.Sprintf("Permission denied: user=tina, access=WRITE, inode=%q:hdfs:supergroup:drwxr-xr-x", c.inode)})
+		if got := n.denied("mkdir", c.name); got != ": "+c.want {
+			t.Errorf("make %s: %q, want %q", c.name, got, c.want)
+		}
+		if got := n.denied("remove", c.name); !strings.Contains(got, "setfacl") {
+			t.Errorf("remove %s: %q", c.name, got)
+		}
 	}
 }
 

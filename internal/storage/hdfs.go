@@ -58,7 +58,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 		User:                user,
 		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
 		NamenodeDialFunc:    names.connect,
-		DatanodeDialFunc:    h.replicas.checked(blocks.connect),
+		DatanodeDialFunc:    h.replicas.checked(names.nodes.watched(blocks.connect)),
 	}
 	if err := h.connect(options); err != nil {
 		return nil, err
@@ -261,7 +261,18 @@ func (h *hdfsFS) MkdirAll(name string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return h.call("mkdir", name, true, func() error { return h.client.MkdirAll(name, orDefault(perm, 0o755).Perm()&^h.umask) })
+	if perm = orDefault(perm, DirPerm); perm != DirPerm {
+		// The library gives all directories that it makes the same permissions.
+		if err := h.mkdirAll(name, path.Dir(name), DirPerm); err != nil {
+			return err
+		}
+	}
+	return h.mkdirAll(name, name, perm)
+}
+
+// mkdirAll creates a directory for the sake of name.
+func (h *hdfsFS) mkdirAll(name, dir string, perm fs.FileMode) error {
+	return h.call("mkdir", name, true, func() error { return h.client.MkdirAll(dir, perm.Perm()&^h.umask) })
 }
 
 func (h *hdfsFS) Rename(from, to string) error {

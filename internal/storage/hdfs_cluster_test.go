@@ -101,6 +101,11 @@ func TestHDFSPermission(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nobody_else") {
 		t.Errorf("%v does not say who", err)
 	}
+	err = fsys.MkdirAll("/user/nobody_else/out", 0)
+	wants(t, err, fs.ErrPermission)
+	if err == nil || !strings.Contains(err.Error(), "hdfs dfs -chown nobody_else /user/nobody_else") {
+		t.Errorf("%v does not say how to get a home folder", err)
+	}
 	st, err := mine.Stat(root)
 	check(t, err)
 	if user, _ := hdfsUser(""); st.Owner != user {
@@ -274,10 +279,14 @@ func TestHDFSUmask(t *testing.T) {
 		}
 	}
 	for perm, want := range map[fs.FileMode]fs.FileMode{0: 0o750, 0o777: 0o750, 0o700: 0o700} {
-		name := path.Join(root, "dir", perm.String())
+		above := path.Join(root, "dir", perm.String())
+		name := path.Join(above, "x")
 		check(t, fsys.MkdirAll(name, perm))
 		if st, err := fsys.Stat(name); err != nil || st.Mode.Perm() != want {
 			t.Errorf("a folder of %v has %v, want %v; %v", perm, st.Mode.Perm(), want, err)
+		}
+		if st, err := fsys.Stat(above); err != nil || st.Mode.Perm() != 0o750 {
+			t.Errorf("the folder above one of %v has %v, want what the umask leaves; %v", perm, st.Mode.Perm(), err)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 		}
 		cause = codeOfRemote(text).Errorf("%w: %s: %s", ErrUnavailable, h.uri, text)
 	case errors.Is(cause, fs.ErrPermission):
-		cause = errcode.HDFSPermission.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(name))
+		cause = errcode.HDFSPermission.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(op, name))
 	case isRemote && remote.Exception() == "org.apache.hadoop.fs.ParentNotDirectoryException":
 		cause = syscall.ENOTDIR
 	case isRemote:

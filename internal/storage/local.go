@@ -123,7 +123,11 @@ func (localFS) MkdirAll(name string, perm fs.FileMode) error {
 		}
 		made = append(made, filepath.Dir(dir))
 	}
-	if err := os.MkdirAll(name, orDefault(perm, 0o755)); err != nil {
+	err = os.MkdirAll(filepath.Dir(name), DirPerm)
+	if err == nil {
+		err = os.MkdirAll(name, orDefault(perm, DirPerm))
+	}
+	if err != nil {
 		return asPathError("mkdir", name, err)
 	}
 	for _, dir := range made {

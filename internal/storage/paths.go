@@ -1,9 +1,34 @@
 package storage
 
-import "strings"
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+)
 
 // IsHDFS reports whether a path is in HDFS.
-func IsHDFS(path string) bool { return strings.HasPrefix(path, "hdfs:") }
+func IsHDFS(name string) bool { return strings.HasPrefix(name, "hdfs:") }
 
 // Below reports whether a name is inside a directory.
 func Below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }
+
+// Missing are a directory and those above it that do not exist, the innermost first.
+func Missing(fsys FS, dir string) (missing []string, err error) {
+	for ; ; dir = path.Dir(dir) {
+		switch _, err := fsys.Stat(dir); {
+		case err == nil || dir == path.Dir(dir):
+			return missing, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		missing = append(missing, dir)
+	}
+}
+
+// RemoveEmpty deletes directories, as Missing names them, that were made and are empty.
+func RemoveEmpty(fsys FS, dirs []string) {
+	for _, dir := range dirs {
+		_ = fsys.Remove(dir) // succeeds only if it is empty, as intended
+	}
+}

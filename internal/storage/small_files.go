@@ -12,7 +12,7 @@ import (
 
 // The permissions of an output.
 const (
-	DirPerm  fs.FileMode = 0o755 // of the folders of an output
+	DirPerm  fs.FileMode = 0o755 // of the folders of an output, and the default
 	FilePerm fs.FileMode = 0o644 // of its files
 )
 

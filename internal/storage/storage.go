@@ -28,6 +28,8 @@ type FS interface {
 	Stat(name string) (Info, error)
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(name string) ([]Info, error)
+	// MkdirAll creates a directory. Missing directories above it get the default permissions, not perm: they may be others'
+	// way to directories of their own.
 	MkdirAll(name string, perm fs.FileMode) error
 	// Rename moves a file or directory to a name that is not taken: fs.ErrExist otherwise. On a local disk the change
 	// is durable when it returns. On HDFS the test for the name and the move are two calls (the client library can

@@ -317,10 +317,8 @@ func (k *Store) Begin() error {
 
 func (k *Store) create() (err error) {
 	work := filepath.Dir(k.dir)
-	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
-		k.createdWorkDir = true
-	}
-	if err := os.MkdirAll(work, 0o700); err != nil {
+	made, err := partition.MakeWorkFolder(work)
+	if k.createdWorkDir = k.createdWorkDir || made; err != nil {
 		return err
 	}
 	partition.RemoveStale(work)

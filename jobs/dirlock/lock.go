@@ -32,6 +32,7 @@ type Lock struct {
 	dir       string
 	processes processes
 	me        Owner
+	waits     bool     // asked again and again
 	Text      []byte   // the file's content
 	beaten    []string // tokens of the owners that it was taken over from
 	stop      chan struct{}
@@ -39,6 +40,7 @@ type Lock struct {
 
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
+	failed  error      // why it could not be written since
 	temps   bool       // the folder for temporary files was made
 }
 
@@ -67,7 +69,7 @@ func AcquireTurn(ctx context.Context, fsys storage.FS, dir, user, purpose, outpu
 
 // Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
 func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
-	l := &Lock{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user)}
+	l := &Lock{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user), waits: true}
 	held, err = l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil
@@ -76,7 +78,11 @@ func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) 
 		return Owner{}, false, fmt.Errorf("read the lock: %w", err)
 	}
 	f, _ := l.processes.fate(held, l.me)
-	return held, f == alive || f == unknown && !l.old(held), nil
+	if f == unknown {
+		old, err := l.old(held) // one whose age can't be found out may be alive
+		return held, !old || err != nil, nil
+	}
+	return held, f == alive, nil
 }
 
 // Token is the lock's own name, by which its owner knows it again.
@@ -86,7 +92,7 @@ func (l *Lock) Token() string { return l.me.Token }
 func (l *Lock) Fresh() error { return l.fresh() }
 
 func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me Owner, lost func(error)) (*Lock, error) {
-	l := &Lock{FS: fsys, dir: dir, processes: p, me: me, stop: make(chan struct{})}
+	l := &Lock{FS: fsys, dir: dir, processes: p, me: me, waits: me.Output != "", stop: make(chan struct{})}
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
@@ -157,15 +163,10 @@ func (l *Lock) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
-	turn := l.me.Output != "" && held.Output != ""
-	switch f, why := l.processes.fate(held, l.me); {
-	case turn && held.Output == l.me.Output:
-	case f == alive && !(turn && l.old(held)):
-		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
-	case f == unknown && !l.old(held):
-		return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not known here: %s. "+
-			"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
-			l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
+	if err := l.mayTakeOver(held); errors.Is(err, fs.ErrNotExist) {
+		return nil // it was released meanwhile
+	} else if err != nil {
+		return err
 	}
 	aside := l.name() + "_stale_" + l.me.Token
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -177,6 +178,30 @@ func (l *Lock) takeOver() error {
 	}
 	l.beaten = append(l.beaten, held.Token)
 	return storage.RemoveIfThere(l.FS, aside)
+}
+
+// mayTakeOver is an error if an owner may be alive.
+func (l *Lock) mayTakeOver(held Owner) error {
+	turn := l.me.Output != "" && held.Output != ""
+	f, why := l.processes.fate(held, l.me)
+	switch {
+	case f == dead, turn && held.Output == l.me.Output:
+		return nil
+	case f == unknown || turn:
+		old, err := l.old(held)
+		if err != nil {
+			return fmt.Errorf("find out how old the lock of %v is, which may be gone: %w", held, err)
+		}
+		if old {
+			return nil
+		}
+	}
+	if f == alive {
+		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
+	}
+	return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not known here: %s. "+
+		"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
+		l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 }
 
 func (l *Lock) read(name string) (Owner, error) {
@@ -191,13 +216,18 @@ func (l *Lock) read(name string) (Owner, error) {
 
 // old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
 // clock.
-func (l *Lock) old(held Owner) bool {
-	now, err := l.clock()
-	if err != nil {
-		return false
-	}
+//
+// Asking that clock takes a new file. A run that waits, which asks each second, does so only if by our clock the lock may be
+// old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be touched less than half
+// of the limit ago or from now. Otherwise the file also shows whether this run could write into the folder at all.
+func (l *Lock) old(held Owner) (bool, error) {
+	limit := staleAfter(held)
 	then, err := l.FS.Stat(l.name())
-	return err == nil && now.Sub(then.ModTime) > staleAfter(held)
+	if err != nil || l.waits && time.Since(then.ModTime).Abs() < limit/2 {
+		return false, err
+	}
+	now, err := l.clock()
+	return err == nil && now.Sub(then.ModTime) > limit, err
 }
 
 func staleAfter(held Owner) time.Duration {
@@ -257,6 +287,9 @@ func (l *Lock) Touch() error {
 		l.SetTouched(now)
 		return nil
 	}
+	l.mu.Lock()
+	l.failed = err
+	l.mu.Unlock()
 	return l.fresh()
 }
 
@@ -303,7 +336,11 @@ func (l *Lock) fresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps
-		return errcode.LockLost.Errorf("the lock of %s was not written for %v, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second))
+		why := ""
+		if l.failed != nil {
+			why = fmt.Sprintf(" (it can't be written: %v)", l.failed)
+		}
+		return errcode.LockLost.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second), why)
 	}
 	return nil
 }
@@ -312,7 +349,7 @@ func (l *Lock) fresh() error {
 func (l *Lock) SetTouched(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.touched = t.Round(0)
+	l.touched, l.failed = t.Round(0), nil
 }
 
 func (l *Lock) takenOver(by Owner, gone bool) error {

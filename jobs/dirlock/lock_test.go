@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
@@ -76,6 +79,66 @@ func TestFailedLockIsRemoved(t *testing.T) {
 	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// readOnlyFS takes no new file.
+type readOnlyFS struct{ storage.FS }
+
+func (readOnlyFS) Create(name string, _ fs.FileMode) (storage.Writer, error) {
+	return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.EROFS}
+}
+
+// takenFS has a lock already, and takes no other new file.
+type takenFS struct{ readOnlyFS }
+
+func (f takenFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	if path.Base(name) == LockName {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	return f.readOnlyFS.Create(name, perm)
+}
+
+// TestTrueCauses: where a folder can't be written, that is the error, and not that another run has the lock, or that this one
+// has lost it for no reason.
+func TestTrueCauses(t *testing.T) {
+	dir := t.TempDir()
+	acquire := func(fsys storage.FS) error {
+		_, err := Acquire(t.Context(), fsys, dir, "tina", func(error) {})
+		return err
+	}
+	if err := acquire(readOnlyFS{storage.Local}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked {
+		t.Errorf("a folder without a lock: %v", err)
+	}
+	far := systemProcesses.self("otto")
+	far.Host = "elsewhere"
+	text, err := json.Marshal(far)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, LockName), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := acquire(storage.Local); failure.CodeOf(err) != errcode.Locked {
+		t.Errorf("a folder with a lock: %v", err)
+	}
+	if err := acquire(takenFS{readOnlyFS{storage.Local}}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked || !strings.Contains(err.Error(), "elsewhere") {
+		t.Errorf("a folder with a lock, which can't be written: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.FS = readOnlyFS{storage.Local}
+	l.SetTouched(time.Now().Add(-LockStale))
+	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !strings.Contains(err.Error(), syscall.EROFS.Error()) {
+		t.Errorf("a lock that can't be written any more: %v", err)
 	}
 	if err := l.Release(); err != nil {
 		t.Error(err)
@@ -182,6 +245,53 @@ func TestStaleLocks(t *testing.T) {
 				return AcquireTurn(t.Context(), storage.Local, dir, "tina", "a load", "hdfs:///a", func(error) {})
 			})
 		})
+	}
+}
+
+// otherClock is a file system whose clock is ahead of ours. It counts the files that are made to ask for the time.
+type otherClock struct {
+	storage.FS
+	ahead  time.Duration
+	probes int
+}
+
+func (f *otherClock) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	if strings.Contains(name, "_probe_") {
+		f.probes++
+	}
+	return f.FS.Create(name, perm)
+}
+
+func (f *otherClock) Stat(name string) (storage.Info, error) {
+	info, err := f.FS.Stat(name)
+	info.ModTime = info.ModTime.Add(f.ahead)
+	return info, err
+}
+
+// TestWaitingAsksForNoTime: a run that waits for a lock makes no file as long as the lock is touched; and whatever the difference
+// of the clocks, an old lock is taken over, and a young one is not.
+func TestWaitingAsksForNoTime(t *testing.T) {
+	t.Parallel()
+	me := systemProcesses.self("otto")
+	if me.Boot == "" || me.Namespaces == "" {
+		t.Skip("the system has no /proc that names boots and namespaces: no owner can be seen")
+	}
+	me.Token, me.Output = "00112233445566aa", "hdfs:///b"
+	hold(t, me.Token)
+	text, err := json.Marshal(me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour} {
+		fsys := &otherClock{FS: storage.Local, ahead: ahead}
+		for _, c := range []lockCase{{text: string(text), age: time.Minute, says: "which is running"}, {text: string(text), age: LockStale + time.Minute/2, taken: true}} {
+			c.acquire(t, func(dir string) (*Lock, error) {
+				return AcquireTurn(t.Context(), fsys, dir, "tina", "a load", "hdfs:///a", func(error) {})
+			})
+			if ahead == 0 && !c.taken && fsys.probes > 0 {
+				t.Errorf("%d files were made to ask for the time", fsys.probes)
+			}
+		}
 	}
 }
 

@@ -14,6 +14,8 @@ package ledger
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,12 +109,49 @@ type Ledger struct {
 	dir  string
 }
 
-// Open opens the ledger, and creates the folder if necessary. It fails if the folder can't be created or written.
-func Open(fsys storage.FS, dir string) (*Ledger, error) {
-	if err := fsys.MkdirAll(dir, dirPerm); err != nil {
-		return nil, fmt.Errorf("make the ledger's folder %s: %w", fsys.URI(dir), err)
+// Open opens the ledger. Its folder need not exist until something is written.
+func Open(fsys storage.FS, dir string) *Ledger { return &Ledger{fsys, path.Clean(dir)} }
+
+// Make creates the ledger's folder unless it exists.
+func (l *Ledger) Make() error {
+	if err := l.fsys.MkdirAll(l.dir, dirPerm); err != nil {
+		return fmt.Errorf("make the ledger's folder %s: %w", l.URI(), err)
 	}
-	return &Ledger{fsys, dir}, nil
+	return nil
+}
+
+// Try finds out whether the ledger can be written, with an empty file. It leaves nothing that was not there before.
+func (l *Ledger) Try() (err error) {
+	missing, err := storage.Missing(l.fsys, l.dir)
+	if err != nil {
+		return fmt.Errorf("look for the ledger's folder %s: %w", l.URI(), err)
+	}
+	defer storage.RemoveEmpty(l.fsys, missing)
+	if err := l.Make(); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s/.try.%d", l.dir, time.Now().UnixNano())
+	if err := storage.CreateFile(l.fsys, name, nil); err != nil {
+		return fmt.Errorf("write into the ledger's folder %s: %w", l.URI(), err)
+	}
+	return l.fsys.Remove(name)
+}
+
+// MakeFolder creates a folder in the ledger, as private as the ledger, with those above it.
+func (l *Ledger) MakeFolder(dir string) error {
+	missing, err := storage.Missing(l.fsys, dir)
+	if err != nil {
+		return err
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		if missing[i] != l.dir && !storage.Below(l.dir, missing[i]) {
+			continue // it is made with the ledger's own folder
+		}
+		if err := l.fsys.MkdirAll(missing[i], dirPerm); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the file system.
@@ -143,6 +182,33 @@ func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
 		return nil, nil
 	}
 	return e, err
+}
+
+// DirectoryKey replaces a job's hash in the entries of loads of a directory that no manifest describes.
+func DirectoryKey(uri string) string {
+	sum := sha256.Sum256([]byte("directory " + uri))
+	return hex.EncodeToString(sum[:])
+}
+
+// OfDirectory are the loads of a directory that no manifest describes: one for each table.
+func (l *Ledger) OfDirectory(uri string) (all []*Entry, err error) {
+	tables, err := storage.List(l.fsys, l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list the ledger's tables: %w", err)
+	}
+	for _, t := range tables {
+		if !t.Dir {
+			continue
+		}
+		e, err := l.Read(t.Name, "", DirectoryKey(uri))
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			all = append(all, e)
+		}
+	}
+	return all, nil
 }
 
 // Entries are all entries of a table, by date and job. damaged are those that can't be believed, each with its name.
@@ -222,7 +288,7 @@ func (l *Ledger) write(name string, document any) error {
 	if err != nil {
 		return err
 	}
-	if err := l.fsys.MkdirAll(path.Dir(name), dirPerm); err != nil {
+	if err := l.MakeFolder(path.Dir(name)); err != nil {
 		return err
 	}
 	temp := fmt.Sprintf("%s/.%s.%d", path.Dir(name), path.Base(name), time.Now().UnixNano())

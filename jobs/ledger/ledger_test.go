@@ -3,9 +3,11 @@ package ledger
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,11 +24,76 @@ func sample() *Entry {
 func newLedger(t *testing.T) (*Ledger, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a", "ledger")
-	l, err := Open(storage.Local, dir)
-	if err != nil {
+	return Open(storage.Local, dir), dir
+}
+
+// TestOnlyTheLedgerIsPrivate: what is made above it, such as a home folder, may be others' way to folders of their own.
+func TestOnlyTheLedgerIsPrivate(t *testing.T) {
+	for name, create := range map[string]func(*Ledger) error{
+		"make": (*Ledger).Make, "write": func(l *Ledger) error { return l.Write(sample()) },
+		"make a folder": func(l *Ledger) error { return l.MakeFolder(filepath.Join(l.dir, "ns=t", "runs", "1")) },
+	} {
+		root := t.TempDir()
+		l := Open(storage.Local, filepath.Join(root, "user", "tina", "ledger"))
+		if err := create(l); err != nil {
+			t.Fatal(err)
+		}
+		err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() || name == root {
+				return err
+			}
+			info, err := d.Info()
+			want := fs.FileMode(0o755)
+			if name == l.dir || storage.Below(l.dir, name) {
+				want = 0o700
+			}
+			if err == nil && info.Mode().Perm() != want {
+				t.Errorf("%s is %v, want %v", name, info.Mode().Perm(), want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestTry: it leaves what it found, and fails where nothing can be written.
+func TestTry(t *testing.T) {
+	root := t.TempDir()
+	l := Open(storage.Local, filepath.Join(root, "user", "tina", "ledger"))
+	if err := l.Try(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if e, err := l.Read("ns:t", "", "0"); e != nil || err != nil {
+		t.Errorf("read without a folder: %+v, %v", e, err)
+	}
+	if all, damaged, err := l.Entries("ns:t"); all != nil || damaged != nil || err != nil {
+		t.Errorf("list without a folder: %v, %v, %v", all, damaged, err)
+	}
+	if err := l.Write(sample()); err != nil {
 		t.Fatal(err)
 	}
-	return l, dir
+	if err := l.Try(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(l.dir); err != nil || len(left) != 1 {
+		t.Errorf("left in a ledger: %v, %v", left, err)
+	}
+	readOnly := Open(noFiles{storage.Local}, l.dir)
+	if err := readOnly.Try(); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), l.dir) {
+		t.Errorf("read-only: %v", err)
+	}
+}
+
+// noFiles is a file system in which no file can be made.
+type noFiles struct{ storage.FS }
+
+func (noFiles) Create(name string, _ fs.FileMode) (storage.Writer, error) {
+	return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrPermission}
 }
 
 // TestEntryIsReadAsWritten: by its table, date and job alone; nobody else may read it.

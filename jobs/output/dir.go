@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -49,9 +50,17 @@ func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 		}
 	}
 	if err = w.FS.MkdirAll(w.Path, storage.DirPerm); err != nil {
-		return fmt.Errorf("make the output directory: %w", err)
+		return makeError(err)
 	}
 	return w.TakeLock(ctx, lost)
+}
+
+// makeError is the error of an output directory that can't be made.
+func makeError(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("make the output directory, which `output` of the job file names: %w", err)
+	}
+	return fmt.Errorf("make the output directory: %w", err)
 }
 
 // TakeLock locks the directory. From here on nothing in it is changed without the lock.

@@ -28,7 +28,8 @@ type Output struct {
 	Cluster *load.Cluster          // nil if the job needs none, or it can't be reached
 	FS      storage.FS             // of the output directory; nil if it can't be reached
 	Dir     string                 // the output directory
-	Temps   func() (string, error) // folder for a temporary file, with which a move to staging is tried; nil: it is not tried
+	Temps   func() (string, error) // folder for a temporary file, with which a move to staging is tried; nil: see Closed
+	Closed  error                  // why nothing can be written to the output; nil: something can
 	// Need is how many bytes of files the run will write, about; 0: unknown.
 	Need func(*target.Target) int64
 	// Others describes runs of other jobs into the same table, and says whether one of them loads now.
@@ -271,7 +272,7 @@ func (o *Output) checkRights(ctx context.Context) {
 	case err != nil:
 		o.result(checkStaging, err, "", "")
 	case probe == "":
-		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried while another run has the output's lock", s.Folder)
+		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried %s", s.Folder, o.whyClosed())
 	default:
 		o.result(checkStaging, move, "a load moves files from the output to hbase.bulkload.staging.dir: rights, quotas and zones of both must allow that",
 			"an empty file was moved from the output to %s", parent(s.Folder))
@@ -280,6 +281,14 @@ func (o *Output) checkRights(ctx context.Context) {
 		o.list = append(o.list, Fail(checkZone, errcode.LoadStaging.Errorf("%w: HBase's staging folder %s is in an encryption zone, and files can't be moved there from the output, which this program can't write in a zone",
 			load.ErrRefused, s.Folder), "load into an HBase whose hbase.rootdir is outside of all zones"))
 	}
+}
+
+// whyClosed is why no file can be made in the output, as the end of a sentence.
+func (o *Output) whyClosed() string {
+	if failure.CodeOf(o.Closed) == errcode.Locked {
+		return "while another run has the output's lock"
+	}
+	return "because the output can't be written: see its own check"
 }
 
 // existing are the job's families that the table has.

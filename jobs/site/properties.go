@@ -14,7 +14,7 @@ var shownProperties = []string{"fs.defaultFS", "dfs.nameservices", "dfs.replicat
 	"hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort", "zookeeper.znode.parent",
 	"hadoop.security.authentication", hbaseAuthentication, "hadoop.rpc.protection", "hbase.rpc.protection",
 	"dfs.data.transfer.protection", "dfs.encrypt.data.transfer", "hbase.rpc.timeout", "hbase.bulkload.retries.number",
-	"hbase.loadincremental.threads.max", "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", "bulkload.ledger.dir"}
+	"hbase.loadincremental.threads.max", "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", ledgerProperty}
 
 // logProperties logs the properties that count, and those of the command line.
 func (s *Site) logProperties(dirs []string, commandLine map[string]string) {

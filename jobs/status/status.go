@@ -16,7 +16,6 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -107,7 +106,7 @@ func ofJob(j *jobfile.Job, history bool, o options.Options) (runs []*Run, err er
 		return nil, err
 	}
 	if j.Load {
-		if a.ledger, err = loading.OpenLedger(a.site); err != nil {
+		if a.ledger, err = a.site.ReadLedger(); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, a.ledger.Close()) }()

@@ -33,6 +33,7 @@ type Table struct {
 	Purpose string      // what this run does, for people
 	Output  string      // the URI of the output whose lock this run has
 	Lost    func(error) // called if another process takes over a lock that this one has
+	ledger  *ledger.Ledger
 	fsys    storage.FS
 	dir     string
 	sign    *dirlock.Lock // of this run; nil before Announce
@@ -42,7 +43,7 @@ type Table struct {
 // Open finds a table in the ledger, for a run that has the lock of an output.
 func Open(l *ledger.Ledger, name, user, purpose, output string, lost func(error)) *Table {
 	fsys, dir := l.TableFolder(name)
-	return &Table{Name: name, User: user, Purpose: purpose, Output: output, Lost: lost, fsys: fsys, dir: dir}
+	return &Table{Name: name, User: user, Purpose: purpose, Output: output, Lost: lost, ledger: l, fsys: fsys, dir: dir}
 }
 
 func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
@@ -50,7 +51,7 @@ func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
 // Announce makes this run known to others until Close.
 func (t *Table) Announce(ctx context.Context) error {
 	t.own = path.Join(t.runs(), dirlock.NewToken())
-	err := t.fsys.MkdirAll(t.own, privatePerm)
+	err := t.ledger.MakeFolder(t.own)
 	if err == nil {
 		t.sign, err = dirlock.AcquireFor(ctx, t.fsys, t.own, t.User, t.Purpose, t.Lost)
 	}
@@ -59,8 +60,6 @@ func (t *Table) Announce(ctx context.Context) error {
 	}
 	return nil
 }
-
-const privatePerm = 0o700 // as the ledger's own folders
 
 // Close ends what Announce began.
 func (t *Table) Close() error {
@@ -108,7 +107,7 @@ const (
 // follow.
 func (t *Table) Lock(ctx context.Context, o options.Options) (*Lock, error) {
 	dir := path.Join(t.dir, loadFolder)
-	if err := t.fsys.MkdirAll(dir, privatePerm); err != nil {
+	if err := t.ledger.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
 	}
 	var said time.Time
@@ -154,7 +153,10 @@ func (t *Table) tell(o options.Options) {
 // holder describes who has the lock of a folder.
 func (t *Table) holder(dir string) string {
 	held, _, err := dirlock.Holder(t.fsys, dir, t.User)
-	if err != nil || held == (dirlock.Owner{}) {
+	if err != nil {
+		return fmt.Sprintf("a process that can't be named (%v)", err)
+	}
+	if held == (dirlock.Owner{}) {
 		return "a process that has just ended"
 	}
 	return held.String()

@@ -28,8 +28,7 @@ func check(t *testing.T, err error) {
 // two are two runs into one table.
 func two(t *testing.T) (a, b *Table, dir string) {
 	t.Helper()
-	l, err := ledger.Open(storage.Local, t.TempDir())
-	check(t, err)
+	l := ledger.Open(storage.Local, t.TempDir())
 	_, dir = l.TableFolder("ns:t")
 	open := func(purpose string) *Table {
 		return Open(l, "ns:t", "tina", purpose, "file:///out/"+purpose, func(error) {})

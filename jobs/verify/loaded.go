@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,13 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/books"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -55,12 +55,12 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	if r.site, err = site.Open(o, j.HBase, true); err != nil {
 		return r, err
 	}
-	for _, out := range j.Feeds() { // before the ledger, which needs a right to write
+	for _, out := range j.Feeds() {
 		if written, err := r.hasFiles(out); written || err != nil {
 			return r, err
 		}
 	}
-	if r.ledger, err = loading.OpenLedger(r.site); err != nil {
+	if r.ledger, err = r.site.ReadLedger(); err != nil {
 		return r, err
 	}
 	for _, out := range j.Feeds() {
@@ -128,7 +128,8 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	if err != nil {
 		return err
 	}
-	if report.Sharers, err = r.sharers(j, e); err != nil {
+	sharers, loads, err := r.loadsOf(j, e)
+	if report.Sharers = sharers; err != nil {
 		return err
 	}
 	if report.Sharers != nil {
@@ -137,11 +138,11 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	r.announce(ctx, j, e, ranges)
 	reader := &rangeReader{options: r.options, cluster: r.cluster, ledger: r.ledger, job: j, want: columnsOf(j)}
 	reader.read = progress.NewCounter(r.options.Watch, "compare", loadedRows(e), "rows")
-	if err = reader.resume(ctx, e, ranges); err != nil {
+	if err = reader.resume(ctx, e, ranges, loads); err != nil {
 		return fmt.Errorf("verify table %s: %w", e.Table, err)
 	}
-	sum, rows, err := reader.run(ctx, e)
-	report.Rows, report.Cells, report.Digest = rows, sum.Cells, sum
+	sum, earlier, err := reader.sum(ctx, e)
+	report.Rows, report.Cells, report.Digest, report.Resumed = reader.rows(), sum.Cells, sum, earlier
 	if err != nil {
 		return fmt.Errorf("verify table %s: %w", e.Table, err)
 	}
@@ -167,7 +168,7 @@ func (r *loadedRun) announce(ctx context.Context, j *jobfile.Job, e *ledger.Entr
 	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
 	defer cancel()
 	if size, err := r.cluster.SizeOf(limited, e.Table, rows); err == nil {
-		most = fmt.Sprintf("; the regions of these rows have %s", bytesize.Format(size))
+		most = fmt.Sprintf("; the regions of these rows have %s", formatStored(size))
 	}
 	r.options.Infof("reading %d cells of %d rows with timestamp %d, without the source, by scans of %s of table %s: HBase skips store files without such cells and reads all others%s",
 		e.Digest.Cells, loadedRows(e), j.Timestamp, jobfile.Plural(len(ranges), "range")+" of rows", e.Table, most)
@@ -185,18 +186,24 @@ func loadedRows(e *ledger.Entry) int64 {
 	return cmp.Or(b.TableRows, b.Written)
 }
 
-// sharers names other loads of cells with the same timestamp into the table.
-func (r *loadedRun) sharers(j *jobfile.Job, e *ledger.Entry) (names []string, err error) {
-	all, damaged, err := r.ledger.Entries(e.Table)
+// loadsOf names other loads of cells with the same timestamp into the table. all is a text that changes with each load of such
+// cells, including those of this job.
+func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, all string, err error) {
+	entries, damaged, err := r.ledger.Entries(e.Table)
 	for _, err := range damaged {
 		r.options.Warnf("%v", err)
 	}
-	for _, other := range all {
-		if (other.Date != e.Date || other.JobHash != e.JobHash) && hasTimestamp(other, j.Timestamp) {
-			names = append(names, fmt.Sprintf("%s (run %s)", cmp.Or(other.Job, other.Output), cmp.Or(other.Run, "of files")))
+	h := sha256.New()
+	for _, found := range entries {
+		if !hasTimestamp(found, j.Timestamp) {
+			continue
+		}
+		fmt.Fprintf(h, "%q %q %q %v\n", found.JobHash, found.Date, found.State, found.Time.UnixNano())
+		if found.Date != e.Date || found.JobHash != e.JobHash {
+			others = append(others, fmt.Sprintf("%s (run %s)", cmp.Or(found.Job, found.Output), cmp.Or(found.Run, "of files")))
 		}
 	}
-	return names, err
+	return others, hex.EncodeToString(h.Sum(nil)[:12]), err
 }
 
 // hasTimestamp reports whether a file of a load is known to have a cell of a timestamp. Of each file, the first and the last

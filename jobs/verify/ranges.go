@@ -36,7 +36,11 @@ type keyRange struct {
 	Rows  int64      `json:"rows"`
 	Sum   digest.Sum `json:"digest"`
 
+	Begun    time.Time `json:"begun,omitzero"`     // when the first row of the range was asked for
+	Openings string    `json:"openings,omitempty"` // of its regions before that; see load.Table
+
 	first, last, next []byte
+	resumed           bool // an earlier process has read rows of it
 }
 
 // savedRanges is what the ledger has of an interrupted verification. Each of the fields before Ranges must match, otherwise
@@ -47,6 +51,7 @@ type savedRanges struct {
 	Timestamp int64      `json:"timestamp"`
 	Columns   string     `json:"columns"`       // hash of what is added up
 	Opened    int64      `json:"table_enabled"` // when the table was created, enabled, truncated or restored, in epoch milliseconds
+	Loads     string     `json:"loads"`         // of cells with the timestamp into the table: a hash that changes with each load
 	Begun     time.Time  `json:"begun"`
 	Ranges    []keyRange `json:"ranges"`
 }
@@ -73,16 +78,27 @@ const (
 	rowsPerLook = 1024 // rows of a range between two looks at the clock
 )
 
-// maxSavedAge is how old an interrupted verification may be: the table has changed since in ways that nobody recorded.
+// maxSavedAge is how old the sum of a range may be: cells may have been deleted since, which nobody records.
 const maxSavedAge = 24 * time.Hour
 
-// resume takes over what an interrupted verification of the same run has read.
-func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyRange) error {
+// regionsTimeout is how long regions that are moving are waited for.
+const regionsTimeout = time.Minute
+
+// resume takes over what an interrupted verification of the same run has read, except ranges whose regions were opened since: one
+// of them may have been truncated.
+func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyRange, loads string) error {
 	opened, err := r.cluster.Enabled(ctx, e.Table)
 	if err != nil {
 		return err
 	}
-	r.saved = savedRanges{Run: e.Run, Digest: e.Digest, Timestamp: r.job.Timestamp, Columns: r.columnsText(), Opened: opened,
+	table := &load.Table{Name: e.Table}
+	if err := r.cluster.LookUpRegions(ctx, table, regionsTimeout); err != nil {
+		return err
+	}
+	for i := range ranges {
+		ranges[i].Openings = table.Openings(ranges[i].first, ranges[i].last)
+	}
+	r.saved = savedRanges{Run: e.Run, Digest: e.Digest, Timestamp: r.job.Timestamp, Columns: r.columnsText(), Opened: opened, Loads: loads,
 		Begun: time.Now().UTC().Truncate(time.Second), Ranges: ranges}
 	r.savedAt = time.Now()
 	var old savedRanges
@@ -91,16 +107,15 @@ func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyR
 		return err
 	}
 	for i := range old.Ranges {
-		o := &old.Ranges[i]
-		if o.next, err = printable.Parse(o.Next); err != nil {
-			return fmt.Errorf("read the ledger: %w", err)
+		if err := ranges[i].takeOver(&old.Ranges[i]); err != nil {
+			return err
 		}
-		o.first, o.last = ranges[i].first, ranges[i].last
 	}
-	r.saved.Ranges, r.saved.Begun = old.Ranges, old.Begun
-	rows := r.rows()
-	r.read.Add(rows)
-	r.options.Infof("going on with the verification that was begun at %s: %d rows are read", old.Begun.Format(time.DateTime+" MST"), rows)
+	if earlier := r.resumed(); earlier != nil {
+		r.saved.Begun = old.Begun
+		r.read.Add(r.rows())
+		r.options.Infof("going on with the verification that was begun at %s: %d rows are read", old.Begun.Format(time.DateTime+" MST"), r.rows())
+	}
 	return nil
 }
 
@@ -109,7 +124,48 @@ func (r *rangeReader) continues(old *savedRanges) bool {
 	now := &r.saved
 	same := func(a, b keyRange) bool { return a.First == b.First && a.Last == b.Last }
 	return old.Run == now.Run && old.Digest == now.Digest && old.Timestamp == now.Timestamp && old.Columns == now.Columns && old.Opened == now.Opened &&
-		time.Since(old.Begun) < maxSavedAge && slices.EqualFunc(old.Ranges, now.Ranges, same)
+		old.Loads == now.Loads && slices.EqualFunc(old.Ranges, now.Ranges, same)
+}
+
+// takeOver takes over what an earlier process has read of the range, if that is still so.
+func (k *keyRange) takeOver(old *keyRange) (err error) {
+	if old.Begun.IsZero() || time.Since(old.Begun) > maxSavedAge || old.Openings != k.Openings {
+		return nil
+	}
+	if k.next, err = printable.Parse(old.Next); err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	k.Next, k.Done, k.Rows, k.Sum, k.Begun, k.resumed = old.Next, old.Done, old.Rows, old.Sum, old.Begun, true
+	return nil
+}
+
+// forget makes the range one of which nothing is read.
+func (k *keyRange) forget() {
+	k.Next, k.next, k.Done, k.Rows, k.Sum, k.Begun, k.resumed = "", nil, false, 0, digest.Sum{}, time.Time{}, false
+}
+
+// Resumed is what an interrupted verification had read.
+type Resumed struct {
+	Rows  int64     `json:"rows"`
+	Since time.Time `json:"since"` // when the first of them was read
+}
+
+// resumed describes the ranges that an earlier process has read in part or as a whole; nil if there are none.
+func (r *rangeReader) resumed() (earlier *Resumed) {
+	for i := range r.saved.Ranges {
+		k := &r.saved.Ranges[i]
+		if !k.resumed {
+			continue
+		}
+		if earlier == nil {
+			earlier = &Resumed{Since: k.Begun}
+		}
+		earlier.Rows += k.Rows
+		if k.Begun.Before(earlier.Since) {
+			earlier.Since = k.Begun
+		}
+	}
+	return earlier
 }
 
 func (r *rangeReader) columnsText() string {
@@ -121,8 +177,30 @@ func (r *rangeReader) columnsText() string {
 	return hex.EncodeToString(hash[:8])
 }
 
+// sum returns the sum of all ranges. If it differs, what an earlier process has read is read again: rows may have come since.
+func (r *rangeReader) sum(ctx context.Context, e *ledger.Entry) (sum digest.Sum, earlier *Resumed, err error) {
+	earlier = r.resumed()
+	sum, err = r.run(ctx, e)
+	if err == nil && sum != e.Digest && earlier != nil {
+		r.options.Infof("the sums differ: reading again the %d rows that the interrupted verification has read since %s",
+			earlier.Rows, earlier.Since.Format(time.DateTime+" MST"))
+		for i := range r.saved.Ranges {
+			if k := &r.saved.Ranges[i]; k.resumed {
+				k.forget()
+			}
+		}
+		r.read.Add(-earlier.Rows)
+		earlier = nil
+		sum, err = r.run(ctx, e)
+	}
+	if err != nil {
+		return sum, earlier, errors.Join(failure.Early(err), r.save(e))
+	}
+	return sum, earlier, r.ledger.RemoveVerification(e)
+}
+
 // run reads what is not read yet, and returns the sum of all ranges.
-func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum, rows int64, err error) {
+func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum, err error) {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(load.Scans())
 	for i := range r.saved.Ranges {
@@ -135,10 +213,7 @@ func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum,
 	for i := range r.saved.Ranges {
 		sum.Add(r.saved.Ranges[i].Sum)
 	}
-	if err != nil {
-		return sum, r.rows(), errors.Join(failure.Early(err), r.save(e))
-	}
-	return sum, r.rows(), r.ledger.RemoveVerification(e)
+	return sum, err
 }
 
 func (r *rangeReader) rows() (n int64) {
@@ -151,6 +226,11 @@ func (r *rangeReader) rows() (n int64) {
 // readRange reads the rest of one range.
 func (r *rangeReader) readRange(ctx context.Context, e *ledger.Entry, i int) error {
 	at := &r.saved.Ranges[i]
+	if at.Begun.IsZero() {
+		r.mu.Lock()
+		at.Begun = time.Now().UTC()
+		r.mu.Unlock()
+	}
 	s := &rangeSum{columns: r.want}
 	s.stream.Sum = at.Sum
 	before := at.Rows

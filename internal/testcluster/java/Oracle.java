@@ -62,6 +62,9 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
  *   move TABLE ROW                  the region that holds the row, to another server
  *   merge TABLE ROW ROW             the regions that hold the rows
+ *   clients TABLE FAMILY COUNT READY STOP
+ *                                   so many clients that read and write until the file STOP exists; makes the file READY when all have begun. A line
+ *                                   for each operation: see Clients
  *   fs ARGUMENTS…                   what hdfs dfs does with them, of those that print nothing
  * Many commands in one JVM
  *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
@@ -170,6 +173,7 @@ public final class Oracle {
       case "alter": Changes.alter(need(a, 4, -1)); break;
       case "move": Changes.move(need(a, 3, 3)[1], a[2]); break;
       case "merge": Changes.merge(need(a, 4, 4)[1], a[2], a[3]); break;
+      case "clients": Clients.run(need(a, 6, 6), out); break;
       case "fs": Tables.fs(need(a, 2, -1)); break;
       case "compact": Compaction.major(need(a, 2, 2)[1]); break;
       default: throw new Usage("unknown command " + a[0] + "; the head of Oracle.java lists them");

@@ -1,4 +1,4 @@
-package loading
+package site
 
 import (
 	"io/fs"
@@ -11,7 +11,6 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
-	"bulkload/jobs/site"
 )
 
 // noFolders is a file system in which no folder can be made.
@@ -31,11 +30,11 @@ func TestLedgerThatCannotBeOpened(t *testing.T) {
 	} {
 		o := options.Options{Properties: map[string]string{ledgerProperty: filepath.Join(t.TempDir(), "ledger")},
 			Storage: func(fsys storage.FS) storage.FS { return noFolders{fsys, cause} }}
-		s, err := site.Open(o, jobfile.HBase{}, false)
+		s, err := Open(o, jobfile.HBase{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = OpenLedger(s)
+		_, err = s.OpenLedger()
 		if kind := failure.KindOf(err); kind != want || strings.Contains(err.Error(), "-D "+ledgerProperty) != (want == failure.Refused) {
 			t.Errorf("%v: kind %d, want %d: %v", cause, kind, want, err)
 		}
