@@ -27,7 +27,8 @@ func (r *runner) writeByTasks(ctx context.Context, todo []*outputRun, splits []i
 			return err
 		}
 	}
-	work, err := tasks.Begin(r.by.Engine, r.by.Sizes, r.job, r.source, splits, r.places(), r.site.ForTasks(), r.options)
+	work, err := tasks.Begin(r.by.Engine, r.by.Sizes, tasks.Run{Job: r.job, Source: r.source, Splits: splits, Outputs: r.outputDirs(),
+		Properties: r.site.ForTasks()}, r.options)
 	if err != nil {
 		return err
 	}
@@ -48,11 +49,11 @@ func (r *runner) writeByTasks(ctx context.Context, todo []*outputRun, splits []i
 	return r.clearTasks()
 }
 
-// places are the outputs for the tasks.
-func (r *runner) places() []tasks.Place {
-	var all []tasks.Place
+// outputDirs are the outputs for the tasks.
+func (r *runner) outputDirs() []tasks.OutputDir {
+	var all []tasks.OutputDir
 	for _, w := range r.outputs {
-		all = append(all, tasks.Place{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path, Run: w.out.Manifest.Run.ID, Target: w.target})
+		all = append(all, tasks.OutputDir{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path, Run: w.out.Manifest.Run.ID, Target: w.target})
 	}
 	return all
 }

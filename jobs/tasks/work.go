@@ -41,13 +41,22 @@ func (s Sizes) withDefaults() Sizes {
 	return s
 }
 
-// Place is an output of a run, for its tasks.
-type Place struct {
+// OutputDir is an output of a run, for its tasks.
+type OutputDir struct {
 	Job    *jobfile.Job
 	FS     storage.FS
 	Dir    string
 	Run    string         // its run's ID
 	Target *target.Target // nil if it is written, and needs no rows
+}
+
+// Run is what tasks are to do.
+type Run struct {
+	Job        *jobfile.Job
+	Source     *source.Source
+	Splits     []ingest.Split // of the input
+	Outputs    []OutputDir
+	Properties map[string]string // of the site files, as far as tasks need them
 }
 
 // Work is a run that is done by tasks. Its plan is in the output, so tasks may begin. The steps follow from the types:
@@ -57,7 +66,7 @@ type Work struct {
 	sizes   Sizes
 	options options.Options
 	source  *source.Source
-	outputs []Place
+	outputs []OutputDir
 	plan    *Plan
 	id      string
 	folders []runFolder // the run's folder in each output
@@ -65,13 +74,13 @@ type Work struct {
 
 // Begin writes the plan of a run, or goes on with the plan and the accounts that an earlier process of the same run has
 // left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
-func Begin(engine Engine, sizes Sizes, job *jobfile.Job, src *source.Source, splits []ingest.Split, outputs []Place, properties map[string]string, o options.Options) (*Work, error) {
-	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: src, outputs: outputs}
-	fresh, err := w.newPlan(job, splits, properties)
+func Begin(engine Engine, sizes Sizes, r Run, o options.Options) (*Work, error) {
+	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: r.Source, outputs: r.Outputs}
+	fresh, err := w.newPlan(r)
 	if err != nil {
 		return nil, err
 	}
-	for _, out := range outputs {
+	for _, out := range r.Outputs {
 		w.folders = append(w.folders, newRunFolder(out.FS, out.Dir, fresh.Run))
 	}
 	if w.plan, w.id, err = w.known(fresh); err != nil || w.plan != nil {
@@ -81,15 +90,15 @@ func Begin(engine Engine, sizes Sizes, job *jobfile.Job, src *source.Source, spl
 }
 
 // newPlan is the plan as it would be made now.
-func (w *Work) newPlan(job *jobfile.Job, splits []ingest.Split, properties map[string]string) (*Plan, error) {
+func (w *Work) newPlan(r Run) (*Plan, error) {
 	hash, err := program.Hash()
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run, Job: job.Origin(), Properties: properties,
-		Inputs: jobfile.InputFiles(w.source.Files)}
+	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run, Job: r.Job.Origin(), Properties: r.Properties,
+		Inputs: jobfile.InputFiles(r.Source.Files)}
 	var bytes int64
-	for _, s := range splits {
+	for _, s := range r.Splits {
 		p.Splits = append(p.Splits, Split{s.File.Ordinal, s.Start, s.End})
 		bytes += s.End - s.Start
 	}
@@ -100,7 +109,7 @@ func (w *Work) newPlan(job *jobfile.Job, splits []ingest.Split, properties map[s
 		}
 		p.Outputs = append(p.Outputs, planned)
 	}
-	p.Pieces = cutPieces(splits, w.sizes.Task)
+	p.Pieces = cutPieces(r.Splits, w.sizes.Task)
 	if n := len(p.Pieces); n > partition.MaxRuns {
 		return nil, errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
 			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
