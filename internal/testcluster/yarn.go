@@ -117,6 +117,8 @@ func (c *Cluster) yarnSite() []property {
 		{"yarn.nodemanager.local-dirs", c.path("data", "nm")},
 		{"yarn.nodemanager.log-dirs", c.path("log", "containers")},
 		{"yarn.nodemanager.disk-health-checker.enable", "false"},
+		// A first check is made anyway: a disk of which 90 percent are used would get no container.
+		{"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", "100"},
 		{"yarn.nodemanager.resource.memory-mb", fmt.Sprint(cmp.Or(c.YARN.Memory, 4096))},
 		{"yarn.nodemanager.resource.cpu-vcores", "8"},
 		{"yarn.scheduler.minimum-allocation-mb", "64"},
