@@ -61,7 +61,7 @@ func newYARNRig(t *testing.T, c *testcluster.Cluster, rows int, login *kerberos.
 	fatal(t, err)
 	t.Cleanup(func() { fatal(t, r.fsys.Close()) })
 	fatal(t, r.fsys.MkdirAll(root+"/in", 0))
-	for part := range 3 {
+	for part := range min(3, rows) {
 		var b bytes.Buffer
 		for row := range rows / 3 {
 			id := (row*7919+part)%(rows/2) + row%2*rows // some rows are in two parts
