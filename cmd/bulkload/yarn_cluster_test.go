@@ -227,7 +227,7 @@ func allYARN(t *testing.T) {
 // and the files are those of a run in one process.
 func TestYARNFails(t *testing.T) {
 	allYARN(t)
-	c := testcluster.OwnYARN(t, testcluster.Options{YARN: &testcluster.YARN{Quick: true}})
+	c := testcluster.OwnYARN(t, testcluster.Options{})
 	r := newYARNRig(t, c, 30_000, nil)
 	want := r.alone(t)
 	for _, fault := range []struct {
