@@ -55,20 +55,47 @@ func (e *inProcess) one(ctx context.Context, p tasks.Phase, task int) error {
 // small cuts a run into as many tasks as possible.
 var small = tasks.Sizes{Task: 1, Memory: options.MinMemory}
 
-// sameManifest wants two outputs to have the same manifest, but for the time at which they were finished.
-func sameManifest(t *testing.T, what, a, b string) {
+// manifestOf is the manifest of an output, but for the time at which it was finished.
+func manifestOf(t *testing.T, dir string) []*manifest.Manifest {
 	t.Helper()
-	var all [2]*manifest.Manifest
-	for i, dir := range []string{a, b} {
-		m, err := manifest.Read(storage.Local, dir)
-		if err != nil || m == nil {
-			t.Fatalf("%s: %v, %v", what, m, err)
-		}
-		m.Finished = time.Time{} // the only thing that a clock decides
-		all[i] = m
+	m, err := manifest.Read(storage.Local, dir)
+	if err != nil || m == nil {
+		t.Fatalf("%s: %v, %v", dir, m, err)
 	}
-	if x, y := mustJSON(t, all[0]), mustJSON(t, all[1]); x != y {
-		t.Errorf("%s: the manifests differ:\n%s\n%s", what, x, y)
+	m.Finished = time.Time{}
+	return []*manifest.Manifest{m}
+}
+
+// equalManifests wants manifests to say the same.
+func equalManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
+	t.Helper()
+	sameManifests(t, what, want, got)
+	sameManifests(t, what+", the other way round", got, want)
+}
+
+// storedSame runs a stored job here and by tasks.
+func storedSame(t *testing.T, name string) {
+	unpackStored(t, name)
+	j := storedJob(t)
+	if err := os.RemoveAll("out"); err != nil { // that of an older program
+		t.Fatal(err)
+	}
+	mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work"})
+	if err := os.Rename("out", "here"); err != nil {
+		t.Fatal(err)
+	}
+	e := &inProcess{options: options.Options{WorkDir: "work"}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, storedJob(t), options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	equalManifests(t, name, storedManifests(t, j, "here"), storedManifests(t, j, "out"))
+	sameFiles(t, name, "here", "out")
+}
+
+// TestTasksWriteTheSameForms: every form of input, several outputs and wide tables come to the same by tasks.
+func TestTasksWriteTheSameForms(t *testing.T) {
+	for _, name := range storedNames(t) {
+		t.Run(name, func(t *testing.T) { storedSame(t, name) })
 	}
 }
 
@@ -90,7 +117,7 @@ func TestTasksWriteTheSameFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			sameFiles(t, what, here, there)
-			sameManifest(t, what, here, there)
+			equalManifests(t, what, manifestOf(t, here), manifestOf(t, there))
 			nothingLeft(t, there)
 			if !reflect.DeepEqual(got.Books, want.Books) || got.Status != want.Status {
 				t.Errorf("%s %v instead of %s %v", got.Status, got.Books, want.Status, want.Books)

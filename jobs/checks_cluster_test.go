@@ -363,6 +363,18 @@ func (n *notes) has(text string) bool {
 	return slices.ContainsFunc(n.said, func(s string) bool { return strings.Contains(s, text) })
 }
 
+// count is how many notes have a text.
+func (n *notes) count(text string) (found int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.said {
+		if strings.Contains(s, text) {
+			found++
+		}
+	}
+	return found
+}
+
 // TestTwoJobsIntoOneTable: each learns of the other; the second one's load waits for the first one's end, unless the options say
 // to fail or to go on beside it. All rows of both arrive.
 func TestTwoJobsIntoOneTable(t *testing.T) {

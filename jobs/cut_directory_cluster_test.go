@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
@@ -22,6 +23,7 @@ import (
 	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/retention"
 	"bulkload/load"
 )
 
@@ -181,6 +183,14 @@ func TestFilesOfOtherToolsAreCut(t *testing.T) {
 	}
 	if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != outcome.Nothing {
 		t.Errorf("again: %+v, %v", r, err)
+	}
+	rules := retention.Rules{Outputs: 24 * time.Hour}
+	if r, err := retention.Clean(t.Context(), dir, rules, l.options()); err != nil || r.Outputs[0].Action != retention.Kept || r.Outputs[0].Files != len(kept) {
+		t.Errorf("what was loaded today is cleaned: %+v, %v", r, err)
+	}
+	rules.Now = time.Now().Add(25 * time.Hour)
+	if r, err := retention.Clean(t.Context(), dir, rules, l.options()); err != nil || r.Outputs[0].Action != retention.Deleted || r.Freed == 0 || len(l.filesBelow(t, dir)) > 0 {
+		t.Errorf("what was loaded yesterday is not cleaned: %+v, %v", r, err)
 	}
 }
 

@@ -27,14 +27,14 @@ type hdfsFaults struct {
 }
 
 // TestHDFSFailsWhileWriting has its own HDFS, with two DataNodes and files of two replicas: so the loss of a DataNode ends every
-// file that is being written, until the NameNode regards it as dead, which takes seconds here.
+// file that is being written. The NameNode would name it for new files for ten minutes, until it regards it as dead.
 func TestHDFSFailsWhileWriting(t *testing.T) {
 	testcluster.Use(t) // runs only if a cluster is wanted
 	if testing.Short() {
 		t.Skip("starts a cluster of its own")
 	}
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: t.TempDir(), DataNodes: 2, HDFSOnly: true, QuickDeaths: true})
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: t.TempDir(), DataNodes: 2, HDFSOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,13 @@ func (l *hdfsFaults) safeMode(t *testing.T) {
 
 // dies: the slices that were being written to the DataNode are written again, and the run continues.
 func (l *hdfsFaults) dies(t *testing.T) {
+	var said notes
 	o := l.options(failpoint.Begun, func() { l.do(t, l.Kill("dn1")) })
+	o.Say = said.say
 	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/dies"), o))
+	if again := said.count("again: "); again < 1 || again > 2 { // of two slices
+		t.Errorf("%d slices were written again, of two: %q", again, said.said)
+	}
 	l.start(t, "dn1")
 }
 

@@ -6,6 +6,9 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/failpoint"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/tasks"
 )
@@ -118,3 +121,64 @@ func (r *runner) reduceTasks(ctx context.Context, mapped *tasks.Mapped, rows []*
 	}
 	return nil
 }
+
+// PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are none if
+// the run is finished, or if they are all done.
+func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
+	return handOver(ctx, j, o, ByTasks{tasks.Others{Until: tasks.MapPhase}, sizes})
+}
+
+// GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task reduce
+// for each.
+func GatherTasks(ctx context.Context, document string, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
+	j, err := tasks.JobOf(document, o)
+	if err != nil {
+		return &TaskReport{Outcome: outcome.New()}, err
+	}
+	return handOver(ctx, j, o, ByTasks{tasks.Others{Until: tasks.ReducePhase}, sizes})
+}
+
+// FinishTasks finishes a run whose tasks are all done: it checks them, gives the files their names and loads them.
+func FinishTasks(ctx context.Context, document string, o options.Options) (*Summary, error) {
+	j, err := tasks.JobOf(document, o)
+	if err != nil {
+		return nil, err
+	}
+	return RunBy(ctx, &ByTasks{Engine: tasks.Others{}}, j, o)
+}
+
+// TaskReport says which tasks others must run now.
+type TaskReport struct {
+	outcome.Outcome
+	Run      jobfile.RunInfo `json:"run"`
+	Phase    string          `json:"phase,omitempty"`    // map or reduce
+	Document string          `json:"document,omitempty"` // the plan or the units, for bulkload task
+	Tasks    []int           `json:"tasks"`              // the indexes of those that are not done
+}
+
+// handOver does a run up to the phase that its engine hands over.
+func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks) (*TaskReport, error) {
+	s, err := RunBy(ctx, &by, j, o)
+	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
+	var over *tasks.HandedOver
+	if errors.As(err, &over) {
+		r.Status, r.Phase, r.Document, r.Tasks = outcome.Done, over.Phase.Name, over.Phase.Document, over.Phase.Tasks
+		return r, nil
+	}
+	return r, err
+}
+
+// MapTask is tasks.Map.
+var MapTask = tasks.Map
+
+// ReduceTask is tasks.Reduce.
+var ReduceTask = tasks.Reduce
+
+// MinMemory is options.MinMemory.
+const MinMemory = options.MinMemory
+
+// TaskSizes are tasks.Sizes.
+type TaskSizes = tasks.Sizes
+
+// LocalTasks is tasks.Local.
+type LocalTasks = tasks.Local

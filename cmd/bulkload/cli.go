@@ -45,6 +45,8 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
+	Task taskCommand `cmd:"" help:"The steps of a run by tasks, for schedulers such as Airflow and Kubernetes."`
+
 	Init    initCommand    `cmd:"" help:"Drafts a job file from an export or a live table."`
 	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
 	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`

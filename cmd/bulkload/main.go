@@ -175,7 +175,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err := s.readLimits(); err != nil {
 		return nil, "", false, err
 	}
-	return parsed.Selected().Target.Addr().Interface().(command), parsed.Selected().Name, false, nil
+	return parsed.Selected().Target.Addr().Interface().(command), parsed.Selected().Path(), false, nil
 }
 
 // readLimits reads the flags that limit what the command uses.

@@ -58,7 +58,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 		User:                user,
 		UseDatanodeHostname: conf.Get("dfs.client.use.datanode.hostname", "") == "true",
 		NamenodeDialFunc:    names.connect,
-		DatanodeDialFunc:    h.replicas.checked(blocks.connect),
+		DatanodeDialFunc:    h.replicas.checked(names.nodes.watched(blocks.connect)),
 	}
 	if err := h.connect(options); err != nil {
 		return nil, err

@@ -29,15 +29,17 @@ type nameNodeConn struct {
 
 	mu       sync.Mutex
 	defaults map[int32]bool // calls that ask for the servers' defaults
+	blocks   map[int32]bool // calls that ask for a block
 
 	encrypts func(bool)         // is called with whether the DataNodes want encryption
 	refuses  func(*remoteError) // is called when a call is refused
+	nodes    *excludedNodes     // nil: no DataNode is excluded
 	in, rest []byte             // the current frame, and its unread rest
 }
 
 // newNameNodeConn presents a NameNode's connection to the library. If secured, the login is complete.
 func newNameNodeConn(c net.Conn, secured bool, layer sasl.Layer) *nameNodeConn {
-	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, defaults: map[int32]bool{}}
+	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, defaults: map[int32]bool{}, blocks: map[int32]bool{}}
 }
 
 func (c *nameNodeConn) Write(p []byte) (int, error) {
@@ -77,10 +79,13 @@ func wholeFrame(b []byte) []byte {
 }
 
 func (c *nameNodeConn) send(frame []byte) error {
-	if call, method, err := parseCall(frame); err == nil && method == "getServerDefaults" {
-		c.mu.Lock()
-		c.defaults[call] = true
-		c.mu.Unlock()
+	switch call, method, err := parseCall(frame); {
+	case err != nil:
+	case method == "getServerDefaults":
+		c.note(c.defaults, call)
+	case method == "addBlock" && c.nodes != nil:
+		c.note(c.blocks, call)
+		frame = c.nodes.addTo(frame)
 	}
 	if c.layer == nil {
 		_, err := c.Conn.Write(frame)
@@ -92,6 +97,22 @@ func (c *nameNodeConn) send(frame []byte) error {
 	}
 	_, err = c.Conn.Write(requestFrame(saslCall, c.client, message(nil).number(2, saslWrap).bytes(3, c.token)))
 	return err
+}
+
+// note remembers a call until its answer.
+func (c *nameNodeConn) note(calls map[int32]bool, call int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	calls[call] = true
+}
+
+// noted reports whether a call was noted, and forgets it.
+func (c *nameNodeConn) noted(calls map[int32]bool, call int32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := calls[call]
+	delete(calls, call)
+	return asked
 }
 
 // parseCall returns the number and the method of a call; for other frames, whose second message differs, any name.
@@ -163,6 +184,9 @@ func (c *nameNodeConn) next() error {
 		c.refuses(r.refusal)
 	}
 	c.rest = frame
+	if asked := c.noted(c.blocks, r.call); asked && r.refusal == nil {
+		c.nodes.learn(r.body)
+	}
 	c.clearEncryption(r)
 	return nil
 }
@@ -206,11 +230,7 @@ func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 
 // clearEncryption sets encryptDataTransfer (field 6) to false in the servers' defaults, and reports its former value.
 func (c *nameNodeConn) clearEncryption(r response) {
-	c.mu.Lock()
-	asked := c.defaults[r.call]
-	delete(c.defaults, r.call)
-	c.mu.Unlock()
-	if !asked || r.refusal != nil {
+	if asked := c.noted(c.defaults, r.call); !asked || r.refusal != nil {
 		return
 	}
 	encrypts := false

@@ -18,6 +18,8 @@ type rpcClient struct {
 	user      string // in whose name calls are made
 	dial      dialFunc
 
+	nodes excludedNodes
+
 	mu       sync.Mutex
 	failures map[string]error // of the last connection, by address
 	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
@@ -45,7 +47,11 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 		defer n.mu.Unlock()
 		n.encrypts = yes
 	}
-	wrapped.refuses = n.remember
+	wrapped.nodes = &n.nodes
+	wrapped.refuses = func(e *remoteError) {
+		n.nodes.refused(e)
+		n.remember(e)
+	}
 	return wrapped, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bulkload/internal/bytesize"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 )
 
@@ -82,27 +83,27 @@ func (e *Engine) setProperty(text string) error {
 	return nil
 }
 
-func readEngine(j *Job, s *section) {
+func readEngine(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.known(jobkeys.Engine)
+	s.Known(jobkeys.Engine)
 	for _, key := range jobkeys.Engine {
-		if !s.has(key.Name) {
+		if !s.Has(key.Name) {
 			continue
 		}
-		values := []item{}
+		values := []document.Item{}
 		switch {
 		case key.Kind == jobkeys.Texts:
-			values = s.list(key.Name)
+			values = s.List(key.Name)
 		default:
-			if text := s.text(key.Name); text != "" {
-				values = append(values, item{text: text})
+			if text := s.Text(key.Name); text != "" {
+				values = append(values, document.Item{Text: text})
 			}
 		}
 		for _, v := range values {
-			if err := j.Engine.Set(key.Name, v.text); err != nil {
-				s.fail(key.Name, "%v", err)
+			if err := j.Engine.Set(key.Name, v.Text); err != nil {
+				s.Fail(key.Name, "%v", err)
 			}
 		}
 	}

@@ -14,6 +14,8 @@ package ledger
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,6 +182,33 @@ func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
 		return nil, nil
 	}
 	return e, err
+}
+
+// DirectoryKey replaces a job's hash in the entries of loads of a directory that no manifest describes.
+func DirectoryKey(uri string) string {
+	sum := sha256.Sum256([]byte("directory " + uri))
+	return hex.EncodeToString(sum[:])
+}
+
+// OfDirectory are the loads of a directory that no manifest describes: one for each table.
+func (l *Ledger) OfDirectory(uri string) (all []*Entry, err error) {
+	tables, err := storage.List(l.fsys, l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list the ledger's tables: %w", err)
+	}
+	for _, t := range tables {
+		if !t.Dir {
+			continue
+		}
+		e, err := l.Read(t.Name, "", DirectoryKey(uri))
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			all = append(all, e)
+		}
+	}
+	return all, nil
 }
 
 // Entries are all entries of a table, by date and job. damaged are those that can't be believed, each with its name.

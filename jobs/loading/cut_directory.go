@@ -38,8 +38,6 @@ import (
 // Nobody else has a second copy of the files, so they are moved, not deleted. Until step 4 is saved, a killed cut is undone:
 // the parts are deleted. From then on it is completed: the file is moved.
 const (
-	cutsDir      = ".cut"
-	cutsName     = "_cuts.json"
 	cutsMaxBytes = 256 << 20
 	cutsSchema   = 1
 )
@@ -57,7 +55,9 @@ type directoryCuts struct {
 	loaded directoryRecord // of an interrupted load, which may name the files
 }
 
-func (w directoryCuts) path() string { return path.Join(w.out.Path, cutsDir, cutsName) }
+func (w directoryCuts) path() string {
+	return path.Join(w.out.Path, manifest.CutsDir, manifest.CutsName)
+}
 
 // read reads the record of cuts in progress; nil if there are none.
 func (w directoryCuts) read() (*cutsRecord, error) {
@@ -115,7 +115,7 @@ func (w directoryCuts) write(r *cutsRecord) error {
 		err = w.out.FS.MkdirAll(path.Dir(w.path()), storage.DirPerm)
 	}
 	if err == nil {
-		err = storage.ReplaceFile(w.out.FS, w.path(), path.Join(temps, cutsName), append(content, '\n'))
+		err = storage.ReplaceFile(w.out.FS, w.path(), path.Join(temps, manifest.CutsName), append(content, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write the record of cut files: %w", err)
@@ -182,7 +182,7 @@ func (w directoryCuts) move(name string) error {
 }
 
 // kept is where a file is kept after it was cut.
-func (w directoryCuts) kept(name string) string { return path.Join(w.out.Path, cutsDir, name) }
+func (w directoryCuts) kept(name string) string { return path.Join(w.out.Path, manifest.CutsDir, name) }
 
 func (w directoryCuts) remove() error {
 	if err := w.out.CheckLock(); err != nil {
@@ -224,7 +224,7 @@ func (w directoryCuts) cut(ctx context.Context, table *load.Table, d *hfiledir.D
 		}
 	}
 	noteCuts(w.out, len(cutters))
-	w.out.Options.Infof("the files that were cut are kept in %s", w.out.FS.URI(path.Join(w.out.Path, cutsDir)))
+	w.out.Options.Infof("the files that were cut are kept in %s", w.out.FS.URI(path.Join(w.out.Path, manifest.CutsDir)))
 	return hfiledir.Open(w.out.FS, w.out.Path)
 }
 

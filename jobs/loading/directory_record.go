@@ -1,8 +1,6 @@
 package loading
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path"
@@ -28,8 +26,7 @@ type directoryRecord struct {
 
 // key replaces a job's hash in the ledger.
 func (r directoryRecord) key() string {
-	sum := sha256.Sum256([]byte("directory " + r.out.FS.URI(r.out.Path)))
-	return hex.EncodeToString(sum[:])
+	return ledger.DirectoryKey(r.out.FS.URI(r.out.Path))
 }
 
 // read returns the entry; nil if there is none.

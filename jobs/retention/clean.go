@@ -28,7 +28,7 @@ type Rules struct {
 }
 
 // Clean deletes in dir, which may be an output itself, what the rules allow: only outputs with a manifest, and of
-// these what the manifest names, and the rejects. Outputs that are locked, in progress or not loaded stay. So do
+// these what the manifest names, and the rejects; and the originals of files that load has cut. Outputs that are locked, in progress or not loaded stay. So do
 // those whose load the ledger does not record: without the ledger the same command would load again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
@@ -113,11 +113,14 @@ func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *strin
 		d.RemoveEmpty()
 	}()
 	out.Locked = false
-	if err := out.readManifest(); err != nil { // another process may have continued it
+	if err := out.readAgain(); err != nil { // another process may have continued it
 		return err
 	}
 	if *action, *reason, err = c.decide(out); err != nil || *action == Kept {
 		return err
+	}
+	if out.State == Cut {
+		return d.FS.RemoveAll(path.Join(d.Path, manifest.CutsDir))
 	}
 	if err := d.ClearRejects(); err != nil || *action == RejectsDeleted {
 		return err
@@ -128,10 +131,14 @@ func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *strin
 
 // decide returns what may be deleted of an output, and why not more.
 func (c *cleaner) decide(out *Output) (action, reason string, err error) {
-	if out.manifest == nil {
+	switch {
+	case out.State == Cut:
+		reason, err = c.keepsCut(out)
+	case out.manifest == nil:
 		return Kept, out.Error, nil
+	default:
+		reason, err = c.keeps(out)
 	}
-	reason, err = c.keeps(out)
 	if err != nil {
 		return Kept, "", err
 	}
@@ -174,14 +181,17 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 
 // entry is the ledger's entry.
 func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
-	if c.ledger == nil {
-		l, err := c.site.ReadLedger()
-		if err != nil {
-			return nil, err
-		}
-		c.ledger = l
+	if err := c.openLedger(); err != nil {
+		return nil, err
 	}
 	return c.ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+}
+
+func (c *cleaner) openLedger() (err error) {
+	if c.ledger == nil {
+		c.ledger, err = c.site.ReadLedger()
+	}
+	return err
 }
 
 // attributes name an output in a log.

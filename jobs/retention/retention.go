@@ -1,5 +1,5 @@
 // Package retention lists output directories and deletes those that are no longer needed: outputs that were loaded,
-// according to the ledger too, and rejects.
+// according to the ledger too, originals of files that were cut before they were loaded, and rejects.
 package retention
 
 import (
@@ -32,7 +32,7 @@ type Report struct {
 // Output is an output directory.
 type Output struct {
 	URI      string    `json:"output"`
-	State    string    `json:"state,omitempty"` // as the manifest has it: writing, written, loading, loaded
+	State    string    `json:"state,omitempty"` // as the manifest has it: writing, written, loading, loaded; or Cut
 	Job      string    `json:"job,omitempty"`
 	Table    string    `json:"table,omitempty"`
 	Date     string    `json:"date,omitempty"` // the logical date
@@ -51,6 +51,7 @@ type Output struct {
 	fsys     storage.FS
 	dir      string
 	manifest *manifest.Manifest
+	unloaded string    // why files that were cut may not go; "" if nothing in the directory says so
 	rejected time.Time // when the rejects were last written; zero where there are none
 }
 
@@ -60,6 +61,9 @@ const (
 	Deleted        = "deleted"
 	RejectsDeleted = "rejects deleted"
 )
+
+// Cut is the State of a directory of another tool that was loaded. Its Files and Bytes are those of the originals, in .cut.
+const Cut = "cut"
 
 // maxDepth bounds the depth of the search for outputs.
 const maxDepth = 10
@@ -113,6 +117,15 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 	for _, f := range all {
 		if f.Name == manifest.Name && !f.Dir {
 			out, err := describe(fsys, dir, all)
+			if err == nil {
+				report.Outputs = append(report.Outputs, out)
+			}
+			return err
+		}
+	}
+	for _, f := range all {
+		if f.Name == manifest.CutsDir && f.Dir {
+			out, err := describeCut(fsys, dir, all)
 			if err == nil {
 				report.Outputs = append(report.Outputs, out)
 			}

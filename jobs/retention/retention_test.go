@@ -122,6 +122,50 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestCleanOriginals: files that a load has cut go when the ledger says that the load of their directory ended long ago, and not
+// while the directory has files that were not loaded, or a cut is under way.
+func TestCleanOriginals(t *testing.T) {
+	n := newNights(t)
+	t.Parallel()
+	dir := filepath.Join(n.dir, "other")
+	original := filepath.Join(dir, ".cut", "f", "one")
+	check(t, os.MkdirAll(filepath.Dir(original), 0o755))
+	check(t, os.Mkdir(filepath.Join(dir, "f"), 0o755))
+	check(t, os.WriteFile(original, []byte("cells"), 0o600))
+	load := func(table, state string, age time.Duration) {
+		t.Helper()
+		check(t, n.ledger.Write(&ledger.Entry{State: state, Table: table, JobHash: ledger.DirectoryKey(storage.Local.URI(dir)),
+			Books: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-age)}))
+	}
+	clean := func(action, reason string) {
+		t.Helper()
+		r, err := Clean(t.Context(), n.dir, Rules{Outputs: 30 * day, Now: n.now}, n.options)
+		if err != nil || len(r.Outputs) != 1 || r.Outputs[0].Action != action || !strings.Contains(r.Outputs[0].Reason, reason) || r.Outputs[0].State != Cut {
+			t.Errorf("want %s, %s: %v: %+v", action, reason, err, r.Outputs)
+		}
+	}
+	clean(Kept, "does not remember its load")
+	load("shop:a", ledger.Loaded, 40*day)
+	load("b", ledger.Loading, 35*day)
+	clean(Kept, "its load into table b is under way")
+	load("b", ledger.Loaded, 29*day)
+	clean(Kept, "it was loaded on")
+	load("b", ledger.Loaded, 35*day)
+	for name, reason := range map[string]string{"f/two": "were not loaded", ".cut/_cuts.json": "a cut of its files is under way"} {
+		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		clean(Kept, reason)
+		check(t, os.Remove(filepath.Join(dir, name)))
+	}
+	listed, err := List(n.dir, n.options)
+	if err != nil || len(listed.Outputs) != 1 || listed.Outputs[0].Files != 1 || listed.Outputs[0].Bytes != 5 {
+		t.Errorf("list: %v: %+v", err, listed.Outputs)
+	}
+	clean(Deleted, "")
+	if n.has("other/.cut") {
+		t.Error("the originals are still there")
+	}
+}
+
 // TestCleanRefuses: without a rule, and in a folder without an output of ours, nothing is deleted.
 func TestCleanRefuses(t *testing.T) {
 	n := newNights(t)

@@ -21,7 +21,8 @@ import (
 //	    rejects                                  the records that can't be used, if there are any
 //	    account.json                             what it has done; written last
 //	    failure.json                             or why it failed
-//	.tasks/<run>/units-<hash>.json               the units of reduce tasks
+//	.tasks/<run>/units.json                      the units of reduce tasks, and the same by a name that stays:
+//	.tasks/<run>/units-<hash>.json
 //	.tasks/<run>/reduce/00003/<attempt>/         of each attempt of a reduce task: the same documents, and
 //	    <name>, …                                its files, which get into the family's folder by this name
 //
@@ -33,6 +34,7 @@ import (
 // is garbage.
 const (
 	planName    = "plan.json"
+	unitsName   = "units.json"
 	attemptName = "attempt.json"
 	accountName = "account.json"
 	failureName = "failure.json"

@@ -28,7 +28,7 @@ func Map(ctx context.Context, document string, task int, o options.Options) erro
 		return err
 	}
 	p := new(Plan)
-	text, err := open(document, o, p)
+	text, err := open(document, planName, o, p)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,13 @@ package tasks
 import (
 	"maps"
 	"os"
+	"path"
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/site"
 	"bulkload/jobs/source"
@@ -25,8 +27,9 @@ type planned struct {
 	outputs []runFolder      // the run's folder in each output
 }
 
-// open reads a document, a plan or units, from anywhere.
-func open(document string, o options.Options, into any) ([]byte, error) {
+// open reads a document, a plan or units, from anywhere. Instead of its name that of the run's first output serves, which must
+// have one run as tasks: name is the document's there.
+func open(document, name string, o options.Options, into any) ([]byte, error) {
 	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(document))
 	if err != nil {
 		return nil, err
@@ -35,12 +38,30 @@ func open(document string, o options.Options, into any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	fsys, name, err := s.Resolve(document, at)
+	fsys, file, err := s.Resolve(document, at)
 	if err != nil {
 		return nil, err
 	}
 	defer fsys.Close()
-	return readDocument(fsys, name, into)
+	if path.Ext(file) != path.Ext(name) {
+		if file, err = documentOf(fsys, file, name); err != nil {
+			return nil, err
+		}
+	}
+	return readDocument(fsys, file, into)
+}
+
+// documentOf finds a document in an output.
+func documentOf(fsys storage.FS, output, name string) (string, error) {
+	at := folder{fsys, path.Join(output, manifest.TasksDir)}
+	runs, err := at.folders()
+	if err == nil && len(runs) != 1 {
+		err = errcode.TaskPlan.Errorf("%s has the tasks of %s; name the file %s of one", at.uri(""), jobfile.Plural(len(runs), "run"), name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return at.in(runs[0]).path(name), nil
 }
 
 // newPlanned rebuilds what a plan was made of.

@@ -33,7 +33,10 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		}
 		defer func() { err = errors.Join(err, w.Stage.Records.Flush()) }()
 	}
-	for round := 1; ; round++ {
+	if r.work.handsOver(ReducePhase) {
+		return r.handOver()
+	}
+	for asked := false; ; {
 		if err := r.collect(); err != nil {
 			return err
 		}
@@ -41,10 +44,10 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if len(units.Tasks) == 0 {
 			return nil
 		}
-		if round > maxRounds {
+		if asked {
 			return r.work.explain(ReducePhase, allTasks(units), nil)
 		}
-		if err := r.run(ctx, units); err != nil {
+		if asked, err = r.run(ctx, units); err != nil {
 			return err
 		}
 	}
@@ -57,17 +60,29 @@ type reduction struct {
 	left [][]sorting.SliceTask // of each output: the slices that are not accepted yet
 }
 
-// run has reduce tasks done.
-func (r *reduction) run(ctx context.Context, units *Units) error {
-	name, err := r.work.writeUnits(units)
+// handOver writes the units of all slices that are not written yet.
+func (r *reduction) handOver() error {
+	written, err := r.written()
 	if err != nil {
 		return err
 	}
-	err = r.work.engine.Run(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1))
-	if err == nil {
-		return nil
+	for i, left := range r.left {
+		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceTask) bool { return written[idOf(i, s)] != nil })
 	}
-	return r.work.failed(ctx, ReducePhase, err, func() ([]int, error) { return r.undone(units) })
+	units := r.units()
+	if _, err := r.work.writeUnits(units); err != nil {
+		return err
+	}
+	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
+}
+
+// run has reduce tasks done.
+func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err error) {
+	name, err := r.work.writeUnits(units)
+	if err != nil {
+		return false, err
+	}
+	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), func() ([]int, error) { return r.undone(units) })
 }
 
 // undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
@@ -116,7 +131,7 @@ func (w *Work) writeUnits(units *Units) (name string, err error) {
 	}
 	text = append(text, '\n')
 	name = fmt.Sprintf("units-%s.json", textID(text)[:12])
-	return name, w.home().writeText(name, text)
+	return name, errors.Join(w.home().writeText(name, text), w.home().writeText(unitsName, text))
 }
 
 // units are the reduce tasks of all slices that are left.
@@ -154,19 +169,28 @@ func allTasks(u *Units) []int {
 	return all
 }
 
-// collect gives the stages the slices that tasks have written.
-func (r *reduction) collect() error {
+// written are the slices that tasks have written.
+func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	written := map[sliceID]*foundSlice{}
 	for _, attempts := range found {
 		for _, a := range attempts {
 			if err := r.work.addSlices(a, written); err != nil {
-				return err
+				return nil, err
 			}
 		}
+	}
+	return written, nil
+}
+
+// collect gives the stages the slices that tasks have written.
+func (r *reduction) collect() error {
+	written, err := r.written()
+	if err != nil {
+		return err
 	}
 	for i := range r.left {
 		if err := r.accept(i, written); err != nil {

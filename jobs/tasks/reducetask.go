@@ -36,7 +36,7 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 		return err
 	}
 	u := new(Units)
-	if _, err := open(document, o, u); err != nil {
+	if _, err := open(document, unitsName, o, u); err != nil {
 		return err
 	}
 	if u.Plan == nil {

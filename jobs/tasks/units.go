@@ -41,8 +41,12 @@ type unit struct {
 // sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does not
 // know what the region has: the merge is summed up instead.
 func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
-	row, _, err := t.SplitKey(u.Start)
-	return sorting.SliceTask{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Start: row, Number: u.Number}, err
+	s := sorting.SliceTask{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
+	var err error
+	if len(u.Start) > 0 { // the first slice has no key
+		s.Start, _, err = t.SplitKey(u.Start)
+	}
+	return s, err
 }
 
 // stored locates the runs of an output in the run's folder.

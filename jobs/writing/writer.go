@@ -80,8 +80,8 @@ func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept fun
 	return group.Wait()
 }
 
-// maxTries is how often a slice is written if DataNodes fail: the pauses and their timeouts last until a NameNode regards a
-// DataNode as dead.
+// maxTries is how often a slice is written if DataNodes fail. Those that failed get no new block (internal/storage), so more tries
+// than one are for DataNodes that fail one after the other, or are all gone for some minutes.
 const maxTries = 12
 
 // The pauses between two tries of a slice.

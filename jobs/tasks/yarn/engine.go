@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/user"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/tasks"
 )
 
@@ -154,7 +156,13 @@ func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	if err != nil {
 		return fmt.Errorf("write the list of tasks: %w", err)
 	}
-	args, err := e.args(e.tools, p, e.submission(p, input))
+	settings := e.Settings
+	if kerberos(p.FS) {
+		e.Log.Info(tokenNote)
+	} else if settings.User == "" {
+		settings.User = hadoopUser()
+	}
+	args, err := settings.args(e.tools, p, e.submission(p, input))
 	if err != nil {
 		return err
 	}
@@ -168,21 +176,49 @@ func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	return f.run(ctx, cmd)
 }
 
+// tokenNote says what becomes of a job that waits for very long.
+const tokenNote = "the tasks use delegation tokens, which YARN renews for at most dfs.namenode.delegation.token.max-lifetime (7 days, unless the cluster has another): " +
+	"a job that waits and runs for longer fails, and the same command then redoes what is missing"
+
+// kerberos reports whether tasks need tokens of a file system.
+func kerberos(fsys storage.FS) bool {
+	d, ok := storage.DelegatorOf(fsys)
+	return ok && d.Delegates()
+}
+
+// hadoopUser is who this process is on a cluster without Kerberos.
+func hadoopUser() string {
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
 func (e *Engine) submission(p tasks.Phase, input string) submission {
 	return submission{name: jobName(p), input: p.FS.URI(input), output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
 }
 
-// Command is the command that submits a phase, for people.
-func (e *Engine) Command(p tasks.Phase) (string, error) {
-	t, err := e.find()
+// Commands are the commands that would submit the phases of a run with this output, for people. What is known only when the run
+// has begun is in capital letters.
+func (s Settings) Commands(output, program string, memory int64, cores int) (commands []string, err error) {
+	t, err := s.find()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	args, err := e.args(t, p, e.submission(p, path.Join(p.Dir, folder, taskList(1))))
-	if err != nil {
-		return "", err
+	home := strings.TrimRight(output, "/") + "/.tasks/RUN/"
+	for _, phase := range []struct{ name, document string }{{tasks.MapPhase, "plan.json"}, {tasks.ReducePhase, "units-HASH.json"}} {
+		p := tasks.Phase{Name: phase.name, Run: "RUN", Document: home + phase.document, Memory: memory, Cores: cores}
+		own := home + phase.name + "/" + folder
+		args, err := s.args(t, p, submission{name: jobName(p), input: own + "/" + taskList(1), output: own + "/output", program: program})
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, quoted(append([]string{t.hadoop}, args...)))
 	}
-	return quoted(append([]string{t.hadoop}, args...)), nil
+	return commands, nil
 }
 
 // quoted is a command as a shell reads it.

@@ -35,7 +35,8 @@ type Settings struct {
 	Speculate bool
 	// Flags are further flags of each task.
 	Flags []string
-	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user.
+	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who this
+	// process is.
 	User string
 	// Properties are further properties of the job.
 	Properties map[string]string
@@ -104,8 +105,8 @@ func (s Settings) jar(hadoop string) (string, error) {
 		return s.Streaming, nil
 	}
 	homes := []string{s.Home, os.Getenv("HADOOP_HOME"), os.Getenv("HADOOP_MAPRED_HOME")}
-	if real, err := filepath.EvalSymlinks(hadoop); err == nil {
-		homes = append(homes, filepath.Dir(filepath.Dir(real)))
+	if target, err := filepath.EvalSymlinks(hadoop); err == nil {
+		homes = append(homes, filepath.Dir(filepath.Dir(target)))
 	}
 	for _, home := range append(homes, packagedHomes...) {
 		for _, place := range jarPlaces {
