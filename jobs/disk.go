@@ -145,6 +145,9 @@ func (w *outputRun) outputNeed(t *target.Target) int64 {
 
 // spillNeed is what the sorts spill if the input does not fit in their memory; 0 if it does.
 func (r *runner) spillNeed(todo []*outputRun) int64 {
+	if r.by != nil {
+		return 0 // tasks spill where they run
+	}
 	var bytes float64
 	for _, w := range todo {
 		bytes += w.part * float64(r.source.Text)

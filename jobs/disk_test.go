@@ -286,7 +286,7 @@ func TestUnknownDiskSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(context.Background(), j, o, func(error) {})
+	r, err := newRunner(context.Background(), j, nil, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ type RowRange struct {
 }
 
 // SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges, all of their families
-// together. The ranges must be in order, without overlaps. The master rounds each region's size to megabytes.
+// together. The ranges must be in order, without overlaps. HBase counts whole MiB, and a region that is not empty as one at
+// least.
 func (c *Cluster) SizeOf(ctx context.Context, table string, ranges []RowRange) (size int64, err error) {
 	id, err := parseName(table)
 	if err != nil {

@@ -32,6 +32,7 @@ type Lock struct {
 	dir       string
 	processes processes
 	me        Owner
+	waits     bool     // asked again and again
 	Text      []byte   // the file's content
 	beaten    []string // tokens of the owners that it was taken over from
 	stop      chan struct{}
@@ -68,7 +69,7 @@ func AcquireTurn(ctx context.Context, fsys storage.FS, dir, user, purpose, outpu
 
 // Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
 func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
-	l := &Lock{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user)}
+	l := &Lock{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user), waits: true}
 	held, err = l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil
@@ -91,7 +92,7 @@ func (l *Lock) Token() string { return l.me.Token }
 func (l *Lock) Fresh() error { return l.fresh() }
 
 func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me Owner, lost func(error)) (*Lock, error) {
-	l := &Lock{FS: fsys, dir: dir, processes: p, me: me, stop: make(chan struct{})}
+	l := &Lock{FS: fsys, dir: dir, processes: p, me: me, waits: me.Output != "", stop: make(chan struct{})}
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
@@ -215,16 +216,18 @@ func (l *Lock) read(name string) (Owner, error) {
 
 // old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
 // clock.
+//
+// Asking that clock takes a new file. A run that waits, which asks each second, does so only if by our clock the lock may be
+// old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be touched less than half
+// of the limit ago or from now. Otherwise the file also shows whether this run could write into the folder at all.
 func (l *Lock) old(held Owner) (bool, error) {
-	now, err := l.clock()
-	if err != nil {
-		return false, err
-	}
+	limit := staleAfter(held)
 	then, err := l.FS.Stat(l.name())
-	if err != nil {
+	if err != nil || l.waits && time.Since(then.ModTime).Abs() < limit/2 {
 		return false, err
 	}
-	return now.Sub(then.ModTime) > staleAfter(held), nil
+	now, err := l.clock()
+	return err == nil && now.Sub(then.ModTime) > limit, err
 }
 
 func staleAfter(held Owner) time.Duration {

@@ -248,6 +248,53 @@ func TestStaleLocks(t *testing.T) {
 	}
 }
 
+// otherClock is a file system whose clock is ahead of ours. It counts the files that are made to ask for the time.
+type otherClock struct {
+	storage.FS
+	ahead  time.Duration
+	probes int
+}
+
+func (f *otherClock) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	if strings.Contains(name, "_probe_") {
+		f.probes++
+	}
+	return f.FS.Create(name, perm)
+}
+
+func (f *otherClock) Stat(name string) (storage.Info, error) {
+	info, err := f.FS.Stat(name)
+	info.ModTime = info.ModTime.Add(f.ahead)
+	return info, err
+}
+
+// TestWaitingAsksForNoTime: a run that waits for a lock makes no file as long as the lock is touched; and whatever the difference
+// of the clocks, an old lock is taken over, and a young one is not.
+func TestWaitingAsksForNoTime(t *testing.T) {
+	t.Parallel()
+	me := systemProcesses.self("otto")
+	if me.Boot == "" || me.Namespaces == "" {
+		t.Skip("the system has no /proc that names boots and namespaces: no owner can be seen")
+	}
+	me.Token, me.Output = "00112233445566aa", "hdfs:///b"
+	hold(t, me.Token)
+	text, err := json.Marshal(me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour} {
+		fsys := &otherClock{FS: storage.Local, ahead: ahead}
+		for _, c := range []lockCase{{text: string(text), age: time.Minute, says: "which is running"}, {text: string(text), age: LockStale + time.Minute/2, taken: true}} {
+			c.acquire(t, func(dir string) (*Lock, error) {
+				return AcquireTurn(t.Context(), fsys, dir, "tina", "a load", "hdfs:///a", func(error) {})
+			})
+			if ahead == 0 && !c.taken && fsys.probes > 0 {
+				t.Errorf("%d files were made to ask for the time", fsys.probes)
+			}
+		}
+	}
+}
+
 // lockCase is a lock that another one has left, and what becomes of it.
 type lockCase struct {
 	name, text string

@@ -35,6 +35,7 @@ type Job struct {
 	Regions   Regions
 	HFile     HFile
 	HBase     HBase
+	Engine    Engine
 	Output    string // as written: a path or an hdfs: URI
 	Load      bool
 	Strict    bool       // duplicates: error

@@ -76,6 +76,7 @@ func readJobFile(j *Job, s *document.Section) {
 		readTypedNulls(j, in, nonStrings(s))
 	}
 	readHBase(j, s.Section("hbase"))
+	readEngine(j, s.Section("engine"))
 	if s.Has("outputs") {
 		readOutputs(j, s)
 	} else {

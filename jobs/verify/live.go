@@ -50,9 +50,17 @@ func (v *outputVerifier) choose(ctx context.Context, rows *sorting.Rows, o optio
 	}
 	known := "of unknown size"
 	if err == nil {
-		known = "which has " + bytesize.Format(size)
+		known = "which has " + formatStored(size)
 	}
 	o.Infof("comparing %s of the source with table %s, %s: %s", jobfile.Plural(int(n), "row"), v.job.Table, known, how)
+}
+
+// formatStored is the size of regions as HBase reports it. Small ones look larger than they are.
+func formatStored(size int64) string {
+	if size == 0 || size >= 1<<30 {
+		return bytesize.Format(size)
+	}
+	return bytesize.Format(size) + " (HBase counts at least 1 MiB a region)"
 }
 
 // errPast ends a scan that has passed the source's last row.
