@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"bulkload/internal/kerberos"
-	"bulkload/internal/sample"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
