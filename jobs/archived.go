@@ -78,7 +78,7 @@ func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
 // checkLoadedWithoutInput checks that the table serves what was loaded, and reports it.
 func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 	if w.out.Manifest.State == manifest.Loaded {
-		if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
+		if err := w.loader.CheckServed(ctx); err != nil {
 			return err
 		}
 	} else {

@@ -101,7 +101,7 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		}
 	}
 	ctx := context.Background()
-	if r, err = newRunner(ctx, readCheck(t, dir, out), o, func(err error) { t.Error(err) }); err != nil {
+	if r, err = newRunner(ctx, readCheck(t, dir, out), nil, o, func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	err = r.run(ctx, newSummary(r.job))

@@ -550,7 +550,7 @@ func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(context.Background(), j, o, func(error) {})
+	r, err := newRunner(context.Background(), j, nil, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

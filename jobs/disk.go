@@ -56,7 +56,7 @@ const diskCheck = "disk"
 // input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
 func (r *runner) checkDisk(todo []*outputRun) preflight.Findings {
 	need := r.spillNeed(todo)
-	r.warnOfSpillsInMemory(need)
+	sorting.WarnOfSpillsInMemory(r.options, need)
 	if r.job.Input.SpaceUnchecked {
 		return preflight.Findings{{Name: diskCheck, State: preflight.Unknown, Detail: "not checked (input.check_space: false)"}}
 	}
@@ -115,18 +115,6 @@ func (r *runner) spillDisk(need int64) (spill diskNeed, err error) {
 	return spill, nil
 }
 
-// warnOfSpillsInMemory warns of a work folder whose files use memory, if need bytes are spilled to it. They come on
-// top of --memory, and a container that is sized by --memory ends the process.
-func (r *runner) warnOfSpillsInMemory(need int64) {
-	if need == 0 {
-		return
-	}
-	if folder, err := sorting.WorkFolder(r.options.WorkDir); err == nil && storage.InMemory(folder) {
-		r.options.Warnf("the work folder %s is in memory (tmpfs): about %s of spilled runs will use memory beyond --memory; choose a --work-dir on a disk",
-			folder, bytesize.Format(need))
-	}
-}
-
 // outputDisk is the need of the files that are not written yet; an error if that or the free space is unknown.
 func (w *outputRun) outputDisk() (diskNeed, error) {
 	output := diskNeed{what: "writing HFiles to", where: w.out.FS.URI(w.out.Path), fsys: w.out.FS, dir: w.out.Path}
@@ -157,14 +145,18 @@ func (w *outputRun) outputNeed(t *target.Target) int64 {
 
 // spillNeed is what the sorts spill if the input does not fit in their memory; 0 if it does.
 func (r *runner) spillNeed(todo []*outputRun) int64 {
+	if r.by != nil {
+		return 0 // tasks spill where they run
+	}
 	var bytes float64
 	for _, w := range todo {
 		bytes += w.part * float64(r.source.Text)
 	}
-	if int64(bytes) <= sorting.SortMemory(r.options.Memory) {
+	need := sorting.SpillNeed(bytes, r.options.Memory)
+	if need == 0 {
 		return 0
 	}
-	return max(0, int64(sorting.SpillRatio*bytes)-r.spilled())
+	return max(0, need-r.spilled())
 }
 
 // spilled is what an earlier process of this run has spilled.

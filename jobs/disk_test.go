@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
+	"bulkload/jobs/verify"
 )
 
 // smallDisk is a folder on a disk of its own with so many bytes.
@@ -82,7 +83,7 @@ func TestDiskIsCheckedBeforeTheRun(t *testing.T) {
 	}
 }
 
-// TestWorkFolderInMemory: a work folder on tmpfs is reported where the sort spills to it, and only there.
+// TestWorkFolderInMemory: a work folder on tmpfs is reported where the sort spills to it, and only there; by a verification, too.
 func TestWorkFolderInMemory(t *testing.T) {
 	memory := smallDisk(t, 64<<20)
 	for name, c := range map[string]struct {
@@ -103,13 +104,21 @@ func TestWorkFolderInMemory(t *testing.T) {
 				t.Skip("the tests' own folder is on tmpfs")
 			}
 			warnings := 0
-			mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: c.work, Say: func(text string) {
+			o := options.Options{Memory: options.MinMemory, WorkDir: c.work, Say: func(text string) {
 				if strings.Contains(text, "is in memory (tmpfs)") && strings.Contains(text, memory) && strings.Contains(text, "--work-dir") {
 					warnings++
 				}
-			}})
+			}}
+			j := readCheck(t, dir, filepath.Join(dir, "out"))
+			mustRun(t, j, o)
 			if warnings != c.want {
 				t.Errorf("%d warnings, want %d", warnings, c.want)
+			}
+			if name != "spills to tmpfs" {
+				return
+			}
+			if _, err := verify.Job(t.Context(), j, o, false); err != nil || warnings != 2 {
+				t.Errorf("%d warnings of a run and its verification, want 2 (%v)", warnings, err)
 			}
 		})
 	}
@@ -277,7 +286,7 @@ func TestUnknownDiskSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(context.Background(), j, o, func(error) {})
+	r, err := newRunner(context.Background(), j, nil, o, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return (&loading.Loader{Out: &output.Dir{FS: storage.Local, Path: out}}).LoadFiles(context.Background(), d, &loading.Report{Table: "tinawang:check"})
+			return loading.Files(context.Background(), &output.Dir{FS: storage.Local, Path: out}, d, &loading.Report{Table: "tinawang:check"})
 		},
 		"get --from": func() error {
 			_, err := lookup.TableIn(job(), options.Options{}, out)

@@ -25,12 +25,13 @@ type runner struct {
 	ledger      *ledger.Ledger // nil if nothing is loaded
 	outputs     []*outputRun
 	lost        func(error)       // called if a lock is lost
+	by          *ByTasks          // nil: the run is done in this process
 	checkpoints *checkpoint.Store // from the sort on
 }
 
 // newRunner finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
-func newRunner(ctx context.Context, j *jobfile.Job, o options.Options, lost func(error)) (r *runner, err error) {
-	r = &runner{job: j, options: o, lost: lost}
+func newRunner(ctx context.Context, j *jobfile.Job, by *ByTasks, o options.Options, lost func(error)) (r *runner, err error) {
+	r = &runner{job: j, by: by, options: o, lost: lost}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())

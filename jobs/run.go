@@ -35,6 +35,11 @@ import (
 // If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
 // loaded in the order of the job file.
 func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
+	return RunBy(ctx, nil, j, o)
+}
+
+// RunBy is Run by tasks; by is nil for a run in this process.
+func RunBy(ctx context.Context, by *ByTasks, j *jobfile.Job, o options.Options) (*Summary, error) {
 	summary := newSummary(j)
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -44,7 +49,7 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, erro
 	summary.log = o
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r, err := newRunner(running, j, o, func(err error) { cancel(failure.New(failure.Later, err)) })
+	r, err := newRunner(running, j, by, o, func(err error) { cancel(failure.New(failure.Later, err)) })
 	var missing *source.MissingError
 	switch {
 	case err == nil:
@@ -128,7 +133,7 @@ func (r *runner) run(ctx context.Context, summary *Summary) error {
 		if err := r.write(ctx, todo, summary); err != nil {
 			return err
 		}
-	} else if err := checkpoint.RemoveFinished(r.options.WorkDir, r.uris()); err != nil {
+	} else if err := errors.Join(checkpoint.RemoveFinished(r.options.WorkDir, r.uris()), r.clearTasks()); err != nil {
 		return err
 	}
 	for _, w := range r.outputs {
@@ -182,7 +187,7 @@ func (r *runner) finishOutput(ctx context.Context, w *outputRun, summary *Summar
 		w.report.Status = outcome.Done
 	case !written:
 		if wanted {
-			if err := w.loader.CheckServed(ctx, w.out.Job.Table); err != nil {
+			if err := w.loader.CheckServed(ctx); err != nil {
 				return err
 			}
 		}
@@ -212,7 +217,7 @@ func (r *runner) wrapOutput(w *outputRun, err error) error {
 
 // write performs the stages from the tables' plans to the finished manifests, for the outputs that are not written
 // yet.
-func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary) (err error) {
+func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary) error {
 	for _, w := range todo {
 		if err := w.plan(ctx); err != nil {
 			return r.wrapOutput(w, err)
@@ -223,6 +228,17 @@ func (r *runner) write(ctx context.Context, todo []*outputRun, summary *Summary)
 		return err
 	}
 	r.source.LogWarnings(ctx, r.options)
+	if r.by != nil {
+		return r.writeByTasks(ctx, todo, splits, summary)
+	}
+	return r.writeHere(ctx, todo, splits, summary)
+}
+
+// writeHere sorts and writes in this process.
+func (r *runner) writeHere(ctx context.Context, todo []*outputRun, splits []ingest.Split, summary *Summary) (err error) {
+	if err := r.clearTasks(); err != nil {
+		return err
+	}
 	r.checkpoints, err = checkpoint.Open(r.checkpointOutputs(), r.source, splits, r.options)
 	defer func() { err = errors.Join(err, r.checkpoints.Close(ctx, err)) }()
 	if err != nil {
@@ -293,13 +309,10 @@ func (r *runner) rejectsDir() *outputRun { return r.outputs[0] }
 
 // sort reads the input and returns each output's rows; none for outputs that are written.
 func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, error) {
-	at := r.rejectsDir()
-	temps, err := at.out.TempFolder()
+	rejects, err := r.newRejects()
 	if err != nil {
 		return nil, err
 	}
-	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
-	rejects.WriteIn(temps)
 	s := sorting.Stage{Input: &r.job.Input, Source: r.source, Splits: r.checkpoints.Splits, Checkpoints: r.checkpoints,
 		Rejects: rejects}
 	for _, w := range r.outputs {
@@ -312,8 +325,7 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 		rows, err = s.Sort(ctx, o)
 		return r.source.Bytes, err
 	})
-	at.sumRejects(summary, s.Rejects.Count())
-	summary.reasons, summary.otherReasons = rejects.Reasons()
+	r.sumRejects(summary, rejects)
 	if err != nil {
 		r.countFailed(rows)
 		return nil, err
@@ -321,6 +333,27 @@ func (r *runner) sort(ctx context.Context, summary *Summary) ([]*sorting.Rows, e
 	summary.sorted(rows)
 	summary.Resumed = r.checkpoints.Resumed()
 	return rows, nil
+}
+
+// newRejects begins the files of rejects, in the first output.
+func (r *runner) newRejects() (*ingest.Rejects, error) {
+	at := r.rejectsDir()
+	temps, err := at.out.TempFolder()
+	if err != nil {
+		return nil, err
+	}
+	rejects := ingest.NewRejects(at.out.FS, path.Join(at.out.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects.WriteIn(temps)
+	return rejects, nil
+}
+
+// sumRejects reports the rejects.
+func (r *runner) sumRejects(summary *Summary, rejects *ingest.Rejects) {
+	summary.reasons, summary.otherReasons = rejects.Reasons()
+	if records := rejects.Count(); records > 0 {
+		at := r.rejectsDir().out
+		summary.Rejects = []RejectFile{{at.URI(path.Join(manifest.RejectsDir, ingest.RejectsFile)), records}}
+	}
 }
 
 // countFailed reports the progress of a reading that failed: the records read until then, and the rejects.
@@ -332,8 +365,9 @@ func (r *runner) countFailed(rows []*sorting.Rows) {
 	}
 }
 
-// writeAll writes one output after another, and frees the rows that were written.
-func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
+// beforeWriting makes the checks that need the sorted rows, asks the tables for those that they have, and deletes the outputs
+// that are replaced.
+func (r *runner) beforeWriting(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
 	for i, w := range r.outputs {
 		if rows[i] == nil {
 			continue
@@ -357,6 +391,14 @@ func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sortin
 		if err := w.keepExisting(); err != nil {
 			return r.wrapOutput(w, err)
 		}
+	}
+	return nil
+}
+
+// writeAll writes one output after another, and frees the rows that were written.
+func (r *runner) writeAll(ctx context.Context, todo []*outputRun, rows []*sorting.Rows, summary *Summary) error {
+	if err := r.beforeWriting(ctx, todo, rows, summary); err != nil {
+		return err
 	}
 	for i, w := range r.outputs {
 		if rows[i] == nil {
@@ -382,11 +424,21 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, summary *Summ
 		err := stage.Run(ctx)
 		return stage.Checks.Sum(), err
 	})
-	summary.parts(w.report.name, stage.Times.Phases())
-	w.report.Duplicates = stage.Samples
+	w.reportStage(stage, summary)
 	if err != nil {
 		return err
 	}
+	return w.complete(rows)
+}
+
+// reportStage reports what the write stage did.
+func (w *outputRun) reportStage(stage *writing.Stage, summary *Summary) {
+	summary.parts(w.report.name, stage.Times.Phases())
+	w.report.Duplicates = stage.Samples
+}
+
+// complete balances the counts of an output whose files are all written, and marks it as complete.
+func (w *outputRun) complete(rows *sorting.Rows) error {
 	if err := w.out.Balance(rows); err != nil {
 		return err
 	}
@@ -449,14 +501,6 @@ func (w *outputRun) begin() error {
 	return nil
 }
 
-func (w *outputRun) sumRejects(summary *Summary, records int64) {
-	if records == 0 {
-		return
-	}
-	dir := path.Join(w.out.Path, manifest.RejectsDir)
-	summary.Rejects = []RejectFile{{w.out.FS.URI(path.Join(dir, ingest.RejectsFile)), records}}
-}
-
 // outputRun is one output of a run: its directory, loader and target.
 type outputRun struct {
 	out    *output.Dir
@@ -477,16 +521,19 @@ func newOutputRun(d *output.Dir) *outputRun {
 // load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
 func (w *outputRun) load(ctx context.Context, summary *Summary) (err error) {
 	w.out.Options.Watch = w.share.load
-	if err := w.loader.LockTable(ctx); err != nil {
+	turn, err := w.loader.AwaitTurn(ctx)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.loader.UnlockTable()) }()
-	if err := w.loader.RecoverLoad(ctx, w.out.Job.Table); err != nil {
+	defer func() { err = errors.Join(err, turn.End()) }()
+	recovered, err := turn.Recover(ctx)
+	if err != nil {
 		return err
 	}
+	var handed *loading.Handed
 	var report *load.Report
 	err = summary.phase("load", w.report.name, func() (_ int64, err error) {
-		report, err = w.loader.LoadOutput(ctx, w.out.Job.Table)
+		handed, report, err = recovered.Load(ctx)
 		w.report.Load.Apply(report)
 		return w.out.Manifest.LoadedBytes(), err
 	})
@@ -494,7 +541,7 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) (err error) {
 		return err
 	}
 	err = summary.phase("probe", w.report.name, func() (int64, error) {
-		return w.out.Manifest.LoadedBytes(), w.loader.Confirm(ctx, w.out.Job.Table)
+		return w.out.Manifest.LoadedBytes(), handed.Confirm(ctx)
 	})
 	summary.shift(report.Probed)
 	return err

@@ -30,7 +30,8 @@ type Several struct {
 // SeveralOptions say how several series are run.
 type SeveralOptions struct {
 	options.Options
-	Parallel int // how many series run side by side, within one memory budget; less than 2: one after the other
+	By       *ByTasks // nil: the runs are done in this process
+	Parallel int      // how many series run side by side, within one memory budget; less than 2: one after the other
 	// Prepare changes the options of one run; nil: all have the same.
 	Prepare func(*jobfile.Job, options.Options) options.Options
 	// Ended hears of each run that ended, one at a time; nil: nobody listens.
@@ -95,7 +96,7 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 			o = r.Prepare(j, o)
 		}
 		begun := time.Now()
-		summary, err := Run(ctx, j, o)
+		summary, err := RunBy(ctx, r.By, j, o)
 		result.runs = append(result.runs, summary)
 		r.ended(summary, err, time.Since(begun))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
@@ -86,23 +87,26 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	const date = "2026-11-20"
 	l.night(t, date, 1000, 22)
 	w := l.written(t, date)
-	files, err := w.out.Manifest.Unloaded(w.out.FS, w.out.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.out.Manifest.State = manifest.Loading
-	hooks, saves := w.loader.RecordLoad(len(files)), 0
-	done := hooks.Done
-	hooks.Done = func(files []load.HFile) error {
-		err := done(files)
+	saves := 0
+	w.out.Options.Failpoint = func(p failpoint.Point) {
+		if p != failpoint.FilesLoaded {
+			return
+		}
 		m, failed := manifest.Read(w.out.FS, w.out.Path)
 		if failed != nil || !strings.HasPrefix(m.Staging, "hdfs://") || len(m.NotLoaded()) == len(m.Files()) {
 			t.Errorf("recorded: staging folder %q, %d files not loaded (%v)", m.Staging, len(m.NotLoaded()), failed)
 		}
 		saves++
-		return err
 	}
-	report, err := w.loader.Cluster.LoadFrom(context.Background(), w.out.FS, l.table, files, hooks)
+	turn, err := w.loader.AwaitTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovered, err := turn.Recover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, report, err := recovered.Load(t.Context())
 	if err != nil || saves != report.Regions {
 		t.Errorf("%d records for %d requests: %v", saves, report.Regions, err)
 	}

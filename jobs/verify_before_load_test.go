@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,10 +27,8 @@ func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := func() *loading.Loader {
-		return &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}}
-	}
-	if err := work().VerifyBeforeLoad(context.Background()); err != nil {
+	out := &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}
+	if err := loading.VerifyBeforeLoad(t.Context(), out); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
 	name := filepath.Join(dir, m.Files()[0].Path)
@@ -43,12 +40,19 @@ func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := work().LoadOutput(context.Background(), "t"); failure.KindOf(err) != failure.Differs {
+	turn, err := (&loading.Loader{Out: out}).AwaitTurn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovered, err := turn.Recover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := recovered.Load(t.Context()); failure.KindOf(err) != failure.Differs {
 		t.Errorf("a changed byte: %v", err)
 	}
-	w := work()
-	w.Out.VerifiedBefore = map[string]bool{}
-	if err := w.VerifyBeforeLoad(context.Background()); err != nil {
+	out.VerifiedBefore = map[string]bool{}
+	if err := loading.VerifyBeforeLoad(t.Context(), out); err != nil {
 		t.Errorf("files that this process has verified are read again: %v", err)
 	}
 	if m.State != manifest.Written {
@@ -63,8 +67,7 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &loading.Loader{Out: &output.Dir{FS: storage.Local, Path: dir}}
-	if err := w.LoadFiles(context.Background(), d, &loading.Report{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
+	if err := loading.Files(t.Context(), &output.Dir{FS: storage.Local, Path: dir}, d, &loading.Report{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
 		t.Errorf("a family's folder: %v", err)
 	}
 }

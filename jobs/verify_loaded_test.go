@@ -35,7 +35,7 @@ func TestVerifyAfterALoad(t *testing.T) {
 	if err != nil || r.Digest != s.Digest || r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.Against != "table "+l.table {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if !said.has("of 300 rows with timestamp") || !said.has("by scans of 10 ranges of rows") || !said.has("the regions of these rows have") || said.has("other loads") {
+	if !said.has("of 300 rows with timestamp") || !said.has("by scans of 10 ranges of rows") || !said.has("the regions of these rows have") || !said.has("at least 1 MiB a region") || said.has("other loads") {
 		t.Errorf("said %q", said.said)
 	}
 	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)

@@ -24,11 +24,11 @@ func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbas
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
 	}
-	if len(row.Cells) == 0 {
+	if len(row) == 0 {
 		return 0, 0, errcode.TableMissing.Errorf("%w: there is no table %s", ErrNotFound, id)
 	}
-	state, err = hbase.ParseTableState(row.Cells[0].Value)
-	return state, row.Cells[0].Timestamp, err
+	state, err = hbase.ParseTableState(row[0].Value)
+	return state, row[0].Timestamp, err
 }
 
 // regions reads a table's regions. Parents of a split, which stay until they are cleaned up, are left out. A region
@@ -66,8 +66,8 @@ func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
 		return nil, fmt.Errorf("read region %q in %s: %w", name, metaTable, err)
 	}
 	row := metaRow{name: name}
-	for i := range found.Cells {
-		if err := row.add(&found.Cells[i]); err != nil {
+	for i := range found {
+		if err := row.add(&found[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase"
 	"bulkload/internal/parallel"
 	"bulkload/internal/throttle"
@@ -57,7 +58,7 @@ func (r *reader) close() {
 }
 
 // get reads one row.
-func (r *reader) get(ctx context.Context, table string, get *pb.Get) (row hbase.Row, err error) {
+func (r *reader) get(ctx context.Context, table string, get *pb.Get) (row []cell.Cell, err error) {
 	tries := r.newTries()
 	for {
 		row, err = r.getOnce(ctx, tries, table, get)
@@ -65,17 +66,17 @@ func (r *reader) get(ctx context.Context, table string, get *pb.Get) (row hbase.
 			return row, nil
 		}
 		if err = tries.wait(ctx, err); err != nil {
-			return hbase.Row{}, err
+			return nil, err
 		}
 	}
 }
 
-func (r *reader) getOnce(ctx context.Context, tries *retries, table string, get *pb.Get) (row hbase.Row, err error) {
+func (r *reader) getOnce(ctx context.Context, tries *retries, table string, get *pb.Get) (row []cell.Cell, err error) {
 	ctx, cancel := tries.limit(ctx, r.limits.call)
 	defer cancel()
 	region, err := r.locate(ctx, table, get.Row)
 	if err != nil {
-		return hbase.Row{}, err
+		return nil, err
 	}
 	conn, err := r.servers.region(ctx, region.Server)
 	if err == nil {

@@ -21,7 +21,7 @@ type Columns = hbase.FamilyColumns
 // Lookup asks whether readers find a row.
 type Lookup struct {
 	Row     []byte
-	Columns []Columns // of which any may have a cell
+	Columns []Columns // of which any may have a cell; nil: all
 	// Other, in epoch milliseconds, is a timestamp that does not count: a row with cells of that timestamp only does not
 	// exist. Negative: all timestamps count.
 	Other int64

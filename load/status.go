@@ -5,14 +5,9 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"sync/atomic"
 	"time"
 
 	"bulkload/internal/hbase"
-
-	"github.com/tsuna/gohbase/pb"
-	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 )
 
 // Status is how a cluster is: as its servers have reported to the master in the last few seconds.
@@ -66,7 +61,8 @@ type RowRange struct {
 }
 
 // SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges, all of their families
-// together. The ranges must be in order, without overlaps. The master rounds each region's size to megabytes.
+// together. The ranges must be in order, without overlaps. HBase counts whole MiB, and a region that is not empty as one at
+// least.
 func (c *Cluster) SizeOf(ctx context.Context, table string, ranges []RowRange) (size int64, err error) {
 	id, err := parseName(table)
 	if err != nil {
@@ -104,42 +100,4 @@ func (c *Cluster) Enabled(ctx context.Context, table string) (int64, error) {
 		return 0, fmt.Errorf("look up table %s: %w", table, classify(ctx, err))
 	}
 	return written, nil
-}
-
-// lookUps is how many rows are looked up in parallel.
-const lookUps = 16
-
-// CountPresent counts those of the rows that a table has.
-func (c *Cluster) CountPresent(ctx context.Context, table string, rows [][]byte) (int, error) {
-	id, err := parseName(table)
-	if err == nil {
-		err = c.usable(ctx, id)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("look up rows of table %s: %w", table, classify(ctx, err))
-	}
-	var found atomic.Int64
-	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(lookUps)
-	for _, row := range rows {
-		group.Go(func() error {
-			if running.Err() != nil {
-				return running.Err()
-			}
-			there, err := c.reader.present(running, id, row)
-			if there {
-				found.Add(1)
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return 0, fmt.Errorf("look up rows of table %s: %w", table, classify(ctx, err))
-	}
-	return int(found.Load()), nil
-}
-
-func (r *reader) present(ctx context.Context, id hbase.TableName, row []byte) (bool, error) {
-	found, err := r.get(ctx, id.String(), &pb.Get{Row: row, ExistenceOnly: proto.Bool(true)})
-	return found.Exists, err
 }

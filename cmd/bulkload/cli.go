@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type cli struct {
 	List    listCommand    `cmd:"" help:"Lists the outputs in a directory: their runs, files and rejects."`
 	Clean   cleanCommand   `cmd:"" help:"Deletes old outputs that were loaded, and old rejects."`
 
+	Task taskCommand `cmd:"" help:"The steps of a run by tasks, for schedulers such as Airflow and Kubernetes."`
+
 	Init    initCommand    `cmd:"" help:"Drafts a job file from an export or a live table."`
 	Convert convertCommand `cmd:"" help:"Writes the job file that replaces a Spark job, from its properties."`
 	Schema  schemaCommand  `cmd:"" help:"Prints the JSON schema of job files, for editors."`
@@ -72,7 +75,7 @@ type planCommand struct {
 	Now        time.Time `placeholder:"TIME" help:"The time (RFC 3339) for comparing the cells' ages with the table's TTL (default: now)."`
 	SplitsFile string    `placeholder:"FILE" help:"Writes the splits to a file for SPLITS_FILE in the HBase shell."`
 	NoRecords  bool      `help:"Leaves out the three records and the most frequent query keys, which can be personal data."`
-	HTML       string    `name:"html" placeholder:"FILE" help:"Writes the whole plan to an HTML page with charts."`
+	HTML       string    `name:"html" placeholder:"FILE.html" help:"Writes the whole plan to an HTML page with charts."`
 }
 
 func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
@@ -81,6 +84,12 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 		if sample = *c.Sample; sample < 1 {
 			return nil, usage(fmt.Errorf("--sample: %d is not a number of rows; give at least 1, or leave it out to read all", sample))
 		}
+	}
+	if err := checkPage("--html", c.HTML); err != nil {
+		return nil, err
+	}
+	if ext := strings.ToLower(filepath.Ext(c.SplitsFile)); ext == ".yaml" || ext == ".yml" {
+		return nil, usage(fmt.Errorf("--splits-file %s: the splits replace the file, and this may be a job file; give another name", c.SplitsFile))
 	}
 	if c.Compare != nil && *c.Compare == "" {
 		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))

@@ -45,7 +45,20 @@ func commandNames(app *kong.Application, sep string) string {
 
 // flagsOf are a command's own flags, followed by those of all commands.
 func flagsOf(app *kong.Application, command *kong.Node) []*kong.Flag {
-	return slices.Concat(command.Flags, app.Flags)
+	return slices.Concat(ownFlags(command), app.Flags)
+}
+
+// ownFlags are a command's own flags; of a group those of its commands.
+func ownFlags(command *kong.Node) []*kong.Flag {
+	own := slices.Clone(command.Flags)
+	for _, c := range command.Children {
+		for _, f := range c.Flags {
+			if !slices.ContainsFunc(own, func(o *kong.Flag) bool { return o.Name == f.Name }) {
+				own = append(own, f)
+			}
+		}
+	}
+	return own
 }
 
 func flagWords(flags []*kong.Flag) string {
@@ -58,8 +71,14 @@ func flagWords(flags []*kong.Flag) string {
 	return strings.Join(words, " ")
 }
 
-// argumentWords are the values of a command's argument, if they are a fixed list.
-func argumentWords(command *kong.Node) []string {
+// argumentWords are the values of a command's argument, if they are a fixed list: of a group its commands.
+func argumentWords(command *kong.Node) (words []string) {
+	for _, c := range command.Children {
+		words = append(words, c.Name)
+	}
+	if words != nil {
+		return words
+	}
 	for _, p := range command.Positional {
 		if p.Enum != "" {
 			return p.EnumSlice()
@@ -185,7 +204,7 @@ func fishCompletion(w *bytes.Buffer, app *kong.Application) {
 	for _, c := range app.Children {
 		fmt.Fprintf(w, "complete -c bulkload -n __fish_use_subcommand -f -a %s -d %s\n", c.Name, fishText(c.Help))
 		condition := fmt.Sprintf(" -n '__fish_seen_subcommand_from %s'", c.Name)
-		fishFlags(w, condition, c.Flags)
+		fishFlags(w, condition, ownFlags(c))
 		if words := argumentWords(c); words != nil {
 			fmt.Fprintf(w, "complete -c bulkload%s -f -a '%s'\n", condition, strings.Join(words, " "))
 		}

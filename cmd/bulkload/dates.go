@@ -48,6 +48,20 @@ func (d *dated) dates() (jobs.Dates, error) {
 	return jobs.Dates{Now: d.now, Zone: zone}, nil
 }
 
+// wantedDate is --date for a log: the day or hour that it means, or else its text, which is refused later.
+func (d *dated) wantedDate() []any {
+	if d.Date == nil {
+		return nil
+	}
+	text := *d.Date
+	if dates, err := d.dates(); err == nil {
+		if date, err := dates.Parse(text); err == nil {
+			text = date.Text()
+		}
+	}
+	return []any{"date", text}
+}
+
 // read reads a job file for the given date. A signal ends it even while the file gives no bytes.
 func (d *dated) read(ctx context.Context, path string, o jobs.ReadOptions) (*jobs.Job, error) {
 	if err := d.checkSet(); err != nil {
@@ -93,6 +107,17 @@ func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
 type ranged struct {
 	From *string `placeholder:"DATE" help:"The first of several dates, days or hours, which are run in order."`
 	To   *string `placeholder:"DATE" help:"The last of several dates."`
+}
+
+// wantedRange is --from and --to for a log, as they were written.
+func (r *ranged) wantedRange() (all []any) {
+	if r.From != nil {
+		all = append(all, "from", *r.From)
+	}
+	if r.To != nil {
+		all = append(all, "to", *r.To)
+	}
+	return all
 }
 
 // list is the range; nil if none is given.

@@ -16,7 +16,7 @@ func (helpCommand) do(context.Context, *session) (report, error) { return nil, n
 
 // withHelp replaces the command help by the flag --help.
 func withHelp(args []string) []string {
-	if len(args) == 0 || args[0] != "help" || len(args) > 2 || len(args) == 2 && strings.HasPrefix(args[1], "-") {
+	if len(args) == 0 || args[0] != "help" || len(args) > 3 || len(args) > 1 && strings.HasPrefix(args[len(args)-1], "-") {
 		return args
 	}
 	return append(args[1:len(args):len(args)], "--help")
@@ -58,6 +58,13 @@ var examples = map[string][]string{
 	},
 	"clean": {
 		"bulkload clean out --older-than 30d --rejects-older-than 7d --dry-run",
+	},
+	"task": {
+		"bulkload task plan jobs/examples/order-lines.yaml --date 2026-11-20",
+		"bulkload task map out/order-lines/2026-11-20 0",
+		"bulkload task gather out/order-lines/2026-11-20",
+		"bulkload task reduce out/order-lines/2026-11-20 0",
+		"bulkload task finish out/order-lines/2026-11-20",
 	},
 	"init": {
 		"bulkload init jobs/examples/testdata/orders/2026-11-20 -o orders.yaml",

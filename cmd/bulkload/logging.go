@@ -132,10 +132,17 @@ func (h *plainHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 func (h *plainHandler) WithGroup(string) slog.Handler { return h }
 
 // logBegin records which program runs where, as whom and for what.
-func (s *session) logBegin(what string) {
+func (s *session) logBegin(cmd command, what string) {
 	name, host := whoAmI()
-	s.records.Info("begin", "command", what, "version", jobs.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
-		"memory", s.memory, "cores", runtime.GOMAXPROCS(0), "rate", s.rate, "work_dir", s.WorkDir)
+	attributes := []any{"command", what, "version", jobs.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
+		"memory", s.memory, "cores", runtime.GOMAXPROCS(0), "rate", s.rate, "work_dir", s.WorkDir}
+	if of, ok := cmd.(interface{ wantedDate() []any }); ok {
+		attributes = append(attributes, of.wantedDate()...)
+	}
+	if of, ok := cmd.(interface{ wantedRange() []any }); ok {
+		attributes = append(attributes, of.wantedRange()...)
+	}
+	s.records.Info("begin", attributes...)
 }
 
 // whoAmI returns the user and the host, as far as they are known.

@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // do runs a command, with its bar or heartbeat.
 func (s *session) do(ctx context.Context, cmd command, name string) (report, error) {
-	s.logBegin(name)
+	s.logBegin(cmd, name)
 	if s.Quiet || s.Log != "" {
 		s.screen.width = nil
 	}
@@ -175,7 +175,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if err := s.readLimits(); err != nil {
 		return nil, "", false, err
 	}
-	return parsed.Selected().Target.Addr().Interface().(command), parsed.Selected().Name, false, nil
+	return parsed.Selected().Target.Addr().Interface().(command), parsed.Selected().Path(), false, nil
 }
 
 // readLimits reads the flags that limit what the command uses.

@@ -36,17 +36,19 @@ func manPage(w *bytes.Buffer, app *kong.Application) {
 	about, exits, _ := strings.Cut(app.Help, "\n\n")
 	fmt.Fprintf(w, ".TH BULKLOAD 1 \"\" bulkload\n.SH NAME\nbulkload \\- %s\n", roff(lowerFirst(about)))
 	fmt.Fprint(w, ".SH SYNOPSIS\n")
-	for _, c := range app.Children {
+	for _, c := range leaves(app) {
 		fmt.Fprintf(w, ".B bulkload %s\n.br\n", roff(c.Summary()))
 	}
 	fmt.Fprint(w, ".SH COMMANDS\n")
-	for _, c := range app.Children {
+	for _, c := range leaves(app) {
 		fmt.Fprintf(w, ".SS bulkload %s\n%s\n", roff(c.Summary()), roff(c.Help))
 		for _, p := range c.Positional {
 			fmt.Fprintf(w, ".TP\n.I %s\n%s\n", roff(p.Name), roff(p.Help))
 		}
 		manFlags(w, c.Flags)
-		manExamples(w, c.Name)
+		if c.Parent == app.Node || c == c.Parent.Children[len(c.Parent.Children)-1] {
+			manExamples(w, strings.Fields(c.Path())[0])
+		}
 	}
 	fmt.Fprint(w, ".SH FLAGS OF ALL COMMANDS\n")
 	manFlags(w, app.Flags)
@@ -56,6 +58,17 @@ func manPage(w *bytes.Buffer, app *kong.Application) {
 		code, meaning, _ := strings.Cut(strings.TrimSpace(line), " ")
 		fmt.Fprintf(w, ".TP\n.B %s\n%s\n", roff(code), roff(strings.TrimSpace(meaning)))
 	}
+}
+
+// leaves are the commands that do something: those of a group instead of it.
+func leaves(app *kong.Application) (all []*kong.Node) {
+	for _, c := range app.Children {
+		if c.Children == nil {
+			all = append(all, c)
+		}
+		all = append(all, c.Children...)
+	}
+	return all
 }
 
 // manExamples writes a command's examples, unfilled.

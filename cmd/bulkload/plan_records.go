@@ -47,6 +47,22 @@ func writeRecords(w io.Writer, p *stats.Report) {
 	}
 }
 
+// rejectWidth is how many characters of a record that can't be used are shown.
+const rejectWidth = 80
+
+// writeRejected shows the first records that can't be used: where they are, why, and how they begin.
+func writeRejected(w io.Writer, p *stats.Report) {
+	title := "rejected"
+	for i := range p.RejectedRecords {
+		r := &p.RejectedRecords[i]
+		line(w, title, "%s: %s: %s", r.At, r.Why(), r.Quoted(rejectWidth))
+		title = ""
+	}
+	if more := p.Rejected - int64(len(p.RejectedRecords)); more > 0 && len(p.RejectedRecords) > 0 {
+		line(w, "", "and %s more", count(more))
+	}
+}
+
 // columnsOf is how many columns of a terminal a text takes: Chinese characters have two.
 func columnsOf(text string) int {
 	n := 0

@@ -44,6 +44,7 @@ func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), stats.Size(p.RawBytes),
 		inSample(p.Sample), count(p.Rejected), count(p.Filtered))
 	writeRecords(w, p)
+	writeRejected(w, p)
 	writeKey(w, p)
 	writeHFiles(w, p)
 	writeQuery(w, p)
@@ -242,8 +243,8 @@ func writeForecast(w io.Writer, p *stats.Report) {
 	if f.Growth == 0 {
 		return
 	}
-	line(w, "grows", "%s per day; the first region is split in %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
-		stats.Size(f.Growth), daysText(f.DaysToSplit), jobs.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
+	line(w, "grows", "%s per day; the first region is %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
+		stats.Size(f.Growth), stats.SplitIn(f.DaysToSplit), jobs.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
 }
 
 func times(n int) string {
@@ -251,16 +252,6 @@ func times(n int) string {
 		return "stored once"
 	}
 	return fmt.Sprintf("each stored %d times", n)
-}
-
-func daysText(days float64) string {
-	if days < 0 {
-		return "never"
-	}
-	if days == 1 {
-		return "1 day"
-	}
-	return count(int64(days)) + " days"
 }
 
 func nightsText(n int) string {

@@ -20,24 +20,27 @@ type reportFlag struct {
 }
 
 // check refuses a file that can't be written, before anything is done.
-func (f reportFlag) check() error {
-	if f.Report == "" {
+func (f reportFlag) check() error { return checkPage("--report", f.Report) }
+
+// checkPage refuses a file for a page that can't be written, or that may be no page. "" is none.
+func checkPage(flag, name string) error {
+	if name == "" {
 		return nil
 	}
-	if strings.Contains(f.Report, "://") {
-		return usage(fmt.Errorf("--report %s: the page is a local file; give a path", f.Report))
+	if strings.Contains(name, "://") {
+		return usage(fmt.Errorf("%s %s: the page is a local file; give a path", flag, name))
 	}
-	switch info, err := os.Stat(f.Report); {
+	switch info, err := os.Stat(name); {
 	case err == nil && !info.Mode().IsRegular():
-		return usage(fmt.Errorf("--report %s: is not a regular file; give the path of the page", f.Report))
+		return usage(fmt.Errorf("%s %s: is not a regular file; give the path of the page", flag, name))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usage(fmt.Errorf("--report: %w", err))
+		return usage(fmt.Errorf("%s: %w", flag, err))
 	}
-	if ext := strings.ToLower(filepath.Ext(f.Report)); ext != ".html" && ext != ".htm" { // else it may be a job file, for want of a name
-		return usage(fmt.Errorf("--report %s: the page replaces the file; give a name that ends with .html", f.Report))
+	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" { // else it may be a job file, for want of a name
+		return usage(fmt.Errorf("%s %s: the page replaces the file; give a name that ends with .html", flag, name))
 	}
-	if _, err := os.Stat(filepath.Dir(f.Report)); err != nil {
-		return usage(fmt.Errorf("--report: the folder of the page can't be used: %w", err))
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
+		return usage(fmt.Errorf("%s: the folder of the page can't be used: %w", flag, err))
 	}
 	return nil
 }

@@ -122,6 +122,11 @@ func TestReportIsRefusedFirst(t *testing.T) {
 			!strings.Contains(stderr.String(), want) {
 			t.Errorf("--report %s: exit code %d\n%s", name, code, &stderr)
 		}
+		stderr.Reset()
+		if code := run(context.Background(), []string{"plan", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--html", name}, io.Discard, &stderr); code != exitUsage ||
+			!strings.Contains(stderr.String(), want) {
+			t.Errorf("plan --html %s: exit code %d\n%s", name, code, &stderr)
+		}
 	}
 	var stderr bytes.Buffer
 	if code := run(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--check", "--report", filepath.Join(dir, "run.html")}, io.Discard, &stderr); code != exitUsage {

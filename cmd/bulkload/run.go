@@ -22,11 +22,13 @@ type runCommand struct {
 	WaitSettle *time.Duration `placeholder:"TIME" help:"How long the files must stay unchanged before --wait treats them as complete, unless the job has require_success (default: 1m)."`
 	busy
 	Lookups int64 `default:"20000" placeholder:"ROWS" help:"With duplicates.live: looks up at most so many rows a second in the tables (default: 20000)."`
-	Check   bool  `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
+	engineFlags
+	Check bool `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
 	reportFlag
 	metricsFlags
 
-	limit *jobs.Rate // of all look-ups
+	limit *jobs.Rate    // of all look-ups
+	tasks *jobs.ByTasks // nil: the runs are done in this process
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
@@ -41,6 +43,10 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	}
 	if c.Check && c.Report != "" {
 		return nil, usage(errCheckReports)
+	}
+	var err error
+	if c.tasks, err = c.by(s); err != nil {
+		return nil, err
 	}
 	c.limit = jobs.NewCount(ctx, c.Lookups)
 	s.reported = s.newReported(c.reportFlag)
@@ -66,7 +72,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	}
 	job := all[0][0]
 	began := time.Now()
-	summary, err := jobs.Run(ctx, job, c.prepare(job, s.options()))
+	summary, err := jobs.RunBy(ctx, c.tasks, job, c.prepare(job, s.options()))
 	took := time.Since(began)
 	s.endBar()
 	s.reported.add(summary, err, took)
@@ -140,7 +146,7 @@ func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
 
 // several runs job files, each for its dates, and reports them all together.
 func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series) (report, error) {
-	o := jobs.SeveralOptions{Options: s.options(), Parallel: c.Parallel}
+	o := jobs.SeveralOptions{Options: s.options(), By: c.tasks, Parallel: c.Parallel}
 	o.Prepare = func(job *jobs.Job, o jobs.Options) jobs.Options {
 		if c.Parallel > 1 && len(all) > 1 {
 			o.Log = s.labelled(job)

@@ -56,6 +56,13 @@ const (
 	KerberosProtection Code = "BL-KRB-PROTECTION"
 	KerberosToken      Code = "BL-KRB-TOKEN"
 
+	// YARN.
+	YarnCommands Code = "BL-YARN-COMMANDS"
+	YarnSubmit   Code = "BL-YARN-SUBMIT"
+	YarnTask     Code = "BL-YARN-TASK"
+	YarnKilled   Code = "BL-YARN-KILLED"
+	YarnDown     Code = "BL-YARN-DOWN"
+
 	// HDFS.
 	HDFSDown         Code = "BL-HDFS-DOWN"
 	HDFSSafeMode     Code = "BL-HDFS-SAFEMODE"
@@ -111,6 +118,15 @@ const (
 	DiskFull     Code = "BL-DISK-FULL"
 	WorkDir      Code = "BL-WORKDIR"
 	SpillDamaged Code = "BL-SPILL-DAMAGED"
+
+	// Tasks.
+	TaskPlan    Code = "BL-TASK-PLAN"
+	TaskProgram Code = "BL-TASK-PROGRAM"
+	TaskIndex   Code = "BL-TASK-INDEX"
+	TaskRuns    Code = "BL-TASK-RUNS"
+	TaskMemory  Code = "BL-TASK-MEMORY"
+	TaskLost    Code = "BL-TASK-LOST"
+	TaskFailed  Code = "BL-TASK-FAILED"
 
 	// The output.
 	OutputForeign     Code = "BL-OUTPUT-FOREIGN"
@@ -261,6 +277,13 @@ var table = []entry{
 	{KerberosName, Refused, "hadoop.security.auth_to_local makes no short name of the principal."},
 	{KerberosProtection, Refused, "Server and site files have no protection in common."},
 	{KerberosToken, Refused, "A delegation token is missing or is refused."},
+
+	// YARN.
+	{YarnCommands, Refused, "Hadoop's commands or the jar of Hadoop Streaming can't be found or run."},
+	{YarnSubmit, Refused, "YARN does not accept the job."},
+	{YarnTask, Failed, "A task failed on YARN as often as it may."},
+	{YarnKilled, Failed, "The job on YARN was killed."},
+	{YarnDown, Later, "YARN does not answer."},
 	// HDFS.
 	{HDFSDown, Later, "HDFS does not answer."},
 	{HDFSSafeMode, Later, "The NameNode is in safe mode."},
@@ -313,6 +336,14 @@ var table = []entry{
 	{DiskFull, Failed, "A disk is full."},
 	{WorkDir, Refused, "--work-dir can't be used."},
 	{SpillDamaged, Failed, "Sorted runs on the disk are not what was written."},
+	// Tasks.
+	{TaskPlan, Refused, "A task can't use its plan: it is not there any more, or was changed."},
+	{TaskProgram, Refused, "A task runs another bulkload than the one that planned it."},
+	{TaskIndex, Usage, "The plan has no task of this index."},
+	{TaskRuns, Refused, "The run would have more map tasks than can be merged."},
+	{TaskMemory, Refused, "A reduce task has too little memory to merge the sorted runs."},
+	{TaskLost, Failed, "A task ended without its account."},
+	{TaskFailed, Failed, "A task failed, and its engine does not run it again."},
 	// The output.
 	{OutputForeign, Refused, "The output holds files that this run did not write."},
 	{OutputChanged, Refused, "Files of the output were changed."},

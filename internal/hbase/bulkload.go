@@ -6,7 +6,8 @@ import (
 )
 
 // These messages are written by hand. gohbase's pb is HBase 1's: it has no PrepareBulkLoad and no CleanupBulkLoad, and its
-// BulkLoadHFileRequest has neither the bulk token nor the file system's token.
+// BulkLoadHFileRequest has neither the bulk token nor the file system's token. TestBulkLoadRequest reads ours with pb, and
+// fails when pb has these fields.
 
 // FamilyPath is Client.proto's BulkLoadHFileRequest.FamilyPath.
 type FamilyPath struct {

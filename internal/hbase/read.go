@@ -12,37 +12,31 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Row is the result of a Get: views of the answer.
-type Row struct {
-	Cells  []cell.Cell
-	Exists bool // with ExistenceOnly
-}
-
-// Get reads a row of a region. A row that does not exist has no cells.
-func (c *Conn) Get(ctx context.Context, region []byte, get *pb.Get) (Row, error) {
+// Get reads a row of a region. A row that does not exist has no cells. They are views of the answer.
+func (c *Conn) Get(ctx context.Context, region []byte, get *pb.Get) ([]cell.Cell, error) {
 	const method = "Get"
 	reply, err := c.ask(ctx, method, &pb.GetRequest{Region: regionSpecifier(region), Get: get})
 	if err != nil {
-		return Row{}, err
+		return nil, err
 	}
-	row, err := parseGet(reply)
+	cells, err := parseGet(reply)
 	if err != nil {
-		return Row{}, c.malformed(method, err)
+		return nil, c.malformed(method, err)
 	}
-	return row, nil
+	return cells, nil
 }
 
-func parseGet(reply Reply) (Row, error) {
+func parseGet(reply Reply) ([]cell.Cell, error) {
 	var response pb.GetResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
-		return Row{}, err
+		return nil, err
 	}
 	block := cellblock.NewReader(reply.Cells)
 	cells, err := resultCells(response.GetResult(), &block)
 	if err != nil {
-		return Row{}, err
+		return nil, err
 	}
-	return Row{Cells: cells, Exists: response.GetResult().GetExists()}, allRead(&block)
+	return cells, allRead(&block)
 }
 
 // resultCells are a result's cells: those inside it, or as many of the block's next ones as it counts.

@@ -101,7 +101,6 @@ func TestGet(t *testing.T) {
 	answers := map[string]hbasetest.Answer{
 		"block":    {Param: marshal(t, &pb.GetResponse{Result: &pb.Result{AssociatedCellCount: proto.Int32(2)}}), Cells: cellBlock("a", "b")},
 		"messages": {Param: marshal(t, &pb.GetResponse{Result: &pb.Result{Cell: []*pb.Cell{cellMessage("a"), cellMessage("b")}}})},
-		"exists":   {Param: marshal(t, &pb.GetResponse{Result: &pb.Result{Exists: proto.Bool(true)}})},
 		"nothing":  {},
 		"too many": {Param: marshal(t, &pb.GetResponse{Result: &pb.Result{}}), Cells: cellBlock("a")},
 	}
@@ -113,13 +112,13 @@ func TestGet(t *testing.T) {
 		return answers[string(request.Get.Row)]
 	})
 	c := dial(t, server.Addr, Options{})
-	for row, want := range map[string]string{"block": "[a b] false", "messages": "[a b] false", "exists": "[] true", "nothing": "[] false", "too many": "malformed"} {
+	for row, want := range map[string]string{"block": "[a b]", "messages": "[a b]", "nothing": "[]", "too many": "malformed"} {
 		got, err := c.Get(context.Background(), []byte("t,,1.x."), &pb.Get{Row: []byte(row)})
 		var cells []string
-		for _, c := range got.Cells {
+		for _, c := range got {
 			cells = append(cells, string(c.Value))
 		}
-		text := fmt.Sprint(cells, " ", got.Exists)
+		text := fmt.Sprint(cells)
 		if errors.Is(err, ErrMalformed) {
 			text = "malformed"
 		} else if err != nil {
@@ -138,8 +137,8 @@ func FuzzScanned(f *testing.F) {
 	f.Add(marshal(f, &pb.GetResponse{Result: &pb.Result{AssociatedCellCount: proto.Int32(2)}}), cellBlock("a", "b"))
 	f.Fuzz(func(t *testing.T, message, cells []byte) {
 		reply := Reply{Message: message, Cells: cells}
-		if row, err := parseGet(reply); err == nil && len(row.Cells) > len(message)+len(cells) {
-			t.Errorf("%d cells", len(row.Cells))
+		if row, err := parseGet(reply); err == nil && len(row) > len(message)+len(cells) {
+			t.Errorf("%d cells", len(row))
 		}
 		s, err := parseScan(reply)
 		if err != nil {

@@ -21,6 +21,8 @@ func (r *release) archive(p platform, root string) error {
 		switch {
 		case name == programPath:
 			return top + "/bulkload"
+		case name == docsPath+"/jobs", name == docsPath+"/deploy":
+			return "" // the folders are there
 		case strings.HasPrefix(name, docsPath+"/"):
 			return top + strings.TrimPrefix(name, docsPath)
 		case strings.HasPrefix(name, jobsPath+"/"):
@@ -39,8 +41,8 @@ func (r *release) archive(p platform, root string) error {
 	return writeFile(r.name(p, ".tar.gz"), text)
 }
 
-// tarOf is a tar file of the files below root in the order of their names, which rename may change. Its bytes depend on names,
-// contents and whether files can be executed alone.
+// tarOf is a tar file of the files below root in the order of their names, which rename may change; "" leaves a file out. Its bytes
+// depend on names, contents and whether files can be executed alone.
 func tarOf(root string, at time.Time, rename func(string) string) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -52,12 +54,27 @@ func tarOf(root string, at time.Time, rename func(string) string) ([]byte, error
 		if err != nil {
 			return err
 		}
-		return addFile(w, path, rename(filepath.ToSlash(below)), modeOf(entry), at)
+		name := rename(filepath.ToSlash(below))
+		switch {
+		case name == "":
+			return nil
+		case entry.Type() == fs.ModeSymlink:
+			return addLink(w, path, name, at)
+		}
+		return addFile(w, path, name, modeOf(entry), at)
 	})
 	if err == nil {
 		err = w.Close()
 	}
 	return b.Bytes(), err
+}
+
+func addLink(w *tar.Writer, path, name string, at time.Time) error {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return err
+	}
+	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777, ModTime: at, Format: tar.FormatUSTAR})
 }
 
 func addFile(w *tar.Writer, path, name string, mode fs.FileMode, at time.Time) error {

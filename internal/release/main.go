@@ -97,16 +97,27 @@ func (r *release) make(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(r.work)) }()
 	var images []image
 	for _, p := range r.platforms {
+		r.say("%s: building (minutes, if nothing is cached), then the archive, the SBOM and the packages", p)
 		made, err := r.makePlatform(ctx, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		images = append(images, made)
 	}
+	r.say("the image and the checksums")
 	if err := r.writeImages(images); err != nil {
 		return fmt.Errorf("image: %w", err)
 	}
-	return writeSums(r.out)
+	if err := writeSums(r.out); err != nil {
+		return err
+	}
+	r.say("done: %s", r.out)
+	return nil
+}
+
+// say prints what is made now: a release takes minutes.
+func (r *release) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "release %s: "+format+"\n", append([]any{r.version}, args...)...)
 }
 
 // makePlatform makes the files of one platform, and returns its image, which goes into a layout with the others.

@@ -12,10 +12,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testcluster/apt"
@@ -46,6 +48,7 @@ func TestRelease(t *testing.T) {
 	t.Run("archive", func(t *testing.T) {
 		root := t.TempDir()
 		unpack(t, root, read(t, out, name+".tar.gz"))
+		checkLinks(t, filepath.Join(root, "bulkload-1.2.3-rc1"))
 		runSample(t, root, "/bulkload-1.2.3-rc1/bulkload", "bulkload-1.2.3-rc1/jobs")
 	})
 	t.Run("deb", func(t *testing.T) {
@@ -74,6 +77,7 @@ func TestRelease(t *testing.T) {
 		if config.User != "65532:65532" || len(config.Entrypoint) != 1 {
 			t.Fatalf("%+v", config)
 		}
+		checkLinks(t, filepath.Join(root, docsPath))
 		runSample(t, root, config.Entrypoint[0], jobsPath)
 	})
 }
@@ -156,7 +160,49 @@ func runInstalled(t *testing.T, root string) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	checkLinks(t, filepath.Join(root, docsPath))
 	runSample(t, root, "/"+programPath, jobsPath)
+}
+
+var relativeLink = regexp.MustCompile(`\]\(([^)#:\s]+)[^)]*\)`)
+
+// checkLinks follows each link of the documents in a folder.
+func checkLinks(t *testing.T, folder string) {
+	t.Helper()
+	followed := 0
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".md" {
+			return err
+		}
+		for _, m := range relativeLink.FindAllStringSubmatch(string(read(t, filepath.Dir(name), entry.Name())), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			followed++
+		}
+		return nil
+	})
+	if err != nil || followed < 100 {
+		t.Errorf("%d links were followed: %v", followed, err)
+	}
+}
+
+// TestLinksOfPackages: what the documents of a package and of the archive link to is in them.
+func TestLinksOfPackages(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	r := &release{version: "v1.2.3", source: "../..", out: t.TempDir(), time: time.Unix(1e9, 0)}
+	if err := r.stageShared(root); err != nil {
+		t.Fatal(err)
+	}
+	checkLinks(t, filepath.Join(root, docsPath))
+	p := platform{"linux", "amd64"}
+	if err := r.archive(p, root); err != nil {
+		t.Fatal(err)
+	}
+	unpacked := t.TempDir()
+	unpack(t, unpacked, read(t, r.out, filepath.Base(r.name(p, ".tar.gz"))))
+	checkLinks(t, filepath.Join(unpacked, "bulkload-1.2.3"))
 }
 
 // runSample copies the installed jobs to /tmp, where a user may write, runs one of them in a root that has nothing else, and
@@ -219,15 +265,26 @@ func unpack(t *testing.T, root string, packed []byte) {
 	}
 	for name, file := range entries(t, unzipped) {
 		target := filepath.Join(root, filepath.Clean("/"+name))
-		if file.Typeflag == tar.TypeDir {
-			err = os.MkdirAll(target, 0o700)
-		} else if err = writeFile(target, file.text); err == nil {
-			err = os.Chmod(target, fs.FileMode(file.Mode)&0o777) //nolint:gosec // permissions
-		}
-		if err != nil {
+		if err := unpackOne(target, file); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+func unpackOne(target string, file file) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil { //nolint:gosec // as packages do
+		return err
+	}
+	switch file.Typeflag {
+	case tar.TypeDir:
+		return os.MkdirAll(target, 0o700)
+	case tar.TypeSymlink:
+		return os.Symlink(file.Linkname, target)
+	}
+	if err := writeFile(target, file.text); err != nil {
+		return err
+	}
+	return os.Chmod(target, fs.FileMode(file.Mode)&0o777) //nolint:gosec // permissions
 }
 
 type file struct {

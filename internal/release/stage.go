@@ -35,6 +35,24 @@ func (r *release) stage(ctx context.Context, p platform, root string) error {
 	if err := r.stageGenerated(ctx, root); err != nil {
 		return err
 	}
+	if err := r.stageShared(root); err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type() == fs.ModeSymlink {
+			return err
+		}
+		return os.Chtimes(path, r.time, r.time)
+	})
+}
+
+// links are symbolic links in the folder of the documents, whose own links lead there.
+var links = map[string]string{
+	docsPath + "/jobs": "../../bulkload/jobs", docsPath + "/deploy": "../../bulkload/deploy", docsPath + "/LICENSE": "copyright",
+}
+
+// stageShared copies the documents, jobs and schedules.
+func (r *release) stageShared(root string) error {
 	for from, to := range map[string]string{
 		"jobs/examples": jobsPath + "/examples", "deploy": deployPath,
 		"docs": docsPath + "/docs", "README.md": docsPath + "/README.md", "CONTRIBUTING.md": docsPath + "/CONTRIBUTING.md", "SECURITY.md": docsPath + "/SECURITY.md", "CHANGELOG.md": docsPath + "/CHANGELOG.md", "LICENSE": docsPath + "/copyright",
@@ -43,12 +61,12 @@ func (r *release) stage(ctx context.Context, p platform, root string) error {
 			return err
 		}
 	}
-	return filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(root, name)); err != nil {
 			return err
 		}
-		return os.Chtimes(path, r.time, r.time)
-	})
+	}
+	return nil
 }
 
 // build makes the program. -trimpath and an empty build ID keep the folder and the linker's cache out of it.

@@ -9,8 +9,10 @@ package siteconf
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -72,7 +74,7 @@ func findDirs(etc string) []string {
 			dirs = append(dirs, packaged)
 		}
 	}
-	return dirs
+	return slices.Compact(dirs) // one folder may have both files
 }
 
 func exists(path string) bool {
@@ -88,6 +90,9 @@ func (c *Conf) Get(name, def string) string {
 	}
 	return strings.TrimSpace(c.expand(raw))
 }
+
+// Names lists the properties that are set, sorted.
+func (c *Conf) Names() []string { return slices.Sorted(maps.Keys(c.properties)) }
 
 // Source returns the name of the file that set a property, or "" if it is not set.
 func (c *Conf) Source(name string) string {

@@ -8,7 +8,7 @@ import (
 )
 
 // IsHDFS reports whether a path is in HDFS.
-func IsHDFS(path string) bool { return strings.HasPrefix(path, "hdfs:") }
+func IsHDFS(name string) bool { return strings.HasPrefix(name, "hdfs:") }
 
 // Below reports whether a name is inside a directory.
 func Below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }

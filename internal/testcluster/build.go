@@ -23,8 +23,8 @@ var javaFiles embed.FS
 var errNoJava = errors.New("no Java here")
 
 // classpath returns the jars of a release and of Hadoop in the form of java's -cp. Maven is asked once for each pom and release;
-// the answer is kept in the user's cache folder.
-func classpath(ctx context.Context, hbase release) (string, error) {
+// the answer is kept in the user's cache folder. profiles are those of the pom that are active.
+func classpath(ctx context.Context, hbase release, profiles ...string) (string, error) {
 	for _, tool := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return "", fmt.Errorf("%w: %w (install a JDK 17 and Maven)", errNoJava, err)
@@ -34,7 +34,11 @@ func classpath(ctx context.Context, hbase release) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := cached("jars-"+hash(pom, []byte(hbase)), func(dir string) error { return resolve(ctx, pom, hbase, dir) }, jarsPresent)
+	content := [][]byte{pom, []byte(hbase)}
+	for _, p := range profiles {
+		content = append(content, []byte(p))
+	}
+	dir, err := cached("jars-"+hash(content...), func(dir string) error { return resolve(ctx, pom, hbase, profiles, dir) }, jarsPresent)
 	if err != nil {
 		return "", err
 	}
@@ -54,11 +58,14 @@ func oldLog(jar string) bool {
 }
 
 // resolve lets Maven fetch the jars and write dir/classpath.
-func resolve(ctx context.Context, pom []byte, hbase release, dir string) error {
+func resolve(ctx context.Context, pom []byte, hbase release, profiles []string, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "pom.xml"), hbase.pom(pom), 0o644); err != nil {
 		return err
 	}
 	args := append([]string{"-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=" + filepath.Join(dir, "classpath")}, hbase.properties()...)
+	for _, p := range profiles {
+		args = append(args, "-P"+p)
+	}
 	cmd := exec.CommandContext(ctx, "mvn", args...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -29,6 +29,8 @@ type Options struct {
 	HA bool `json:"ha"`
 	// HDFSOnly omits ZooKeeper and HBase.
 	HDFSOnly bool `json:"hdfs_only"`
+	// YARN adds a ResourceManager and a NodeManager, which run Hadoop Streaming jobs.
+	YARN *YARN `json:"yarn,omitempty"`
 	// Session is the ZooKeeper session's timeout in milliseconds, after which a hanging RegionServer is considered dead. 0 is
 	// 20,000.
 	Session int `json:"session"`
@@ -44,8 +46,9 @@ type Options struct {
 // Cluster is an HBase on HDFS that is running, or was.
 type Cluster struct {
 	Options
-	jars    string // class path of HBase's and Hadoop's jars
-	classes string // folder of the oracle's classes
+	jars     string // class path of HBase's and Hadoop's jars
+	yarnJars string // the same and YARN's
+	classes  string // folder of the oracle's classes
 }
 
 // stateFile in Dir describes the cluster.
@@ -113,6 +116,11 @@ func newCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if c.jars, err = classpath(ctx, wanted); err != nil {
 		return nil, err
 	}
+	if c.YARN != nil {
+		if c.yarnJars, err = classpath(ctx, wanted, yarnProfile); err != nil {
+			return nil, err
+		}
+	}
 	c.classes, err = oracleClasses(ctx, c.jars, wanted)
 	return c, err
 }
@@ -146,6 +154,9 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	if err := c.writeConf(); err != nil {
 		return err
 	}
+	if err := c.prepareYARN(); err != nil {
+		return err
+	}
 	return c.prepareKDC(ctx)
 }
 
@@ -162,13 +173,15 @@ func (c *Cluster) claimPorts() error {
 func (c *Cluster) clear() error {
 	_, err := os.Stat(c.path(stateFile))
 	ours := err == nil
-	for _, dir := range []string{"conf", "data", "log", "run", "tmp"} {
+	for _, dir := range []string{"conf", "data", "hadoop", "jars", "log", "run", "tmp"} {
 		if entries, err := os.ReadDir(c.path(dir)); err == nil && len(entries) > 0 && !ours {
 			return fmt.Errorf("%s has a folder %s that no test cluster made; choose another folder", c.Dir, dir)
 		}
 		if err := os.RemoveAll(c.path(dir)); err != nil {
 			return err
 		}
+	}
+	for _, dir := range []string{"conf", "data", "log", "run", "tmp"} {
 		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
 			return err
 		}
@@ -263,7 +276,7 @@ func output(ctx context.Context, j jvm) (string, error) {
 
 // Stop kills every process of the cluster. Logs and data remain.
 func (c *Cluster) Stop() error {
-	var errs []error
+	errs := []error{c.stopContainers()}
 	for _, r := range slices.Backward(c.roles()) {
 		_, err := c.kill(r.name)
 		errs = append(errs, err)
@@ -271,7 +284,8 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…) as a crash would. HBase survives the loss of its
+// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…; rm; nm) as a crash would. The containers of a NodeManager
+// go on; see KillNode. HBase survives the loss of its
 // NameNode for a while, but not that of its only DataNode: its servers end at their next write. Tests that kill must have
 // their own cluster (Start), not that of Use.
 func (c *Cluster) Kill(name string) error {

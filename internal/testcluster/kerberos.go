@@ -56,7 +56,7 @@ func (c *Cluster) prepareKDC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, principals := range map[string][]string{"hdfs": {"hdfs/localhost", "HTTP/localhost"}, "hbase": {"hbase/localhost"}, "loader": {"loader"}, "other": {"other"}} {
+	for name, principals := range map[string][]string{"yarn": {"yarn/localhost"}, "hdfs": {"hdfs/localhost", "HTTP/localhost"}, "hbase": {"hbase/localhost"}, "loader": {"loader"}, "other": {"other"}} {
 		flags := "+requires_preauth"
 		if name == "loader" && c.Kerberos.Life != "" {
 			flags += fmt.Sprintf(" -maxlife %q", c.Kerberos.Life)

@@ -18,12 +18,13 @@ const (
 	portKDC           = 6
 	portMaster        = 10
 	portRegionServer  = 20  // of rs1, the next ones after it
+	portYARN          = 40  // of the ResourceManager and the NodeManager; see yarn.go
 	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's are higher by ten
 	portDataNodeStep  = 10
 
 	portSpan = 200 // the most that a cluster uses
 
-	maxRegionServers = portDataNode - portRegionServer
+	maxRegionServers = portYARN - portRegionServer
 	maxDataNodes     = (portSpan - portDataNode) / portDataNodeStep
 
 	firstPort = 29000

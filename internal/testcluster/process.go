@@ -87,10 +87,11 @@ func (c *Cluster) command(r role) (*exec.Cmd, error) {
 func (c *Cluster) jvm(r role) jvm {
 	j := jvm{
 		heap:       r.heap,
-		classpath:  []string{c.ConfDir(), c.jars},
+		classpath:  []string{c.ConfDir(), cmp.Or(r.jars, c.jars)},
 		properties: []string{c.marker(r.name), "java.io.tmpdir=" + c.path("tmp"), "zookeeper.admin.enableServer=false"},
 		class:      r.class,
 		args:       r.args,
+		env:        r.env,
 		brief:      !c.Measure,
 	}
 	return j.secured(c.ConfDir(), "hdfs")

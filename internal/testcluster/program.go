@@ -54,7 +54,7 @@ func program(ctx context.Context, files fs.FS, first, last []string, heap, class
 	if err != nil {
 		return nil, err
 	}
-	dir, err := cached("jars-"+hash(pom), func(dir string) error { return resolve(ctx, pom, ofCluster, dir) }, jarsPresent)
+	dir, err := cached("jars-"+hash(pom), func(dir string) error { return resolve(ctx, pom, ofCluster, nil, dir) }, jarsPresent)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ type role struct {
 	port    int      // offset of the port that is open when the role is ready
 	address string   // of that port, if it is not at the offset
 	ready   []string // what its log also says when it is ready
+	jars    string   // its class path, if it is not that of HBase and HDFS
+	env     []string // beside the cluster's
 }
 
 const (
@@ -35,6 +37,7 @@ func (c *Cluster) roles() []role {
 	for i := range c.DataNodes {
 		roles = append(roles, c.dataNode(i+1))
 	}
+	roles = append(roles, c.yarnRoles()...)
 	if c.HDFSOnly {
 		return roles
 	}
@@ -116,7 +119,7 @@ func (c *Cluster) role(name string) (role, error) {
 
 // ports returns the offsets of every port the cluster listens on.
 func (c *Cluster) ports() []int {
-	offsets := []int{portNameNodeHTTP}
+	offsets := append([]int{portNameNodeHTTP}, c.yarnPorts()...)
 	if c.HA {
 		offsets = append(offsets, portNameNode2HTTP)
 	}

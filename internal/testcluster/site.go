@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 )
@@ -49,7 +50,9 @@ func (c *Cluster) writeConf() error {
 	if err := os.WriteFile(filepath.Join(conf, "log4j.properties"), log4j, 0o644); err != nil {
 		return err
 	}
-	for file, properties := range map[string][]property{"core-site.xml": c.coreSite(), "hdfs-site.xml": c.hdfsSite(), "hbase-site.xml": c.hbaseSite()} {
+	sites := map[string][]property{"core-site.xml": c.coreSite(), "hdfs-site.xml": c.hdfsSite(), "hbase-site.xml": c.hbaseSite()}
+	maps.Copy(sites, c.yarnSites())
+	for file, properties := range sites {
 		if err := writeSite(filepath.Join(conf, file), properties); err != nil {
 			return fmt.Errorf("write the cluster's configuration: %w", err)
 		}

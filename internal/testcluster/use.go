@@ -148,3 +148,50 @@ func UseSecured(t testing.TB) *Cluster {
 	}
 	return c
 }
+
+// YARNEnvironment is the variable with the folder of a cluster with YARN that tests use; it needs no HBase: cluster up -yarn -hdfs.
+const YARNEnvironment = "BULKLOAD_YARN"
+
+// UseYARN returns the cluster with YARN that the environment names. Without one it starts a cluster without HBase for this test,
+// if a cluster is wanted at all (Use).
+func UseYARN(t testing.TB) *Cluster {
+	t.Helper()
+	dir := os.Getenv(YARNEnvironment)
+	if dir == "" {
+		named(t)
+		return OwnYARN(t, Options{})
+	}
+	c, err := Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.YARN == nil {
+		t.Fatalf("the cluster in %s has no YARN", dir)
+	}
+	if err := c.Alive(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// OwnYARN starts a cluster with YARN and without HBase for this test.
+func OwnYARN(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	o.Dir, o.HDFSOnly = t.TempDir(), true
+	if o.YARN == nil {
+		o.YARN = &YARN{}
+	}
+	c, err := Start(t.Context(), o)
+	if errors.Is(err, errNoJava) {
+		Without(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}

@@ -5,6 +5,7 @@
 //	text.go    charset, delimiters, quotes and heading of text
 //	column.go  what the values of a column are, and which of them mean a null
 //	key.go     the row key
+//	days.go    the path of one day's export
 //	write.go   the job file
 //	table.go, table_key.go   a job file for a live table
 //	convert.go, properties.go   a job file from the properties of the Spark job that bulkload replaces
@@ -45,6 +46,8 @@ type Draft struct {
 	Bytes   int64
 	Records int // looked at
 
+	day     string // of the export that was looked at, as --date has it; "" if the path has none
+	unclear string // why there is no day, if some files have one
 	form    form
 	columns []*column
 	key     key
@@ -60,7 +63,13 @@ func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Draft{Path: shown, Files: len(files)}
+	d := &Draft{Path: shown}
+	if p := withDate(shown); p.day != "" {
+		d.Path, d.day = p.path, p.day
+	} else if latest, ok := d.ofDays(name, files); ok {
+		files = latest
+	}
+	d.Files = len(files)
 	var full []ingest.File
 	for _, f := range files {
 		if d.Bytes += f.Size; f.Size > 0 {
@@ -220,11 +229,11 @@ var unwanted = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
 // tableName makes a table's name of the input's: the last element that is more than a date, a part or an extension.
 func tableName(p string) string {
-	elements := strings.Split(path.Clean(strings.ReplaceAll(p, "${date", "$")), "/")
+	elements := strings.Split(path.Clean(variable.ReplaceAllString(p, "")), "/")
 	for i := len(elements) - 1; i >= 0; i-- {
-		name, _, _ := strings.Cut(elements[i], ".")
+		name, _, _ := strings.Cut(strings.Trim(elements[i], "*"), ".")
 		name = strings.Trim(unwanted.ReplaceAllString(strings.ToLower(name), "_"), "_0123456789")
-		if name != "" && !strings.HasPrefix(name, "part") && !strings.HasPrefix(elements[i], "$") && !strings.ContainsAny(elements[i], "*?:=") {
+		if name != "" && !strings.HasPrefix(name, "part") && !strings.ContainsAny(elements[i], "?:=") {
 			return name
 		}
 	}

@@ -12,36 +12,14 @@ import (
 	"bulkload/jobs/jobfile"
 )
 
-// dates are the spellings of a day in a path, and the layout that a job file has for each.
-var dates = []struct {
-	spelling *regexp.Regexp
-	variable string
-}{
-	{regexp.MustCompile(`\b20\d\d-[01]\d-[0-3]\d\b`), "${date}"},
-	{regexp.MustCompile(`\b20\d\d/[01]\d/[0-3]\d\b`), "${date:2006/01/02}"},
-	{regexp.MustCompile(`\b20\d\d[01]\d[0-3]\d\b`), "${date:20060102}"},
-}
-
-// withDate replaces the day in a path, so that the job reads another day's export on another day. found is that day as the path
-// has it; "" if there is none.
-func withDate(path string) (with, found string) {
-	for _, d := range dates {
-		if all := d.spelling.FindAllString(path, -1); len(all) > 0 && len(slices.Compact(slices.Sorted(slices.Values(all)))) == 1 {
-			return d.spelling.ReplaceAllLiteralString(path, d.variable), all[0]
-		}
-	}
-	return path, ""
-}
-
 // YAML is the job file.
 func (d *Draft) YAML() []byte {
 	var w bytes.Buffer
-	path, day := withDate(d.Path)
-	name := tableName(path)
-	d.head(&w, day)
+	name := tableName(d.Path)
+	d.head(&w)
 	fmt.Fprintf(&w, "table: %s\nfamily: f\n", name)
 	fmt.Fprintf(&w, "timestamp: ${date}   # of all cells: midnight UTC of --date; column:NAME takes it from a column\n")
-	fmt.Fprintf(&w, "input:\n  path: %s\n", text(path))
+	fmt.Fprintf(&w, "input:\n  path: %s%s\n", text(d.Path), d.pathComment())
 	d.input(&w)
 	d.columnsMap(&w)
 	for _, reason := range d.key.reasons {
@@ -53,14 +31,25 @@ func (d *Draft) YAML() []byte {
 	fmt.Fprintf(&w, "hfile: {compression: snappy, encoding: fast_diff, bloom: row, block_size: 64KiB}\n")
 	fmt.Fprintf(&w, "# To load: an output in HDFS, such as hdfs:///user/me/hfile/%s/${date}, and load: true\n", name)
 	output := "out/" + name
-	if day != "" {
+	if d.day != "" {
 		output += "/${date}"
 	}
 	fmt.Fprintf(&w, "output: %s\nload: false\n", output)
 	return w.Bytes()
 }
 
-func (d *Draft) head(w *bytes.Buffer, day string) {
+// pathComment says what is to be done about a path that is the same on every day.
+func (d *Draft) pathComment() string {
+	switch {
+	case d.day != "":
+		return ""
+	case d.unclear != "":
+		return "   # CHECK THIS. Each run reads all of it: " + d.unclear + ". Give init the path of one day's export"
+	}
+	return "   # CHECK THIS. Each run reads all of it. If there is an export for each day, write ${date} where its path has the day"
+}
+
+func (d *Draft) head(w *bytes.Buffer) {
 	size := bytesize.Format(d.Bytes)
 	if d.form.format == "parquet" {
 		fmt.Fprintf(w, "# A draft by bulkload init, from the footer of a file; the input has %s, %s.\n", jobfile.Plural(d.Files, "file"), size)
@@ -68,21 +57,14 @@ func (d *Draft) head(w *bytes.Buffer, day string) {
 		fmt.Fprintf(w, "# A draft by bulkload init, from %d records at the start of files; the input has %s, %s.\n", d.Records, jobfile.Plural(d.Files, "file"), size)
 	}
 	fmt.Fprint(w, "# It is a guess: read each line. docs/jobfile.md describes all keys, docs/keys.md row keys. Then:\n")
+	day := d.day
 	if day == "" {
 		day = "DATE"
 	}
-	fmt.Fprintf(w, "#   bulkload plan THIS-FILE --date %s\n", asDate(day))
+	fmt.Fprintf(w, "#   bulkload plan THIS-FILE --date %s\n", day)
 	for _, note := range d.notes {
 		fmt.Fprintf(w, "# Note: %s\n", note)
 	}
-}
-
-// asDate is a day of a path as --date reads it.
-func asDate(day string) string {
-	if len(day) == len("20261120") && strings.Trim(day, "0123456789") == "" {
-		return day[:4] + "-" + day[4:6] + "-" + day[6:]
-	}
-	return strings.ReplaceAll(day, "/", "-")
 }
 
 func (d *Draft) input(w *bytes.Buffer) {

@@ -25,6 +25,7 @@ func knownKeys() []string {
 	add("duplicates.", jobkeys.Duplicates)
 	add("hbase.", jobkeys.HBase)
 	add("hbase.kerberos.", jobkeys.Kerberos)
+	add("engine.", jobkeys.Engine)
 	add("hfile.", jobkeys.HFile)
 	add("queries[].", jobkeys.Queries)
 	add("regions.", jobkeys.Regions)
@@ -51,7 +52,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		}
 	}
 	known := knownKeys()
-	sections := []string{"input", "columns_map", "hbase", "hfile", "regions", "queries", "wide"} // whose keys are listed
+	sections := []string{"input", "columns_map", "hbase", "hfile", "regions", "queries", "wide", "engine"} // whose keys are listed
 	for _, key := range known {
 		if !slices.Contains(documented, key) && !slices.Contains(sections, key) {
 			t.Errorf("docs/jobfile.md has no key %s", key)

@@ -35,6 +35,7 @@ type Job struct {
 	Regions   Regions
 	HFile     HFile
 	HBase     HBase
+	Engine    Engine
 	Output    string // as written: a path or an hdfs: URI
 	Load      bool
 	Strict    bool       // duplicates: error
@@ -44,9 +45,10 @@ type Job struct {
 	// Date, Input, HBase and Load count then, and Table names all of them. nil: the job is its only output.
 	Outputs []*Job
 
-	hash   string         // of everything that decides the files' content
-	origin *Origin        // nil for one output of several
-	places map[string]int // of Columns, by name; nil unless the job was read from a file
+	hash     string         // of everything that decides the files' content
+	anyQuery bool           // see ReadOptions
+	origin   *Origin        // nil for one output of several
+	places   map[string]int // of Columns, by name; nil unless the job was read from a file
 }
 
 // Column is one input column and the cell it becomes.

@@ -11,6 +11,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobfile/document"
 )
 
 // Origin is everything that a job was read from, so that another process, on another machine, can read the same job: the
@@ -45,16 +46,10 @@ func (o *Origin) Job() (*Job, error) {
 	return parse(o.Path, o.Dir, bytes.NewReader(o.Text), again, storedFiles(o.Files))
 }
 
-// files gives the files that a job file names: those that it includes, and lists of splits.
-type files interface {
-	// read returns a file of at most limit bytes.
-	read(name string, limit int64) ([]byte, error)
-}
-
 // storedFiles are those of an Origin.
 type storedFiles map[string][]byte
 
-func (f storedFiles) read(name string, _ int64) ([]byte, error) {
+func (f storedFiles) Read(name string, _ int64) ([]byte, error) {
 	text, ok := f[name]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -65,7 +60,7 @@ func (f storedFiles) read(name string, _ int64) ([]byte, error) {
 // diskFiles are those of the disk.
 type diskFiles struct{}
 
-func (diskFiles) read(name string, limit int64) ([]byte, error) {
+func (diskFiles) Read(name string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer blocks
 	if err != nil {
 		return nil, err
@@ -85,12 +80,12 @@ func (diskFiles) read(name string, limit int64) ([]byte, error) {
 
 // recorder notes what a job is read from.
 type recorder struct {
-	files
+	from   document.Files
 	origin *Origin
 }
 
 // record begins the origin of a job, and has it note which files and variables of the environment are read.
-func record(path, dir string, o *ReadOptions, from files) *recorder {
+func record(path, dir string, o *ReadOptions, from document.Files) *recorder {
 	r := &recorder{from, &Origin{Path: path, Dir: dir, Date: LogicalDate{o.Date, o.Hour}.Text(), Hour: o.Hour, Set: maps.Clone(o.Set)}}
 	look := o.Environment
 	o.Environment = func(name string) (string, bool) {
@@ -110,8 +105,8 @@ func (r *recorder) variable(name, value string) {
 	r.origin.Environment[name] = value
 }
 
-func (r *recorder) read(name string, limit int64) ([]byte, error) {
-	text, err := r.files.read(name, limit)
+func (r *recorder) Read(name string, limit int64) ([]byte, error) {
+	text, err := r.from.Read(name, limit)
 	if err == nil {
 		if r.origin.Files == nil {
 			r.origin.Files = map[string][]byte{}
@@ -123,12 +118,12 @@ func (r *recorder) read(name string, limit int64) ([]byte, error) {
 
 // readText reads the text of a job file.
 func readText(path string, in io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(in, maxJobFile+1))
+	text, err := io.ReadAll(io.LimitReader(in, document.MaxBytes+1))
 	switch {
 	case err != nil:
 		return nil, errcode.JobRead.Errorf("read the job file %s: %w", path, err)
-	case len(text) > maxJobFile:
-		return nil, errcode.JobRead.Errorf("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(maxJobFile))
+	case len(text) > document.MaxBytes:
+		return nil, errcode.JobRead.Errorf("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(document.MaxBytes))
 	}
 	return text, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
@@ -47,36 +48,36 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 }
 
 // parse reads a job file that is in dir, and names files of from.
-func parse(path, dir string, in io.Reader, o ReadOptions, from files) (*Job, error) {
+func parse(path, dir string, in io.Reader, o ReadOptions, from document.Files) (*Job, error) {
 	origin := record(path, dir, &o, from)
 	text, err := readText(path, in)
 	if err != nil {
 		return nil, err
 	}
 	origin.origin.Text = text
-	s, err := readDocument(path, text, variables{LogicalDate{o.Date, o.Hour}, o.Set, o.Environment, o.DateOptional}, origin)
+	s, err := document.Open(path, text, document.Variables{Time: o.Date, Date: LogicalDate{o.Date, o.Hour}.Text(), Set: o.Set, Environment: o.Environment, DateOptional: o.DateOptional}, origin)
 	if err != nil {
 		return nil, err
 	}
-	s.doc.anyQuery = o.AnyQuery
-	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour, origin: origin.origin}
+	j := &Job{Path: path, Dir: dir, Date: o.Date, Hour: o.Hour, origin: origin.origin, anyQuery: o.AnyQuery}
 	readJobFile(j, s)
-	if err := s.doc.err(); err != nil {
+	if err := s.Doc.Err(); err != nil {
 		return nil, err
 	}
 	return j, j.identify()
 }
 
-func readJobFile(j *Job, s *section) {
-	s.known(jobkeys.Top, jobkeys.Output, jobkeys.Common)
-	s.require("input")
-	in := s.section("input")
+func readJobFile(j *Job, s *document.Section) {
+	s.Known(jobkeys.Top, jobkeys.Output, jobkeys.Common)
+	s.Require("input")
+	in := s.Section("input")
 	readInput(j, in)
 	if in != nil {
 		readTypedNulls(j, in, nonStrings(s))
 	}
-	readHBase(j, s.section("hbase"))
-	if s.has("outputs") {
+	readHBase(j, s.Section("hbase"))
+	readEngine(j, s.Section("engine"))
+	if s.Has("outputs") {
 		readOutputs(j, s)
 	} else {
 		readOutput(j, s)
@@ -84,44 +85,44 @@ func readJobFile(j *Job, s *section) {
 }
 
 // readOutput reads the settings of one table; the input was read before.
-func readOutput(j *Job, s *section) {
-	s.require("table", "rowkey", "regions", "output")
+func readOutput(j *Job, s *document.Section) {
+	s.Require("table", "rowkey", "regions", "output")
 	readTable(j, s)
 	readColumnsMap(j, s)
-	readWide(j, s.section("wide"))
+	readWide(j, s.Section("wide"))
 	checkCells(j, s)
 	readFilter(j, s)
 	readTimestamp(j, s)
 	readRowKey(j, s)
 	readQueries(j, s)
-	readRegions(j, s.section("regions"))
-	readHFile(j, s.section("hfile"))
+	readRegions(j, s.Section("regions"))
+	readHFile(j, s.Section("hfile"))
 	readDuplicates(j, s)
-	j.Output = s.undated("output")
-	known := s.checkPlace("output", j.Output)
-	j.Load = s.flag("load")
+	j.Output = s.Undated("output")
+	known := checkPlace(s, "output", j.Output)
+	j.Load = s.Flag("load")
 	if j.Load && j.Regions.From == "plan" {
-		s.fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
+		s.Fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
 	}
 	if j.Live != LiveUnasked && !j.Load {
-		s.fail("duplicates", "live asks the table that the files are loaded into, so it needs load: true")
+		s.Fail("duplicates", "live asks the table that the files are loaded into, so it needs load: true")
 	}
-	if j.Load && s.has("output") && j.Output != "" && isLocal(j.Output) && known {
-		s.fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
+	if j.Load && s.Has("output") && j.Output != "" && isLocal(j.Output) && known {
+		s.Fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
 	}
 }
 
 // readDuplicates reads what becomes of rows with equal keys: a text says that of records, a mapping also of rows in the table.
-func readDuplicates(j *Job, s *section) {
-	if n, ok := s.values["duplicates"]; !ok || resolve(n).Kind != yaml.MappingNode {
-		j.Strict = s.oneOf("duplicates", "last", "error") == "error"
+func readDuplicates(j *Job, s *document.Section) {
+	if n, ok := s.Values["duplicates"]; !ok || document.Resolve(n).Kind != yaml.MappingNode {
+		j.Strict = s.OneOf("duplicates", "last", "error") == "error"
 		return
 	}
-	own := s.section("duplicates")
-	own.known(jobkeys.Duplicates)
-	j.Strict = own.oneOf("input", "last", "error") == "error"
-	if own.has("live") {
-		j.Live = LivePolicy(own.oneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
+	own := s.Section("duplicates")
+	own.Known(jobkeys.Duplicates)
+	j.Strict = own.OneOf("input", "last", "error") == "error"
+	if own.Has("live") {
+		j.Live = LivePolicy(own.OneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
 	}
 }
 
@@ -131,30 +132,30 @@ var tableName = regexp.MustCompile(`^(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.
 // ValidTable reports whether a table may have the name: namespace:name, or name.
 func ValidTable(name string) bool { return tableName.MatchString(name) }
 
-func readTable(j *Job, s *section) {
-	j.Table = s.text("table")
+func readTable(j *Job, s *document.Section) {
+	j.Table = s.Text("table")
 	if j.Table != "" && !ValidTable(j.Table) {
-		s.fail("table", "%q is not a table's name; write namespace:name or name", j.Table)
+		s.Fail("table", "%q is not a table's name; write namespace:name or name", j.Table)
 	}
-	if family := s.text("family"); family != "" {
+	if family := s.Text("family"); family != "" {
 		checkFamily(s, "family", family)
 	}
 }
 
-func checkFamily(s *section, key, name string) {
+func checkFamily(s *document.Section, key, name string) {
 	switch {
 	case name == "" || len(name) > 127:
-		s.fail(key, "a family's name has 1 to 127 bytes")
+		s.Fail(key, "a family's name has 1 to 127 bytes")
 	case strings.ContainsAny(name, ":/") || name[0] == '.' || name[0] == '_':
-		s.fail(key, "family %q can't be a folder of the output: it must not contain : or / or begin with . or _", name)
+		s.Fail(key, "family %q can't be a folder of the output: it must not contain : or / or begin with . or _", name)
 	}
 }
 
-func readHBase(j *Job, s *section) {
+func readHBase(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.known(jobkeys.HBase)
-	j.HBase.Conf = s.path("conf", j.Dir)
-	readKerberos(j, s.section("kerberos"))
+	s.Known(jobkeys.HBase)
+	j.HBase.Conf = s.Path("conf", j.Dir)
+	readKerberos(j, s.Section("kerberos"))
 }

@@ -1,16 +1,19 @@
 package jobfile
 
-import "bulkload/ingest/charset"
+import (
+	"bulkload/ingest/charset"
+	"bulkload/jobs/jobfile/document"
+)
 
 // charsetOf is input.charset: the files' charset; UTF-8 by default.
-func charsetOf(s *section) *charset.Charset {
-	name := s.text("charset")
+func charsetOf(s *document.Section) *charset.Charset {
+	name := s.Text("charset")
 	if name == "" {
 		return nil
 	}
 	c, err := charset.Named(name)
 	if err != nil {
-		s.fail("charset", "%v", err)
+		s.Fail("charset", "%v", err)
 	}
 	return c
 }

@@ -3,16 +3,17 @@ package jobfile
 import (
 	"bulkload/ingest"
 	"bulkload/ingest/csv"
+	"bulkload/jobs/jobfile/document"
 )
 
 // readCSV reads the settings of CSV files. The columns are those of the heading to be read, by name.
-func readCSV(s *section, columns []string) ingest.Form {
-	form := &csv.Form{Columns: columns, NoHeading: s.has("header") && !s.flag("header"), Quote: quoteOf(s),
-		QuotedEmpty: quotedEmpty(s), SkipNoise: s.flag("skip_noise"), SkipErrors: s.flag("skip_errors"),
+func readCSV(s *document.Section, columns []string) ingest.Form {
+	form := &csv.Form{Columns: columns, NoHeading: s.Has("header") && !s.Flag("header"), Quote: quoteOf(s),
+		QuotedEmpty: quotedEmpty(s), SkipNoise: s.Flag("skip_noise"), SkipErrors: s.Flag("skip_errors"),
 		Charset: charsetOf(s), Compression: compressionOf(s)}
 	delimiter := delimiterOf(s, "field_delimiter", ",")
 	if len(delimiter) != 1 {
-		s.fail("field_delimiter", "%s has %d bytes; in CSV it is one ASCII character", ingest.FormatDelimiter(delimiter), len(delimiter))
+		s.Fail("field_delimiter", "%s has %d bytes; in CSV it is one ASCII character", ingest.FormatDelimiter(delimiter), len(delimiter))
 	}
 	form.Delimiter = delimiter[0]
 	if texts := nullTexts(s, "null"); len(texts) == 1 {
@@ -25,16 +26,16 @@ func readCSV(s *section, columns []string) ingest.Form {
 
 // quotedEmpty is the meaning of a quoted empty value. The word null without quotes is YAML's null, and means itself
 // here.
-func quotedEmpty(s *section) string {
-	if n, ok := s.values["quoted_empty"]; ok && resolve(n).Tag == "!!null" && resolve(n).Value != "" {
+func quotedEmpty(s *document.Section) string {
+	if n, ok := s.Values["quoted_empty"]; ok && document.Resolve(n).Tag == "!!null" && document.Resolve(n).Value != "" {
 		return "null"
 	}
-	return s.oneOf("quoted_empty", "value", "null")
+	return s.OneOf("quoted_empty", "value", "null")
 }
 
 // quoteOf is the quote: one character, or none.
-func quoteOf(s *section) byte {
-	switch quote := s.text("quote"); {
+func quoteOf(s *document.Section) byte {
+	switch quote := s.Text("quote"); {
 	case quote == "":
 		return '"'
 	case quote == "none":
@@ -42,7 +43,7 @@ func quoteOf(s *section) byte {
 	case len(quote) == 1:
 		return quote[0]
 	default:
-		s.fail("quote", "%q is neither one ASCII character nor none", quote)
+		s.Fail("quote", "%q is neither one ASCII character nor none", quote)
 		return '"'
 	}
 }

@@ -6,19 +6,20 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/ingest/delimited"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/values"
 
 	"go.yaml.in/yaml/v3"
 )
 
-func readDelimited(s *section, columns []string) ingest.Form {
+func readDelimited(s *document.Section, columns []string) ingest.Form {
 	form := &delimited.Form{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
 		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n"), Charset: charsetOf(s), Compression: compressionOf(s)}
 	form.Escape = markOf(s, "escaped_by")
 	form.Enclosure = markOf(s, "optionally_enclosed_by")
-	if s.has("enclosed_by") {
-		if s.has("optionally_enclosed_by") {
-			s.fail("enclosed_by", "is given beside optionally_enclosed_by; an export uses only one of them")
+	if s.Has("enclosed_by") {
+		if s.Has("optionally_enclosed_by") {
+			s.Fail("enclosed_by", "is given beside optionally_enclosed_by; an export uses only one of them")
 		}
 		form.Enclosure = markOf(s, "enclosed_by")
 		form.EncloseAll = form.Enclosure != 0
@@ -27,28 +28,28 @@ func readDelimited(s *section, columns []string) ingest.Form {
 	return form
 }
 
-func delimiterOf(s *section, key, def string) []byte {
-	if !s.has(key) {
+func delimiterOf(s *document.Section, key, def string) []byte {
+	if !s.Has(key) {
 		return []byte(def)
 	}
-	text, ok := s.scalar(key, s.values[key])
+	text, ok := s.Scalar(key, s.Values[key])
 	if !ok {
 		return []byte(def)
 	}
 	d, err := ingest.ParseDelimiter(text)
 	if err != nil {
-		s.fail(key, "%v", err)
+		s.Fail(key, "%v", err)
 		return []byte(def)
 	}
 	return d
 }
 
 // markOf is an escape character or an enclosure; 0 if there is none, or if it is \0, as in Sqoop's arguments.
-func markOf(s *section, key string) byte {
-	if !s.has(key) {
+func markOf(s *document.Section, key string) byte {
+	if !s.Has(key) {
 		return 0
 	}
-	text, ok := s.scalar(key, s.values[key])
+	text, ok := s.Scalar(key, s.Values[key])
 	if !ok {
 		return 0
 	}
@@ -58,9 +59,9 @@ func markOf(s *section, key string) byte {
 	mark, err := ingest.ParseDelimiter(text)
 	switch {
 	case err != nil:
-		s.fail(key, "%v", err)
+		s.Fail(key, "%v", err)
 	case len(mark) != 1 || mark[0] >= 0x80:
-		s.fail(key, "%q is not one character of ASCII", text)
+		s.Fail(key, "%q is not one character of ASCII", text)
 	default:
 		return mark[0]
 	}
@@ -68,12 +69,14 @@ func markOf(s *section, key string) byte {
 }
 
 // namesRejects reports whether the input is the rejects of another run.
-func namesRejects(s *section) bool { return path.Base(s.undated("path")) == ingest.RejectsFile }
+func namesRejects(s *document.Section) bool {
+	return path.Base(s.Undated("path")) == ingest.RejectsFile
+}
 
 // compressionOf is the files' compression; by default it is detected for each file. Rejects are plain text, whatever
 // the files were that they come from.
-func compressionOf(s *section) compressed.Codec {
-	codec, _ := compressed.Named(s.oneOf("compression", compressed.Names()...))
+func compressionOf(s *document.Section) compressed.Codec {
+	codec, _ := compressed.Named(s.OneOf("compression", compressed.Names()...))
 	if namesRejects(s) {
 		return compressed.None
 	}
@@ -81,7 +84,7 @@ func compressionOf(s *section) compressed.Codec {
 }
 
 // readNull reads null: the text of a null in all columns, or a list of such texts.
-func readNull(s *section, form *delimited.Form) {
+func readNull(s *document.Section, form *delimited.Form) {
 	texts := nullTexts(s, "null")
 	if len(texts) == 1 {
 		form.Null = texts[0]
@@ -98,18 +101,18 @@ func readNull(s *section, form *delimited.Form) {
 
 // readTypedNulls reads null_string and null_non_string, named after Sqoop's arguments. A column is not a string if it
 // has a type other than text.
-func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
+func readTypedNulls(j *Job, s *document.Section, nonString func(column string) bool) {
 	form, ok := j.Input.Form.(*delimited.Form)
-	if !ok || !s.has("null_string") && !s.has("null_non_string") {
+	if !ok || !s.Has("null_string") && !s.Has("null_non_string") {
 		return
 	}
 	for _, pair := range [][2]string{{"null_string", "null_non_string"}, {"null_non_string", "null_string"}} {
 		switch {
-		case s.has("null"):
-			s.fail(pair[0], "can't be combined with null, which sets both; use null, or null_string and null_non_string")
+		case s.Has("null"):
+			s.Fail(pair[0], "can't be combined with null, which sets both; use null, or null_string and null_non_string")
 			return
-		case !s.has(pair[1]):
-			s.fail(pair[0], "is given without %s, for which Sqoop writes the text null by default; give both, or only null if they are the same", pair[1])
+		case !s.Has(pair[1]):
+			s.Fail(pair[0], "is given without %s, for which Sqoop writes the text null by default; give both, or only null if they are the same", pair[1])
 			return
 		}
 	}
@@ -130,10 +133,10 @@ func readTypedNulls(j *Job, s *section, nonString func(column string) bool) {
 }
 
 // nonStrings returns the columns to which columns_map, at the top or in an output, gives a type other than text.
-func nonStrings(top *section) func(column string) bool {
-	maps := []*yaml.Node{top.values["columns_map"]}
-	if outputs, ok := top.values["outputs"]; ok {
-		for _, output := range resolve(outputs).Content {
+func nonStrings(top *document.Section) func(column string) bool {
+	maps := []*yaml.Node{top.Values["columns_map"]}
+	if outputs, ok := top.Values["outputs"]; ok {
+		for _, output := range document.Resolve(outputs).Content {
 			maps = append(maps, valueOf(output, "columns_map"))
 		}
 	}
@@ -149,57 +152,57 @@ func nonStrings(top *section) func(column string) bool {
 
 // valueOf is a mapping's value for a key; nil if it has none or is no mapping.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	if mapping == nil || resolve(mapping).Kind != yaml.MappingNode {
+	if mapping == nil || document.Resolve(mapping).Kind != yaml.MappingNode {
 		return nil
 	}
-	content := resolve(mapping).Content
+	content := document.Resolve(mapping).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		if content[i].Value == key {
-			return resolve(content[i+1])
+			return document.Resolve(content[i+1])
 		}
 	}
 	return nil
 }
 
 // nullTexts are a text or a list of texts; nil if the key is missing.
-func nullTexts(s *section, key string) [][]byte {
+func nullTexts(s *document.Section, key string) [][]byte {
 	switch {
-	case !s.has(key):
+	case !s.Has(key):
 		return nil
 	case !isList(s, key):
-		return [][]byte{nullText(s, key, s.values[key])}
+		return [][]byte{nullText(s, key, s.Values[key])}
 	}
 	var texts [][]byte
-	for _, n := range resolve(s.values[key]).Content {
+	for _, n := range document.Resolve(s.Values[key]).Content {
 		texts = append(texts, nullText(s, key, n))
 	}
 	if len(texts) == 0 {
-		s.fail(key, "is an empty list; leave the key out if no text means null")
+		s.Fail(key, "is an empty list; leave the key out if no text means null")
 	}
 	return texts
 }
 
 // nullText is one text of a null. The word null without quotes is YAML's null, and means itself here.
-func nullText(s *section, key string, n *yaml.Node) []byte {
-	if n = resolve(n); n.Tag == "!!null" && n.Value != "" {
+func nullText(s *document.Section, key string, n *yaml.Node) []byte {
+	if n = document.Resolve(n); n.Tag == "!!null" && n.Value != "" {
 		return []byte(n.Value)
 	}
-	text, _ := s.scalar(key, n)
+	text, _ := s.Scalar(key, n)
 	return []byte(text)
 }
 
 // isList reports whether a key's value is a list.
-func isList(s *section, key string) bool {
-	n, ok := s.values[key]
-	return ok && resolve(n).Kind == yaml.SequenceNode
+func isList(s *document.Section, key string) bool {
+	n, ok := s.Values[key]
+	return ok && document.Resolve(n).Kind == yaml.SequenceNode
 }
 
 // refuseDoubled refuses a text with two backslashes, which Sqoop's argument needs because it goes through Java
 // source: the files have one.
-func refuseDoubled(s *section, key string, texts [][]byte) {
+func refuseDoubled(s *document.Section, key string, texts [][]byte) {
 	for _, text := range texts {
 		if string(text) == `\\N` {
-			s.fail(key, `\\N has two backslashes; Sqoop's --null-string '\\N' writes one: write '\N', or ['\\N'] where the files really have two`)
+			s.Fail(key, `\\N has two backslashes; Sqoop's --null-string '\\N' writes one: write '\N', or ['\\N'] where the files really have two`)
 		}
 	}
 }

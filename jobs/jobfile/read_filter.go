@@ -3,24 +3,25 @@ package jobfile
 import (
 	"bulkload/internal/errcode"
 	"bulkload/jobs/filter"
+	"bulkload/jobs/jobfile/document"
 )
 
 // readFilter reads the filter.
-func readFilter(j *Job, s *section) {
-	if !s.has("filter") {
+func readFilter(j *Job, s *document.Section) {
+	if !s.Has("filter") {
 		return
 	}
 	columns := make([]filter.Column, len(j.Columns))
 	for i, c := range j.Columns {
 		columns[i] = filter.Column{Name: c.Name, Type: c.Type}
 	}
-	text := s.undated("filter")
+	text := s.Undated("filter")
 	if text == "" {
 		return
 	}
 	expr, err := filter.Parse(text, columns)
 	if err != nil {
-		s.doc.failCode(errcode.JobFilter, s.at("filter"), "%v", err)
+		s.Doc.FailCode(errcode.JobFilter, s.At("filter"), "%v", err)
 		return
 	}
 	j.Filter = expr

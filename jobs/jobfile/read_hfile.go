@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"bulkload/hfilewriter"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 )
 
@@ -17,7 +18,7 @@ func (h HFile) Suggested() HFile {
 	return h
 }
 
-func readHFile(j *Job, s *section) {
+func readHFile(j *Job, s *document.Section) {
 	h := &j.HFile
 	h.Settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
 	h.Given = map[string]bool{}
@@ -27,36 +28,36 @@ func readHFile(j *Job, s *section) {
 		}
 		return
 	}
-	s.known(jobkeys.HFile)
+	s.Known(jobkeys.HFile)
 	for _, key := range []string{"compression", "encoding", "bloom", "block_size"} {
-		h.Given[key] = s.has(key)
+		h.Given[key] = s.Has(key)
 	}
 	choose(s, "compression", hfilewriter.ParseCompression, &h.Settings.Compression)
 	choose(s, "encoding", hfilewriter.ParseEncoding, &h.Settings.Encoding)
 	choose(s, "bloom", hfilewriter.ParseBloom, &h.Settings.Bloom)
-	h.Settings.BlockSize = int(s.size("block_size", 64<<10))
-	h.MaxSize = s.size("max_size", 0)
-	h.SliceSize = s.size("slice_size", 0)
+	h.Settings.BlockSize = int(s.Size("block_size", 64<<10))
+	h.MaxSize = s.Size("max_size", 0)
+	h.SliceSize = s.Size("slice_size", 0)
 	checked := h.Settings
 	if checked.Bloom == hfilewriter.BloomRowPrefix && j.Regions.From == "table" {
 		checked.BloomPrefix = 1 // the table has it
 	}
 	if err := checked.Check(); err != nil {
-		s.doc.fail(s.node, "hfile: %v", err)
+		s.Doc.Fail(s.Node, "hfile: %v", err)
 	}
 }
 
-func choose[T any](s *section, key string, parse func(string) (T, error), into *T) {
-	if !s.has(key) {
+func choose[T any](s *document.Section, key string, parse func(string) (T, error), into *T) {
+	if !s.Has(key) {
 		return
 	}
-	text := s.text(key)
+	text := s.Text(key)
 	if text == "" {
 		return
 	}
 	v, err := parse(text)
 	if err != nil {
-		s.fail(key, "%v", err)
+		s.Fail(key, "%v", err)
 		return
 	}
 	*into = v

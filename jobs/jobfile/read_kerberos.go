@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"bulkload/internal/kerberos"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 )
 
@@ -12,16 +13,16 @@ type Kerberos struct {
 }
 
 // readKerberos reads hbase.kerberos.
-func readKerberos(j *Job, s *section) {
+func readKerberos(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.known(jobkeys.Kerberos)
-	s.require("principal", "keytab")
-	k := Kerberos{s.text("principal"), s.path("keytab", j.Dir)}
+	s.Known(jobkeys.Kerberos)
+	s.Require("principal", "keytab")
+	k := Kerberos{s.Text("principal"), s.Path("keytab", j.Dir)}
 	if k.Principal != "" {
 		if err := kerberos.CheckPrincipal(k.Principal); err != nil {
-			s.fail("principal", "%v", err)
+			s.Fail("principal", "%v", err)
 		}
 	}
 	j.HBase.Kerberos = k

@@ -1,32 +1,33 @@
 package jobfile
 
 import (
+	"bulkload/jobs/jobfile/document"
 	"bulkload/keys"
 )
 
-func readRowKey(j *Job, s *section) {
-	if !s.has("rowkey") || len(j.Columns) == 0 {
+func readRowKey(j *Job, s *document.Section) {
+	if !s.Has("rowkey") || len(j.Columns) == 0 {
 		return
 	}
-	text := s.text("rowkey")
+	text := s.Text("rowkey")
 	if text == "" {
 		return
 	}
 	expr, err := keys.Parse(text, j.KeyColumns())
 	if err != nil {
-		s.fail("rowkey", "%v", err)
+		s.Fail("rowkey", "%v", err)
 		return
 	}
 	j.RowKey = expr
-	for _, q := range s.list("query") {
-		if _, ok := j.Column(q.text); !ok {
-			s.doc.noColumn(q.node, "query", q.text)
+	for _, q := range s.List("query") {
+		if _, ok := j.Column(q.Text); !ok {
+			s.Doc.NoColumn(q.Node, "query", q.Text)
 		}
-		j.Query = append(j.Query, q.text)
+		j.Query = append(j.Query, q.Text)
 	}
-	if known := len(s.doc.problems) == 0; known && len(j.Query) > 0 && !s.doc.anyQuery {
+	if known := s.Doc.Sound(); known && len(j.Query) > 0 && !j.anyQuery {
 		if _, err := expr.Query(j.Query); err != nil {
-			s.fail("query", "%v", err)
+			s.Fail("query", "%v", err)
 		}
 	}
 }

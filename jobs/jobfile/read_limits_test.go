@@ -12,6 +12,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile/document"
 )
 
 // TestEmptyTextsAreRefused: an empty text where one is required, or where it would mean nothing, is refused by line.
@@ -153,6 +154,8 @@ func TestDates(t *testing.T) {
 	}
 }
 
+const listedProblems = 100
+
 // TestLargeJobFiles: reading does not grow with the square of what a list holds, which would take minutes here.
 func TestLargeJobFiles(t *testing.T) {
 	const n = 150_000
@@ -165,11 +168,11 @@ func TestLargeJobFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := readJob(t, jobWith(map[int]string{17: "cells: [" + all + "]"}), nil)
-	if err == nil || strings.Count(err.Error(), "\n") != mostProblems || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n+1-mostProblems)) {
+	if err == nil || strings.Count(err.Error(), "\n") != listedProblems || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n+1-listedProblems)) {
 		t.Errorf("error %.300v", err)
 	}
-	if _, err := Parse("job.yaml", strings.NewReader(strings.Repeat("# ", maxJobFile)), ReadOptions{}); err == nil || failure.KindOf(err) != failure.Usage {
-		t.Errorf("a job file of %d bytes: %v", 2*maxJobFile, err)
+	if _, err := Parse("job.yaml", strings.NewReader(strings.Repeat("# ", document.MaxBytes)), ReadOptions{}); err == nil || failure.KindOf(err) != failure.Usage {
+		t.Errorf("a job file of %d bytes: %v", 2*document.MaxBytes, err)
 	}
 }
 
@@ -194,10 +197,10 @@ func TestManyUnknownColumns(t *testing.T) {
 			lines := maps.Clone(change)
 			lines[6] = "  columns: [id, check_id, note, " + strings.Join(columns, ", ") + "]"
 			_, err := readJob(t, jobWith(lines), nil)
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n-mostProblems)) {
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n-listedProblems)) {
 				t.Fatalf("error %.300v", err)
 			}
-			if !strings.Contains(err.Error(), key+": input.columns has no column cc1; did you mean c1?\n") || strings.Count(err.Error(), "did you mean") != mostProblems {
+			if !strings.Contains(err.Error(), key+": input.columns has no column cc1; did you mean c1?\n") || strings.Count(err.Error(), "did you mean") != listedProblems {
 				t.Errorf("not each listed error has a suggestion: %.300v", err)
 			}
 		})

@@ -10,33 +10,34 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // readOutputs reads the tables of one reading, each as a separate job that shares the input.
-func readOutputs(j *Job, s *section) {
+func readOutputs(j *Job, s *document.Section) {
 	for _, key := range jobkeys.Names(jobkeys.Output) {
-		if s.has(key) {
-			s.doc.failCode(errcode.JobOutputs, s.keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
+		if s.Has(key) {
+			s.Doc.FailCode(errcode.JobOutputs, s.Keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
 		}
 	}
-	list := resolve(s.values["outputs"])
+	list := document.Resolve(s.Values["outputs"])
 	const form = "an entry a table: [{table: …, rowkey: …, output: …}, …]"
 	if list.Kind != yaml.SequenceNode {
-		s.fail("outputs", "is %s; it must be a list, %s", kindName(list), form)
+		s.Fail("outputs", "is %s; it must be a list, %s", document.KindName(list), form)
 		return
 	}
 	if len(list.Content) == 0 {
-		s.fail("outputs", "lists no table; write %s", form)
+		s.Fail("outputs", "lists no table; write %s", form)
 	}
 	var tables []string
 	for i, n := range list.Content {
-		own := s.doc.section(fmt.Sprintf("outputs[%d].", i), n)
-		own.known(jobkeys.Output, jobkeys.Common)
-		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase}
-		readOutput(out, own.over(s))
+		own := s.Doc.Section(fmt.Sprintf("outputs[%d].", i), n)
+		own.Known(jobkeys.Output, jobkeys.Common)
+		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase, anyQuery: j.anyQuery}
+		readOutput(out, over(own, s))
 		checkApart(out, s, own, j.Outputs)
 		j.Outputs = append(j.Outputs, out)
 		j.Load = j.Load || out.Load
@@ -47,17 +48,17 @@ func readOutputs(j *Job, s *section) {
 
 // over merges a section with the one above it, whose keys apply if the section does not have them. Of columns_map it
 // adds the columns that the section does not have.
-func (s *section) over(top *section) *section {
-	merged := &section{doc: s.doc, node: s.node, keys: maps.Clone(s.keys), values: maps.Clone(s.values)}
+func over(s *document.Section, top *document.Section) *document.Section {
+	merged := &document.Section{Doc: s.Doc, Node: s.Node, Keys: maps.Clone(s.Keys), Values: maps.Clone(s.Values)}
 	for _, key := range jobkeys.Names(jobkeys.Common) {
-		value, given := top.values[key]
-		own, said := s.values[key]
+		value, given := top.Values[key]
+		own, said := s.Values[key]
 		switch {
 		case !given:
 		case !said:
-			merged.keys[key], merged.values[key] = top.keys[key], value
+			merged.Keys[key], merged.Values[key] = top.Keys[key], value
 		case key == "columns_map":
-			merged.values[key] = overMapping(resolve(own), resolve(value))
+			merged.Values[key] = overMapping(document.Resolve(own), document.Resolve(value))
 		}
 	}
 	return merged
@@ -84,14 +85,14 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 
 // checkApart checks that every output has its own directory: HBase's loader would treat the directory of another output
 // as a family. Outputs for one table can't ask what it has: each would find the other's rows.
-func checkApart(j *Job, s, own *section, others []*Job) {
+func checkApart(j *Job, s, own *document.Section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
-			own.failCode(errcode.JobOutputs, "output", "%s is the directory of another output, %s, or inside it, or around it; give each its own directory", j.Output, other.Output)
+			own.FailCode(errcode.JobOutputs, "output", "%s is the directory of another output, %s, or inside it, or around it; give each its own directory", j.Output, other.Output)
 			return
 		}
 		if j.Table != "" && j.Table == other.Table && (j.Live != LiveUnasked || other.Live != LiveUnasked) {
-			own.failCode(errcode.JobOutputs, "table", "%s is the table of another output, too: with duplicates.live the rows of one would be taken for rows that the table had before the other", j.Table)
+			own.FailCode(errcode.JobOutputs, "table", "%s is the table of another output, too: with duplicates.live the rows of one would be taken for rows that the table had before the other", j.Table)
 			return
 		}
 	}

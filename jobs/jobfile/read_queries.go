@@ -3,38 +3,33 @@ package jobfile
 import (
 	"fmt"
 
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // readQueries reads the queries for plan to weigh: [{columns: […], per_day: N}, …].
-func readQueries(j *Job, s *section) {
-	if !s.has("queries") {
+func readQueries(j *Job, s *document.Section) {
+	if !s.Has("queries") {
 		return
 	}
-	list := resolve(s.values["queries"])
+	list := document.Resolve(s.Values["queries"])
 	if list.Kind != yaml.SequenceNode {
-		s.fail("queries", "is %s; it must be a list: [{columns: [a, b], per_day: 1000}, …]", kindName(list))
+		s.Fail("queries", "is %s; it must be a list: [{columns: [a, b], per_day: 1000}, …]", document.KindName(list))
 		return
 	}
 	for i, n := range list.Content {
-		q := s.doc.section(fmt.Sprintf("queries[%d].", i), n)
-		q.known(jobkeys.Queries)
-		q.require("columns", "per_day")
-		query := Query{PerDay: q.number("per_day", 1, 1)}
-		for _, c := range q.list("columns") {
-			if _, ok := j.Column(c.text); !ok {
-				s.doc.noColumn(c.node, fmt.Sprintf("queries[%d].columns", i), c.text)
+		q := s.Doc.Section(fmt.Sprintf("queries[%d].", i), n)
+		q.Known(jobkeys.Queries)
+		q.Require("columns", "per_day")
+		query := Query{PerDay: q.Number("per_day", 1, 1)}
+		for _, c := range q.List("columns") {
+			if _, ok := j.Column(c.Text); !ok {
+				s.Doc.NoColumn(c.Node, fmt.Sprintf("queries[%d].columns", i), c.Text)
 			}
-			query.Columns = append(query.Columns, c.text)
+			query.Columns = append(query.Columns, c.Text)
 		}
 		j.Queries = append(j.Queries, query)
 	}
-}
-
-// dated reports whether a key's text has the logical date.
-func (s *section) dated(key string) bool {
-	n, ok := s.values[key]
-	return ok && resolve(n).Kind == yaml.ScalarNode && namesDate(resolve(n).Value)
 }

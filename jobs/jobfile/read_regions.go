@@ -9,38 +9,39 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 
 	"go.yaml.in/yaml/v3"
 )
 
-func readRegions(j *Job, s *section) {
+func readRegions(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.known(jobkeys.Regions)
-	s.require("from")
-	j.Regions.From = s.oneOf("from", "splits", "table", "file", "plan")
+	s.Known(jobkeys.Regions)
+	s.Require("from")
+	j.Regions.From = s.OneOf("from", "splits", "table", "file", "plan")
 	switch j.Regions.From {
 	case "splits":
-		s.require("splits")
-		for _, split := range s.texts("splits") {
-			addSplit(j, s, split.node, split.text)
+		s.Require("splits")
+		for _, split := range s.Texts("splits") {
+			addSplit(j, s, split.Node, split.Text)
 		}
 	case "file":
-		s.require("file")
+		s.Require("file")
 		readSplitsFile(j, s)
 	case "plan":
 		// The boundaries are computed from the input when it is read.
 	}
 	for _, key := range []string{"splits", "file"} {
-		if s.has(key) && j.Regions.From != key {
-			s.failCode(errcode.JobRegions, key, "is given, but regions.from is %s", j.Regions.From)
+		if s.Has(key) && j.Regions.From != key {
+			s.FailCode(errcode.JobRegions, key, "is given, but regions.from is %s", j.Regions.From)
 		}
 	}
 }
 
-func addSplit(j *Job, s *section, at *yaml.Node, text string) {
+func addSplit(j *Job, s *document.Section, at *yaml.Node, text string) {
 	b, err := printable.Parse(text)
 	if err == nil && len(b) == 0 {
 		err = fmt.Errorf("a split must not be empty: the first region always begins at the empty row")
@@ -49,7 +50,7 @@ func addSplit(j *Job, s *section, at *yaml.Node, text string) {
 		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text, printable.Bytes(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
-		s.doc.failCode(errcode.JobRegions, at, "regions.%s: %v", j.Regions.From, err)
+		s.Doc.FailCode(errcode.JobRegions, at, "regions.%s: %v", j.Regions.From, err)
 		return
 	}
 	j.Regions.Splits = append(j.Regions.Splits, b)
@@ -59,26 +60,26 @@ func addSplit(j *Job, s *section, at *yaml.Node, text string) {
 const maxSplitsFile = 64 << 20
 
 // readSplitsFile reads a file with one split on each line, in the form of the HBase shell's SPLITS_FILE.
-func readSplitsFile(j *Job, s *section) {
-	name := s.text("file")
+func readSplitsFile(j *Job, s *document.Section) {
+	name := s.Text("file")
 	if name == "" {
 		return
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(j.Dir, name)
 	}
-	text, err := s.doc.from.read(name, maxSplitsFile)
+	text, err := s.Doc.Read(name, maxSplitsFile)
 	if err != nil {
-		s.fail("file", "%v", err)
+		s.Fail("file", "%v", err)
 		return
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); line != "" {
-			addSplit(j, s, s.values["file"], line)
+			addSplit(j, s, s.Values["file"], line)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		s.fail("file", "read %s: %v", name, err)
+		s.Fail("file", "read %s: %v", name, err)
 	}
 }

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/jobfile/document"
 	"bulkload/values"
 )
 
 // readTimestamp reads a date (midnight UTC), RFC 3339, epoch milliseconds or a column with such values; ${date} if
 // the key is missing.
-func readTimestamp(j *Job, s *section) {
-	text := s.undated("timestamp")
-	if !s.has("timestamp") && !s.doc.variables.dateOptional {
+func readTimestamp(j *Job, s *document.Section) {
+	text := s.Undated("timestamp")
+	if !s.Has("timestamp") && !s.Doc.Variables.DateOptional {
 		if j.Date.IsZero() {
-			s.doc.failCode(errcode.JobDate, s.node, "timestamp is ${date} by default, which %v", errNoDate)
+			s.Doc.FailCode(errcode.JobDate, s.Node, "timestamp is ${date} by default, which %v", document.ErrNoDate)
 			return
 		}
 		text = j.DateText()
@@ -25,8 +26,8 @@ func readTimestamp(j *Job, s *section) {
 	if text == "" {
 		return
 	}
-	if _, err := strconv.ParseInt(text, 10, 64); err == nil && s.dated("timestamp") {
-		s.fail("timestamp", "${date:…} gives %s, which would be milliseconds since 1970; write ${date}", text)
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil && s.Dated("timestamp") {
+		s.Fail("timestamp", "${date:…} gives %s, which would be milliseconds since 1970; write ${date}", text)
 		return
 	}
 	if name, ok := strings.CutPrefix(text, "column:"); ok {
@@ -35,24 +36,24 @@ func readTimestamp(j *Job, s *section) {
 	}
 	ms, err := parseTimestamp(text)
 	if err != nil {
-		s.fail("timestamp", "%v", err)
+		s.Fail("timestamp", "%v", err)
 	}
 	j.Timestamp = ms
 }
 
 // readMoments reads the name of the column with the rows' timestamps.
-func readMoments(j *Job, s *section, name string) {
+func readMoments(j *Job, s *document.Section, name string) {
 	i, ok := j.Column(name)
 	switch {
 	case name == "":
-		s.fail("timestamp", "column: names no column; write column:NAME")
+		s.Fail("timestamp", "column: names no column; write column:NAME")
 		return
 	case !ok:
-		s.doc.noColumn(s.at("timestamp"), s.name+"timestamp", name)
+		s.Doc.NoColumn(s.At("timestamp"), s.Name+"timestamp", name)
 		return
 	}
 	if _, err := TimestampType(&j.Columns[i]); err != nil {
-		s.fail("timestamp", "%v", err)
+		s.Fail("timestamp", "%v", err)
 		return
 	}
 	j.Moments = name

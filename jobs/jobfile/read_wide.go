@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bulkload/jobs/jobfile/document"
 	"bulkload/jobs/jobkeys"
 	"bulkload/keys"
 )
@@ -15,20 +16,20 @@ type Wide struct {
 }
 
 // readWide reads how a record's cells are distinguished from those of the other records of its row.
-func readWide(j *Job, s *section) {
+func readWide(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.known(jobkeys.Wide)
-	s.require("qualifier")
+	s.Known(jobkeys.Wide)
+	s.Require("qualifier")
 	readWideValue(j, s)
-	text := s.text("qualifier")
+	text := s.Text("qualifier")
 	if text == "" || len(j.Columns) == 0 {
 		return
 	}
 	expr, err := keys.Parse(text, j.KeyColumns())
 	if err != nil {
-		s.fail("qualifier", "%s", OfQualifier(err.Error()))
+		s.Fail("qualifier", "%s", OfQualifier(err.Error()))
 		return
 	}
 	j.Wide = &Wide{expr}
@@ -37,18 +38,18 @@ func readWide(j *Job, s *section) {
 
 // readWideValue makes one column or constant the only cell of a record: its qualifier is then that of the record
 // alone.
-func readWideValue(j *Job, s *section) {
-	if !s.has("value") {
+func readWideValue(j *Job, s *document.Section) {
+	if !s.Has("value") {
 		return
 	}
-	name := s.text("value")
+	name := s.Text("value")
 	if name == "" {
 		return
 	}
 	at, isColumn := j.Column(name)
 	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
 	if !isColumn && constant < 0 {
-		s.doc.noColumn(s.at("value"), s.name+"value", name)
+		s.Doc.NoColumn(s.At("value"), s.Name+"value", name)
 		return
 	}
 	for i := range j.Columns {
@@ -65,14 +66,14 @@ func readWideValue(j *Job, s *section) {
 
 // checkWide checks that a record's cells are adjacent: with qualifiers of different widths, 1 and 12, the cells 1:a,
 // 12:a and 1:b of two records would be interleaved.
-func checkWide(j *Job, s *section) {
+func checkWide(j *Job, s *document.Section) {
 	if j.Wide.Qualifier.Width().Fixed() {
 		return
 	}
 	first := map[string]string{}
 	for _, c := range j.CellColumns() {
 		if other, several := first[c.Family]; several {
-			s.fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): make it so, with pad(x, width, '0'), or choose one column with wide.value",
+			s.Fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): make it so, with pad(x, width, '0'), or choose one column with wide.value",
 				j.Wide.Qualifier, c.Family, other, c.Name)
 			return
 		}

@@ -55,6 +55,7 @@ var (
 		{Name: "include", Kind: SomeText, Means: "A file, or a list of files, with keys that several jobs share. Keys of this file win."},
 		{Name: "input", Kind: Section, Means: "Where the records come from, and how they are written."},
 		{Name: "hbase", Kind: Section, Fixed: HBase, Means: "Where the cluster's site files are, and who logs in."},
+		{Name: "engine", Kind: Section, Fixed: Engine, Means: "How tasks run, with --engine. Nothing here changes a file."},
 		{Name: "outputs", Kind: Outputs, Means: "Several tables from one reading, each with its table, rowkey and output."},
 	}
 	// Output are the keys of each table: at the top, or in each of outputs.
@@ -158,6 +159,21 @@ var (
 	Kerberos = []Key{
 		{Name: "principal", Kind: Text, Means: "etl@REALM or etl/host@REALM."},
 		{Name: "keytab", Kind: Text, Means: "The principal's keytab."},
+	}
+	// Engine are the keys of engine.
+	Engine = []Key{
+		{Name: "task_size", Kind: Size, Means: "How many bytes a task has. Default: 512MiB."},
+		{Name: "memory", Kind: Size, Means: "Memory of a task, as of --memory. Default: 512MiB."},
+		{Name: "cores", Kind: Number, Means: "Cores of a task. Default: 1."},
+		{Name: "queue", Kind: Text, Means: "The queue of YARN."},
+		{Name: "priority", Kind: Text, Means: "The priority of YARN's jobs: a number, or a name such as HIGH."},
+		{Name: "label", Kind: Text, Means: "The label of the nodes on which YARN runs tasks."},
+		{Name: "attempts", Kind: Number, Means: "How many times YARN tries a task. Default: the cluster's, mostly 4."},
+		{Name: "speculative", Kind: Flag, Means: "true lets YARN run a second attempt of a slow task. Default: false."},
+		{Name: "jvm_memory", Kind: Size, Means: "Memory of a container of YARN beside the task, for Hadoop's JVM. Default: 384MiB."},
+		{Name: "hadoop_home", Kind: Text, Means: "The Hadoop installation, whose bin has hadoop and yarn. Default: HADOOP_HOME, then PATH."},
+		{Name: "streaming_jar", Kind: Text, Means: "The jar of Hadoop Streaming. Default: that of the installation."},
+		{Name: "properties", Kind: Texts, Means: "Further properties of Hadoop's jobs, each NAME=VALUE."},
 	}
 	// Queries are the keys of each of queries.
 	Queries = []Key{

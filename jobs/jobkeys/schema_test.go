@@ -247,6 +247,7 @@ func places() map[string]place {
 		"hfile":      {jobkeys.HFile, below("hfile:", "")},
 		"duplicates": {jobkeys.Duplicates, below("duplicates:", "")},
 		"hbase":      {jobkeys.HBase, below("hbase:", "")},
+		"engine":     {jobkeys.Engine, below("engine:", "")},
 		"wide":       {jobkeys.Wide, below("wide:", "")},
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/output"
+	"bulkload/jobs/site"
 	"bulkload/jobs/target"
 	"bulkload/load"
 )
@@ -33,11 +35,14 @@ import (
 // Between steps 3 and 5 both are in the output. The lock keeps other runs of bulkload away; HBase's own loader, which
 // knows no lock, would load the same cells twice, which readers don't see.
 
-// cutFiles cuts the unloaded files that have rows of several of the table's current regions.
-func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
+// outputCuts cuts files of a run's output. The manifest has the record of the cuts.
+type outputCuts struct{ out *output.Dir }
+
+// cut cuts the unloaded files that have rows of several of the table's current regions.
+func (w outputCuts) cut(ctx context.Context, table *load.Table) error {
 	var cutters []*fileCutter
 	splits := table.Splits()
-	for _, f := range w.Out.Manifest.Files() {
+	for _, f := range w.out.Manifest.Files() {
 		// A loaded file was moved away: it has no bytes here, and HBase splits its own files.
 		if f.Loaded {
 			continue
@@ -50,18 +55,18 @@ func (w *Loader) cutFiles(ctx context.Context, table *load.Table) error {
 		if len(at) == 0 {
 			continue
 		}
-		settings, err := w.liveFamily(table, f.Family)
+		settings, err := liveFamily(w.out.Site, table, f.Family)
 		if err != nil {
 			return err
 		}
-		cutters = append(cutters, &fileCutter{out: w.Out, of: *f, at: at, settings: settings, stamp: w.stampOfPart})
+		cutters = append(cutters, &fileCutter{out: w.out, of: *f, at: at, settings: settings, stamp: w.stamp})
 	}
 	for batch := range cutBatches(cutters) {
-		if err := w.cutBatch(ctx, batch); err != nil {
+		if err := w.batch(ctx, batch); err != nil {
 			return err
 		}
 	}
-	w.noteCuts(len(cutters))
+	noteCuts(w.out, len(cutters))
 	return nil
 }
 
@@ -71,16 +76,16 @@ func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
 	return slices.Chunk(cutters, 1+len(cutters)/maxSaves)
 }
 
-func (w *Loader) noteCuts(n int) {
+func noteCuts(out *output.Dir, n int) {
 	if n > 0 {
-		w.Out.Options.Infof("%d files had rows of several regions, because the table has other regions than they were written for: they were cut", n)
+		out.Options.Infof("%d files had rows of several regions, because the table has other regions than they were written for: they were cut", n)
 	}
 }
 
-// stampOfPart is what the file info of a part says, besides its content. It follows from the run, so the same cut gives
+// stamp is what the file info of a part says, besides its content. It follows from the run, so the same cut gives
 // the same bytes.
-func (w *Loader) stampOfPart(c *fileCutter) hfilewriter.Provenance {
-	instant := w.Out.Manifest.Instant()
+func (w outputCuts) stamp(c *fileCutter) hfilewriter.Provenance {
+	instant := w.out.Manifest.Instant()
 	return hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
 		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
 }
@@ -97,11 +102,11 @@ func crossed(first, last []byte, splits [][]byte) [][]byte {
 	return splits[from:to]
 }
 
-// cutBatch performs all steps for some files.
+// batch performs all steps for some files.
 //
 // An error after step 2 leaves the record of the cuts, and is not undone here: FinishCuts does that at the next start, from
 // the manifest alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
-func (w *Loader) cutBatch(ctx context.Context, batch []*fileCutter) error {
+func (w outputCuts) batch(ctx context.Context, batch []*fileCutter) error {
 	// Step 1. The files themselves are not touched: an error here costs nothing.
 	if err := writeParts(ctx, batch); err != nil {
 		return err
@@ -111,33 +116,33 @@ func (w *Loader) cutBatch(ctx context.Context, batch []*fileCutter) error {
 		records = append(records, c.record())
 	}
 	// Step 2. From here on the parts' names are known, and FinishCuts deletes parts that were renamed in vain.
-	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, records...)
-	if err := w.Out.Save(); err != nil {
+	w.out.Manifest.Cuts = append(w.out.Manifest.Cuts, records...)
+	if err := w.out.Save(); err != nil {
 		return err
 	}
-	w.Out.Options.Failpoint.Reached(failpoint.Cut)
+	w.out.Options.Failpoint.Reached(failpoint.Cut)
 	// Step 3.
-	if err := w.nameParts(batch); err != nil {
+	if err := nameParts(w.out, batch); err != nil {
 		return err
 	}
 	// Step 4, after all parts have their names: the manifest must not list a file that does not exist.
-	w.Out.Manifest.ReplaceFiles(records)
-	if err := w.Out.Save(); err != nil {
+	w.out.Manifest.ReplaceFiles(records)
+	if err := w.out.Save(); err != nil {
 		return err
 	}
-	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
-	return w.Out.FinishCuts()
+	w.out.Options.Failpoint.Reached(failpoint.PartsRecorded)
+	return w.out.FinishCuts()
 }
 
 // liveFamily returns the settings that files of a family have now.
-func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Settings, error) {
+func liveFamily(s *site.Site, table *load.Table, name string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == name })
 	if i < 0 {
 		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s no longer has family %s", table.Name, name)
 	}
 	settings, err := target.LiveSettings(&table.Families[i])
 	if err == nil {
-		err = w.Out.Site.Adjust(&settings)
+		err = s.Adjust(&settings)
 	}
 	if err == nil {
 		err = settings.Check()
@@ -152,12 +157,12 @@ func (w *Loader) liveFamily(table *load.Table, name string) (hfilewriter.Setting
 //
 // HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these would
 // silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to refuse.
-func (w *Loader) checkSettings(table *load.Table) error {
-	if len(w.Out.Manifest.NotLoaded()) == 0 {
+func checkSettings(out *output.Dir, table *load.Table) error {
+	if len(out.Manifest.NotLoaded()) == 0 {
 		return nil
 	}
-	for name, written := range w.Out.Manifest.Families {
-		live, err := w.liveFamily(table, name)
+	for name, written := range out.Manifest.Families {
+		live, err := liveFamily(out.Site, table, name)
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/output"
 	"bulkload/load"
 
 	"golang.org/x/sync/errgroup"
@@ -49,11 +49,19 @@ type cutsRecord struct {
 	Cuts     []manifest.Cut `json:"cuts"`
 }
 
-func (w *Loader) cutsPath() string { return path.Join(w.Out.Path, manifest.CutsDir, manifest.CutsName) }
+// directoryCuts cuts files of a directory without a manifest. The directory has the record of the cuts.
+type directoryCuts struct {
+	out    *output.Dir
+	loaded directoryRecord // of an interrupted load, which may name the files
+}
 
-// readCuts reads the record of cuts in progress; nil if there are none.
-func (w *Loader) readCuts() (*cutsRecord, error) {
-	text, err := storage.ReadFile(w.Out.FS, w.cutsPath(), cutsMaxBytes)
+func (w directoryCuts) path() string {
+	return path.Join(w.out.Path, manifest.CutsDir, manifest.CutsName)
+}
+
+// read reads the record of cuts in progress; nil if there are none.
+func (w directoryCuts) read() (*cutsRecord, error) {
+	text, err := storage.ReadFile(w.out.FS, w.path(), cutsMaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -66,7 +74,7 @@ func (w *Loader) readCuts() (*cutsRecord, error) {
 	}
 	if err != nil {
 		return nil, errcode.LoadCuts.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or look which files of %s are parts of others, and delete it",
-			w.Out.FS.URI(w.cutsPath()), err, w.Out.FS.URI(w.Out.Path))
+			w.out.FS.URI(w.path()), err, w.out.FS.URI(w.out.Path))
 	}
 	return r, nil
 }
@@ -93,9 +101,9 @@ func (r *cutsRecord) check() error {
 	return nil
 }
 
-func (w *Loader) writeCuts(r *cutsRecord) error {
+func (w directoryCuts) write(r *cutsRecord) error {
 	r.Schema = cutsSchema
-	temps, err := w.Out.TempFolder()
+	temps, err := w.out.TempFolder()
 	if err != nil {
 		return err
 	}
@@ -104,10 +112,10 @@ func (w *Loader) writeCuts(r *cutsRecord) error {
 		content, err = seal.Seal(content)
 	}
 	if err == nil {
-		err = w.Out.FS.MkdirAll(path.Dir(w.cutsPath()), storage.DirPerm)
+		err = w.out.FS.MkdirAll(path.Dir(w.path()), storage.DirPerm)
 	}
 	if err == nil {
-		err = storage.ReplaceFile(w.Out.FS, w.cutsPath(), path.Join(temps, manifest.CutsName), append(content, '\n'))
+		err = storage.ReplaceFile(w.out.FS, w.path(), path.Join(temps, manifest.CutsName), append(content, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write the record of cut files: %w", err)
@@ -115,109 +123,82 @@ func (w *Loader) writeCuts(r *cutsRecord) error {
 	return nil
 }
 
-// finishDirectoryCuts completes or undoes the cuts of a directory that a process was killed in. It must come before anything
+// finish completes or undoes the cuts of a directory that a process was killed in. It must come before anything
 // else is done with the files.
-func (w *Loader) finishDirectoryCuts(table string) error {
-	r, err := w.readCuts()
+func (w directoryCuts) finish() error {
+	r, err := w.read()
 	if r == nil || err != nil {
 		return err
 	}
 	if r.Replaced {
-		return w.completeCuts(table, r)
+		return w.complete(r)
 	}
 	// Each file must still be there before the first part is deleted: parts may be the only copy of its rows.
 	for _, c := range r.Cuts {
-		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, c.Of)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := w.out.FS.Stat(path.Join(w.out.Path, c.Of)); errors.Is(err, fs.ErrNotExist) {
 			return errcode.LoadCuts.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was loaded, delete its parts and %s (%w)",
-				w.Out.URI(c.Of), w.Out.FS.URI(w.cutsPath()), err)
+				w.out.URI(c.Of), w.out.FS.URI(w.path()), err)
 		} else if err != nil {
-			return fmt.Errorf("finish the cut of %s: %w", w.Out.URI(c.Of), err)
+			return fmt.Errorf("finish the cut of %s: %w", w.out.URI(c.Of), err)
 		}
 	}
 	for _, c := range r.Cuts {
 		for _, p := range c.Parts {
-			if err := storage.RemoveIfThere(w.Out.FS, w.Out.Path, p.Path); err != nil {
-				return fmt.Errorf("finish the cut of %s: %w", w.Out.URI(c.Of), err)
+			if err := storage.RemoveIfThere(w.out.FS, w.out.Path, p.Path); err != nil {
+				return fmt.Errorf("finish the cut of %s: %w", w.out.URI(c.Of), err)
 			}
 		}
 	}
-	return w.removeCuts()
+	return w.remove()
 }
 
-// completeCuts performs the rest of step 4, and step 5.
-func (w *Loader) completeCuts(table string, r *cutsRecord) error {
-	if err := w.replaceInEntry(table, r.Cuts); err != nil {
+// complete performs the rest of step 4, and step 5.
+func (w directoryCuts) complete(r *cutsRecord) error {
+	if err := w.loaded.replaceFiles(r.Cuts); err != nil {
 		return err
 	}
 	for _, c := range r.Cuts {
-		if err := w.keepCut(c.Of); err != nil {
-			return fmt.Errorf("move %s, which was cut, to %s: %w", w.Out.URI(c.Of), w.Out.FS.URI(w.cutPath(c.Of)), err)
+		if err := w.move(c.Of); err != nil {
+			return fmt.Errorf("move %s, which was cut, to %s: %w", w.out.URI(c.Of), w.out.FS.URI(w.kept(c.Of)), err)
 		}
 	}
-	w.Out.Options.Failpoint.Reached(failpoint.CutCleaned)
-	return w.removeCuts()
+	w.out.Options.Failpoint.Reached(failpoint.CutCleaned)
+	return w.remove()
 }
 
-// keepCut moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has deleted
+// move moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has deleted
 // it, which is no loss: its parts are there.
-func (w *Loader) keepCut(name string) error {
-	from, to := path.Join(w.Out.Path, name), w.cutPath(name)
-	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
+func (w directoryCuts) move(name string) error {
+	from, to := path.Join(w.out.Path, name), w.kept(name)
+	if _, err := w.out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if err := w.Out.FS.MkdirAll(path.Dir(to), storage.DirPerm); err != nil {
+	if err := w.out.FS.MkdirAll(path.Dir(to), storage.DirPerm); err != nil {
 		return err
 	}
-	return w.Out.FS.Rename(from, to)
+	return w.out.FS.Rename(from, to)
 }
 
-// cutPath is where a file is kept after it was cut.
-func (w *Loader) cutPath(name string) string { return path.Join(w.Out.Path, manifest.CutsDir, name) }
+// kept is where a file is kept after it was cut.
+func (w directoryCuts) kept(name string) string { return path.Join(w.out.Path, manifest.CutsDir, name) }
 
-func (w *Loader) removeCuts() error {
-	if err := w.Out.CheckLock(); err != nil {
+func (w directoryCuts) remove() error {
+	if err := w.out.CheckLock(); err != nil {
 		return err
 	}
-	if err := storage.RemoveIfThere(w.Out.FS, w.cutsPath()); err != nil {
+	if err := storage.RemoveIfThere(w.out.FS, w.path()); err != nil {
 		return fmt.Errorf("delete the record of cut files: %w", err)
 	}
 	return nil
 }
 
-// replaceInEntry replaces files by their parts in the ledger's entry of an interrupted load. Otherwise the next command
-// would look for the files in HBase, since they are no longer where the load found them.
-func (w *Loader) replaceInEntry(table string, cuts []manifest.Cut) error {
-	e, err := w.directoryEntry(table)
-	if e == nil || err != nil || e.State != ledger.Loading {
-		return err
-	}
-	parts := make(map[string][]hfile.Summary, len(cuts))
-	for _, c := range cuts {
-		parts[w.Out.URI(c.Of)] = c.Parts
-	}
-	var files []ledger.File
-	for _, f := range e.Files {
-		if parts[f.URI] == nil {
-			files = append(files, f)
-		}
-		for _, p := range parts[f.URI] {
-			files = append(files, ledger.File{URI: w.Out.URI(p.Path), Family: p.Family, FirstRow: p.FirstRow, LastRow: p.LastRow, Probes: p.Probes})
-		}
-	}
-	if len(files) == len(e.Files) && !slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {
-		return nil
-	}
-	e.Files = files
-	return w.writeEntry(e)
-}
-
-// cutDirectory cuts the files of a directory that have rows of several of the table's current regions. It returns the
+// cut cuts the files of a directory that have rows of several of the table's current regions. It returns the
 // directory as it is then.
 //
 // All of them are looked at before the first is cut: a file that can't be cut refuses the load before anything is changed.
-func (w *Loader) cutDirectory(ctx context.Context, table *load.Table, d *hfiledir.Directory) (*hfiledir.Directory, error) {
+func (w directoryCuts) cut(ctx context.Context, table *load.Table, d *hfiledir.Directory) (*hfiledir.Directory, error) {
 	var cutters []*fileCutter
 	splits := table.Splits()
 	for _, f := range d.Files {
@@ -225,26 +206,26 @@ func (w *Loader) cutDirectory(ctx context.Context, table *load.Table, d *hfiledi
 		if len(at) == 0 {
 			continue
 		}
-		settings, err := w.liveFamily(table, f.Family)
+		settings, err := liveFamily(w.out.Site, table, f.Family)
 		if err == nil {
 			err = w.checkCuttable(d, f)
 		}
 		if err != nil {
 			return d, err
 		}
-		cutters = append(cutters, &fileCutter{out: w.Out, of: hfile.Summary{Path: f.Path, Family: f.Family}, at: at, settings: settings, stamp: stampOfOther})
+		cutters = append(cutters, &fileCutter{out: w.out, of: hfile.Summary{Path: f.Path, Family: f.Family}, at: at, settings: settings, stamp: stampOfOther})
 	}
 	if len(cutters) == 0 {
 		return d, nil
 	}
 	for batch := range cutBatches(cutters) {
-		if err := w.cutDirectoryBatch(ctx, table.Name, batch); err != nil {
+		if err := w.batch(ctx, batch); err != nil {
 			return d, err
 		}
 	}
-	w.noteCuts(len(cutters))
-	w.Out.Options.Infof("the files that were cut are kept in %s", w.Out.FS.URI(path.Join(w.Out.Path, manifest.CutsDir)))
-	return hfiledir.Open(w.Out.FS, w.Out.Path)
+	noteCuts(w.out, len(cutters))
+	w.out.Options.Infof("the files that were cut are kept in %s", w.out.FS.URI(path.Join(w.out.Path, manifest.CutsDir)))
+	return hfiledir.Open(w.out.FS, w.out.Path)
 }
 
 // stampOfOther is what the file info of a part says, besides its content: what the file's own says.
@@ -253,8 +234,8 @@ func stampOfOther(c *fileCutter) hfilewriter.Provenance {
 }
 
 // checkCuttable refuses a file whose parts would lack something, or that could not be kept.
-func (w *Loader) checkCuttable(d *hfiledir.Directory, f *hfiledir.File) error {
-	uri := w.Out.URI(f.Path)
+func (w directoryCuts) checkCuttable(d *hfiledir.Directory, f *hfiledir.File) error {
+	uri := w.out.URI(f.Path)
 	in, err := d.Open(f)
 	if err != nil {
 		return err
@@ -266,18 +247,18 @@ func (w *Loader) checkCuttable(d *hfiledir.Directory, f *hfiledir.File) error {
 	if len(lost) > 0 {
 		return uncut(uri, lost)
 	}
-	switch _, err := w.Out.FS.Stat(w.cutPath(f.Path)); {
+	switch _, err := w.out.FS.Stat(w.kept(f.Path)); {
 	case err == nil:
 		return errcode.LoadCuts.Errorf("%s has rows of several regions, and a file of its name that was cut earlier is kept in %s: move one of them away",
-			uri, w.Out.FS.URI(w.cutPath(f.Path)))
+			uri, w.out.FS.URI(w.kept(f.Path)))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	return nil
 }
 
-// cutDirectoryBatch performs all steps for some files.
-func (w *Loader) cutDirectoryBatch(ctx context.Context, table string, batch []*fileCutter) error {
+// batch performs all steps for some files.
+func (w directoryCuts) batch(ctx context.Context, batch []*fileCutter) error {
 	if err := measureAll(ctx, batch); err != nil {
 		return err
 	}
@@ -288,19 +269,19 @@ func (w *Loader) cutDirectoryBatch(ctx context.Context, table string, batch []*f
 	for _, c := range batch {
 		r.Cuts = append(r.Cuts, c.record())
 	}
-	if err := w.writeCuts(r); err != nil {
+	if err := w.write(r); err != nil {
 		return err
 	}
-	w.Out.Options.Failpoint.Reached(failpoint.Cut)
-	if err := w.nameParts(batch); err != nil {
+	w.out.Options.Failpoint.Reached(failpoint.Cut)
+	if err := nameParts(w.out, batch); err != nil {
 		return err
 	}
 	r.Replaced = true
-	if err := w.writeCuts(r); err != nil {
+	if err := w.write(r); err != nil {
 		return err
 	}
-	w.Out.Options.Failpoint.Reached(failpoint.PartsRecorded)
-	return w.completeCuts(table, r)
+	w.out.Options.Failpoint.Reached(failpoint.PartsRecorded)
+	return w.complete(r)
 }
 
 // measureAll measures files, several at a time.
@@ -331,8 +312,8 @@ func (c *fileCutter) measure(ctx context.Context) (err error) {
 // checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows: most
 // likely because regions have merged. A file with rows of several regions counts for the first and the last of them, for
 // which it certainly has rows.
-func (w *Loader) checkCounts(table *load.Table, files []load.HFile) error {
-	limit, err := w.Out.Site.MaxFiles()
+func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
+	limit, err := out.Site.MaxFiles()
 	if err != nil {
 		return err
 	}
@@ -352,17 +333,17 @@ func (w *Loader) checkCounts(table *load.Table, files []load.HFile) error {
 	}
 	if n := counts[most]; n > limit {
 		return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; raise the property (in the site files, or with -D)%s",
-			&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, w.orWriteAgain())
+			&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, orWriteAgain(out.Manifest))
 	}
 	return nil
 }
 
 // orWriteAgain is the other advice against too many files, for those that a job can write again.
-func (w *Loader) orWriteAgain() string {
-	if w.Out.Manifest == nil {
+func orWriteAgain(m *manifest.Manifest) string {
+	if m == nil {
 		return ""
 	}
-	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", w.Out.Manifest.Run.Job)
+	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", m.Run.Job)
 }
 
 // regionOf is the index of the region that holds a row, as partition.Regions.Find gives it; the table's splits are at hand here

@@ -209,16 +209,16 @@ func (c *fileCutter) record() manifest.Cut {
 
 // nameParts gives the parts their names. Parts under their names are what the next owner of the directory finds: without
 // the lock nothing is named.
-func (w *Loader) nameParts(batch []*fileCutter) error {
-	if err := w.Out.CheckLock(); err != nil {
+func nameParts(out *output.Dir, batch []*fileCutter) error {
+	if err := out.CheckLock(); err != nil {
 		return err
 	}
 	for _, c := range batch {
 		for _, p := range c.parts {
-			if err := w.Out.FS.Rename(p.Temp, path.Join(w.Out.Path, p.Path)); err != nil {
+			if err := out.FS.Rename(p.Temp, path.Join(out.Path, p.Path)); err != nil {
 				return err
 			}
-			w.Out.Options.Failpoint.Reached(failpoint.PartNamed)
+			out.Options.Failpoint.Reached(failpoint.PartNamed)
 		}
 	}
 	return nil

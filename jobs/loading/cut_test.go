@@ -55,14 +55,14 @@ func TestCrossed(t *testing.T) {
 	}
 }
 
-// directoryOf is a loader of a local directory.
-func directoryOf(t *testing.T) *Loader {
+// localCuts are the cuts of a local directory.
+func localCuts(t *testing.T) directoryCuts {
 	t.Helper()
 	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Loader{Out: &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o}}
+	return directoryCuts{out: &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o}}
 }
 
 // TestDamagedRecordOfCuts: a record of which a bit has changed, that names files elsewhere, or whose file is gone, is refused,
@@ -74,42 +74,42 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 	outside.Path = "../" + part.Path
 	for name, c := range map[string]struct {
 		cut    manifest.Cut
-		change func(w *Loader, text []byte) []byte
+		change func(text []byte) []byte
 		says   string
 	}{
 		"sound":        {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, nil, ""},
-		"a bit":        {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, func(_ *Loader, text []byte) []byte { text[len(text)/2] ^= 1; return text }, "is not a record"},
-		"cut short":    {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, func(_ *Loader, text []byte) []byte { return text[:len(text)-9] }, "is not a record"},
+		"a bit":        {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, func(text []byte) []byte { text[len(text)/2] ^= 1; return text }, "is not a record"},
+		"cut short":    {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{part}}, func(text []byte) []byte { return text[:len(text)-9] }, "is not a record"},
 		"file outside": {manifest.Cut{Of: "../file", Parts: []hfile.Summary{part}}, nil, "is not a record"},
 		"part outside": {manifest.Cut{Of: "f/file", Parts: []hfile.Summary{outside}}, nil, "is not a record"},
 		"file gone":    {manifest.Cut{Of: "f/gone", Parts: []hfile.Summary{part}}, nil, "the file is gone"},
-		"another schema": {manifest.Cut{Of: "f/file"}, func(w *Loader, text []byte) []byte {
+		"another schema": {manifest.Cut{Of: "f/file"}, func(text []byte) []byte {
 			return []byte(strings.Replace(string(text), `"schema":1`, `"schema":2`, 1))
 		}, "is not a record"},
 	} {
-		w := directoryOf(t)
+		w := localCuts(t)
 		for _, file := range []string{"f/file", part.Path} {
-			if err := os.MkdirAll(filepath.Join(w.Out.Path, "f"), 0o755); err != nil {
+			if err := os.MkdirAll(filepath.Join(w.out.Path, "f"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(w.Out.Path, file), []byte("x"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(w.out.Path, file), []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := w.writeCuts(&cutsRecord{Cuts: []manifest.Cut{c.cut}}); err != nil {
+		if err := w.write(&cutsRecord{Cuts: []manifest.Cut{c.cut}}); err != nil {
 			t.Fatal(err)
 		}
 		if c.change != nil {
-			text, err := os.ReadFile(w.cutsPath())
+			text, err := os.ReadFile(w.path())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(w.cutsPath(), c.change(w, text), 0o600); err != nil {
+			if err := os.WriteFile(w.path(), c.change(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := w.finishDirectoryCuts("t")
-		_, left := os.Stat(filepath.Join(w.Out.Path, part.Path))
+		err := w.finish()
+		_, left := os.Stat(filepath.Join(w.out.Path, part.Path))
 		if c.says == "" {
 			if err != nil || left == nil {
 				t.Errorf("%s: %v, and the part: %v", name, err, left)

@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -55,16 +56,8 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	w := &Loader{Out: &output.Dir{FS: fsys, Path: name, Site: s, Options: o}}
-	defer func() {
-		if w.Cluster != nil {
-			err = errors.Join(err, w.Cluster.Close())
-		}
-		if w.Ledger != nil {
-			err = errors.Join(err, w.Ledger.Close())
-		}
-		err = errors.Join(err, w.Out.Close())
-	}()
+	c := &directoryCommand{out: &output.Dir{FS: fsys, Path: name, Site: s, Options: o}, report: report}
+	defer func() { err = errors.Join(err, c.close()) }()
 	report.Directory = fsys.URI(name)
 	d, err := hfiledir.Open(fsys, name)
 	if err != nil {
@@ -74,139 +67,172 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	// failed because of it must not look like a fault of the cluster.
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.lost = func(err error) { cancel(err) }
-	if err = w.Out.TakeLock(running, w.lost); err != nil {
+	c.lost = func(err error) { cancel(err) }
+	if err = c.out.TakeLock(running, c.lost); err != nil {
 		return report, err
 	}
-	err = w.LoadFiles(running, d, report)
+	err = c.run(running, d)
 	switch cause := context.Cause(running); {
 	// The caller's interruption counts before a lost lock.
 	case err == nil || ctx.Err() != nil:
 	case cause != nil:
 		err = cause // the lock was lost
 	default:
-		err = w.Out.Lock.Explain(err)
+		err = c.out.Lock.Explain(err)
 	}
 	return report, err
 }
 
-func loadable(d *hfiledir.Directory) []load.HFile {
-	var files []load.HFile
-	for _, f := range d.Files {
-		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
-	}
-	return files
+// Files loads the files of a directory whose lock out has, or that nobody else uses, and fills in the report.
+func Files(ctx context.Context, out *output.Dir, d *hfiledir.Directory, report *Report) error {
+	c := &directoryCommand{out: out, report: report, lost: func(error) {}}
+	return errors.Join(c.run(ctx, d), c.closeConnections())
 }
 
-// LoadFiles loads the files of a locked directory, and fills in the report.
-//
-// The order: what an interrupted load left comes back first, and only then are the files listed and compared with the
-// record. A listing before that would lack the files in HBase's staging folder, and they would never be loaded.
-func (w *Loader) LoadFiles(ctx context.Context, d *hfiledir.Directory, report *Report) (err error) {
-	if w.Out.Manifest, err = manifest.Read(w.Out.FS, w.Out.Path); err != nil {
+// directoryCommand is one command that loads a directory. It opens what the load needs, decides which kind of load it is, and
+// refuses directories that no load can be made of.
+type directoryCommand struct {
+	out     *output.Dir
+	report  *Report
+	lost    func(error)    // called if a lock is lost
+	cluster *load.Cluster  // nil before reach
+	ledger  *ledger.Ledger // likewise
+}
+
+func (c *directoryCommand) close() error {
+	return errors.Join(c.closeConnections(), c.out.Close())
+}
+
+func (c *directoryCommand) closeConnections() error {
+	var errs []error
+	if c.cluster != nil {
+		errs = append(errs, c.cluster.Close())
+	}
+	if c.ledger != nil {
+		errs = append(errs, c.ledger.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// run loads the files of a locked directory, which were listed in d before anything was recovered.
+func (c *directoryCommand) run(ctx context.Context, d *hfiledir.Directory) (err error) {
+	if c.out.Manifest, err = manifest.Read(c.out.FS, c.out.Path); err != nil {
 		return err
 	}
-	recorded := w.Out.Manifest
-	if err := w.checkState(report.Table); err != nil {
+	recorded := c.out.Manifest
+	if err := c.checkState(); err != nil {
 		return err
 	}
-	if len(d.Files) == 0 && recorded != nil && w.Out.Manifest == nil {
+	if len(d.Files) == 0 && recorded != nil && c.out.Manifest == nil {
 		return errcode.LoadOther.Errorf("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
-			w.Out.FS.URI(w.Out.Path), recorded.Run.Table, report.Table)
+			c.out.FS.URI(c.out.Path), recorded.Run.Table, c.report.Table)
 	}
-	if len(d.Files) == 0 && (w.Out.Manifest == nil || w.Out.Manifest.State == manifest.Loaded) {
-		if err := w.checkEmpty(); err != nil {
+	if len(d.Files) == 0 && (c.out.Manifest == nil || c.out.Manifest.State == manifest.Loaded) {
+		if err := c.checkEmpty(); err != nil {
 			return err
 		}
-		return w.loadedBefore(ctx, report)
+		return c.checkServed(ctx)
 	}
-	if err := w.reach(ctx); err != nil {
+	if err := c.reach(ctx); err != nil {
 		return err
 	}
-	if err := w.takeTurn(ctx, report.Table); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.UnlockTable()) }()
-	if w.Out.Manifest == nil {
-		// Before recoverDirectory, which asks for every file of the ledger: a file and its parts must not exist together then.
-		if err := w.finishDirectoryCuts(report.Table); err != nil {
-			return err
-		}
-		if err := w.recoverDirectory(ctx, report.Table); err != nil {
-			return err
-		}
-	}
-	if w.Out.Manifest != nil {
-		// Before RecoverLoad, which asks for every recorded file: a file and its parts must not exist together then.
-		if err := w.Out.FinishCuts(); err != nil {
-			return err
-		}
-		if err := w.RecoverLoad(ctx, report.Table); err != nil {
-			return err
-		}
-	}
-	if d, err = hfiledir.Open(w.Out.FS, w.Out.Path); err != nil { // again: some files may have come back
-		return err
-	}
-	if err := w.checkComplete(d); err != nil {
-		return err
-	}
-	report.Files = len(d.Files)
-	var handed *load.Report
-	if w.Out.Manifest != nil {
-		if handed, err = w.LoadOutput(ctx, report.Table); err == nil {
-			err = w.Confirm(ctx, report.Table)
-		}
+	if c.out.Manifest != nil {
+		err = c.loadOutput(ctx)
 	} else {
-		handed, err = w.loadDirectory(ctx, report.Table, d)
+		err = c.loadDirectory(ctx)
 	}
-	report.Load.Apply(handed)
 	if err == nil {
-		report.Status = outcome.Done
+		c.report.Status = outcome.Done
 	}
 	return err
 }
 
 // reach connects to HBase and opens the ledger.
-func (w *Loader) reach(ctx context.Context) (err error) {
-	if w.Cluster, err = w.Out.Site.Connect(ctx); err == nil {
-		w.Ledger, err = w.Out.Site.OpenLedger()
+func (c *directoryCommand) reach(ctx context.Context) (err error) {
+	if c.cluster, err = c.out.Site.Connect(ctx); err == nil {
+		c.ledger, err = c.out.Site.OpenLedger()
 	}
 	return err
 }
 
-// takeTurn returns when it is this load's turn. UnlockTable must follow.
-func (w *Loader) takeTurn(ctx context.Context, table string) error {
-	w.Table = tablelock.Open(w.Ledger, table, w.Out.Site.User, "load of "+w.Out.FS.URI(w.Out.Path), w.Out.FS.URI(w.Out.Path), w.lost)
-	return w.LockTable(ctx)
+// shared is the table as jobs share it.
+func (c *directoryCommand) shared() *tablelock.Table {
+	uri := c.out.FS.URI(c.out.Path)
+	return tablelock.Open(c.ledger, c.report.Table, c.out.Site.User, "load of "+uri, uri, c.lost)
 }
 
-// loadedBefore ends a command that finds no files left to load: what was loaded must still be served.
-func (w *Loader) loadedBefore(ctx context.Context, report *Report) (err error) {
-	if err := w.reach(ctx); err != nil {
+// loadOutput loads what the manifest lists.
+func (c *directoryCommand) loadOutput(ctx context.Context) (err error) {
+	l := &Loader{Out: c.out, Cluster: c.cluster, Ledger: c.ledger, Table: c.shared()}
+	turn, err := l.AwaitTurn(ctx)
+	if err != nil {
 		return err
 	}
-	if w.Out.Manifest != nil {
-		err = w.CheckServed(ctx, report.Table)
-	} else if err = w.finishDirectoryCuts(report.Table); err == nil {
-		err = w.checkDirectoryServed(ctx, report.Table)
+	defer func() { err = errors.Join(err, turn.End()) }()
+	recovered, err := turn.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := hfiledir.Open(c.out.FS, c.out.Path) // again: some files may have come back
+	if err != nil {
+		return err
+	}
+	if err := c.checkComplete(d); err != nil {
+		return err
+	}
+	c.report.Files = len(d.Files)
+	handed, report, err := recovered.Load(ctx)
+	c.report.Load.Apply(report)
+	if err != nil {
+		return err
+	}
+	return handed.Confirm(ctx)
+}
+
+// loadDirectory loads what is in the directory.
+func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
+	turn, err := awaitTurn(ctx, c.out, c.shared())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, turn.Release()) }()
+	l := newDirectoryLoad(c.out, c.report.Table, c.cluster, c.ledger, turn)
+	d, err := l.recovered(ctx)
+	if err != nil {
+		return err
+	}
+	c.report.Files = len(d.Files)
+	report, err := l.load(ctx, d)
+	c.report.Load.Apply(report)
+	return err
+}
+
+// checkServed ends a command that finds no files left to load: what was loaded must still be served.
+func (c *directoryCommand) checkServed(ctx context.Context) (err error) {
+	if err := c.reach(ctx); err != nil {
+		return err
+	}
+	if c.out.Manifest != nil {
+		err = (&Loader{Out: c.out, Cluster: c.cluster, Ledger: c.ledger}).CheckServed(ctx)
+	} else {
+		err = newDirectoryLoad(c.out, c.report.Table, c.cluster, c.ledger, nil).checkServed(ctx)
 	}
 	if err == nil {
-		report.Status = outcome.Nothing
+		c.report.Status = outcome.Nothing
 	}
 	return err
 }
 
 // checkEmpty refuses a directory that has files but no families: it is most likely a family's folder.
-func (w *Loader) checkEmpty() error {
-	infos, err := storage.List(w.Out.FS, w.Out.Path)
-	if err != nil || w.Out.Manifest != nil {
+func (c *directoryCommand) checkEmpty() error {
+	infos, err := storage.List(c.out.FS, c.out.Path)
+	if err != nil || c.out.Manifest != nil {
 		return err
 	}
 	for _, info := range infos {
 		if !info.Dir && !hfile.Hidden(info.Name) {
 			return errcode.HFileNone.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
-				w.Out.FS.URI(w.Out.Path), info.Name, w.Out.FS.URI(path.Dir(w.Out.Path)))
+				c.out.FS.URI(c.out.Path), info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
 		}
 	}
 	return nil
@@ -216,20 +242,21 @@ func (w *Loader) checkEmpty() error {
 //
 // The manifest of a job for another table, which is not being loaded, is dropped in memory: this load is recorded in the
 // ledger, under the directory's name, and the manifest on the disk stays that of its job.
-func (w *Loader) checkState(table string) error {
-	m := w.Out.Manifest
+func (c *directoryCommand) checkState() error {
+	table := c.report.Table
+	m := c.out.Manifest
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Job)
+		return errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Job)
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", w.Out.FS.URI(w.Out.Path), m.Run.Table, m.Run.Job)
+		return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, m.Run.Job)
 	case m.Existing.LeftOut():
 		return errcode.LoadOther.Errorf("%s lacks the %d rows that table %s had already (duplicates.live: skip), so it can't be loaded into table %s: run a job for that table",
-			w.Out.FS.URI(w.Out.Path), m.Existing.Found, m.Run.Table, table)
+			c.out.FS.URI(c.out.Path), m.Existing.Found, m.Run.Table, table)
 	default:
-		w.Out.Manifest = nil
+		c.out.Manifest = nil
 	}
 	return nil
 }
@@ -237,18 +264,18 @@ func (w *Loader) checkState(table string) error {
 // checkComplete checks that every recorded file that the table does not have is in the directory.
 //
 // VerifyBeforeLoad would stop at the first of them, too; this error names the job, and comes before files are read.
-func (w *Loader) checkComplete(d *hfiledir.Directory) error {
-	if w.Out.Manifest == nil {
+func (c *directoryCommand) checkComplete(d *hfiledir.Directory) error {
+	if c.out.Manifest == nil {
 		return nil
 	}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		present[f.Path] = true
 	}
-	missing := slices.DeleteFunc(w.Out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
+	missing := slices.DeleteFunc(c.out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
 		return errcode.OutputLacks.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
-			w.Out.FS.URI(w.Out.Path), w.Out.Manifest.Run.Job, failure.FirstFew(missing))
+			c.out.FS.URI(c.out.Path), c.out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil
 }

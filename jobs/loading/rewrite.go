@@ -30,12 +30,12 @@ func (e *RewriteError) Unwrap() error { return e.Lost }
 //
 // The ledger is written first: if the process is killed after the manifest was saved, it would be the only trace of
 // the lost files.
-func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
-	m := w.Out.Manifest
-	if err := w.recordUnserved(ctx, lost, m.Run.ID, m.Digest); err != nil {
+func (l *outputLoad) rewriteLost(ctx context.Context, lost *load.LostError) error {
+	m := l.out.Manifest
+	if err := l.lost.add(ctx, lost, m.Run.ID, m.Digest); err != nil {
 		return err
 	}
-	if w.Out.Job == nil {
+	if l.out.Job == nil {
 		return fmt.Errorf("%w; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
 			lost, m.Run.Job)
 	}
@@ -43,15 +43,15 @@ func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	for _, f := range lost.Files {
 		gone[f.URI] = true
 	}
-	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return w.dropLost(r, gone) })
+	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return l.dropLost(r, gone) })
 	// The run has files to write again. The loaded files of these slices move to LoadedBefore, so they are neither
 	// written nor loaded twice.
 	m.State = manifest.Writing
-	if err := w.Out.Save(); err != nil {
+	if err := l.out.Save(); err != nil {
 		return err
 	}
 	// Deletes the files that dropLost listed as cuts without parts.
-	if err := w.Out.FinishCuts(); err != nil {
+	if err := l.out.FinishCuts(); err != nil {
 		return err
 	}
 	return &RewriteError{lost}
@@ -62,17 +62,17 @@ func (w *Loader) rewriteLost(ctx context.Context, lost *load.LostError) error {
 //
 // The whole slice goes, not the file alone: slices are what the write stage writes. A part of a cut file that stayed at its
 // source, unrecorded, would be foreign to the next run, which can't derive its name from the slice; hence the cuts.
-func (w *Loader) dropLost(r manifest.Slice, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[w.Out.URI(f.Path)] }) {
+func (l *outputLoad) dropLost(r manifest.Slice, gone map[string]bool) bool {
+	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[l.out.URI(f.Path)] }) {
 		return false
 	}
 	for _, f := range r.Files {
 		switch {
-		case gone[w.Out.URI(f.Path)]:
+		case gone[l.out.URI(f.Path)]:
 		case f.Loaded:
-			w.Out.Manifest.LoadedBefore = append(w.Out.Manifest.LoadedBefore, f)
+			l.out.Manifest.LoadedBefore = append(l.out.Manifest.LoadedBefore, f)
 		default:
-			w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, manifest.Cut{Of: f.Path})
+			l.out.Manifest.Cuts = append(l.out.Manifest.Cuts, manifest.Cut{Of: f.Path})
 		}
 	}
 	return true

@@ -37,6 +37,8 @@ const (
 	// during a cut.
 	CutsDir  = ".cut"
 	CutsName = "_cuts.json"
+	// TasksDir has what the tasks of an unfinished run have left, if the run is done by tasks.
+	TasksDir = ".tasks"
 )
 
 // A manifest says which form it has. A program refuses a schema that it does not know, and leaves the output alone.
@@ -76,7 +78,7 @@ const (
 // Who writes a field, and who believes it:
 //
 //   - schema: Resume and Parse set it. Only Parse looks at it.
-//   - state: see the states. Resume decides by it whether there is anything to write, RecoverLoad whether files may be
+//   - state: see the states. Resume decides by it whether there is anything to write, Turn.Recover (loading) whether files may be
 //     in HBase's hands, and retention whether an output may be deleted.
 //   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are files: a
 //     run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
@@ -535,7 +537,7 @@ func (m *Manifest) MostFiles() (family string, region int, n int64) {
 
 // Cut is a cut in progress.
 //
-// It is written by loading.cutBatch, before the parts have their names, and by loading.dropLost, without parts, for a file
+// It is written by loading (outputCuts), before the parts have their names, and by its dropLost, without parts, for a file
 // that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose file they list the parts are
 // deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
 type Cut struct {

@@ -131,7 +131,7 @@ func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // RecoverLoad searches for those
+	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // loading searches for those
 		return nil
 	}
 	return errcode.OutputLacks.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with --force to write them again",

@@ -22,7 +22,7 @@ func (p *planner) fill(c *candidate) error {
 	r.Rejected, r.Rejects = reading.rejected+s.rejected, mostReasons(reading.rejects)
 	r.Filtered = s.filtered
 	if !p.NoRecords {
-		r.Records = s.records.list()
+		r.Records, r.RejectedRecords = s.records.list(), listRejects(reading.shown)
 	}
 	if c.proposed {
 		mergeReasons(s.rejects, reading.rejects)

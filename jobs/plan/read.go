@@ -53,6 +53,7 @@ type planReading struct {
 	bytes    int64
 	rejected int64
 	rejects  map[rejectReason]*stats.RejectReason
+	shown    []shownReject // the first ones
 	times    timing.ReadTimes
 }
 
@@ -300,6 +301,7 @@ func (l *planWorker) close() {
 	r.bytes += l.bytes
 	r.rejected += l.rejects.count
 	mergeReasons(r.rejects, l.rejects.reasons)
+	r.shown = firstRejects(r.shown, l.rejects.shown)
 	r.times.Add(l.records.Times)
 	for _, t := range l.tables {
 		t.close()
@@ -310,10 +312,13 @@ func (l *planWorker) close() {
 type planRejects struct {
 	count   int64
 	reasons map[rejectReason]*stats.RejectReason
+	shown   []shownReject // the first ones: a goroutine reads pieces in ascending order
 }
 
 func (p *planRejects) Add(bad *ingest.BadRecord) error {
-	p.count++
+	if p.count++; len(p.shown) < rejectsShown {
+		p.shown = append(p.shown, newShownReject(bad))
+	}
 	reason := rejectReason{bad.Column, bad.Reason}
 	known := p.reasons[reason]
 	if known == nil {

@@ -142,3 +142,35 @@ func TestMixedSpellings(t *testing.T) {
 		}
 	}
 }
+
+// TestRejectedRecords: records that are not in the form of the input are shown, the first ones by file and offset.
+func TestRejectedRecords(t *testing.T) {
+	t.Parallel()
+	broken := strings.Replace(numbersJob, "record_delimiter: '\\n'", "format: csv\n  header: false", 1)
+	for what, c := range map[string]struct{ job, input, reason, text string }{
+		"fields":    {numbersJob, "1|2|a\nbad\n2|3|b|c\n", "1 column instead of 3", "bad"},
+		"long ones": {numbersJob, "1|2|a\n" + strings.Repeat("中", 100) + "\n", "1 column instead of 3", strings.Repeat("中", bytesShown/3)},
+		"no UTF-8":  {numbersJob, "1|2|a\n2|\xd6\xd0|x\n", "not UTF-8", "2|\uFFFD|x"},
+		"quotes":    {broken, "1|2|a\n2|\"b\"c|d\n", "quote", "2|\"b\"c|d"},
+	} {
+		dir := planDir(t, fmt.Sprintf(c.job, "pad(user, 6) + id"), []byte(c.input+"4|5|a\nlast\n6|7|a\nmore\nand more\n"))
+		r := mustPlan(t, readCheck(t, dir, "out"), Options{})
+		if len(r.RejectedRecords) != rejectsShown {
+			t.Fatalf("%s: %+v", what, r.RejectedRecords)
+		}
+		first, last := r.RejectedRecords[0], r.RejectedRecords[rejectsShown-1]
+		if !strings.Contains(first.Reason, c.reason) || first.Text != c.text || !strings.Contains(first.At, ", byte 6") || first.Cut != (what == "long ones") {
+			t.Errorf("%s: %+v", what, first)
+		}
+		if last.Reason != "1 column instead of 3" || !strings.Contains("last more and more", last.Text) {
+			t.Errorf("%s: the last is %+v", what, last)
+		}
+		if r := mustPlan(t, readCheck(t, dir, "out"), Options{NoRecords: true}); r.RejectedRecords != nil {
+			t.Errorf("not wanted: %+v", r.RejectedRecords)
+		}
+	}
+	one := firstRejects([]shownReject{{file: 1, offset: 5}, {file: 2}}, []shownReject{{file: 1, offset: 4}, {file: 0, offset: 9}})
+	if len(one) != rejectsShown || one[0].offset != 9 || one[1].offset != 4 || one[2].offset != 5 {
+		t.Errorf("of two goroutines: %+v", one)
+	}
+}

@@ -156,16 +156,24 @@ func liveFamily(f *load.Family) (stats.LiveFamily, error) {
 
 // lookUpKeys tries whether some of the row keys are in the table already.
 func (p *planner) lookUpKeys(ctx context.Context, c *candidate, live *stats.Live) error {
-	var rows [][]byte
+	if _, err := p.cluster.Enabled(ctx, c.job.Table); err != nil {
+		return err
+	}
+	var rows []load.Lookup
 	n := c.stats.keys.Len()
 	for i := range min(n, liveKeys) {
 		key, _ := c.stats.keys.Row(i * n / min(n, liveKeys))
-		rows = append(rows, key)
+		rows = append(rows, load.Lookup{Row: key, Other: -1})
 	}
-	present, err := p.cluster.CountPresent(ctx, c.job.Table, rows)
+	exist, err := p.cluster.Exist(ctx, c.job.Table, rows)
 	if err != nil {
 		return err
 	}
-	live.Checked, live.Present = int64(len(rows)), int64(present)
+	live.Checked = int64(len(rows))
+	for _, yes := range exist {
+		if yes {
+			live.Present++
+		}
+	}
 	return nil
 }

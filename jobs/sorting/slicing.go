@@ -29,7 +29,7 @@ type SliceTask struct {
 	Start  []byte // its first row; empty: the region's first
 	Number int    // index among its region's slices
 	Only   bool   // it is its region's only one
-	size   int64  // approximate bytes
+	Size   int64  // approximate bytes of keys and columns
 }
 
 // SliceTasks lists all slices, largest first, so that no core is left alone with one of them at the end.
@@ -43,7 +43,7 @@ func (rows *Rows) SliceTasks(j *jobfile.Job, t *target.Target) []SliceTask {
 			all = append(all, SliceTask{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b SliceTask) int { return cmp.Compare(b.size, a.size) })
+	slices.SortStableFunc(all, func(a, b SliceTask) int { return cmp.Compare(b.Size, a.Size) })
 	return all
 }
 

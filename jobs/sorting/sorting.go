@@ -76,7 +76,7 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	}
 	s.meter = progress.NewMeter(o.Watch, "sort", s.Source.Bytes, true)
 	rows, err := s.readAll(ctx, workers)
-	err = s.closeRejects(err, rows[0].Read)
+	err = CloseRejects(s.Rejects, err, rows[0].Read)
 	for _, r := range rows {
 		r.Rejected = s.Rejects.Count()
 	}
@@ -143,17 +143,17 @@ func (s *Stage) discard() error {
 	return errors.Join(errs...)
 }
 
-// closeRejects completes the reject files after reading, which may have failed.
-func (s *Stage) closeRejects(err error, read int64) error {
-	if err == nil {
-		return s.Rejects.Close(read)
+// CloseRejects completes the reject files after reading, which may have failed.
+func CloseRejects(rejects entry.Rejects, failed error, read int64) error {
+	if failed == nil {
+		return rejects.Close(read)
 	}
-	closing := s.Rejects.Close(0)
+	closing := rejects.Close(0)
 	var limit *ingest.LimitError
 	if errors.As(closing, &limit) {
-		return err // it says so already, or says more
+		return failed // it says so already, or says more
 	}
-	return errors.Join(err, closing)
+	return errors.Join(failed, closing)
 }
 
 // SortMemory is the sort's part of the budget. The rest is for read buffers, open writers, blocks being verified, and

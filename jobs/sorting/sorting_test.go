@@ -176,7 +176,7 @@ func TestSlicesFollowFromTheData(t *testing.T) {
 				t.Fatal(err)
 			}
 			tasks := rows.SliceTasks(j, into)
-			if !slices.IsSortedFunc(tasks, func(a, b SliceTask) int { return int(b.size - a.size) }) {
+			if !slices.IsSortedFunc(tasks, func(a, b SliceTask) int { return int(b.Size - a.Size) }) {
 				t.Error("the largest slices do not come first")
 			}
 			if want == nil {

@@ -20,15 +20,25 @@ type Engine interface {
 	Run(ctx context.Context, p Phase) error
 }
 
+// The phases of a run.
+const (
+	MapPhase    = "map"
+	ReducePhase = "reduce"
+)
+
 // Phase is a set of tasks that an engine runs, in any order.
 type Phase struct {
-	Name  string   // "map" or "reduce"
-	Run   string   // the run's ID, in hex: together with Name the same for each Run of the phase, after a kill too
-	Args  []string // the command line of a task, without the program's name and its last argument, which is the task's index
-	Tasks []int    // the indexes of the tasks to be run, ascending. "-" in place of the index is read from stdin: its first line
-	// Memory is --memory of a task in bytes, which Args do not have: the process uses about an eighth more.
-	Memory int64
-	Cores  int // --cores of a task, which Args do not have either
+	Name string // MapPhase or ReducePhase
+	Run  string // the run's ID, in hex: together with Name the same for each Run of the phase, after a kill too
+	// Document is the URI of what the tasks are: the plan, or the units. A task is the command
+	//
+	//	bulkload task <Name> <Document> <index>
+	//
+	// Instead of Document it may get a copy of it, and "-" instead of the index, which is then the first line of stdin.
+	Document string
+	Tasks    []int // the indexes of the tasks to be run, ascending
+	Memory   int64 // --memory of a task, in bytes: the process uses about an eighth more
+	Cores    int   // --cores of a task
 	// FS and Dir are the phase's folder, in which tasks have a folder each, named by their index. Names that begin with "_"
 	// are the engine's own: what it keeps there is deleted with the rest when the run is done.
 	FS  storage.FS

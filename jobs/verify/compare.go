@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -86,32 +87,58 @@ func cellText(c *cell.Cell) string {
 	return fmt.Sprintf("%s (%d bytes, timestamp %d)", text, len(c.Value), c.Timestamp)
 }
 
-// joiner joins the expected and the present cells of one region.
+// joiner joins the expected and the present cells of one region, in one pass over the present ones.
+//
+// Of a wide table with several families it has a cursor for each family: records come in the order of their qualifiers, so
+// their cells are not in the order of all families together, but those of each family are.
 type joiner struct {
-	want       *sorting.Cells
-	next       *cell.Cell // of want
+	cursors    []*cursor
+	family     func(name []byte) int // the cursor of a family's cells; nil if there is one cursor
+	row        []byte                // of the last present cell; used with several cursors
 	found      *differences
 	extraCells int64
 	extraRows  int64
-	ours       []byte     // the last row that the source had
 	extraRow   []byte     // the last row counted as extra
 	strict     bool       // an extra cell is a difference
 	stale      *staleList // gets extra cells; nil: they are counted only
 	matched    int64
 	compared   *progress.Meter // counts rows; nil: nobody does
-	counted    int64           // rows of want that it has
+	counted    int64           // rows of the source that it has
 	countedNew int64           // extra rows that it has
+}
+
+// cursor is at a cell that the source wants.
+type cursor struct {
+	want *sorting.Cells
+	next *cell.Cell // nil at the end
+	ours []byte     // the last row that the source had
+}
+
+func (c *cursor) advance() (err error) {
+	if c.next != nil {
+		c.ours = append(c.ours[:0], c.next.Row...)
+	}
+	c.next, err = c.want.Next()
+	return err
+}
+
+// has reports whether a row is of the source, if the cursor is at or after its first cell.
+func (c *cursor) has(row []byte) bool {
+	return bytes.Equal(row, c.ours) || c.next != nil && bytes.Equal(row, c.next.Row)
 }
 
 // countEvery is how many rows of a region are compared before they are counted as progress.
 const countEvery = 256
+
+// rows is how many rows the source has had so far. Each cursor counts all of them.
+func (j *joiner) rows() int64 { return j.cursors[0].want.Rows }
 
 // count counts the rows that were compared since the last time, if they are at least so many.
 func (j *joiner) count(least int64) {
 	if j.compared == nil {
 		return
 	}
-	if n := j.want.Rows - j.counted; n >= least && n > 0 {
+	if n := j.rows() - j.counted; n >= least && n > 0 {
 		j.counted += n
 		j.compared.Add(n)
 	}
@@ -121,39 +148,91 @@ func (j *joiner) count(least int64) {
 	}
 }
 
-func newJoiner(want *sorting.Cells, found *differences, v *outputVerifier) (*joiner, error) {
-	j := &joiner{want: want, found: found, strict: v.files != nil, stale: v.stale, compared: v.compared}
-	return j, j.advance()
+// newJoiner joins with the cells of one or more families; family tells whose are those of a present cell.
+func newJoiner(want []*sorting.Cells, family func(name []byte) int, found *differences, v *outputVerifier) (*joiner, error) {
+	j := &joiner{found: found, strict: v.files != nil, stale: v.stale, compared: v.compared}
+	if len(want) > 1 {
+		j.family = family
+	}
+	for _, cells := range want {
+		c := &cursor{want: cells}
+		j.cursors = append(j.cursors, c)
+		if err := c.advance(); err != nil {
+			return j, err
+		}
+	}
+	return j, nil
 }
 
-func (j *joiner) advance() error {
-	if j.next != nil {
-		j.ours = append(j.ours[:0], j.next.Row...)
+// first is the source's first row that is not compared yet; nil if all are.
+func (j *joiner) first() []byte {
+	var first []byte
+	for _, c := range j.cursors {
+		if c.next != nil && (first == nil || bytes.Compare(c.next.Row, first) < 0) {
+			first = c.next.Row
+		}
 	}
-	var err error
-	j.next, err = j.want.Next()
-	j.count(countEvery)
-	return err
+	return first
+}
+
+// has reports whether a row is of the source, if all before it are compared.
+func (j *joiner) has(row []byte) bool {
+	return slices.ContainsFunc(j.cursors, func(c *cursor) bool { return c.has(row) })
 }
 
 // visit adds the next present cell.
 func (j *joiner) visit(got *cell.Cell) error {
-	for j.next != nil && compareOrder(j.next, got) < 0 {
-		j.found.add(missingCell, j.next, j.next, nil)
-		if err := j.advance(); err != nil {
+	at := j.cursors[0]
+	if j.family != nil {
+		at = j.cursors[j.family(got.Family)]
+		if err := j.enter(got.Row); err != nil {
 			return err
 		}
 	}
-	if j.next == nil || compareOrder(j.next, got) > 0 {
+	if err := j.skip(at, func(next *cell.Cell) bool { return compareOrder(next, got) < 0 }); err != nil {
+		return err
+	}
+	if at.next == nil || compareOrder(at.next, got) > 0 {
 		j.extra(got)
 		return nil
 	}
-	if j.next.Timestamp != got.Timestamp || j.next.Type != got.Type || !bytes.Equal(j.next.Value, got.Value) {
-		j.found.add(differentCell, got, j.next, got)
+	if at.next.Timestamp != got.Timestamp || at.next.Type != got.Type || !bytes.Equal(at.next.Value, got.Value) {
+		j.found.add(differentCell, got, at.next, got)
 	} else {
 		j.matched++
 	}
-	return j.advance()
+	return j.advance(at)
+}
+
+// enter moves all cursors to a row, or after it: what they want of the rows before is missing.
+func (j *joiner) enter(row []byte) error {
+	if bytes.Equal(row, j.row) {
+		return nil
+	}
+	j.row = append(j.row[:0], row...)
+	for _, c := range j.cursors {
+		if err := j.skip(c, func(next *cell.Cell) bool { return bytes.Compare(next.Row, row) < 0 }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skip reports the cells of a cursor as missing that are before the present one.
+func (j *joiner) skip(c *cursor, before func(next *cell.Cell) bool) error {
+	for c.next != nil && before(c.next) {
+		j.found.add(missingCell, c.next, c.next, nil)
+		if err := j.advance(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *joiner) advance(c *cursor) error {
+	err := c.advance()
+	j.count(countEvery)
+	return err
 }
 
 func (j *joiner) extra(got *cell.Cell) {
@@ -162,7 +241,7 @@ func (j *joiner) extra(got *cell.Cell) {
 		return
 	}
 	j.extraCells++
-	mine := bytes.Equal(got.Row, j.ours) || j.next != nil && bytes.Equal(got.Row, j.next.Row)
+	mine := j.has(got.Row)
 	if j.stale != nil {
 		j.stale.add(got, mine)
 	}
@@ -175,22 +254,13 @@ func (j *joiner) extra(got *cell.Cell) {
 
 // end reports the expected cells that never came.
 func (j *joiner) end() error {
-	for j.next != nil {
-		j.found.add(missingCell, j.next, j.next, nil)
-		if err := j.advance(); err != nil {
+	for _, c := range j.cursors {
+		if err := j.skip(c, func(*cell.Cell) bool { return true }); err != nil {
 			return err
 		}
 	}
 	j.count(1)
 	return nil
-}
-
-// merge adds the result for another family of the same rows. Extra rows may be the same ones in both: the larger
-// number counts, so the result is a lower bound.
-func (j *joiner) merge(o *joiner) {
-	j.matched += o.matched
-	j.extraCells += o.extraCells
-	j.extraRows = max(j.extraRows, o.extraRows)
 }
 
 // compareOrder orders cells by row, family and qualifier.

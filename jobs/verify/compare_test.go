@@ -63,7 +63,7 @@ func joined(t *testing.T, want *sorting.Cells, got []cell.Cell, strict bool, sta
 	if strict {
 		v.files = new(hfiledir.Directory)
 	}
-	j, err := newJoiner(want, found, v)
+	j, err := newJoiner([]*sorting.Cells{want}, nil, found, v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,25 +50,34 @@ func (v *outputVerifier) choose(ctx context.Context, rows *sorting.Rows, o optio
 	}
 	known := "of unknown size"
 	if err == nil {
-		known = "which has " + bytesize.Format(size)
+		known = "which has " + formatStored(size)
 	}
 	o.Infof("comparing %s of the source with table %s, %s: %s", jobfile.Plural(int(n), "row"), v.job.Table, known, how)
+}
+
+// formatStored is the size of regions as HBase reports it. Small ones look larger than they are.
+func formatStored(size int64) string {
+	if size == 0 || size >= 1<<30 {
+		return bytesize.Format(size)
+	}
+	return bytesize.Format(size) + " (HBase counts at least 1 MiB a region)"
 }
 
 // errPast ends a scan that has passed the source's last row.
 var errPast = errors.New("past the last row")
 
 // scanAround scans the rows of a slice from the source's first row to its last one.
-func (v *outputVerifier) scanAround(ctx context.Context, slice partition.Slice, j *joiner, visit func(*cell.Cell) error) error {
-	if j.next == nil {
+func (v *outputVerifier) scanAround(ctx context.Context, slice partition.Slice, j *joiner) error {
+	first := j.first()
+	if first == nil {
 		return nil
 	}
 	_, end := v.bounds(slice)
-	err := v.cluster.ScanRange(ctx, v.job.Table, bytes.Clone(j.next.Row), end, func(c *cell.Cell) error {
-		if j.next == nil && !bytes.Equal(c.Row, j.ours) {
+	err := v.cluster.ScanRange(ctx, v.job.Table, bytes.Clone(first), end, func(c *cell.Cell) error {
+		if j.first() == nil && !j.has(c.Row) {
 			return errPast
 		}
-		return visit(c)
+		return j.visit(c)
 	})
 	if errors.Is(err, errPast) {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/books"
@@ -169,7 +168,7 @@ func (r *loadedRun) announce(ctx context.Context, j *jobfile.Job, e *ledger.Entr
 	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
 	defer cancel()
 	if size, err := r.cluster.SizeOf(limited, e.Table, rows); err == nil {
-		most = fmt.Sprintf("; the regions of these rows have %s", bytesize.Format(size))
+		most = fmt.Sprintf("; the regions of these rows have %s", formatStored(size))
 	}
 	r.options.Infof("reading %d cells of %d rows with timestamp %d, without the source, by scans of %s of table %s: HBase skips store files without such cells and reads all others%s",
 		e.Digest.Cells, loadedRows(e), j.Timestamp, jobfile.Plural(len(ranges), "range")+" of rows", e.Table, most)

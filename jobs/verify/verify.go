@@ -41,8 +41,7 @@ type Report struct {
 	Missing   int64  `json:"cells_missing"`
 	Different int64  `json:"cells_different"`
 	Extra     int64  `json:"cells_extra"`
-	// ExtraRows are those of a live table, which may hold more than this source. In a wide table of several families,
-	// which are compared one by one, it is a lower bound.
+	// ExtraRows are those of a live table, which may hold more than this source.
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
 	Files       []File       `json:"files,omitempty"`
@@ -232,6 +231,7 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	for _, out := range v.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: out.job, Target: out.target})
 	}
+	sorting.WarnOfSpillsInMemory(v.options, sorting.SpillNeed(v.text(), v.options.Memory))
 	sorts := v.options
 	sorts.Watch = progress.Within(v.options.Watch, 0, sortShare)
 	all, err := s.Sort(ctx, sorts)
@@ -260,6 +260,14 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	}
 	report.Status = outcome.Done
 	return nil
+}
+
+// text is about how many bytes of the source's text are sorted.
+func (v *verifyRun) text() (bytes float64) {
+	for _, out := range v.outputs {
+		bytes += v.job.Part(out.job) * float64(v.source.Text)
+	}
+	return bytes
 }
 
 // addOutput adds up the reports of several outputs.
@@ -296,7 +304,7 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 		return err
 	}
 	for _, j := range joined {
-		report.Rows += j.want.Rows
+		report.Rows += j.rows()
 		report.Cells += j.matched
 		report.ExtraRows += j.extraRows
 		report.Extra += j.extraCells
@@ -318,13 +326,10 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 
 func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers())
+	// The sort leaves memory for as many readers of its rows as there are workers.
+	group.SetLimit(max(1, parallel.Workers()/len(v.orders())))
 	units := rows.SliceTasks(v.job, v.target)
-	passes := 1 // over the rows
-	if v.target.Layout.Wide {
-		passes = len(v.target.Layout.Families)
-	}
-	total := rows.Sorted.Stats().Entries * int64(passes)
+	total := rows.Sorted.Stats().Entries
 	v.compared = progress.NewCounter(o.Watch, "compare", total, "rows")
 	joined := make([]*joiner, len(units))
 	for i, u := range units {
@@ -344,53 +349,54 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 	return joined, err
 }
 
-// join compares a slice with the present cells. In a wide table of several families it does so for each family:
-// records come in the order of their qualifiers, so their cells are not in the order of all families together.
-func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (*joiner, error) {
-	families := len(v.target.Layout.Families)
-	if !v.target.Layout.Wide || families == 1 {
-		return v.joinFamily(ctx, sorted, slice, found, sorting.AllFamilies)
+// orders are the families whose cells the source has in order: all at once or, in a wide table of several families, each by
+// itself.
+func (v *outputVerifier) orders() []int {
+	if !v.target.Layout.Wide || len(v.target.Layout.Families) == 1 {
+		return []int{sorting.AllFamilies}
 	}
-	var sum *joiner
-	for i := range families {
-		j, err := v.joinFamily(ctx, sorted, slice, found, i)
-		if err != nil {
-			return j, err
-		}
-		if sum != nil {
-			j.merge(sum)
-		}
-		sum = j
+	var each []int
+	for i := range v.target.Layout.Families {
+		each = append(each, i)
 	}
-	return sum, nil
+	return each
 }
 
-// joinFamily joins the cells of one family; the first call also covers families that the source does not have.
-func (v *outputVerifier) joinFamily(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences, family int) (*joiner, error) {
-	want, err := sorting.NewCells(v.target, sorted, slice, family)
-	if err != nil {
-		return nil, err
+// join compares a slice with the present cells. They are read once, the source's rows once for each of orders.
+func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (j *joiner, err error) {
+	var want []*sorting.Cells
+	for _, family := range v.orders() {
+		var cells *sorting.Cells
+		var done func() error
+		if cells, done, err = v.wanted(sorted, slice, family); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		want = append(want, cells)
 	}
-	keys, err := v.leftOut.of(slice.Region)
-	if err != nil {
-		return nil, errors.Join(err, want.Close())
-	}
-	if keys != nil {
-		want.LeftOut = keys.Has
-	}
-	j, err := newJoiner(want, found, v)
+	j, err = newJoiner(want, v.target.Layout.FamilyNamed, found, v)
 	if err == nil {
-		err = v.present(ctx, sorted, slice, j, func(c *cell.Cell) error {
-			if family != sorting.AllFamilies && v.target.Layout.FamilyNamed(c.Family) != family {
-				return nil
-			}
-			return j.visit(c)
-		})
+		err = v.present(ctx, sorted, slice, j)
 	}
 	if err == nil {
 		err = j.end()
 	}
-	return j, errors.Join(err, want.Close(), keys.Close())
+	return j, err
+}
+
+// wanted are the cells that the source wants in a slice. done must be called in the end.
+func (v *outputVerifier) wanted(sorted *partition.Sorted, slice partition.Slice, family int) (cells *sorting.Cells, done func() error, err error) {
+	if cells, err = sorting.NewCells(v.target, sorted, slice, family); err != nil {
+		return nil, nil, err
+	}
+	keys, err := v.leftOut.of(slice.Region)
+	if err != nil {
+		return nil, nil, errors.Join(err, cells.Close())
+	}
+	if keys != nil {
+		cells.LeftOut = keys.Has
+	}
+	return cells, func() error { return errors.Join(cells.Close(), keys.Close()) }, nil
 }
 
 // bounds are the first row of a slice and the one after its last; nil at the table's ends.
@@ -405,15 +411,15 @@ func (v *outputVerifier) bounds(slice partition.Slice) (start, end []byte) {
 	return start, end
 }
 
-// present visits the present cells of a slice: all of them, or those that the method reads.
-func (v *outputVerifier) present(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, j *joiner, visit func(*cell.Cell) error) error {
+// present gives the joiner the present cells of a slice: all of them, or those that the method reads.
+func (v *outputVerifier) present(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, j *joiner) error {
 	switch {
 	case v.files != nil, v.stale != nil, v.method == allRows:
-		return v.scan(ctx, slice, visit)
+		return v.scan(ctx, slice, j.visit)
 	case v.method == byGets:
-		return v.getRows(ctx, sorted, slice, visit)
+		return v.getRows(ctx, sorted, slice, j.visit)
 	}
-	return v.scanAround(ctx, slice, j, visit)
+	return v.scanAround(ctx, slice, j)
 }
 
 // scan visits the present cells of a slice.

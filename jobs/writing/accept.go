@@ -10,6 +10,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/timing"
 )
 
 // Finished is a slice that was written and read back. Its files have temporary names until it is accepted.
@@ -33,6 +34,14 @@ func (w *Stage) Accept(f *Finished) error {
 		errs = append(errs, storage.RemoveIfThere(w.Destination.FS, name))
 	}
 	return errors.Join(errs...)
+}
+
+// AddReport adds what another process reports of the slices that it has written.
+func (w *Stage) AddReport(samples []DuplicateSample, times *timing.WriteTimes) {
+	w.guard.Lock()
+	defer w.guard.Unlock()
+	w.Samples = append(w.Samples, samples[:min(len(samples), maxSamples-len(w.Samples))]...)
+	w.Times.Add(times)
 }
 
 // judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. One slice is judged at

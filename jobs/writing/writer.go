@@ -49,8 +49,8 @@ type Writer struct {
 	Times   timing.WriteTimes
 }
 
-// begin sets what is written. watch gets the number of entries written.
-func (w *Writer) begin(sorted *partition.Sorted, watch func(progress.Progress)) {
+// NewWriter completes a writer. watch gets the number of entries written.
+func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress)) *Writer {
 	w.sorted = sorted
 	w.writes = progress.NewMeter(watch, "write", sorted.Stats().Entries, false)
 	w.Checks = progress.NewMeter(nil, "", 0, true)
@@ -58,6 +58,7 @@ func (w *Writer) begin(sorted *partition.Sorted, watch func(progress.Progress)) 
 		w.Side = parallel.Workers()
 	}
 	w.merging = make(chan struct{}, w.Side)
+	return w
 }
 
 // Each writes slices in parallel, and gives each one that is finished to accept.

@@ -53,9 +53,8 @@ type Records interface {
 // New makes the stage for one output. watch gets the number of entries written.
 func New(w *Writer, rows *sorting.Rows, records Records, watch func(progress.Progress)) *Stage {
 	regions := w.Target.Regions.Len()
-	s := &Stage{Writer: w, Rows: rows, Records: records, sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
-	w.begin(rows.Sorted, watch)
-	return s
+	return &Stage{Writer: NewWriter(w, rows.Sorted, watch), Rows: rows, Records: records,
+		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
 }
 
 // Run writes the slices that the manifest lacks, in parallel.

@@ -17,13 +17,13 @@ import (
 
 const usage = `usage: cluster COMMAND [-dir DIR] …
 
-  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hbase V] [-hadoop V] [-hdfs] [-measure] [-kerberos RPC,TRANSFER,HBASE]
-                                                          start an empty cluster, -hbase and -hadoop: versions of Maven, -hdfs: without HBase, -measure: JVMs at full
+  up [-dir DIR] [-port P] [-rs N] [-dn N] [-ha] [-hbase V] [-hadoop V] [-hdfs] [-yarn] [-measure] [-kerberos RPC,TRANSFER,HBASE]
+                                                          start an empty cluster, -hbase and -hadoop: versions of Maven, -hdfs: without HBase, -yarn: with YARN, -measure: JVMs at full
                                                           speed, -kerberos: secured, with these protections, + between those
                                                           that are offered side by side, or aes for TRANSFER; prints its conf folder
   down                                                    kill it
   status                                                  its roles; exit 1 where one isn't running
-  kill ROLE, start ROLE                                   nn (-ha: nn1, nn2), dn1…, zk, master, rs1…
+  kill ROLE, start ROLE                                   nn (-ha: nn1, nn2), dn1…, zk, master, rs1…, rm, nm
   active nn1|nn2                                          -ha: make that NameNode the active one
   java CLASS ARG…                                         a class of Hadoop or HBase with the cluster's configuration
   oracle COMMAND ARG…                                     the oracle, see java/Oracle.java; works on HFiles without a cluster too
@@ -70,6 +70,7 @@ func run(ctx context.Context, args []string) error {
 		flags.StringVar(&o.HBase, "hbase", "", "")
 		flags.StringVar(&o.Hadoop, "hadoop", "", "")
 		flags.BoolVar(&o.HDFSOnly, "hdfs", false, "")
+		flags.BoolFunc("yarn", "", func(string) error { o.YARN = &testcluster.YARN{}; return nil })
 		flags.BoolVar(&o.Measure, "measure", false, "")
 		flags.Func("kerberos", "", func(text string) error { return secure(&o, text) })
 	}

@@ -76,6 +76,22 @@ func DaysToSplit(size, aDay, maxFileSize int64) float64 {
 	return math.Floor(float64(maxFileSize-size) / float64(aDay))
 }
 
+// farDays is how many days nobody plans ahead: a century.
+const farDays = 36525
+
+// SplitIn says when a region is split, by the days of DaysToSplit.
+func SplitIn(days float64) string {
+	switch {
+	case days < 0:
+		return "never split"
+	case days == 0:
+		return "split within a day"
+	case days > farDays:
+		return "not split within 100 years"
+	}
+	return "split in " + plural(int(days), "day")
+}
+
 // NightsToBlocking is how many loads, of so many files each, it takes until a store has enough files to make its
 // region's flushes wait (hbase.hstore.blockingStoreFiles), if no compaction comes between; 0: it has them now.
 func NightsToBlocking(now, aLoad, blocking int) int {

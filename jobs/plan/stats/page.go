@@ -75,7 +75,7 @@ func facts(r *Report) []fact {
 	}
 	all = append(all, run)
 	if f.Growth > 0 && f.DaysToSplit >= 0 {
-		all = append(all, fact{"first split", "in " + plural(int(f.DaysToSplit), "day"), Size(f.Growth) + " per day"})
+		all = append(all, fact{"the first region", SplitIn(f.DaysToSplit), Size(f.Growth) + " per day"})
 	}
 	if f.Growth > 0 && f.Nights >= 0 {
 		all = append(all, fact{"files", plural(f.Nights, "night"), fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})
@@ -177,15 +177,19 @@ func frequentChart(q *Query) *page.Chart {
 // growthChart shows the largest region, period by period, until it is split.
 func growthChart(f *Forecast) *page.Chart {
 	const points = 13
-	days := f.DaysToSplit
-	if days <= 0 {
-		days = points - 1
-	}
+	days, end := f.DaysToSplit, float64(f.MaxFileSize)
 	start := float64(f.LargestRegion)
+	switch {
+	case days <= 0:
+		days = points - 1
+	case days > farDays:
+		end = start + (end-start)*farDays/days
+		days = farDays
+	}
 	var values []page.Value
 	for i := range points {
 		at := days * float64(i) / (points - 1)
-		size := start + (float64(f.MaxFileSize)-start)*float64(i)/(points-1)
+		size := start + (end-start)*float64(i)/(points-1)
 		values = append(values, page.Value{Name: Count(int64(at)), Size: size, Class: "three"})
 	}
 	c := page.Columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.",

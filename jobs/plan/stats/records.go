@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,6 +18,35 @@ type Record struct {
 	Qualifier  string    `json:"qualifier,omitempty"` // that the record's cells begin with, in a wide table
 	Timestamp  int64     `json:"timestamp,omitempty"` // epoch milliseconds
 	Refused    string    `json:"refused,omitempty"`   // why the record becomes no row; empty: it becomes one
+}
+
+// RejectedRecord is a record that can't be used.
+type RejectedRecord struct {
+	At     string `json:"at"` // its position
+	Column string `json:"column,omitempty"`
+	Reason string `json:"reason"`
+	Text   string `json:"text"`          // its beginning, as it is in the input
+	Cut    bool   `json:"cut,omitempty"` // it is longer than shown
+}
+
+// Why is the reason, with the column.
+func (r *RejectedRecord) Why() string {
+	if r.Column == "" || strings.Contains(r.Reason, r.Column) {
+		return r.Reason
+	}
+	return "column " + r.Column + ": " + r.Reason
+}
+
+// Quoted is the record's beginning in quotes, with line breaks and other control characters as escapes, of width characters at most.
+func (r *RejectedRecord) Quoted(width int) string {
+	text := []rune(r.Text)
+	if len(text) > width {
+		return strconv.Quote(string(text[:width])) + "…"
+	}
+	if r.Cut {
+		return strconv.Quote(r.Text) + "…"
+	}
+	return strconv.Quote(r.Text)
 }
 
 // Field is a value of a record, or a constant, and the cell that it becomes.

@@ -17,9 +17,12 @@ type Report struct {
 	Filtered   int64          `json:"rows_filtered"`
 	Rejects    []RejectReason `json:"rejects"`
 	Records    []Record       `json:"records,omitempty"`
-	Cells      int64          `json:"cells"`
-	RawBytes   int64          `json:"raw_bytes"`  // KeyValue lengths, before encoding and compression
-	SortBytes  int64          `json:"sort_bytes"` // keys and values, as the sort holds them
+	// RejectedRecords are the first that can't be used.
+	RejectedRecords []RejectedRecord `json:"rejected_records,omitempty"`
+
+	Cells     int64 `json:"cells"`
+	RawBytes  int64 `json:"raw_bytes"`  // KeyValue lengths, before encoding and compression
+	SortBytes int64 `json:"sort_bytes"` // keys and values, as the sort holds them
 
 	KeyBytes KeyBytes   `json:"key_bytes"`
 	Shares   ByteShares `json:"shares"`

@@ -293,6 +293,11 @@ func TestForecastBounds(t *testing.T) {
 			t.Errorf("%v: %d", c, got)
 		}
 	}
+	for days, want := range map[float64]string{-1: "never split", 0: "split within a day", 1: "split in 1 day", 5000: "split in 5,000 days", 36525: "split in 36,525 days", 1826711: "not split within 100 years", math.Inf(1): "not split within 100 years"} {
+		if got := SplitIn(days); got != want {
+			t.Errorf("%v days: %s, want %s", days, got, want)
+		}
+	}
 	var f Forecast
 	f.SetTime(1e12, 1e12, 1e12, 1e12) // without rates
 	if f.Seconds != 0 || f.SortSeconds != 0 {

@@ -1,22 +1,24 @@
-package jobfile
+package document
 
 import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"bulkload/internal/errcode"
 )
 
-// errNoDate says that a job file needs the logical date, which was not given.
-var errNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
+// ErrNoDate says that a job file needs the logical date, which was not given.
+var ErrNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
-// variables are the variables for ${…} in a job file.
-type variables struct {
-	LogicalDate  // the zero one: none was given
+// Variables are the variables for ${…} in a job file.
+type Variables struct {
+	Time         time.Time // of ${date:LAYOUT}: the logical date; zero: none was given
+	Date         string    // of ${date}
 	Set          map[string]string
 	Environment  func(name string) (string, bool)
-	dateOptional bool
+	DateOptional bool
 }
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
@@ -27,7 +29,7 @@ func namesDate(text string) bool {
 }
 
 // expand replaces the variables of a text.
-func (v variables) expand(text string) (string, error) {
+func (v Variables) expand(text string) (string, error) {
 	var failed error
 	expanded := variable.ReplaceAllStringFunc(text, func(match string) string {
 		value, err := v.value(match[2 : len(match)-1])
@@ -42,17 +44,17 @@ func (v variables) expand(text string) (string, error) {
 	return expanded, failed
 }
 
-func (v variables) value(name string) (string, error) {
+func (v Variables) value(name string) (string, error) {
 	layout, laidOut := strings.CutPrefix(name, "date:")
 	switch {
 	case laidOut && layout == "":
 		return "", errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
 	case (laidOut || name == "date") && v.Time.IsZero():
-		return "", fmt.Errorf("${%s} %w", name, errNoDate)
+		return "", fmt.Errorf("${%s} %w", name, ErrNoDate)
 	case laidOut:
 		return v.Time.Format(layout), nil
 	case name == "date":
-		return v.Text(), nil
+		return v.Date, nil
 	}
 	if value, set := v.Set[name]; set {
 		return value, nil

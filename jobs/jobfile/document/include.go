@@ -1,4 +1,4 @@
-package jobfile
+package document
 
 import (
 	"os"
@@ -31,7 +31,7 @@ func (in *including) chain() (all []string) {
 
 // include gives a mapping with what the files of its key include say, where it says nothing itself. Mappings are merged key
 // by key, everything else is replaced; of several files the later one wins.
-func (d *document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
+func (d *Document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return n, nil
 	}
@@ -41,7 +41,7 @@ func (d *document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if key := n.Content[i]; key.Value == includeKey {
 			if value != nil {
-				d.fail(key, "include is given twice; write a list: include: [a.yaml, b.yaml]")
+				d.Fail(key, "include is given twice; write a list: include: [a.yaml, b.yaml]")
 			}
 			value = n.Content[i+1]
 			continue
@@ -66,43 +66,43 @@ func (d *document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 }
 
 // includes lists the files that the key include names.
-func (d *document) includes(value *yaml.Node) (names []item) {
-	value = resolve(value)
+func (d *Document) includes(value *yaml.Node) (names []Item) {
+	value = Resolve(value)
 	list := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {
 		list = value.Content
 	}
-	s := &section{doc: d}
+	s := &Section{Doc: d}
 	for _, n := range list {
-		text, ok := s.scalar(includeKey, n)
+		text, ok := s.Scalar(includeKey, n)
 		switch {
 		case ok && text == "":
-			d.fail(n, "include: is empty; name a file with keys of a job file, from this file's folder")
+			d.Fail(n, "include: is empty; name a file with keys of a job file, from this file's folder")
 		case ok:
-			names = append(names, item{text, resolve(n)})
+			names = append(names, Item{text, Resolve(n)})
 		}
 	}
 	return names
 }
 
 // readIncluded reads one included file; nil where it can't be, which is a problem of the file that includes it.
-func (d *document) readIncluded(name item, by *including) (*yaml.Node, error) {
-	path := name.text
+func (d *Document) readIncluded(name Item, by *including) (*yaml.Node, error) {
+	path := name.Text
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(filepath.Dir(by.path), path)
 	}
 	in := &including{path, by}
 	switch chain := by.chain(); {
 	case slices.ContainsFunc(chain, func(open string) bool { return sameFile(open, path) }):
-		d.fail(name.node, "include: the files include each other in a circle: %s", strings.Join(in.chain(), " → "))
+		d.Fail(name.Node, "include: the files include each other in a circle: %s", strings.Join(in.chain(), " → "))
 		return nil, nil
 	case len(chain) > maxIncludes:
-		d.fail(name.node, "include: more than %d files deep", maxIncludes)
+		d.Fail(name.Node, "include: more than %d files deep", maxIncludes)
 		return nil, nil
 	}
-	text, err := d.from.read(path, maxJobFile)
+	text, err := d.from.Read(path, MaxBytes)
 	if err != nil {
-		d.fail(name.node, "include: %v", err)
+		d.Fail(name.Node, "include: %v", err)
 		return nil, nil
 	}
 	root, err := d.readRoot(path, text)
@@ -111,7 +111,7 @@ func (d *document) readIncluded(name item, by *including) (*yaml.Node, error) {
 	}
 	d.placeAll(root, in)
 	if root.Kind != yaml.MappingNode {
-		d.fail(root, "the file is %s; a mapping of a job file's keys is wanted", kindName(root))
+		d.Fail(root, "the file is %s; a mapping of a job file's keys is wanted", KindName(root))
 		return nil, nil
 	}
 	return d.include(root, in)
@@ -124,7 +124,7 @@ func sameFile(a, b string) bool {
 }
 
 // place remembers of a node in which included file it is.
-func (d *document) place(n *yaml.Node, in *including) {
+func (d *Document) place(n *yaml.Node, in *including) {
 	if in.by == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (d *document) place(n *yaml.Node, in *including) {
 	d.files[n] = in.path
 }
 
-func (d *document) placeAll(n *yaml.Node, in *including) {
+func (d *Document) placeAll(n *yaml.Node, in *including) {
 	d.place(n, in)
 	for _, below := range n.Content {
 		d.placeAll(below, in)
@@ -142,7 +142,7 @@ func (d *document) placeAll(n *yaml.Node, in *including) {
 }
 
 // fill is a mapping with what another one has beside it, and so on in mappings that both have.
-func (d *document) fill(own, below *yaml.Node) *yaml.Node {
+func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
 	merged := *own
 	merged.Content = slices.Clone(own.Content)
 	if file, included := d.files[own]; included {
@@ -158,15 +158,15 @@ func (d *document) fill(own, below *yaml.Node) *yaml.Node {
 		switch {
 		case !known:
 			merged.Content = append(merged.Content, key, value)
-		case resolve(own.Content[at]).Kind == yaml.MappingNode && resolve(value).Kind == yaml.MappingNode:
-			merged.Content[at] = d.fill(resolve(own.Content[at]), resolve(value))
+		case Resolve(own.Content[at]).Kind == yaml.MappingNode && Resolve(value).Kind == yaml.MappingNode:
+			merged.Content[at] = d.fill(Resolve(own.Content[at]), Resolve(value))
 		}
 	}
 	return &merged
 }
 
 // file is the name of the file that a node is in.
-func (d *document) file(n *yaml.Node) string {
+func (d *Document) file(n *yaml.Node) string {
 	if name, included := d.files[n]; included {
 		return name
 	}

@@ -5,31 +5,72 @@ import (
 	"slices"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
-// CheckServed checks that the table serves the files that were loaded into it: all of them or, if nothing hints at a
-// change of the table, one in each region. If rows can't be read it is an error: only a person knows why they are
-// gone.
+// prober asks a table whether it serves files.
+type prober struct {
+	cluster *load.Cluster
+	options options.Options
+}
+
+// watchProbes begins to count the files that the table is asked for, as a part of the load between two shares of it.
+func watchProbes(o options.Options, files int, from, to float64) func(int) {
+	probes := progress.NewCounter(progress.Within(o.Watch, from, to), "probe", int64(files), "files")
+	return func(n int) { probes.Add(int64(n)) }
+}
+
+// probeAndReopen probes files, for which the progress of the load goes from one share to another. Regions that do not serve
+// what they took are opened again.
 //
-// It changes nothing, in the table or in the manifest: rows may have been deleted on purpose, and a command that has
-// nothing to do must not bring them back.
-func (w *Loader) CheckServed(ctx context.Context, name string) error {
-	if err := w.CheckLeftOut(ctx); err != nil {
+// An error says nothing about the files: they may be served or not, and the state stays Loading. A *load.LostError is the
+// exception: its files are not served even after their regions were opened again, or these could not be.
+func (p prober) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile, from, to float64) ([]load.Finding, error) {
+	table := t.Name
+	findings, err := p.cluster.ProbeTable(ctx, t, files, watchProbes(p.options, len(files), from, to))
+	if err != nil {
+		return nil, err
+	}
+	// Only missing files: cells that are deleted, expired or superseded are explained, and opening a region again
+	// would not bring them back.
+	missing := slices.DeleteFunc(slices.Clone(findings), func(f load.Finding) bool { return f.Serving != load.Missing })
+	if len(missing) == 0 {
+		return findings, nil
+	}
+	p.options.Warnf("table %s does not serve %d of %d files, such as %s: opening their regions again", table, len(missing), len(files), missing[0].URI)
+	if missing, err = p.cluster.ReopenAndProbe(ctx, table, missing); err != nil {
+		return nil, err
+	}
+	lost := slices.DeleteFunc(missing, func(f load.Finding) bool { return f.Serving != load.Missing })
+	if len(lost) > 0 {
+		return nil, &load.LostError{Table: table, Files: lost}
+	}
+	// All files again: the reopened regions may serve others now, too.
+	return p.cluster.Probe(ctx, table, files)
+}
+
+// checkServed probes files that were loaded earlier: all of them, or one in each region if the table's identity is
+// unchanged.
+func (p prober) checkServed(ctx context.Context, name, identity string, files []load.HFile) error {
+	table, err := site.LookUp(ctx, p.cluster, name)
+	if err != nil {
 		return err
 	}
-	loaded, err := w.Out.Manifest.Hfiles(w.Out.FS, w.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
-	if err != nil || len(loaded) == 0 {
-		return err
+	asked, same := slices.Clone(files), identity != "" && identity == table.Identity()
+	if same {
+		asked = oneOfEachRegion(files, table)
 	}
-	// Without a finished load there is no identity to compare: all files are probed.
-	identity := ""
-	if w.Out.Manifest.State == manifest.Loaded {
-		identity = w.Out.Manifest.Table
+	findings, err := p.cluster.ProbeTable(ctx, table, asked, watchProbes(p.options, len(asked), 0, 1))
+	if err == nil {
+		err = refuseUnreadable(name, findings, lostHow(table, identity))
 	}
-	return w.probeServed(ctx, name, identity, loaded)
+	if err == nil && !same {
+		err = refuseServedBefore(name, files)
+	}
+	return err
 }
 
 // oneOfEachRegion selects one file in each region.
@@ -67,7 +108,7 @@ func lostHow(table *load.Table, identity string) string {
 }
 
 // refuseUnreadable refuses files whose rows can't be read in the table now. how says how they may have been lost.
-func (w *Loader) refuseUnreadable(table string, findings []load.Finding, how string) error {
+func refuseUnreadable(table string, findings []load.Finding, how string) error {
 	all := len(findings)
 	// Superseded cells are no loss: newer versions of them are there.
 	lost := slices.DeleteFunc(findings, func(f load.Finding) bool { return f.Serving.Readable() })

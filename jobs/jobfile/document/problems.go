@@ -1,4 +1,4 @@
-package jobfile
+package document
 
 import (
 	"cmp"
@@ -78,15 +78,17 @@ func codeOf(args []any, other errcode.Code) errcode.Code {
 // longestProblem bounds the bytes of one problem's text, which may hold a value of the job file.
 const longestProblem = 2000
 
-func (d *document) fail(n *yaml.Node, format string, args ...any) {
-	d.failCode(codeOf(args, errcode.JobValue), n, format, args...)
+// Fail reports what is wrong at a node, with the code of an error among args, or errcode.JobValue.
+func (d *Document) Fail(n *yaml.Node, format string, args ...any) {
+	d.FailCode(codeOf(args, errcode.JobValue), n, format, args...)
 }
 
-func (d *document) failCode(code errcode.Code, n *yaml.Node, format string, args ...any) {
+// FailCode reports what is wrong at a node.
+func (d *Document) FailCode(code errcode.Code, n *yaml.Node, format string, args ...any) {
 	d.failAt(code, d.file(n), n.Line, format, args...)
 }
 
-func (d *document) failAt(code errcode.Code, file string, line int, format string, args ...any) {
+func (d *Document) failAt(code errcode.Code, file string, line int, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if len(text) > longestProblem {
 		text = strings.ToValidUTF8(text[:longestProblem], "") + "…"
@@ -94,26 +96,26 @@ func (d *document) failAt(code errcode.Code, file string, line int, format strin
 	d.problems = append(d.problems, problem{file: file, line: line, text: text, code: code})
 }
 
-// noColumn reports a name that no column of the input has. key is where the job file has it.
-func (d *document) noColumn(n *yaml.Node, key, name string) {
-	d.failCode(errcode.JobColumn, n, "%s: input.columns has no column %s", key, name)
+// NoColumn reports a name that no column of the input has. key is where the job file has it.
+func (d *Document) NoColumn(n *yaml.Node, key, name string) {
+	d.FailCode(errcode.JobColumn, n, "%s: input.columns has no column %s", key, name)
 	d.problems[len(d.problems)-1].column = name
 }
 
 // suggest is the end of a problem's text: the column that was probably meant. It compares a name with all columns, so it
 // is computed for the listed problems only.
-func (d *document) suggest(p problem) string {
+func (d *Document) suggest(p problem) string {
 	if p.column == "" {
 		return ""
 	}
-	return keys.Suggest(p.column, d.columns)
+	return keys.Suggest(p.column, d.Columns)
 }
 
 // mostProblems bounds how many problems are listed.
 const mostProblems = 100
 
-// err joins the problems, by line. A problem that several outputs have is listed once.
-func (d *document) err() error {
+// Err joins the problems, by line. A problem that several outputs have is listed once.
+func (d *Document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
@@ -136,6 +138,9 @@ func (d *document) err() error {
 	}
 	return all
 }
+
+// Sound reports whether nothing was found to be wrong so far.
+func (d *Document) Sound() bool { return len(d.problems) == 0 }
 
 // order is that of false before true.
 func order(a, b bool) int {

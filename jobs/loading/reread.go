@@ -10,6 +10,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
+	"bulkload/jobs/output"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -17,45 +18,45 @@ import (
 // VerifyBeforeLoad verifies the files that are about to be loaded and were written by an earlier process: disks
 // change bytes, and a table should not get them. Each file is read in full and compared with the digest in the
 // manifest.
-func (w *Loader) VerifyBeforeLoad(ctx context.Context) error {
+func VerifyBeforeLoad(ctx context.Context, out *output.Dir) error {
 	var doubtful []*hfile.Summary
-	for _, f := range w.Out.Manifest.Files() {
+	for _, f := range out.Manifest.Files() {
 		// Files that this process has written were read back by the write stage.
-		if !f.Loaded && (w.Out.VerifiedBefore == nil || w.Out.VerifiedBefore[f.Path]) {
+		if !f.Loaded && (out.VerifiedBefore == nil || out.VerifiedBefore[f.Path]) {
 			doubtful = append(doubtful, f)
 		}
 	}
 	if len(doubtful) == 0 {
 		return nil
 	}
-	w.Out.Options.Infof("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
+	out.Options.Infof("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
 	group, running := errgroup.WithContext(ctx)
 	// The first damaged file ends it. Nothing has been handed over yet, so nothing has to be undone.
 	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {
-		group.Go(func() error { return w.rereadFile(running, f) })
+		group.Go(func() error { return rereadFile(running, out, f) })
 	}
 	return group.Wait()
 }
 
-func (w *Loader) rereadFile(ctx context.Context, f *hfile.Summary) error {
+func rereadFile(ctx context.Context, out *output.Dir, f *hfile.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	name := path.Join(w.Out.Path, f.Path)
-	in, err := w.Out.FS.Open(name)
+	name := path.Join(out.Path, f.Path)
+	in, err := out.FS.Open(name)
 	if err != nil {
-		return fmt.Errorf("read %s again before the load: %w", w.Out.FS.URI(name), err)
+		return fmt.Errorf("read %s again before the load: %w", out.FS.URI(name), err)
 	}
 	defer in.Close()
 	report, sum, probes, err := hfile.Verify(ctx, in)
 	if err != nil {
-		return failure.Damagedf("read %s again before the load: %w; it was not loaded; run again with --force to write it again", w.Out.FS.URI(name), err)
+		return failure.Damagedf("read %s again before the load: %w; it was not loaded; run again with --force to write it again", out.FS.URI(name), err)
 	}
 	// A sound HFile may still be the wrong one: size, rows and digest must be those of the manifest.
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
 		return errcode.LoadChanged.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was changed afterwards and was not loaded; run again with --force to write it again",
-			w.Out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
+			out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest)
 	}
 	f.Probes = probes // an older bulkload recorded none
 	return nil

@@ -33,8 +33,8 @@ func (c *countedSaves) Replace(from, to string) error {
 	return c.FS.Replace(from, to)
 }
 
-// loadOf is a load of n files, one in each region, into no table.
-func loadOf(t *testing.T, n int) (*Loader, *countedSaves) {
+// loadOf records a load of n files, one in each region, into no table.
+func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 	t.Helper()
 	fsys := &countedSaves{FS: storage.Local}
 	o, err := options.Options{}.WithDefaults()
@@ -51,7 +51,7 @@ func loadOf(t *testing.T, n int) (*Loader, *countedSaves) {
 		f.Digest.Cells = 1
 		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
 	}
-	return &Loader{Out: &output.Dir{FS: fsys, Path: t.TempDir(), Options: o, Manifest: m}}, fsys
+	return &outputRecord{out: &output.Dir{FS: fsys, Path: t.TempDir(), Options: o, Manifest: m}}, fsys
 }
 
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
@@ -60,16 +60,16 @@ func TestSavesOfALoad(t *testing.T) {
 	var bytes []int64
 	for _, n := range []int{1, 63, 500, 1000, 2000} {
 		w, counted := loadOf(t, n)
-		hooks := w.RecordLoad(n)
-		for _, f := range w.Out.Manifest.Files() {
-			if err := hooks.Done([]load.HFile{{URI: w.Out.URI(f.Path)}}); err != nil {
+		hooks := w.hooks(n)
+		for _, f := range w.out.Manifest.Files() {
+			if err := hooks.Done([]load.HFile{{URI: w.out.URI(f.Path)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := w.saveLoaded(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := manifest.Read(w.Out.FS, w.Out.Path)
+		m, err := manifest.Read(w.out.FS, w.out.Path)
 		if err != nil || m.NotLoaded() != nil {
 			t.Fatalf("%d files: %d are not recorded (%v)", n, len(m.NotLoaded()), err)
 		}
@@ -87,19 +87,19 @@ func TestSavesOfALoad(t *testing.T) {
 // manifest was saved earlier in the same process. Else a killed load would take these cells for proof.
 func TestServedBeforeIsSaved(t *testing.T) {
 	w, _ := loadOf(t, 2)
-	if err := w.Out.Save(); err != nil {
+	if err := w.out.Save(); err != nil {
 		t.Fatal(err)
 	}
-	second := w.Out.Manifest.Files()[1]
-	if err := w.RecordLoad(2).ServedBefore([]load.HFile{{URI: w.Out.URI(second.Path)}}); err != nil {
+	second := w.out.Manifest.Files()[1]
+	if err := w.hooks(2).ServedBefore([]load.HFile{{URI: w.out.URI(second.Path)}}); err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Read(w.Out.FS, w.Out.Path)
+	m, err := manifest.Read(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if files := m.Files(); files[0].ServedBefore || !files[1].ServedBefore {
-		text, _ := storage.ReadFile(w.Out.FS, path.Join(w.Out.Path, manifest.Name), 1<<20)
+		text, _ := storage.ReadFile(w.out.FS, path.Join(w.out.Path, manifest.Name), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
 	}
 }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// layer is a rule of depguard: what some files may import.
+type layer struct {
+	Files []string               `yaml:"files"`
+	Deny  []struct{ Pkg string } `yaml:"deny"`
+	Allow []string               `yaml:"allow"`
+}
+
+// layers are the rules of .golangci.yml.
+func layers(t *testing.T) map[string]layer {
+	t.Helper()
+	text, err := os.ReadFile("../../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct{ Rules map[string]layer }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	return config.Linters.Settings.Depguard.Rules
+}
+
+// importsOfFiles are the imports of all Go files but tests, by the files' paths from the module's folder.
+func importsOfFiles(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	err := filepath.WalkDir("../..", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "out" || entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && entry.Name() != "..") {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		path := strings.TrimPrefix(filepath.ToSlash(name), "../../")
+		all[path] = []string{}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			all[path] = append(all[path], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// matcher is a pattern for files as depguard reads it.
+func matcher(pattern string) *regexp.Regexp {
+	text := regexp.QuoteMeta(pattern)
+	for _, pair := range [][2]string{{`\*\*/`, "(.*/)?"}, {`\*\*`, ".*"}, {`\*`, "[^/]*"}} {
+		text = strings.ReplaceAll(text, pair[0], strings.ReplaceAll(pair[1], "*", "\x00"))
+	}
+	return regexp.MustCompile("^" + strings.ReplaceAll(text, "\x00", "*") + "$")
+}
+
+// imports are what the files of a rule import.
+func (l layer) imports(all map[string][]string) (used []string, files int) {
+	for path, imported := range all {
+		matches, excluded := false, false
+		for _, pattern := range l.Files {
+			if not, ok := strings.CutPrefix(pattern, "!"); ok {
+				excluded = excluded || not != "$test" && matcher(not).MatchString(path)
+			} else {
+				matches = matches || matcher(pattern).MatchString(path)
+			}
+		}
+		if matches && !excluded {
+			files++
+			used = append(used, imported...)
+		}
+	}
+	return used, files
+}
+
+// TestLayersAreUsed: each rule for imports has files, and allows nothing that they don't import; so a rule is as strict as it can be.
+func TestLayersAreUsed(t *testing.T) {
+	t.Parallel()
+	all, rules := importsOfFiles(t), layers(t)
+	if len(rules) < 40 || len(all) < 300 {
+		t.Fatalf("%d rules, %d files", len(rules), len(all))
+	}
+	for name, rule := range rules {
+		used, files := rule.imports(all)
+		if files == 0 {
+			t.Errorf("rule %s is for no file", name)
+		}
+		for _, allowed := range rule.Allow {
+			exact, only := strings.CutSuffix(allowed, "$")
+			if !slices.ContainsFunc(used, func(p string) bool { return p == exact || !only && strings.HasPrefix(p, allowed) }) {
+				t.Errorf("rule %s allows %s, which no file of it imports", name, allowed)
+			}
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"bulkload/jobs"
+)
+
+// taskCommand has the steps of a run that is done by tasks, for schedulers. run --engine does them all.
+type taskCommand struct {
+	Plan   taskPlanCommand   `cmd:"" help:"Begins a run: writes the plan of its tasks into the output."`
+	Map    taskMapCommand    `cmd:"" help:"Does a map task: sorts its part of the input."`
+	Gather taskGatherCommand `cmd:"" help:"Checks what the map tasks have done, and writes the units of the reduce tasks."`
+	Reduce taskReduceCommand `cmd:"" help:"Does a reduce task: merges its slices into verified files."`
+	Finish taskFinishCommand `cmd:"" help:"Ends a run: gives the files their names, balances the books and loads."`
+}
+
+// sized is the flag of the commands that cut a run into tasks.
+type sized struct {
+	TaskSize string `placeholder:"SIZE" help:"Input of a map task, and sorted rows of a reduce task (default: 512MiB)."`
+}
+
+func (c *sized) sizes(s *session) (jobs.TaskSizes, error) {
+	sizes := jobs.TaskSizes{Memory: s.memory, Cores: 1}
+	if c.TaskSize == "" {
+		return sizes, nil
+	}
+	var err error
+	if sizes.Task, err = jobs.ParseSize(c.TaskSize); err != nil {
+		return sizes, usage(fmt.Errorf("--task-size: %w", err))
+	}
+	return sizes, nil
+}
+
+type taskPlanCommand struct {
+	Job string `arg:"" help:"The job file."`
+	dated
+	sized
+	noLoad
+}
+
+// noLoad is the flag of the commands that load.
+type noLoad struct {
+	NoLoad bool `help:"Stops before the load."`
+}
+
+func (c *taskPlanCommand) do(ctx context.Context, s *session) (report, error) {
+	sizes, err := c.sizes(s)
+	if err != nil {
+		return nil, err
+	}
+	job, err := c.read(ctx, c.Job, jobs.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	o := s.options()
+	o.NoLoad = c.NoLoad
+	return s.handedOver(jobs.PlanTasks(ctx, job, o, sizes))
+}
+
+type taskGatherCommand struct {
+	Plan string `arg:"" help:"The plan: a file, or the run's first output."`
+	sized
+	noLoad
+}
+
+func (c *taskGatherCommand) do(ctx context.Context, s *session) (report, error) {
+	sizes, err := c.sizes(s)
+	if err != nil {
+		return nil, err
+	}
+	o := s.options()
+	o.NoLoad = c.NoLoad
+	return s.handedOver(jobs.GatherTasks(ctx, c.Plan, o, sizes))
+}
+
+// handedOver says which tasks must run now.
+func (s *session) handedOver(r *jobs.TaskReport, err error) (report, error) {
+	s.endBar()
+	if err != nil {
+		return r, err
+	}
+	if r.Phase == "" {
+		fmt.Fprintf(s.answers(), "%s: %s\n", r.Run.Job, r.Status)
+		return r, nil
+	}
+	fmt.Fprintf(s.answers(), "%s\n", jobs.Plural(len(r.Tasks), r.Phase+" task"))
+	if len(r.Tasks) > 0 {
+		fmt.Fprintf(s.answers(), "  bulkload task %s %s %s\n", r.Phase, r.Document, span(r.Tasks))
+	}
+	return r, nil
+}
+
+// span is the indexes of tasks for people.
+func span(tasks []int) string {
+	first, last := tasks[0], tasks[len(tasks)-1]
+	switch {
+	case len(tasks) == 1:
+		return strconv.Itoa(first)
+	case last-first+1 == len(tasks):
+		return fmt.Sprintf("%d … %d", first, last)
+	}
+	return strings.Trim(fmt.Sprint(tasks), "[]")
+}
+
+type taskMapCommand struct {
+	Plan  string `arg:"" help:"The plan: a file, or the run's first output."`
+	Index string `arg:"" help:"The task's index, from 0; - reads it from the first line of stdin."`
+}
+
+func (c *taskMapCommand) do(ctx context.Context, s *session) (report, error) {
+	return s.task(ctx, jobs.MapTask, c.Plan, c.Index)
+}
+
+type taskReduceCommand struct {
+	Units string `arg:"" help:"The units: a file, or the run's first output."`
+	Index string `arg:"" help:"The task's index, from 0; - reads it from the first line of stdin."`
+}
+
+func (c *taskReduceCommand) do(ctx context.Context, s *session) (report, error) {
+	return s.task(ctx, jobs.ReduceTask, c.Units, c.Index)
+}
+
+// task does one task.
+func (s *session) task(ctx context.Context, do func(context.Context, string, int, jobs.Options) error, document, index string) (report, error) {
+	task, err := readIndex(index, os.Stdin)
+	if err != nil {
+		return nil, usage(err)
+	}
+	stop := every(beat, s.reportStatus, func() {})
+	defer stop()
+	if err := do(ctx, document, task, s.options()); err != nil {
+		return nil, err
+	}
+	return &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}, nil
+}
+
+// readIndex reads a task's index, from stdin if it is "-": the lines that Hadoop Streaming gives may have other fields after it.
+func readIndex(text string, stdin io.Reader) (int, error) {
+	if text == "-" {
+		line, err := bufio.NewReader(stdin).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, fmt.Errorf("read the task's index from stdin: %w", err)
+		}
+		text, _, _ = strings.Cut(strings.TrimSpace(line), "\t")
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q is not the index of a task, which is 0 or more", text)
+	}
+	return n, nil
+}
+
+// reportStatus tells Hadoop Streaming how far the task is: one that says nothing for long is killed.
+func (s *session) reportStatus() {
+	if os.Getenv("mapreduce_task_attempt_id") != "" {
+		fmt.Fprintf(s.screen, "reporter:status:%v\n", s.tracker.state())
+	}
+}
+
+type taskFinishCommand struct {
+	Plan string `arg:"" help:"The plan: a file, or the run's first output."`
+	noLoad
+	busy
+}
+
+func (c *taskFinishCommand) do(ctx context.Context, s *session) (report, error) {
+	o := s.options()
+	o.NoLoad, o.OnBusy = c.NoLoad, c.onBusy()
+	began := time.Now()
+	summary, err := jobs.FinishTasks(ctx, c.Plan, o)
+	took := time.Since(began)
+	s.endBar()
+	if summary == nil {
+		return nil, err
+	}
+	writeSummary(s.people(), summary, took, s.Verbose > 0)
+	return summary, err
+}
+
+// engineFlags say how a run is done.
+type engineFlags struct {
+	Engine string `placeholder:"local|local-tasks" enum:"local,local-tasks" default:"local" help:"Who does the run: this process (local, the default), or tasks as processes of this machine, with the same result."`
+	sized
+}
+
+// by is how runs are done; nil for runs in this process.
+func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
+	sizes, err := c.sizes(s)
+	if err != nil {
+		return nil, err
+	}
+	if c.Engine == "local" {
+		if c.TaskSize != "" {
+			return nil, usage(errors.New("--task-size: a run of --engine local has no tasks; leave it out"))
+		}
+		return nil, nil
+	}
+	engine := &jobs.LocalTasks{Program: "/proc/self/exe", Name: os.Args[0], Flags: s.taskFlags(), Side: runtime.GOMAXPROCS(0)}
+	if sizes.Memory /= int64(engine.Side); sizes.Memory < jobs.MinMemory {
+		engine.Side = max(1, int(s.memory/jobs.MinMemory))
+		sizes.Memory = s.memory / int64(engine.Side)
+	}
+	return &jobs.ByTasks{Engine: engine, Sizes: sizes}, nil
+}
+
+// taskFlags are the flags that tasks of this machine get from the command: where the cluster is, and who asks it.
+func (s *session) taskFlags() (flags []string) {
+	for name, value := range map[string]string{"--work-dir": s.WorkDir, "--conf": s.Conf, "--principal": s.Principal, "--keytab": s.Keytab} {
+		if value != "" {
+			flags = append(flags, name, value)
+		}
+	}
+	for name, value := range s.Define {
+		flags = append(flags, "-D", name+"="+value)
+	}
+	return flags
+}

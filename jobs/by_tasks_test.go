@@ -1,0 +1,133 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+	"bulkload/internal/storage"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/tasks"
+)
+
+// inProcess runs tasks in this process, one after the other.
+type inProcess struct {
+	options options.Options
+	mu      sync.Mutex
+	ran     []string                                                                     // phase and index of each task
+	instead func(ctx context.Context, p tasks.Phase, task int) (handled bool, err error) // of a task; nil: nothing
+}
+
+func (e *inProcess) Run(ctx context.Context, p tasks.Phase) error {
+	for i, task := range p.Tasks {
+		if err := e.one(ctx, p, task); err != nil {
+			return &tasks.TaskError{Phase: p.Name, Task: task, Err: err}
+		}
+		p.Watch(i+1, 0)
+	}
+	return ctx.Err()
+}
+
+func (e *inProcess) one(ctx context.Context, p tasks.Phase, task int) error {
+	e.mu.Lock()
+	e.ran = append(e.ran, fmt.Sprint(p.Name, " ", task))
+	e.mu.Unlock()
+	if e.instead != nil {
+		if handled, err := e.instead(ctx, p, task); handled {
+			return err
+		}
+	}
+	o := e.options
+	o.Memory = p.Memory
+	if p.Name == tasks.MapPhase {
+		return tasks.Map(ctx, p.Document, task, o)
+	}
+	return tasks.Reduce(ctx, p.Document, task, o)
+}
+
+// small cuts a run into as many tasks as possible.
+var small = tasks.Sizes{Task: 1, Memory: options.MinMemory}
+
+// manifestOf is the manifest of an output, but for the time at which it was finished.
+func manifestOf(t *testing.T, dir string) []*manifest.Manifest {
+	t.Helper()
+	m, err := manifest.Read(storage.Local, dir)
+	if err != nil || m == nil {
+		t.Fatalf("%s: %v, %v", dir, m, err)
+	}
+	m.Finished = time.Time{}
+	return []*manifest.Manifest{m}
+}
+
+// equalManifests wants manifests to say the same.
+func equalManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
+	t.Helper()
+	sameManifests(t, what, want, got)
+	sameManifests(t, what+", the other way round", got, want)
+}
+
+// storedSame runs a stored job here and by tasks.
+func storedSame(t *testing.T, name string) {
+	unpackStored(t, name)
+	j := storedJob(t)
+	if err := os.RemoveAll("out"); err != nil { // that of an older program
+		t.Fatal(err)
+	}
+	mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work"})
+	if err := os.Rename("out", "here"); err != nil {
+		t.Fatal(err)
+	}
+	e := &inProcess{options: options.Options{WorkDir: "work"}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, storedJob(t), options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	equalManifests(t, name, storedManifests(t, j, "here"), storedManifests(t, j, "out"))
+	sameFiles(t, name, "here", "out")
+}
+
+// TestTasksWriteTheSameForms: every form of input, several outputs and wide tables come to the same by tasks.
+func TestTasksWriteTheSameForms(t *testing.T) {
+	for _, name := range storedNames(t) {
+		t.Run(name, func(t *testing.T) { storedSame(t, name) })
+	}
+}
+
+// TestTasksWriteTheSameFiles: a run by tasks, however small, writes the files, the manifest and the rejects of a run in one
+// process, and leaves nothing else.
+func TestTasksWriteTheSameFiles(t *testing.T) {
+	for what, make := range map[string]func(t *testing.T) string{
+		"delimited": func(t *testing.T) string { return sampleDir(t, checkJob, 6000) },
+		"skewed":    func(t *testing.T) string { return skewedDir(t, slicedJob, 12_000, sample.Options{Skew: 90}) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			dir := make(t)
+			here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
+			want := mustRun(t, readCheck(t, dir, here), options.Options{Memory: options.MinMemory, WorkDir: filepath.Join(dir, "work")})
+			e := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "work")}}
+			got, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, there), options.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameFiles(t, what, here, there)
+			equalManifests(t, what, manifestOf(t, here), manifestOf(t, there))
+			nothingLeft(t, there)
+			if !reflect.DeepEqual(got.Books, want.Books) || got.Status != want.Status {
+				t.Errorf("%s %v instead of %s %v", got.Status, got.Books, want.Status, want.Books)
+			}
+			if _, err := os.Stat(filepath.Join(there, manifest.TasksDir)); err == nil {
+				t.Error("the tasks' folder is left")
+			}
+			if len(e.ran) < 5 {
+				t.Errorf("only these tasks ran: %v", e.ran)
+			}
+		})
+	}
+}

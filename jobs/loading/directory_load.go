@@ -1,0 +1,195 @@
+package loading
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/output"
+	"bulkload/jobs/site"
+	"bulkload/jobs/tablelock"
+	"bulkload/load"
+)
+
+// directoryLoad is the load of a directory that another tool has written, or that is loaded into another table than its
+// job's. What happened to its files is recorded in the ledger alone, under the directory's name, so that a second command
+// does not mistake files that HBase has moved away for loaded ones.
+type directoryLoad struct {
+	out     *output.Dir // without a manifest
+	table   string
+	cluster *load.Cluster
+	record  directoryRecord
+	probes  prober
+	lost    lostFiles
+	cuts    directoryCuts
+	send    *handover
+}
+
+func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger, turn *tablelock.Lock) *directoryLoad {
+	record := directoryRecord{out, l, table}
+	return &directoryLoad{
+		out:     out,
+		table:   table,
+		cluster: cluster,
+		record:  record,
+		probes:  prober{cluster, out.Options},
+		lost:    lostFiles{l, cluster, out},
+		cuts:    directoryCuts{out, record},
+		send:    &handover{out: out, cluster: cluster, turn: turn},
+	}
+}
+
+// recovered lists the directory after it has brought back what an interrupted load left. A listing before that would lack the
+// files in HBase's staging folder, and they would never be loaded.
+func (l *directoryLoad) recovered(ctx context.Context) (*hfiledir.Directory, error) {
+	// First of all, since recover asks for every file of the ledger: a file and its parts must not exist together then.
+	if err := l.cuts.finish(); err != nil {
+		return nil, err
+	}
+	if err := l.recover(ctx); err != nil {
+		return nil, err
+	}
+	return hfiledir.Open(l.out.FS, l.out.Path)
+}
+
+// checkServed checks, if no file is left, that the table serves what was loaded from here.
+func (l *directoryLoad) checkServed(ctx context.Context) error {
+	if err := l.cuts.finish(); err != nil {
+		return err
+	}
+	if err := l.recover(ctx); err != nil {
+		return err
+	}
+	e, err := l.record.read()
+	if e == nil || err != nil {
+		return err
+	}
+	for _, f := range e.Files {
+		// Recovery has moved it back since the directory was listed. Its rows are not in the table, so "nothing to do" would be
+		// wrong.
+		if _, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI))); err == nil {
+			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
+		}
+	}
+	files, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	if err := l.probes.checkServed(ctx, l.table, e.Identity, files); err != nil {
+		return err
+	}
+	e.State, e.Staging = ledger.Loaded, ""
+	return l.record.write(e)
+}
+
+// load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut first, and
+// again if regions split during the load.
+func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.Report, error) {
+	report := &load.Report{}
+	table, err := site.LookUp(ctx, l.cluster, l.table)
+	if err == nil {
+		err = checkCounts(l.out, table, loadable(d))
+	}
+	if err == nil {
+		err = l.lost.checkCorrection(ctx, l.table, l.record.key(), digest.Sum{})
+	}
+	if err != nil {
+		return report, err
+	}
+	for cuts := 0; ; cuts++ {
+		if d, err = l.cuts.cut(ctx, table, d); err != nil {
+			return report, err
+		}
+		if cuts == 0 {
+			l.send.begin(len(d.Files))
+		}
+		var e *ledger.Entry
+		if e, err = l.offer(ctx, d, report); err == nil {
+			return report, l.confirm(ctx, e)
+		}
+		if !errors.Is(err, load.ErrStraddles) {
+			return report, err
+		}
+		if cuts == maxCuts {
+			return report, stillSplitting(l.table)
+		}
+		// A region split during the load. Every file must be at its source again, or in the table, before the next cut.
+		if err = l.recover(ctx); err == nil {
+			table, err = site.LookUp(ctx, l.cluster, l.table)
+		}
+		if err == nil {
+			d, err = hfiledir.Open(l.out.FS, l.out.Path)
+		}
+		if err != nil {
+			return report, err
+		}
+	}
+}
+
+// offer hands over the files that are in the directory, and returns the ledger's entry for them.
+//
+// The entry says "loading" with all files before the first request. A kill after it leaves files at their source, in
+// staging, or taken; recover brings back what it can, and the entry still names the others, to be probed.
+func (l *directoryLoad) offer(ctx context.Context, d *hfiledir.Directory, report *load.Report) (*ledger.Entry, error) {
+	if err := d.PickProbes(ctx); err != nil {
+		return nil, err
+	}
+	e, err := l.record.begin(d)
+	if err != nil {
+		return nil, err
+	}
+	one, err := l.send.send(ctx, l.table, loadable(d), l.record.hooks(e))
+	report.Add(one)
+	if err != nil {
+		return e, l.describeFailure(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(e.Files)))
+	}
+	return e, nil
+}
+
+// confirm ends a load: every file must be served, and every row readable. Only then does the ledger say that they
+// are loaded.
+func (l *directoryLoad) confirm(ctx context.Context, e *ledger.Entry) error {
+	all, err := loadedFiles(e)
+	if err != nil {
+		return err
+	}
+	table, err := site.LookUp(ctx, l.cluster, l.table)
+	if err != nil {
+		return err
+	}
+	findings, err := l.probes.probeAndReopen(ctx, table, all, loadsShare, 1)
+	if err != nil {
+		return l.describeFailure(ctx, err)
+	}
+	if err := refuseUnreadable(l.table, findings, lostSomehow); err != nil {
+		return err
+	}
+	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
+	return l.record.write(e)
+}
+
+// describeFailure records files that HBase lost, and says what to do: they can't be written again.
+func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
+	var lost *load.LostError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if failed := l.lost.add(ctx, lost, l.record.key(), digest.Sum{}); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return fmt.Errorf("%w; move the region to another server in the HBase shell, and run this again", err)
+}
+
+// loadable is a directory's files in the form for load.
+func loadable(d *hfiledir.Directory) []load.HFile {
+	var files []load.HFile
+	for _, f := range d.Files {
+		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
+	}
+	return files
+}

@@ -1,0 +1,122 @@
+package loading
+
+import (
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"bulkload/internal/printable"
+	"bulkload/internal/program"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/output"
+	"bulkload/load"
+)
+
+// directoryRecord is the ledger's entry for the load of a directory into a table.
+type directoryRecord struct {
+	out    *output.Dir
+	ledger *ledger.Ledger
+	table  string
+}
+
+// key replaces a job's hash in the ledger.
+func (r directoryRecord) key() string {
+	return ledger.DirectoryKey(r.out.FS.URI(r.out.Path))
+}
+
+// read returns the entry; nil if there is none.
+func (r directoryRecord) read() (*ledger.Entry, error) {
+	e, err := r.ledger.Read(r.table, "", r.key())
+	return e, damagedRecord(err)
+}
+
+// write writes an entry if the directory is still this run's.
+func (r directoryRecord) write(e *ledger.Entry) error {
+	if err := r.out.CheckLock(); err != nil {
+		return err
+	}
+	return r.ledger.Write(e)
+}
+
+// begin records that the directory's files are about to be loaded, along with those of an earlier interrupted load.
+func (r directoryRecord) begin(d *hfiledir.Directory) (*ledger.Entry, error) {
+	old, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname() // for people
+	hash, err := program.Hash()
+	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table, Output: r.out.FS.URI(r.out.Path),
+		Books: []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+	present := map[string]bool{}
+	for _, f := range d.Files {
+		uri := r.out.URI(f.Path)
+		present[uri] = true
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
+	}
+	// HBase took these before the interruption. Without them here the final probes would not ask for their rows.
+	if old != nil && old.State == ledger.Loading {
+		for _, f := range old.Files {
+			if !present[f.URI] {
+				e.Files = append(e.Files, f)
+			}
+		}
+	}
+	return e, errors.Join(err, r.write(e))
+}
+
+// hooks record what a second command must know of an interrupted load.
+//
+// Done records nothing: unlike a manifest's, the entry has no mark for a loaded file. A file that is not
+// in the directory any more is probed at the end, whatever became of it.
+func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
+	return load.Hooks{
+		ServedBefore: func(known []load.HFile) error {
+			served := make(map[string]bool, len(known))
+			for _, h := range known {
+				served[h.URI] = true
+			}
+			for i := range e.Files {
+				e.Files[i].ServedBefore = e.Files[i].ServedBefore || served[e.Files[i].URI]
+			}
+			return r.write(e)
+		},
+		Staging: func(folder string) error {
+			e.Staging = folder
+			return r.write(e)
+		},
+		Done: func([]load.HFile) error { return nil },
+	}
+}
+
+// replaceFiles replaces files by their parts in the entry of an interrupted load. Otherwise the next command would look for
+// the files in HBase, since they are no longer where the load found them.
+func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
+	e, err := r.read()
+	if e == nil || err != nil || e.State != ledger.Loading {
+		return err
+	}
+	parts := make(map[string][]hfile.Summary, len(cuts))
+	for _, c := range cuts {
+		parts[r.out.URI(c.Of)] = c.Parts
+	}
+	var files []ledger.File
+	for _, f := range e.Files {
+		if parts[f.URI] == nil {
+			files = append(files, f)
+		}
+		for _, p := range parts[f.URI] {
+			files = append(files, ledger.File{URI: r.out.URI(p.Path), Family: p.Family, FirstRow: p.FirstRow, LastRow: p.LastRow, Probes: p.Probes})
+		}
+	}
+	if len(files) == len(e.Files) && !slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {
+		return nil
+	}
+	e.Files = files
+	return r.write(e)
+}

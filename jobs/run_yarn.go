@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/tasks"
+	"bulkload/jobs/tasks/yarn"
+)
+
+// YARN is yarn.Engine.
+type YARN = yarn.Engine
+
+// EngineSettings are jobfile.Engine.
+type EngineSettings = jobfile.Engine
+
+// NewYARN is the engine that runs a job's tasks on YARN; program is the file of this program. Empty fields of e have defaults.
+func NewYARN(j *jobfile.Job, e jobfile.Engine, program string, o options.Options) *yarn.Engine {
+	engine := &yarn.Engine{Program: program, WorkDir: o.WorkDir, Log: o.Log, Settings: yarn.Settings{
+		Home: e.HadoopHome, Streaming: e.StreamingJar, Queue: e.Queue, Label: e.Label, Priority: e.Priority, JVM: e.JVM, Attempts: e.Attempts,
+		Speculate: e.Speculative, Properties: e.Properties, Services: hdfsServices(j)}}
+	if conf := cmp.Or(o.Conf, j.HBase.Conf); conf != "" {
+		engine.ConfDirs = []string{conf}
+	}
+	engine.Principal, engine.Keytab = j.HBase.Kerberos.Principal, j.HBase.Kerberos.Keytab
+	if o.Keytab != "" {
+		engine.Principal, engine.Keytab = o.Principal, o.Keytab
+	}
+	return engine
+}
+
+// hdfsServices are the HDFS services that a job names: those of its input and of its outputs.
+func hdfsServices(j *jobfile.Job) []string {
+	paths := []string{j.Input.Path}
+	for _, out := range j.Feeds() {
+		paths = append(paths, out.Output)
+	}
+	var services []string
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "hdfs://"); ok {
+			if service, _, _ := strings.Cut(rest, "/"); service != "" {
+				services = append(services, "hdfs://"+service)
+			}
+		}
+	}
+	slices.Sort(services)
+	return slices.Compact(services)
+}
+
+// YARNCommands are the commands with which a run of a job would submit its tasks.
+func YARNCommands(j *jobfile.Job, e *yarn.Engine, sizes tasks.Sizes) (all []string, err error) {
+	return e.Commands(j.Feeds()[0].Output, e.Program, sizes.Memory, sizes.Cores)
+}

@@ -1,0 +1,110 @@
+package tasks
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/failure"
+)
+
+// attempt is one attempt at a task, by this process.
+type attempt struct {
+	folder
+	identity
+}
+
+// identity says whose attempt it is. All documents of an attempt have it.
+type identity struct {
+	Schema  int       `json:"schema"`
+	Plan    string    `json:"plan"` // the ID of the plan
+	Phase   string    `json:"phase"`
+	Task    int       `json:"task"`
+	Attempt string    `json:"attempt"`
+	Host    string    `json:"host"`
+	PID     int       `json:"pid"`
+	Begun   time.Time `json:"begun"`
+}
+
+// String names the attempt for people.
+func (i *identity) String() string {
+	return fmt.Sprintf("%s task %d, attempt %s on %s", i.Phase, i.Task, i.Attempt, i.Host)
+}
+
+// failureReport is why an attempt failed.
+type failureReport struct {
+	identity
+	Text string       `json:"text"`
+	Code errcode.Code `json:"code"`
+	// Run is the path of a sorted run that can't be read: the map task that left it must run again.
+	Run string `json:"run,omitempty"`
+}
+
+// attemptVariable names the engine's own name of an attempt: Hadoop's, which Streaming puts into the environment.
+const attemptVariable = "mapreduce_task_attempt_id"
+
+// attemptID is the name of this process's attempt. It is never that of another one: an engine may use a name again.
+func attemptID() string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	id := hex.EncodeToString(random[:])
+	if name := os.Getenv(attemptVariable); name != "" {
+		return name + "-" + id
+	}
+	return id
+}
+
+// begin begins an attempt at a task: nobody else knows its folder.
+func (w *planned) begin(phase string, task int) (*attempt, error) {
+	home := w.home()
+	if _, err := home.fs.Stat(home.dir); err != nil {
+		return nil, errcode.TaskPlan.Errorf("the run of the plan is done or was begun anew: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	a := &attempt{identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(), Host: host, PID: os.Getpid(),
+		Begun: time.Now().UTC().Truncate(time.Second)}}
+	a.folder = home.in(phase, taskFolder(task), a.Attempt)
+	if err := a.make(); err != nil {
+		return nil, fmt.Errorf("begin the task: %w", err)
+	}
+	return a, a.write(attemptName, &a.identity)
+}
+
+// do does the task. Its account is written last; if it fails, why it failed, and what it has written is deleted.
+func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error)) error {
+	account, err := work(ctx)
+	if err == nil {
+		err = a.write(accountName, account)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return errors.Join(err, a.fs.RemoveAll(a.dir))
+	}
+	report := &failureReport{identity: a.identity, Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
+	a.clear()
+	_ = a.write(failureName, report) // the process ends with the error itself
+	return err
+}
+
+// clear deletes what a failed attempt has written.
+func (a *attempt) clear() {
+	all, err := a.fs.ReadDir(a.dir)
+	if err != nil {
+		return
+	}
+	for _, info := range all {
+		if info.Name != attemptName {
+			_ = a.fs.RemoveAll(a.path(info.Name)) // the driver deletes what stays
+		}
+	}
+}

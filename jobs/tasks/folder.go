@@ -1,0 +1,147 @@
+package tasks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/manifest"
+)
+
+// A run as tasks has a folder in its first output:
+//
+//	.tasks/<run>/plan.json                       the plan
+//	.tasks/<run>/map/00017/<attempt>/            of each attempt of a map task:
+//	    attempt.json                             who began it; written first
+//	    0/run, 1/run, …                          a sorted run for each output that got rows
+//	    rejects                                  the records that can't be used, if there are any
+//	    account.json                             what it has done; written last
+//	    failure.json                             or why it failed
+//	.tasks/<run>/units.json                      the units of reduce tasks, and the same by a name that stays:
+//	.tasks/<run>/units-<hash>.json
+//	.tasks/<run>/reduce/00003/<attempt>/         of each attempt of a reduce task: the same documents, and
+//	    <name>, …                                its files, which get into the family's folder by this name
+//
+// Files of another output are in a folder of the same name in that output, since files can't be renamed from one file
+// system to another.
+//
+// Only the driver, which has the output's lock, renames files out of these folders, and only it deletes any. So no attempt can
+// be in the way of another one. A document counts if its checksum is right and it belongs to the plan; a folder without one
+// is garbage.
+const (
+	planName    = "plan.json"
+	unitsName   = "units.json"
+	attemptName = "attempt.json"
+	accountName = "account.json"
+	failureName = "failure.json"
+	rejectsName = "rejects"
+	runName     = "run"
+)
+
+// The permissions of a run's folder: sorted runs and rejects are the export's records.
+const (
+	dirPerm  fs.FileMode = 0o700
+	filePerm fs.FileMode = 0o600
+)
+
+// folder is a folder of a file system.
+type folder struct {
+	fs  storage.FS
+	dir string
+}
+
+func (f folder) in(elements ...string) folder {
+	return folder{f.fs, path.Join(append([]string{f.dir}, elements...)...)}
+}
+
+func (f folder) path(name string) string { return path.Join(f.dir, name) }
+func (f folder) uri(name string) string  { return f.fs.URI(f.path(name)) }
+
+func (f folder) make() error { return f.fs.MkdirAll(f.dir, dirPerm) }
+
+// runFolder is a run's folder in an output.
+type runFolder struct {
+	folder
+	output string // the output's directory
+}
+
+func newRunFolder(fsys storage.FS, output, run string) runFolder {
+	return runFolder{folder{fsys, path.Join(output, manifest.TasksDir, run)}, output}
+}
+
+// folders lists the folders in it; none if it does not exist.
+func (f folder) folders() (names []string, err error) {
+	all, err := storage.List(f.fs, f.dir)
+	for _, info := range all {
+		if info.Dir {
+			names = append(names, info.Name)
+		}
+	}
+	return names, err
+}
+
+// sizes are the lengths of the files in it, in bytes; none if it does not exist.
+func (f folder) sizes() (map[string]int64, error) {
+	all, err := storage.List(f.fs, f.dir)
+	sizes := make(map[string]int64, len(all))
+	for _, info := range all {
+		sizes[info.Name] = info.Size
+	}
+	return sizes, err
+}
+
+// maxDocument bounds the documents that are read, in bytes.
+const maxDocument = 1 << 30
+
+// write writes a sealed document. Its name exists only with all of it.
+func (f folder) write(name string, document any) error {
+	text, err := seal.Marshal(document)
+	if err != nil {
+		return err
+	}
+	return f.writeText(name, append(text, '\n'))
+}
+
+func (f folder) writeText(name string, text []byte) error {
+	if err := storage.ReplaceFile(f.fs, f.path(name), f.path(name+".tmp"), text); err != nil {
+		return fmt.Errorf("write %s: %w", f.uri(name), err)
+	}
+	return nil
+}
+
+// errNoDocument says that a document is missing, or is not as it was written.
+var errNoDocument = errors.New("no sound document")
+
+// read reads a sealed document: errNoDocument if it is missing or damaged.
+func (f folder) read(name string, into any) error {
+	text, err := storage.ReadFile(f.fs, f.path(name), maxDocument)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoDocument
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.uri(name), err)
+	}
+	if err := seal.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%w: %s: %w", errNoDocument, f.uri(name), err)
+	}
+	return nil
+}
+
+// taskFolder is the name of a task's folder in that of its phase.
+func taskFolder(index int) string { return fmt.Sprintf("%05d", index) }
+
+// readDocument reads the document that a task was given, and its text.
+func readDocument(fsys storage.FS, name string, into any) ([]byte, error) {
+	text, err := storage.ReadFile(fsys, name, maxDocument)
+	if err != nil {
+		return nil, errcode.TaskPlan.Errorf("read the plan of the task: %w; it is deleted when its run is done or begun anew", err)
+	}
+	if err := seal.Unmarshal(text, into); err != nil {
+		return nil, errcode.TaskPlan.Errorf("%s is not what bulkload task plan has written: %w", fsys.URI(name), err)
+	}
+	return text, nil
+}

@@ -1,0 +1,132 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/failure"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Local runs tasks as processes of this machine, which end with this process.
+type Local struct {
+	Program string   // the executable
+	Name    string   // its name for itself, os.Args[0]
+	Flags   []string // of every task, such as --conf DIR
+	Side    int      // how many tasks run side by side; 0: as many as there are cores
+}
+
+// The tries of a task, and how long a task may go on after it was asked to end.
+const (
+	localTries = 3
+	localGrace = 10 * time.Second
+)
+
+// Run runs the tasks. One that fails because a server is down is tried again.
+func (l *Local) Run(ctx context.Context, p Phase) error {
+	group, running := errgroup.WithContext(ctx)
+	side := l.Side
+	if side == 0 {
+		side = max(1, runtime.GOMAXPROCS(0)/p.Cores)
+	}
+	group.SetLimit(side)
+	count := &localCount{watch: p.Watch}
+	for _, task := range p.Tasks {
+		if running.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			count.add(0, 1)
+			err := l.tryTask(running, p, task)
+			count.add(1, -1)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// localCount counts the tasks that are done and those that run.
+type localCount struct {
+	mu            sync.Mutex
+	done, running int
+	watch         func(done, running int)
+}
+
+func (c *localCount) add(done, running int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done, c.running = c.done+done, c.running+running
+	c.watch(c.done, c.running)
+}
+
+func (l *Local) tryTask(ctx context.Context, p Phase, task int) error {
+	for try := 1; ; try++ {
+		err := l.runTask(ctx, p, task)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		var exit *exec.ExitError
+		if later := errors.As(err, &exit) && exit.ExitCode() == exitLater; !later || try == localTries {
+			host, _ := os.Hostname()
+			return &TaskError{Phase: p.Name, Task: task, Host: host, Err: err}
+		}
+	}
+}
+
+// exitLater is the exit code of a command that may succeed later: see docs/cli.md.
+const exitLater = 75
+
+// runTask runs one process. It is killed with this one: the kernel sends the signal when the thread that has begun it ends, so
+// the thread waits for it.
+func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	args := append([]string{"task", p.Name, p.Document, strconv.Itoa(task), "--memory", strconv.FormatInt(p.Memory, 10),
+		"--cores", strconv.Itoa(p.Cores)}, l.Flags...)
+	c := exec.CommandContext(ctx, l.Program, args...)
+	c.Args[0] = l.Name
+	said := &lastLines{}
+	c.Stderr = said
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
+	c.WaitDelay = localGrace
+	if err := c.Run(); err != nil {
+		return failure.Default(errcode.TaskFailed, fmt.Errorf("%w%s", err, named(": ", said.String())))
+	}
+	return nil
+}
+
+// lastLines are the last bytes that a process has written to stderr.
+type lastLines struct{ text []byte }
+
+// maxSaid is how many of them are kept.
+const maxSaid = 4 << 10
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	l.text = append(l.text, p...)
+	if n := len(l.text); n > maxSaid {
+		l.text = bytes.Clone(l.text[n-maxSaid:])
+	}
+	return len(p), nil
+}
+
+// String is the last line.
+func (l *lastLines) String() string {
+	text := strings.TrimSpace(string(l.text))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -1,0 +1,211 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/entry"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/sorting"
+	"bulkload/partition"
+)
+
+// Mapped is a run whose map tasks are all done: all input is read and sorted.
+type Mapped struct {
+	work     *Work
+	accounts []*mapAccount // of each task one
+	runs     [][]mapRun    // of each output
+}
+
+// mapShare is the share of the map tasks in the progress of both phases.
+const mapShare = 0.5
+
+// maxRounds bounds how often an engine is asked for tasks that it has left undone.
+const maxRounds = 3
+
+// Map has the map tasks done that are not done yet, and gathers their accounts.
+func (w *Work) Map(ctx context.Context) (*Mapped, error) {
+	for round := 1; ; round++ {
+		found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+		if err != nil {
+			return nil, err
+		}
+		m := &Mapped{work: w}
+		var missing []int
+		for task := range w.plan.Pieces {
+			a := w.soundRuns(task, found[task])
+			if a == nil {
+				missing = append(missing, task)
+			}
+			m.accounts = append(m.accounts, a)
+		}
+		if w.handsOver(MapPhase) {
+			return nil, &HandedOver{w.phase(MapPhase, planName, missing, 0, mapShare)}
+		}
+		if len(missing) == 0 {
+			return m, m.gather()
+		}
+		if round > maxRounds {
+			return nil, w.explain(MapPhase, missing, nil)
+		}
+		if err := w.engine.Run(ctx, w.phase(MapPhase, planName, missing, 0, mapShare)); err != nil {
+			if err := w.failed(ctx, MapPhase, err, w.undoneMaps); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// undoneMaps lists the map tasks without an account.
+func (w *Work) undoneMaps() ([]int, error) {
+	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+	var missing []int
+	for task := range w.plan.Pieces {
+		if len(found[task]) == 0 {
+			missing = append(missing, task)
+		}
+	}
+	return missing, err
+}
+
+// failed is the error of an engine that failed; nil if all tasks are done all the same.
+func (w *Work) failed(ctx context.Context, phase string, engine error, undone func() ([]int, error)) error {
+	if ctx.Err() != nil {
+		return engine
+	}
+	missing, err := undone()
+	if err != nil {
+		return errors.Join(engine, err)
+	}
+	if len(missing) == 0 {
+		w.options.Warnf("all %s tasks are done, though their engine says: %v", phase, engine)
+		return nil
+	}
+	return w.explain(phase, missing, engine)
+}
+
+// soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
+// are not are deleted: the task runs again.
+func (w *Work) soundRuns(task int, all []*mapAccount) *mapAccount {
+	for _, a := range all {
+		err := w.checkRuns(a)
+		if err == nil {
+			return a
+		}
+		w.options.Warnf("%v, is done again: %v", &a.identity, err)
+		at := w.home().in(MapPhase, taskFolder(task), a.Attempt)
+		if err := at.fs.RemoveAll(at.dir); err != nil {
+			w.options.Warnf("%s can't be deleted: %v", at.uri(""), err)
+		}
+	}
+	return nil
+}
+
+// checkRuns compares an account's runs with what it says of them.
+func (w *Work) checkRuns(a *mapAccount) error {
+	at := w.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
+	for _, share := range a.Shares {
+		if share.Output < 0 || share.Output >= len(w.outputs) {
+			return fmt.Errorf("it names output %d of %d", share.Output, len(w.outputs))
+		}
+		if share.Run.Name == "" || w.outputs[share.Output].Target == nil {
+			continue
+		}
+		if err := partition.CheckRun(at.runs(share.Output), share.Run, w.outputs[share.Output].Target.Regions.Len(), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather checks the accounts against the plan: each split must have been read to its end once, by the task that has it.
+func (m *Mapped) gather() error {
+	w := m.work
+	m.runs = make([][]mapRun, len(w.outputs))
+	for task, a := range m.accounts {
+		first, splits := w.plan.splitsOf(task, w.source.Files)
+		ended := map[int]bool{}
+		for _, e := range a.Ended {
+			if e.Split < first || e.Split >= first+len(splits) || ended[e.Split] {
+				return errcode.Books.Errorf("%v, has read split %d, which is not its own, or twice", &a.identity, e.Split)
+			}
+			ended[e.Split] = true
+		}
+		if len(ended) != len(splits) {
+			return errcode.Books.Errorf("%v, has read %d of its %d splits", &a.identity, len(ended), len(splits))
+		}
+		for _, share := range a.Shares {
+			if share.Run.Name != "" {
+				m.runs[share.Output] = append(m.runs[share.Output], mapRun{task, a.Attempt, share.Run})
+			}
+		}
+	}
+	return nil
+}
+
+// Rejects passes on the rejects of all tasks. The error is that of the sink, or says that a log has changed.
+func (m *Mapped) Rejects(sink entry.Rejects) error {
+	for _, a := range m.accounts {
+		if a.Log == nil {
+			continue
+		}
+		if err := a.Log.replay(m.work.home().in(MapPhase, taskFolder(a.Task), a.Attempt), m.work.source, sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows are the sorted rows of each output, as a stage that had read all input would give them; nil for one that needs none.
+// Their sorted runs stay where they are.
+func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
+	state := m.work.plan.newState()
+	for i, a := range m.accounts {
+		if err := state.Apply(checkpoint.Line{Checkpoint: &a.Checkpoint}, len(m.work.plan.Splits)); err != nil {
+			return nil, errcode.Books.Errorf("%v: %w", &m.accounts[i].identity, err)
+		}
+	}
+	all := make([]*sorting.Rows, len(m.work.outputs))
+	for i, out := range m.work.outputs {
+		if out.Target == nil {
+			continue
+		}
+		found := state.Outputs[i]
+		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Regions: found.Regions, Files: found.Files}
+		for _, a := range m.accounts {
+			rows.Times.Add(&a.Times)
+		}
+		var err error
+		if rows.Sorted, err = partition.OpenRuns(out.Target.Sorted, stored(m.work.home(), i, m.runs[i])); err != nil {
+			return nil, errors.Join(err, sorting.CloseRows(all))
+		}
+		all[i] = rows
+		if sorted := rows.Sorted.Stats().Entries; sorted != rows.Read-rows.Rejected-rows.Filtered {
+			return nil, errors.Join(errcode.Books.Errorf("the counts do not add up: %d rows read - %d rejected - %d filtered are not the %d that the tasks have sorted",
+				rows.Read, rows.Rejected, rows.Filtered, sorted), sorting.CloseRows(all))
+		}
+	}
+	return all, nil
+}
+
+// watch passes on the progress of an engine.
+func (w *Work) watch(name string, total int, from, to float64) func(done, running int) {
+	watch := progress.Within(w.options.Watch, from, to)
+	if watch == nil {
+		return func(int, int) {}
+	}
+	return func(done, _ int) {
+		watch(progress.Progress{Phase: name, Done: int64(done), Total: int64(total), Unit: "tasks", Whole: float64(done) / float64(max(total, 1))})
+	}
+}
+
+// Read is the number of records that all tasks have read, including rejected ones.
+func (m *Mapped) Read() (n int64) {
+	for _, a := range m.accounts {
+		n += a.Checkpoint.Read
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/books"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/options"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/timing"
+	"bulkload/partition"
+)
+
+// mapAccount is what a map task has done: the line that a journal would have for it.
+type mapAccount struct {
+	identity
+	checkpoint.Checkpoint
+	Log   *rejectLog       `json:"log,omitempty"` // nil: no rejects
+	Times timing.ReadTimes `json:"times"`
+}
+
+// Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its account.
+func Map(ctx context.Context, document string, task int, o options.Options) error {
+	o, err := o.WithDefaults()
+	if err != nil {
+		return err
+	}
+	p := new(Plan)
+	text, err := open(document, planName, o, p)
+	if err != nil {
+		return err
+	}
+	w, err := newPlanned(p, textID(text), o)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if task < 0 || task >= len(p.Pieces) {
+		return errcode.TaskIndex.Errorf("the plan has the map tasks 0 to %d, and no task %d", len(p.Pieces)-1, task)
+	}
+	a, err := w.begin(MapPhase, task)
+	if err != nil {
+		return err
+	}
+	return a.do(ctx, func(ctx context.Context) (any, error) { return w.sortPiece(ctx, a) })
+}
+
+// sortPiece sorts the splits of a map task. Its input must be as it was planned, before and after.
+func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapAccount, error) {
+	first, splits := w.plan.splitsOf(a.Task, w.source.Files)
+	if err := w.checkFiles(splits); err != nil {
+		return nil, err
+	}
+	rejects := newRejectSink(a.folder, w.job.Input.MaxRejects)
+	s := sorting.Stage{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: rejects, Part: true}
+	for i, out := range w.feeds() {
+		s.Outputs = append(s.Outputs, sorting.Output{Job: out, Target: w.targets[i]})
+	}
+	rows, err := s.Sort(ctx, w.options)
+	if err != nil {
+		return nil, err
+	}
+	account := &mapAccount{identity: a.identity, Log: rejects.log()}
+	account.Ended = s.Ended()
+	for i := range account.Ended {
+		account.Ended[i].Split += first
+	}
+	err = w.leaveRuns(ctx, a, rows, account)
+	if closed := sorting.CloseRows(rows); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = w.checkFiles(splits)
+	}
+	return account, err
+}
+
+// leaveRuns writes the rows of each output as a run, and adds them to the account.
+func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows, account *mapAccount) error {
+	for i, rows := range all {
+		if rows == nil {
+			continue
+		}
+		account.Read, account.Times = rows.Read, rows.Times
+		share := checkpoint.RunShare{Output: i, Filtered: rows.Filtered, Files: checkpoint.FileShares(rows.Files),
+			Regions: checkpoint.SharesSince(make([]books.Region, len(rows.Regions)), rows.Regions)}
+		if rows.Sorted.Stats().Entries > 0 {
+			var err error
+			if share.Run, err = rows.Sorted.WriteRun(ctx, a.runs(i), runName); err != nil {
+				return err
+			}
+		}
+		account.Shares = append(account.Shares, share)
+	}
+	return nil
+}
+
+// runs is the store of an attempt's runs of an output.
+func (f folder) runs(output int) partition.Store { return store{f.in(fmt.Sprint(output))} }

@@ -1,0 +1,59 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+)
+
+// Others is the engine of a run whose tasks others start, such as Airflow or Kubernetes, by the commands of bulkload task. It
+// runs none: the tasks of all phases before Until must be done.
+type Others struct {
+	Until string // the phase whose tasks are handed over, where the run ends; "": none
+}
+
+// HandedOver says that others must run the tasks of a phase now, if there are any. It is no failure.
+type HandedOver struct{ Phase Phase }
+
+// Error says how many tasks there are.
+func (h *HandedOver) Error() string {
+	return fmt.Sprintf("%s are to be run", jobfile.Plural(len(h.Phase.Tasks), h.Phase.Name+" task"))
+}
+
+// handsOver reports whether the tasks of a phase are handed over.
+func (w *Work) handsOver(phase string) bool {
+	o, ok := w.engine.(Others)
+	return ok && o.Until == phase
+}
+
+// Run says which tasks are not done.
+func (o Others) Run(_ context.Context, p Phase) error {
+	return errcode.TaskLost.Errorf("not all tasks of the run are done: %s lack their accounts, %s", jobfile.Plural(len(p.Tasks), p.Name+" task"), indexes(p.Tasks))
+}
+
+// indexes lists tasks, the first few by their index.
+func indexes(tasks []int) string {
+	const most = 10
+	if len(tasks) <= most {
+		return fmt.Sprint(tasks)
+	}
+	return fmt.Sprintf("%v and %d more", tasks[:most], len(tasks)-most)
+}
+
+// JobOf reads the job of a plan, for the commands that go on with its run.
+func JobOf(document string, o options.Options) (*jobfile.Job, error) {
+	p := new(Plan)
+	if _, err := open(document, planName, o, p); err != nil {
+		return nil, err
+	}
+	if err := p.checkProgram(); err != nil {
+		return nil, err
+	}
+	if p.Job == nil {
+		return nil, errcode.TaskPlan.Errorf("%s contradicts itself", document)
+	}
+	return p.Job.Job()
+}

@@ -1,0 +1,148 @@
+package tasks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+
+	"bulkload/ingest"
+	"bulkload/internal/errcode"
+	"bulkload/internal/program"
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/target"
+)
+
+// schema is the form of all documents of this package. Only the program that wrote a plan reads it, so it never changes.
+const schema = 1
+
+// Plan is everything that a task must know: with it and the input, each task comes to the same on any machine. It has no
+// credentials.
+type Plan struct {
+	Schema     int                 `json:"schema"`
+	Program    string              `json:"program"` // the hash of the executable: another one may encode entries differently
+	Build      string              `json:"build"`   // its version, for people
+	Run        string              `json:"run"`     // the ID of the first output's run, which names the folder
+	Job        *jobfile.Origin     `json:"job"`
+	Properties map[string]string   `json:"properties"` // of the site files, as far as tasks need them
+	Inputs     []jobfile.InputFile `json:"inputs"`     // in the order of their ordinals
+	Splits     []Split             `json:"splits"`
+	Pieces     []int               `json:"pieces"` // the first split of each map task, which has all up to the next one's
+	Outputs    []Output            `json:"outputs"`
+}
+
+// Split is a part of an input file: the records that begin in [Start, End).
+type Split struct {
+	File  int   `json:"file"` // ordinal
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+}
+
+// Output is one output of the run.
+type Output struct {
+	Dir    string        `json:"dir"`              // a path or URI: the job file's
+	Run    string        `json:"run"`              // its run's ID
+	Hash   string        `json:"hash"`             // its job's
+	Target *target.Fixed `json:"target,omitempty"` // nil if it is written, and needs no rows
+}
+
+// textID identifies a plan by the text of its document.
+func textID(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// splitsOf are the splits of a map task, and the index of the first one.
+func (p *Plan) splitsOf(task int, files []ingest.File) (first int, splits []ingest.Split) {
+	first, end := p.Pieces[task], len(p.Splits)
+	if task+1 < len(p.Pieces) {
+		end = p.Pieces[task+1]
+	}
+	for _, s := range p.Splits[first:end] {
+		splits = append(splits, ingest.Split{File: files[s.File], Start: s.Start, End: s.End})
+	}
+	return first, splits
+}
+
+// regions is the number of regions of each output; 0 if it needs no rows.
+func (p *Plan) regions() []int {
+	all := make([]int, len(p.Outputs))
+	for i, out := range p.Outputs {
+		if out.Target != nil {
+			all[i] = len(out.Target.Splits) + 1
+		}
+	}
+	return all
+}
+
+// newState is the state of a run of which no task has done anything.
+func (p *Plan) newState() *checkpoint.ResumeState { return checkpoint.NewResumeState(p.regions()) }
+
+// serves reports whether the runs of a plan can be used for another one, which may need fewer outputs and be cut into
+// other tasks.
+func (p *Plan) serves(fresh *Plan) bool {
+	if len(p.Outputs) != len(fresh.Outputs) {
+		return false
+	}
+	same := *fresh
+	same.Pieces, same.Outputs = p.Pieces, append([]Output(nil), fresh.Outputs...)
+	for i := range same.Outputs {
+		if same.Outputs[i].Target == nil {
+			same.Outputs[i].Target = p.Outputs[i].Target
+		}
+	}
+	return reflect.DeepEqual(p, &same)
+}
+
+// checkProgram refuses a plan of another program.
+func (p *Plan) checkProgram() error {
+	own, err := program.Hash()
+	if err != nil {
+		return err
+	}
+	if p.Schema != schema || p.Program != own {
+		return errcode.TaskProgram.Errorf("the plan was made by another bulkload, %s (%.12s), and this is %s (%.12s): all tasks of a run need the program that planned it",
+			p.Build, p.Program, buildText(), own)
+	}
+	return nil
+}
+
+// check refuses a plan that no driver writes.
+func (p *Plan) check() error {
+	ok := len(p.Outputs) > 0 && p.Job != nil && len(p.Pieces) > 0 == (len(p.Splits) > 0)
+	last := -1
+	for _, first := range p.Pieces {
+		ok = ok && first > last && first < len(p.Splits)
+		last = first
+	}
+	ok = ok && (len(p.Pieces) == 0 || p.Pieces[0] == 0)
+	for _, s := range p.Splits {
+		ok = ok && s.File >= 0 && s.File < len(p.Inputs)
+	}
+	if !ok {
+		return errcode.TaskPlan.New("the plan contradicts itself")
+	}
+	return nil
+}
+
+// buildText names this program.
+func buildText() string {
+	b := program.ThisBuild()
+	if b.Commit == "" {
+		return b.Version
+	}
+	return b.Version + " of " + b.Commit
+}
+
+// cutPieces cuts splits into tasks of about size bytes.
+func cutPieces(splits []ingest.Split, size int64) []int {
+	var pieces []int
+	var bytes int64
+	for i, s := range splits {
+		if n := s.End - s.Start; i == 0 || bytes+n > size {
+			pieces, bytes = append(pieces, i), 0
+		}
+		bytes += s.End - s.Start
+	}
+	return pieces
+}

@@ -1,0 +1,156 @@
+package tasks
+
+import (
+	"maps"
+	"os"
+	"path"
+
+	"bulkload/ingest"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+)
+
+// planned is a plan in the process of a task: what the driver had when it made the plan.
+type planned struct {
+	plan    *Plan
+	id      string
+	options options.Options
+	job     *jobfile.Job
+	source  *source.Source
+	targets []*target.Target // nil for an output that needs no rows
+	outputs []runFolder      // the run's folder in each output
+}
+
+// open reads a document, a plan or units, from anywhere. Instead of its name that of the run's first output serves, which must
+// have one run as tasks: name is the document's there.
+func open(document, name string, o options.Options, into any) ([]byte, error) {
+	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(document))
+	if err != nil {
+		return nil, err
+	}
+	at, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	fsys, file, err := s.Resolve(document, at)
+	if err != nil {
+		return nil, err
+	}
+	defer fsys.Close()
+	if path.Ext(file) != path.Ext(name) {
+		if file, err = documentOf(fsys, file, name); err != nil {
+			return nil, err
+		}
+	}
+	return readDocument(fsys, file, into)
+}
+
+// documentOf finds a document in an output.
+func documentOf(fsys storage.FS, output, name string) (string, error) {
+	at := folder{fsys, path.Join(output, manifest.TasksDir)}
+	runs, err := at.folders()
+	if err == nil && len(runs) != 1 {
+		err = errcode.TaskPlan.Errorf("%s has the tasks of %s; name the file %s of one", at.uri(""), jobfile.Plural(len(runs), "run"), name)
+	}
+	if err != nil {
+		return "", err
+	}
+	return at.in(runs[0]).path(name), nil
+}
+
+// newPlanned rebuilds what a plan was made of.
+func newPlanned(p *Plan, id string, o options.Options) (*planned, error) {
+	if err := p.checkProgram(); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	job, err := p.Job.Job()
+	if err != nil {
+		return nil, err
+	}
+	o.Properties = merged(p.Properties, o.Properties)
+	w := &planned{plan: p, id: id, options: o, job: job}
+	s, err := site.Open(o, jobfile.HBase{}, job.Remote(false))
+	if err != nil {
+		return nil, err
+	}
+	files, err := jobfile.Listed(p.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	if w.source, err = source.Known(job, s, files); err != nil {
+		return nil, err
+	}
+	for i, out := range job.Feeds() {
+		if err := w.openOutput(i, out, s); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// openOutput opens an output, whose job must be the one that was planned.
+func (w *planned) openOutput(i int, out *jobfile.Job, s *site.Site) error {
+	if i >= len(w.plan.Outputs) || out.Hash() != w.plan.Outputs[i].Hash {
+		return errcode.TaskPlan.Errorf("the job of output %s is not the one that was planned", out.Output)
+	}
+	fsys, dir, err := s.Resolve(w.plan.Outputs[i].Dir, out.Dir)
+	if err != nil {
+		return err
+	}
+	w.outputs = append(w.outputs, newRunFolder(fsys, dir, w.plan.Run))
+	var t *target.Target
+	if fixed := w.plan.Outputs[i].Target; fixed != nil {
+		if t, err = fixed.Target(out); err != nil {
+			return err
+		}
+	}
+	w.targets = append(w.targets, t)
+	return nil
+}
+
+// feeds are the jobs of the outputs.
+func (w *planned) feeds() []*jobfile.Job { return w.job.Feeds() }
+
+// home is the run's folder in the first output, where the documents are.
+func (w *planned) home() folder { return w.outputs[0].folder }
+
+func (w *planned) close() {
+	_ = w.source.Close() // it was only read
+	for _, out := range w.outputs {
+		_ = out.fs.Close() // everything is written
+	}
+}
+
+// checkFiles checks that the input files of splits are as they were planned.
+func (w *planned) checkFiles(splits []ingest.Split) error {
+	checked := map[int]bool{}
+	for _, s := range splits {
+		if checked[s.File.Ordinal] {
+			continue
+		}
+		checked[s.File.Ordinal] = true
+		if err := w.source.CheckUnchanged(s.File); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merged has the properties of both; those of over win.
+func merged(of, over map[string]string) map[string]string {
+	all := maps.Clone(of)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, over)
+	return all
+}

@@ -1,0 +1,275 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"bulkload/internal/seal"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/writing"
+)
+
+// Writing is the write stage of an output, whose slices tasks write.
+type Writing struct {
+	Stage *writing.Stage
+	Asked *manifest.Existing // the rows that the table has already; nil: it was not asked
+}
+
+// Reduce has the slices written that the stages lack, and gives them to the stages as they are found. all has an entry for each
+// output; nil for one that is written.
+func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
+	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceTask, len(all))}
+	for i, w := range all {
+		if w == nil {
+			continue
+		}
+		if r.left[i], err = w.Stage.Unfinished(); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, w.Stage.Records.Flush()) }()
+	}
+	if r.work.handsOver(ReducePhase) {
+		return r.handOver()
+	}
+	for round := 1; ; round++ {
+		if err := r.collect(); err != nil {
+			return err
+		}
+		units := r.units()
+		if len(units.Tasks) == 0 {
+			return nil
+		}
+		if round > maxRounds {
+			return r.work.explain(ReducePhase, allTasks(units), nil)
+		}
+		if err := r.run(ctx, units); err != nil {
+			return err
+		}
+	}
+}
+
+// reduction is Mapped.Reduce at work.
+type reduction struct {
+	*Mapped
+	all  []*Writing
+	left [][]sorting.SliceTask // of each output: the slices that are not accepted yet
+}
+
+// handOver writes the units of all slices that are not written yet.
+func (r *reduction) handOver() error {
+	written, err := r.written()
+	if err != nil {
+		return err
+	}
+	for i, left := range r.left {
+		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceTask) bool { return written[idOf(i, s)] != nil })
+	}
+	units := r.units()
+	if _, err := r.work.writeUnits(units); err != nil {
+		return err
+	}
+	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
+}
+
+// run has reduce tasks done.
+func (r *reduction) run(ctx context.Context, units *Units) error {
+	name, err := r.work.writeUnits(units)
+	if err != nil {
+		return err
+	}
+	err = r.work.engine.Run(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1))
+	if err == nil {
+		return nil
+	}
+	return r.work.failed(ctx, ReducePhase, err, func() ([]int, error) { return r.undone(units) })
+}
+
+// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
+// not read are deleted, with their accounts: the next command has their map tasks done again.
+func (r *reduction) undone(units *Units) ([]int, error) {
+	if err := r.collect(); err != nil {
+		return nil, err
+	}
+	left := map[sliceID]bool{}
+	for i, slices := range r.left {
+		for _, s := range slices {
+			left[idOf(i, s)] = true
+		}
+	}
+	var tasks []int
+	for task, t := range units.Tasks {
+		if slices.ContainsFunc(t.Slices, func(u unit) bool { return left[u.id(t.Output)] }) {
+			tasks = append(tasks, task)
+			r.dropDamaged(task)
+		}
+	}
+	return tasks, nil
+}
+
+// dropDamaged deletes the map attempt that has left a run which a reduce task could not read.
+func (r *reduction) dropDamaged(task int) {
+	report, _ := r.work.lastWords(ReducePhase, task)
+	if report == nil || report.Run == "" {
+		return
+	}
+	for _, a := range r.accounts {
+		at := r.work.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
+		if strings.HasPrefix(report.Run, at.uri("")+"/") {
+			r.work.options.Warnf("%v, has left a run that can't be read; the same command does the task again", &a.identity)
+			_ = at.fs.RemoveAll(at.dir) // if it stays, the next command fails with the same words
+		}
+	}
+}
+
+// writeUnits writes the document of the reduce tasks, by a name that follows from its content: tasks that an engine still runs
+// for an earlier process keep theirs.
+func (w *Work) writeUnits(units *Units) (name string, err error) {
+	text, err := seal.Marshal(units)
+	if err != nil {
+		return "", err
+	}
+	text = append(text, '\n')
+	name = fmt.Sprintf("units-%s.json", textID(text)[:12])
+	return name, errors.Join(w.home().writeText(name, text), w.home().writeText(unitsName, text))
+}
+
+// units are the reduce tasks of all slices that are left.
+func (r *reduction) units() *Units {
+	u := &Units{PlanID: r.work.id, Plan: r.work.plan, Runs: r.runs, Asked: make([]*manifest.Existing, len(r.all))}
+	for i, w := range r.all {
+		if w == nil {
+			continue
+		}
+		u.Asked[i] = w.Asked
+		u.Tasks = append(u.Tasks, cutUnits(i, r.left[i], r.work.sizes.Task)...)
+	}
+	return u
+}
+
+// cutUnits shares slices out to tasks of about size bytes.
+func cutUnits(output int, left []sorting.SliceTask, size int64) (tasks []unitTask) {
+	var bytes int64
+	for i, s := range left {
+		if i == 0 || bytes+s.Size > size {
+			tasks, bytes = append(tasks, unitTask{Output: output}), 0
+		}
+		last := &tasks[len(tasks)-1]
+		last.Slices = append(last.Slices, unit{s.Region, s.Number, s.Slice.Start, s.End})
+		bytes += s.Size
+	}
+	return tasks
+}
+
+func allTasks(u *Units) []int {
+	all := make([]int, len(u.Tasks))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// written are the slices that tasks have written.
+func (r *reduction) written() (map[sliceID]*foundSlice, error) {
+	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
+	if err != nil {
+		return nil, err
+	}
+	written := map[sliceID]*foundSlice{}
+	for _, attempts := range found {
+		for _, a := range attempts {
+			if err := r.work.addSlices(a, written); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return written, nil
+}
+
+// collect gives the stages the slices that tasks have written.
+func (r *reduction) collect() error {
+	written, err := r.written()
+	if err != nil {
+		return err
+	}
+	for i := range r.left {
+		if err := r.accept(i, written); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sliceID identifies a slice by where it is.
+type sliceID struct {
+	output, region, number int
+	start, end             string
+}
+
+// idOf identifies a slice of an output.
+func idOf(output int, s sorting.SliceTask) sliceID {
+	return sliceID{output, s.Region, s.Number, string(s.Slice.Start), string(s.End)}
+}
+
+// id identifies a unit in the same way.
+func (u *unit) id(output int) sliceID {
+	return sliceID{output, u.Region, u.Number, string(u.Start), string(u.End)}
+}
+
+// foundSlice is a slice that a task has written.
+type foundSlice struct {
+	writing.Finished
+	by *reduceAccount
+}
+
+// addSlices adds the slices of an account whose files are all there. A kill while they were being accepted may have taken some.
+func (w *Work) addSlices(a *reduceAccount, to map[sliceID]*foundSlice) error {
+	if a.Output < 0 || a.Output >= len(w.folders) || len(a.Units) != len(a.Slices) {
+		return nil
+	}
+	at := w.folders[a.Output].in(ReducePhase, taskFolder(a.Task), a.Attempt)
+	sizes, err := at.sizes()
+	if err != nil {
+		return err
+	}
+	for i, s := range a.Slices {
+		f := &foundSlice{writing.Finished{Record: s}, a}
+		whole := true
+		for _, file := range s.Files {
+			name := path.Base(file.Path)
+			size, there := sizes[name]
+			whole = whole && there && size == file.Bytes
+			f.Temps = append(f.Temps, at.path(name))
+		}
+		if whole {
+			to[a.Units[i].id(a.Output)] = f
+		}
+	}
+	return nil
+}
+
+// accept gives the i-th output's stage the slices that were written, and keeps the rest.
+func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
+	var left []sorting.SliceTask
+	used := map[*reduceAccount]bool{}
+	for _, s := range r.left[i] {
+		f := written[idOf(i, s)]
+		if f == nil {
+			left = append(left, s)
+			continue
+		}
+		if err := r.all[i].Stage.Accept(&f.Finished); err != nil {
+			return fmt.Errorf("%v: %w", &f.by.identity, err)
+		}
+		if !used[f.by] {
+			used[f.by] = true
+			r.all[i].Stage.AddReport(f.by.Samples, &f.by.Times)
+		}
+	}
+	r.left[i] = left
+	return nil
+}

@@ -1,0 +1,148 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/existing"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/timing"
+	"bulkload/jobs/writing"
+	"bulkload/partition"
+)
+
+// reduceAccount is what a reduce task has done. The files are in the attempt's folder of the output, by their last names.
+type reduceAccount struct {
+	identity
+	Output  int                       `json:"output"`
+	Units   []unit                    `json:"units"`
+	Slices  []manifest.Slice          `json:"slices"` // of each unit
+	Samples []writing.DuplicateSample `json:"samples,omitempty"`
+	Times   timing.WriteTimes         `json:"times"`
+}
+
+// Reduce does a reduce task: it merges its slices out of the runs of all map tasks, and leaves verified files and its account.
+func Reduce(ctx context.Context, document string, task int, o options.Options) error {
+	o, err := o.WithDefaults()
+	if err != nil {
+		return err
+	}
+	u := new(Units)
+	if _, err := open(document, unitsName, o, u); err != nil {
+		return err
+	}
+	if u.Plan == nil {
+		return errcode.TaskPlan.Errorf("%s has no units of a run: give what bulkload task gather has written", document)
+	}
+	w, err := newPlanned(u.Plan, u.PlanID, o)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	if task < 0 || task >= len(u.Tasks) {
+		return errcode.TaskIndex.Errorf("there are the reduce tasks 0 to %d, and no task %d", len(u.Tasks)-1, task)
+	}
+	if out := u.Tasks[task].Output; out < 0 || out >= len(w.targets) || w.targets[out] == nil || len(u.Runs) != len(w.targets) || len(u.Asked) != len(w.targets) {
+		return errcode.TaskPlan.Errorf("%s contradicts itself", document)
+	}
+	a, err := w.begin(ReducePhase, task)
+	if err != nil {
+		return err
+	}
+	r := &reducing{planned: w, attempt: a, units: u, unitTask: u.Tasks[task]}
+	return a.do(ctx, func(ctx context.Context) (any, error) { return r.run(ctx) })
+}
+
+// reducing is a reduce task at work.
+type reducing struct {
+	*planned
+	*attempt
+	units *Units
+	unitTask
+
+	mu   sync.Mutex
+	done reduceAccount
+}
+
+func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) {
+	t := r.targets[r.Output]
+	parts := make([]sorting.SliceTask, len(r.Slices))
+	for i := range r.Slices {
+		if parts[i], err = r.Slices[i].sliceTask(t); err != nil {
+			return nil, err
+		}
+	}
+	sorted, err := partition.OpenRuns(t.Sorted, stored(r.home(), r.Output, r.units.Runs[r.Output]))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sorted.Close()) }()
+	side, err := sideBySide(sorted, r.options.Memory)
+	if err != nil {
+		return nil, err
+	}
+	into := r.files()
+	if err := into.make(); err != nil {
+		return nil, err
+	}
+	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Side: side,
+		LeftOut: r.leftOut(), Log: r.options.Log, Failpoint: r.options.Failpoint,
+		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
+	if err := w.Each(ctx, parts, r.accept); err != nil {
+		return nil, err
+	}
+	r.done.identity, r.done.Output, r.done.Samples, r.done.Times = r.identity, r.Output, w.Samples, w.Times
+	return &r.done, nil
+}
+
+// accept adds a slice that is finished to the account. Its files stay where they are.
+func (r *reducing) accept(f *writing.Finished) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.IndexFunc(r.Slices, func(u unit) bool { return u.Region == f.Record.Region && u.Number == f.Record.Slice })
+	r.done.Units, r.done.Slices = append(r.done.Units, r.Slices[at]), append(r.done.Slices, f.Record)
+	return nil
+}
+
+// files is the attempt's folder in its output.
+func (r *reducing) files() folder {
+	return r.outputs[r.Output].in(ReducePhase, taskFolder(r.Task), r.Attempt)
+}
+
+// leftOut finds the rows that the table has already; nil if none is left out.
+func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
+	asked := r.units.Asked[r.Output]
+	if !asked.LeftOut() {
+		return nil
+	}
+	out := r.outputs[r.Output]
+	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
+}
+
+// sideBySide is how many slices can be merged side by side in a task's memory.
+func sideBySide(sorted *partition.Sorted, memory int64) (int, error) {
+	each := max(1, sorted.ReaderMemory())
+	n := min(sorting.SortMemory(memory)/each, int64(parallel.Workers()))
+	if n == 0 {
+		return 0, errcode.TaskMemory.Errorf("to merge the %d sorted runs of the map tasks needs %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
+			sorted.Stats().Runs, bytesize.Format(each), bytesize.Format(memory), bytesize.Format(each/5*8+8))
+	}
+	return int(n), nil
+}
+
+// damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause.
+func damagedRun(err error) string {
+	var of *partition.RunError
+	if !errors.As(err, &of) {
+		return ""
+	}
+	return of.Path
+}

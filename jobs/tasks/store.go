@@ -1,0 +1,186 @@
+package tasks
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"bulkload/internal/storage"
+	"bulkload/partition"
+)
+
+// store has sorted runs in a folder of any file system.
+type store struct{ folder }
+
+// Create creates a run. The folder is created with the first one.
+func (s store) Create(name string) (io.WriteCloser, error) {
+	if err := s.make(); err != nil {
+		return nil, err
+	}
+	w, err := s.fs.Create(s.path(name), filePerm)
+	if err != nil {
+		return nil, err
+	}
+	return &runFile{w: w}, nil
+}
+
+// runFile is a run that is being written.
+type runFile struct {
+	w      storage.Writer
+	failed bool
+}
+
+func (f *runFile) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	f.failed = f.failed || err != nil
+	return n, err
+}
+
+// Close completes the run. One that could not be written is deleted.
+func (f *runFile) Close() error {
+	if f.failed {
+		return f.w.Abort()
+	}
+	return f.w.Close()
+}
+
+// Open opens a run for reading.
+func (s store) Open(name string) (partition.StoredRun, error) {
+	r := &openRun{fs: s.fs, name: s.path(name)}
+	f, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	r.size = f.Size()
+	r.put(f)
+	return r, nil
+}
+
+// Remove deletes a run.
+func (s store) Remove(name string) error { return storage.RemoveIfThere(s.fs, s.path(name)) }
+
+// List lists the folder's files.
+func (s store) List() (names []string, err error) {
+	all, err := storage.List(s.fs, s.dir)
+	for _, info := range all {
+		names = append(names, info.Name)
+	}
+	return names, err
+}
+
+// Free is how many bytes can be written.
+func (s store) Free() (int64, error) { return s.fs.Free(s.dir) }
+
+// Path is a run's URI.
+func (s store) Path(name string) string { return s.uri(name) }
+
+// openRun is a run that is read in several places at once. A file of HDFS is one stream from a DataNode, which is slow to
+// move. So each reader gets a stream of its own, and gets it again where it goes on.
+type openRun struct {
+	fs   storage.FS
+	name string
+	size int64
+
+	mu     sync.Mutex // guards what follows
+	idle   []*stream  // the one that was used last is the last
+	closed bool
+}
+
+// maxIdle bounds the streams of a run that are open and not used.
+const maxIdle = 4
+
+func (r *openRun) open() (*stream, error) {
+	f, err := r.fs.Open(r.name)
+	if err != nil {
+		return nil, err
+	}
+	return &stream{File: f}, nil
+}
+
+// Size is the run's length in bytes.
+func (r *openRun) Size() (int64, error) { return r.size, nil }
+
+// ReadAt reads from the stream that is nearest.
+func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
+	s, err := r.take(off)
+	if err != nil {
+		return 0, err
+	}
+	defer r.put(s)
+	return s.ReadAt(p, off)
+}
+
+// take returns the stream that can go on at off; without one a new one, unless there are many.
+func (r *openRun) take(off int64) (*stream, error) {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil, fmt.Errorf("read %s: %w", r.fs.URI(r.name), fs.ErrClosed)
+	}
+	at := slices.IndexFunc(r.idle, func(s *stream) bool { return s.goesOn(off) })
+	if at < 0 && len(r.idle) == maxIdle {
+		at = 0
+	}
+	if at < 0 {
+		r.mu.Unlock()
+		return r.open()
+	}
+	s := r.idle[at]
+	r.idle = slices.Delete(r.idle, at, at+1)
+	r.mu.Unlock()
+	return s, nil
+}
+
+// put takes a stream back.
+func (r *openRun) put(s *stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || len(r.idle) == maxIdle {
+		_ = s.Close() // it was only read
+		return
+	}
+	r.idle = append(r.idle, s)
+}
+
+// Close closes all streams.
+func (r *openRun) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	for _, s := range r.idle {
+		_ = s.Close() // it was only read
+	}
+	r.idle = nil
+	return nil
+}
+
+// stream is a file that is read on and on. It remembers its last bytes, because the reader of a run reads the header of a
+// block together with the block before, and again with the block.
+type stream struct {
+	storage.File
+	at   int64 // after the last byte read; 0: nothing was read yet
+	tail []byte
+}
+
+// maxTail is how many of its last bytes a stream remembers.
+const maxTail = 64
+
+// goesOn reports whether the stream can be read from off on without being moved.
+func (s *stream) goesOn(off int64) bool {
+	return s.at == 0 || off <= s.at && s.at-off <= int64(len(s.tail))
+}
+
+func (s *stream) ReadAt(p []byte, off int64) (n int, err error) {
+	if s.at > 0 && s.goesOn(off) {
+		n = copy(p, s.tail[len(s.tail)-int(s.at-off):])
+	}
+	if n == len(p) {
+		return n, nil
+	}
+	more, err := s.File.ReadAt(p[n:], off+int64(n))
+	n += more
+	s.at, s.tail = off+int64(n), append(s.tail[:0], p[max(0, n-maxTail):n]...)
+	return n, err
+}

@@ -1,0 +1,60 @@
+package tasks
+
+import (
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/target"
+	"bulkload/partition"
+)
+
+// Units is what the reduce tasks of a run are: each writes some slices of one output. It has the plan, so that a task
+// reads one document.
+type Units struct {
+	PlanID string               `json:"plan_id"`
+	Plan   *Plan                `json:"plan"`
+	Runs   [][]mapRun           `json:"runs"`  // of each output
+	Tasks  []unitTask           `json:"tasks"` // the reduce tasks
+	Asked  []*manifest.Existing `json:"asked"` // of each output: the rows that its table has; nil if it was not asked
+}
+
+// mapRun is the run that an attempt of a map task has left for an output.
+type mapRun struct {
+	Task    int               `json:"task"`
+	Attempt string            `json:"attempt"`
+	Run     partition.RunFile `json:"run"`
+}
+
+// unitTask is a reduce task.
+type unitTask struct {
+	Output int    `json:"output"`
+	Slices []unit `json:"slices"`
+}
+
+// unit is a slice of a region.
+type unit struct {
+	Region int    `json:"region"`
+	Number int    `json:"slice"`
+	Start  []byte `json:"start,omitempty"` // a key of the sort; empty: the region's first
+	End    []byte `json:"end,omitempty"`   // likewise, after the last one; empty: the region's end
+}
+
+// sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does not
+// know what the region has: the merge is summed up instead.
+func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
+	s := sorting.SliceTask{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
+	var err error
+	if len(u.Start) > 0 { // the first slice has no key
+		s.Start, _, err = t.SplitKey(u.Start)
+	}
+	return s, err
+}
+
+// stored locates the runs of an output in the run's folder.
+func stored(home folder, output int, runs []mapRun) []partition.StoredFile {
+	var files []partition.StoredFile
+	for _, r := range runs {
+		at := home.in(MapPhase, taskFolder(r.Task), r.Attempt)
+		files = append(files, partition.StoredFile{Store: at.runs(output), RunFile: r.Run})
+	}
+	return files
+}

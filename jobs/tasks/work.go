@@ -1,0 +1,201 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"bulkload/ingest"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/program"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+	"bulkload/jobs/target"
+	"bulkload/partition"
+)
+
+// Sizes say how a run is cut into tasks, and what each has. None of them changes a byte of the output.
+type Sizes struct {
+	Task   int64 // bytes of input of a map task, and of sorted rows of a reduce task; 0: DefaultTask
+	Memory int64 // --memory of a task in bytes; 0: options.DefaultMemory
+	Cores  int   // --cores of a task; 0: 1
+}
+
+// DefaultTask is how many bytes a task has if nothing else is said. A task should last many times as long as its engine needs
+// to start it.
+const DefaultTask = 512 << 20
+
+func (s Sizes) withDefaults() Sizes {
+	if s.Task <= 0 {
+		s.Task = DefaultTask
+	}
+	if s.Memory <= 0 {
+		s.Memory = options.DefaultMemory
+	}
+	s.Cores = max(s.Cores, 1)
+	return s
+}
+
+// Place is an output of a run, for its tasks.
+type Place struct {
+	Job    *jobfile.Job
+	FS     storage.FS
+	Dir    string
+	Run    string         // its run's ID
+	Target *target.Target // nil if it is written, and needs no rows
+}
+
+// Work is a run that is done by tasks. Its plan is in the output, so tasks may begin. The steps follow from the types:
+// Work.Map gives Mapped, which has the rows, and Mapped.Reduce writes them.
+type Work struct {
+	engine  Engine
+	sizes   Sizes
+	options options.Options
+	source  *source.Source
+	outputs []Place
+	plan    *Plan
+	id      string
+	folders []runFolder // the run's folder in each output
+}
+
+// Begin writes the plan of a run, or goes on with the plan and the accounts that an earlier process of the same run has
+// left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
+func Begin(engine Engine, sizes Sizes, job *jobfile.Job, src *source.Source, splits []ingest.Split, outputs []Place, properties map[string]string, o options.Options) (*Work, error) {
+	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: src, outputs: outputs}
+	fresh, err := w.newPlan(job, splits, properties)
+	if err != nil {
+		return nil, err
+	}
+	for _, out := range outputs {
+		w.folders = append(w.folders, newRunFolder(out.FS, out.Dir, fresh.Run))
+	}
+	if w.plan, w.id, err = w.known(fresh); err != nil || w.plan != nil {
+		return w, err
+	}
+	return w, w.writePlan(fresh)
+}
+
+// newPlan is the plan as it would be made now.
+func (w *Work) newPlan(job *jobfile.Job, splits []ingest.Split, properties map[string]string) (*Plan, error) {
+	hash, err := program.Hash()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run, Job: job.Origin(), Properties: properties,
+		Inputs: jobfile.InputFiles(w.source.Files)}
+	var bytes int64
+	for _, s := range splits {
+		p.Splits = append(p.Splits, Split{s.File.Ordinal, s.Start, s.End})
+		bytes += s.End - s.Start
+	}
+	for _, out := range w.outputs {
+		planned := Output{Dir: out.Job.Output, Run: out.Run, Hash: out.Job.Hash()}
+		if out.Target != nil {
+			planned.Target = out.Target.Fix()
+		}
+		p.Outputs = append(p.Outputs, planned)
+	}
+	p.Pieces = cutPieces(splits, w.sizes.Task)
+	if n := len(p.Pieces); n > partition.MaxRuns {
+		return nil, errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
+			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
+	}
+	return p, nil
+}
+
+// known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
+// left is deleted.
+func (w *Work) known(fresh *Plan) (*Plan, string, error) {
+	home := w.home()
+	old := new(Plan)
+	text, err := storage.ReadFile(home.fs, home.path(planName), maxDocument)
+	if err == nil {
+		err = seal.Unmarshal(text, old)
+	}
+	if err == nil && old.serves(fresh) {
+		w.options.Infof("going on with the tasks of run %s", old.Run)
+		return old, textID(text), nil
+	}
+	for _, out := range w.outputs {
+		if err := Clear(out.FS, out.Dir); err != nil {
+			return nil, "", err
+		}
+	}
+	return nil, "", nil
+}
+
+func (w *Work) writePlan(p *Plan) error {
+	home := w.home()
+	if err := home.make(); err != nil {
+		return fmt.Errorf("make a folder for the tasks: %w", err)
+	}
+	text, err := seal.Marshal(p)
+	if err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if err := home.writeText(planName, text); err != nil {
+		return err
+	}
+	w.plan, w.id = p, textID(text)
+	return nil
+}
+
+// Document is the URI of the plan.
+func (w *Work) Document() string { return w.home().uri(planName) }
+
+// Clear deletes what tasks have left in an output.
+func Clear(fsys storage.FS, output string) error {
+	if err := fsys.RemoveAll(folder{fsys, output}.path(manifest.TasksDir)); err != nil {
+		return fmt.Errorf("delete what the tasks of a run have left: %w", err)
+	}
+	return nil
+}
+
+// home is the run's folder in the first output, where the documents are.
+func (w *Work) home() folder { return w.folders[0].folder }
+
+// phase is the phase of some tasks.
+func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase {
+	home := w.home()
+	return Phase{Name: name, Run: w.plan.Run, Document: home.uri(document), Tasks: tasks, Memory: w.sizes.Memory, Cores: w.sizes.Cores,
+		FS: home.fs, Dir: home.in(name).dir, Watch: w.watch(name, len(tasks), from, to)}
+}
+
+// explain says why tasks have left no account: what their attempts have said, or else what the engine says.
+func (w *Work) explain(phase string, tasks []int, engine error) error {
+	var errs []error
+	for _, task := range tasks {
+		report, last := w.lastWords(phase, task)
+		switch {
+		case report != nil:
+			errs = append(errs, report.Code.Errorf("%v: %s", &report.identity, report.Text))
+		case engine != nil:
+		case last != nil:
+			errs = append(errs, errcode.TaskLost.Errorf("%v, has ended without its account: it may have been killed. The same command runs it again", last))
+		default:
+			errs = append(errs, errcode.TaskLost.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The same command runs it again", phase, task))
+		}
+		if len(errs) == maxReasons {
+			errs = append(errs, fmt.Errorf("and %d more tasks are not done", len(tasks)-slices.Index(tasks, task)-1))
+			break
+		}
+	}
+	if engine != nil && failureCode(engine) == "" && !errors.Is(engine, context.Canceled) {
+		engine = errcode.TaskFailed.Wrap(engine)
+	}
+	return errors.Join(append(errs, engine)...)
+}
+
+// maxReasons bounds how many tasks are named in an error.
+const maxReasons = 5
+
+func failureCode(err error) errcode.Code {
+	return errcode.Of(err, func(errcode.Code) bool { return true })
+}

@@ -1,0 +1,288 @@
+package yarn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/user"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/tasks"
+)
+
+// Engine runs phases on YARN.
+type Engine struct {
+	Settings
+	// Program is the file of this program, which is shipped with each job.
+	Program string
+	// ConfDirs are the folders of the site files, for Hadoop's commands.
+	ConfDirs []string
+	// Principal and Keytab are for Hadoop's commands; "": they use the ticket cache.
+	Principal, Keytab string
+	// WorkDir is a folder for small temporary files.
+	WorkDir string
+	Log     *slog.Logger
+	// Kill is asked when a run is interrupted while a job runs: true kills the job. nil: it goes on.
+	Kill func(application string) bool
+
+	tools   tools
+	tickets tickets
+}
+
+var _ tasks.Engine = (*Engine)(nil)
+
+// folder is the engine's own in a phase's folder.
+const folder = "_yarn"
+
+// jobName is the name of a phase's job, by which another process finds it.
+func jobName(p tasks.Phase) string { return "bulkload-" + p.Run + "-" + p.Name }
+
+// Run submits a phase's tasks as one job and follows it. If an earlier process has submitted tasks of the phase, and their job
+// still runs, it follows that job first. If the context ends, the job goes on, unless Kill says otherwise.
+func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
+	if len(p.Tasks) == 0 {
+		return nil
+	}
+	var err error
+	if e.tools, err = e.find(); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(p.FS.URI(p.Dir), "hdfs:") {
+		return errcode.YarnSubmit.Errorf("run tasks on YARN: the output %s is not in HDFS, where all nodes reach it", p.FS.URI(p.Dir))
+	}
+	last, before, err := submissions(p)
+	if err != nil {
+		return err
+	}
+	if last > 0 {
+		left, err := e.followEarlier(ctx, p, before)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		p.Tasks = left
+	}
+	return e.submit(ctx, p, last+1)
+}
+
+// followEarlier follows the live job of an earlier process, if there is one, and returns the tasks that it does not have.
+func (e *Engine) followEarlier(ctx context.Context, p tasks.Phase, has []int) (left []int, err error) {
+	var application string
+	err = e.patiently(ctx, func() (err error) {
+		application, err = e.live(ctx, jobName(p))
+		return err
+	})
+	if err != nil || application == "" {
+		return p.Tasks, err
+	}
+	e.Log.Info(fmt.Sprintf("the %s tasks run on YARN already, as %s", p.Name, application))
+	f := e.newFollower(ctx, p)
+	defer f.stop()
+	f.application = application
+	if err := f.poll(ctx); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(p.Tasks), func(task int) bool { return slices.Contains(has, task) }), nil
+}
+
+// submissions returns the number of the last submission of a phase, 0 if there was none, and its tasks.
+func submissions(p tasks.Phase) (last int, has []int, err error) {
+	dir := path.Join(p.Dir, folder)
+	entries, err := p.FS.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, nil
+	}
+	for _, e := range entries {
+		if n, err := strconv.Atoi(strings.TrimPrefix(e.Name, "tasks-")); err == nil {
+			last = max(last, n)
+		}
+	}
+	if err != nil || last == 0 {
+		return 0, nil, err
+	}
+	f, err := p.FS.Open(path.Join(dir, taskList(last)))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	for _, line := range strings.Fields(string(text)) {
+		if task, err := strconv.Atoi(line); err == nil {
+			has = append(has, task)
+		}
+	}
+	return last, has, err
+}
+
+func taskList(n int) string { return fmt.Sprintf("tasks-%04d", n) }
+
+// writeTasks writes the input of a job: the index of a task in each line.
+func writeTasks(p tasks.Phase, n int) (name string, err error) {
+	dir := path.Join(p.Dir, folder)
+	if err := p.FS.MkdirAll(dir, 0); err != nil {
+		return "", err
+	}
+	name = path.Join(dir, taskList(n))
+	w, err := p.FS.Create(name, 0)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	for _, task := range p.Tasks {
+		fmt.Fprintln(&b, task)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return "", errors.Join(err, w.Abort())
+	}
+	return name, w.Close()
+}
+
+// submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a process that finds
+// none submits without asking YARN.
+func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
+	input, err := writeTasks(p, n)
+	if err != nil {
+		return fmt.Errorf("write the list of tasks: %w", err)
+	}
+	settings := e.Settings
+	if kerberos(p.FS) {
+		e.Log.Info(tokenNote)
+	} else if settings.User == "" {
+		settings.User = hadoopUser()
+	}
+	args, err := settings.args(e.tools, p, e.submission(p, input))
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(e.tools.hadoop, args...)
+	if err := e.prepare(ctx, cmd); err != nil {
+		return err
+	}
+	e.Log.Debug("run " + quoted(cmd.Args))
+	f := e.newFollower(ctx, p)
+	defer f.stop()
+	return f.run(ctx, cmd)
+}
+
+// tokenNote says what becomes of a job that waits for very long.
+const tokenNote = "the tasks use delegation tokens, which YARN renews for at most dfs.namenode.delegation.token.max-lifetime (7 days, unless the cluster has another): " +
+	"a job that waits and runs for longer fails, and the same command then redoes what is missing"
+
+// kerberos reports whether tasks need tokens of a file system.
+func kerberos(fsys storage.FS) bool {
+	d, ok := storage.DelegatorOf(fsys)
+	return ok && d.Delegates()
+}
+
+// hadoopUser is who this process is on a cluster without Kerberos.
+func hadoopUser() string {
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+func (e *Engine) submission(p tasks.Phase, input string) submission {
+	return submission{name: jobName(p), input: p.FS.URI(input), output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
+}
+
+// Commands are the commands that would submit the phases of a run with this output, for people. What is known only when the run
+// has begun is in capital letters.
+func (s Settings) Commands(output, program string, memory int64, cores int) (commands []string, err error) {
+	t, err := s.find()
+	if err != nil {
+		return nil, err
+	}
+	home := strings.TrimRight(output, "/") + "/.tasks/RUN/"
+	for _, phase := range []struct{ name, document string }{{tasks.MapPhase, "plan.json"}, {tasks.ReducePhase, "units-HASH.json"}} {
+		p := tasks.Phase{Name: phase.name, Run: "RUN", Document: home + phase.document, Memory: memory, Cores: cores}
+		own := home + phase.name + "/" + folder
+		args, err := s.args(t, p, submission{name: jobName(p), input: own + "/" + taskList(1), output: own + "/output", program: program})
+		if err != nil {
+			return nil, err
+		}
+		commands = append(commands, quoted(append([]string{t.hadoop}, args...)))
+	}
+	return commands, nil
+}
+
+// quoted is a command as a shell reads it.
+func quoted(args []string) string {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if a != "" && !strings.ContainsFunc(a, func(r rune) bool {
+			return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%", r)
+		}) {
+			b.WriteString(a)
+			continue
+		}
+		b.WriteString("'" + strings.ReplaceAll(a, "'", `'\''`) + "'")
+	}
+	return b.String()
+}
+
+// prepare sets the environment of a command of Hadoop: its configuration, a log that we can read, and a ticket.
+func (e *Engine) prepare(ctx context.Context, cmd *exec.Cmd) error {
+	env := append(os.Environ(), "HADOOP_ROOT_LOGGER=INFO,console")
+	for _, dir := range slices.Backward(e.ConfDirs) {
+		if _, err := os.Stat(filepath.Join(dir, "yarn-site.xml")); err == nil {
+			env = append(env, "HADOOP_CONF_DIR="+dir)
+			break
+		}
+	}
+	cache, err := e.tickets.cache(ctx, e)
+	if err != nil {
+		return err
+	}
+	if cache != "" {
+		env = append(env, "KRB5CCNAME="+cache)
+	}
+	cmd.Env = env
+	return nil
+}
+
+// Close deletes the ticket cache that was made for Hadoop's commands.
+func (e *Engine) Close() error { return e.tickets.remove() }
+
+// patience is how long YARN may be out of reach before a run ends.
+const patience = 10 * time.Minute
+
+// patiently repeats a question to YARN until it is answered.
+func (e *Engine) patiently(ctx context.Context, ask func() error) error {
+	begun := time.Now()
+	for first := true; ; first = false {
+		err := ask()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(begun) > patience:
+			return errcode.YarnDown.Errorf("ask YARN for the job: %w; the job goes on; run the same command again to follow it", err)
+		case first:
+			e.Log.Warn(fmt.Sprintf("YARN does not answer, trying again for %v: %v", patience, err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollPause):
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package yarn
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/tasks"
+)
+
+// clientText is what the client of Hadoop 3.4.2 printed of a job, shortened.
+const clientText = `2026-11-22 23:16:11,359 INFO [main] YarnClientImpl: Submitted application application_1795389345588_0001
+2026-11-22 23:16:11,384 INFO [main] Job: The url to track the job: http://localhost:29644/proxy/application_1795389345588_0001/
+2026-11-22 23:16:11,385 INFO [main] Job: Running job: job_1795389345588_0001
+2026-11-22 23:16:18,525 INFO [main] Job:  map 0% reduce 0%
+2026-11-22 23:16:23,700 INFO [main] Job: Task Id : attempt_1795389345588_0001_m_000000_0, Status : FAILED
+Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 3
+	at org.apache.hadoop.streaming.PipeMapRed.waitOutputThreads(PipeMapRed.java:326)
+
+2026-11-22 23:16:30,803 INFO mapreduce.Job: Task Id : attempt_1795389345588_0001_m_000001_0, Status : FAILED
+[2026-11-22 23:16:30.801]Container is running 402681856B beyond the 'PHYSICAL' memory limit.
+26/11/22 23:16:31 INFO mapreduce.Job:  map 100% reduce 0%
+2026-11-22 23:16:31,900 INFO [main] ClientServiceDelegate: Application state is completed. FinalApplicationStatus=FAILED. Redirecting to job history server
+2026-11-22 23:23:14,000 ERROR [main] StreamJob: Error Launching job : Application with id 'x' is unknown
+Streaming Command Failed!
+`
+
+func TestClientOutput(t *testing.T) {
+	t.Parallel()
+	var got []event
+	c := &client{events: func(e event) { got = append(got, e) }, debug: func(string) {}}
+	c.read(strings.NewReader(clientText))
+	const job = "application_1795389345588_0001"
+	want := []event{
+		{application: job},
+		{tracking: "http://localhost:29644/proxy/application_1795389345588_0001/"},
+		{application: job},
+		{attempt: "attempt_1795389345588_0001_m_000000_0", state: "FAILED",
+			diagnostics: "Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 3"},
+		{attempt: "attempt_1795389345588_0001_m_000001_0", state: "FAILED",
+			diagnostics: "[2026-11-22 23:16:30.801]Container is running 402681856B beyond the 'PHYSICAL' memory limit."},
+		{unknown: true},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant\n%+v", got, want)
+	}
+	if said, last := c.text(); said != "Application with id 'x' is unknown" || !strings.HasSuffix(last, "Failed!") {
+		t.Errorf("%q, %q", said, last)
+	}
+}
+
+// TestClientsEnd: the client's output is read to its end, its exit status is reported, and it can be killed.
+func TestClientsEnd(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var lines []string
+	debug := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}
+	c, err := start(exec.Command("sh", "-c", "echo a; echo b >&2; exit 5"), func(event) {}, debug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.wait(t.Context()); err == nil || err.Error() != "exit status 5" {
+		t.Errorf("error %v", err)
+	}
+	if len(lines) != 2 {
+		t.Errorf("it printed %q", lines)
+	}
+	c, err = start(exec.Command("sh", "-c", "sleep 1000 & wait"), func(event) {}, debug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.kill()
+	if err := c.wait(t.Context()); err == nil {
+		t.Error("a client that was killed ended well")
+	}
+	if _, err := start(exec.Command("/nowhere/hadoop"), func(event) {}, debug); err == nil {
+		t.Error("what does not exist was started")
+	}
+}
+
+func TestReports(t *testing.T) {
+	t.Parallel()
+	r, err := parseReport("Application Report : \n\tApplication-Id : application_1_0001\n\tState : FINISHED\n\tFinal-State : FAILED\n" +
+		"\tTracking-URL : http://localhost:1/x\n\tDiagnostics : Task failed task_1\nJob failed as tasks failed. failedMaps:1 : 0\n\n" +
+		"\tUnmanaged Application : false\n\tTimeoutType : LIFETIME\tExpiryTime : UNLIMITED\n")
+	want := report{state: "FINISHED", final: "FAILED", tracking: "http://localhost:1/x", diagnostics: "Task failed task_1\nJob failed as tasks failed. failedMaps:1 : 0"}
+	if err != nil || r != want || !r.ended() || r.succeeded() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := parseReport("Application with id 'application_1_0001' doesn't exist in RM or Timeline Server.\n"); err == nil || !strings.Contains(err.Error(), "doesn't exist") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	const text = "Total number of applications (application-types: [MAPREDUCE]):2\n" +
+		"                Application-Id\t    Application-Name\t    Application-Type\t      User\n" +
+		"application_1_0001\t       bulkload-ab-map\t           MAPREDUCE\t      root\n" +
+		"application_1_0002\t    bulkload-ab-reduce\t           MAPREDUCE\t      root\n"
+	if got := parseList(text, "bulkload-ab-map"); len(got) != 1 || got[0] != "application_1_0001" {
+		t.Errorf("%q", got)
+	}
+	if got := parseList(text, "bulkload-a"); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	got, err := commandLine([]string{"bulkload", "a b", `c"d`, "it's", ""})
+	if want := `bulkload "a b" 'c"d' "it's" ""`; err != nil || got != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+	if _, err := commandLine([]string{`a"b'c`}); err == nil {
+		t.Error("both kinds of quotes are passed on")
+	}
+	if got, want := quoted([]string{"hadoop", "-D", "a=b c", "it's"}), `hadoop -D 'a=b c' 'it'\''s'`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestFileURIs(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"file:///opt/a b/bulk,load":       "file:///opt/a%20b/bulk%2Cload#x",
+		"hdfs://ns1/o/.tasks/1/plan.json": "hdfs://ns1/o/.tasks/1/plan.json#x",
+		"hdfs://[::1]:8020/a#b":           "hdfs://[::1]:8020/a%23b#x",
+	} {
+		if got := fileURI(uri, "x"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestSurvey: a task counts once, whatever its attempts did.
+func TestSurvey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{
+		"00001/a-1/failure.json", "00001/b-2/account.json", "00002/attempt_1_m_3_0-77/failure.json", "00003/d-1/attempt.json", "00003/e-1/attempt.json",
+		"00009/h-1/account.json", "_yarn/tasks-0001",
+	} {
+		check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
+	}
+	p := tasks.Phase{FS: storage.Local, Dir: dir, Tasks: []int{1, 2, 3, 4}}
+	s := survey{map[int]bool{}}
+	for range 2 {
+		if done, running, err := s.look(p); done != 1 || running != 2 || err != nil {
+			t.Errorf("%d done and %d running, %v, want 1 and 2", done, running, err)
+		}
+	}
+	text, err := seal.Marshal(word{Task: 2, Host: "node7", Text: "the disk is full"})
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, "00002/attempt_1_m_3_0-77/failure.json"), text, 0o644))
+	if w, found := wordOf(p, "attempt_1_m_3_0"); !found || w != (word{2, "node7", "the disk is full"}) {
+		t.Errorf("%+v, %t", w, found)
+	}
+	if _, found := wordOf(p, "attempt_1_m_3"); found {
+		t.Error("another attempt is found")
+	}
+}

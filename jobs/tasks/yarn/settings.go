@@ -1,0 +1,234 @@
+package yarn
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/tasks"
+)
+
+// Settings say how jobs are submitted. Empty values leave the choice to the cluster.
+type Settings struct {
+	// Home is the folder of a Hadoop installation, whose bin has the commands hadoop and yarn. "": HADOOP_HOME, then PATH.
+	Home string
+	// Streaming is the jar of Hadoop Streaming. "": it is searched for where installations have it.
+	Streaming string
+
+	Queue    string
+	Label    string // of the nodes that may run tasks
+	Priority string // of the job: a number, or a name such as HIGH
+
+	// JVM is the memory of a container beside its task, for Hadoop's JVM, in bytes; 0: DefaultJVM.
+	JVM int64
+	// Attempts is how many times a task is tried.
+	Attempts int
+	// Speculate lets YARN run a second attempt of a slow task.
+	Speculate bool
+	// Flags are further flags of each task.
+	Flags []string
+	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who this
+	// process is.
+	User string
+	// Properties are further properties of the job.
+	Properties map[string]string
+	// Services are the URIs of the HDFS services that tasks use, for which each gets a delegation token.
+	Services []string
+}
+
+// DefaultJVM is the memory for the JVM that Hadoop runs beside a task, in bytes.
+const DefaultJVM = 384 << 20
+
+// jvmHeap is the heap of that JVM, which only passes a line to the task.
+const jvmHeap = "-Xmx192m"
+
+// tools are the commands of a Hadoop installation.
+type tools struct{ hadoop, yarn, streaming string }
+
+// find finds the commands and the jar.
+func (s Settings) find() (tools, error) {
+	var t tools
+	var err error
+	if t.hadoop, err = s.command("hadoop"); err != nil {
+		return t, err
+	}
+	if t.yarn, err = s.command("yarn"); err != nil {
+		return t, err
+	}
+	t.streaming, err = s.jar(t.hadoop)
+	return t, err
+}
+
+func (s Settings) command(name string) (string, error) {
+	if s.Home != "" {
+		file := filepath.Join(s.Home, "bin", name)
+		if _, err := exec.LookPath(file); err != nil {
+			return "", errcode.YarnCommands.Errorf("find the command %s of the Hadoop installation in %s: %w", name, s.Home, err)
+		}
+		return file, nil
+	}
+	for _, variable := range []string{"HADOOP_HOME", "HADOOP_YARN_HOME", "HADOOP_COMMON_HOME"} {
+		if home := os.Getenv(variable); home != "" {
+			if file, err := exec.LookPath(filepath.Join(home, "bin", name)); err == nil {
+				return file, nil
+			}
+		}
+	}
+	file, err := exec.LookPath(name)
+	if err != nil {
+		return "", errcode.YarnCommands.Errorf("find Hadoop's command %s: %w; run this on a host with a Hadoop client, "+
+			"and set HADOOP_HOME or engine.hadoop_home to the folder whose bin has it", name, err)
+	}
+	return file, nil
+}
+
+// jarPlaces are where installations have the jar of Streaming, relative to their folder: Apache's, and packages'.
+var jarPlaces = []string{"share/hadoop/tools/lib/hadoop-streaming*.jar", "hadoop-streaming*.jar", "lib/hadoop-mapreduce/hadoop-streaming*.jar",
+	"../hadoop-mapreduce/hadoop-streaming*.jar", "../hadoop-mapreduce-client/hadoop-streaming*.jar"}
+
+// packagedHomes are folders of packages' installations.
+var packagedHomes = []string{"/usr/lib/hadoop", "/usr/hdp/current/hadoop-client", "/opt/cloudera/parcels/CDH"}
+
+func (s Settings) jar(hadoop string) (string, error) {
+	if s.Streaming != "" {
+		if _, err := os.Stat(s.Streaming); err != nil {
+			return "", errcode.YarnCommands.Errorf("find the jar of Hadoop Streaming: %w", err)
+		}
+		return s.Streaming, nil
+	}
+	homes := []string{s.Home, os.Getenv("HADOOP_HOME"), os.Getenv("HADOOP_MAPRED_HOME")}
+	if real, err := filepath.EvalSymlinks(hadoop); err == nil {
+		homes = append(homes, filepath.Dir(filepath.Dir(real)))
+	}
+	for _, home := range append(homes, packagedHomes...) {
+		for _, place := range jarPlaces {
+			found, _ := filepath.Glob(filepath.Join(home, place)) // fails for a bad pattern only
+			found = slices.DeleteFunc(found, func(name string) bool { return home == "" || strings.Contains(filepath.Base(name), "sources") })
+			if len(found) > 0 {
+				return found[len(found)-1], nil
+			}
+		}
+	}
+	return "", errcode.YarnCommands.Errorf("find the jar of Hadoop Streaming (hadoop-streaming*.jar) near %s: there is none; name it in engine.streaming_jar", hadoop)
+}
+
+// shippedProgram is the name of this program in the folder of each container.
+const shippedProgram = "bulkload"
+
+// submission is a job to submit.
+type submission struct {
+	name          string
+	input, output string // URIs
+	program       string // a local file
+}
+
+// args are the arguments of the command hadoop that submits a phase. Generic options must come first.
+func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
+	document := path.Base(p.Document)
+	mapper, err := commandLine(append([]string{shippedProgram}, s.taskArgs(p, document, "-")...))
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"jar", t.streaming}
+	for _, d := range s.properties(p, j) {
+		args = append(args, "-D", d)
+	}
+	// The document has the properties of the site files. Those of a node may be others, and are in no container's folder.
+	args = append(args,
+		"-files", fileURI("file://"+j.program, shippedProgram)+","+fileURI(p.Document, document),
+		"-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat", "-input", j.input,
+		"-outputformat", "org.apache.hadoop.mapred.lib.NullOutputFormat", "-output", j.output,
+		"-mapper", mapper,
+		"-cmdenv", "HADOOP_CONF_DIR=.", "-cmdenv", "HBASE_CONF_DIR=.",
+	)
+	if s.User != "" {
+		args = append(args, "-cmdenv", "HADOOP_USER_NAME="+s.User)
+	}
+	return args, nil
+}
+
+// fileURI is a file in the list of those that are shipped, with its name in the containers' folders.
+func fileURI(uri, name string) string {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	host, file, _ := strings.Cut(rest, "/")
+	u := url.URL{Scheme: scheme, Host: host, Path: "/" + file, Fragment: name}
+	return strings.ReplaceAll(u.String(), ",", "%2C")
+}
+
+// taskArgs is the command line of a task without the program's name.
+func (s Settings) taskArgs(p tasks.Phase, document, index string) []string {
+	args := []string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}
+	return append(args, s.Flags...)
+}
+
+// properties are the job's properties, NAME=VALUE, the users' own last.
+func (s Settings) properties(p tasks.Phase, j submission) []string {
+	list := []string{
+		"mapreduce.job.name=" + j.name,
+		"mapreduce.job.reduces=0",
+		"mapreduce.input.lineinputformat.linespermap=1",
+		"mapreduce.job.ubertask.enable=false", // all tasks would run in one container, one after the other
+		"stream.map.input=text",
+		"stream.map.input.ignoreKey=true",
+		fmt.Sprintf("mapreduce.map.memory.mb=%d", s.container(p)),
+		"mapreduce.map.java.opts=" + jvmHeap,
+		fmt.Sprintf("mapreduce.map.cpu.vcores=%d", max(p.Cores, 1)),
+		fmt.Sprintf("mapreduce.map.speculative=%t", s.Speculate),
+	}
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, name+"="+value)
+		}
+	}
+	add("mapreduce.job.queuename", s.Queue)
+	add("mapreduce.job.node-label-expression", s.Label)
+	add("mapreduce.job.priority", s.Priority)
+	add("mapreduce.job.hdfs-servers", strings.Join(s.Services, ","))
+	if s.Attempts > 0 {
+		add("mapreduce.map.maxattempts", strconv.Itoa(s.Attempts))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		list = append(list, name+"="+s.Properties[name])
+	}
+	return list
+}
+
+// container is the memory of a container in MiB: the task's, of which the process uses an eighth more, and the JVM's.
+func (s Settings) container(p tasks.Phase) int64 {
+	jvm := s.JVM
+	if jvm == 0 {
+		jvm = DefaultJVM
+	}
+	const mebi = 1 << 20
+	return (p.Memory + p.Memory/8 + jvm + mebi - 1) / mebi
+}
+
+// commandLine joins arguments as Streaming takes them apart (PipeMapRed.splitArgs): at blanks outside of single or double
+// quotes, without escapes.
+func commandLine(args []string) (string, error) {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		switch {
+		case a != "" && !strings.ContainsAny(a, " \t\n'\""):
+			b.WriteString(a)
+		case !strings.Contains(a, `"`):
+			b.WriteString(`"` + a + `"`)
+		case !strings.Contains(a, `'`):
+			b.WriteString(`'` + a + `'`)
+		default:
+			return "", errcode.YarnSubmit.Errorf("the argument %q of a task has both kinds of quotes, which Hadoop Streaming can't pass on; choose another path", a)
+		}
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,131 @@
+package yarn
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// report is what YARN says of an application.
+type report struct {
+	state       string // NEW, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED
+	final       string // UNDEFINED, SUCCEEDED, FAILED, KILLED
+	diagnostics string
+	tracking    string
+}
+
+func (r report) ended() bool {
+	return r.state == "FINISHED" || r.state == "FAILED" || r.state == "KILLED"
+}
+
+func (r report) succeeded() bool { return r.state == "FINISHED" && r.final == "SUCCEEDED" }
+
+// parseReport reads the output of `yarn application -status`.
+func parseReport(text string) (report, error) {
+	var r report
+	inDiagnostics := false
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(line, " : ")
+		value = strings.TrimSpace(value)
+		known := true
+		switch strings.TrimSpace(name) {
+		case "State":
+			r.state = value
+		case "Final-State":
+			r.final = value
+		case "Tracking-URL":
+			r.tracking = value
+		case "Diagnostics":
+			r.diagnostics, inDiagnostics = value, true
+			continue
+		case "Unmanaged Application", "Application Node Label Expression", "AM container Node Label Expression", "TimeoutType":
+		default:
+			known = false
+		}
+		if known && ok {
+			inDiagnostics = false
+		} else if inDiagnostics {
+			r.diagnostics += "\n" + strings.TrimSpace(line)
+		}
+	}
+	r.diagnostics = strings.TrimSpace(r.diagnostics)
+	if r.state == "" {
+		return r, fmt.Errorf("the report of the application has no state: %q", abridged(text))
+	}
+	return r, nil
+}
+
+// abridged is the end of a text, for an error message.
+func abridged(text string) string {
+	const most = 1000
+	text = strings.TrimSpace(text)
+	return text[max(0, len(text)-most):]
+}
+
+// liveStates are the states of an application that has not ended.
+const liveStates = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+
+// parseList reads the output of `yarn application -list`, and returns the applications of a name.
+func parseList(text, name string) (ids []string) {
+	for line := range strings.Lines(text) {
+		columns := strings.Split(line, "\t")
+		for i := range columns {
+			columns[i] = strings.TrimSpace(columns[i])
+		}
+		if len(columns) > 1 && strings.HasPrefix(columns[0], "application_") && columns[1] == name {
+			ids = append(ids, columns[0])
+		}
+	}
+	return ids
+}
+
+// yarn runs a command of yarn and returns its output.
+func (e *Engine) yarn(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.Command(e.tools.yarn, args...)
+	if err := e.prepare(ctx, cmd); err != nil {
+		return "", err
+	}
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	e.Log.Debug("run " + strings.Join(cmd.Args, " "))
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { end(cmd) })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return out.String(), fmt.Errorf("yarn %s: %w: %s", strings.Join(args, " "), err, abridged(out.String()+errs.String()))
+	}
+	return out.String(), nil
+}
+
+// live returns the application of a name that has not ended; "" if there is none.
+func (e *Engine) live(ctx context.Context, name string) (string, error) {
+	out, err := e.yarn(ctx, "application", "-list", "-appTypes", "MAPREDUCE", "-appStates", liveStates)
+	if err != nil {
+		return "", err
+	}
+	ids := parseList(out, name)
+	if len(ids) == 0 {
+		return "", nil
+	}
+	return ids[0], nil
+}
+
+func (e *Engine) status(ctx context.Context, application string) (report, error) {
+	out, err := e.yarn(ctx, "application", "-status", application)
+	if err != nil {
+		return report{}, err
+	}
+	return parseReport(out)
+}
+
+func (e *Engine) kill(ctx context.Context, application string) error {
+	_, err := e.yarn(ctx, "application", "-kill", application)
+	return err
+}

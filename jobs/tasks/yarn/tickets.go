@@ -1,0 +1,70 @@
+package yarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"bulkload/internal/errcode"
+)
+
+// tickets is a ticket cache for Hadoop's commands, which can't use a keytab.
+type tickets struct {
+	mu    sync.Mutex
+	dir   string
+	since time.Time
+}
+
+// ticketLife is how long a ticket is used before another one is fetched; most last ten hours or more.
+const ticketLife = time.Hour
+
+// cache returns the name of a ticket cache that is filled from the keytab; "" without one.
+func (t *tickets) cache(ctx context.Context, e *Engine) (string, error) {
+	if e.Keytab == "" {
+		return "", nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == "" {
+		dir, err := os.MkdirTemp(e.WorkDir, "bulkload-tickets-") // of mode 0700
+		if err != nil {
+			return "", err
+		}
+		t.dir = dir
+	}
+	file := filepath.Join(t.dir, "cache")
+	if time.Since(t.since) < ticketLife {
+		return "FILE:" + file, nil
+	}
+	cmd := exec.CommandContext(ctx, "kinit", "-c", file, "-k", "-t", e.Keytab, e.Principal)
+	ownGroup(cmd)
+	out, err := cmd.CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errcode.YarnCommands.Errorf("get a ticket for Hadoop's commands: %w; install MIT's krb5 programs (krb5-user or krb5-workstation), "+
+			"or log in with kinit yourself and leave the keytab out", err)
+	}
+	if err != nil {
+		return "", errcode.KerberosRefused.Errorf("get a ticket for Hadoop's commands with kinit: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	t.since = time.Now()
+	return "FILE:" + file, nil
+}
+
+func (t *tickets) remove() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dir == "" {
+		return nil
+	}
+	if err := os.RemoveAll(t.dir); err != nil {
+		return fmt.Errorf("delete the ticket cache of Hadoop's commands: %w", err)
+	}
+	t.dir = ""
+	return nil
+}

@@ -1,0 +1,102 @@
+package yarn
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/tasks"
+)
+
+// What an attempt leaves in its folder TASK/ATTEMPT-RANDOM of its phase: see jobs/tasks.
+const (
+	beginName   = "attempt.json"
+	accountName = "account.json"
+	failureName = "failure.json"
+)
+
+// word is what an attempt says of itself. The engine needs it only for messages and for progress.
+type word struct {
+	Task int    `json:"task"`
+	Host string `json:"host"`
+	Text string `json:"text"` // of a failure
+}
+
+// maxWord bounds the document that is read, in bytes.
+const maxWord = 1 << 20
+
+// wordOf returns the word of an attempt by YARN's name of it; false if it never began.
+func wordOf(p tasks.Phase, id string) (w word, found bool) {
+	for _, task := range p.Tasks {
+		dir := path.Join(p.Dir, taskFolder(task))
+		entries, err := p.FS.ReadDir(dir)
+		if err != nil {
+			continue // no attempt at it has begun
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name, id+"-") {
+				return readWord(p.FS, path.Join(dir, e.Name), word{Task: task}), true
+			}
+		}
+	}
+	return word{}, false
+}
+
+// readWord reads what is known; an attempt that was killed has no failure.
+func readWord(fsys storage.FS, dir string, w word) word {
+	for _, name := range []string{beginName, failureName} {
+		if text, err := storage.ReadFile(fsys, path.Join(dir, name), maxWord); err == nil {
+			_ = seal.Unmarshal(text, &w) // what is damaged says nothing
+		}
+	}
+	return w
+}
+
+func taskFolder(task int) string { return fmt.Sprintf("%05d", task) }
+
+// survey counts a phase's tasks that are done and those that have begun, by their folders. Each look remembers what is done.
+type survey struct{ done map[int]bool }
+
+func (s *survey) look(p tasks.Phase) (done, running int, err error) {
+	folders, err := p.FS.ReadDir(p.Dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	begun := map[int]bool{}
+	for _, f := range folders {
+		if task, err := strconv.Atoi(f.Name); err == nil && f.Dir {
+			begun[task] = true
+		}
+	}
+	for _, task := range p.Tasks {
+		switch {
+		case !begun[task]:
+		case s.isDone(p, task):
+			done++
+		default:
+			running++
+		}
+	}
+	return done, running, nil
+}
+
+func (s *survey) isDone(p tasks.Phase, task int) bool {
+	if s.done[task] {
+		return true
+	}
+	dir := path.Join(p.Dir, taskFolder(task))
+	attempts, err := p.FS.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, a := range attempts {
+		if _, err := p.FS.Stat(path.Join(dir, a.Name, accountName)); err == nil {
+			s.done[task] = true
+			return true
+		}
+	}
+	return false
+}
