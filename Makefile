@@ -102,7 +102,7 @@ chaos:
 clients:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -measure && \
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=1 BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 30m -run ClientsDuringALoad ./jobs
 
 # Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.
