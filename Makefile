@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
-FUZZTIME  ?= 5000x
+FUZZTIME  ?= 2000x
 CLUSTER   ?= $(CURDIR)/out/cluster
 SECURED   ?= $(CURDIR)/out/secured
 ALL       := authentication+integrity+privacy
@@ -81,9 +81,15 @@ test-secured:
 	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
 	BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
 
+# What takes longer on YARN: attempts and machines that fail, memory, Kerberos. One test after the other, since most start a
+# cluster of their own.
+.PHONY: test-yarn
+test-yarn:
+	mkdir -p $(CLUSTER)
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_YARN_ALL=1 go test -v -count=1 -timeout 60m -p 1 -run 'YARN' ./jobs/tasks/yarn ./cmd/bulkload
+
 # Loads while everything else fails, for about half an hour on a quiet machine: 20 loads of chains, and 20 moments at which a server
-# hangs or dies.
-# BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
+# hangs or dies. BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
 .PHONY: chaos
 chaos:
 	mkdir -p $(CLUSTER)

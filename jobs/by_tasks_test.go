@@ -45,7 +45,7 @@ func (e *inProcess) one(ctx context.Context, p tasks.Phase, task int) error {
 		}
 	}
 	o := e.options
-	o.Memory = p.Memory
+	o.Memory = max(p.Memory, options.MinMemory)
 	if p.Name == tasks.MapPhase {
 		return tasks.Map(ctx, p.Document, task, o)
 	}

@@ -121,13 +121,21 @@ func (w *outputRun) outputDisk() (diskNeed, error) {
 	if w.target == nil {
 		return output, fmt.Errorf("the need of the output %s is not known", output.where)
 	}
-	output.need = w.outputNeed(w.target)
+	output.need = w.outputNeed(w.target) + w.runsNeed()
 	var err error
 	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
 		w.out.Options.Warnf("the free space of the output can't be determined: %v", err)
 		return output, fmt.Errorf("the free space of the output %s can't be determined: %w", output.where, err)
 	}
 	return output, nil
+}
+
+// runsNeed is the size of the sorted runs that tasks leave in the output: those of all outputs are in the first one.
+func (w *outputRun) runsNeed() int64 {
+	if !w.tasks {
+		return 0
+	}
+	return int64(sorting.SpillRatio * float64(w.out.Source.Text))
 }
 
 // outputNeed is the size of the files that are not written yet.

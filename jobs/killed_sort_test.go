@@ -44,6 +44,7 @@ type killedRun struct {
 	At                  failpoint.Point // with Times: when it is reached so often
 	Times               int             //
 	Part                float64         // when so much of the input is read
+	Tasks               bool            // the run is done by tasks, in the same process
 }
 
 const keptEnvironment = "BULKLOAD_TEST_KEPT"
@@ -100,7 +101,11 @@ func TestKilledSortChild(t *testing.T) {
 			die()
 		}
 	}
-	if _, err := Run(context.Background(), k.job(t), o); err != nil {
+	var by *ByTasks
+	if k.Tasks {
+		by = &ByTasks{&inProcess{options: o}, small}
+	}
+	if _, err := RunBy(context.Background(), by, k.job(t), o); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -50,7 +50,7 @@ func newRunner(ctx context.Context, j *jobfile.Job, by *ByTasks, o options.Optio
 	}
 	for _, out := range j.Feeds() {
 		w := newOutputRun(&output.Dir{Job: out, Options: o, Site: r.site, Source: r.source})
-		w.part = j.Part(out)
+		w.part, w.tasks = j.Part(out), r.by != nil && len(r.outputs) == 0
 		if out.Connects(!o.NoLoad) {
 			w.loader.Cluster = r.cluster
 		}

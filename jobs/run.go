@@ -47,6 +47,11 @@ func RunBy(ctx context.Context, by *ByTasks, j *jobfile.Job, o options.Options) 
 	}
 	o = o.With("job", summary.Run.Job, "date", summary.Run.Date)
 	summary.log = o
+	by, free, err := by.of(j, o)
+	if err != nil {
+		return summary, err
+	}
+	defer free()
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r, err := newRunner(running, j, by, o, func(err error) { cancel(failure.New(failure.Later, err)) })
@@ -507,6 +512,7 @@ type outputRun struct {
 	loader *loading.Loader
 	target *target.Target // nil if the output is written
 	part   float64        // about its share of the input's bytes
+	tasks  bool           // what tasks leave is in it
 	share  progressShare  // its share of the run
 	report *OutputReport
 

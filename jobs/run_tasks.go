@@ -6,6 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
@@ -78,6 +79,9 @@ func (r *runner) mapTasks(ctx context.Context, work *tasks.Work, summary *Summar
 		}
 		return r.source.Bytes, err
 	})
+	if mapped == nil && failure.KindOf(err) == failure.Rejects {
+		err = tooManyRejects(err, work.Rejects(rejects))
+	}
 	err = sorting.CloseRejects(rejects, err, read)
 	r.sumRejects(summary, rejects)
 	if err == nil {
@@ -91,6 +95,15 @@ func (r *runner) mapTasks(ctx context.Context, work *tasks.Work, summary *Summar
 	}
 	summary.sorted(rows)
 	return mapped, rows, nil
+}
+
+// tooManyRejects is the error of a run with too many rejects: what all of them say, if it says so, or else what a task says of its
+// own.
+func tooManyRejects(task, all error) error {
+	if limit := (*ingest.LimitError)(nil); errors.As(all, &limit) {
+		return all
+	}
+	return errors.Join(task, all)
 }
 
 // reduceTasks has the files of all outputs written, and balances the counts of each.

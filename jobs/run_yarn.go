@@ -2,6 +2,9 @@ package jobs
 
 import (
 	"cmp"
+	"context"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -10,6 +13,31 @@ import (
 	"bulkload/jobs/tasks"
 	"bulkload/jobs/tasks/yarn"
 )
+
+// EngineOf makes the engine of a job, and its sizes: as the engine of ByTasks it stands for those.
+type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
+
+// Run is never called: RunBy asks for the job's own engine.
+func (EngineOf) Run(context.Context, tasks.Phase) error { return errors.New("an engine that is none") }
+
+// of is how a job is run. free deletes what its engine keeps.
+func (b *ByTasks) of(j *jobfile.Job, o options.Options) (by *ByTasks, free func(), err error) {
+	free = func() {}
+	if b == nil {
+		return nil, free, nil
+	}
+	of, ok := b.Engine.(EngineOf)
+	if !ok {
+		return b, free, nil
+	}
+	if by, err = of(j, o); err != nil {
+		return nil, free, err
+	}
+	if c, ok := by.Engine.(io.Closer); ok {
+		free = func() { _ = c.Close() } // it keeps temporary files only
+	}
+	return by, free, nil
+}
 
 // YARN is yarn.Engine.
 type YARN = yarn.Engine
@@ -51,6 +79,7 @@ func hdfsServices(j *jobfile.Job) []string {
 }
 
 // YARNCommands are the commands with which a run of a job would submit its tasks.
-func YARNCommands(j *jobfile.Job, e *yarn.Engine, sizes tasks.Sizes) (all []string, err error) {
-	return e.Commands(j.Feeds()[0].Output, e.Program, sizes.Memory, sizes.Cores)
+func YARNCommands(j *jobfile.Job, by *ByTasks) (all []string, err error) {
+	e := by.Engine.(*yarn.Engine)
+	return e.Commands(j.Feeds()[0].Output, e.Program, by.Memory, max(by.Cores, 1))
 }

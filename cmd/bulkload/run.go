@@ -64,6 +64,9 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Check {
 		return c.onlyCheck(ctx, s, all)
 	}
+	if c.DryRun {
+		return c.dryRun(s, all)
+	}
 	if s.reported != nil {
 		s.reported.wanted = all
 	}

@@ -189,15 +189,22 @@ func (c *taskFinishCommand) do(ctx context.Context, s *session) (report, error) 
 
 // engineFlags say how a run is done.
 type engineFlags struct {
-	Engine string `placeholder:"local|local-tasks" enum:"local,local-tasks" default:"local" help:"Who does the run: this process (local, the default), or tasks as processes of this machine, with the same result."`
+	Engine string `placeholder:"local|local-tasks|yarn" enum:"local,local-tasks,yarn" default:"local" help:"Who does the run: this process (local, the default), tasks as processes of this machine, or tasks on YARN. The result is the same."`
 	sized
+	yarnFlags
 }
 
 // by is how runs are done; nil for runs in this process.
 func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 	sizes, err := c.sizes(s)
+	if err == nil {
+		err = c.checkYARN()
+	}
 	if err != nil {
 		return nil, err
+	}
+	if c.Engine == "yarn" {
+		return &jobs.ByTasks{Engine: jobs.EngineOf(func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) { return c.byYARN(s, job, o) })}, nil
 	}
 	if c.Engine == "local" {
 		if c.TaskSize != "" {

@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"bulkload/internal/kerberos"
-	"bulkload/internal/sample"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
+	"bulkload/internal/testcluster/kdc"
 )
 
 // yarnRig is a job on a real YARN, with its input and output in HDFS.
@@ -30,6 +30,7 @@ type yarnRig struct {
 	root   string // in HDFS
 	job    string // the job file
 	env    []string
+	flags  []string
 	memory string // of each task
 }
 
@@ -60,7 +61,7 @@ func newYARNRig(t *testing.T, c *testcluster.Cluster, rows int, login *kerberos.
 	fatal(t, err)
 	t.Cleanup(func() { fatal(t, r.fsys.Close()) })
 	fatal(t, r.fsys.MkdirAll(root+"/in", 0))
-	for part := range 3 {
+	for part := range min(3, rows) {
 		var b bytes.Buffer
 		for row := range rows / 3 {
 			id := (row*7919+part)%(rows/2) + row%2*rows // some rows are in two parts
@@ -111,16 +112,22 @@ func (r *ran) until(t *testing.T, pattern string) string {
 		if found := wanted.FindString(r.String()); found != "" {
 			return found
 		}
-		if t.Context().Err() != nil || r.ProcessState != nil {
+		if t.Context().Err() != nil || r.ended() {
 			t.Fatalf("no %s in\n%s", pattern, r)
 		}
 	}
 }
 
+// ended reports whether the process has ended and nobody has waited for it.
+func (r *ran) ended() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.Process.Pid))
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
 // start starts bulkload run; testscript.Main has put a bulkload of this binary into the path.
 func (r *yarnRig) start(t *testing.T, args ...string) *ran {
 	t.Helper()
-	p := &ran{Cmd: exec.Command("bulkload", append([]string{"run", r.job, "--memory", r.memory, "-v"}, args...)...)}
+	p := &ran{Cmd: exec.Command("bulkload", append([]string{"run", r.job, "--memory", r.memory, "-v"}, append(args, r.flags...)...)...)}
 	p.Env = append(os.Environ(), r.env...)
 	p.Stderr = p
 	fatal(t, p.Start())
@@ -179,18 +186,157 @@ func (r *yarnRig) wantSame(t *testing.T, want map[string][]byte) {
 	}
 }
 
-// TestYARN: a run on a real YARN whose driver is killed while the map tasks run. The same command follows their job, and the
-// files are byte for byte those of a run in one process.
+// TestYARN: a run on a real YARN whose driver is stopped and then killed while the map tasks run. The same command follows their
+// job, and the files are byte for byte those of a run in one process.
 func TestYARN(t *testing.T) {
+	t.Parallel()
 	r := newYARNRig(t, testcluster.UseYARN(t), 30_000, nil)
 	want := r.alone(t)
 	driver := r.start(t, "--engine", "yarn")
 	job := driver.until(t, `application_[0-9_]+`)
+	fatal(t, r.Pause("nm")) // so that the job does not end meanwhile
+	resume := sync.OnceValue(func() error { return r.Resume("nm") })
+	t.Cleanup(func() { _ = resume() })
+	fatal(t, driver.Process.Signal(syscall.SIGTERM))
+	_ = driver.Wait() // its exit code is checked
+	if code := driver.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(driver.String(), job+" goes on") {
+		t.Errorf("stopped: exit code %d\n%s", code, driver)
+	}
+	driver = r.start(t, "--engine", "yarn")
+	driver.until(t, "run on YARN already, as "+job)
 	fatal(t, driver.Process.Signal(syscall.SIGKILL))
 	_ = driver.Wait() // it was killed
-	again := r.run(t, "--engine", "yarn")
-	if !strings.Contains(again.String(), "run on YARN already, as "+job) {
-		t.Errorf("the job %s was not followed:\n%s", job, again)
+	driver = r.start(t, "--engine", "yarn")
+	driver.until(t, "run on YARN already, as "+job)
+	fatal(t, resume())
+	if err := driver.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, driver)
 	}
 	r.wantSame(t, want)
+}
+
+// allYARN skips a test that only make test-yarn runs.
+func allYARN(t *testing.T) {
+	t.Helper()
+	if os.Getenv("BULKLOAD_YARN_ALL") == "" {
+		t.Skip("make test-yarn runs it")
+	}
+}
+
+// TestYARNFails: attempts that are killed, a container beyond its memory, and a machine that fails. Each is named with its cause,
+// and the files are those of a run in one process.
+func TestYARNFails(t *testing.T) {
+	allYARN(t)
+	c := testcluster.OwnYARN(t, testcluster.Options{})
+	r := newYARNRig(t, c, 30_000, nil)
+	want := r.alone(t)
+	for _, fault := range []struct {
+		name string
+		run  func(*testing.T, *yarnRig)
+	}{{"attempt", killedAttempt}, {"memory", beyondMemory}, {"node", failedNode}} {
+		t.Run(fault.name, func(t *testing.T) {
+			fault.run(t, r)
+			r.wantSame(t, want)
+			fatal(t, r.fsys.RemoveAll(r.root+"/out"))
+		})
+	}
+}
+
+// task waits for a process of a task and returns its ID.
+func (r *yarnRig) task(t *testing.T, driver *ran, phase string) int {
+	t.Helper()
+	for ; t.Context().Err() == nil && !driver.ended(); time.Sleep(20 * time.Millisecond) {
+		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		fatal(t, err)
+		for _, file := range all {
+			line, err := os.ReadFile(file)
+			if err != nil || !bytes.Contains(line, []byte("\x00task\x00"+phase+"\x00")) {
+				continue
+			}
+			dir := filepath.Dir(file)
+			if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && strings.HasPrefix(at, r.Dir) {
+				pid, err := strconv.Atoi(filepath.Base(dir))
+				fatal(t, err)
+				return pid
+			}
+		}
+	}
+	t.Fatalf("no %s task runs:\n%s", phase, driver)
+	return 0
+}
+
+func killedAttempt(t *testing.T, r *yarnRig) {
+	driver := r.start(t, "--engine", "yarn")
+	for _, phase := range []string{"map", "reduce"} {
+		fatal(t, syscall.Kill(r.task(t, driver, phase), syscall.SIGKILL))
+		driver.until(t, phase+` task.*attempt attempt_[0-9_m]+.*: failed: .*code 137`)
+	}
+	if err := driver.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, driver)
+	}
+}
+
+func beyondMemory(t *testing.T, r *yarnRig) {
+	driver := r.start(t, "--engine", "yarn", "--engine-set", "jvm_memory=1MiB", "--engine-set", "attempts=2")
+	_ = driver.Wait() // its exit code is checked
+	if code := driver.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(driver.String(), "PHYSICAL") {
+		t.Fatalf("exit code %d\n%s", code, driver)
+	}
+	r.run(t, "--engine", "yarn")
+}
+
+func failedNode(t *testing.T, r *yarnRig) {
+	driver := r.start(t, "--engine", "yarn")
+	r.task(t, driver, "map")
+	fatal(t, r.KillNode())
+	fatal(t, r.StartRole(t.Context(), "nm"))
+	if err := driver.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, driver)
+	}
+}
+
+// TestYARNSecured: tasks on a cluster with Kerberos have delegation tokens alone. The driver logs in with a keytab, with which
+// it gets Hadoop's commands a ticket.
+func TestYARNSecured(t *testing.T) {
+	allYARN(t)
+	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips on a machine without a KDC
+	c := testcluster.OwnYARN(t, testcluster.Options{Kerberos: &testcluster.Kerberos{RPC: "privacy", Transfer: "integrity"}})
+	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: "loader", Keytab: c.Keytab("loader"), Krb5Conf: c.Krb5Conf()})
+	fatal(t, err)
+	r := newYARNRig(t, c, 30_000, login, "KRB5_CONFIG="+c.Krb5Conf(), "KRB5CCNAME="+filepath.Join(t.TempDir(), "none"), "HADOOP_OPTS=-Djava.security.krb5.conf="+c.Krb5Conf())
+	r.flags = []string{"--principal", "loader", "--keytab", c.Keytab("loader")}
+	want := r.alone(t)
+	driver := r.run(t, "--engine", "yarn")
+	if !strings.Contains(driver.String(), "delegation tokens, which YARN renews for at most") {
+		t.Errorf("the life of tokens is not told:\n%s", driver)
+	}
+	r.wantSame(t, want)
+}
+
+// TestYARNDryRun: the commands are printed, and nothing is done.
+func TestYARNDryRun(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, name := range []string{"bin/hadoop", "bin/yarn", "share/hadoop/tools/lib/hadoop-streaming-3.jar"} {
+		fatal(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755))
+		fatal(t, os.WriteFile(filepath.Join(home, name), []byte("#!/bin/false\n"), 0o755))
+	}
+	job := filepath.Join(home, "job.yaml")
+	fatal(t, os.WriteFile(job, fmt.Appendf(nil, yarnJob, "hdfs://ns1/o", "'1'", home), 0o644))
+	cmd := exec.Command("bulkload", "run", job, "--engine", "yarn", "--dry-run", "--memory", "64MiB", "--engine-set", "queue=etl", "--engine-set", "properties=a.b=c d")
+	cmd.Dir = home
+	out, err := cmd.Output()
+	fatal(t, err)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%s", out)
+	}
+	for i, phase := range []string{"map plan.json", "reduce units-HASH.json"} {
+		for _, want := range []string{"'bulkload task " + phase + " - --memory 67108864 --cores 1'", "mapreduce.job.queuename=etl", "'a.b=c d'",
+			"mapreduce.map.memory.mb=456", "mapreduce.job.hdfs-servers=hdfs://ns1", home + "/bin/hadoop jar " + home} {
+			if !strings.Contains(lines[i], want) {
+				t.Errorf("%s\nwant %s", lines[i], want)
+			}
+		}
+	}
 }

@@ -126,7 +126,7 @@ func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *strin
 		return err
 	}
 	d.Manifest = out.manifest
-	return d.Clean(out.manifest)
+	return errors.Join(d.Clean(out.manifest), d.FS.RemoveAll(path.Join(d.Path, manifest.TasksDir)))
 }
 
 // decide returns what may be deleted of an output, and why not more.

@@ -17,6 +17,7 @@ import (
 type attempt struct {
 	folder
 	identity
+	rejects *rejectSink // of a map task, once it reads
 }
 
 // identity says whose attempt it is. All documents of an attempt have it.
@@ -42,7 +43,8 @@ type failureReport struct {
 	Text string       `json:"text"`
 	Code errcode.Code `json:"code"`
 	// Run is the path of a sorted run that can't be read: the map task that left it must run again.
-	Run string `json:"run,omitempty"`
+	Run string     `json:"run,omitempty"`
+	Log *rejectLog `json:"log,omitempty"` // the records that could not be used, if there are any
 }
 
 // attemptVariable names the engine's own name of an attempt: Hadoop's, which Streaming puts into the environment.
@@ -91,19 +93,22 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 		return errors.Join(err, a.fs.RemoveAll(a.dir))
 	}
 	report := &failureReport{identity: a.identity, Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
+	if a.rejects != nil {
+		report.Log = a.rejects.log()
+	}
 	a.clear()
 	_ = a.write(failureName, report) // the process ends with the error itself
 	return err
 }
 
-// clear deletes what a failed attempt has written.
+// clear deletes what a failed attempt has written, but for its rejects: people look into them.
 func (a *attempt) clear() {
 	all, err := a.fs.ReadDir(a.dir)
 	if err != nil {
 		return
 	}
 	for _, info := range all {
-		if info.Name != attemptName {
+		if info.Name != attemptName && info.Name != rejectsName {
 			_ = a.fs.RemoveAll(a.path(info.Name)) // the driver deletes what stays
 		}
 	}

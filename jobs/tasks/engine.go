@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"bulkload/internal/storage"
@@ -16,9 +17,14 @@ import (
 type Engine interface {
 	// Run runs the tasks of a phase, and returns when none of them runs any more: nil if each was done once. If a task
 	// failed for good, it ends the others and returns a *TaskError. If the context ends, it may end the tasks or leave
-	// them running; the next Run of the same run and phase must not start a task beside one that it left.
+	// them running; the next Run of the same run and phase must not start a task beside one that it left, but wait for its
+	// end, and then return ErrAgain.
 	Run(ctx context.Context, p Phase) error
 }
+
+// ErrAgain says that an engine has waited for tasks that an earlier process had it run. It is asked again for those that they
+// have left undone.
+var ErrAgain = errors.New("the tasks of an earlier process have ended")
 
 // The phases of a run.
 const (
@@ -62,6 +68,17 @@ func (e *TaskError) Error() string {
 }
 
 func (e *TaskError) Unwrap() error { return e.Err }
+
+// with adds what the attempt itself has left. If it has said why it failed, the engine knows less: nil.
+func (e *TaskError) with(report *failureReport, last *identity) error {
+	switch {
+	case report != nil:
+		return nil
+	case last != nil && e.Attempt == "":
+		return &TaskError{e.Phase, e.Task, last.Attempt, last.Host, e.Err}
+	}
+	return e
+}
 
 // named is a part of a sentence; "" without a name.
 func named(what, name string) string {

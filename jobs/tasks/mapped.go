@@ -23,12 +23,9 @@ type Mapped struct {
 // mapShare is the share of the map tasks in the progress of both phases.
 const mapShare = 0.5
 
-// maxRounds bounds how often an engine is asked for tasks that it has left undone.
-const maxRounds = 3
-
 // Map has the map tasks done that are not done yet, and gathers their accounts.
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
-	for round := 1; ; round++ {
+	for asked := false; ; {
 		found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
 		if err != nil {
 			return nil, err
@@ -48,15 +45,25 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 		if len(missing) == 0 {
 			return m, m.gather()
 		}
-		if round > maxRounds {
+		if asked {
 			return nil, w.explain(MapPhase, missing, nil)
 		}
-		if err := w.engine.Run(ctx, w.phase(MapPhase, planName, missing, 0, mapShare)); err != nil {
-			if err := w.failed(ctx, MapPhase, err, w.undoneMaps); err != nil {
-				return nil, err
-			}
+		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), w.undoneMaps); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// ask has an engine run tasks. asked is false if it has only waited for those of an earlier process.
+func (w *Work) ask(ctx context.Context, p Phase, undone func() ([]int, error)) (asked bool, err error) {
+	err = w.engine.Run(ctx, p)
+	switch {
+	case errors.Is(err, ErrAgain):
+		return false, ctx.Err()
+	case err != nil:
+		err = w.failed(ctx, p.Name, err, undone)
+	}
+	return true, err
 }
 
 // undoneMaps lists the map tasks without an account.
@@ -157,6 +164,23 @@ func (m *Mapped) Rejects(sink entry.Rejects) error {
 		}
 	}
 	return nil
+}
+
+// Rejects passes on the rejects that map tasks have found in a run that failed, as far as the sink accepts them.
+func (w *Work) Rejects(sink entry.Rejects) error {
+	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
+		log, of := (*rejectLog)(nil), (*identity)(nil)
+		if report, _ := w.lastWords(MapPhase, task); len(found[task]) > 0 {
+			log, of = found[task][0].Log, &found[task][0].identity
+		} else if report != nil {
+			log, of = report.Log, &report.identity
+		}
+		if log != nil {
+			err = log.replay(w.home().in(MapPhase, taskFolder(task), of.Attempt), w.source, sink)
+		}
+	}
+	return err
 }
 
 // Rows are the sorted rows of each output, as a stage that had read all input would give them; nil for one that needs none.

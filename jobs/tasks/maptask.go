@@ -53,8 +53,8 @@ func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapAccount, error
 	if err := w.checkFiles(splits); err != nil {
 		return nil, err
 	}
-	rejects := newRejectSink(a.folder, w.job.Input.MaxRejects)
-	s := sorting.Stage{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: rejects, Part: true}
+	a.rejects = newRejectSink(a.folder, w.job.Input.MaxRejects)
+	s := sorting.Stage{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: a.rejects, Part: true}
 	for i, out := range w.feeds() {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: out, Target: w.targets[i]})
 	}
@@ -62,7 +62,7 @@ func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapAccount, error
 	if err != nil {
 		return nil, err
 	}
-	account := &mapAccount{identity: a.identity, Log: rejects.log()}
+	account := &mapAccount{identity: a.identity, Log: a.rejects.log()}
 	account.Ended = s.Ended()
 	for i := range account.Ended {
 		account.Ended[i].Split += first

@@ -28,6 +28,9 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if w == nil {
 			continue
 		}
+		if _, err := sideBySide(w.Stage.Rows.Sorted, m.work.sizes.Memory); err != nil {
+			return err
+		}
 		if r.left[i], err = w.Stage.Unfinished(); err != nil {
 			return err
 		}
@@ -36,7 +39,7 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 	if r.work.handsOver(ReducePhase) {
 		return r.handOver()
 	}
-	for round := 1; ; round++ {
+	for asked := false; ; {
 		if err := r.collect(); err != nil {
 			return err
 		}
@@ -44,10 +47,10 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if len(units.Tasks) == 0 {
 			return nil
 		}
-		if round > maxRounds {
+		if asked {
 			return r.work.explain(ReducePhase, allTasks(units), nil)
 		}
-		if err := r.run(ctx, units); err != nil {
+		if asked, err = r.run(ctx, units); err != nil {
 			return err
 		}
 	}
@@ -77,16 +80,12 @@ func (r *reduction) handOver() error {
 }
 
 // run has reduce tasks done.
-func (r *reduction) run(ctx context.Context, units *Units) error {
+func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err error) {
 	name, err := r.work.writeUnits(units)
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = r.work.engine.Run(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1))
-	if err == nil {
-		return nil
-	}
-	return r.work.failed(ctx, ReducePhase, err, func() ([]int, error) { return r.undone(units) })
+	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), func() ([]int, error) { return r.undone(units) })
 }
 
 // undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
@@ -96,8 +95,8 @@ func (r *reduction) undone(units *Units) ([]int, error) {
 		return nil, err
 	}
 	left := map[sliceID]bool{}
-	for i, slices := range r.left {
-		for _, s := range slices {
+	for i, missing := range r.left {
+		for _, s := range missing {
 			left[idOf(i, s)] = true
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
@@ -171,26 +170,34 @@ func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase
 // explain says why tasks have left no account: what their attempts have said, or else what the engine says.
 func (w *Work) explain(phase string, tasks []int, engine error) error {
 	var errs []error
-	for _, task := range tasks {
-		report, last := w.lastWords(phase, task)
-		switch {
-		case report != nil:
-			errs = append(errs, report.Code.Errorf("%v: %s", &report.identity, report.Text))
-		case engine != nil:
-		case last != nil:
-			errs = append(errs, errcode.TaskLost.Errorf("%v, has ended without its account: it may have been killed. The same command runs it again", last))
-		default:
-			errs = append(errs, errcode.TaskLost.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The same command runs it again", phase, task))
-		}
+	for i, task := range tasks {
 		if len(errs) == maxReasons {
-			errs = append(errs, fmt.Errorf("and %d more tasks are not done", len(tasks)-slices.Index(tasks, task)-1))
+			errs = append(errs, fmt.Errorf("and %d more tasks are not done", len(tasks)-i))
 			break
+		}
+		report, last := w.lastWords(phase, task)
+		if of := (*TaskError)(nil); errors.As(engine, &of) && of.Task == task {
+			engine = of.with(report, last)
+		}
+		if err := reason(phase, task, report, last); report != nil || engine == nil {
+			errs = append(errs, err)
 		}
 	}
 	if engine != nil && failureCode(engine) == "" && !errors.Is(engine, context.Canceled) {
 		engine = errcode.TaskFailed.Wrap(engine)
 	}
 	return errors.Join(append(errs, engine)...)
+}
+
+// reason is the error of one task.
+func reason(phase string, task int, report *failureReport, last *identity) error {
+	switch {
+	case report != nil:
+		return report.Code.Errorf("%v: %s", &report.identity, report.Text)
+	case last != nil:
+		return errcode.TaskLost.Errorf("%v, has ended without its account: it may have been killed. The same command runs it again", last)
+	}
+	return errcode.TaskLost.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The same command runs it again", phase, task)
 }
 
 // maxReasons bounds how many tasks are named in an error.

@@ -105,8 +105,8 @@ func (s Settings) jar(hadoop string) (string, error) {
 		return s.Streaming, nil
 	}
 	homes := []string{s.Home, os.Getenv("HADOOP_HOME"), os.Getenv("HADOOP_MAPRED_HOME")}
-	if real, err := filepath.EvalSymlinks(hadoop); err == nil {
-		homes = append(homes, filepath.Dir(filepath.Dir(real)))
+	if target, err := filepath.EvalSymlinks(hadoop); err == nil {
+		homes = append(homes, filepath.Dir(filepath.Dir(target)))
 	}
 	for _, home := range append(homes, packagedHomes...) {
 		for _, place := range jarPlaces {

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"bulkload/jobs"
+)
+
+// yarnFlags are the flags of --engine yarn.
+type yarnFlags struct {
+	EngineSet []string `sep:"none" placeholder:"KEY=VALUE" help:"Sets a key of the job file's engine, such as queue=etl."`
+	DryRun    bool     `help:"With --engine yarn: prints the commands that submit the tasks, and does nothing else."`
+}
+
+// checkYARN checks the flags of --engine yarn.
+func (c *engineFlags) checkYARN() error {
+	switch {
+	case c.Engine == "yarn":
+		_, err := c.settings(new(jobs.Job))
+		return err
+	case c.DryRun:
+		return usage(errors.New("--dry-run: prints the commands of --engine yarn; add that, or see bulkload plan"))
+	case len(c.EngineSet) > 0 && c.Engine == "local":
+		return usage(errors.New("--engine-set: a run of --engine local has no tasks; leave it out"))
+	}
+	return nil
+}
+
+// settings are the job file's, and over them the flags'.
+func (c *engineFlags) settings(job *jobs.Job) (jobs.EngineSettings, error) {
+	e := job.Engine
+	e.Properties = nil
+	for name, value := range job.Engine.Properties {
+		_ = e.Set("properties", name+"="+value) // it was read before
+	}
+	for _, text := range c.EngineSet {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return e, usage(fmt.Errorf("--engine-set %s: write KEY=VALUE", text))
+		}
+		if err := e.Set(key, value); err != nil {
+			return e, usage(fmt.Errorf("--engine-set %s: %w", text, err))
+		}
+	}
+	return e, nil
+}
+
+// byYARN is how a job is run on YARN.
+func (c *engineFlags) byYARN(s *session, job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
+	sizes, err := c.sizes(s)
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.settings(job)
+	if err != nil {
+		return nil, err
+	}
+	sizes.Task, sizes.Memory, sizes.Cores = cmp.Or(sizes.Task, e.TaskSize), cmp.Or(e.Memory, sizes.Memory), cmp.Or(e.Cores, s.cores())
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program's file, which is shipped to YARN: %w", err)
+	}
+	engine := jobs.NewYARN(job, e, program, o)
+	if s.interactive() {
+		engine.Kill = func(application string) bool { return s.askKill(application) }
+	}
+	if s.Verbose > 0 {
+		engine.Flags = append(engine.Flags, "-v")
+	}
+	return &jobs.ByTasks{Engine: engine, Sizes: sizes}, nil
+}
+
+// cores are --cores; 0 if it is not given.
+func (s *session) cores() int {
+	if s.Cores == nil {
+		return 0
+	}
+	return *s.Cores
+}
+
+// interactive reports whether somebody can be asked.
+func (s *session) interactive() bool {
+	_, out := terminal(s.screen.out)
+	_, in := terminal(os.Stdin)
+	return in && out
+}
+
+// answerTime is how long an answer may take: a signal also comes from programs.
+const answerTime = 30 * time.Second
+
+// askKill asks whether a job shall be killed. A further Ctrl-C ends this process, and the job goes on.
+func (s *session) askKill(application string) bool {
+	s.endBar()
+	fmt.Fprintf(s.screen, "%s goes on when this command ends. Kill it? [y/N] ", cmp.Or(application, "A job that was submitted"))
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		answer <- line
+	}()
+	select {
+	case line := <-answer:
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y")
+	case <-time.After(answerTime):
+		fmt.Fprintln(s.screen)
+		return false
+	}
+}
+
+// dryRun prints the commands that submit the tasks of jobs.
+func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
+	for _, job := range jobs.JobsOf(all) {
+		by, err := c.byYARN(s, job, s.options())
+		if err != nil {
+			return nil, err
+		}
+		commands, err := jobs.YARNCommands(job, by)
+		if err != nil {
+			return nil, err
+		}
+		for _, command := range commands {
+			fmt.Fprintln(s.answers(), command)
+		}
+	}
+	return &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}, nil
+}

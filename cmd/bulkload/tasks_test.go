@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/sample"
+)
+
+// program is a command that runs as this test's process: TestMain makes it one by its name.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Args[0] = "bulkload"
+	return c
+}
+
+// taskJob is a job over some files, in a folder of its own.
+func taskJob(t *testing.T, rows int) (job string) {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := os.ReadFile(filepath.Join(repositoryRoot, "jobs/examples/check.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		var b bytes.Buffer
+		if err := sample.Check(&b, sample.Options{Rows: rows, Seed: uint64(i), RecordDelimiter: "\x10", FieldDelimiter: "\x01"}); err != nil {
+			t.Fatal(err)
+		}
+		in := filepath.Join(dir, "testdata/check/2026-11-20")
+		if err := os.MkdirAll(in, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprint("part-", i)), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job = filepath.Join(dir, "job.yaml")
+	if err := os.WriteFile(job, bytes.Replace(text, []byte("../../out/check/${date}"), []byte("out-${HOW}"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// sameOutputs wants the files of two outputs to be equal.
+func sameOutputs(t *testing.T, a, b string) {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(a, "f", "*"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	others, _ := filepath.Glob(filepath.Join(b, "f", "*"))
+	if len(others) != len(all) {
+		t.Errorf("%d files, and %d", len(all), len(others))
+	}
+	for _, name := range all {
+		x, err1 := os.ReadFile(name)
+		y, err2 := os.ReadFile(filepath.Join(b, "f", filepath.Base(name)))
+		if err1 != nil || err2 != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s differs (%v, %v)", filepath.Base(name), err1, err2)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(b, ".tasks")); err == nil {
+		t.Error(".tasks is left")
+	}
+}
+
+// taskProcesses are the processes of tasks that a process has begun.
+func taskProcesses(t *testing.T, parent int) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 1 && f[1] == strconv.Itoa(parent) && f[0] != "Z" {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// awaitTask waits for the first process of a task.
+func awaitTask(t *testing.T, parent int) int {
+	t.Helper()
+	for range 1000 {
+		if pids := taskProcesses(t, parent); len(pids) > 0 {
+			return pids[0]
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("no task began")
+	return 0
+}
+
+// TestKilledLocalTasks: with --engine local-tasks a run whose process of a task is killed fails and names the task; one whose driver is
+// killed takes its tasks with it. The same command then comes to the files of a run in one process.
+func TestKilledLocalTasks(t *testing.T) {
+	t.Parallel()
+	job := taskJob(t, 20_000)
+	run := func(how string, more ...string) *exec.Cmd {
+		return program(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q"}, more...)...)
+	}
+	byTasks := func() *exec.Cmd { return run("tasks", "--engine", "local-tasks", "--task-size", "1MiB") }
+	if out, err := run("here").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out := filepath.Join(filepath.Dir(job), "out-tasks")
+
+	var said bytes.Buffer
+	c := byTasks()
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(awaitTask(t, c.Process.Pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err == nil || !strings.Contains(said.String(), "map task ") || !strings.Contains(said.String(), "signal: killed") {
+		t.Errorf("a task was killed: %v\n%s", err, &said)
+	}
+
+	c = byTasks()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	task := awaitTask(t, c.Process.Pid)
+	_ = c.Process.Kill()
+	_ = c.Wait() // it was killed
+	for n := 0; syscall.Kill(task, 0) == nil && n < 1000; n++ {
+		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", task)); err != nil || strings.Contains(string(text), ") Z ") {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+		if n == 999 {
+			t.Error("a task outlives its driver")
+		}
+	}
+	if said, err := byTasks().CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
+}
+
+// TestTaskCommands does a run by the commands for other schedulers, with the tasks in another order, some of them twice, and others
+// by an index from stdin.
+func TestTaskCommands(t *testing.T) {
+	t.Parallel()
+	job := taskJob(t, 300)
+	out := filepath.Join(filepath.Dir(job), "out-tasks")
+	call := func(want int, args ...string) string {
+		t.Helper()
+		var text bytes.Buffer
+		if code := run(context.Background(), append(args, "-q"), &text, &text); code != want {
+			t.Fatalf("%v: exit code %d\n%s", args, code, &text)
+		}
+		return text.String()
+	}
+	call(0, "run", job, "--date", "2026-11-20", "--set", "HOW=here")
+	plan := []string{"task", "plan", job, "--date", "2026-11-20", "--set", "HOW=tasks", "--task-size", "1KiB"}
+	if said := call(0, append(plan, "--json")...); !strings.Contains(said, `"phase":"map"`) || !strings.Contains(said, `"tasks":[0,1,2,3]`) {
+		t.Fatal(said)
+	}
+	if said := call(1, "task", "gather", out); !strings.Contains(said, "4 map tasks") {
+		t.Error(said)
+	}
+	for _, i := range []int{3, 1, 1, 0} {
+		call(0, "task", "map", out, strconv.Itoa(i))
+	}
+	if said := call(0, plan...); !strings.Contains(said, "1 map task\n") || !strings.HasSuffix(said, "plan.json 2\n") {
+		t.Error(said)
+	}
+	call(2, "task", "map", out, "4")
+	call(2, "task", "map", out, "x")
+	c := program(t, "task", "map", out, "-", "-q")
+	c.Stdin = strings.NewReader("2\n")
+	if said, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if said := call(0, "task", "gather", out, "--task-size", "1KiB"); !strings.HasPrefix(said, "10 reduce tasks\n") {
+		t.Error(said)
+	}
+	for i := range 10 {
+		call(0, "task", "reduce", out, strconv.Itoa(9-i))
+	}
+	if said := call(0, "task", "gather", out); !strings.HasPrefix(said, "0 reduce tasks") {
+		t.Error(said)
+	}
+	call(0, "task", "finish", out)
+	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
+}
+
+// TestIndexOfTask: a task's index is an argument, or the first line of stdin, as NLineInputFormat gives it.
+func TestIndexOfTask(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text, stdin string
+		want        int
+		ok          bool
+	}{{"7", "", 7, true}, {"-", "7\n", 7, true}, {"-", "7\t\n", 7, true}, {"-", "7", 7, true}, {"-", "7\n8\n", 7, true},
+		{"-", "", 0, false}, {"-", "x\n", 0, false}, {"-1", "", 0, false}, {"", "", 0, false}} {
+		if n, err := readIndex(c.text, strings.NewReader(c.stdin)); n != c.want || (err == nil) != c.ok {
+			t.Errorf("%q with %q: %d, %v", c.text, c.stdin, n, err)
+		}
+	}
+}

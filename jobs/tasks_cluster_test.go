@@ -1,0 +1,104 @@
+package jobs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+)
+
+// hdfsOf is the cluster's HDFS.
+func (l *live) hdfsOf(t *testing.T) storage.FS {
+	t.Helper()
+	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys, _, err := s.Resolve(l.out, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { fsys.Close() })
+	return fsys
+}
+
+// TestTasksOnHDFS: tasks read their input from HDFS and leave runs and files there. The files are those of one process, and the same
+// command loads them.
+func TestTasksOnHDFS(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	const date = "2026-11-20"
+	l.night(t, date, 6000, 1)
+	fsys, in := l.hdfsOf(t), "/user/test/in_"+strings.ReplaceAll(l.table, ":", "_")
+	text, err := os.ReadFile(filepath.Join(l.dir, "in", date, "part-m-00000"))
+	if err == nil {
+		err = fsys.MkdirAll(in+"/"+date, 0)
+	}
+	for i, part := range strings.SplitAfter(string(text), "\x10") {
+		if err == nil && i < 3 { // three files of a record each, and the rest in one
+			err = storage.CreateFile(fsys, fmt.Sprintf("%s/%s/part-%d", in, date, i), []byte(part))
+			text = text[len(part):]
+		}
+	}
+	if err == nil {
+		err = storage.CreateFile(fsys, in+"/"+date+"/part-3", text)
+	}
+	job, read := filepath.Join(l.dir, "check.yaml"), []byte(nil)
+	if err == nil {
+		read, err = os.ReadFile(job)
+	}
+	if err == nil {
+		err = os.WriteFile(job, []byte(strings.Replace(string(read), "path: in/", "path: hdfs://"+in+"/", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := l.job(t, date)
+	here.Output = l.out + "-here"
+	o := l.options()
+	o.NoLoad = true
+	mustRun(t, here, o)
+
+	e := &inProcess{options: options.Options{WorkDir: t.TempDir()}} // no site files: the plan has what it needs of them
+	e.options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
+	s, err := RunBy(t.Context(), &ByTasks{e, small}, l.job(t, date), l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Load.Files != 10 || s.Books.Written != 6000 || len(e.ran) < 10 {
+		t.Errorf("%d files are loaded, %v, by %v", s.Load.Files, s.Books, e.ran)
+	}
+	_, dir, _ := strings.Cut(l.out, "hdfs://")
+	m, err := manifest.Read(fsys, dir+"/"+date)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := manifest.Read(fsys, dir+"-here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(digestsOf(m), digestsOf(n)) {
+		t.Errorf("the files are %v, and %v by one process", digestsOf(m), digestsOf(n))
+	}
+	if _, err := fsys.Stat(dir + "/" + date + "/" + manifest.TasksDir); err == nil {
+		t.Error("the tasks' folder is left")
+	}
+	l.wantTable(t, "loaded", l.expected(t, date))
+}
+
+// digestsOf are the sizes and digests of the files that a manifest names.
+func digestsOf(m *manifest.Manifest) map[string]string {
+	all := map[string]string{}
+	for _, f := range m.Files() {
+		all[f.Path] = fmt.Sprint(f.Bytes, f.Digest)
+	}
+	return all
+}

@@ -1,0 +1,398 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/tasks"
+)
+
+// taskFault is a fault of a run by tasks.
+type taskFault struct {
+	instead func(ctx context.Context, e *inProcess, p tasks.Phase, task int) (handled bool, err error)
+	code    errcode.Code // of the run; "": it ends well all the same
+	says    string
+	again   []string // what the same command runs then
+}
+
+// once does something instead of the first attempt at a task.
+func once(phase string, task int, do func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error)) func(context.Context, *inProcess, tasks.Phase, int) (bool, error) {
+	done := false
+	return func(ctx context.Context, e *inProcess, p tasks.Phase, at int) (bool, error) {
+		if done || p.Name != phase || at != task {
+			return false, nil
+		}
+		done = true
+		return do(ctx, e, p)
+	}
+}
+
+// runOf is the sorted run of a map task.
+func runOf(t *testing.T, p tasks.Phase, task int) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(filepath.Dir(p.Dir), "map", fmt.Sprintf("%05d", task), "*", "0", "run"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("task %d has the runs %v, %v", task, all, err)
+	}
+	return all[0]
+}
+
+// changeFile changes some bytes of a file.
+func changeFile(t *testing.T, name string, at int64) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt([]byte{0xA5, 0x5A, 0xA5}, at)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fullFS is a file system without space for some files.
+type fullFS struct {
+	storage.FS
+	full func(name string) bool
+}
+
+func (f fullFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	if f.full(filepath.Base(name)) {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
+	}
+	return f.FS.Create(name, perm)
+}
+
+// without are the options of a task without space for some files.
+func (e *inProcess) without(full func(name string) bool) options.Options {
+	o := e.options
+	o.Storage = func(f storage.FS) storage.FS { return fullFS{f, full} }
+	return o
+}
+
+// TestTaskFaults: whatever happens to a task, the run ends with words that name it, its attempt and its host. The same command then does
+// only what is missing, and comes to the files of an undisturbed run.
+func TestTaskFaults(t *testing.T) {
+	dir := sampleDir(t, checkJob, 3000)
+	in := filepath.Join(dir, "in", "2026-11-20", "part-m-00003")
+	mustRun(t, readCheck(t, dir, filepath.Join(dir, "here")), options.Options{})
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(mapsOf(t, dir)); n != 4 {
+		t.Fatalf("%d input files", n)
+	}
+	last := []string{"map 3"} // and all reduce tasks: nine regions have the salts 1 to 9, and one nothing before them
+	for i := range 10 {
+		last = append(last, fmt.Sprint("reduce ", i))
+	}
+	for what, f := range map[string]taskFault{
+		"ends well without an account": {once("map", 3, func(context.Context, *inProcess, tasks.Phase) (bool, error) { return true, nil }),
+			errcode.TaskLost, "map task 3 has ended without its account, and no attempt at it has begun", last},
+		"is killed": {once("map", 3, func(_ context.Context, _ *inProcess, p tasks.Phase) (bool, error) {
+			at := filepath.Join(p.Dir, "00003", "attempt_1_m_1_0-abcd")
+			who, err := seal.Marshal(map[string]any{"plan": planID(t, p), "phase": "map", "task": 3, "attempt": "attempt_1_m_1_0-abcd", "host": "node7"})
+			return true, errors.Join(err, os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "attempt.json"), who, 0o600))
+		}), errcode.TaskLost, "map task 3, attempt attempt_1_m_1_0-abcd on node7, has ended without its account", last},
+		"has a changed input": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			info, err := os.Stat(in)
+			if err != nil {
+				return true, err
+			}
+			touch := func(at time.Time) { err = errors.Join(err, os.Chtimes(in, at, at)) }
+			touch(info.ModTime().Add(time.Hour))
+			failed := tasks.Map(ctx, p.Document, 3, e.options)
+			touch(info.ModTime())
+			return true, errors.Join(failed, err)
+		}), errcode.InputChanged, " on " + host + ": the input file", last},
+		"has no space for its run": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Map(ctx, p.Document, 3, e.without(func(name string) bool { return name == "run" }))
+		}), errcode.DiskFull, "map task 3, attempt ", last},
+		"has no space for its files": {once("reduce", 9, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Reduce(ctx, p.Document, 9, e.without(hfile.IsName))
+		}), errcode.DiskFull, "reduce task 9, attempt ", []string{"reduce 0"}},
+		"is done twice": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			return true, errors.Join(tasks.Map(ctx, p.Document, 3, e.options), tasks.Map(ctx, p.Document, 3, e.options))
+		}), "", "", nil},
+		"fails for its engine and has an account": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			if err := tasks.Map(ctx, p.Document, 3, e.options); err != nil {
+				return true, err
+			}
+			return true, errors.New("the container was killed when the task was done")
+		}), "", "", nil},
+		"lost its run": {once("reduce", 9, func(_ context.Context, _ *inProcess, p tasks.Phase) (bool, error) {
+			return false, os.Remove(runOf(t, p, 1))
+		}), errcode.SpillDamaged, "reduce task 9, attempt ", []string{"map 1", "reduce 0"}},
+		"has a changed run": {once("reduce", 9, func(_ context.Context, _ *inProcess, p tasks.Phase) (bool, error) {
+			changeFile(t, runOf(t, p, 1), 20)
+			return false, nil
+		}), errcode.SpillDamaged, "reduce task 9, attempt ", []string{"map 1", "reduce 0"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			out := filepath.Join(dir, strings.ReplaceAll(what, " ", "-"))
+			e := &inProcess{options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
+			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
+			by := &ByTasks{e, tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
+			_, err := RunBy(t.Context(), by, readCheck(t, dir, out), options.Options{})
+			if f.code == "" && err != nil || f.code != "" && (failure.CodeOf(err) != f.code || !strings.Contains(err.Error(), f.says)) {
+				t.Fatalf("%s: %v", failure.CodeOf(err), err)
+			}
+			if err == nil {
+				sameFiles(t, what, filepath.Join(dir, "here"), out)
+				return
+			}
+			if _, err := os.Stat(filepath.Join(out, "_SUCCESS")); err == nil {
+				t.Error("the output says that it is complete")
+			}
+			e.ran = nil
+			if _, err := RunBy(t.Context(), by, readCheck(t, dir, out), options.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			if f.again != nil && !slices.Equal(e.ran, f.again) {
+				t.Errorf("the same command ran %v, want %v", e.ran, f.again)
+			}
+			sameFiles(t, what, filepath.Join(dir, "here"), out)
+			equalManifests(t, what, manifestOf(t, filepath.Join(dir, "here")), manifestOf(t, out))
+			noTasks(t, out)
+		})
+	}
+}
+
+func noTasks(t *testing.T, out string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(out, manifest.TasksDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the tasks' folder is left: %v", err)
+	}
+}
+
+// mapsOf are the input files of a folder that sampleDir made.
+func mapsOf(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "in", "2026-11-20", "part-m-*"))
+	if err != nil || len(all) < 2 {
+		t.Fatal(all, err)
+	}
+	return all
+}
+
+// planID is the ID of a phase's plan, as an account has it.
+func planID(t *testing.T, p tasks.Phase) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(p.Dir, "*", "*", "account.json"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	text, err := os.ReadFile(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var who struct{ Plan string }
+	if err := json.Unmarshal(text, &who); err != nil {
+		t.Fatal(err)
+	}
+	return who.Plan
+}
+
+// TestRejectsOfTasks: too many rejects end a run by tasks as one in a process, with the same files of rejects, whether one task has too
+// many or all of them together.
+func TestRejectsOfTasks(t *testing.T) {
+	t.Parallel()
+	for what, every := range map[string]int{"all together": 200, "each": 20} {
+		dir := sampleDir(t, strings.Replace(checkJob, "in/${date}", "in/${date}\n  max_rejects: 10", 1), 3000)
+		rejectsEvery(t, dir, every)
+		out := filepath.Join(dir, "out")
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		s, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+mapsOf(t, dir)[0]) {
+			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
+		}
+		if found, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.dat")); err != nil || bytes.Count(found, []byte("one too many")) < 11 {
+			t.Errorf("%s: %d bytes of rejects, %v", what, len(found), err)
+		}
+		if len(s.Rejects) != 1 || s.Rejects[0].Records < 11 {
+			t.Errorf("%s: the summary has %v", what, s.Rejects)
+		}
+	}
+}
+
+// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
+// with what to do.
+func TestTasksThatCantBeMerged(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 100)
+	in := mapsOf(t, dir)
+	text, err := os.ReadFile(in[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 600 {
+		name := filepath.Join(filepath.Dir(in[0]), fmt.Sprintf("part-m-%05d", 100+i))
+		if err := os.WriteFile(name, text[:bytes.IndexByte(text, 0x10)+1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	_, err = RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
+		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
+	}
+	_, err = RunBy(t.Context(), &ByTasks{e, tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
+		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
+	}
+}
+
+// TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of going on with it.
+func TestTaskOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 500)
+	out := filepath.Join(dir, "out")
+	r, err := PlanTasks(t.Context(), readCheck(t, dir, out), options.Options{}, small)
+	if err != nil || len(r.Tasks) < 2 {
+		t.Fatal(r, err)
+	}
+	plan := strings.TrimPrefix(r.Document, "file://")
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p map[string]any
+	if err := seal.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	p["program"] = strings.Repeat("0", 64)
+	if text, err = seal.Marshal(p); err == nil {
+		err = os.WriteFile(plan, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tasks.Map(t.Context(), plan, 0, options.Options{}); failure.CodeOf(err) != errcode.TaskProgram {
+		t.Errorf("%s: %v", failure.CodeOf(err), err)
+	}
+	if all, err := os.ReadDir(filepath.Join(filepath.Dir(plan), "map")); err == nil {
+		t.Errorf("%v is in the output", all)
+	}
+	e := &inProcess{}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+		t.Error(err)
+	}
+	if err := tasks.Map(t.Context(), plan, 0, options.Options{}); failure.CodeOf(err) != errcode.TaskPlan {
+		t.Errorf("after the run: %s: %v", failure.CodeOf(err), err)
+	}
+	if err := os.WriteFile(plan, bytes.Replace(text, []byte(`"pieces"`), []byte(`"pieceS"`), 1), 0o600); err == nil {
+		t.Error("the plan's folder is left")
+	}
+}
+
+// TestEveryCallOfTasksFails is TestEveryCallOfStorageFails for runs by tasks: driver and tasks have the same faulty file system. Some
+// calls fail, and with BULKLOAD_EVERY_CALL=1 each.
+func TestEveryCallOfTasksFails(t *testing.T) {
+	job := strings.Replace(checkJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
+	dir := sampleDir(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
+	rejectsEvery(t, dir, 10)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	local := storage.Local
+	t.Cleanup(func() { storage.Local = local })
+	faulty := &failingFS{local, new(fault)}
+	storage.Local = faulty
+	run := func() error {
+		_, err := RunBy(t.Context(), &ByTasks{&inProcess{options: options.Options{WorkDir: dir}}, small}, readCheck(t, dir, out), options.Options{})
+		return err
+	}
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	calls := -faulty.left.Load()
+	step := calls/40 + 1
+	if os.Getenv(everyCall) != "" {
+		step = 1
+	}
+	failed := 0
+	for n := int64(1); n <= calls; n += step {
+		if err := os.RemoveAll(out); err != nil {
+			t.Fatal(err)
+		}
+		faulty.left.Store(n)
+		err := run()
+		what := fmt.Sprintf("call %d, %v", n, faulty.failed.Load())
+		faulty.left.Store(0)
+		if err != nil {
+			failed++
+			if !strings.Contains(err.Error(), syscall.EIO.Error()) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if err := run(); err != nil {
+			t.Errorf("%s: the same command again: %v", what, err)
+			continue
+		}
+		sameFiles(t, what, base, out)
+		sameRejects(t, what, base, out)
+		noFilesIn(t, what, filepath.Join(out, dirlock.TempDir))
+		noTasks(t, out)
+	}
+	if failed < int(calls/step)/3 {
+		t.Errorf("only %d of %d runs failed", failed, calls/step)
+	}
+}
+
+func sameRejects(t *testing.T, what, a, b string) {
+	t.Helper()
+	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
+		x, err1 := os.ReadFile(filepath.Join(a, manifest.RejectsDir, name))
+		y, err2 := os.ReadFile(filepath.Join(b, manifest.RejectsDir, name))
+		if err := errors.Join(err1, err2); err != nil || !bytes.Equal(x, y) {
+			t.Errorf("%s: %s has %d bytes, and %d (%v)", what, name, len(x), len(y), err)
+		}
+	}
+}
+
+// TestKilledTasks kills a run by tasks, driver and tasks together, at each of its points. The same command goes on, by tasks or in one
+// process, and comes to the files of an undisturbed run.
+func TestKilledTasks(t *testing.T) {
+	manyProcesses(t)
+	dir := sampleDir(t, slicedJob, 4000)
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Tasks: true}
+	want := mustRun(t, killedRun{Dir: dir, Out: "base"}.job(t), k.options())
+	for i, at := range []failpoint.Point{failpoint.Planned, failpoint.Sorted, failpoint.Begun, failpoint.Verified, failpoint.Renamed,
+		failpoint.Recorded, failpoint.Balanced, failpoint.Written} {
+		k.At, k.Times = at, 1
+		if at == failpoint.Begun || at == failpoint.Renamed || at == failpoint.Recorded {
+			k.Times = 4
+		}
+		k.killAnew(t)
+		by, how := &ByTasks{&inProcess{options: k.options()}, small}, "by tasks"
+		if i%2 == 1 {
+			by, how = nil, "in one process"
+		}
+		got, err := RunBy(t.Context(), by, k.job(t), k.options())
+		if err != nil {
+			t.Fatalf("killed at %s, %s: %v", at, how, err)
+		}
+		sameRun(t, k, "base", want, got)
+		noTasks(t, filepath.Join(dir, "out"))
+	}
+}
