@@ -39,6 +39,9 @@ func (l Limit) String() string {
 	return strconv.FormatInt(l.Count, 10)
 }
 
+// Exceeded reports whether there were too many rejects among the records read.
+func (l Limit) Exceeded(rejects, read int64) bool { return l.exceeded(rejects, read, true) }
+
 // exceeded reports whether there are too many rejects; read is 0 while reading continues.
 func (l Limit) exceeded(rejects, read int64, atEnd bool) bool {
 	if l.Percent == 0 {

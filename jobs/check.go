@@ -54,8 +54,8 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 	var failed preflight.Findings
 	checks := 0
 	for _, j := range all {
-		c := &checking{runner: runner{job: j, options: o, lost: func(error) {}}}
-		err := errors.Join(c.run(ctx), c.close())
+		c := &checking{r: &runner{job: j, options: o, lost: func(error) {}}}
+		err := errors.Join(c.run(ctx), c.r.close())
 		for _, remove := range c.made {
 			remove()
 		}
@@ -77,7 +77,7 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 // checking is the checks of one run at work. What a run would open is opened one after the other; what can't be opened is
 // a finding.
 type checking struct {
-	runner
+	r     *runner // opens what a run opens; nothing is run
 	found preflight.Findings
 	made  []func() // remove the directories that the checks make
 }
@@ -92,44 +92,44 @@ func (c *checking) fail(name string, err error) {
 
 // run makes the checks. The error is only that the context ended.
 func (c *checking) run(ctx context.Context) (err error) {
-	j, o := c.job, c.options
-	if c.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
+	j, o := c.r.job, c.r.options
+	if c.r.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
 		c.fail("site files", err)
 		return nil
 	}
 	c.openInput()
 	if j.Connects(!o.NoLoad) {
-		if c.cluster, err = c.site.Connect(ctx); err != nil {
+		if c.r.cluster, err = c.r.site.Connect(ctx); err != nil {
 			c.fail("hbase", err)
 		} else {
 			c.ok("hbase", "a master answers")
 		}
 	}
 	if j.Load && !o.NoLoad {
-		if c.ledger, err = c.site.TryLedger(); err != nil {
+		if c.r.ledger, err = c.r.site.TryLedger(); err != nil {
 			c.fail("ledger", err)
 		} else {
-			c.ok("ledger", "%s", c.ledger.URI())
+			c.ok("ledger", "%s", c.r.ledger.URI())
 		}
 	}
 	for _, out := range j.Feeds() {
 		c.checkOutput(ctx, out)
 	}
-	opened := !slices.ContainsFunc(c.outputs, func(w *outputRun) bool { return w.out.FS == nil })
-	if c.source != nil && opened {
-		c.found = append(c.found, c.checkDisk(c.outputs)...)
+	opened := !slices.ContainsFunc(c.r.outputs, func(w *outputRun) bool { return w.out.FS == nil })
+	if c.r.source != nil && opened {
+		c.found = append(c.found, c.r.checkDisk(c.r.outputs)...)
 	}
 	return ctx.Err()
 }
 
 func (c *checking) openInput() {
 	var err error
-	c.source, err = source.Open(c.job, c.site)
+	c.r.source, err = source.Open(c.r.job, c.r.site)
 	var missing *source.MissingError
 	switch {
 	case err == nil:
-		c.ok("input", "%s, %s", jobfile.Plural(len(c.source.Files), "file"), bytesize.Format(c.source.Bytes))
-	case errors.As(err, &missing) && mayBeArchived(c.job, c.options) && wasLoaded(c.job, c.options, c.site):
+		c.ok("input", "%s, %s", jobfile.Plural(len(c.r.source.Files), "file"), bytesize.Format(c.r.source.Bytes))
+	case errors.As(err, &missing) && mayBeArchived(c.r.job, c.r.options) && wasLoaded(c.r.job, c.r.options, c.r.site):
 		c.ok("input", "it does not exist any more; it was loaded earlier")
 	default:
 		c.fail("input", err)
@@ -138,17 +138,17 @@ func (c *checking) openInput() {
 
 // checkOutput makes the checks of one output.
 func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
-	w := newOutputRun(&output.Dir{Job: out, Options: c.options, Site: c.site, Source: c.source,
+	w := newOutputRun(&output.Dir{Job: out, Options: c.r.options, Site: c.r.site, Source: c.r.source,
 		Manifest: &manifest.Manifest{State: manifest.Writing}})
-	w.part = c.job.Part(out)
-	if out.Connects(!c.options.NoLoad) {
-		w.loader.Cluster = c.cluster
+	w.part = c.r.job.Part(out)
+	if out.Connects(!c.r.options.NoLoad) {
+		w.loader.Cluster = c.r.cluster
 	}
-	c.outputs = append(c.outputs, w)
+	c.r.outputs = append(c.r.outputs, w)
 	opening, closed := c.openOutput(ctx, w)
 	found := preflight.Findings{opening}
-	if c.ledger != nil && w.out.WantsLoad() {
-		w.loader.Table = tablelock.Open(c.ledger, out.Table, c.site.User, title(out), "", c.lost)
+	if c.r.ledger != nil && w.out.WantsLoad() {
+		w.loader.Table = tablelock.Open(c.r.ledger, out.Table, c.r.site.User, title(out), "", c.r.lost)
 	}
 	o := w.checks()
 	o.Brief = false
@@ -157,16 +157,16 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 	}
 	found = append(found, o.Check(ctx)...)
 	w.target = o.Target
-	if c.source != nil {
+	if c.r.source != nil {
 		found = append(found, w.checkSize()...)
 	}
-	c.found = append(c.found, c.label(w, found)...)
+	c.found = append(c.found, c.r.label(w, found)...)
 }
 
 // openOutput locks an output for the time of the check, and says what is in it. closed is why it can't be locked.
 func (c *checking) openOutput(ctx context.Context, w *outputRun) (found preflight.Finding, closed error) {
 	c.rememberMissing(w)
-	if err := w.out.Open(ctx, c.lost); err != nil {
+	if err := w.out.Open(ctx, c.r.lost); err != nil {
 		return preflight.Fail(outputName, err, ""), err
 	}
 	return c.describeOutput(w), nil
@@ -188,7 +188,7 @@ func (c *checking) describeOutput(w *outputRun) preflight.Finding {
 		return ok
 	}
 	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp, Inputs: old.Inputs} // of the input nothing is compared
-	if begun := old.State != manifest.Writing || len(old.Slices) > 0; begun && !c.options.Force {
+	if begun := old.State != manifest.Writing || len(old.Slices) > 0; begun && !c.r.options.Force {
 		if err := w.out.CheckJob(old, fresh); err != nil {
 			return preflight.Fail(name, err, "")
 		}
@@ -200,7 +200,7 @@ func (c *checking) describeOutput(w *outputRun) preflight.Finding {
 
 // rememberMissing has the directories above an output removed that do not exist yet: locking it makes them.
 func (c *checking) rememberMissing(w *outputRun) {
-	fsys, dir, err := c.site.Resolve(w.out.Job.Output, w.out.Job.Dir)
+	fsys, dir, err := c.r.site.Resolve(w.out.Job.Output, w.out.Job.Dir)
 	if err != nil {
 		return // the same error is found next
 	}

@@ -17,12 +17,12 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/jobtest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/plan/stats"
 	"bulkload/jobs/site"
-	"bulkload/jobs/source"
 	"bulkload/jobs/target"
 	"bulkload/jobs/verify"
 )
@@ -315,7 +315,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned, err := target.Of(context.Background(), j, here, inputOf(t, j), nil, nil, options.Options{Say: func(string) {}})
+	planned, err := target.Of(context.Background(), j, here, jobtest.Source(t, j), nil, nil, options.Options{Say: func(string) {}})
 	if err != nil || len(planned.Splits) != 0 {
 		t.Fatalf("20,000 small rows are cut: %+v, %v", planned, err)
 	}
@@ -337,20 +337,6 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "set regions.from to table, not plan") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
-}
-
-func inputOf(t *testing.T, j *jobfile.Job) *source.Source {
-	t.Helper()
-	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.Open(j, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = src.Close() }) // it was only read
-	return src
 }
 
 func TestReadQueriesErrors(t *testing.T) {

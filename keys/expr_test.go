@@ -76,6 +76,8 @@ func TestExpressions(t *testing.T) {
 		{"salt(rule_no + '-' + check_id, 50)", "09", Width{2, 2}, 50, "check_id", ""},
 		{"long_salt(rule_no, 100) + rule_no", "077", Width{2, -1}, 100, "rule_no", "long_salt(rule_no, 100) + rule_no"},
 		{"md5(upper(reverse(phone)) + lower(check_id), 8)", "4fbb4fca", Width{8, 8}, 0, "phone check_id", "md5(upper(reverse(phone)) + lower(check_id), 8)"},
+		{"short_salt(check_id, 10) + id", "759C1B6E4F7D501ECE053C5013807B6BE", Width{33, 33}, 10, "check_id", "short_salt(check_id, 10)"},
+		{"short_salt(check_id, 16)", "5", Width{1, 2}, 0, "check_id", "short_salt(check_id, 16)"},
 		{"id + salt(check_id, 10)", "59C1B6E4F7D501ECE053C5013807B6BE7", Width{33, 33}, 0, "id", "id"},
 	} {
 		t.Run(c.text, func(t *testing.T) {

@@ -34,6 +34,8 @@ func TestFindings(t *testing.T) {
 		{"salt(free, 4) + text + '-' + guid", "free", ""},
 		{"guid + salt(free, 4)", "guid", "late-salt@8"},
 		{"'v' + salt(free, 4) + guid", "free", ""},
+		{"short_salt(free, 16) + md5(free) + guid", "free", ""},
+		{"short_salt(guid, 4) + free + '-' + guid", "free", "open-salt!@1"},
 		{"guid + text", "", ""},
 		{"text + free", "", "no-separator!@1"},
 		{"guid + text + free + '-' + free", "", "no-separator!@8"},

@@ -62,6 +62,7 @@ var functions = []*function{
 	{"mod", "mod(x, n)", true, []param{divisor}, 2, applyMod, shapeSalt, wantsWhole, propsMod},
 	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt, wantsAny, propsSalt},
 	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt, wantsWhole, propsSalt},
+	{"short_salt", "short_salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeShortSalt, wantsText, propsShortSalt},
 	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse, wantsText, propsReversed},
 	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame, wantsText, propsReversed},
 	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc, wantsWhole, propsDesc},
@@ -110,6 +111,11 @@ func shapeBytes(n int) func(*call, Width) (Width, step) {
 func shapeSalt(c *call, _ Width) (Width, step) {
 	n := digits(c.numbers[0] - 1)
 	return Width{n, n}, step{n: c.numbers[0], width: n}
+}
+
+// shapeShortSalt is the shape of a remainder without leading zeros.
+func shapeShortSalt(c *call, _ Width) (Width, step) {
+	return Width{1, digits(c.numbers[0] - 1)}, step{n: c.numbers[0], width: 1}
 }
 
 func shapeMD5(c *call, _ Width) (Width, step) {

@@ -44,7 +44,7 @@ func (c *chooser) term(depth int) string {
 	case 1:
 		return c.one("'-'", "''", "'0'", `"\xff"`, "'中'")
 	}
-	call := c.one("salt(?, 10)", "long_salt(?, 16)", "random_salt(4)", "mod(?, 100)", "md5(?)", "md5(?, 4)", "md5_bytes(?)", "reverse(?)", "reverse(?, 40)", "rotate(?, 3)",
+	call := c.one("salt(?, 10)", "long_salt(?, 16)", "short_salt(?, 7)", "short_salt(?, 16)", "random_salt(4)", "mod(?, 100)", "md5(?)", "md5(?, 4)", "md5_bytes(?)", "reverse(?)", "reverse(?, 40)", "rotate(?, 3)",
 		"desc(?)", "desc(?, 9999999999)", "pad(?, 40)", "pad(?, 300, '_')", "substr(?, 2)", "substr(?, 0, 3)", "upper(?)", "lower(?)", "date(?, 'yyyyMMdd')", "date(?, 'MM-dd', 'Asia/Shanghai')",
 		"millis(?)", "seconds(?, 'Asia/Shanghai')", "int64(?)", "int32(?)", "unhex(?)")
 	return strings.ReplaceAll(call, "?", c.sum(depth+1))

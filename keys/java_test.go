@@ -116,6 +116,11 @@ func TestStringsAsJava(t *testing.T) {
 		}
 		for n, salt := range s.Salt {
 			wantKey(t, "salt(x, "+n+")", x, salt)
+			short := strings.TrimLeft(salt, "0")
+			if short == "" {
+				short = "0"
+			}
+			wantKey(t, "short_salt(x, "+n+")", x, short)
 		}
 		wantKey(t, "md5(x)", x, s.MD5)
 		wantKey(t, "md5_bytes(x)", x, string(unhexed(t, s.MD5)))

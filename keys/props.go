@@ -110,6 +110,15 @@ func propsSalt(c *call, n props) props {
 	return n
 }
 
+// propsShortSalt is the properties of salts without leading zeros. Those of several widths lie between each other: rows of salt 1
+// are before and after those of salt 10. So they have no regions of their own, and their number is no number to sort by.
+func propsShortSalt(c *call, n props) props {
+	if c.numbers[0] <= 10 {
+		return propsSalt(c, n)
+	}
+	return props{content: contentText}
+}
+
 func propsMod(c *call, _ props) props {
 	n := c.numbers[0]
 	return props{content: contentDigits, most: n - 1, spread: distribution{alphabet: decimals, width: digits(n - 1), count: n}}

@@ -18,18 +18,16 @@ type yarnFlags struct {
 	DryRun    bool     `help:"With --engine yarn: prints the commands that submit the tasks, and does nothing else."`
 }
 
-// checkYARN checks the flags of --engine yarn.
+// checkYARN checks the flags of engines that have settings.
 func (c *engineFlags) checkYARN() error {
 	switch {
-	case c.Engine == "yarn":
-		_, err := c.settings(new(jobs.Job))
-		return err
-	case c.DryRun:
+	case c.DryRun && c.Engine != "yarn":
 		return usage(errors.New("--dry-run: prints the commands of --engine yarn; add that, or see bulkload plan"))
 	case len(c.EngineSet) > 0 && c.Engine == "local":
 		return usage(errors.New("--engine-set: a run of --engine local has no tasks; leave it out"))
 	}
-	return nil
+	_, err := c.settings(new(jobs.Job))
+	return err
 }
 
 // settings are the job file's, and over them the flags'.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,7 +218,12 @@ func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 		engine.Side = max(1, int(s.memory/jobs.MinMemory))
 		sizes.Memory = s.memory / int64(engine.Side)
 	}
-	return &jobs.ByTasks{Engine: engine, Sizes: sizes}, nil
+	return &jobs.ByTasks{Engine: jobs.EngineOf(func(job *jobs.Job, _ jobs.Options) (*jobs.ByTasks, error) {
+		own, err := c.settings(job)
+		by := &jobs.ByTasks{Engine: engine, Sizes: sizes}
+		by.Task = cmp.Or(by.Task, own.TaskSize)
+		return by, err
+	})}, nil
 }
 
 // taskFlags are the flags that tasks of this machine get from the command: where the cluster is, and who asks it.

@@ -61,7 +61,7 @@ func newYARNRig(t *testing.T, c *testcluster.Cluster, rows int, login *kerberos.
 	fatal(t, err)
 	t.Cleanup(func() { fatal(t, r.fsys.Close()) })
 	fatal(t, r.fsys.MkdirAll(root+"/in", 0))
-	for part := range 3 {
+	for part := range min(3, rows) {
 		var b bytes.Buffer
 		for row := range rows / 3 {
 			id := (row*7919+part)%(rows/2) + row%2*rows // some rows are in two parts
@@ -227,7 +227,7 @@ func allYARN(t *testing.T) {
 // and the files are those of a run in one process.
 func TestYARNFails(t *testing.T) {
 	allYARN(t)
-	c := testcluster.OwnYARN(t, testcluster.Options{YARN: &testcluster.YARN{Quick: true}})
+	c := testcluster.OwnYARN(t, testcluster.Options{})
 	r := newYARNRig(t, c, 30_000, nil)
 	want := r.alone(t)
 	for _, fault := range []struct {
@@ -243,9 +243,9 @@ func TestYARNFails(t *testing.T) {
 }
 
 // task waits for a process of a task and returns its ID.
-func (r *yarnRig) task(t *testing.T, phase string) int {
+func (r *yarnRig) task(t *testing.T, driver *ran, phase string) int {
 	t.Helper()
-	for ; t.Context().Err() == nil; time.Sleep(20 * time.Millisecond) {
+	for ; t.Context().Err() == nil && !driver.ended(); time.Sleep(20 * time.Millisecond) {
 		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		fatal(t, err)
 		for _, file := range all {
@@ -261,14 +261,14 @@ func (r *yarnRig) task(t *testing.T, phase string) int {
 			}
 		}
 	}
-	t.Fatalf("no %s task runs", phase)
+	t.Fatalf("no %s task runs:\n%s", phase, driver)
 	return 0
 }
 
 func killedAttempt(t *testing.T, r *yarnRig) {
 	driver := r.start(t, "--engine", "yarn")
 	for _, phase := range []string{"map", "reduce"} {
-		fatal(t, syscall.Kill(r.task(t, phase), syscall.SIGKILL))
+		fatal(t, syscall.Kill(r.task(t, driver, phase), syscall.SIGKILL))
 		driver.until(t, phase+` task.*attempt attempt_[0-9_m]+.*: failed: .*code 137`)
 	}
 	if err := driver.Wait(); err != nil {
@@ -287,7 +287,7 @@ func beyondMemory(t *testing.T, r *yarnRig) {
 
 func failedNode(t *testing.T, r *yarnRig) {
 	driver := r.start(t, "--engine", "yarn")
-	r.task(t, "map")
+	r.task(t, driver, "map")
 	fatal(t, r.KillNode())
 	fatal(t, r.StartRole(t.Context(), "nm"))
 	if err := driver.Wait(); err != nil {

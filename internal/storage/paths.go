@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// IsHDFS reports whether a path is in HDFS.
-func IsHDFS(name string) bool { return strings.HasPrefix(name, "hdfs:") }
+// IsHDFS reports whether a path or URI is in HDFS.
+func IsHDFS(uri string) bool { return strings.HasPrefix(uri, "hdfs:") }
 
 // Below reports whether a name is inside a directory.
 func Below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }

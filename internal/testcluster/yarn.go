@@ -19,8 +19,6 @@ import (
 type YARN struct {
 	// Memory is what the NodeManager has for containers, in MiB; 0: 4096.
 	Memory int `json:"memory,omitempty"`
-	// Quick: the ResourceManager regards a silent NodeManager as lost after 5 seconds, not after ten minutes.
-	Quick bool `json:"quick,omitempty"`
 	// TokenLife is how long the ResourceManager's delegation tokens last without a renewal, in milliseconds; 0: 24 hours.
 	TokenLife int `json:"token_life,omitempty"`
 }
@@ -117,6 +115,8 @@ func (c *Cluster) yarnSite() []property {
 		{"yarn.nodemanager.local-dirs", c.path("data", "nm")},
 		{"yarn.nodemanager.log-dirs", c.path("log", "containers")},
 		{"yarn.nodemanager.disk-health-checker.enable", "false"},
+		// A first check is made anyway: a disk of which 90 percent are used would get no container.
+		{"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", "100"},
 		{"yarn.nodemanager.resource.memory-mb", fmt.Sprint(cmp.Or(c.YARN.Memory, 4096))},
 		{"yarn.nodemanager.resource.cpu-vcores", "8"},
 		{"yarn.scheduler.minimum-allocation-mb", "64"},
@@ -125,9 +125,6 @@ func (c *Cluster) yarnSite() []property {
 		{"yarn.nodemanager.resource.memory.enforced", "false"},
 		{"yarn.nodemanager.container-monitor.interval-ms", "500"},
 		{"yarn.application.classpath", c.containerClasses()},
-	}
-	if c.YARN.Quick {
-		p = append(p, property{"yarn.nm.liveness-monitor.expiry-interval-ms", "5000"}, property{"yarn.am.liveness-monitor.expiry-interval-ms", "10000"})
 	}
 	if c.YARN.TokenLife > 0 {
 		p = append(p, property{"yarn.resourcemanager.delegation.token.renew-interval", fmt.Sprint(c.YARN.TokenLife)})

@@ -23,9 +23,6 @@ type replaced struct {
 	unused                       []string // other properties
 }
 
-// maxSalts is how many salts of the Spark job have the same width. It pads salts to one digit, whatever their number.
-const maxSalts = 10
-
 // Convert makes a job file with the same cells from the properties of the Spark job that bulkload replaces. name is the properties
 // file's.
 func Convert(properties []byte, name string) ([]byte, error) {
@@ -74,17 +71,33 @@ func newReplaced(all map[string]string) (r replaced, problems []string) {
 	return r, r.checkColumns()
 }
 
+// mostSalts is how many salts the key language has.
+const mostSalts = 1_000_000
+
 func (r *replaced) setRegions(text string) (problems []string) {
 	var err error
-	r.regions, err = strconv.Atoi(text)
-	switch {
-	case err != nil || r.regions < 1:
+	if r.regions, err = strconv.Atoi(text); err != nil || r.regions < 1 || r.regions > mostSalts {
 		return []string{fmt.Sprintf("preRegions is %q, not a number of regions", text)}
-	case r.regions > maxSalts:
-		return []string{fmt.Sprintf("preRegions is %d: of more than %d regions the Spark job's salts have one or two digits, and bulkload's all have two, so the row keys would differ. "+
-			"Only for a table that the Spark job has not filled: set preRegions to %d, and write salt(…, %d) into the job file", r.regions, maxSalts, maxSalts, r.regions)}
 	}
 	return nil
+}
+
+// salt is the function of the Spark job's salts. It pads them to one digit, whatever their number: those above 9 have two or more.
+func (r *replaced) salt() string {
+	if r.regions <= 10 {
+		return "salt"
+	}
+	return "short_salt"
+}
+
+// regionsComment says how the regions are.
+func (r *replaced) regionsComment() string {
+	if r.regions <= 10 {
+		return fmt.Sprintf("# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with a region for each of the %s.\n", jobfile.Plural(r.regions, "salt"))
+	}
+	return fmt.Sprintf("# The table's regions. The Spark job's salts have no leading zeros (0 to %d), so rows of salt 1 lie before and after those of salt 10, and no\n"+
+		"# salt has a region of its own. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with regions by the sizes of\n"+
+		"# the sample. Or, if the keys need not be those of the Spark job, write salt(…, %d) instead: then each salt gets a region.\n", r.regions-1, r.regions)
 }
 
 func (r *replaced) checkColumns() (problems []string) {
@@ -133,9 +146,9 @@ func (r *replaced) yaml(name string) []byte {
 		query[i], listed[i] = quoted(c), flow(c)
 	}
 	q := strings.Join(query, " + ")
-	fmt.Fprintf(&w, "rowkey: %s   # preRegions, queryKey and uniqCol\n", text(fmt.Sprintf("salt(%s, %d) + md5(%s) + %s", q, r.regions, q, quoted(r.unique))))
+	fmt.Fprintf(&w, "rowkey: %s   # preRegions, queryKey and uniqCol\n", text(fmt.Sprintf("%s(%s, %d) + md5(%s) + %s", r.salt(), q, r.regions, q, quoted(r.unique))))
 	fmt.Fprintf(&w, "query: [%s]\n", strings.Join(listed, ", "))
-	fmt.Fprintf(&w, "# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with a region for each of the %s.\n", jobfile.Plural(r.regions, "salt"))
+	w.WriteString(r.regionsComment())
 	fmt.Fprint(&w, "regions: {from: table}\n")
 	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix%s\nload: true\n", text(inHDFS(r.hfiles)+"/${date}"), relative(r.hfiles))
 	fmt.Fprint(&w, "# hbase.keyuser and hbase.keytab of kerberos.conf are: hbase: {kerberos: {principal: USER@REALM, keytab: /FOLDER/USER.keytab}}\n")

@@ -80,6 +80,17 @@ func TestConvert(t *testing.T) {
 	if want := "03445e6578041b619856d9bbdcfd09cb217"; err != nil || string(row) != want {
 		t.Errorf("row %s, %v", row, err)
 	}
+	// The Spark job pads salts to one digit, however many they are.
+	for regions, salt := range map[string]string{"10": "6", "16": "0", "100": "16"} {
+		j, text := convert(t, map[string]string{"preRegions": regions})
+		row, err := j.RowKey.Append(nil, testvalues.Of("17", "A1", "20261120", "x"))
+		if want := salt + "3445e6578041b619856d9bbdcfd09cb217"; err != nil || string(row) != want {
+			t.Errorf("%s regions: row %s, %v", regions, row, err)
+		}
+		if apart := strings.Contains(text, "short_salt"); apart != (regions != "10") || apart != strings.Contains(text, "no leading zeros") {
+			t.Errorf("%s regions:\n%s", regions, text)
+		}
+	}
 	if j, _ := convert(t, map[string]string{"preRegions": "1", "queryKey": "user", "inputPathPrefix": "in", "cols": "id,user, day"}); j.RowKey.String() != "salt(user, 1) + md5(user) + id" ||
 		j.Input.Path != "hdfs:///user/value/in/2026-11-20" || j.Columns[2].Qualifier != " day" {
 		t.Errorf("%s, %s, %+v", j.RowKey, j.Input.Path, j.Columns)
@@ -97,7 +108,7 @@ func TestConvertRefuses(t *testing.T) {
 		"property cf is missing":                                                 {"cf": ""},
 		`preRegions is "ten", not a number of regions`:                           {"preRegions": "ten"},
 		`preRegions is "0", not a number of regions`:                             {"preRegions": "0"},
-		"preRegions is 16: of more than 10 regions":                              {"preRegions": "16"},
+		`preRegions is "1000001", not a number of regions`:                       {"preRegions": "1000001"},
 		`cols has no column "nobody"; cols has no column "key"`:                  {"queryKey": "nobody", "uniqCol": "key"},
 		"hfilePathPrefix is viewfs:/out: bulkload has no file system viewfs":     {"hfilePathPrefix": "viewfs:/out"},
 		"cols has user twice":                                                    {"cols": "id,user,day,user"},

@@ -163,8 +163,8 @@ var (
 	// Engine are the keys of engine.
 	Engine = []Key{
 		{Name: "task_size", Kind: Size, Means: "How many bytes a task has. Default: 512MiB."},
-		{Name: "memory", Kind: Size, Means: "Memory of a task, as of --memory. Default: 512MiB."},
-		{Name: "cores", Kind: Number, Means: "Cores of a task. Default: 1."},
+		{Name: "memory", Kind: Size, Means: "Memory of a task on YARN, as of --memory. Default: that of the command."},
+		{Name: "cores", Kind: Number, Means: "Cores of a task on YARN. Default: 1."},
 		{Name: "queue", Kind: Text, Means: "The queue of YARN."},
 		{Name: "priority", Kind: Text, Means: "The priority of YARN's jobs: a number, or a name such as HIGH."},
 		{Name: "label", Kind: Text, Means: "The label of the nodes on which YARN runs tasks."},

@@ -19,6 +19,24 @@ func Open(t *testing.T, text string) (*jobfile.Job, *source.Source, *target.Targ
 	if err != nil {
 		t.Fatal(err)
 	}
+	s, src := sourceOf(t, j)
+	into, err := target.New(j, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j, src, into
+}
+
+// Source opens the source of a job until the test ends.
+func Source(t *testing.T, j *jobfile.Job) *source.Source {
+	t.Helper()
+	_, src := sourceOf(t, j)
+	t.Cleanup(func() { _ = src.Close() }) // it was only read
+	return src
+}
+
+func sourceOf(t *testing.T, j *jobfile.Job) (*site.Site, *source.Source) {
+	t.Helper()
 	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -27,9 +45,5 @@ func Open(t *testing.T, text string) (*jobfile.Job, *source.Source, *target.Targ
 	if err != nil {
 		t.Fatal(err)
 	}
-	into, err := target.New(j, s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j, src, into
+	return s, src
 }

@@ -16,12 +16,8 @@ func (p *planner) facts(c *candidate) *stats.Facts {
 	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), Unzoned: c.unzoned(), Mixed: c.mixed(),
 		FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
 		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
-	if limit := j.Input.MaxRejects; c.report.Rejected > 0 && limit.Percent < 100 {
-		read := max(c.report.RowsRead, 1)
-		over := limit.Percent > 0 && 100*float64(c.report.Rejected)/float64(read) > limit.Percent
-		if over || limit.Percent == 0 && c.report.Rejected > limit.Count {
-			f.RejectsStop = limit.String()
-		}
+	if limit := j.Input.MaxRejects; limit.Exceeded(c.report.Rejected, c.report.RowsRead) {
+		f.RejectsStop = limit.String()
 	}
 	parts := j.RowKey.Parts()
 	if i := slices.IndexFunc(parts, func(p keys.Part) bool { return !p.Literal }); i >= 0 {

@@ -16,8 +16,6 @@ import (
 	"bulkload/jobs/progress"
 	"bulkload/jobs/source"
 	"bulkload/jobs/timing"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -120,33 +118,15 @@ func (p *planner) read(ctx context.Context) error {
 		c.stats = newPlanStatistics(c, p.options.Memory/int64(len(p.candidates)))
 	}
 	p.meter = progress.NewMeter(p.options.Watch, "plan", p.source.Bytes, true)
-	group, running := errgroup.WithContext(ctx)
-	pieces := make(chan planPiece)
-	group.Go(func() error {
-		defer close(pieces)
-		for _, piece := range p.reading.pieces {
-			select {
-			case pieces <- piece:
-			case <-running.Done():
-				return running.Err()
-			}
-		}
-		return nil
-	})
+	var workers []*planWorker
 	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
-		worker := p.newWorker()
-		group.Go(func() error {
-			var err error
-			for piece := range pieces {
-				if err = worker.read(running, piece); err != nil {
-					break
-				}
-			}
-			worker.close()
-			return err
-		})
+		workers = append(workers, p.newWorker())
 	}
-	return group.Wait()
+	err := parallel.Share(ctx, workers, p.reading.pieces, func(ctx context.Context, l *planWorker, piece planPiece) error { return l.read(ctx, piece) })
+	for _, l := range workers {
+		l.close()
+	}
+	return err
 }
 
 // planWorker is one goroutine of the reading.

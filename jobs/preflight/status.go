@@ -9,6 +9,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/target"
 )
 
@@ -125,7 +126,7 @@ func (o *Output) checkClocks(answer *statusAnswer) {
 	case worst < -maxSkew:
 		o.add(checkClock, Warning, "compare both clocks with NTP, and look whether the server lives", "the clock of %s is %v behind this machine's, or it has not reported for that long", server, (-worst).Round(time.Second))
 	default:
-		o.ok(checkClock, "the clocks of %d region servers differ from this machine's by less than %v", len(answer.status.Clocks), maxSkew)
+		o.ok(checkClock, "clocks differ from this machine's by less than %v, on %s", maxSkew, jobfile.Plural(len(answer.status.Clocks), "region server"))
 	}
 }
 

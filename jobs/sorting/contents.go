@@ -15,8 +15,6 @@ import (
 	"bulkload/jobs/progress"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // ReadContents reads input files, by their ordinals, as a run does, but only adds up what they contain for the output
@@ -35,8 +33,6 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 		return nil, fmt.Errorf("read the input: %w", err)
 	}
 	var readers []*contentReader
-	group, running := errgroup.WithContext(ctx)
-	next := make(chan ingest.Split)
 	for range min(parallel.Workers(), len(splits)) {
 		r, err := newContentReader(src, own, new(entry.CountedRejects))
 		if err != nil {
@@ -44,21 +40,8 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 		}
 		readers = append(readers, r)
 	}
-	for _, r := range readers {
-		group.Go(func() error { return r.run(running, next) })
-	}
-	group.Go(func() error {
-		defer close(next)
-		for _, s := range splits {
-			select {
-			case next <- s:
-			case <-running.Done():
-				return running.Err()
-			}
-		}
-		return nil
-	})
-	if err := group.Wait(); err != nil {
+	read := func(ctx context.Context, r *contentReader, s ingest.Split) error { return r.read(ctx, s) }
+	if err := parallel.Share(ctx, readers, splits, read); err != nil {
 		return nil, err
 	}
 	all := books.Contents{}
@@ -93,18 +76,16 @@ func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.Reject
 	return r, nil
 }
 
-func (r *contentReader) run(ctx context.Context, splits <-chan ingest.Split) error {
-	for s := range splits {
-		into := r.found.Of(s.File.Ordinal)
-		read, rejected := r.records.Read, r.records.Refused
-		_, err := r.records.ReadSplit(ctx, s, func(record *ingest.Record) error { return r.add(record, into) })
-		if err != nil {
-			return err
-		}
-		into.Read += r.records.Read - read
-		into.Rejected += r.records.Refused - rejected
+func (r *contentReader) read(ctx context.Context, s ingest.Split) error {
+	into := r.found.Of(s.File.Ordinal)
+	read, rejected := r.records.Read, r.records.Refused
+	_, err := r.records.ReadSplit(ctx, s, func(record *ingest.Record) error { return r.add(record, into) })
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	into.Read += r.records.Read - read
+	into.Rejected += r.records.Refused - rejected
+	return nil
 }
 
 func (r *contentReader) add(record *ingest.Record, into *books.Content) error {

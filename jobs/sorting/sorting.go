@@ -199,23 +199,7 @@ func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
 
 // runWorkers reads the pieces in parallel.
 func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.Piece) error {
-	group, ctx := errgroup.WithContext(ctx)
-	next := make(chan checkpoint.Piece)
-	group.Go(func() error {
-		defer close(next)
-		for _, p := range pieces {
-			select {
-			case next <- p:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
-	for _, f := range workers {
-		group.Go(func() error { return f.run(ctx, next) })
-	}
-	return group.Wait()
+	return parallel.Share(ctx, workers, pieces, func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
 }
 
 // finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a

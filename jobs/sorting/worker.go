@@ -50,17 +50,15 @@ func (f *sortWorker) busy() time.Duration {
 	return sum
 }
 
-func (f *sortWorker) run(ctx context.Context, pieces <-chan checkpoint.Piece) error {
-	for p := range pieces {
-		f.begin(p)
-		bytes, err := f.records.ReadSplit(ctx, p.Split, f.add)
-		if err != nil {
-			return err
-		}
-		f.countFile()
-		f.checkpointer.end(p, bytes)
+func (f *sortWorker) read(ctx context.Context, p checkpoint.Piece) error {
+	f.begin(p)
+	bytes, err := f.records.ReadSplit(ctx, p.Split, f.add)
+	if err != nil {
+		return err
 	}
-	return ctx.Err()
+	f.countFile()
+	f.checkpointer.end(p, bytes)
+	return nil
 }
 
 func (f *sortWorker) begin(p checkpoint.Piece) {

@@ -254,7 +254,7 @@ func (r *Run) explain() {
 	case r.Running != "":
 		r.Waits = "it is under way"
 	case r.State == manifest.Writing:
-		r.Waits = "it was stopped while it wrote: run it again, and it goes on"
+		r.Waits = "it failed or was stopped: run it again, and it goes on, or says why not"
 	case r.State == manifest.Written:
 		r.Waits = "its files are written and not loaded: run it, or load the output"
 	case r.State == manifest.Loading:

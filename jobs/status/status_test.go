@@ -60,7 +60,7 @@ func TestOf(t *testing.T) {
 		"no input":    {map[string]string{}, nil, None, "does not exist; check input.path", 0},
 		"input":       {map[string]string{"in/part": "1\x012\n"}, nil, None, "the input is there: run it", 0},
 		"written":     {map[string]string{}, keep, manifest.Written, "load: false", 7},
-		"writing":     {map[string]string{}, func(m *manifest.Manifest) { m.State = manifest.Writing }, manifest.Writing, "stopped while it wrote", 7},
+		"writing":     {map[string]string{}, func(m *manifest.Manifest) { m.State = manifest.Writing }, manifest.Writing, "it failed or was stopped", 7},
 		"another run": {map[string]string{}, func(m *manifest.Manifest) { m.JobHash = strings.Repeat("0", 64) }, None, "the output has another run", 0},
 		"damaged":     {map[string]string{"out/" + manifest.Name: "{"}, nil, Damaged, "", 0},
 	} {
@@ -92,7 +92,7 @@ func TestLedgerAndManifest(t *testing.T) {
 		want string
 	}{
 		{Run{State: None}, "loaded loaded 9 3/3 u "},
-		{Run{State: manifest.Writing, ID: "new"}, "writing new 0 0/0 u it was stopped while it wrote: run it again, and it goes on"},
+		{Run{State: manifest.Writing, ID: "new"}, "writing new 0 0/0 u it failed or was stopped: run it again, and it goes on, or says why not"},
 		{Run{State: manifest.Written, ID: "new"}, "written new 0 0/0 u its files are written and not loaded: run it, or load the output"},
 		{Run{State: manifest.Writing, ID: "new", Running: "process 1"}, "writing new 0 0/0 u it is under way"},
 	} {

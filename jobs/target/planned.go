@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
@@ -18,8 +16,6 @@ import (
 	"bulkload/jobs/site"
 	"bulkload/jobs/source"
 	"bulkload/load"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // LiveTable are the boundaries that a run was planned with.
@@ -59,28 +55,23 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	sample := stats.NewSample(KeySampleBytes)
 	m := progress.NewMeter(o.Watch, "plan", src.Bytes, true)
 	rejects := &entry.CountedRejects{} // unused: the run reports what it can't use
-	var size atomic.Int64
-	workers := sync.Pool{New: func() any {
-		return &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
-			key: entry.NewKey(j), layout: layout, sample: sample}
-	}}
-	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers())
-	for _, split := range splits {
-		group.Go(func() error {
-			worker := workers.Get().(*splitWorker)
-			defer workers.Put(worker)
-			worker.size = 0
-			_, err := worker.records.ReadSplit(running, split, worker.add)
-			size.Add(worker.size)
-			return err
-		})
+	var workers []*splitWorker
+	for range min(parallel.Workers(), len(splits)) {
+		workers = append(workers, &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m), key: entry.NewKey(j), layout: layout, sample: sample})
 	}
-	if err := group.Wait(); err != nil {
+	err = parallel.Share(ctx, workers, splits, func(ctx context.Context, l *splitWorker, split ingest.Split) error {
+		_, err := l.records.ReadSplit(ctx, split, l.add)
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("plan regions: %w", err)
 	}
+	var size int64
+	for _, l := range workers {
+		size += l.size
+	}
 	sample.Sort()
-	return stats.ProposeRegions(stats.RegionInput{Source: size.Load(), Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
+	return stats.ProposeRegions(stats.RegionInput{Source: size, Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
 }
 
 // splitWorker is one goroutine that reads for planSplits.

@@ -55,12 +55,13 @@ func (v *outputVerifier) choose(ctx context.Context, rows *sorting.Rows, o optio
 	o.Infof("comparing %s of the source with table %s, %s: %s", jobfile.Plural(int(n), "row"), v.job.Table, known, how)
 }
 
-// formatStored is the size of regions as HBase reports it. Small ones look larger than they are.
+// formatStored is the size of regions as HBase has reported it. Small ones look larger than they are, and those of a new load are
+// not counted for some seconds.
 func formatStored(size int64) string {
-	if size == 0 || size >= 1<<30 {
+	if size >= 1<<30 {
 		return bytesize.Format(size)
 	}
-	return bytesize.Format(size) + " (HBase counts at least 1 MiB a region)"
+	return bytesize.Format(size) + " (as HBase last counted it, at least 1 MiB a region)"
 }
 
 // errPast ends a scan that has passed the source's last row.

@@ -238,6 +238,9 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
+	if limit, read := v.job.Input.MaxRejects, all[0].Read; limit.Exceeded(rejects.Count(), read) {
+		v.options.Warnf("%d of %d records of the source are rejected, more than max_rejects (%v): a run would load none of them, and only the others are compared", rejects.Count(), read, limit)
+	}
 	var differ []error
 	for i, out := range v.outputs {
 		out.report = report

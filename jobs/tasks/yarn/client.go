@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 )
 
 // client is a running command of Hadoop, which prints what becomes of a job.
@@ -37,11 +38,15 @@ type event struct {
 // keptLines is how much of a client's output an error may quote.
 const keptLines = 15
 
+// outputDelay is how long the output of a command that has ended may stay open.
+const outputDelay = 10 * time.Second
+
 // start runs a command in its own process group, so that Ctrl-C does not reach it; it ends with this process.
 func start(cmd *exec.Cmd, events func(event), debug func(string)) (*client, error) {
 	c := &client{cmd: cmd, events: events, debug: debug, ended: make(chan struct{})}
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
+	cmd.WaitDelay = outputDelay
 	detach(cmd)
 	started := make(chan error)
 	go func() {
