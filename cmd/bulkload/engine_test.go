@@ -11,7 +11,7 @@ import (
 func TestEngineFlags(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{
-		"--dry-run": "--engine yarn",
+		"--dry-run":                                          "--engine yarn",
 		"--engine local-tasks --dry-run":                     "--engine yarn",
 		"--engine-set queue=etl":                             "--engine local has no tasks",
 		"--engine yarn --engine-set queue":                   "write KEY=VALUE",
