@@ -88,21 +88,21 @@ test-yarn:
 	mkdir -p $(CLUSTER)
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_YARN_ALL=1 go test -v -count=1 -timeout 60m -p 1 -run 'YARN' ./jobs/tasks/yarn ./cmd/bulkload
 
-# About ten minutes of loads while everything else fails: 20 loads of chains, and 20 moments at which a server hangs or dies.
-# BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
+# Loads while everything else fails, for about half an hour on a quiet machine: 20 loads of chains, and 20 moments at which a server
+# hangs or dies. BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
 .PHONY: chaos
 chaos:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 60m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad' ./jobs
+	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 180m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad' ./jobs
 
 # How long HBase's clients wait while a load runs: the figures of docs/performance.md. make clients ROWS=1000000
 .PHONY: clients
 clients:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -measure && \
 	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=1 BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 30m -run ClientsDuringALoad ./jobs
 
 # Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.

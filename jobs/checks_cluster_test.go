@@ -95,6 +95,15 @@ func TestChecksOfATable(t *testing.T) {
 	if _, err := fsys.Stat(name + "/" + night20); err == nil {
 		t.Error("the check has left the output's directory")
 	}
+	o := l.options()
+	o.Properties, o.NoLoad = map[string]string{"hbase.security.access.early_out": "false"}, true
+	if all, _ = l.findings(t, o); all["right to read"].State != "" {
+		t.Errorf("files are only written, and nothing is looked up: %+v", all["right to read"])
+	}
+	l.rewrite(t, "load: true", "load: true\nduplicates: {live: skip}")
+	all, _ = l.findings(t, o)
+	l.rewrite(t, "\nduplicates: {live: skip}", "")
+	wantFinding(t, all, "right to read", preflight.Unknown, "servers hide cells")
 	t.Run("input", func(t *testing.T) {
 		if err := os.Rename(filepath.Join(l.dir, "in"), filepath.Join(l.dir, "away")); err != nil {
 			t.Fatal(err)

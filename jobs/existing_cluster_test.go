@@ -158,7 +158,13 @@ func TestEditedJobKnowsItsRows(t *testing.T) {
 	l.rewrite(t, "load: true", "columns_map: {source: {constant: check}}\nload: true")
 	o := l.options()
 	o.Force = true
-	wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
+	var said notes
+	o.Say = said.say
+	s := mustRun(t, l.job(t, night21), o)
+	wantExisting(t, s, 300, 300)
+	if n := said.count("cells with the timestamp of this run that"); n != 1 { // of the job before the edit, not of the other night
+		t.Errorf("%d loads with the same timestamp are named: %q", n, said.said)
+	}
 }
 
 // loseFile deletes a file of an interrupted load that the table does not have.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,26 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 		defer func() { err = errors.Join(err, w.loader.Ledger.Close()); w.loader.Ledger = nil }()
 	}
 	e, err := w.loader.Entry()
-	return e != nil || w.replacesALoad(), err
+	if yes = e != nil || w.replacesALoad(); yes && err == nil {
+		err = w.warnOfSharers()
+	}
+	return yes, err
+}
+
+// warnOfSharers names other loads of cells with the run's timestamp: in a look-up they can't be distinguished from this job's own.
+func (w *outputRun) warnOfSharers() error {
+	j := w.out.Job
+	if j.Moments != "" || j.Live == jobfile.LiveOverwrite {
+		return nil
+	}
+	all, _, err := w.loader.Ledger.Entries(j.Table) // a damaged entry is reported by what needs it
+	for _, e := range all {
+		if (e.Date != j.DateText() || e.JobHash != j.Hash()) && e.HasTimestamp(j.Timestamp) {
+			w.out.Options.Warnf("table %s has cells with the timestamp of this run that %s has loaded (run %s). They can't be distinguished from this job's own earlier rows, so such rows don't count as existing",
+				j.Table, cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files"))
+		}
+	}
+	return err
 }
 
 // replacesALoad reports whether --force replaces a run that has put rows into the table, maybe by another version of the job.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"path"
@@ -78,6 +79,9 @@ func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 		defaults, err = h.client.ServerDefaults()
 		return err
 	})
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && errors.Is(err, ErrUnavailable) && h.names.accepts() {
+		p.Err = fmt.Errorf("%w; the server accepts connections and does not answer as a NameNode does: is this its port for clients?", p.Err)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package storage
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"bulkload/internal/siteconf"
@@ -35,25 +37,49 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 type timedConn struct {
 	net.Conn
 	wait time.Duration
+
+	mu     sync.Mutex
+	failed error // the first failure: later calls would only say that the connection is closed
 }
 
 func (c *timedConn) Read(p []byte) (int, error) {
 	if err := c.Conn.SetReadDeadline(time.Now().Add(c.wait)); err != nil {
-		return 0, err
+		return 0, c.first(err)
 	}
 	n, err := c.Conn.Read(p)
 	if err != nil {
+		err = c.first(err)
 		c.Conn.Close() // err is the one to report
 	}
 	return n, err
 }
 
+// first returns the first failure of the connection.
+func (c *timedConn) first(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.failed == nil:
+		c.failed = err
+	case errors.Is(err, net.ErrClosed):
+		return endedError{c.failed}
+	}
+	return err
+}
+
+// endedError is the use of a connection that failed before.
+type endedError struct{ first error }
+
+func (e endedError) Error() string   { return "the connection had ended: " + e.first.Error() }
+func (e endedError) Unwrap() []error { return []error{net.ErrClosed, e.first} }
+
 func (c *timedConn) Write(p []byte) (int, error) {
 	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.wait)); err != nil {
-		return 0, err
+		return 0, c.first(err)
 	}
 	n, err := c.Conn.Write(p)
 	if err != nil {
+		err = c.first(err)
 		c.Conn.Close()
 	}
 	return n, err
@@ -73,7 +99,7 @@ type packetConn struct {
 }
 
 func newPacketConn(c net.Conn, wait time.Duration, buffer int) *packetConn {
-	p := &packetConn{timedConn: timedConn{c, wait}}
+	p := &packetConn{timedConn: timedConn{Conn: c, wait: wait}}
 	p.small = bufio.NewReaderSize(&p.timedConn, buffer)
 	return p
 }
@@ -84,7 +110,7 @@ type dialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 
 // dialer connects within p.dial. Each read and write on the connection has the timeout wait.
 func (p timeouts) dialer(wait time.Duration) dialFunc {
-	return p.connect(func(c net.Conn) net.Conn { return &timedConn{c, wait} })
+	return p.connect(func(c net.Conn) net.Conn { return &timedConn{Conn: c, wait: wait} })
 }
 
 // packets is dialer for DataNodes.

@@ -133,6 +133,35 @@ func TestHDFSHangs(t *testing.T) {
 	}
 }
 
+// TestOtherServers: what answers at the NameNode's address is no NameNode. The error says so, and not that a connection is closed.
+func TestOtherServers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ answer, want string }{
+		{"HTTP/1.1 400 Bad Request\r\n\r\n", "the server answers in HTTP"},
+		{"\x00\x00\x7f\xff no frame of that length", "does not answer as a NameNode does"},
+		{"", "does not answer as a NameNode does"},
+	} {
+		other, err := net.Listen("tcp", "127.0.0.1:0")
+		check(t, err)
+		t.Cleanup(func() { other.Close() })
+		go func() {
+			for {
+				conn, err := other.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = conn.Read(make([]byte, 100))
+				_, _ = conn.Write([]byte(c.answer))
+				conn.Close()
+			}
+		}()
+		_, err = connectHDFS(site(), "ns", []string{other.Addr().String()}, Identity{User: "tina"}, impatient)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "closed network connection") {
+			t.Errorf("%q: %v", c.answer, err)
+		}
+	}
+}
+
 // TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer might pass for the next one.
 func TestTimedConnBreaks(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

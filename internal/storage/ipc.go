@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"bulkload/internal/errcode"
 )
 
 // A NameNode uses Hadoop's RPC, version 9 (org.apache.hadoop.ipc.Server, RpcHeader.proto):
@@ -95,6 +97,9 @@ func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 		return buf, err
 	}
 	length := binary.BigEndian.Uint32(buf)
+	if string(buf) == "HTTP" {
+		return buf, errcode.HDFSAddress.New("the server answers in HTTP, so this is not the port of a NameNode for clients; fs.defaultFS or dfs.namenode.rpc-address must name that one")
+	}
 	if length > limit {
 		return buf, malformedf("a frame of %d bytes, more than the %d that are accepted", length, limit)
 	}

@@ -33,6 +33,7 @@ type nameNodeConn struct {
 
 	encrypts func(bool)         // is called with whether the DataNodes want encryption
 	refuses  func(*remoteError) // is called when a call is refused
+	heard    func()             // is called when the server has answered as a NameNode does
 	nodes    *excludedNodes     // nil: no DataNode is excluded
 	in, rest []byte             // the current frame, and its unread rest
 }
@@ -176,6 +177,9 @@ func (c *nameNodeConn) next() error {
 	r, err := parseReply(frame)
 	if err != nil {
 		return err
+	}
+	if c.heard != nil {
+		c.heard()
 	}
 	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer that belongs to no call
 		return c.refused(r.refusal)

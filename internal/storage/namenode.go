@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"bulkload/internal/sasl"
@@ -19,6 +20,7 @@ type rpcClient struct {
 	dial      dialFunc
 
 	nodes excludedNodes
+	heard atomic.Bool // a server has answered as a NameNode does
 
 	mu       sync.Mutex
 	failures map[string]error // of the last connection, by address
@@ -48,6 +50,7 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 		n.encrypts = yes
 	}
 	wrapped.nodes = &n.nodes
+	wrapped.heard = func() { n.heard.Store(true) }
 	wrapped.refuses = func(e *remoteError) {
 		n.nodes.refused(e)
 		n.remember(e)
@@ -83,6 +86,18 @@ func (n *rpcClient) refusal() *loginError {
 		}
 	}
 	return refused
+}
+
+// accepts reports whether a server accepts connections, and has never answered as a NameNode does.
+func (n *rpcClient) accepts() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, err := range n.failures {
+		if err == nil {
+			return !n.heard.Load()
+		}
+	}
+	return false
 }
 
 // encrypted reports whether DataNodes want encrypted connections.

@@ -22,6 +22,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,14 @@ type Entry struct {
 	Host    string    `json:"host"`
 	User    string    `json:"user"`
 	Time    time.Time `json:"time"` // when this was written
+}
+
+// HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of each file, the
+// first and the last row are known.
+func (e *Entry) HasTimestamp(timestamp int64) bool {
+	return slices.ContainsFunc(e.Files, func(f File) bool {
+		return slices.ContainsFunc(f.Probes, func(c Cell) bool { return c.Timestamp == timestamp })
+	})
 }
 
 // File is a loaded HFile and the cells by which the table proves that it serves it.

@@ -33,12 +33,12 @@ const (
 	RejectsDir = ".rejects"
 	// ExistingDir has the keys of rows that the table had already, and that are left out.
 	ExistingDir = ".existing"
-	// TasksDir has what the tasks of an unfinished run have left, if the run is done by tasks.
-	TasksDir = ".tasks"
 	// CutsDir is in a directory of another tool, which has no manifest: the files that were cut before a load. CutsName is in it
 	// during a cut.
 	CutsDir  = ".cut"
 	CutsName = "_cuts.json"
+	// TasksDir has what the tasks of an unfinished run have left, if the run is done by tasks.
+	TasksDir = ".tasks"
 )
 
 // A manifest says which form it has. A program refuses a schema that it does not know, and leaves the output alone.

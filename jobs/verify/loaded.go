@@ -195,7 +195,7 @@ func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, a
 	}
 	h := sha256.New()
 	for _, found := range entries {
-		if !hasTimestamp(found, j.Timestamp) {
+		if !found.HasTimestamp(j.Timestamp) {
 			continue
 		}
 		fmt.Fprintf(h, "%q %q %q %v\n", found.JobHash, found.Date, found.State, found.Time.UnixNano())
@@ -204,14 +204,6 @@ func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, a
 		}
 	}
 	return others, hex.EncodeToString(h.Sum(nil)[:12]), err
-}
-
-// hasTimestamp reports whether a file of a load is known to have a cell of a timestamp. Of each file, the first and the last
-// row are known.
-func hasTimestamp(e *ledger.Entry, timestamp int64) bool {
-	return slices.ContainsFunc(e.Files, func(f ledger.File) bool {
-		return slices.ContainsFunc(f.Probes, func(c ledger.Cell) bool { return c.Timestamp == timestamp })
-	})
 }
 
 // rangesOf are the ranges of rows of an entry's files, in order and without overlaps.

@@ -25,10 +25,9 @@ import org.apache.hadoop.hbase.util.Bytes;
  * Clients that read and write a table until they are stopped, each with a connection and a cache of regions of its own, as so many services have
  * them.
  *
- * <p>A line of the answer is an operation: when it was due (epoch milliseconds), "write", "read" or "scan", its microseconds and, if it failed, the
- * class of its error; TAB between. Each client has one operation every PAUSE milliseconds, and the time of an operation counts from when it was
- * due: so a pause of the table counts for all operations that it delays. "WrongAnswer" is the error of a read that does not return what the same
- * client has written.
+ * <p>A line of the answer is an operation: when it began (epoch milliseconds), "write", "read" or "scan", its microseconds and, if it failed, the
+ * class of its error; TAB between. A client waits for the answer, and then PAUSE milliseconds. "WrongAnswer" is the error of a read that does not
+ * return what the same client has written.
  */
 final class Clients {
   private static final int PAUSE = 100;
@@ -80,10 +79,10 @@ final class Clients {
         t.get(new Get(Bytes.toBytes(i + "0")));
       }
       ready.countDown();
-      long due = System.currentTimeMillis() + random.nextInt(PAUSE);
-      for (int i = 0; !Files.exists(stop); i++, due += PAUSE) {
-        Thread.sleep(Math.max(0, due - System.currentTimeMillis()));
-        operation(t, number, i, due, random);
+      Thread.sleep(random.nextInt(PAUSE));
+      for (int i = 0; !Files.exists(stop); i++) {
+        operation(t, number, i, random);
+        Thread.sleep(PAUSE);
       }
     } catch (Exception e) {
       record(System.currentTimeMillis(), "connect", 0, e);
@@ -91,8 +90,8 @@ final class Clients {
     ready.countDown();
   }
 
-  private void operation(Table t, int number, int i, long due, Random random) {
-    long late = Math.max(0, System.currentTimeMillis() - due) * 1000;
+  private void operation(Table t, int number, int i, Random random) {
+    long at = System.currentTimeMillis();
     long begun = System.nanoTime();
     String kind = i % 2 == 0 ? "write" : i % 4 == 1 ? "read" : "scan";
     Exception failed = null;
@@ -105,7 +104,7 @@ final class Clients {
     } catch (Exception e) {
       failed = e;
     }
-    record(due, kind, late + (System.nanoTime() - begun) / 1000, failed);
+    record(at, kind, (System.nanoTime() - begun) / 1000, failed);
   }
 
   /** The row of a client's write: spread over the table by its first characters. */
@@ -145,10 +144,10 @@ final class Clients {
 
   static final class WrongAnswer extends Exception {}
 
-  private void record(long due, String kind, long micros, Exception failed) {
+  private void record(long at, String kind, long micros, Exception failed) {
     String error = failed == null ? "" : failed.getClass().getSimpleName();
     synchronized (out) {
-      out.println(due + "\t" + kind + "\t" + micros + "\t" + error);
+      out.println(at + "\t" + kind + "\t" + micros + "\t" + error);
     }
   }
 }

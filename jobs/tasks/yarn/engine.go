@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -63,67 +62,52 @@ func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 	if !strings.HasPrefix(p.FS.URI(p.Dir), "hdfs:") {
 		return errcode.YarnSubmit.Errorf("run tasks on YARN: the output %s is not in HDFS, where all nodes reach it", p.FS.URI(p.Dir))
 	}
-	last, before, err := submissions(p)
+	last, err := submissions(p)
 	if err != nil {
 		return err
 	}
 	if last > 0 {
-		left, err := e.followEarlier(ctx, p, before)
-		if err != nil || len(left) == 0 {
+		followed, err := e.followEarlier(ctx, p)
+		if err != nil {
 			return err
 		}
-		p.Tasks = left
+		if followed { // its reduce tasks may have other slices than those of this phase
+			return tasks.ErrAgain
+		}
 	}
 	return e.submit(ctx, p, last+1)
 }
 
-// followEarlier follows the live job of an earlier process, if there is one, and returns the tasks that it does not have.
-func (e *Engine) followEarlier(ctx context.Context, p tasks.Phase, has []int) (left []int, err error) {
+// followEarlier follows the live job of an earlier process to its end, if there is one.
+func (e *Engine) followEarlier(ctx context.Context, p tasks.Phase) (followed bool, err error) {
 	var application string
 	err = e.patiently(ctx, func() (err error) {
 		application, err = e.live(ctx, jobName(p))
 		return err
 	})
 	if err != nil || application == "" {
-		return p.Tasks, err
+		return false, err
 	}
 	e.Log.Info(fmt.Sprintf("the %s tasks run on YARN already, as %s", p.Name, application))
 	f := e.newFollower(ctx, p)
 	defer f.stop()
 	f.application = application
-	if err := f.poll(ctx); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(p.Tasks), func(task int) bool { return slices.Contains(has, task) }), nil
+	return true, f.poll(ctx)
 }
 
-// submissions returns the number of the last submission of a phase, 0 if there was none, and its tasks.
-func submissions(p tasks.Phase) (last int, has []int, err error) {
+// submissions returns the number of the last submission of a phase, 0 if there was none.
+func submissions(p tasks.Phase) (last int, err error) {
 	dir := path.Join(p.Dir, folder)
 	entries, err := p.FS.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, nil
+		return 0, nil
 	}
 	for _, e := range entries {
 		if n, err := strconv.Atoi(strings.TrimPrefix(e.Name, "tasks-")); err == nil {
 			last = max(last, n)
 		}
 	}
-	if err != nil || last == 0 {
-		return 0, nil, err
-	}
-	f, err := p.FS.Open(path.Join(dir, taskList(last)))
-	if err != nil {
-		return 0, nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	for _, line := range strings.Fields(string(text)) {
-		if task, err := strconv.Atoi(line); err == nil {
-			has = append(has, task)
-		}
-	}
-	return last, has, err
+	return last, err
 }
 
 func taskList(n int) string { return fmt.Sprintf("tasks-%04d", n) }
