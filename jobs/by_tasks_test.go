@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,5 +130,38 @@ func TestTasksWriteTheSameFiles(t *testing.T) {
 				t.Errorf("only these tasks ran: %v", e.ran)
 			}
 		})
+	}
+}
+
+// halfway does half of the tasks that it is first asked for in each phase, as an engine does that follows what an earlier process has
+// begun.
+type halfway struct {
+	*inProcess
+	followed map[string]bool
+}
+
+func (e *halfway) Run(ctx context.Context, p tasks.Phase) error {
+	if e.followed[p.Name] {
+		return e.inProcess.Run(ctx, p)
+	}
+	e.followed[p.Name] = true
+	p.Tasks = p.Tasks[:len(p.Tasks)/2]
+	return errors.Join(e.inProcess.Run(ctx, p), tasks.ErrAgain)
+}
+
+// TestEngineThatFollowed: an engine that has waited for the tasks of an earlier process is asked for those that are left, and only for
+// those.
+func TestEngineThatFollowed(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 1000)
+	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
+	mustRun(t, readCheck(t, dir, here), options.Options{})
+	e := &halfway{&inProcess{options: options.Options{WorkDir: dir}}, map[string]bool{}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, there), options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	sameFiles(t, "followed", here, there)
+	if want := len(mapsOf(t, dir)) + 10; len(e.ran) != want {
+		t.Errorf("%d tasks ran, want %d: %v", len(e.ran), want, e.ran)
 	}
 }

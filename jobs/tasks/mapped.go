@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/entry"
 	"bulkload/jobs/progress"
@@ -33,7 +35,10 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 		m := &Mapped{work: w}
 		var missing []int
 		for task := range w.plan.Pieces {
-			a := w.soundRuns(task, found[task])
+			a, err := w.soundRuns(task, found[task])
+			if err != nil {
+				return nil, err
+			}
 			if a == nil {
 				missing = append(missing, task)
 			}
@@ -96,11 +101,14 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, undone fu
 
 // soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
 // are not are deleted: the task runs again.
-func (w *Work) soundRuns(task int, all []*mapAccount) *mapAccount {
+func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
 		if err == nil {
-			return a
+			return a, nil
+		}
+		if cantRead(err) {
+			return nil, fmt.Errorf("%v: %w", &a.identity, err)
 		}
 		w.options.Warnf("%v, is done again: %v", &a.identity, err)
 		at := w.home().in(MapPhase, taskFolder(task), a.Attempt)
@@ -108,7 +116,13 @@ func (w *Work) soundRuns(task int, all []*mapAccount) *mapAccount {
 			w.options.Warnf("%s can't be deleted: %v", at.uri(""), err)
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// cantRead reports whether an error is of a file system that could not read a file, which says nothing of its content.
+func cantRead(err error) bool {
+	var of *fs.PathError
+	return errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrChecksum)
 }
 
 // checkRuns compares an account's runs with what it says of them.
