@@ -50,7 +50,7 @@ func newRig(t *testing.T, c *testcluster.Cluster, script string) *rig {
 	out := t.TempDir()
 	program := filepath.Join(t.TempDir(), "program")
 	check(t, os.WriteFile(program, []byte("#!/bin/bash\nread -r task rest\nout="+out+"\n"+script+"\n"), 0o755))
-	dir := fmt.Sprintf("/yarn job, %s-%x/.tasks/r/map", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
+	dir := fmt.Sprintf("/yarn-%s-%x/.tasks/r/map", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano())
 	fsys, dir, err := storage.ResolveAs(c.FS()+dir, "/", conf, storage.Identity{})
 	check(t, err)
 	check(t, fsys.MkdirAll(dir, 0))

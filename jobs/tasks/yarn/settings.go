@@ -3,7 +3,6 @@ package yarn
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -137,13 +136,17 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	shipped, err := files([2]string{"file://" + j.program, shippedProgram}, [2]string{p.Document, document})
+	if err != nil {
+		return nil, err
+	}
 	args := []string{"jar", t.streaming}
 	for _, d := range s.properties(p, j) {
 		args = append(args, "-D", d)
 	}
 	// The document has the properties of the site files. Those of a node may be others, and are in no container's folder.
 	args = append(args,
-		"-files", fileURI("file://"+j.program, shippedProgram)+","+fileURI(p.Document, document),
+		"-files", shipped,
 		"-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat", "-input", j.input,
 		"-outputformat", "org.apache.hadoop.mapred.lib.NullOutputFormat", "-output", j.output,
 		"-mapper", mapper,
@@ -155,12 +158,17 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	return args, nil
 }
 
-// fileURI is a file in the list of those that are shipped, with its name in the containers' folders.
-func fileURI(uri, name string) string {
-	scheme, rest, _ := strings.Cut(uri, "://")
-	host, file, _ := strings.Cut(rest, "/")
-	u := url.URL{Scheme: scheme, Host: host, Path: "/" + file, Fragment: name}
-	return strings.ReplaceAll(u.String(), ",", "%2C")
+// files is the list of files that are shipped, with their names in the containers' folders. Hadoop takes escapes away before it
+// reads the list a second time, so none of them may need any.
+func files(shipped ...[2]string) (string, error) {
+	var list []string
+	for _, f := range shipped {
+		if strings.ContainsAny(f[0], " ,#%?\"\\<>^`{|}[]") {
+			return "", errcode.YarnSubmit.Errorf("Hadoop can't ship %s to the tasks, because of a character in its name; use a path of letters, digits, and - _ . = only", f[0])
+		}
+		list = append(list, f[0]+"#"+f[1])
+	}
+	return strings.Join(list, ","), nil
 }
 
 // taskArgs is the command line of a task without the program's name.
