@@ -1,10 +1,14 @@
 package jobs
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
 )
 
 func writeJob(t *testing.T, text string) string {
@@ -17,3 +21,8 @@ func writeJob(t *testing.T, text string) string {
 }
 
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+
+// Run runs a job in this process.
+func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
+	return RunBy(ctx, nil, j, o)
+}

@@ -29,16 +29,13 @@ import (
 	"bulkload/load"
 )
 
-// Run runs a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is returned on
+// RunBy runs a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is returned on
 // failure too. Canceling the context stops it; the same call continues.
 //
 // If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
 // loaded in the order of the job file.
-func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
-	return RunBy(ctx, nil, j, o)
-}
-
-// RunBy is Run by tasks; by is nil for a run in this process.
+//
+// If by is not nil, the run is done by tasks.
 func RunBy(ctx context.Context, by *ByTasks, j *jobfile.Job, o options.Options) (*Summary, error) {
 	summary := newSummary(j)
 	o, err := o.WithDefaults()

@@ -155,9 +155,6 @@ func (w *Work) writePlan(p *Plan) error {
 	return nil
 }
 
-// Document is the URI of the plan.
-func (w *Work) Document() string { return w.home().uri(planName) }
-
 // Clear deletes what tasks have left in an output.
 func Clear(fsys storage.FS, output string) error {
 	if err := fsys.RemoveAll(folder{fsys, output}.path(manifest.TasksDir)); err != nil {

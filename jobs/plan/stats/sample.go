@@ -126,9 +126,6 @@ func (s *Sample) Largest() (most int) {
 	return most
 }
 
-// All reports whether everything that was offered is kept.
-func (s *Sample) All() bool { return s.level.Load() == 0 && s.thin.Load() == 0 }
-
 // Sort orders the rows by their keys, and rows of one key by what is after it. It is called when all have been added.
 func (s *Sample) Sort() {
 	slices.SortFunc(s.rows, func(a, b sampleRow) int {
