@@ -102,19 +102,27 @@ func (e *excludedNodes) refused(r *remoteError) {
 	clear(e.failed)
 }
 
-// list returns the DataNodes to exclude, as DatanodeInfoProto.
+// list returns the DataNodes to exclude, as DatanodeInfoProto; none if all that are known have failed. The NameNode may have no
+// other one and would refuse the call, which not every caller makes again. If it has another one, its answer makes that known.
 func (e *excludedNodes) list() (all [][]byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	excluded := map[string]bool{} // one DataNode may be known by several addresses
 	for address, when := range e.failed {
 		switch info := e.known[address]; {
 		case time.Since(when) > excludedFor:
 			delete(e.failed, address)
-		case info != nil:
+		case info != nil && !excluded[string(info)]:
+			excluded[string(info)] = true
 			all = append(all, info)
 		}
 	}
-	return all
+	for _, info := range e.known {
+		if !excluded[string(info)] {
+			return all
+		}
+	}
+	return nil
 }
 
 // addTo returns the frame of an addBlock call with the list of failed DataNodes in its request.

@@ -129,6 +129,27 @@ func TestFailedDataNodesAreExcluded(t *testing.T) {
 	}
 }
 
+// TestAllDataNodesFailed: as long as no DataNode is known that has not failed, none is excluded.
+func TestAllDataNodesFailed(t *testing.T) {
+	t.Parallel()
+	e := &excludedNodes{}
+	want := func(when string, n int) {
+		t.Helper()
+		if got := excludedIn(t, e.addTo(addBlockFrame())); len(got) != n {
+			t.Errorf("%s: %q are excluded, want %d", when, got, n)
+		}
+	}
+	e.learn(addBlockAnswer(nodeInfo("10.0.0.1", "one", 9866)))
+	e.fail("10.0.0.1:9866")
+	want("the only one failed", 0)
+	e.learn(addBlockAnswer(nodeInfo("10.0.0.2", "two", 9866)))
+	want("another one is known", 1)
+	e.fail("two:9866")
+	want("both failed", 0)
+	e.learn(addBlockAnswer(nodeInfo("10.0.0.3", "three", 9866)))
+	want("a third one is known", 2)
+}
+
 // addBlockFrame is a call as the library sends it.
 func addBlockFrame() []byte {
 	frame := make([]byte, 4)

@@ -148,6 +148,10 @@ func (l *Ledger) Try() (err error) {
 
 // MakeFolder creates a folder in the ledger, as private as the ledger, with those above it.
 func (l *Ledger) MakeFolder(dir string) error {
+	// The ledger's own folder by itself: as a missing parent it would be made for everybody to read.
+	if err := l.Make(); err != nil {
+		return err
+	}
 	missing, err := storage.Missing(l.fsys, dir)
 	if err != nil {
 		return err

@@ -83,8 +83,7 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 	if err := l.probes.checkServed(ctx, l.table, e.Identity, files); err != nil {
 		return err
 	}
-	e.State, e.Staging = ledger.Loaded, ""
-	return l.record.write(e)
+	return l.record.end(e)
 }
 
 // load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut first, and
@@ -169,8 +168,8 @@ func (l *directoryLoad) confirm(ctx context.Context, e *ledger.Entry) error {
 	if err := refuseUnreadable(l.table, findings, lostSomehow); err != nil {
 		return err
 	}
-	e.State, e.Staging, e.Identity = ledger.Loaded, "", table.Identity()
-	return l.record.write(e)
+	e.Identity = table.Identity()
+	return l.record.end(e)
 }
 
 // describeFailure records files that HBase lost, and says what to do: they can't be written again.

@@ -43,6 +43,16 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 	return r.ledger.Write(e)
 }
 
+// end records that the table serves all files. The entry then has the time of the end: clean keeps the originals of files that
+// were cut for a while after it. A load that had ended before keeps its time.
+func (r directoryRecord) end(e *ledger.Entry) error {
+	if e.State != ledger.Loaded {
+		e.Time = time.Now().UTC().Truncate(time.Second)
+	}
+	e.State, e.Staging = ledger.Loaded, ""
+	return r.write(e)
+}
+
 // begin records that the directory's files are about to be loaded, along with those of an earlier interrupted load.
 func (r directoryRecord) begin(d *hfiledir.Directory) (*ledger.Entry, error) {
 	old, err := r.read()

@@ -24,7 +24,7 @@ func describeCut(fsys storage.FS, dir string, content []storage.Info) (*Output, 
 
 // measureCut adds up the originals, and notes what forbids deleting them.
 func (out *Output) measureCut() error {
-	out.Files, out.Bytes, out.unloaded = 0, 0, ""
+	out.Files, out.Bytes, out.unloaded, out.cut = 0, 0, "", time.Time{}
 	content, err := out.fsys.ReadDir(out.dir)
 	if err != nil {
 		return err
@@ -48,6 +48,9 @@ func (out *Output) measureCut() error {
 func (out *Output) addOriginals(dir string, depth int) error {
 	all, err := storage.List(out.fsys, dir)
 	for _, f := range all {
+		if f.Dir && f.ModTime.After(out.cut) {
+			out.cut = f.ModTime
+		}
 		switch {
 		case f.Name == manifest.CutsName:
 			out.unloaded = "a cut of its files is under way: the same load goes on with it"
@@ -97,8 +100,13 @@ func (c *cleaner) keepsCut(out *Output) (reason string, err error) {
 	switch {
 	case len(loads) == 0:
 		return "the ledger does not remember its load", nil
+	case out.cut.Sub(out.Loaded) > clockSlack: // another user's ledger may have that load
+		return "files were cut on " + out.cut.Format(time.DateOnly) + ", after the last load that this ledger has", nil
 	case c.rules.Now.Sub(out.Loaded) < c.rules.Outputs:
 		return "it was loaded on " + out.Loaded.Format(time.DateOnly), nil
 	}
 	return "", nil
 }
+
+// clockSlack is how much the clocks of a load and of the file system may differ.
+const clockSlack = time.Hour

@@ -52,6 +52,7 @@ type Output struct {
 	dir      string
 	manifest *manifest.Manifest
 	unloaded string    // why files that were cut may not go; "" if nothing in the directory says so
+	cut      time.Time // when the last file was moved to the originals, by the file system's clock
 	rejected time.Time // when the rejects were last written; zero where there are none
 }
 

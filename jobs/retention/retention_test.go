@@ -132,6 +132,11 @@ func TestCleanOriginals(t *testing.T) {
 	check(t, os.MkdirAll(filepath.Dir(original), 0o755))
 	check(t, os.Mkdir(filepath.Join(dir, "f"), 0o755))
 	check(t, os.WriteFile(original, []byte("cells"), 0o600))
+	cutAt := func(age time.Duration) {
+		t.Helper()
+		check(t, os.Chtimes(filepath.Dir(original), n.now, n.now.Add(-age)))
+	}
+	cutAt(36 * day)
 	load := func(table, state string, age time.Duration) {
 		t.Helper()
 		check(t, n.ledger.Write(&ledger.Entry{State: state, Table: table, JobHash: ledger.DirectoryKey(storage.Local.URI(dir)),
@@ -156,6 +161,9 @@ func TestCleanOriginals(t *testing.T) {
 		clean(Kept, reason)
 		check(t, os.Remove(filepath.Join(dir, name)))
 	}
+	cutAt(day)
+	clean(Kept, "after the last load that this ledger has")
+	cutAt(36 * day)
 	listed, err := List(n.dir, n.options)
 	if err != nil || len(listed.Outputs) != 1 || listed.Outputs[0].Files != 1 || listed.Outputs[0].Bytes != 5 {
 		t.Errorf("list: %v: %+v", err, listed.Outputs)

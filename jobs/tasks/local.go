@@ -102,7 +102,7 @@ func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
 	c.Args[0] = l.Name
 	said := &lastLines{}
 	c.Stderr = said
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	endWithThread(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = localGrace
 	if err := c.Run(); err != nil {
