@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// A sort can be made of parts: each sorts some of the entries, in a process of its own, and leaves them as one run in a
-// store that others can read. OpenRuns merges such runs. The entries, and the cuts of Slices, are the same as if one sort
-// had had all of them.
+// A sort can be made of parts: each sorts some of the entries, in its own process, and leaves them as one run in a
+// store that others can read. OpenRuns merges such runs. The entries, and the cuts of Slices, are the same as if one
+// sort had had all of them.
 
 // StoredFile is a run in a store.
 type StoredFile struct {
@@ -15,8 +15,9 @@ type StoredFile struct {
 	RunFile
 }
 
-// WriteRun writes all entries to a store as one run of this name, with a footer, for OpenRuns. It may be called more than
-// once. The run is complete when it returns without an error; otherwise nothing of it is left, unless the process is killed.
+// WriteRun writes all entries to a store as one run of this name, with a footer, for OpenRuns. It may be called more
+// than once. The run is complete when it returns without an error; otherwise nothing of it is left, unless the process
+// is killed.
 func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFile, error) {
 	w := newRunWriter(s.regions, &folder{persistent: store}, s.blockSize)
 	w.name, w.advice = name, "free some space there"
@@ -30,8 +31,8 @@ func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFil
 // MaxRuns is how many runs OpenRuns opens at most: each is an open file while it is read.
 const MaxRuns = maxOpen
 
-// OpenRuns opens runs of WriteRun, each of which has some of the entries, as one sort into the same regions. A run that is
-// missing or has changed is a *RunError. Closing the result leaves the runs as they are.
+// OpenRuns opens runs of WriteRun, each of which has some of the entries, as one sort into the same regions. A run that
+// is missing or has changed is a *RunError. Closing the result leaves the runs as they are.
 func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
 	if len(files) > MaxRuns {
 		return nil, fmt.Errorf("merge %d sorted runs: at most %d can be open at once", len(files), MaxRuns)
@@ -56,7 +57,7 @@ func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
 
 // RunError says that a run can't be used: it is missing, has changed, or can't be read.
 type RunError struct {
-	Path string // the run's, as its store says
+	Path string // of the run, as its store names it
 	err  error
 }
 

@@ -13,25 +13,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The client library asks the NameNode for a block without saying which DataNodes have just failed. A NameNode regards a silent
-// DataNode as dead after ten minutes, so until then it would name the same one again. As Java's client does, the list of failed
-// ones is added to the library's requests (AddBlockRequestProto.excludeNodes, ClientNamenodeProtocol.proto).
+// The client library asks the NameNode for a block without saying which DataNodes have just failed. A NameNode regards
+// a silent DataNode as dead after ten minutes, so until then it would name the same one again. As Java's client does,
+// the list of failed ones is added to the library's requests (AddBlockRequestProto.excludeNodes,
+// ClientNamenodeProtocol.proto).
 
 // excludedFor is how long a DataNode that failed gets no new block: Java's
 // dfs.client.write.exclude.nodes.cache.expiry.interval.millis.
 const excludedFor = 10 * time.Minute
 
-// areExcluded is the end of the text of BlockManager.chooseTarget4NewBlock.
+// areExcluded is the end of the error text of BlockManager.chooseTarget4NewBlock.
 const areExcluded = "excluded in this operation"
 
-// excludedNodes are the DataNodes of a file system that failed in a write.
+// excludedNodes are the DataNodes of a file system that could not be reached, or failed in a write.
 type excludedNodes struct {
 	mu     sync.Mutex
 	known  map[string][]byte    // DatanodeInfoProto by address, from the NameNode's answers
 	failed map[string]time.Time // when, by address
 }
 
-// learn keeps the DataNodes that an answer to addBlock names: AddBlockResponseProto{1 LocatedBlockProto{3 DatanodeInfoProto}}.
+// learn keeps the DataNodes that an answer to addBlock names: AddBlockResponseProto{1 LocatedBlockProto{3
+// DatanodeInfoProto}}.
 func (e *excludedNodes) learn(answer []byte) {
 	_ = eachField(answer, func(block field) error { // the library's own parser reports what is wrong
 		if block.key() != bytesField(1) {
@@ -54,7 +56,8 @@ func (e *excludedNodes) learn(answer []byte) {
 	})
 }
 
-// nodeAddresses are the addresses by which a DataNode may be dialed: DatanodeInfoProto{1 DatanodeIDProto{1 ip, 2 host, 4 port}}.
+// nodeAddresses are the addresses by which a DataNode may be dialed: DatanodeInfoProto{1 DatanodeIDProto{1 ip, 2 host,
+// 4 port}}.
 func nodeAddresses(info []byte) (all []string) {
 	var ip, host string
 	var port uint64
@@ -92,7 +95,8 @@ func (e *excludedNodes) fail(address string) {
 	e.failed[address] = time.Now()
 }
 
-// refused forgets all failures if the NameNode has no DataNode left because of them: one that failed is better than none.
+// refused forgets all failures if the NameNode has no DataNode left because of them: one that failed is better than
+// none.
 func (e *excludedNodes) refused(r *remoteError) {
 	if !strings.Contains(r.message, areExcluded) {
 		return
@@ -149,7 +153,7 @@ func (e *excludedNodes) addTo(frame []byte) []byte {
 	return out
 }
 
-// watched is a dialer of DataNodes that notes which of them fail in a write.
+// watched is a dialer of DataNodes that notes which of them can't be reached, or fail in a write.
 func (e *excludedNodes) watched(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -163,7 +167,7 @@ func (e *excludedNodes) watched(dial dialFunc) dialFunc {
 	}
 }
 
-// writtenConn is a connection to the first DataNode of a pipeline, or one that reads.
+// writtenConn is a connection to the first DataNode of a pipeline, or to one that is read from.
 type writtenConn struct {
 	net.Conn
 	nodes   *excludedNodes
@@ -171,11 +175,11 @@ type writtenConn struct {
 
 	mu       sync.Mutex // the library writes packets and reads their acknowledgements side by side
 	sent     []byte     // the operation, as far as it was written
-	whole    bool       // it was
+	whole    bool       // the operation was written
 	pipeline []string   // of a write: the addresses of its DataNodes; nil for other operations
 	closed   bool
 	answers  []byte // what was read of the current answer
-	begun    bool   // the first one was read
+	begun    bool   // the first answer was read
 }
 
 func (c *writtenConn) Write(p []byte) (int, error) {
@@ -214,10 +218,12 @@ func (c *writtenConn) check(err error) {
 	}
 }
 
-// opWriteBlock is the code of the operation (org.apache.hadoop.hdfs.protocol.datatransfer.Op), after two bytes of the version.
+// opWriteBlock is the code of the operation (org.apache.hadoop.hdfs.protocol.datatransfer.Op), after two bytes of the
+// version.
 const opWriteBlock = 80
 
-// operation adds to what was written of the operation. Once it is whole, the pipeline is known: OpWriteBlockProto{2 targets}.
+// operation adds to what was written of the operation. Once it is whole, the pipeline is known: OpWriteBlockProto{2
+// targets}.
 func (c *writtenConn) operation(p []byte) {
 	c.sent = append(c.sent, p...)
 	op, err := wholeOperation(c.sent)
@@ -239,8 +245,8 @@ func (c *writtenConn) operation(p []byte) {
 	c.sent = nil
 }
 
-// answered reads what the DataNode says about the others: first BlockOpResponseProto{1 status, 2 firstBadLink}, then
-// PipelineAckProto{2 status of each DataNode}, each after its length (datatransfer.proto).
+// answered reads what the DataNode says about itself and the others: first BlockOpResponseProto{1 status, 2
+// firstBadLink}, then PipelineAckProto{2 status of each DataNode}, each after its length (datatransfer.proto).
 func (c *writtenConn) answered(p []byte) {
 	c.answers = append(c.answers, p...)
 	for {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// YARN adds a ResourceManager (role rm) and a NodeManager (nm) with MapReduce's shuffle service. Containers find Hadoop's jars
-// where Maven has them, so that no job uploads any. Only memory is scheduled.
+// YARN adds a ResourceManager (role rm) and a NodeManager (nm) with MapReduce's shuffle service. Containers find
+// Hadoop's jars where Maven has them, so that no job uploads any. Only memory is scheduled.
 type YARN struct {
 	// Memory is what the NodeManager has for containers, in MiB; 0: 4096.
 	Memory int `json:"memory,omitempty"`
@@ -61,7 +61,7 @@ func (c *Cluster) yarnRoles() []role {
 	return []role{rm, nm}
 }
 
-// javaHome is where containers find java.
+// javaHome is the environment in which containers find java.
 func javaHome() []string {
 	java, err := exec.LookPath("java")
 	if err == nil {
@@ -115,7 +115,7 @@ func (c *Cluster) yarnSite() []property {
 		{"yarn.nodemanager.local-dirs", c.path("data", "nm")},
 		{"yarn.nodemanager.log-dirs", c.path("log", "containers")},
 		{"yarn.nodemanager.disk-health-checker.enable", "false"},
-		// A first check is made anyway: a disk of which 90 percent are used would get no container.
+		// A first check is made anyway: a disk of which more than 90 percent are used would get no container.
 		{"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", "100"},
 		{"yarn.nodemanager.resource.memory-mb", fmt.Sprint(cmp.Or(c.YARN.Memory, 4096))},
 		{"yarn.nodemanager.resource.cpu-vcores", "8"},
@@ -135,7 +135,7 @@ func (c *Cluster) yarnSite() []property {
 func (c *Cluster) mapredSite() []property {
 	p := []property{
 		{"mapreduce.framework.name", "yarn"},
-		{"mapreduce.shuffle.port", fmt.Sprint(c.Port + portYARN + portShuffle)}, // not followed in yarn-site.xml
+		{"mapreduce.shuffle.port", fmt.Sprint(c.Port + portYARN + portShuffle)}, // ignored in yarn-site.xml
 		{"mapreduce.application.classpath", c.containerClasses()},
 		{"yarn.app.mapreduce.am.staging-dir", "/tmp/staging"},
 		{"yarn.app.mapreduce.am.resource.mb", "640"},
@@ -188,7 +188,7 @@ func (c *Cluster) prepareYARN() error {
 	return nil
 }
 
-// hadoopScript does what the scripts of a Hadoop installation do with the commands of which a job needs.
+// hadoopScript is a script for the commands that tests need. It does what those of a Hadoop installation do.
 func (c *Cluster) hadoopScript() string {
 	var open strings.Builder
 	for _, p := range opened {
@@ -208,8 +208,8 @@ exec java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 %s $HADOOP_OPTS -cp 
 `, open.String(), c.ConfDir(), c.path("jars"))
 }
 
-// HadoopHome is a folder like that of a Hadoop installation: bin has hadoop, yarn and mapred, which know the commands jar,
-// application and job, and share/hadoop/tools/lib has the jar of Hadoop Streaming.
+// HadoopHome is a folder like that of a Hadoop installation: bin has hadoop, yarn and mapred, which know the commands
+// jar, application, job and fs, and share/hadoop/tools/lib has the jar of Hadoop Streaming.
 func (c *Cluster) HadoopHome() string { return c.path("hadoop") }
 
 // KillNode ends the NodeManager and its containers at once, as a machine that fails would.
@@ -226,7 +226,7 @@ func (c *Cluster) stopContainers() error {
 	return errors.Join(err, c.killContainers())
 }
 
-// killContainers kills each container's process group. A NodeManager that ran would start others.
+// killContainers kills each container's process group. The NodeManager must be gone: it would start others.
 func (c *Cluster) killContainers() error {
 	pids, err := c.containers()
 	if err != nil {
@@ -247,8 +247,8 @@ func (c *Cluster) killContainers() error {
 	return nil
 }
 
-// containers returns the processes of the running containers, from the files that the NodeManager keeps of them. A number may
-// belong to another process by now: a container's process is one of this cluster's folder.
+// containers returns the processes of the running containers, from the files that the NodeManager keeps of them. A
+// number may belong to another process by now: the command line of a container's process names this cluster's folder.
 func (c *Cluster) containers() (pids []int, err error) {
 	err = filepath.WalkDir(c.path("data", "nm"), func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile, or no container has ever run

@@ -70,8 +70,8 @@ func (w outputCuts) cut(ctx context.Context, table *load.Table) error {
 	return nil
 }
 
-// cutBatches are the cutters that share a record. A record for each file would make the cut of many files quadratic; one
-// for all of them would need space for all originals and all parts at once.
+// cutBatches are the cutters that share a record. A record for each file would make the cut of many files quadratic;
+// one for all of them would need space for all originals and all parts at once.
 func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
 	return slices.Chunk(cutters, 1+len(cutters)/maxSaves)
 }
@@ -104,8 +104,8 @@ func crossed(first, last []byte, splits [][]byte) [][]byte {
 
 // batch performs all steps for some files.
 //
-// An error after step 2 leaves the record of the cuts, and is not undone here: FinishCuts does that at the next start, from
-// the manifest alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
+// An error after step 2 leaves the record of the cuts, and is not undone here: FinishCuts does that at the next start,
+// from the manifest alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
 func (w outputCuts) batch(ctx context.Context, batch []*fileCutter) error {
 	// Step 1. The files themselves are not touched: an error here costs nothing.
 	if err := writeParts(ctx, batch); err != nil {
@@ -155,8 +155,9 @@ func liveFamily(s *site.Site, table *load.Table, name string) (hfilewriter.Setti
 
 // checkSettings refuses to load files whose family had other settings when they were written.
 //
-// HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these would
-// silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to refuse.
+// HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these
+// would silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to
+// refuse.
 func checkSettings(out *output.Dir, table *load.Table) error {
 	if len(out.Manifest.NotLoaded()) == 0 {
 		return nil

@@ -26,8 +26,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A directory of another tool has no manifest. Its files are cut by the same steps as those of an output, with a record in
-// the directory, whatever table it is loaded into:
+// A directory of another tool has no manifest. Its files are cut by the same steps as those of an output, with a record
+// in the directory, whatever table it is loaded into:
 //
 //  1. write the parts under temporary names and read them back; together they must have the file's digest;
 //  2. record the cuts in .cut/_cuts.json;
@@ -35,8 +35,8 @@ import (
 //  4. mark the cuts in the record as replaced, and replace the files in the ledger, if it has a load of them;
 //  5. move the files to .cut/FAMILY, and then delete the record.
 //
-// Nobody else has a second copy of the files, so they are moved, not deleted. Until step 4 is saved, a killed cut is undone:
-// the parts are deleted. From then on it is completed: the file is moved.
+// Nobody else has a second copy of the files, so they are moved, not deleted. Until step 4 is saved, a killed cut is
+// undone: the parts are deleted. From then on it is completed: the file is moved.
 const (
 	cutsMaxBytes = 256 << 20
 	cutsSchema   = 1
@@ -166,8 +166,8 @@ func (w directoryCuts) complete(r *cutsRecord) error {
 	return w.remove()
 }
 
-// move moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has deleted
-// it, which is no loss: its parts are there.
+// move moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has
+// deleted it, which is no loss: its parts are there.
 func (w directoryCuts) move(name string) error {
 	from, to := path.Join(w.out.Path, name), w.kept(name)
 	if _, err := w.out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -197,7 +197,8 @@ func (w directoryCuts) remove() error {
 // cut cuts the files of a directory that have rows of several of the table's current regions. It returns the
 // directory as it is then.
 //
-// All of them are looked at before the first is cut: a file that can't be cut refuses the load before anything is changed.
+// All of them are looked at before the first is cut: a file that can't be cut refuses the load before anything is
+// changed.
 func (w directoryCuts) cut(ctx context.Context, table *load.Table, d *hfiledir.Directory) (*hfiledir.Directory, error) {
 	var cutters []*fileCutter
 	splits := table.Splits()
@@ -309,9 +310,9 @@ func (c *fileCutter) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows: most
-// likely because regions have merged. A file with rows of several regions counts for the first and the last of them, for
-// which it certainly has rows.
+// checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows:
+// most likely because regions have merged. A file with rows of several regions counts for the first and the last of
+// them, for which it certainly has rows.
 func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
 	limit, err := out.Site.MaxFiles()
 	if err != nil {
@@ -346,8 +347,8 @@ func orWriteAgain(m *manifest.Manifest) string {
 	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", m.Run.Job)
 }
 
-// regionOf is the index of the region that holds a row, as partition.Regions.Find gives it; the table's splits are at hand here
-// without its Regions, which are made for a sort.
+// regionOf is the index of the region that holds a row, as partition.Regions.Find returns it; a load has the table's
+// splits, but not the Regions of a sort.
 func regionOf(splits [][]byte, row []byte) int {
 	i, found := slices.BinarySearchFunc(splits, row, bytes.Compare)
 	if found {

@@ -207,8 +207,8 @@ func (c *fileCutter) record() manifest.Cut {
 	return record
 }
 
-// nameParts gives the parts their names. Parts under their names are what the next owner of the directory finds: without
-// the lock nothing is named.
+// nameParts gives the parts their names. Parts under their names are what the next owner of the directory finds:
+// without the lock nothing is named.
 func nameParts(out *output.Dir, batch []*fileCutter) error {
 	if err := out.CheckLock(); err != nil {
 		return err

@@ -65,8 +65,8 @@ func localCuts(t *testing.T) directoryCuts {
 	return directoryCuts{out: &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o}}
 }
 
-// TestDamagedRecordOfCuts: a record of which a bit has changed, that names files elsewhere, or whose file is gone, is refused,
-// and no part is deleted. One whose file is there is undone.
+// TestDamagedRecordOfCuts: a record of which a bit has changed, that names files elsewhere, or whose file is gone, is
+// refused, and no part is deleted. One whose file is there is undone.
 func TestDamagedRecordOfCuts(t *testing.T) {
 	part := hfile.Summary{Path: "f/" + strings.Repeat("0", 32), Family: "f", FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1}
 	part.Digest.Cells = 1

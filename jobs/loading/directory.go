@@ -35,8 +35,8 @@ type Report struct {
 // Directory loads a directory of HFiles, written by bulkload or another tool, into a table. If the directory has a
 // manifest, it records there what HBase took.
 //
-// With a manifest the load is recorded like a job's, in the same states, so that job and command can continue each other's
-// interrupted load. They exclude each other by the lock of the directory.
+// With a manifest the load is recorded like a job's, in the same states, so that job and command can continue each
+// other's interrupted load. They exclude each other by the lock of the directory.
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
 	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Requested: true}}
 	if !jobfile.ValidTable(table) {
@@ -89,8 +89,8 @@ func Files(ctx context.Context, out *output.Dir, d *hfiledir.Directory, report *
 	return errors.Join(c.run(ctx, d), c.closeConnections())
 }
 
-// directoryCommand is one command that loads a directory. It opens what the load needs, decides which kind of load it is, and
-// refuses directories that no load can be made of.
+// directoryCommand is one command that loads a directory. It opens what the load needs, decides which kind of load it
+// is, and refuses directories that can't be loaded.
 type directoryCommand struct {
 	out     *output.Dir
 	report  *Report
@@ -240,8 +240,8 @@ func (c *directoryCommand) checkEmpty() error {
 
 // checkState refuses a directory whose job has to run first. What its job has loaded elsewhere does not count here.
 //
-// The manifest of a job for another table, which is not being loaded, is dropped in memory: this load is recorded in the
-// ledger, under the directory's name, and the manifest on the disk stays that of its job.
+// The manifest of a job for another table, which is not being loaded, is dropped in memory: this load is recorded in
+// the ledger, under the directory's name, and the manifest on the disk stays that of its job.
 func (c *directoryCommand) checkState() error {
 	table := c.report.Table
 	m := c.out.Manifest

@@ -17,8 +17,8 @@ import (
 )
 
 // directoryLoad is the load of a directory that another tool has written, or that is loaded into another table than its
-// job's. What happened to its files is recorded in the ledger alone, under the directory's name, so that a second command
-// does not mistake files that HBase has moved away for loaded ones.
+// job's. What happened to its files is recorded in the ledger alone, under the directory's name, so that a second
+// command does not mistake files that HBase has moved away for loaded ones.
 type directoryLoad struct {
 	out     *output.Dir // without a manifest
 	table   string
@@ -44,8 +44,8 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 	}
 }
 
-// recovered lists the directory after it has brought back what an interrupted load left. A listing before that would lack the
-// files in HBase's staging folder, and they would never be loaded.
+// recovered lists the directory after it has brought back what an interrupted load left. A listing before that would
+// lack the files in HBase's staging folder, and they would never be loaded.
 func (l *directoryLoad) recovered(ctx context.Context) (*hfiledir.Directory, error) {
 	// First of all, since recover asks for every file of the ledger: a file and its parts must not exist together then.
 	if err := l.cuts.finish(); err != nil {
@@ -70,8 +70,8 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 		return err
 	}
 	for _, f := range e.Files {
-		// Recovery has moved it back since the directory was listed. Its rows are not in the table, so "nothing to do" would be
-		// wrong.
+		// Recovery has moved it back since the directory was listed. Its rows are not in the table, so "nothing to do" would
+		// be wrong.
 		if _, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI))); err == nil {
 			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
@@ -86,8 +86,8 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 	return l.record.end(e)
 }
 
-// load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut first, and
-// again if regions split during the load.
+// load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut
+// first, and again if regions split during the load.
 func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.Report, error) {
 	report := &load.Report{}
 	table, err := site.LookUp(ctx, l.cluster, l.table)

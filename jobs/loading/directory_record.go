@@ -104,8 +104,8 @@ func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 	}
 }
 
-// replaceFiles replaces files by their parts in the entry of an interrupted load. Otherwise the next command would look for
-// the files in HBase, since they are no longer where the load found them.
+// replaceFiles replaces files by their parts in the entry of an interrupted load. Otherwise the next command would look
+// for the files in HBase, since they are no longer where the load found them.
 func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 	e, err := r.read()
 	if e == nil || err != nil || e.State != ledger.Loading {

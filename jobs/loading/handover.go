@@ -10,8 +10,8 @@ import (
 	"bulkload/load"
 )
 
-// handover sends the requests of a load. Before each of them it checks that no other run may load the same files, and it
-// counts the files. What it must record is said by the caller's hooks.
+// handover sends the requests of a load. Before each of them it checks that no other run may load the same files, and
+// it counts the files. The caller's hooks record it.
 type handover struct {
 	out     *output.Dir
 	cluster *load.Cluster
@@ -23,7 +23,7 @@ type handover struct {
 // begin sets how many files a load begins with.
 func (h *handover) begin(files int) { h.sent, h.files = nil, files }
 
-// send hands files over. record is what the load's record must have: of its hooks Staging, ServedBefore and Done are used.
+// send hands files over. The hooks Staging, ServedBefore and Done of record are called, which record the load.
 func (h *handover) send(ctx context.Context, table string, files []load.HFile, record load.Hooks) (*load.Report, error) {
 	return h.cluster.LoadFrom(ctx, h.out.FS, table, files, load.Hooks{
 		Looked:       h.watchLook(len(files)),
@@ -52,16 +52,16 @@ func (h *handover) check() error {
 // end lets the next load begin.
 func (h *handover) end() error { return h.turn.Release() }
 
-// About where a load is, as a share of its time: when it knows that the table still serves what an earlier process has loaded,
-// when it has looked for the other files' rows, and when it has sent all requests. What is left is probes.
+// About where a load is, as a share of its time: when it knows that the table still serves what an earlier process has
+// loaded, when it has looked for the other files' rows, and when it has sent all requests. What is left is probes.
 const (
 	checkShare = 0.05
 	lookShare  = 0.1
 	loadsShare = 0.8
 )
 
-// watchLook begins to count the files that the table is asked for before the first request. Later requests of the same load ask
-// for few files again: nil.
+// watchLook begins to count the files that the table is asked for before the first request. Later requests of the same
+// load ask for few files again: nil.
 func (h *handover) watchLook(files int) func(int) {
 	if h.sent != nil || files == 0 {
 		return nil

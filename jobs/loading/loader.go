@@ -1,9 +1,9 @@
 // Package loading loads the files of a directory into a table. It cuts files at new region boundaries, recovers
 // interrupted loads, and succeeds only if the table serves all files.
 //
-// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, outputLoad), that of a
-// directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: handover sends the
-// requests, prober asks whether files are served, lostFiles records those that are not, fileCutter cuts.
+// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, outputLoad), that
+// of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: handover
+// sends the requests, prober asks whether files are served, lostFiles records those that are not, fileCutter cuts.
 package loading
 
 import (
@@ -21,8 +21,8 @@ import (
 
 // Loader loads the files of a run's output into the run's table.
 //
-// All that the next command must know is in the manifest or the ledger before it matters. So a Loader has no state of its
-// own: that of a load ends with its Turn.
+// All that the next command must know is in the manifest or the ledger before it matters. So a Loader has no state of
+// its own: that of a load ends with its Turn.
 type Loader struct {
 	Out     *output.Dir
 	Cluster *load.Cluster    // nil if the output needs none
@@ -30,7 +30,7 @@ type Loader struct {
 	Table   *tablelock.Table // as jobs share it; nil if loads into it take no turns
 }
 
-// AwaitTurn returns when it is this load's turn. End must follow.
+// AwaitTurn returns when it is this load's turn. Turn.End must follow.
 func (l *Loader) AwaitTurn(ctx context.Context) (*Turn, error) {
 	held, err := awaitTurn(ctx, l.Out, l.Table)
 	if err != nil {
@@ -39,20 +39,21 @@ func (l *Loader) AwaitTurn(ctx context.Context) (*Turn, error) {
 	return &Turn{newOutputLoad(l, held)}, nil
 }
 
-// awaitTurn returns when a load may begin.
+// awaitTurn returns when a load may begin, with the table's lock; nil if loads take no turns.
 func awaitTurn(ctx context.Context, out *output.Dir, table *tablelock.Table) (*tablelock.Lock, error) {
 	if table == nil {
 		return nil, nil
 	}
-	// The table's lock passes to whoever has the output's lock: a run that waited, and lost that one meanwhile, must not take it.
+	// The table's lock passes to whoever has the output's lock: a run that waited, and lost that one meanwhile, must not
+	// take it.
 	if err := out.CheckLock(); err != nil {
 		return nil, err
 	}
 	return table.Lock(ctx, out.Options)
 }
 
-// CheckLeftOut checks that the table still has the rows that this run left out because the table had them: it is an error if
-// the table was created, truncated, restored or enabled since they were looked up.
+// CheckLeftOut checks that the table still has the rows that this run left out because the table had them: it is an
+// error if the table was created, truncated, restored or enabled since they were looked up.
 func (l *Loader) CheckLeftOut(ctx context.Context) error {
 	e, table := l.Out.Manifest.Existing, l.Out.Manifest.Run.Table
 	if !e.LeftOut() {
@@ -104,8 +105,8 @@ func (l *Loader) Replace(ctx context.Context) error {
 		return err
 	}
 	l.Out.Options.Infof("cleaning the output of run %s", l.Out.Replaced.Run.ID)
-	// A kill before the next Save leaves an output without a manifest, or with the old one that names what is left. Either way
-	// no file is left that no manifest names.
+	// A kill before the next Save leaves an output without a manifest, or with the old one that names what is left. Either
+	// way no file is left that no manifest names.
 	if err := l.Out.Clean(l.Out.Replaced); err != nil {
 		return err
 	}

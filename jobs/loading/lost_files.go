@@ -20,7 +20,7 @@ import (
 type lostFiles struct {
 	ledger  *ledger.Ledger // nil if nothing is loaded: then nothing is recorded, or found
 	cluster *load.Cluster
-	out     *output.Dir // whose lock allows to change the list
+	out     *output.Dir // whose lock is needed to change the list
 }
 
 // add records, outside of the output, files that HBase took and does not serve.

@@ -14,7 +14,7 @@ import (
 	"bulkload/load"
 )
 
-// Turn is the turn of an output's load. Each step of a load gives what the next one needs: Recover, Load, Confirm.
+// Turn is the turn of an output's load. Each step of a load returns what the next one needs: Recover, Load, Confirm.
 type Turn struct{ load *outputLoad }
 
 // Recovered is a load none of whose files is in doubt: each is at its source, or recorded as loaded.
@@ -121,8 +121,9 @@ func newOutputLoad(l *Loader, turn *tablelock.Lock) *outputLoad {
 // table is the name of the table.
 func (l *outputLoad) table() string { return l.out.Manifest.Run.Table }
 
-// check is everything that can refuse the load without a trace: rows that were left out, damaged files, files that the table
-// lost, too many of them, cells that may win over these later.
+// check checks what can refuse the load before its first request: rows that were left out, damaged files, files that
+// the table lost, too many of them, cells that may win over these later. Regions that do not serve their files are
+// opened again.
 func (l *outputLoad) check(ctx context.Context) (*load.Table, error) {
 	if err := l.loader.CheckLeftOut(ctx); err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ import (
 	"bulkload/load"
 )
 
-// outputRecord records the load of an output: in the output's manifest, and in the ledger for the time after the output.
+// outputRecord records the load of an output: in the output's manifest, and in the ledger for the time after the
+// output.
 type outputRecord struct {
 	out     *output.Dir
 	ledger  *ledger.Ledger // nil if nothing is loaded
@@ -93,8 +94,8 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 const maxSaves = 64
 
 // hooks record a load of n files in the manifest. Staging folder and served-before marks are saved at once, because
-// recovery depends on them. That a file is loaded may be saved some requests later: a file that is neither at its source
-// nor recorded is in doubt after a kill, and recovery probes the table for it. saveLoaded must follow.
+// recovery depends on them. That a file is loaded may be saved some requests later: a file that is neither at its
+// source nor recorded is in doubt after a kill, and recovery probes the table for it. saveLoaded must follow.
 func (r *outputRecord) hooks(n int) load.Hooks {
 	byURI := map[string]*hfile.Summary{}
 	for _, f := range r.out.Manifest.Files() {

@@ -83,8 +83,8 @@ func TestSavesOfALoad(t *testing.T) {
 	}
 }
 
-// TestServedBeforeIsSaved: that the table had a file's cells before is on the disk before the first request, also where the
-// manifest was saved earlier in the same process. Else a killed load would take these cells for proof.
+// TestServedBeforeIsSaved: that the table had a file's cells before is on the disk before the first request, also where
+// the manifest was saved earlier in the same process. Else a killed load would take these cells for proof.
 func TestServedBeforeIsSaved(t *testing.T) {
 	w, _ := loadOf(t, 2)
 	if err := w.out.Save(); err != nil {

@@ -23,11 +23,11 @@ func watchProbes(o options.Options, files int, from, to float64) func(int) {
 	return func(n int) { probes.Add(int64(n)) }
 }
 
-// probeAndReopen probes files, for which the progress of the load goes from one share to another. Regions that do not serve
-// what they took are opened again.
+// probeAndReopen probes files, for which the progress of the load goes from one share to another. Regions that do not
+// serve what they took are opened again.
 //
-// An error says nothing about the files: they may be served or not, and the state stays Loading. A *load.LostError is the
-// exception: its files are not served even after their regions were opened again, or these could not be.
+// An error says nothing about the files: they may be served or not, and the state stays Loading. A *load.LostError is
+// the exception: its files are not served even after their regions were opened again, or these could not be.
 func (p prober) probeAndReopen(ctx context.Context, t *load.Table, files []load.HFile, from, to float64) ([]load.Finding, error) {
 	table := t.Name
 	findings, err := p.cluster.ProbeTable(ctx, t, files, watchProbes(p.options, len(files), from, to))
@@ -75,8 +75,8 @@ func (p prober) checkServed(ctx context.Context, name, identity string, files []
 
 // oneOfEachRegion selects one file in each region.
 //
-// It relies on an unchanged identity: the table was neither created again nor split. What else may have happened, such as
-// a region that was truncated, concerns whole regions. One file of each proves less than all, in much less time.
+// It relies on an unchanged identity: the table was neither created again nor split. What else may have happened, such
+// as a region that was truncated, concerns whole regions. One file of each proves less than all, in much less time.
 func oneOfEachRegion(files []load.HFile, table *load.Table) []load.HFile {
 	splits := table.Splits()
 	seen := map[int]bool{}
@@ -96,7 +96,7 @@ const (
 		"a region was truncated, or the table was restored from a snapshot"
 )
 
-// lostHow tells how a table may have lost rows. Its identity after the load is "" if it is not known.
+// lostHow says how a table may have lost rows. Its identity after the load is "" if it is not known.
 func lostHow(table *load.Table, identity string) string {
 	switch identity {
 	case "":

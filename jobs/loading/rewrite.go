@@ -60,8 +60,8 @@ func (l *outputLoad) rewriteLost(ctx context.Context, lost *load.LostError) erro
 // dropLost reports whether a slice has a lost file. Its other files that are loaded stay recorded as such. Those that
 // are not loaded are deleted; for that the manifest lists them as cuts without parts.
 //
-// The whole slice goes, not the file alone: slices are what the write stage writes. A part of a cut file that stayed at its
-// source, unrecorded, would be foreign to the next run, which can't derive its name from the slice; hence the cuts.
+// The whole slice goes, not the file alone: slices are what the write stage writes. A part of a cut file that stayed at
+// its source, unrecorded, would be foreign to the next run, which can't derive its name from the slice; hence the cuts.
 func (l *outputLoad) dropLost(r manifest.Slice, gone map[string]bool) bool {
 	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[l.out.URI(f.Path)] }) {
 		return false

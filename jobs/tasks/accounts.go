@@ -14,8 +14,8 @@ type account interface {
 func (a *mapAccount) whose() *identity    { return &a.identity }
 func (a *reduceAccount) whose() *identity { return &a.identity }
 
-// accounts reads all sound accounts of a phase: of each task those of all attempts that were completed, in the order of their
-// names.
+// accounts reads the sound accounts of a phase, by task. A task has one of each completed attempt, in the order of the
+// attempts' names. fresh makes an empty account.
 func accounts[A account](w *Work, phase string, fresh func() A) (map[int][]A, error) {
 	all := map[int][]A{}
 	at := w.home().in(phase)
@@ -26,7 +26,7 @@ func accounts[A account](w *Work, phase string, fresh func() A) (map[int][]A, er
 	for _, name := range names {
 		task, err := strconv.Atoi(name)
 		if err != nil {
-			continue // the engine's own
+			continue // the engine's folder
 		}
 		attempts, err := at.in(name).folders()
 		if err != nil {
@@ -46,7 +46,7 @@ func accounts[A account](w *Work, phase string, fresh func() A) (map[int][]A, er
 	return all, nil
 }
 
-// lastWords are what the latest attempts at a task have left: why one failed, and who began it; nil for what there is not.
+// lastWords returns the latest failure report of a task, and who began its latest attempt; nil if there is none.
 func (w *Work) lastWords(phase string, task int) (report *failureReport, last *identity) {
 	at := w.home().in(phase, taskFolder(task))
 	attempts, err := at.folders()

@@ -37,7 +37,7 @@ func (i *identity) String() string {
 	return fmt.Sprintf("%s task %d, attempt %s on %s", i.Phase, i.Task, i.Attempt, i.Host)
 }
 
-// failureReport is why an attempt failed.
+// failureReport says why an attempt failed.
 type failureReport struct {
 	identity
 	Text string       `json:"text"`
@@ -47,10 +47,11 @@ type failureReport struct {
 	Log *rejectLog `json:"log,omitempty"` // the records that could not be used, if there are any
 }
 
-// attemptVariable names the engine's own name of an attempt: Hadoop's, which Streaming puts into the environment.
+// attemptVariable is the environment variable in which Hadoop Streaming passes Hadoop's name of an attempt.
 const attemptVariable = "mapreduce_task_attempt_id"
 
-// attemptID is the name of this process's attempt. It is never that of another one: an engine may use a name again.
+// attemptID returns the name of this process's attempt. It ends with a random number, because an engine may use a name
+// again.
 func attemptID() string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -61,7 +62,8 @@ func attemptID() string {
 	return id
 }
 
-// begin begins an attempt at a task: nobody else knows its folder.
+// begin begins an attempt at a task, in a folder that no other attempt has. The error has errcode.TaskPlan if the run's
+// folder is gone.
 func (w *planned) begin(phase string, task int) (*attempt, error) {
 	home := w.home()
 	if _, err := home.fs.Stat(home.dir); err != nil {
@@ -80,7 +82,8 @@ func (w *planned) begin(phase string, task int) (*attempt, error) {
 	return a, a.write(attemptName, &a.identity)
 }
 
-// do does the task. Its account is written last; if it fails, why it failed, and what it has written is deleted.
+// do does the task, and writes its account last. If the task fails, do deletes its files and writes a failure report.
+// If the context has ended, it deletes the attempt's folder.
 func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error)) error {
 	account, err := work(ctx)
 	if err == nil {
@@ -101,7 +104,7 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 	return err
 }
 
-// clear deletes what a failed attempt has written, but for its rejects: people look into them.
+// clear deletes what a failed attempt has written, except its rejects: the driver passes them on (Work.Rejects).
 func (a *attempt) clear() {
 	all, err := a.fs.ReadDir(a.dir)
 	if err != nil {
@@ -109,7 +112,7 @@ func (a *attempt) clear() {
 	}
 	for _, info := range all {
 		if info.Name != attemptName && info.Name != rejectsName {
-			_ = a.fs.RemoveAll(a.path(info.Name)) // the driver deletes what stays
+			_ = a.fs.RemoveAll(a.path(info.Name)) // the driver deletes what is left
 		}
 	}
 }

@@ -8,22 +8,22 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Engine runs the tasks of a phase as processes of this program, anywhere that its files can be reached from.
+// Engine runs the tasks of a phase as processes of this program, on any machines that reach the run's files.
 //
-// An engine only schedules. It may run a task several times, one after the other or side by side: a task changes nothing
-// outside the folder of its attempt, and what the attempts of a task leave is equal. So an engine may retry, speculate and
-// kill as it likes. What counts is not its word but the document that a task leaves at its end: a task that an engine
-// reports as done without one was not done.
+// An engine only schedules. It may run a task several times, one after the other or side by side: a task changes
+// nothing outside the folder of its attempt, and all attempts at a task leave the same. So an engine may retry,
+// speculate and kill as it likes. Its report does not count, only the account that a task leaves at its end: without
+// one, a task is not done.
 type Engine interface {
-	// Run runs the tasks of a phase, and returns when none of them runs any more: nil if each was done once. If a task
-	// failed for good, it ends the others and returns a *TaskError. If the context ends, it may end the tasks or leave
-	// them running; the next Run of the same run and phase must not start a task beside one that it left, but wait for its
-	// end, and then return ErrAgain.
+	// Run runs the tasks of a phase, and returns when none of them is running: nil if each has succeeded. If a task failed
+	// for good, Run ends the others and returns an error, with a *TaskError if it knows the task. If the context ends, it
+	// may end the tasks or leave them running. The next Run of the same run and phase must not start a task beside one
+	// that was left running: it waits for its end, and then returns ErrAgain.
 	Run(ctx context.Context, p Phase) error
 }
 
-// ErrAgain says that an engine has waited for tasks that an earlier process had it run. It is asked again for those that they
-// have left undone.
+// ErrAgain says that an engine has waited for the tasks of an earlier process, instead of running those of the phase.
+// The caller asks it again to run the tasks that are not done.
 var ErrAgain = errors.New("the tasks of an earlier process have ended")
 
 // The phases of a run.
@@ -35,8 +35,8 @@ const (
 // Phase is a set of tasks that an engine runs, in any order.
 type Phase struct {
 	Name string // MapPhase or ReducePhase
-	Run  string // the run's ID, in hex: together with Name the same for each Run of the phase, after a kill too
-	// Document is the URI of what the tasks are: the plan, or the units. A task is the command
+	Run  string // the run's ID, in hex: with Name it identifies the phase, also after a kill
+	// Document is the URI of the document that describes the tasks: the plan, or the units. A task is the command
 	//
 	//	bulkload task <Name> <Document> <index>
 	//
@@ -45,8 +45,8 @@ type Phase struct {
 	Tasks    []int // the indexes of the tasks to be run, ascending
 	Memory   int64 // --memory of a task, in bytes: the process uses about an eighth more
 	Cores    int   // --cores of a task
-	// FS and Dir are the phase's folder, in which tasks have a folder each, named by their index. Names that begin with "_"
-	// are the engine's own: what it keeps there is deleted with the rest when the run is done.
+	// FS and Dir are the phase's folder, in which tasks have a folder each, named by their index. Names that begin with
+	// "_" are the engine's own: what it keeps there is deleted with the rest when the run is done.
 	FS  storage.FS
 	Dir string
 	// Watch gets the number of tasks that are done and of those that run; it may be called from any goroutine.
@@ -58,7 +58,7 @@ type TaskError struct {
 	Phase   string
 	Task    int
 	Attempt string // as the engine calls it; "" if it is not known
-	Host    string // likewise
+	Host    string // "" if it is not known
 	Err     error
 }
 
@@ -69,7 +69,8 @@ func (e *TaskError) Error() string {
 
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// with adds what the attempt itself has left. If it has said why it failed, the engine knows less: nil.
+// with adds the attempt and the host that the attempt itself has recorded. It returns nil if there is a failure report,
+// which says more than the engine.
 func (e *TaskError) with(report *failureReport, last *identity) error {
 	switch {
 	case report != nil:
@@ -80,7 +81,7 @@ func (e *TaskError) with(report *failureReport, last *identity) error {
 	return e
 }
 
-// named is a part of a sentence; "" without a name.
+// named returns what and name as a part of a sentence; "" without a name.
 func named(what, name string) string {
 	if name == "" {
 		return ""

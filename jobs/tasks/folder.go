@@ -15,23 +15,23 @@ import (
 // A run as tasks has a folder in its first output:
 //
 //	.tasks/<run>/plan.json                       the plan
-//	.tasks/<run>/map/00017/<attempt>/            of each attempt of a map task:
+//	.tasks/<run>/map/00017/<attempt>/            for each attempt at a map task:
 //	    attempt.json                             who began it; written first
 //	    0/run, 1/run, …                          a sorted run for each output that got rows
 //	    rejects                                  the records that can't be used, if there are any
 //	    account.json                             what it has done; written last
 //	    failure.json                             or why it failed
-//	.tasks/<run>/units.json                      the units of reduce tasks, and the same by a name that stays:
-//	.tasks/<run>/units-<hash>.json
-//	.tasks/<run>/reduce/00003/<attempt>/         of each attempt of a reduce task: the same documents, and
-//	    <name>, …                                its files, which get into the family's folder by this name
+//	.tasks/<run>/units.json                      the latest units of the reduce tasks
+//	.tasks/<run>/units-<hash>.json               the same, by a name that follows from their content
+//	.tasks/<run>/reduce/00003/<attempt>/         for each attempt at a reduce task: the same documents, and
+//	    <name>, …                                its files, which keep this name in the family's folder
 //
 // Files of another output are in a folder of the same name in that output, since files can't be renamed from one file
 // system to another.
 //
-// Only the driver, which has the output's lock, renames files out of these folders, and only it deletes any. So no attempt can
-// be in the way of another one. A document counts if its checksum is right and it belongs to the plan; a folder without one
-// is garbage.
+// Only the driver, which has the output's lock, renames files out of these folders, and only it deletes any. So
+// attempts can't disturb each other. A document counts if its checksum is right and it belongs to the plan; a folder
+// without one is garbage.
 const (
 	planName    = "plan.json"
 	unitsName   = "units.json"
@@ -84,7 +84,7 @@ func (f folder) folders() (names []string, err error) {
 	return names, err
 }
 
-// sizes are the lengths of the files in it, in bytes; none if it does not exist.
+// sizes returns the lengths of the files in it, in bytes, by name; none if it does not exist.
 func (f folder) sizes() (map[string]int64, error) {
 	all, err := storage.List(f.fs, f.dir)
 	sizes := make(map[string]int64, len(all))
@@ -97,7 +97,7 @@ func (f folder) sizes() (map[string]int64, error) {
 // maxDocument bounds the documents that are read, in bytes.
 const maxDocument = 1 << 30
 
-// write writes a sealed document. Its name exists only with all of it.
+// write writes a sealed document. Its name appears only when it is complete.
 func (f folder) write(name string, document any) error {
 	text, err := seal.Marshal(document)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f folder) writeText(name string, text []byte) error {
 	return nil
 }
 
-// errNoDocument says that a document is missing, or is not as it was written.
+// errNoDocument says that a document is missing or has changed.
 var errNoDocument = errors.New("no sound document")
 
 // read reads a sealed document: errNoDocument if it is missing or damaged.
@@ -134,7 +134,7 @@ func (f folder) read(name string, into any) error {
 // taskFolder is the name of a task's folder in that of its phase.
 func taskFolder(index int) string { return fmt.Sprintf("%05d", index) }
 
-// readDocument reads the document that a task was given, and its text.
+// readDocument reads the document that a task was given, and returns its text. The error has errcode.TaskPlan.
 func readDocument(fsys storage.FS, name string, into any) ([]byte, error) {
 	text, err := storage.ReadFile(fsys, name, maxDocument)
 	if err != nil {

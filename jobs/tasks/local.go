@@ -24,17 +24,17 @@ import (
 type Local struct {
 	Program string   // the executable
 	Name    string   // its name for itself, os.Args[0]
-	Flags   []string // of every task, such as --conf DIR
-	Side    int      // how many tasks run side by side; 0: as many as there are cores
+	Flags   []string // for every task, such as --conf DIR
+	Side    int      // how many tasks run side by side; 0: the cores divided by those of a task
 }
 
-// The tries of a task, and how long a task may go on after it was asked to end.
+// How often a task is tried, and how long it may go on after it was asked to end.
 const (
 	localTries = 3
 	localGrace = 10 * time.Second
 )
 
-// Run runs the tasks. One that fails because a server is down is tried again.
+// Run runs the tasks. One that ends with exitLater, as it does if a server is down, is tried again.
 func (l *Local) Run(ctx context.Context, p Phase) error {
 	group, running := errgroup.WithContext(ctx)
 	side := l.Side
@@ -91,8 +91,8 @@ func (l *Local) tryTask(ctx context.Context, p Phase, task int) error {
 // exitLater is the exit code of a command that may succeed later: see docs/cli.md.
 const exitLater = 75
 
-// runTask runs one process. It is killed with this one: the kernel sends the signal when the thread that has begun it ends, so
-// the thread waits for it.
+// runTask runs a task as a process. The kernel kills it when the thread that started it ends, so it ends with this
+// process, and the thread waits for it.
 func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -111,10 +111,10 @@ func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
 	return nil
 }
 
-// lastLines are the last bytes that a process has written to stderr.
+// lastLines keeps the last bytes that a process has written to stderr.
 type lastLines struct{ text []byte }
 
-// maxSaid is how many of them are kept.
+// maxSaid is how many bytes are kept.
 const maxSaid = 4 << 10
 
 func (l *lastLines) Write(p []byte) (int, error) {

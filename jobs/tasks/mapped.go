@@ -18,14 +18,15 @@ import (
 // Mapped is a run whose map tasks are all done: all input is read and sorted.
 type Mapped struct {
 	work     *Work
-	accounts []*mapAccount // of each task one
-	runs     [][]mapRun    // of each output
+	accounts []*mapAccount // one for each task
+	runs     [][]mapRun    // for each output
 }
 
 // mapShare is the share of the map tasks in the progress of both phases.
 const mapShare = 0.5
 
-// Map has the map tasks done that are not done yet, and gathers their accounts.
+// Map has the engine run the map tasks that are not done yet, and gathers the accounts of all. If others are to run
+// them, the error is a *HandedOver.
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 	for asked := false; ; {
 		found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
@@ -59,7 +60,8 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 	}
 }
 
-// ask has an engine run tasks. asked is false if it has only waited for those of an earlier process.
+// ask has the engine run tasks. asked is false if it has only waited for those of an earlier process. undone lists the
+// tasks that are not done.
 func (w *Work) ask(ctx context.Context, p Phase, undone func() ([]int, error)) (asked bool, err error) {
 	err = w.engine.Run(ctx, p)
 	switch {
@@ -83,7 +85,7 @@ func (w *Work) undoneMaps() ([]int, error) {
 	return missing, err
 }
 
-// failed is the error of an engine that failed; nil if all tasks are done all the same.
+// failed returns the error of a phase whose engine failed; nil if all tasks are done nevertheless.
 func (w *Work) failed(ctx context.Context, phase string, engine error, undone func() ([]int, error)) error {
 	if ctx.Err() != nil {
 		return engine
@@ -99,8 +101,8 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, undone fu
 	return w.explain(phase, missing, engine)
 }
 
-// soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
-// are not are deleted: the task runs again.
+// soundRuns returns a task's first account whose runs are there, unchanged; nil if there is none: then the task runs
+// again. It deletes the attempts whose runs are missing or have changed.
 func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
@@ -119,13 +121,13 @@ func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 	return nil, nil
 }
 
-// cantRead reports whether an error is of a file system that could not read a file, which says nothing of its content.
+// cantRead reports whether an error says that a file could not be read, which says nothing about its content.
 func cantRead(err error) bool {
 	var of *fs.PathError
 	return errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrChecksum)
 }
 
-// checkRuns compares an account's runs with what it says of them.
+// checkRuns compares an account's runs with what the account says about them.
 func (w *Work) checkRuns(a *mapAccount) error {
 	at := w.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
 	for _, share := range a.Shares {
@@ -197,8 +199,9 @@ func (w *Work) Rejects(sink entry.Rejects) error {
 	return err
 }
 
-// Rows are the sorted rows of each output, as a stage that had read all input would give them; nil for one that needs none.
-// Their sorted runs stay where they are.
+// Rows returns the sorted rows of each output, as one process that reads all input would have them; nil for an output
+// that needs none. rejected is the number of rejected records. Closing the rows leaves their sorted runs where they
+// are.
 func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 	state := m.work.plan.newState()
 	for i, a := range m.accounts {
@@ -229,7 +232,8 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 	return all, nil
 }
 
-// watch passes on the progress of an engine.
+// watch returns a function that passes on the progress of a phase, which goes from one share of the run's progress to
+// another.
 func (w *Work) watch(name string, total int, from, to float64) func(done, running int) {
 	watch := progress.Within(w.options.Watch, from, to)
 	if watch == nil {
@@ -240,7 +244,7 @@ func (w *Work) watch(name string, total int, from, to float64) func(done, runnin
 	}
 }
 
-// Read is the number of records that all tasks have read, including rejected ones.
+// Read returns the number of records that all tasks have read, including rejected ones.
 func (m *Mapped) Read() (n int64) {
 	for _, a := range m.accounts {
 		n += a.Checkpoint.Read

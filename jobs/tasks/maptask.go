@@ -21,7 +21,8 @@ type mapAccount struct {
 	Times timing.ReadTimes `json:"times"`
 }
 
-// Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its account.
+// Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its account. document
+// is the plan's path or URI, or the run's first output. The error has errcode.TaskIndex if the plan has no such task.
 func Map(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -97,5 +98,5 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 	return nil
 }
 
-// runs is the store of an attempt's runs of an output.
+// runs is the store of an attempt's runs for an output.
 func (f folder) runs(output int) partition.Store { return store{f.in(fmt.Sprint(output))} }

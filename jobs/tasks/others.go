@@ -9,13 +9,13 @@ import (
 	"bulkload/jobs/options"
 )
 
-// Others is the engine of a run whose tasks others start, such as Airflow or Kubernetes, by the commands of bulkload task. It
-// runs none: the tasks of all phases before Until must be done.
+// Others is the engine of a run whose tasks other schedulers start, such as Airflow or Kubernetes, with the commands of
+// bulkload task. It runs none: the tasks of all phases before Until must be done.
 type Others struct {
-	Until string // the phase whose tasks are handed over, where the run ends; "": none
+	Until string // the phase whose tasks are handed over, with which the command ends; "": none
 }
 
-// HandedOver says that others must run the tasks of a phase now, if there are any. It is no failure.
+// HandedOver says that others must run the tasks of a phase now, if there are any. It is not a failure.
 type HandedOver struct{ Phase Phase }
 
 // Error says how many tasks there are.
@@ -29,7 +29,7 @@ func (w *Work) handsOver(phase string) bool {
 	return ok && o.Until == phase
 }
 
-// Run says which tasks are not done.
+// Run runs nothing: its error names the tasks that are not done.
 func (o Others) Run(_ context.Context, p Phase) error {
 	return errcode.TaskLost.Errorf("not all tasks of the run are done: %s lack their accounts, %s", jobfile.Plural(len(p.Tasks), p.Name+" task"), indexes(p.Tasks))
 }
@@ -43,7 +43,8 @@ func indexes(tasks []int) string {
 	return fmt.Sprintf("%v and %d more", tasks[:most], len(tasks)-most)
 }
 
-// JobOf reads the job of a plan, for the commands that go on with its run.
+// JobOf reads the job of a plan, for the commands that continue its run. document is the plan's path or URI, or the
+// run's first output.
 func JobOf(document string, o options.Options) (*jobfile.Job, error) {
 	p := new(Plan)
 	if _, err := open(document, planName, o, p); err != nil {

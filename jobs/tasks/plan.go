@@ -13,10 +13,11 @@ import (
 	"bulkload/jobs/target"
 )
 
-// schema is the form of all documents of this package. Only the program that wrote a plan reads it, so it never changes.
+// schema is the form of all documents of this package. Only the program that wrote a plan reads it, so it never
+// changes.
 const schema = 1
 
-// Plan is everything that a task must know: with it and the input, each task comes to the same on any machine. It has no
+// Plan is everything that a task must know: with it and the input, a task leaves the same on any machine. It has no
 // credentials.
 type Plan struct {
 	Schema     int                 `json:"schema"`
@@ -78,8 +79,8 @@ func (p *Plan) regions() []int {
 // newState is the state of a run of which no task has done anything.
 func (p *Plan) newState() *checkpoint.ResumeState { return checkpoint.NewResumeState(p.regions()) }
 
-// serves reports whether the runs of a plan can be used for another one, which may need fewer outputs and be cut into
-// other tasks.
+// serves reports whether the runs of a plan can be used for a fresh one, which may need fewer outputs and may be cut
+// into other tasks.
 func (p *Plan) serves(fresh *Plan) bool {
 	if len(p.Outputs) != len(fresh.Outputs) {
 		return false

@@ -16,7 +16,7 @@ import (
 	"bulkload/jobs/target"
 )
 
-// planned is a plan in the process of a task: what the driver had when it made the plan.
+// planned is what a task's process makes of a plan: what the driver had when it made the plan.
 type planned struct {
 	plan    *Plan
 	id      string
@@ -27,8 +27,8 @@ type planned struct {
 	outputs []runFolder      // the run's folder in each output
 }
 
-// open reads a document, a plan or units, from anywhere. Instead of its name that of the run's first output serves, which must
-// have one run as tasks: name is the document's there.
+// open reads a document, a plan or units, from any file system, and returns its text. Instead of its path, document may
+// be that of the run's first output, which must have the tasks of one run: name is the document's name there.
 func open(document, name string, o options.Options, into any) ([]byte, error) {
 	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(document))
 	if err != nil {

@@ -20,8 +20,9 @@ type Writing struct {
 	Asked *manifest.Existing // the rows that the table has already; nil: it was not asked
 }
 
-// Reduce has the slices written that the stages lack, and gives them to the stages as they are found. all has an entry for each
-// output; nil for one that is written.
+// Reduce has the engine run reduce tasks for the slices that the stages lack, and passes the slices to the stages. all
+// has an entry for each output; nil for one that is written. If others are to run the tasks, the error is a
+// *HandedOver.
 func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceTask, len(all))}
 	for i, w := range all {
@@ -60,7 +61,7 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 type reduction struct {
 	*Mapped
 	all  []*Writing
-	left [][]sorting.SliceTask // of each output: the slices that are not accepted yet
+	left [][]sorting.SliceTask // for each output: the slices that are not accepted yet
 }
 
 // handOver writes the units of all slices that are not written yet.
@@ -79,7 +80,7 @@ func (r *reduction) handOver() error {
 	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
 }
 
-// run has reduce tasks done.
+// run has the engine run the reduce tasks of the units.
 func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err error) {
 	name, err := r.work.writeUnits(units)
 	if err != nil {
@@ -88,8 +89,8 @@ func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err erro
 	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), func() ([]int, error) { return r.undone(units) })
 }
 
-// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
-// not read are deleted, with their accounts: the next command has their map tasks done again.
+// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks
+// could not read are deleted, with their accounts: the next command runs their map tasks again.
 func (r *reduction) undone(units *Units) ([]int, error) {
 	if err := r.collect(); err != nil {
 		return nil, err
@@ -125,8 +126,8 @@ func (r *reduction) dropDamaged(task int) {
 	}
 }
 
-// writeUnits writes the document of the reduce tasks, by a name that follows from its content: tasks that an engine still runs
-// for an earlier process keep theirs.
+// writeUnits writes the document of the reduce tasks, under a name that follows from its content: tasks that an engine
+// still runs for an earlier process keep their document.
 func (w *Work) writeUnits(units *Units) (name string, err error) {
 	text, err := seal.Marshal(units)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *reduction) units() *Units {
 	return u
 }
 
-// cutUnits shares slices out to tasks of about size bytes.
+// cutUnits divides slices among tasks of about size bytes.
 func cutUnits(output int, left []sorting.SliceTask, size int64) (tasks []unitTask) {
 	var bytes int64
 	for i, s := range left {
@@ -172,7 +173,7 @@ func allTasks(u *Units) []int {
 	return all
 }
 
-// written are the slices that tasks have written.
+// written returns the slices that tasks have written and no stage has accepted.
 func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
 	if err != nil {
@@ -189,7 +190,7 @@ func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	return written, nil
 }
 
-// collect gives the stages the slices that tasks have written.
+// collect passes the slices that tasks have written to the stages.
 func (r *reduction) collect() error {
 	written, err := r.written()
 	if err != nil {
@@ -225,7 +226,8 @@ type foundSlice struct {
 	by *reduceAccount
 }
 
-// addSlices adds the slices of an account whose files are all there. A kill while they were being accepted may have taken some.
+// addSlices adds the slices of an account whose files are all there. Those of accepted slices were moved away, and a
+// kill may have interrupted that.
 func (w *Work) addSlices(a *reduceAccount, to map[sliceID]*foundSlice) error {
 	if a.Output < 0 || a.Output >= len(w.folders) || len(a.Units) != len(a.Slices) {
 		return nil
@@ -251,7 +253,7 @@ func (w *Work) addSlices(a *reduceAccount, to map[sliceID]*foundSlice) error {
 	return nil
 }
 
-// accept gives the i-th output's stage the slices that were written, and keeps the rest.
+// accept passes the slices that were written to the i-th output's stage, and keeps the rest in left.
 func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
 	var left []sorting.SliceTask
 	used := map[*reduceAccount]bool{}

@@ -19,17 +19,20 @@ import (
 	"bulkload/partition"
 )
 
-// reduceAccount is what a reduce task has done. The files are in the attempt's folder of the output, by their last names.
+// reduceAccount is what a reduce task has done. The files are in the attempt's folder of the output, under their final
+// names.
 type reduceAccount struct {
 	identity
 	Output  int                       `json:"output"`
 	Units   []unit                    `json:"units"`
-	Slices  []manifest.Slice          `json:"slices"` // of each unit
+	Slices  []manifest.Slice          `json:"slices"` // one for each unit
 	Samples []writing.DuplicateSample `json:"samples,omitempty"`
 	Times   timing.WriteTimes         `json:"times"`
 }
 
-// Reduce does a reduce task: it merges its slices out of the runs of all map tasks, and leaves verified files and its account.
+// Reduce does a reduce task: it merges its slices out of the runs of all map tasks, and leaves verified files and its
+// account. document is the path or URI of the units, or the run's first output. The error has errcode.TaskIndex if
+// there is no such task.
 func Reduce(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -117,7 +120,8 @@ func (r *reducing) files() folder {
 	return r.outputs[r.Output].in(ReducePhase, taskFolder(r.Task), r.Attempt)
 }
 
-// leftOut finds the rows that the table has already; nil if none is left out.
+// leftOut returns a function that opens the keys of a region's rows that the table has already; nil if no row is left
+// out.
 func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
 	asked := r.units.Asked[r.Output]
 	if !asked.LeftOut() {
@@ -127,7 +131,8 @@ func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
 	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
 }
 
-// sideBySide is how many slices can be merged side by side in a task's memory.
+// sideBySide returns how many slices can be merged side by side in a task's memory, in bytes. The error has
+// errcode.TaskMemory if it is too small for one.
 func sideBySide(sorted *partition.Sorted, memory int64) (int, error) {
 	each := max(1, sorted.ReaderMemory())
 	n := min(sorting.SortMemory(memory)/each, int64(parallel.Workers()))
@@ -138,7 +143,7 @@ func sideBySide(sorted *partition.Sorted, memory int64) (int, error) {
 	return int(n), nil
 }
 
-// damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause.
+// damagedRun returns the path of the sorted run that made a task fail; "" if none did.
 func damagedRun(err error) string {
 	var of *partition.RunError
 	if !errors.As(err, &of) {

@@ -23,8 +23,8 @@ type rejectLog struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// rejectSink writes the rejects of a map task to a log, from which the driver passes them on. It is created with the first
-// reject.
+// rejectSink writes the rejects of a map task to a log, from which the driver passes them on. The log is created with
+// the first reject.
 type rejectSink struct {
 	folder
 	limit ingest.Limit
@@ -43,7 +43,7 @@ func newRejectSink(at folder, limit ingest.Limit) *rejectSink {
 	return &rejectSink{folder: at, limit: limit}
 }
 
-// log describes what was written; nil if that is nothing.
+// log describes what was written; nil if nothing was.
 func (s *rejectSink) log() *rejectLog {
 	if s.at.Records == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (s *rejectSink) Count() int64 {
 	return s.at.Records
 }
 
-// Close completes the log. Whether all tasks together have too many is the driver's question.
+// Close completes the log. The driver checks whether all tasks together have too many rejects.
 func (s *rejectSink) Close(int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *rejectSink) Close(int64) error {
 	return s.out.Close()
 }
 
-// replay passes the rejects of a log on, which must be as it was written.
+// replay passes on the rejects of a log, which must be unchanged.
 func (l *rejectLog) replay(at folder, of *source.Source, sink entry.Rejects) error {
 	name := at.uri(rejectsName)
 	f, err := at.fs.Open(at.path(rejectsName))

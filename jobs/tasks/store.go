@@ -76,15 +76,15 @@ func (s store) Free() (int64, error) { return s.fs.Free(s.dir) }
 // Path is a run's URI.
 func (s store) Path(name string) string { return s.uri(name) }
 
-// openRun is a run that is read in several places at once. A file of HDFS is one stream from a DataNode, which is slow to
-// move. So each reader gets a stream of its own, and gets it again where it goes on.
+// openRun is a run that is read in several places at once. A file of HDFS is one stream from a DataNode, which is slow
+// to move. So each reader gets its own stream, and gets it again when it continues where it stopped.
 type openRun struct {
 	fs   storage.FS
 	name string
 	size int64
 
 	mu     sync.Mutex // guards what follows
-	idle   []*stream  // the one that was used last is the last
+	idle   []*stream  // the one that was used last is at the end
 	closed bool
 }
 
@@ -102,7 +102,7 @@ func (r *openRun) open() (*stream, error) {
 // Size is the run's length in bytes.
 func (r *openRun) Size() (int64, error) { return r.size, nil }
 
-// ReadAt reads from the stream that is nearest.
+// ReadAt reads from a stream that need not be moved, if there is one.
 func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	s, err := r.take(off)
 	if err != nil {
@@ -112,7 +112,8 @@ func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReadAt(p, off)
 }
 
-// take returns the stream that can go on at off; without one a new one, unless there are many.
+// take returns an idle stream that can go on at off. If there is none, it returns a new one or, if maxIdle are idle,
+// the one that was not used for the longest time.
 func (r *openRun) take(off int64) (*stream, error) {
 	r.mu.Lock()
 	if r.closed {
@@ -156,8 +157,8 @@ func (r *openRun) Close() error {
 	return nil
 }
 
-// stream is a file that is read on and on. It remembers its last bytes, because the reader of a run reads the header of a
-// block together with the block before, and again with the block.
+// stream is a file that is read sequentially. It remembers its last bytes, because the reader of a run reads the header
+// of a block together with the block before, and again with the block.
 type stream struct {
 	storage.File
 	at   int64 // after the last byte read; 0: nothing was read yet

@@ -50,8 +50,8 @@ func (f *countedFile) Close() error {
 	return f.File.Close()
 }
 
-// TestReadersHaveTheirStreams: readers of one run in several places, each of which reads some bytes twice, read on in streams of their
-// own, which are never moved. Closing the run closes all.
+// TestReadersHaveTheirStreams: readers of one run in several places, each of which reads some bytes twice, read on in
+// streams of their own, which are never moved. Closing the run closes all.
 func TestReadersHaveTheirStreams(t *testing.T) {
 	t.Parallel()
 	counted := &countedFS{FS: storage.Local}

@@ -7,14 +7,14 @@ import (
 	"bulkload/partition"
 )
 
-// Units is what the reduce tasks of a run are: each writes some slices of one output. It has the plan, so that a task
+// Units describes the reduce tasks of a run: each writes some slices of one output. It has the plan, so that a task
 // reads one document.
 type Units struct {
 	PlanID string               `json:"plan_id"`
 	Plan   *Plan                `json:"plan"`
-	Runs   [][]mapRun           `json:"runs"`  // of each output
+	Runs   [][]mapRun           `json:"runs"`  // for each output
 	Tasks  []unitTask           `json:"tasks"` // the reduce tasks
-	Asked  []*manifest.Existing `json:"asked"` // of each output: the rows that its table has; nil if it was not asked
+	Asked  []*manifest.Existing `json:"asked"` // for each output: the rows that its table has; nil if it was not asked
 }
 
 // mapRun is the run that an attempt of a map task has left for an output.
@@ -35,11 +35,11 @@ type unit struct {
 	Region int    `json:"region"`
 	Number int    `json:"slice"`
 	Start  []byte `json:"start,omitempty"` // a key of the sort; empty: the region's first
-	End    []byte `json:"end,omitempty"`   // likewise, after the last one; empty: the region's end
+	End    []byte `json:"end,omitempty"`   // the key after the last one; empty: the region's end
 }
 
-// sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does not
-// know what the region has: the merge is summed up instead.
+// sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does
+// not know what the region has: the merge is summed up instead.
 func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
 	s := sorting.SliceTask{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
 	var err error

@@ -19,14 +19,14 @@ import (
 	"bulkload/partition"
 )
 
-// Sizes say how a run is cut into tasks, and what each has. None of them changes a byte of the output.
+// Sizes say how a run is cut into tasks, and what each may use. None of them changes a byte of the output.
 type Sizes struct {
 	Task   int64 // bytes of input of a map task, and of sorted rows of a reduce task; 0: DefaultTask
 	Memory int64 // --memory of a task in bytes; 0: options.DefaultMemory
 	Cores  int   // --cores of a task; 0: 1
 }
 
-// DefaultTask is how many bytes a task has if nothing else is said. A task should last many times as long as its engine needs
+// DefaultTask is how many bytes a task has by default. A task should last many times as long as its engine needs
 // to start it.
 const DefaultTask = 512 << 20
 
@@ -60,7 +60,7 @@ type Run struct {
 }
 
 // Work is a run that is done by tasks. Its plan is in the output, so tasks may begin. The steps follow from the types:
-// Work.Map gives Mapped, which has the rows, and Mapped.Reduce writes them.
+// Work.Map returns Mapped, which has the rows, and Mapped.Reduce writes them.
 type Work struct {
 	engine  Engine
 	sizes   Sizes
@@ -72,8 +72,8 @@ type Work struct {
 	folders []runFolder // the run's folder in each output
 }
 
-// Begin writes the plan of a run, or goes on with the plan and the accounts that an earlier process of the same run has
-// left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
+// Begin writes the plan of a run, or continues with the plan and the accounts that an earlier process of the same run
+// has left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
 func Begin(engine Engine, sizes Sizes, r Run, o options.Options) (*Work, error) {
 	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: r.Source, outputs: r.Outputs}
 	fresh, err := w.newPlan(r)
@@ -117,8 +117,8 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 	return p, nil
 }
 
-// known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
-// left is deleted.
+// known returns the plan in the output and its ID, if tasks of this run can continue with it. Otherwise it returns nil,
+// and deletes everything that tasks have left.
 func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	home := w.home()
 	old := new(Plan)
@@ -166,7 +166,7 @@ func Clear(fsys storage.FS, output string) error {
 // home is the run's folder in the first output, where the documents are.
 func (w *Work) home() folder { return w.folders[0].folder }
 
-// phase is the phase of some tasks.
+// phase describes a phase with some tasks, whose progress goes from one share of the run's to another.
 func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase {
 	home := w.home()
 	return Phase{Name: name, Run: w.plan.Run, Document: home.uri(document), Tasks: tasks, Memory: w.sizes.Memory, Cores: w.sizes.Cores,

@@ -19,7 +19,8 @@ type Finished struct {
 	Temps  []string // the names of its files, in the order of Record.Files
 }
 
-// Accept records a slice of Unfinished: its files get their names, or none of them exists any more. The last slice of a
+// Accept gives the files of a slice their names, and records it. The slice is one that Unfinished has listed. After an
+// error its temporary files are deleted; the next run deletes those that already have their names. The last slice of a
 // region is accepted only if the region is what was sorted.
 func (w *Stage) Accept(f *Finished) error {
 	err := w.judge(f)
@@ -36,7 +37,7 @@ func (w *Stage) Accept(f *Finished) error {
 	return errors.Join(errs...)
 }
 
-// AddReport adds what another process reports of the slices that it has written.
+// AddReport adds what another process reports about the slices that it has written.
 func (w *Stage) AddReport(samples []DuplicateSample, times *timing.WriteTimes) {
 	w.guard.Lock()
 	defer w.guard.Unlock()
@@ -44,8 +45,8 @@ func (w *Stage) AddReport(samples []DuplicateSample, times *timing.WriteTimes) {
 	w.Times.Add(times)
 }
 
-// judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. One slice is judged at
-// a time: the record and the check of the region's balance belong together.
+// judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. One slice is
+// judged at a time: the record and the check of the region's balance belong together.
 func (w *Stage) judge(f *Finished) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,8 +91,8 @@ func (w *Stage) commit(f *Finished) error {
 	return nil
 }
 
-// publish gives a file its name, and returns its record. If the table already serves an equal file, that one's record is
-// returned, and the new file is deleted.
+// publish gives a file its name, and returns its record. If the table already serves an equal file, that one's record
+// is returned, and the new file is deleted.
 func (w *Stage) publish(f *hfile.Summary, temp string) (*hfile.Summary, error) {
 	fsys := w.Destination.FS
 	if kept := w.loadedFile(f); kept != nil {

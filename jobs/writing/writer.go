@@ -49,7 +49,7 @@ type Writer struct {
 	Times   timing.WriteTimes
 }
 
-// NewWriter completes a writer. watch gets the number of entries written.
+// NewWriter completes a writer of sorted entries. watch gets the number of entries written.
 func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress)) *Writer {
 	w.sorted = sorted
 	w.writes = progress.NewMeter(watch, "write", sorted.Stats().Entries, false)
@@ -61,7 +61,8 @@ func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress
 	return w
 }
 
-// Each writes slices in parallel, and gives each one that is finished to accept.
+// Each writes slices in parallel, and passes each finished one to accept, which may be called by several goroutines at
+// once.
 func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept func(*Finished) error) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(w.Side + 1) // one slice may wait for the disk, or read its files back, while the others merge
@@ -80,8 +81,8 @@ func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept fun
 	return group.Wait()
 }
 
-// maxTries is how often a slice is written if DataNodes fail. Those that failed get no new block (internal/storage), so more tries
-// than one are for DataNodes that fail one after the other, or are all gone for some minutes.
+// maxTries is how often a slice is written if DataNodes fail. Those that failed get no new block (internal/storage): a
+// slice needs several tries only if DataNodes fail one after the other, or all are gone for some minutes.
 const maxTries = 12
 
 // The pauses between two tries of a slice.
@@ -90,8 +91,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// write writes one slice: its files are written, read back and compared with what was merged, or none of them exists. If a
-// DataNode fails before that, the slice is written again: a file of HDFS ends with the first DataNode that fails.
+// write writes one slice: its files are written, read back and compared with what was merged, or none of them exists.
+// If a DataNode fails before that, the slice is written again: a file of HDFS ends with the first DataNode that fails.
 func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (*Finished, error) {
 	wait := firstPause
 	for try := 1; ; try++ {

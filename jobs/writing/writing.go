@@ -42,7 +42,7 @@ type Records interface {
 	Done(region, slice int) *manifest.Slice
 	// Add records a finished slice, now or together with some of the next ones.
 	Add(r manifest.Slice) error
-	// Flush records what was added. It is called when no slice is written any more, after an error too.
+	// Flush records what was added. It is called after the last slice, and after an error.
 	Flush() error
 	// Forget removes the slices of regions and deletes their files, so that they are written again.
 	Forget(regions []int) error
@@ -67,9 +67,9 @@ func (w *Stage) Run(ctx context.Context) error {
 	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
-// Unfinished lists the slices that the manifest lacks, and begins the stage. Recorded slices must still begin at the same row and have the
-// same content as they would get now. A region where that is not so is written again: slices with other boundaries
-// can't be mixed.
+// Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all
+// recorded, but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would
+// now: slices with other boundaries can't be mixed, and the error has errcode.SliceRows.
 func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 	units := w.Rows.SliceTasks(w.Job, w.Target)
 	if err := w.forgetUnbalanced(units); err != nil {

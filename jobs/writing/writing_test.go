@@ -121,8 +121,9 @@ func manyLines() string {
 	return b.String() + "a,1\ne,2\n"
 }
 
-// TestDuplicates: of the records of a row the last by path and offset is written. The others count as duplicates, and as differing where
-// their columns differ. Examples of these are listed, at most ten; duplicates: error names both records.
+// TestDuplicates: of the records of a row the last by path and offset is written. The others count as duplicates, and
+// as differing where their columns differ. Examples of these are listed, at most ten; duplicates: error names both
+// records.
 func TestDuplicates(t *testing.T) {
 	files := map[string]string{"part-0": "c,1\nc,2\na,1\n", "part-1": "c,2\na,1\n"}
 	w, records := newStage(t, "", files)
@@ -157,8 +158,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestOnlyMissingSlicesAreWritten: wherever recording fails, what is recorded stays, files without a record are deleted or known by their
-// names, and the next run writes the rest. Both together are what one run writes.
+// TestOnlyMissingSlicesAreWritten: wherever recording fails, what is recorded stays, files without a record are deleted
+// or known by their names, and the next run writes the rest. Both together are what one run writes.
 func TestOnlyMissingSlicesAreWritten(t *testing.T) {
 	w, whole := newStage(t, "", map[string]string{"part-0": manyLines()})
 	if err := w.Run(t.Context()); err != nil {
@@ -197,8 +198,8 @@ func TestOtherSlicesAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnbalancedRecordsAreForgotten: where the records of complete regions are not what was sorted, the regions are written
-// again. They are forgotten by one call, which saves the manifest once.
+// TestUnbalancedRecordsAreForgotten: where the records of complete regions are not what was sorted, the regions are
+// written again. They are forgotten by one call, which saves the manifest once.
 func TestUnbalancedRecordsAreForgotten(t *testing.T) {
 	w, records := newStage(t, "", map[string]string{"part-0": manyLines()})
 	if err := w.Run(t.Context()); err != nil {
@@ -219,7 +220,8 @@ func TestUnbalancedRecordsAreForgotten(t *testing.T) {
 	wantWritten(t, "written again", w, records)
 }
 
-// TestServedFilesAreNotWrittenTwice: a file that the table already has, byte for byte, is recorded as it was, and gets no second name.
+// TestServedFilesAreNotWrittenTwice: a file that the table already has, byte for byte, is recorded as it was, and gets
+// no second name.
 func TestServedFilesAreNotWrittenTwice(t *testing.T) {
 	w, records := newStage(t, "", map[string]string{"part-0": "a,1\nc,2\n"})
 	if err := w.Run(t.Context()); err != nil {

@@ -1,8 +1,8 @@
-// Package document reads the text of a job file: YAML with variables and included files. It knows the lines of values and
-// collects all that is wrong, but not what a key means.
+// Package document reads the text of a job file: YAML with variables and included files. It knows the lines of values
+// and collects all that is wrong, but not what a key means.
 package document
 
-// Files gives the files that a job file names: those that it includes, and lists of splits.
+// Files reads the files that a job file names: those that it includes, and lists of splits.
 type Files interface {
 	// Read returns a file of at most limit bytes.
 	Read(name string, limit int64) ([]byte, error)

@@ -29,8 +29,8 @@ func (in *including) chain() (all []string) {
 	return all
 }
 
-// include gives a mapping with what the files of its key include say, where it says nothing itself. Mappings are merged key
-// by key, everything else is replaced; of several files the later one wins.
+// include returns a mapping with the keys that it lacks and that the files of its key include have. Mappings are merged
+// key by key, everything else is replaced; of several files the later one wins.
 func (d *Document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return n, nil
@@ -123,7 +123,7 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// place remembers of a node in which included file it is.
+// place remembers in which included file a node is.
 func (d *Document) place(n *yaml.Node, in *including) {
 	if in.by == nil {
 		return
@@ -141,7 +141,7 @@ func (d *Document) placeAll(n *yaml.Node, in *including) {
 	}
 }
 
-// fill is a mapping with what another one has beside it, and so on in mappings that both have.
+// fill returns a mapping with the keys that only the other one has. It does so too in mappings that both have.
 func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
 	merged := *own
 	merged.Content = slices.Clone(own.Content)

@@ -102,8 +102,8 @@ func (d *Document) NoColumn(n *yaml.Node, key, name string) {
 	d.problems[len(d.problems)-1].column = name
 }
 
-// suggest is the end of a problem's text: the column that was probably meant. It compares a name with all columns, so it
-// is computed for the listed problems only.
+// suggest is the end of a problem's text: the column that was probably meant. It compares a name with all columns, so
+// it is computed for the listed problems only.
 func (d *Document) suggest(p problem) string {
 	if p.column == "" {
 		return ""
@@ -139,10 +139,10 @@ func (d *Document) Err() error {
 	return all
 }
 
-// Sound reports whether nothing was found to be wrong so far.
+// Sound reports whether no problem was found so far.
 func (d *Document) Sound() bool { return len(d.problems) == 0 }
 
-// order is that of false before true.
+// order compares two bools: false comes first.
 func order(a, b bool) int {
 	switch {
 	case a == b:

@@ -111,7 +111,8 @@ func faultyLine(text []byte, message string) int {
 	return 1 + bytes.Count(text[:max(at, 0)], []byte{'\n'})
 }
 
-// Section takes a node as a mapping.
+// Section reads a node as a mapping. name is "" for the whole file, else it ends with a dot. Another kind of node, and
+// keys that are given twice, are reported.
 func (d *Document) Section(name string, n *yaml.Node) *Section {
 	n = Resolve(n)
 	s := &Section{Doc: d, Name: name, Node: n, Keys: map[string]*yaml.Node{}, Values: map[string]*yaml.Node{}}
@@ -202,7 +203,8 @@ func (s *Section) Require(names ...string) {
 	}
 }
 
-// Scalar is the text of a node with its variables expanded; false if it is something else, which is reported.
+// Scalar is the text of a node with its variables expanded; false if the node is not a text, or a variable is not
+// defined, which is reported.
 func (s *Section) Scalar(key string, n *yaml.Node) (string, bool) {
 	n = Resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
@@ -275,7 +277,7 @@ func (s *Section) OneOf(key string, choice ...string) string {
 	return text
 }
 
-// Flag is true or false.
+// Flag is true or false; false if the key is missing.
 func (s *Section) Flag(key string) bool {
 	if !s.Has(key) {
 		return false

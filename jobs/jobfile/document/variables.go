@@ -23,7 +23,7 @@ type Variables struct {
 
 var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// namesDate reports whether a text needs the date.
+// namesDate reports whether a text has a variable of the date.
 func namesDate(text string) bool {
 	return strings.Contains(text, "${date}") || strings.Contains(text, "${date:")
 }

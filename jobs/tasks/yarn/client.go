@@ -20,7 +20,7 @@ type client struct {
 
 	mu    sync.Mutex
 	last  []string // the last lines of its output
-	said  string   // the reason that it gives for a failure
+	said  string   // the reason that it has given for a failure
 	ended chan struct{}
 	err   error
 }
@@ -84,7 +84,7 @@ func (c *client) wait(ctx context.Context) error {
 // kill ends the command. The job goes on.
 func (c *client) kill() { end(c.cmd) }
 
-// text is the end of the command's output, and the reason that it gave.
+// text returns the reason that the command gave for a failure, and the end of its output.
 func (c *client) text() (said, last string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ var (
 // reasons are the starts of lines that say why a submission failed.
 var reasons = []string{"Error Launching job : ", "Exception in thread \"main\" ", "Job not successful. Error: ", "ERROR: ", "Error: ", "Streaming Command Failed!"}
 
-// read takes the output apart.
+// read parses the output, and passes its events on.
 func (c *client) read(r io.Reader) {
 	lines := bufio.NewReader(r)
 	var open *event // of which diagnostics follow

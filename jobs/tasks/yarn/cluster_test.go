@@ -42,7 +42,8 @@ func (r *rig) logged() string {
 	return r.log.String()
 }
 
-// newRig makes an engine whose program is a script. It finds the index of its task in $task, and in $out a local folder.
+// newRig makes an engine whose program is a script. It finds the index of its task in $task, and in $out a local
+// folder.
 func newRig(t *testing.T, c *testcluster.Cluster, script string) *rig {
 	t.Helper()
 	conf, err := siteconf.Load(c.ConfDir())
@@ -136,7 +137,8 @@ func onceEach(t *testing.T, c *testcluster.Cluster) {
 	}
 }
 
-// failing: an attempt fails and another one is done; a task whose attempts all fail ends the run, and the error names it.
+// failing: an attempt fails and another one is done; a task whose attempts all fail ends the run, and the error names
+// it.
 func failing(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `[ $task = 7 ] && [[ $mapreduce_task_attempt_id == *_0 ]] && exit 3; echo x >> $out/$task`)
 	check(t, r.Run(t.Context(), r.phase))
@@ -165,7 +167,8 @@ func beyondMemory(t *testing.T, c *testcluster.Cluster) {
 	}
 }
 
-// followed: a run that is interrupted leaves its job running. Another one follows it, and submits only what the job lacks.
+// followed: a run that is interrupted leaves its job running. Another one follows it, and submits only what the job
+// lacks.
 func followed(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `echo begun >> $out/$task; until [ -e $out/go ]; do sleep 0.2; done; echo ended >> $out/$task`)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -43,14 +43,14 @@ type Engine struct {
 
 var _ tasks.Engine = (*Engine)(nil)
 
-// folder is the engine's own in a phase's folder.
+// folder is the name of the engine's own folder in that of a phase.
 const folder = "_yarn"
 
 // jobName is the name of a phase's job, by which another process finds it.
 func jobName(p tasks.Phase) string { return "bulkload-" + p.Run + "-" + p.Name }
 
-// Run submits a phase's tasks as one job and follows it. If an earlier process has submitted tasks of the phase, and their job
-// still runs, it follows that job first. If the context ends, the job goes on, unless Kill says otherwise.
+// Run submits a phase's tasks as one job and follows it. If an earlier process has submitted tasks of the phase, and
+// their job still runs, it follows that job first. If the context ends, the job goes on, unless Kill says otherwise.
 func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 	if len(p.Tasks) == 0 {
 		return nil
@@ -133,8 +133,8 @@ func writeTasks(p tasks.Phase, n int) (name string, err error) {
 	return name, w.Close()
 }
 
-// submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a process that finds
-// none submits without asking YARN.
+// submit submits the tasks as submission n, and follows the job. The list of tasks is written first: a process that
+// finds no list submits without asking YARN.
 func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	input, err := writeTasks(p, n)
 	if err != nil {
@@ -160,17 +160,17 @@ func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	return f.run(ctx, cmd)
 }
 
-// tokenNote says what becomes of a job that waits for very long.
+// tokenNote says what happens to a job that waits for very long.
 const tokenNote = "the tasks use delegation tokens, which YARN renews for at most dfs.namenode.delegation.token.max-lifetime (7 days, unless the cluster has another): " +
 	"a job that waits and runs for longer fails, and the same command then redoes what is missing"
 
-// kerberos reports whether tasks need tokens of a file system.
+// kerberos reports whether tasks need tokens for a file system.
 func kerberos(fsys storage.FS) bool {
 	d, ok := storage.DelegatorOf(fsys)
 	return ok && d.Delegates()
 }
 
-// hadoopUser is who this process is on a cluster without Kerberos.
+// hadoopUser is the name of this process's user on a cluster without Kerberos.
 func hadoopUser() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -185,8 +185,8 @@ func (e *Engine) submission(p tasks.Phase, input string) submission {
 	return submission{name: jobName(p), input: p.FS.URI(input), output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
 }
 
-// Commands are the commands that would submit the phases of a run with this output, for people. What is known only when the run
-// has begun is in capital letters.
+// Commands returns the commands that would submit the phases of a run with this output, for people. memory is a task's,
+// in bytes. What is known only when the run has begun is in capital letters.
 func (s Settings) Commands(output, program string, memory int64, cores int) (commands []string, err error) {
 	t, err := s.find()
 	if err != nil {
@@ -205,7 +205,7 @@ func (s Settings) Commands(output, program string, memory int64, cores int) (com
 	return commands, nil
 }
 
-// quoted is a command as a shell reads it.
+// quoted returns a command as a shell reads it.
 func quoted(args []string) string {
 	var b strings.Builder
 	for i, a := range args {
@@ -249,7 +249,8 @@ func (e *Engine) Close() error { return e.tickets.remove() }
 // patience is how long YARN may be out of reach before a run ends.
 const patience = 10 * time.Minute
 
-// patiently repeats a question to YARN until it is answered.
+// patiently repeats a question to YARN until it is answered. The error has errcode.YarnDown if that takes longer than
+// patience.
 func (e *Engine) patiently(ctx context.Context, ask func() error) error {
 	begun := time.Now()
 	for first := true; ; first = false {

@@ -49,7 +49,7 @@ func (f *follower) stop() {
 	f.watched.Wait()
 }
 
-// watch reports how many tasks are done and run.
+// watch reports how many tasks are done, and how many are running, until the context ends.
 func (f *follower) watch(ctx context.Context) {
 	tick := time.NewTicker(watchPause)
 	defer tick.Stop()
@@ -85,8 +85,8 @@ func (f *follower) event(v event) {
 	}
 }
 
-// taskError names a failed attempt, its task and its host, as far as they are known, and says why it failed: by its own word, or
-// else by YARN's.
+// taskError names a failed attempt, its task and its host, as far as they are known, and says why it failed: as the
+// attempt says, or else as YARN says.
 func (f *follower) taskError(v event) error {
 	w, found := wordOf(f.phase, v.attempt)
 	err := errcode.YarnTask.Errorf("%s: %s", strings.ToLower(v.state), cmp.Or(firstLines(w.Text), firstLines(v.diagnostics), "YARN gives no reason"))
@@ -111,7 +111,7 @@ func firstLines(text string) string {
 	return strings.Join(lines, "; ")
 }
 
-// run runs the client that submits and follows the job. Where it loses sight of the job, YARN is asked.
+// run runs the client that submits and follows the job. If it loses sight of the job, YARN is asked.
 func (f *follower) run(ctx context.Context, cmd *exec.Cmd) error {
 	client, err := start(cmd, f.event, func(line string) { f.Log.Debug("hadoop: " + line) })
 	if err != nil {
@@ -184,14 +184,14 @@ func (f *follower) ended(r report) error {
 			f.phase.Name, f.known(), firstLines(r.diagnostics))
 	}
 	err := errcode.YarnTask.Errorf("the %s tasks' job failed: %s", f.phase.Name, cmp.Or(firstLines(r.diagnostics), "YARN gives no reason"))
-	// The client does not print the last attempt of a task, but those before.
+	// The client prints the failed attempts of a task, except the last one.
 	if lost.attempt != "" && strings.Contains(r.diagnostics, taskOf(lost.attempt)) {
 		err = f.taskError(lost)
 	}
 	return fmt.Errorf("%w; `yarn logs -applicationId %s` has the log; run the same command again to redo what is missing", err, f.known())
 }
 
-// interrupted asks whether the job shall be killed, if there is somebody to ask.
+// interrupted returns the error of an interrupted run. It asks whether to kill the job, if there is somebody to ask.
 func (f *follower) interrupted(ctx context.Context) error {
 	cause := ctx.Err()
 	application := f.known()

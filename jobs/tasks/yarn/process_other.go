@@ -10,7 +10,7 @@ import (
 // ownGroup puts a command into its own process group, so that Ctrl-C does not reach it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// detach is ownGroup.
+// detach is ownGroup: only Linux ends a command with its thread.
 func detach(cmd *exec.Cmd) { ownGroup(cmd) }
 
 // end kills a command and what it started.

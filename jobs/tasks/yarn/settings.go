@@ -28,14 +28,14 @@ type Settings struct {
 
 	// JVM is the memory of a container beside its task, for Hadoop's JVM, in bytes; 0: DefaultJVM.
 	JVM int64
-	// Attempts is how many times a task is tried.
+	// Attempts is how many times a task is tried; 0: as the cluster says.
 	Attempts int
 	// Speculate lets YARN run a second attempt of a slow task.
 	Speculate bool
 	// Flags are further flags of each task.
 	Flags []string
-	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who this
-	// process is.
+	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who
+	// this process is.
 	User string
 	// Properties are further properties of the job.
 	Properties map[string]string
@@ -93,7 +93,7 @@ func (s Settings) command(name string) (string, error) {
 var jarPlaces = []string{"share/hadoop/tools/lib/hadoop-streaming*.jar", "hadoop-streaming*.jar", "lib/hadoop-mapreduce/hadoop-streaming*.jar",
 	"../hadoop-mapreduce/hadoop-streaming*.jar", "../hadoop-mapreduce-client/hadoop-streaming*.jar"}
 
-// packagedHomes are folders of packages' installations.
+// packagedHomes are the folders in which packages install Hadoop.
 var packagedHomes = []string{"/usr/lib/hadoop", "/usr/hdp/current/hadoop-client", "/opt/cloudera/parcels/CDH"}
 
 func (s Settings) jar(hadoop string) (string, error) {
@@ -158,8 +158,8 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	return args, nil
 }
 
-// files is the list of files that are shipped, with their names in the containers' folders. Hadoop takes escapes away before it
-// reads the list a second time, so none of them may need any.
+// files is the list of files that are shipped, with their names in the containers' folders. Hadoop removes escapes
+// before it parses the list a second time, so no name may need any.
 func files(shipped ...[2]string) (string, error) {
 	var list []string
 	for _, f := range shipped {
@@ -177,7 +177,7 @@ func (s Settings) taskArgs(p tasks.Phase, document, index string) []string {
 	return append(args, s.Flags...)
 }
 
-// properties are the job's properties, NAME=VALUE, the users' own last.
+// properties are the job's properties, NAME=VALUE, the user's own last.
 func (s Settings) properties(p tasks.Phase, j submission) []string {
 	list := []string{
 		"mapreduce.job.name=" + j.name,
@@ -209,7 +209,8 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 	return list
 }
 
-// container is the memory of a container in MiB: the task's, of which the process uses an eighth more, and the JVM's.
+// container is the memory of a container in MiB: the task's and an eighth of it, which the process uses beyond
+// --memory, and the JVM's.
 func (s Settings) container(p tasks.Phase) int64 {
 	jvm := s.JVM
 	if jvm == 0 {
@@ -219,8 +220,8 @@ func (s Settings) container(p tasks.Phase) int64 {
 	return (p.Memory + p.Memory/8 + jvm + mebi - 1) / mebi
 }
 
-// commandLine joins arguments as Streaming takes them apart (PipeMapRed.splitArgs): at blanks outside of single or double
-// quotes, without escapes.
+// commandLine joins arguments so that Streaming splits them again (PipeMapRed.splitArgs): at blanks outside of single
+// or double quotes, without escapes.
 func commandLine(args []string) (string, error) {
 	var b strings.Builder
 	for i, a := range args {

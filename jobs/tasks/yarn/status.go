@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// report is what YARN says of an application.
+// report is what YARN says about an application.
 type report struct {
 	state       string // NEW, SUBMITTED, ACCEPTED, RUNNING, FINISHED, FAILED, KILLED
 	final       string // UNDEFINED, SUCCEEDED, FAILED, KILLED
@@ -56,7 +56,7 @@ func parseReport(text string) (report, error) {
 	return r, nil
 }
 
-// abridged is the end of a text, for an error message.
+// abridged is the end of a text, for an error.
 func abridged(text string) string {
 	const most = 1000
 	text = strings.TrimSpace(text)

@@ -18,7 +18,7 @@ const (
 	failureName = "failure.json"
 )
 
-// word is what an attempt says of itself. The engine needs it only for messages and for progress.
+// word is what an attempt says about itself. The engine needs it only for messages and for progress.
 type word struct {
 	Task int    `json:"task"`
 	Host string `json:"host"`
@@ -45,7 +45,7 @@ func wordOf(p tasks.Phase, id string) (w word, found bool) {
 	return word{}, false
 }
 
-// readWord reads what is known; an attempt that was killed has no failure.
+// readWord adds what an attempt has left to what is known. One that was killed has no failure report.
 func readWord(fsys storage.FS, dir string, w word) word {
 	for _, name := range []string{beginName, failureName} {
 		if text, err := storage.ReadFile(fsys, path.Join(dir, name), maxWord); err == nil {
@@ -57,7 +57,8 @@ func readWord(fsys storage.FS, dir string, w word) word {
 
 func taskFolder(task int) string { return fmt.Sprintf("%05d", task) }
 
-// survey counts a phase's tasks that are done and those that have begun, by their folders. Each look remembers what is done.
+// survey counts a phase's tasks that are done and those that have begun, by their folders. Each look remembers what is
+// done.
 type survey struct{ done map[int]bool }
 
 func (s *survey) look(p tasks.Phase) (done, running int, err error) {
