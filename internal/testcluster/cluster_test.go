@@ -121,7 +121,7 @@ func TestUniqueTableIsDropped(t *testing.T) {
 // TestNameNodes starts two NameNodes and a DataNode, makes one NameNode active, kills it, and returns to the other.
 func TestNameNodes(t *testing.T) {
 	named(t) // it also starts JVMs: only if those are wanted
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	c := start(ctx, t, Options{HA: true, HDFSOnly: true})
 	if c.FS() != "hdfs://bulkload" {
