@@ -396,3 +396,84 @@ func TestKilledTasks(t *testing.T) {
 		noTasks(t, filepath.Join(dir, "out"))
 	}
 }
+
+// unreadableFS can't open a file while it is told not to.
+type unreadableFS struct {
+	storage.FS
+	unreadable func(name string) error
+}
+
+func (f unreadableFS) Open(name string) (storage.File, error) {
+	if err := f.unreadable(name); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f.FS.Open(name)
+}
+
+// unreadable are options with a file system whose files of a name can't be read.
+func unreadable(base string, err error) options.Options {
+	return options.Options{Storage: func(f storage.FS) storage.FS {
+		return unreadableFS{f, func(name string) error {
+			if filepath.Base(name) == base {
+				return err
+			}
+			return nil
+		}}
+	}}
+}
+
+// mappedOnly has the map tasks of a run done, and fails with the first reduce task.
+func mappedOnly(t *testing.T, dir, out string) {
+	t.Helper()
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
+		return p.Name == tasks.ReducePhase, errors.New("no container")
+	}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+		t.Fatal(err)
+	}
+}
+
+// ranAgain does a run by tasks and returns the map tasks that it ran.
+func ranAgain(t *testing.T, dir, out string) (maps []string) {
+	t.Helper()
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range e.ran {
+		if strings.HasPrefix(one, "map") {
+			maps = append(maps, one)
+		}
+	}
+	return maps
+}
+
+// TestPlanThatCantBeRead: a plan that can't be read now ends the run, and deletes nothing: the same command goes on with its tasks. One
+// that is damaged is no plan.
+func TestPlanThatCantBeRead(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	out := filepath.Join(dir, "out")
+	mappedOnly(t, dir, out)
+	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), unreadable("plan.json", cause))
+		if failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
+			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.ran)
+		}
+	}
+	if maps := ranAgain(t, dir, out); maps != nil {
+		t.Errorf("%v ran again", maps)
+	}
+	out = filepath.Join(dir, "damaged")
+	mappedOnly(t, dir, out)
+	all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "plan.json"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	changeFile(t, all[0], 20)
+	if maps := ranAgain(t, dir, out); len(maps) != 4 {
+		t.Errorf("only %v ran again", maps)
+	}
+}

@@ -118,11 +118,14 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 }
 
 // known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
-// left is deleted.
+// left is deleted. A plan that can't be read may be this run's: it is an error, and nothing is deleted.
 func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	home := w.home()
 	old := new(Plan)
 	text, err := storage.ReadFile(home.fs, home.path(planName), maxDocument)
+	if cantRead(err) {
+		return nil, "", fmt.Errorf("read the plan of the run's tasks: %w", err)
+	}
 	if err == nil {
 		err = seal.Unmarshal(text, old)
 	}
