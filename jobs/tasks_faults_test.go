@@ -22,6 +22,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/tasks"
@@ -234,6 +235,16 @@ func TestRejectsOfTasks(t *testing.T) {
 			t.Errorf("%s: the summary has %v", what, s.Rejects)
 		}
 	}
+}
+
+// writesTo reads the job of a folder that sampleDir made, with another output in the job file itself: a plan has its text.
+func writesTo(t *testing.T, dir, output string) *jobfile.Job {
+	t.Helper()
+	text := strings.Replace(checkJob, "out/${date}", output, 1)
+	if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return readCheck(t, dir, output)
 }
 
 // TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,

@@ -166,6 +166,11 @@ func Clear(fsys storage.FS, output string) error {
 	return nil
 }
 
+// Left is how many bytes tasks have left in an output: sorted runs, files, documents.
+func Left(fsys storage.FS, output string) (int64, error) {
+	return folder{fsys, output}.in(manifest.TasksDir).bytes()
+}
+
 // home is the run's folder in the first output, where the documents are.
 func (w *Work) home() folder { return w.folders[0].folder }
 
