@@ -247,24 +247,30 @@ func writesTo(t *testing.T, dir, output string) *jobfile.Job {
 	return readCheck(t, dir, output)
 }
 
-// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
-// with what to do.
-func TestTasksThatCantBeMerged(t *testing.T) {
-	t.Parallel()
-	dir := sampleDir(t, checkJob, 100)
+// manyFiles adds so many input files of one row.
+func manyFiles(t *testing.T, dir string, n int) {
+	t.Helper()
 	in := mapsOf(t, dir)
 	text, err := os.ReadFile(in[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 600 {
+	for i := range n {
 		name := filepath.Join(filepath.Dir(in[0]), fmt.Sprintf("part-m-%05d", 100+i))
 		if err := os.WriteFile(name, text[:bytes.IndexByte(text, 0x10)+1], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
+// with what to do.
+func TestTasksThatCantBeMerged(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 100)
+	manyFiles(t, dir, 600)
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	_, err = RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
@@ -272,6 +278,45 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
+}
+
+// TestPlannedSizesCount: the commands after task plan use the tasks as they were planned. So they need neither its task size nor, where no
+// slice is left, its memory.
+func TestPlannedSizesCount(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 100)
+	manyFiles(t, dir, 600)
+	out, o := filepath.Join(dir, "out"), options.Options{WorkDir: dir}
+	planned, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{}, tasks.Sizes{Task: 50_000})
+	if err != nil || len(planned.Tasks) < 2 {
+		t.Fatal(planned, err)
+	}
+	for _, task := range planned.Tasks {
+		err = errors.Join(err, tasks.Map(t.Context(), planned.Document, task, o))
+	}
+	gathered, failed := GatherTasks(t.Context(), out, options.Options{}, small)
+	if err = errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	const little = 1000
+	_, err = GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little})
+	if failure.CodeOf(err) != errcode.TaskMemory {
+		t.Errorf("slices are handed over to tasks with %d bytes of memory: %v", little, err)
+	}
+	err = nil
+	for _, task := range gathered.Tasks {
+		err = errors.Join(err, tasks.Reduce(t.Context(), gathered.Document, task, o))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none, err := GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
+		t.Error(none, err)
+	}
+	if _, err := RunBy(t.Context(), &ByTasks{tasks.Others{}, tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
+		t.Error(err)
+	}
+	noTasks(t, out)
 }
 
 // TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of going on with it.

@@ -28,9 +28,6 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if w == nil {
 			continue
 		}
-		if _, err := sideBySide(w.Stage.Rows.Sorted, m.work.sizes.Memory); err != nil {
-			return err
-		}
 		if r.left[i], err = w.Stage.Unfinished(); err != nil {
 			return err
 		}
@@ -73,14 +70,35 @@ func (r *reduction) handOver() error {
 		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceTask) bool { return written[idOf(i, s)] != nil })
 	}
 	units := r.units()
+	if err := r.checkMemory(units); err != nil {
+		return err
+	}
 	if _, err := r.work.writeUnits(units); err != nil {
 		return err
 	}
 	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
 }
 
-// run has reduce tasks done.
+// checkMemory refuses reduce tasks that have too little memory to merge the runs of their output.
+func (r *reduction) checkMemory(units *Units) error {
+	for i, w := range r.all {
+		if !slices.ContainsFunc(units.Tasks, func(t unitTask) bool { return t.Output == i }) {
+			continue
+		}
+		if _, err := sideBySide(w.Stage.Rows.Sorted, r.work.sizes.Memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run has reduce tasks done. Those of others have a memory that this process does not know.
 func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err error) {
+	if _, others := r.work.engine.(Others); !others {
+		if err := r.checkMemory(units); err != nil {
+			return false, err
+		}
+	}
 	name, err := r.work.writeUnits(units)
 	if err != nil {
 		return false, err

@@ -97,10 +97,8 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 	}
 	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run, Job: r.Job.Origin(), Properties: r.Properties,
 		Inputs: jobfile.InputFiles(r.Source.Files)}
-	var bytes int64
 	for _, s := range r.Splits {
 		p.Splits = append(p.Splits, Split{s.File.Ordinal, s.Start, s.End})
-		bytes += s.End - s.Start
 	}
 	for _, out := range w.outputs {
 		planned := Output{Dir: out.Job.Output, Run: out.Run, Hash: out.Job.Hash()}
@@ -110,11 +108,20 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 		p.Outputs = append(p.Outputs, planned)
 	}
 	p.Pieces = cutPieces(r.Splits, w.sizes.Task)
+	return p, nil
+}
+
+// checkPieces refuses a plan of more map tasks than can be merged.
+func (w *Work) checkPieces(p *Plan) error {
+	var bytes int64
+	for _, s := range p.Splits {
+		bytes += s.End - s.Start
+	}
 	if n := len(p.Pieces); n > partition.MaxRuns {
-		return nil, errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
+		return errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
 			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
 	}
-	return p, nil
+	return nil
 }
 
 // known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
@@ -132,6 +139,9 @@ func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	if err == nil && old.serves(fresh) {
 		w.options.Infof("going on with the tasks of run %s", old.Run)
 		return old, textID(text), nil
+	}
+	if err := w.checkPieces(fresh); err != nil { // the tasks of a known plan are cut already
+		return nil, "", err
 	}
 	for _, out := range w.outputs {
 		if err := Clear(out.FS, out.Dir); err != nil {
