@@ -533,3 +533,70 @@ func TestPlanThatCantBeRead(t *testing.T) {
 		t.Errorf("only %v ran again", maps)
 	}
 }
+
+// killedOutOfMemory is the word of an engine that killed a task, of which nothing but its beginning is left.
+func killedOutOfMemory(t *testing.T, p tasks.Phase, task int, attempt string) error {
+	t.Helper()
+	at := filepath.Join(p.Dir, fmt.Sprintf("%05d", task), attempt)
+	who, err := seal.Marshal(map[string]any{"plan": planID(t, p), "phase": p.Name, "task": task, "attempt": attempt, "host": "node7", "begun": time.Now()})
+	if err = errors.Join(err, os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "attempt.json"), who, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return errcode.TaskFailed.New("it used more memory than its container has")
+}
+
+// TestNewCauseOfFailure: a run fails because of what happened now. The report of an earlier attempt, in this command or in one before, is
+// not the reason if a later attempt ended without one.
+func TestNewCauseOfFailure(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	for _, phase := range []string{"map", "reduce"} {
+		out, down := filepath.Join(dir, phase), ""
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		fail := func(ctx context.Context, p tasks.Phase, task int) error {
+			o := unreadable(down, storage.ErrUnavailable)
+			if p.Name == tasks.MapPhase {
+				return tasks.Map(ctx, p.Document, task, o)
+			}
+			return tasks.Reduce(ctx, p.Document, task, o)
+		}
+		run := func(instead func(ctx context.Context, p tasks.Phase, task int) (bool, error)) error {
+			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+				if p.Name != phase || task != 2 {
+					return false, nil
+				}
+				return instead(ctx, p, task)
+			}
+			_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+			return err
+		}
+		if down = "part-m-00002"; phase == "reduce" {
+			down = "run"
+		}
+		err := run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return true, fail(ctx, p, task) })
+		if failure.KindOf(err) != failure.Later || strings.Contains(err.Error(), "without its account") {
+			t.Fatalf("%s: with a file system that is down: %v", phase, err)
+		}
+		err = run(func(_ context.Context, p tasks.Phase, task int) (bool, error) {
+			return true, killedOutOfMemory(t, p, task, "attempt_2")
+		})
+		memory := func(what string) {
+			if failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "more memory than its container has") ||
+				strings.Contains(err.Error(), storage.ErrUnavailable.Error()) || strings.Contains(err.Error(), "without its account") {
+				t.Errorf("%s, %s: kind %d: %v", phase, what, failure.KindOf(err), err)
+			}
+		}
+		memory("killed by the next command")
+		err = run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+			if err := fail(ctx, p, task); failure.KindOf(err) != failure.Later {
+				t.Error(err)
+			}
+			return true, killedOutOfMemory(t, p, task, "attempt_3")
+		})
+		memory("killed after another attempt")
+		err = run(func(context.Context, tasks.Phase, int) (bool, error) { return true, nil })
+		if failure.CodeOf(err) != errcode.TaskLost || !strings.Contains(err.Error(), phase+" task 2 has ended without its account, and no attempt at it has begun") {
+			t.Errorf("%s: of an engine that did nothing: %v", phase, err)
+		}
+	}
+}

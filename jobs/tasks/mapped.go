@@ -27,6 +27,7 @@ const mapShare = 0.5
 
 // Map has the map tasks done that are not done yet, and gathers their accounts.
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
+	var past pastAttempts
 	for asked := false; ; {
 		found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
 		if err != nil {
@@ -51,22 +52,24 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 			return m, m.gather()
 		}
 		if asked {
-			return nil, w.explain(MapPhase, missing, nil)
+			return nil, w.explain(MapPhase, missing, nil, past)
 		}
-		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), w.undoneMaps); err != nil {
+		past = w.past(MapPhase, missing)
+		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), past, w.undoneMaps); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// ask has an engine run tasks. asked is false if it has only waited for those of an earlier process.
-func (w *Work) ask(ctx context.Context, p Phase, undone func() ([]int, error)) (asked bool, err error) {
+// ask has an engine run tasks, at which there were some attempts in the past. asked is false if it has only waited for those of an
+// earlier process.
+func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts, undone func() ([]int, error)) (asked bool, err error) {
 	err = w.engine.Run(ctx, p)
 	switch {
 	case errors.Is(err, ErrAgain):
 		return false, ctx.Err()
 	case err != nil:
-		err = w.failed(ctx, p.Name, err, undone)
+		err = w.failed(ctx, p.Name, err, past, undone)
 	}
 	return true, err
 }
@@ -84,7 +87,7 @@ func (w *Work) undoneMaps() ([]int, error) {
 }
 
 // failed is the error of an engine that failed; nil if all tasks are done all the same.
-func (w *Work) failed(ctx context.Context, phase string, engine error, undone func() ([]int, error)) error {
+func (w *Work) failed(ctx context.Context, phase string, engine error, past pastAttempts, undone func() ([]int, error)) error {
 	if ctx.Err() != nil {
 		return engine
 	}
@@ -96,7 +99,7 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, undone fu
 		w.options.Warnf("all %s tasks are done, though their engine says: %v", phase, engine)
 		return nil
 	}
-	return w.explain(phase, missing, engine)
+	return w.explain(phase, missing, engine, past)
 }
 
 // soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
@@ -185,7 +188,7 @@ func (w *Work) Rejects(sink entry.Rejects) error {
 	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
 	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
 		log, of := (*rejectLog)(nil), (*identity)(nil)
-		if report, _ := w.lastWords(MapPhase, task); len(found[task]) > 0 {
+		if report, _ := w.lastWords(MapPhase, task, nil); len(found[task]) > 0 {
 			log, of = found[task][0].Log, &found[task][0].identity
 		} else if report != nil {
 			log, of = report.Log, &report.identity

@@ -36,6 +36,8 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 	if r.work.handsOver(ReducePhase) {
 		return r.handOver()
 	}
+	var ran *Units
+	var past pastAttempts
 	for asked := false; ; {
 		if err := r.collect(); err != nil {
 			return err
@@ -44,10 +46,12 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if len(units.Tasks) == 0 {
 			return nil
 		}
-		if asked {
-			return r.work.explain(ReducePhase, allTasks(units), nil)
+		if asked { // what is left has other indexes than what ran
+			missing, err := r.undone(ran, past)
+			return errors.Join(err, r.work.explain(ReducePhase, missing, nil, past))
 		}
-		if asked, err = r.run(ctx, units); err != nil {
+		ran, past = units, r.work.past(ReducePhase, allTasks(units))
+		if asked, err = r.run(ctx, units, past); err != nil {
 			return err
 		}
 	}
@@ -93,7 +97,7 @@ func (r *reduction) checkMemory(units *Units) error {
 }
 
 // run has reduce tasks done. Those of others have a memory that this process does not know.
-func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err error) {
+func (r *reduction) run(ctx context.Context, units *Units, past pastAttempts) (asked bool, err error) {
 	if _, others := r.work.engine.(Others); !others {
 		if err := r.checkMemory(units); err != nil {
 			return false, err
@@ -103,12 +107,13 @@ func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err erro
 	if err != nil {
 		return false, err
 	}
-	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), func() ([]int, error) { return r.undone(units) })
+	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), past,
+		func() ([]int, error) { return r.undone(units, past) })
 }
 
 // undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
 // not read are deleted, with their accounts: the next command has their map tasks done again.
-func (r *reduction) undone(units *Units) ([]int, error) {
+func (r *reduction) undone(units *Units, past pastAttempts) ([]int, error) {
 	if err := r.collect(); err != nil {
 		return nil, err
 	}
@@ -122,15 +127,15 @@ func (r *reduction) undone(units *Units) ([]int, error) {
 	for task, t := range units.Tasks {
 		if slices.ContainsFunc(t.Slices, func(u unit) bool { return left[u.id(t.Output)] }) {
 			tasks = append(tasks, task)
-			r.dropDamaged(task)
+			r.dropDamaged(task, past)
 		}
 	}
 	return tasks, nil
 }
 
 // dropDamaged deletes the map attempt that has left a run which a reduce task could not read.
-func (r *reduction) dropDamaged(task int) {
-	report, _ := r.work.lastWords(ReducePhase, task)
+func (r *reduction) dropDamaged(task int, past pastAttempts) {
+	report, _ := r.work.lastWords(ReducePhase, task, past)
 	if report == nil || report.Run == "" {
 		return
 	}

@@ -191,19 +191,21 @@ func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase
 		FS: home.fs, Dir: home.in(name).dir, Watch: w.watch(name, len(tasks), from, to)}
 }
 
-// explain says why tasks have left no account: what their attempts have said, or else what the engine says.
-func (w *Work) explain(phase string, tasks []int, engine error) error {
+// explain says why tasks have left no account: what their attempts have said, or else what the engine says. With an engine that
+// says why, other tasks are only those that it has ended or not begun.
+func (w *Work) explain(phase string, tasks []int, engine error, past pastAttempts) error {
 	var errs []error
+	silent := engine == nil
 	for i, task := range tasks {
 		if len(errs) == maxReasons {
 			errs = append(errs, fmt.Errorf("and %d more tasks are not done", len(tasks)-i))
 			break
 		}
-		report, last := w.lastWords(phase, task)
+		report, last := w.lastWords(phase, task, past)
 		if of := (*TaskError)(nil); errors.As(engine, &of) && of.Task == task {
 			engine = of.with(report, last)
 		}
-		if err := reason(phase, task, report, last); report != nil || engine == nil {
+		if err := reason(phase, task, report, last); report != nil || silent {
 			errs = append(errs, err)
 		}
 	}
