@@ -600,3 +600,33 @@ func TestNewCauseOfFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestLostRejectsOfTasks: the map task whose log of rejects is lost or has changed is done again.
+func TestLostRejectsOfTasks(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, strings.Replace(checkJob, "in/${date}", "in/${date}\n  max_rejects: 100", 1), 400)
+	rejectsEvery(t, dir, 20)
+	base := filepath.Join(dir, "base")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	for what, harm := range map[string]func(name string){
+		"lost": func(name string) {
+			if err := os.Remove(name); err != nil {
+				t.Error(err)
+			}
+		},
+		"changed": func(name string) { changeFile(t, name, 5) },
+	} {
+		out := filepath.Join(dir, what)
+		mappedOnly(t, dir, out)
+		all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "map", "00001", "*", "rejects"))
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		harm(all[0])
+		if maps := ranAgain(t, dir, out); !slices.Equal(maps, []string{"map 1"}) {
+			t.Errorf("%s: %v ran again", what, maps)
+		}
+		sameFiles(t, what, base, out)
+		sameRejects(t, what, base, out)
+	}
+}

@@ -128,7 +128,7 @@ func cantRead(err error) bool {
 	return errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrChecksum)
 }
 
-// checkRuns compares an account's runs with what it says of them.
+// checkRuns compares an account's runs, and its log of rejects, with what it says of them.
 func (w *Work) checkRuns(a *mapAccount) error {
 	at := w.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
 	for _, share := range a.Shares {
@@ -141,6 +141,9 @@ func (w *Work) checkRuns(a *mapAccount) error {
 		if err := partition.CheckRun(at.runs(share.Output), share.Run, w.outputs[share.Output].Target.Regions.Len(), false); err != nil {
 			return err
 		}
+	}
+	if a.Log != nil {
+		return a.Log.check(at)
 	}
 	return nil
 }
