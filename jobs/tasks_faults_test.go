@@ -630,3 +630,63 @@ func TestLostRejectsOfTasks(t *testing.T) {
 		sameRejects(t, what, base, out)
 	}
 }
+
+// TestRunsThatCantBeReached: a reduce task that can't reach the file system blames no sorted run, and no map task runs again. One without a
+// replica of a block does: then the map task is done again. So is that of a run which has no replica when the command begins.
+func TestRunsThatCantBeReached(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	base := filepath.Join(dir, "base")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	missing := errcode.HDFSBlockMissing.Errorf("%w: %w: block 17", storage.ErrUnavailable, storage.ErrDataNode)
+	for what, c := range map[string]struct {
+		err  error
+		kind failure.Kind
+		maps int // that run again
+	}{
+		"down": {storage.ErrUnavailable, failure.Later, 0}, "refused": {fs.ErrPermission, failure.Refused, 0}, "no replica": {missing, failure.Later, 1},
+	} {
+		out := filepath.Join(dir, what)
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+			if p.Name != tasks.ReducePhase {
+				return false, nil
+			}
+			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
+		}
+		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+		if failure.KindOf(err) != c.kind {
+			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
+		}
+		if maps := ranAgain(t, dir, out); len(maps) != c.maps {
+			t.Errorf("%s: %v ran again", what, maps)
+		}
+		sameFiles(t, what, base, out)
+	}
+	out := filepath.Join(dir, "lost")
+	mappedOnly(t, dir, out)
+	lost := filepath.Dir(runIn(t, out, 2))
+	o := options.Options{Storage: func(f storage.FS) storage.FS {
+		return unreadableFS{f, func(name string) error {
+			if filepath.Dir(name) == lost {
+				return missing
+			}
+			return nil
+		}}
+	}}
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
+		t.Errorf("without a replica of a run: %v; ran %v", err, e.ran)
+	}
+	sameFiles(t, "lost", base, out)
+}
+
+// runIn is the sorted run of a map task in an output.
+func runIn(t *testing.T, out string, task int) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return runOf(t, tasks.Phase{Dir: filepath.Join(all[0], "reduce")}, task)
+}

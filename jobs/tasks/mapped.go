@@ -103,17 +103,22 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, past past
 }
 
 // soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
-// are not are deleted: the task runs again.
+// are not are deleted: the task runs again. So it does if no DataNode has a block, but then the account stays: the DataNode may come
+// back.
 func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
 		if err == nil {
 			return a, nil
 		}
-		if cantRead(err) {
+		lost := isLost(err)
+		if cantRead(err) && !lost {
 			return nil, fmt.Errorf("%v: %w", &a.identity, err)
 		}
 		w.options.Warnf("%v, is done again: %v", &a.identity, err)
+		if lost {
+			continue
+		}
 		at := w.home().in(MapPhase, taskFolder(task), a.Attempt)
 		if err := at.fs.RemoveAll(at.dir); err != nil {
 			w.options.Warnf("%s can't be deleted: %v", at.uri(""), err)
@@ -126,6 +131,11 @@ func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 func cantRead(err error) bool {
 	var of *fs.PathError
 	return errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrChecksum)
+}
+
+// isLost reports whether an error says that no DataNode has a block of a file, while the NameNode answers.
+func isLost(err error) bool {
+	return errors.Is(err, storage.ErrDataNode) || errcode.Of(err, func(c errcode.Code) bool { return c == errcode.HDFSBlockMissing }) != ""
 }
 
 // checkRuns compares an account's runs, and its log of rejects, with what it says of them.
