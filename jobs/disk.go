@@ -11,6 +11,7 @@ import (
 	"bulkload/jobs/preflight"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
+	"bulkload/jobs/tasks"
 
 	"golang.org/x/sys/unix"
 )
@@ -121,8 +122,12 @@ func (w *outputRun) outputDisk() (diskNeed, error) {
 	if w.target == nil {
 		return output, fmt.Errorf("the need of the output %s is not known", output.where)
 	}
-	output.need = w.outputNeed(w.target) + w.runsNeed()
-	var err error
+	left, err := tasks.Left(w.out.FS, w.out.Path)
+	if err != nil {
+		return output, fmt.Errorf("the need of the output %s is not known: %w", output.where, err)
+	}
+	// What tasks have left is a part of the need that is on the disk already, or it is deleted before anything is written.
+	output.need = max(0, w.outputNeed(w.target)+w.runsNeed()-left)
 	if output.free, err = w.out.FS.Free(w.out.Path); err != nil {
 		w.out.Options.Warnf("the free space of the output can't be determined: %v", err)
 		return output, fmt.Errorf("the free space of the output %s can't be determined: %w", output.where, err)

@@ -17,8 +17,10 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
+	"bulkload/jobs/tasks"
 	"bulkload/jobs/verify"
 )
 
@@ -307,3 +309,82 @@ func TestUnknownDiskSize(t *testing.T) {
 type unmeasured struct{ storage.FS }
 
 func (unmeasured) Free(string) (int64, error) { return 0, errors.New("no statfs here") }
+
+// stopped is an engine whose first reduce task fails.
+func stopped(dir string) *ByTasks {
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
+		return p.Name == tasks.ReducePhase, errors.New("no container")
+	}
+	return &ByTasks{e, small}
+}
+
+// TestDiskOfTasks: what the tasks of a run have left on the disk is not needed a second time, neither by the same command nor by the steps
+// of bulkload task, nor by a run in one process, which deletes it.
+func TestDiskOfTasks(t *testing.T) {
+	dir := sampleDir(t, checkJob, 20_000)
+	base := filepath.Join(dir, "base")
+	text := mustRun(t, readCheck(t, dir, base), options.Options{}).Phases[0].Bytes
+	need := int64((0.5 + sorting.SpillRatio) * float64(text))
+	if _, err := RunBy(t.Context(), stopped(dir), readCheck(t, dir, filepath.Join(dir, "measured")), options.Options{}); err == nil {
+		t.Fatal("the first reduce task did not fail")
+	}
+	runs, err := tasks.Left(storage.Local, filepath.Join(dir, "measured"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written int64
+	for _, f := range manifestOf(t, base)[0].Files() {
+		written += f.Bytes
+	}
+	size := max(need, runs+written) * 11 / 10
+	t.Run("again", func(t *testing.T) {
+		out := filepath.Join(smallDisk(t, size), "out")
+		if _, err := RunBy(t.Context(), stopped(dir), readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+			t.Fatal(err)
+		}
+		if free, err := storage.Local.Free(out); err != nil || free >= need {
+			t.Fatalf("%d bytes are free, %v: the test shows nothing", free, err)
+		}
+		if _, err := RunBy(t.Context(), &ByTasks{&inProcess{options: options.Options{WorkDir: dir}}, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		sameFiles(t, "again", base, out)
+	})
+	t.Run("steps", func(t *testing.T) {
+		out, o := filepath.Join(smallDisk(t, size), "out"), options.Options{WorkDir: dir}
+		j := writesTo(t, dir, out)
+		planned, err := PlanTasks(t.Context(), j, options.Options{}, small)
+		for _, task := range planned.Tasks {
+			err = errors.Join(err, tasks.Map(t.Context(), planned.Document, task, o))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		gathered, err := GatherTasks(t.Context(), out, options.Options{}, small)
+		for _, task := range gathered.Tasks {
+			err = errors.Join(err, tasks.Reduce(t.Context(), gathered.Document, task, o))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := FinishTasks(t.Context(), out, options.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		sameFiles(t, "steps", base, out)
+	})
+	t.Run("in one process", func(t *testing.T) {
+		small := smallDisk(t, size)
+		out := filepath.Join(small, "out")
+		if _, err := RunBy(t.Context(), stopped(dir), readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+			t.Fatal(err)
+		}
+		free, err := storage.Local.Free(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		remount(t, small, 0, fmt.Sprintf("size=%d", size-free+text/4))
+		mustRun(t, readCheck(t, dir, out), options.Options{WorkDir: dir})
+		sameFiles(t, "in one process", base, out)
+	})
+}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -170,8 +171,9 @@ type TaskReport struct {
 	Tasks    []int           `json:"tasks"`              // the indexes of those that are not done
 }
 
-// handOver does a run up to the phase that its engine hands over.
+// handOver does a run up to the phase that its engine hands over. The job file's task size counts if no other is given.
 func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks) (*TaskReport, error) {
+	by.Task = cmp.Or(by.Task, j.Engine.TaskSize)
 	s, err := RunBy(ctx, &by, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
 	var over *tasks.HandedOver

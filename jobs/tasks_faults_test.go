@@ -22,6 +22,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/tasks"
@@ -236,24 +237,40 @@ func TestRejectsOfTasks(t *testing.T) {
 	}
 }
 
-// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
-// with what to do.
-func TestTasksThatCantBeMerged(t *testing.T) {
-	t.Parallel()
-	dir := sampleDir(t, checkJob, 100)
+// writesTo reads the job of a folder that sampleDir made, with another output in the job file itself: a plan has its text.
+func writesTo(t *testing.T, dir, output string) *jobfile.Job {
+	t.Helper()
+	text := strings.Replace(checkJob, "out/${date}", output, 1)
+	if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return readCheck(t, dir, output)
+}
+
+// manyFiles adds so many input files of one row.
+func manyFiles(t *testing.T, dir string, n int) {
+	t.Helper()
 	in := mapsOf(t, dir)
 	text, err := os.ReadFile(in[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 600 {
+	for i := range n {
 		name := filepath.Join(filepath.Dir(in[0]), fmt.Sprintf("part-m-%05d", 100+i))
 		if err := os.WriteFile(name, text[:bytes.IndexByte(text, 0x10)+1], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
+// with what to do.
+func TestTasksThatCantBeMerged(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 100)
+	manyFiles(t, dir, 600)
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	_, err = RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
@@ -261,6 +278,45 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
+}
+
+// TestPlannedSizesCount: the commands after task plan use the tasks as they were planned. So they need neither its task size nor, where no
+// slice is left, its memory.
+func TestPlannedSizesCount(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 100)
+	manyFiles(t, dir, 600)
+	out, o := filepath.Join(dir, "out"), options.Options{WorkDir: dir}
+	planned, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{}, tasks.Sizes{Task: 50_000})
+	if err != nil || len(planned.Tasks) < 2 {
+		t.Fatal(planned, err)
+	}
+	for _, task := range planned.Tasks {
+		err = errors.Join(err, tasks.Map(t.Context(), planned.Document, task, o))
+	}
+	gathered, failed := GatherTasks(t.Context(), out, options.Options{}, small)
+	if err = errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	const little = 1000
+	_, err = GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little})
+	if failure.CodeOf(err) != errcode.TaskMemory {
+		t.Errorf("slices are handed over to tasks with %d bytes of memory: %v", little, err)
+	}
+	err = nil
+	for _, task := range gathered.Tasks {
+		err = errors.Join(err, tasks.Reduce(t.Context(), gathered.Document, task, o))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none, err := GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
+		t.Error(none, err)
+	}
+	if _, err := RunBy(t.Context(), &ByTasks{tasks.Others{}, tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
+		t.Error(err)
+	}
+	noTasks(t, out)
 }
 
 // TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of going on with it.
@@ -395,4 +451,242 @@ func TestKilledTasks(t *testing.T) {
 		sameRun(t, k, "base", want, got)
 		noTasks(t, filepath.Join(dir, "out"))
 	}
+}
+
+// unreadableFS can't open a file while it is told not to.
+type unreadableFS struct {
+	storage.FS
+	unreadable func(name string) error
+}
+
+func (f unreadableFS) Open(name string) (storage.File, error) {
+	if err := f.unreadable(name); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f.FS.Open(name)
+}
+
+// unreadable are options with a file system whose files of a name can't be read.
+func unreadable(base string, err error) options.Options {
+	return options.Options{Storage: func(f storage.FS) storage.FS {
+		return unreadableFS{f, func(name string) error {
+			if filepath.Base(name) == base {
+				return err
+			}
+			return nil
+		}}
+	}}
+}
+
+// mappedOnly has the map tasks of a run done, and fails with the first reduce task.
+func mappedOnly(t *testing.T, dir, out string) {
+	t.Helper()
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
+		return p.Name == tasks.ReducePhase, errors.New("no container")
+	}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+		t.Fatal(err)
+	}
+}
+
+// ranAgain does a run by tasks and returns the map tasks that it ran.
+func ranAgain(t *testing.T, dir, out string) (maps []string) {
+	t.Helper()
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range e.ran {
+		if strings.HasPrefix(one, "map") {
+			maps = append(maps, one)
+		}
+	}
+	return maps
+}
+
+// TestPlanThatCantBeRead: a plan that can't be read now ends the run, and deletes nothing: the same command goes on with its tasks. One
+// that is damaged is no plan.
+func TestPlanThatCantBeRead(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	out := filepath.Join(dir, "out")
+	mappedOnly(t, dir, out)
+	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), unreadable("plan.json", cause))
+		if failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
+			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.ran)
+		}
+	}
+	if maps := ranAgain(t, dir, out); maps != nil {
+		t.Errorf("%v ran again", maps)
+	}
+	out = filepath.Join(dir, "damaged")
+	mappedOnly(t, dir, out)
+	all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "plan.json"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	changeFile(t, all[0], 20)
+	if maps := ranAgain(t, dir, out); len(maps) != 4 {
+		t.Errorf("only %v ran again", maps)
+	}
+}
+
+// killedOutOfMemory is the word of an engine that killed a task, of which nothing but its beginning is left.
+func killedOutOfMemory(t *testing.T, p tasks.Phase, task int, attempt string) error {
+	t.Helper()
+	at := filepath.Join(p.Dir, fmt.Sprintf("%05d", task), attempt)
+	who, err := seal.Marshal(map[string]any{"plan": planID(t, p), "phase": p.Name, "task": task, "attempt": attempt, "host": "node7", "begun": time.Now()})
+	if err = errors.Join(err, os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "attempt.json"), who, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return errcode.TaskFailed.New("it used more memory than its container has")
+}
+
+// TestNewCauseOfFailure: a run fails because of what happened now. The report of an earlier attempt, in this command or in one before, is
+// not the reason if a later attempt ended without one.
+func TestNewCauseOfFailure(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	for _, phase := range []string{"map", "reduce"} {
+		out, down := filepath.Join(dir, phase), ""
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		fail := func(ctx context.Context, p tasks.Phase, task int) error {
+			o := unreadable(down, storage.ErrUnavailable)
+			if p.Name == tasks.MapPhase {
+				return tasks.Map(ctx, p.Document, task, o)
+			}
+			return tasks.Reduce(ctx, p.Document, task, o)
+		}
+		run := func(instead func(ctx context.Context, p tasks.Phase, task int) (bool, error)) error {
+			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+				if p.Name != phase || task != 2 {
+					return false, nil
+				}
+				return instead(ctx, p, task)
+			}
+			_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+			return err
+		}
+		if down = "part-m-00002"; phase == "reduce" {
+			down = "run"
+		}
+		err := run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return true, fail(ctx, p, task) })
+		if failure.KindOf(err) != failure.Later || strings.Contains(err.Error(), "without its account") {
+			t.Fatalf("%s: with a file system that is down: %v", phase, err)
+		}
+		err = run(func(_ context.Context, p tasks.Phase, task int) (bool, error) {
+			return true, killedOutOfMemory(t, p, task, "attempt_2")
+		})
+		memory := func(what string) {
+			if failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "more memory than its container has") ||
+				strings.Contains(err.Error(), storage.ErrUnavailable.Error()) || strings.Contains(err.Error(), "without its account") {
+				t.Errorf("%s, %s: kind %d: %v", phase, what, failure.KindOf(err), err)
+			}
+		}
+		memory("killed by the next command")
+		err = run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+			if err := fail(ctx, p, task); failure.KindOf(err) != failure.Later {
+				t.Error(err)
+			}
+			return true, killedOutOfMemory(t, p, task, "attempt_3")
+		})
+		memory("killed after another attempt")
+		err = run(func(context.Context, tasks.Phase, int) (bool, error) { return true, nil })
+		if failure.CodeOf(err) != errcode.TaskLost || !strings.Contains(err.Error(), phase+" task 2 has ended without its account, and no attempt at it has begun") {
+			t.Errorf("%s: of an engine that did nothing: %v", phase, err)
+		}
+	}
+}
+
+// TestLostRejectsOfTasks: the map task whose log of rejects is lost or has changed is done again.
+func TestLostRejectsOfTasks(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, strings.Replace(checkJob, "in/${date}", "in/${date}\n  max_rejects: 100", 1), 400)
+	rejectsEvery(t, dir, 20)
+	base := filepath.Join(dir, "base")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	for what, harm := range map[string]func(name string){
+		"lost": func(name string) {
+			if err := os.Remove(name); err != nil {
+				t.Error(err)
+			}
+		},
+		"changed": func(name string) { changeFile(t, name, 5) },
+	} {
+		out := filepath.Join(dir, what)
+		mappedOnly(t, dir, out)
+		all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "map", "00001", "*", "rejects"))
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		harm(all[0])
+		if maps := ranAgain(t, dir, out); !slices.Equal(maps, []string{"map 1"}) {
+			t.Errorf("%s: %v ran again", what, maps)
+		}
+		sameFiles(t, what, base, out)
+		sameRejects(t, what, base, out)
+	}
+}
+
+// TestRunsThatCantBeReached: a reduce task that can't reach the file system blames no sorted run, and no map task runs again. One without a
+// replica of a block does: then the map task is done again. So is that of a run which has no replica when the command begins.
+func TestRunsThatCantBeReached(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	base := filepath.Join(dir, "base")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	missing := errcode.HDFSBlockMissing.Errorf("%w: %w: block 17", storage.ErrUnavailable, storage.ErrDataNode)
+	for what, c := range map[string]struct {
+		err  error
+		kind failure.Kind
+		maps int // that run again
+	}{
+		"down": {storage.ErrUnavailable, failure.Later, 0}, "refused": {fs.ErrPermission, failure.Refused, 0}, "no replica": {missing, failure.Later, 1},
+	} {
+		out := filepath.Join(dir, what)
+		e := &inProcess{options: options.Options{WorkDir: dir}}
+		e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+			if p.Name != tasks.ReducePhase {
+				return false, nil
+			}
+			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
+		}
+		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+		if failure.KindOf(err) != c.kind {
+			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
+		}
+		if maps := ranAgain(t, dir, out); len(maps) != c.maps {
+			t.Errorf("%s: %v ran again", what, maps)
+		}
+		sameFiles(t, what, base, out)
+	}
+	out := filepath.Join(dir, "lost")
+	mappedOnly(t, dir, out)
+	lost := filepath.Dir(runIn(t, out, 2))
+	o := options.Options{Storage: func(f storage.FS) storage.FS {
+		return unreadableFS{f, func(name string) error {
+			if filepath.Dir(name) == lost {
+				return missing
+			}
+			return nil
+		}}
+	}}
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
+		t.Errorf("without a replica of a run: %v; ran %v", err, e.ran)
+	}
+	sameFiles(t, "lost", base, out)
+}
+
+// runIn is the sorted run of a map task in an output.
+func runIn(t *testing.T, out string, task int) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return runOf(t, tasks.Phase{Dir: filepath.Join(all[0], "reduce")}, task)
 }

@@ -201,6 +201,9 @@ func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 	if err == nil {
 		err = c.checkYARN()
 	}
+	if err == nil && c.Engine != "local" && s.Rate != "" {
+		err = usage(fmt.Errorf("--rate: tasks of --engine %s read and write as fast as they can; leave it out, or use --engine local", c.Engine))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -213,17 +216,21 @@ func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 		}
 		return nil, nil
 	}
-	engine := &jobs.LocalTasks{Program: "/proc/self/exe", Name: os.Args[0], Flags: s.taskFlags(), Side: runtime.GOMAXPROCS(0)}
-	if sizes.Memory /= int64(engine.Side); sizes.Memory < jobs.MinMemory {
-		engine.Side = max(1, int(s.memory/jobs.MinMemory))
-		sizes.Memory = s.memory / int64(engine.Side)
-	}
-	return &jobs.ByTasks{Engine: jobs.EngineOf(func(job *jobs.Job, _ jobs.Options) (*jobs.ByTasks, error) {
+	return &jobs.ByTasks{Engine: jobs.EngineOf(func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
 		own, err := c.settings(job)
+		engine := &jobs.LocalTasks{Program: "/proc/self/exe", Name: os.Args[0], Flags: s.taskFlags()}
 		by := &jobs.ByTasks{Engine: engine, Sizes: sizes}
 		by.Task = cmp.Or(by.Task, own.TaskSize)
+		engine.Side, by.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
 		return by, err
 	})}, nil
+}
+
+// shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
+// part of --memory each.
+func shareMemory(all int64, cores int) (side int, each int64) {
+	side = max(1, min(cores, int(all/jobs.MinMemory)))
+	return side, all / int64(side)
 }
 
 // taskFlags are the flags that tasks of this machine get from the command: where the cluster is, and who asks it.

@@ -206,6 +206,26 @@ func TestTaskCommands(t *testing.T) {
 	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
 }
 
+// TestTaskSizeOfJob: task plan cuts the input by the job file's engine.task_size, unless --task-size gives another one.
+func TestTaskSizeOfJob(t *testing.T) {
+	t.Parallel()
+	job := taskJob(t, 100)
+	text, err := os.ReadFile(job)
+	if err == nil {
+		err = os.WriteFile(job, append(text, "\nengine: {task_size: 1KiB}\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flags, want := range map[string]string{"": "4 map tasks\n", "--task-size 1GiB": "1 map task\n"} {
+		var said bytes.Buffer
+		args := append([]string{"task", "plan", job, "--date", "2026-11-20", "--set", "HOW=x" + fmt.Sprint(len(flags)), "-q"}, strings.Fields(flags)...)
+		if code := run(context.Background(), args, &said, &said); code != 0 || !strings.HasPrefix(said.String(), want) {
+			t.Errorf("%q: exit code %d, %s; want %s", flags, code, &said, want)
+		}
+	}
+}
+
 // TestIndexOfTask: a task's index is an argument, or the first line of stdin, as NLineInputFormat gives it.
 func TestIndexOfTask(t *testing.T) {
 	t.Parallel()

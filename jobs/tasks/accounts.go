@@ -3,6 +3,8 @@ package tasks
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"strconv"
 )
 
@@ -46,21 +48,51 @@ func accounts[A account](w *Work, phase string, fresh func() A) (map[int][]A, er
 	return all, nil
 }
 
-// lastWords returns the latest failure report of a task, and who began its latest attempt; nil if there is none.
-func (w *Work) lastWords(phase string, task int) (report *failureReport, last *identity) {
+// pastAttempts are the attempts at tasks before an engine runs, by task and name: true for those that have failed.
+type pastAttempts map[string]bool
+
+// past lists the attempts at some tasks of a phase. An error leaves some out: they only explain failures.
+func (w *Work) past(phase string, tasks []int) pastAttempts {
+	all := pastAttempts{}
+	begun, _ := w.home().in(phase).folders()
+	for _, task := range tasks {
+		if !slices.Contains(begun, taskFolder(task)) {
+			continue
+		}
+		at := w.home().in(phase, taskFolder(task))
+		attempts, _ := at.folders()
+		for _, attempt := range attempts {
+			_, err := at.fs.Stat(at.in(attempt).path(failureName))
+			all[path.Join(taskFolder(task), attempt)] = err == nil
+		}
+	}
+	return all
+}
+
+// lastWords are what the latest attempts at a task have left: why one failed, and who began it; nil for what there is not. What
+// is past counts neither, nor does a failure before a later attempt began, which had another reason to end. An attempt that was
+// running before may have failed since.
+func (w *Work) lastWords(phase string, task int, past pastAttempts) (report *failureReport, last *identity) {
 	at := w.home().in(phase, taskFolder(task))
 	attempts, err := at.folders()
 	if err != nil {
 		return nil, nil // the error is reported without them
 	}
 	for _, attempt := range attempts {
+		failed, known := past[path.Join(taskFolder(task), attempt)]
+		if failed {
+			continue
+		}
 		said, who := new(failureReport), new(identity)
-		if at.in(attempt).read(failureName, said) == nil && said.Plan == w.id && (report == nil || !said.Begun.Before(report.Begun)) {
+		if at.in(attempt).read(failureName, said) == nil && said.Plan == w.id && (report == nil || !said.Ended.Before(report.Ended)) {
 			report = said
 		}
-		if at.in(attempt).read(attemptName, who) == nil && who.Plan == w.id && (last == nil || !who.Begun.Before(last.Begun)) {
+		if !known && at.in(attempt).read(attemptName, who) == nil && who.Plan == w.id && (last == nil || !who.Begun.Before(last.Begun)) {
 			last = who
 		}
+	}
+	if report != nil && last != nil && last.Begun.After(report.Ended) {
+		report = nil
 	}
 	return report, last
 }

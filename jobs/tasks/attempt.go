@@ -40,8 +40,9 @@ func (i *identity) String() string {
 // failureReport says why an attempt failed.
 type failureReport struct {
 	identity
-	Text string       `json:"text"`
-	Code errcode.Code `json:"code"`
+	Ended time.Time    `json:"ended"`
+	Text  string       `json:"text"`
+	Code  errcode.Code `json:"code"`
 	// Run is the path of a sorted run that can't be read: the map task that left it must run again.
 	Run string     `json:"run,omitempty"`
 	Log *rejectLog `json:"log,omitempty"` // the records that could not be used, if there are any
@@ -74,7 +75,7 @@ func (w *planned) begin(phase string, task int) (*attempt, error) {
 		host = "an unknown host"
 	}
 	a := &attempt{identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(), Host: host, PID: os.Getpid(),
-		Begun: time.Now().UTC().Truncate(time.Second)}}
+		Begun: time.Now().UTC()}}
 	a.folder = home.in(phase, taskFolder(task), a.Attempt)
 	if err := a.make(); err != nil {
 		return nil, fmt.Errorf("begin the task: %w", err)
@@ -95,7 +96,7 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 	if ctx.Err() != nil {
 		return errors.Join(err, a.fs.RemoveAll(a.dir))
 	}
-	report := &failureReport{identity: a.identity, Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
+	report := &failureReport{identity: a.identity, Ended: time.Now().UTC(), Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
 	if a.rejects != nil {
 		report.Log = a.rejects.log()
 	}

@@ -94,6 +94,23 @@ func (f folder) sizes() (map[string]int64, error) {
 	return sizes, err
 }
 
+// bytes is the size of all files in it and in the folders below; 0 if it does not exist.
+func (f folder) bytes() (sum int64, err error) {
+	all, err := storage.List(f.fs, f.dir)
+	for _, info := range all {
+		if !info.Dir {
+			sum += info.Size
+			continue
+		}
+		below, err := f.in(info.Name).bytes()
+		if err != nil {
+			return 0, err
+		}
+		sum += below
+	}
+	return sum, err
+}
+
 // maxDocument bounds the documents that are read, in bytes.
 const maxDocument = 1 << 30
 

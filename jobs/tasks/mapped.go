@@ -28,6 +28,7 @@ const mapShare = 0.5
 // Map has the engine run the map tasks that are not done yet, and gathers the accounts of all. If others are to run
 // them, the error is a *HandedOver.
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
+	var past pastAttempts
 	for asked := false; ; {
 		found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
 		if err != nil {
@@ -52,23 +53,24 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 			return m, m.gather()
 		}
 		if asked {
-			return nil, w.explain(MapPhase, missing, nil)
+			return nil, w.explain(MapPhase, missing, nil, past)
 		}
-		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), w.undoneMaps); err != nil {
+		past = w.past(MapPhase, missing)
+		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), past, w.undoneMaps); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// ask has the engine run tasks. asked is false if it has only waited for those of an earlier process. undone lists the
-// tasks that are not done.
-func (w *Work) ask(ctx context.Context, p Phase, undone func() ([]int, error)) (asked bool, err error) {
+// ask has an engine run tasks, at which there were some attempts in the past. asked is false if it has only waited for those of an
+// earlier process.
+func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts, undone func() ([]int, error)) (asked bool, err error) {
 	err = w.engine.Run(ctx, p)
 	switch {
 	case errors.Is(err, ErrAgain):
 		return false, ctx.Err()
 	case err != nil:
-		err = w.failed(ctx, p.Name, err, undone)
+		err = w.failed(ctx, p.Name, err, past, undone)
 	}
 	return true, err
 }
@@ -85,8 +87,8 @@ func (w *Work) undoneMaps() ([]int, error) {
 	return missing, err
 }
 
-// failed returns the error of a phase whose engine failed; nil if all tasks are done nevertheless.
-func (w *Work) failed(ctx context.Context, phase string, engine error, undone func() ([]int, error)) error {
+// failed is the error of an engine that failed; nil if all tasks are done all the same.
+func (w *Work) failed(ctx context.Context, phase string, engine error, past pastAttempts, undone func() ([]int, error)) error {
 	if ctx.Err() != nil {
 		return engine
 	}
@@ -98,21 +100,26 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, undone fu
 		w.options.Warnf("all %s tasks are done, though their engine says: %v", phase, engine)
 		return nil
 	}
-	return w.explain(phase, missing, engine)
+	return w.explain(phase, missing, engine, past)
 }
 
-// soundRuns returns a task's first account whose runs are there, unchanged; nil if there is none: then the task runs
-// again. It deletes the attempts whose runs are missing or have changed.
+// soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
+// are not are deleted: the task runs again. So it does if no DataNode has a block, but then the account stays: the DataNode may come
+// back.
 func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
 		if err == nil {
 			return a, nil
 		}
-		if cantRead(err) {
+		lost := isLost(err)
+		if cantRead(err) && !lost {
 			return nil, fmt.Errorf("%v: %w", &a.identity, err)
 		}
 		w.options.Warnf("%v, is done again: %v", &a.identity, err)
+		if lost {
+			continue
+		}
 		at := w.home().in(MapPhase, taskFolder(task), a.Attempt)
 		if err := at.fs.RemoveAll(at.dir); err != nil {
 			w.options.Warnf("%s can't be deleted: %v", at.uri(""), err)
@@ -127,7 +134,12 @@ func cantRead(err error) bool {
 	return errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, storage.ErrChecksum)
 }
 
-// checkRuns compares an account's runs with what the account says about them.
+// isLost reports whether an error says that no DataNode has a block of a file, while the NameNode answers.
+func isLost(err error) bool {
+	return errors.Is(err, storage.ErrDataNode) || errcode.Of(err, func(c errcode.Code) bool { return c == errcode.HDFSBlockMissing }) != ""
+}
+
+// checkRuns compares an account's runs, and its log of rejects, with what it says of them.
 func (w *Work) checkRuns(a *mapAccount) error {
 	at := w.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
 	for _, share := range a.Shares {
@@ -140,6 +152,9 @@ func (w *Work) checkRuns(a *mapAccount) error {
 		if err := partition.CheckRun(at.runs(share.Output), share.Run, w.outputs[share.Output].Target.Regions.Len(), false); err != nil {
 			return err
 		}
+	}
+	if a.Log != nil {
+		return a.Log.check(at)
 	}
 	return nil
 }
@@ -187,7 +202,7 @@ func (w *Work) Rejects(sink entry.Rejects) error {
 	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
 	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
 		log, of := (*rejectLog)(nil), (*identity)(nil)
-		if report, _ := w.lastWords(MapPhase, task); len(found[task]) > 0 {
+		if report, _ := w.lastWords(MapPhase, task, nil); len(found[task]) > 0 {
 			log, of = found[task][0].Log, &found[task][0].identity
 		} else if report != nil {
 			log, of = report.Log, &report.identity

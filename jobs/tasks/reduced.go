@@ -29,9 +29,6 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if w == nil {
 			continue
 		}
-		if _, err := sideBySide(w.Stage.Rows.Sorted, m.work.sizes.Memory); err != nil {
-			return err
-		}
 		if r.left[i], err = w.Stage.Unfinished(); err != nil {
 			return err
 		}
@@ -40,6 +37,8 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 	if r.work.handsOver(ReducePhase) {
 		return r.handOver()
 	}
+	var ran *Units
+	var past pastAttempts
 	for asked := false; ; {
 		if err := r.collect(); err != nil {
 			return err
@@ -48,10 +47,12 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 		if len(units.Tasks) == 0 {
 			return nil
 		}
-		if asked {
-			return r.work.explain(ReducePhase, allTasks(units), nil)
+		if asked { // what is left has other indexes than what ran
+			missing, err := r.undone(ran, past)
+			return errors.Join(err, r.work.explain(ReducePhase, missing, nil, past))
 		}
-		if asked, err = r.run(ctx, units); err != nil {
+		ran, past = units, r.work.past(ReducePhase, allTasks(units))
+		if asked, err = r.run(ctx, units, past); err != nil {
 			return err
 		}
 	}
@@ -74,24 +75,46 @@ func (r *reduction) handOver() error {
 		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceTask) bool { return written[idOf(i, s)] != nil })
 	}
 	units := r.units()
+	if err := r.checkMemory(units); err != nil {
+		return err
+	}
 	if _, err := r.work.writeUnits(units); err != nil {
 		return err
 	}
 	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
 }
 
-// run has the engine run the reduce tasks of the units.
-func (r *reduction) run(ctx context.Context, units *Units) (asked bool, err error) {
+// checkMemory refuses reduce tasks that have too little memory to merge the runs of their output.
+func (r *reduction) checkMemory(units *Units) error {
+	for i, w := range r.all {
+		if !slices.ContainsFunc(units.Tasks, func(t unitTask) bool { return t.Output == i }) {
+			continue
+		}
+		if _, err := sideBySide(w.Stage.Rows.Sorted, r.work.sizes.Memory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run has reduce tasks done. Those of others have a memory that this process does not know.
+func (r *reduction) run(ctx context.Context, units *Units, past pastAttempts) (asked bool, err error) {
+	if _, others := r.work.engine.(Others); !others {
+		if err := r.checkMemory(units); err != nil {
+			return false, err
+		}
+	}
 	name, err := r.work.writeUnits(units)
 	if err != nil {
 		return false, err
 	}
-	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), func() ([]int, error) { return r.undone(units) })
+	return r.work.ask(ctx, r.work.phase(ReducePhase, name, allTasks(units), mapShare, 1), past,
+		func() ([]int, error) { return r.undone(units, past) })
 }
 
-// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks
-// could not read are deleted, with their accounts: the next command runs their map tasks again.
-func (r *reduction) undone(units *Units) ([]int, error) {
+// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
+// not read are deleted, with their accounts: the next command has their map tasks done again.
+func (r *reduction) undone(units *Units, past pastAttempts) ([]int, error) {
 	if err := r.collect(); err != nil {
 		return nil, err
 	}
@@ -105,15 +128,15 @@ func (r *reduction) undone(units *Units) ([]int, error) {
 	for task, t := range units.Tasks {
 		if slices.ContainsFunc(t.Slices, func(u unit) bool { return left[u.id(t.Output)] }) {
 			tasks = append(tasks, task)
-			r.dropDamaged(task)
+			r.dropDamaged(task, past)
 		}
 	}
 	return tasks, nil
 }
 
 // dropDamaged deletes the map attempt that has left a run which a reduce task could not read.
-func (r *reduction) dropDamaged(task int) {
-	report, _ := r.work.lastWords(ReducePhase, task)
+func (r *reduction) dropDamaged(task int, past pastAttempts) {
+	report, _ := r.work.lastWords(ReducePhase, task, past)
 	if report == nil || report.Run == "" {
 		return
 	}

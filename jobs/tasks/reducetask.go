@@ -143,10 +143,11 @@ func sideBySide(sorted *partition.Sorted, memory int64) (int, error) {
 	return int(n), nil
 }
 
-// damagedRun returns the path of the sorted run that made a task fail; "" if none did.
+// damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause, or if nothing is known
+// of the run, since its file system could not be reached.
 func damagedRun(err error) string {
 	var of *partition.RunError
-	if !errors.As(err, &of) {
+	if !errors.As(err, &of) || cantRead(of) && !isLost(of) {
 		return ""
 	}
 	return of.Path

@@ -117,15 +117,34 @@ func (s *rejectSink) Close(int64) error {
 
 // replay passes on the rejects of a log, which must be unchanged.
 func (l *rejectLog) replay(at folder, of *source.Source, sink entry.Rejects) error {
-	name := at.uri(rejectsName)
-	f, err := at.fs.Open(at.path(rejectsName))
+	f, err := l.open(at)
 	if err != nil {
-		return fmt.Errorf("read the rejects of a task: %w", err)
+		return err
 	}
 	defer f.Close()
-	sum := crc32.New(castagnoli)
-	if n, err := io.Copy(sum, f); err != nil || n != l.Bytes || sum.Sum32() != l.Sum {
-		return errors.Join(fmt.Errorf("%w: %s has changed", errNoDocument, name), err)
+	return checkpoint.ReplayRejects(io.NewSectionReader(f, 0, l.Bytes), at.uri(rejectsName), of, sink)
+}
+
+// check reads the log: it must be as it was written.
+func (l *rejectLog) check(at folder) error {
+	f, err := l.open(at)
+	if err != nil {
+		return err
 	}
-	return checkpoint.ReplayRejects(io.NewSectionReader(f, 0, l.Bytes), name, of, sink)
+	return f.Close()
+}
+
+// open opens the log if it is as it was written.
+func (l *rejectLog) open(at folder) (storage.File, error) {
+	f, err := at.fs.Open(at.path(rejectsName))
+	if err != nil {
+		return nil, fmt.Errorf("read the rejects of a task: %w", err)
+	}
+	sum := crc32.New(castagnoli)
+	if n, err := io.Copy(sum, f); err != nil {
+		return nil, errors.Join(fmt.Errorf("read the rejects of a task: %w", err), f.Close())
+	} else if n != l.Bytes || sum.Sum32() != l.Sum {
+		return nil, errors.Join(fmt.Errorf("%w: %s has changed", errNoDocument, at.uri(rejectsName)), f.Close())
+	}
+	return f, nil
 }

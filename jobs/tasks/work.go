@@ -97,10 +97,8 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 	}
 	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run, Job: r.Job.Origin(), Properties: r.Properties,
 		Inputs: jobfile.InputFiles(r.Source.Files)}
-	var bytes int64
 	for _, s := range r.Splits {
 		p.Splits = append(p.Splits, Split{s.File.Ordinal, s.Start, s.End})
-		bytes += s.End - s.Start
 	}
 	for _, out := range w.outputs {
 		planned := Output{Dir: out.Job.Output, Run: out.Run, Hash: out.Job.Hash()}
@@ -110,25 +108,40 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 		p.Outputs = append(p.Outputs, planned)
 	}
 	p.Pieces = cutPieces(r.Splits, w.sizes.Task)
-	if n := len(p.Pieces); n > partition.MaxRuns {
-		return nil, errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
-			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
-	}
 	return p, nil
 }
 
-// known returns the plan in the output and its ID, if tasks of this run can continue with it. Otherwise it returns nil,
-// and deletes everything that tasks have left.
+// checkPieces refuses a plan of more map tasks than can be merged.
+func (w *Work) checkPieces(p *Plan) error {
+	var bytes int64
+	for _, s := range p.Splits {
+		bytes += s.End - s.Start
+	}
+	if n := len(p.Pieces); n > partition.MaxRuns {
+		return errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
+			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
+	}
+	return nil
+}
+
+// known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
+// left is deleted. A plan that can't be read may be this run's: it is an error, and nothing is deleted.
 func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	home := w.home()
 	old := new(Plan)
 	text, err := storage.ReadFile(home.fs, home.path(planName), maxDocument)
+	if cantRead(err) {
+		return nil, "", fmt.Errorf("read the plan of the run's tasks: %w", err)
+	}
 	if err == nil {
 		err = seal.Unmarshal(text, old)
 	}
 	if err == nil && old.serves(fresh) {
 		w.options.Infof("going on with the tasks of run %s", old.Run)
 		return old, textID(text), nil
+	}
+	if err := w.checkPieces(fresh); err != nil { // the tasks of a known plan are cut already
+		return nil, "", err
 	}
 	for _, out := range w.outputs {
 		if err := Clear(out.FS, out.Dir); err != nil {
@@ -163,6 +176,11 @@ func Clear(fsys storage.FS, output string) error {
 	return nil
 }
 
+// Left is how many bytes tasks have left in an output: sorted runs, files, documents.
+func Left(fsys storage.FS, output string) (int64, error) {
+	return folder{fsys, output}.in(manifest.TasksDir).bytes()
+}
+
 // home is the run's folder in the first output, where the documents are.
 func (w *Work) home() folder { return w.folders[0].folder }
 
@@ -173,19 +191,21 @@ func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase
 		FS: home.fs, Dir: home.in(name).dir, Watch: w.watch(name, len(tasks), from, to)}
 }
 
-// explain says why tasks have left no account: what their attempts have said, or else what the engine says.
-func (w *Work) explain(phase string, tasks []int, engine error) error {
+// explain says why tasks have left no account: what their attempts have said, or else what the engine says. With an engine that
+// says why, other tasks are only those that it has ended or not begun.
+func (w *Work) explain(phase string, tasks []int, engine error, past pastAttempts) error {
 	var errs []error
+	silent := engine == nil
 	for i, task := range tasks {
 		if len(errs) == maxReasons {
 			errs = append(errs, fmt.Errorf("and %d more tasks are not done", len(tasks)-i))
 			break
 		}
-		report, last := w.lastWords(phase, task)
+		report, last := w.lastWords(phase, task, past)
 		if of := (*TaskError)(nil); errors.As(engine, &of) && of.Task == task {
 			engine = of.with(report, last)
 		}
-		if err := reason(phase, task, report, last); report != nil || engine == nil {
+		if err := reason(phase, task, report, last); report != nil || silent {
 			errs = append(errs, err)
 		}
 	}
