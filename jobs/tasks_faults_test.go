@@ -515,7 +515,7 @@ func TestPlanThatCantBeRead(t *testing.T) {
 	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
 		e := &inProcess{options: options.Options{WorkDir: dir}}
 		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), unreadable("plan.json", cause))
-		if failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
+		if err == nil || failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
 			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.ran)
 		}
 	}
@@ -575,7 +575,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 		}
 		err := run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return true, fail(ctx, p, task) })
 		if failure.KindOf(err) != failure.Later || strings.Contains(err.Error(), "without its account") {
-			t.Fatalf("%s: with a file system that is down: %v", phase, err)
+			t.Errorf("%s: with a file system that is down: %v", phase, err)
 		}
 		err = run(func(_ context.Context, p tasks.Phase, task int) (bool, error) {
 			return true, killedOutOfMemory(t, p, task, "attempt_2")
@@ -689,4 +689,73 @@ func runIn(t *testing.T, out string, task int) string {
 		t.Fatal(all, err)
 	}
 	return runOf(t, tasks.Phase{Dir: filepath.Join(all[0], "reduce")}, task)
+}
+
+// TestTaskOfAnotherPlan: a task of a plan that was replaced since does nothing, and leaves nothing in the folder of the new one.
+func TestTaskOfAnotherPlan(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	out := filepath.Join(dir, "out")
+	planned, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{}, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, old := strings.TrimPrefix(planned.Document, "file://"), filepath.Join(dir, "old.json")
+	text, err := os.ReadFile(plan)
+	if err = errors.Join(err, os.WriteFile(old, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := tasks.Map(t.Context(), old, 0, options.Options{WorkDir: dir}); err != nil {
+		t.Fatalf("a copy of the plan: %v", err)
+	}
+	again, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{Force: true}, tasks.Sizes{})
+	if err != nil || again.Document != planned.Document {
+		t.Fatal(again, err)
+	}
+	err = tasks.Map(t.Context(), old, 0, options.Options{WorkDir: dir})
+	if failure.CodeOf(err) != errcode.TaskPlan || !strings.Contains(err.Error(), "the run of the plan was begun anew, with another plan") {
+		t.Errorf("%s: %v", failure.CodeOf(err), err)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(plan), "map")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the task has left a folder: %v", err)
+	}
+	err = tasks.Map(t.Context(), old, 0, unreadable("plan.json", storage.ErrUnavailable))
+	if failure.KindOf(err) != failure.Later {
+		t.Errorf("a plan that can't be read now: %v", err)
+	}
+}
+
+// TestFoldersOfTasks: what tasks leave is private in each output, and a reduce task that fails leaves no files, whatever its output.
+func TestFoldersOfTasks(t *testing.T) {
+	t.Parallel()
+	dir := ordersDir(t, ordersJob, 1000)
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: date20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := -1
+	e := &inProcess{options: options.Options{WorkDir: dir}}
+	e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+		if p.Name != tasks.ReducePhase || task != p.Tasks[len(p.Tasks)-1] {
+			return false, nil
+		}
+		failed = task
+		return true, tasks.Reduce(ctx, p.Document, task, e.without(func(name string) bool { return name == "account.json.tmp" }))
+	}
+	if _, err := RunBy(t.Context(), &ByTasks{e, small}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
+		t.Fatal(failed, err)
+	}
+	for _, name := range []string{"seller", "buyer", "index"} {
+		runs, err := filepath.Glob(filepath.Join(dir, "out", name, manifest.TasksDir, "*"))
+		if err != nil || len(runs) != 1 {
+			t.Fatal(runs, err)
+		}
+		if info, err := os.Stat(runs[0]); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has the mode %v, %v", runs[0], info.Mode(), err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "out", "index", manifest.TasksDir, "*", "reduce", fmt.Sprintf("%05d", failed), "*"))
+	if err != nil || left != nil {
+		t.Errorf("the failed task has left %v, %v", left, err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
 )
 
@@ -18,6 +19,7 @@ type attempt struct {
 	folder
 	identity
 	rejects *rejectSink // of a map task, once it reads
+	files   *folder     // of a reduce task: its files, if they are in another output
 }
 
 // identity says whose attempt it is. All documents of an attempt have it.
@@ -63,13 +65,27 @@ func attemptID() string {
 	return id
 }
 
-// begin begins an attempt at a task, in a folder that no other attempt has. The error has errcode.TaskPlan if the run's
-// folder is gone.
-func (w *planned) begin(phase string, task int) (*attempt, error) {
+// checkPlan checks that the run is still that of the plan: an engine may begin a task of a run that has ended since.
+func (w *planned) checkPlan() error {
 	home := w.home()
-	if _, err := home.fs.Stat(home.dir); err != nil {
-		return nil, errcode.TaskPlan.Errorf("the run of the plan is done or was begun anew: %w", err)
+	text, err := storage.ReadFile(home.fs, home.path(planName), maxDocument)
+	switch {
+	case cantRead(err):
+		return fmt.Errorf("read the plan of the run's tasks: %w", err)
+	case err != nil:
+		return errcode.TaskPlan.Errorf("the run of the plan is done or was begun anew: %w", err)
+	case textID(text) != w.id:
+		return errcode.TaskPlan.Errorf("the run of the plan was begun anew, with another plan: %s", home.uri(planName))
 	}
+	return nil
+}
+
+// begin begins an attempt at a task: nobody else knows its folder.
+func (w *planned) begin(phase string, task int) (*attempt, error) {
+	if err := w.checkPlan(); err != nil {
+		return nil, err
+	}
+	home := w.home()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
@@ -94,7 +110,7 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 		return nil
 	}
 	if ctx.Err() != nil {
-		return errors.Join(err, a.fs.RemoveAll(a.dir))
+		return errors.Join(err, a.fs.RemoveAll(a.dir), a.clearFiles())
 	}
 	report := &failureReport{identity: a.identity, Ended: time.Now().UTC(), Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
 	if a.rejects != nil {
@@ -105,8 +121,17 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 	return err
 }
 
-// clear deletes what a failed attempt has written, except its rejects: the driver passes them on (Work.Rejects).
+// clearFiles deletes the files of a reduce task in another output.
+func (a *attempt) clearFiles() error {
+	if a.files == nil {
+		return nil
+	}
+	return a.files.fs.RemoveAll(a.files.dir)
+}
+
+// clear deletes what a failed attempt has written, but for its rejects: people look into them.
 func (a *attempt) clear() {
+	_ = a.clearFiles() // the driver deletes what stays
 	all, err := a.fs.ReadDir(a.dir)
 	if err != nil {
 		return

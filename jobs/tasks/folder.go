@@ -52,16 +52,25 @@ const (
 type folder struct {
 	fs  storage.FS
 	dir string
+	run string // the run's folder that it is in; "": none
 }
 
 func (f folder) in(elements ...string) folder {
-	return folder{f.fs, path.Join(append([]string{f.dir}, elements...)...)}
+	return folder{f.fs, path.Join(append([]string{f.dir}, elements...)...), f.run}
 }
 
 func (f folder) path(name string) string { return path.Join(f.dir, name) }
 func (f folder) uri(name string) string  { return f.fs.URI(f.path(name)) }
 
-func (f folder) make() error { return f.fs.MkdirAll(f.dir, dirPerm) }
+// make creates the folder. That of the run is made first: as a missing folder above another one it would be open to others.
+func (f folder) make() error {
+	if f.run != "" && f.run != f.dir {
+		if err := f.fs.MkdirAll(f.run, dirPerm); err != nil {
+			return err
+		}
+	}
+	return f.fs.MkdirAll(f.dir, dirPerm)
+}
 
 // runFolder is a run's folder in an output.
 type runFolder struct {
@@ -70,7 +79,8 @@ type runFolder struct {
 }
 
 func newRunFolder(fsys storage.FS, output, run string) runFolder {
-	return runFolder{folder{fsys, path.Join(output, manifest.TasksDir, run)}, output}
+	dir := path.Join(output, manifest.TasksDir, run)
+	return runFolder{folder{fsys, dir, dir}, output}
 }
 
 // folders lists the folders in it; none if it does not exist.

@@ -53,7 +53,7 @@ func open(document, name string, o options.Options, into any) ([]byte, error) {
 
 // documentOf finds a document in an output.
 func documentOf(fsys storage.FS, output, name string) (string, error) {
-	at := folder{fsys, path.Join(output, manifest.TasksDir)}
+	at := folder{fs: fsys, dir: path.Join(output, manifest.TasksDir)}
 	runs, err := at.folders()
 	if err == nil && len(runs) != 1 {
 		err = errcode.TaskPlan.Errorf("%s has the tasks of %s; name the file %s of one", at.uri(""), jobfile.Plural(len(runs), "run"), name)

@@ -92,7 +92,10 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	if err != nil {
 		return nil, err
 	}
-	into := r.files()
+	into := r.destination()
+	if r.Output > 0 {
+		r.attempt.files = &into
+	}
 	if err := into.make(); err != nil {
 		return nil, err
 	}
@@ -115,8 +118,8 @@ func (r *reducing) accept(f *writing.Finished) error {
 	return nil
 }
 
-// files is the attempt's folder in its output.
-func (r *reducing) files() folder {
+// destination is the attempt's folder in its output.
+func (r *reducing) destination() folder {
 	return r.outputs[r.Output].in(ReducePhase, taskFolder(r.Task), r.Attempt)
 }
 

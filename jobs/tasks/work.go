@@ -170,7 +170,7 @@ func (w *Work) writePlan(p *Plan) error {
 
 // Clear deletes what tasks have left in an output.
 func Clear(fsys storage.FS, output string) error {
-	if err := fsys.RemoveAll(folder{fsys, output}.path(manifest.TasksDir)); err != nil {
+	if err := fsys.RemoveAll(folder{fs: fsys, dir: output}.path(manifest.TasksDir)); err != nil {
 		return fmt.Errorf("delete what the tasks of a run have left: %w", err)
 	}
 	return nil
@@ -178,7 +178,7 @@ func Clear(fsys storage.FS, output string) error {
 
 // Left is how many bytes tasks have left in an output: sorted runs, files, documents.
 func Left(fsys storage.FS, output string) (int64, error) {
-	return folder{fsys, output}.in(manifest.TasksDir).bytes()
+	return folder{fs: fsys, dir: output}.in(manifest.TasksDir).bytes()
 }
 
 // home is the run's folder in the first output, where the documents are.
