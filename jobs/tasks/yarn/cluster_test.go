@@ -111,6 +111,7 @@ func TestOnYARN(t *testing.T) {
 		"failing":  failing,
 		"memory":   beyondMemory,
 		"followed": followed,
+		"anew":     anew,
 		"killed":   killedWhenAsked,
 		"refused":  refused,
 	} {
@@ -206,6 +207,39 @@ func followed(t *testing.T, c *testcluster.Cluster) {
 	if !strings.Contains(r.logged(), "run on YARN already") {
 		t.Error("the job was not followed")
 	}
+}
+
+// anew: a run that begins anew, and so has deleted what the engine kept, waits for the end of the job that it had. That its tasks fail is no
+// failure of the new plan.
+func anew(t *testing.T, c *testcluster.Cluster) {
+	r := newRig(t, c, `echo begun >> $out/$task; until [ -e $out/go ]; do sleep 0.2; done; [ -e $out/new ] || exit 5`)
+	r.Attempts = 1
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for len(r.outputs(t)) < 3 && ctx.Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		cancel()
+	}()
+	if err := r.Run(ctx, r.phase); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	check(t, r.phase.FS.RemoveAll(path.Join(r.phase.Dir, folder)))
+	script, err := os.ReadFile(r.Program)
+	check(t, err)
+	_, rest, _ := strings.Cut(string(script), "out=")
+	out, _, _ := strings.Cut(rest, "\n")
+	go func() {
+		for !strings.Contains(r.logged(), "run on YARN already") && t.Context().Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		_ = os.WriteFile(filepath.Join(out, "go"), nil, 0o644) // the tasks wait for it
+	}()
+	if err := r.Run(t.Context(), r.phase); !errors.Is(err, tasks.ErrAgain) {
+		t.Fatalf("the old job has ended: %v", err)
+	}
+	check(t, os.WriteFile(filepath.Join(out, "new"), nil, 0o644))
+	check(t, r.Run(t.Context(), r.phase))
 }
 
 // killedWhenAsked: the job of an interrupted run is killed if that is asked for.

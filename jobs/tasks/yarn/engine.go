@@ -66,16 +66,24 @@ func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 	if err != nil {
 		return err
 	}
-	if last > 0 {
-		followed, err := e.followEarlier(ctx, p)
-		if err != nil {
-			return err
-		}
-		if followed { // its reduce tasks may have other slices than those of this phase
-			return tasks.ErrAgain
-		}
+	followed, err := e.followEarlier(ctx, p)
+	if followed && last == 0 && hasFailed(err) {
+		e.Log.Info("the job that was found is that of another plan of the run, and has ended")
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if followed { // its reduce tasks may have other slices than those of this phase
+		return tasks.ErrAgain
 	}
 	return e.submit(ctx, p, last+1)
+}
+
+// hasFailed reports whether a job has failed or was killed. Without a list of its tasks, which is deleted when a run begins anew, it is
+// the job of an old plan, whose tasks are refused.
+func hasFailed(err error) bool {
+	return errcode.Of(err, func(c errcode.Code) bool { return c == errcode.YarnTask || c == errcode.YarnKilled }) != ""
 }
 
 // followEarlier follows the live job of an earlier process to its end, if there is one.
@@ -133,8 +141,8 @@ func writeTasks(p tasks.Phase, n int) (name string, err error) {
 	return name, w.Close()
 }
 
-// submit submits the tasks as submission n, and follows the job. The list of tasks is written first: a process that
-// finds no list submits without asking YARN.
+// submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a job without one is that of
+// another plan.
 func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	input, err := writeTasks(p, n)
 	if err != nil {
