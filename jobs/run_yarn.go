@@ -14,7 +14,7 @@ import (
 	"bulkload/jobs/tasks/yarn"
 )
 
-// EngineOf makes the engine of a job, and its sizes: as the engine of ByTasks it stands for those.
+// EngineOf makes the engine of a job, and its sizes: in ByTasks it replaces both the engine and the sizes.
 type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
 
 // Run is never called: RunBy asks for the job's own engine.

@@ -453,7 +453,7 @@ func TestKilledTasks(t *testing.T) {
 	}
 }
 
-// unreadableFS can't open a file while it is told not to.
+// unreadableFS can't open a file if unreadable returns an error.
 type unreadableFS struct {
 	storage.FS
 	unreadable func(name string) error

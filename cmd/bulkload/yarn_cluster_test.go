@@ -308,7 +308,7 @@ func TestYARNSecured(t *testing.T) {
 	want := r.alone(t)
 	driver := r.run(t, "--engine", "yarn")
 	if !strings.Contains(driver.String(), "delegation tokens, which YARN renews for at most") {
-		t.Errorf("the life of tokens is not told:\n%s", driver)
+		t.Errorf("the run does not say how long tokens live:\n%s", driver)
 	}
 	r.wantSame(t, want)
 }

@@ -56,27 +56,9 @@ func (e *excludedNodes) learn(answer []byte) {
 	})
 }
 
-// nodeAddresses are the addresses by which a DataNode may be dialed: DatanodeInfoProto{1 DatanodeIDProto{1 ip, 2 host,
-// 4 port}}.
+// nodeAddresses are the addresses by which a DataNode may be dialed.
 func nodeAddresses(info []byte) (all []string) {
-	var ip, host string
-	var port uint64
-	_ = eachField(info, func(id field) error {
-		if id.key() != bytesField(1) {
-			return nil
-		}
-		return eachField(id.bytes, func(f field) error {
-			switch f.key() {
-			case bytesField(1):
-				ip = string(f.bytes)
-			case bytesField(2):
-				host = string(f.bytes)
-			case varintField(4):
-				port = f.number
-			}
-			return nil
-		})
-	})
+	ip, host, port, _ := parseNode(info) // what is malformed has no address
 	for _, name := range []string{ip, host} {
 		if name != "" {
 			all = append(all, net.JoinHostPort(name, fmt.Sprint(port)))

@@ -137,13 +137,20 @@ func parseLocated(b []byte) (locatedBlock, error) {
 // parseReplica reads a DatanodeInfoProto.
 func parseReplica(b []byte) (replica, error) {
 	r := replica{node: b}
-	var ip, host string
-	var port uint64
-	err := eachField(b, func(f field) error {
-		if f.key() != bytesField(1) { // DatanodeIDProto
+	ip, host, port, err := parseNode(b)
+	for _, name := range []string{ip, host} {
+		r.addresses = append(r.addresses, name+":"+strconv.FormatUint(port, 10), net.JoinHostPort(name, strconv.FormatUint(port, 10)))
+	}
+	return r, err
+}
+
+// parseNode reads by what a DataNode may be dialed: DatanodeInfoProto{1 DatanodeIDProto{1 ip, 2 host, 4 port}}.
+func parseNode(info []byte) (ip, host string, port uint64, err error) {
+	err = eachField(info, func(id field) error {
+		if id.key() != bytesField(1) {
 			return nil
 		}
-		return eachField(f.bytes, func(f field) error {
+		return eachField(id.bytes, func(f field) error {
 			switch f.key() {
 			case bytesField(1):
 				ip = string(f.bytes)
@@ -155,10 +162,7 @@ func parseReplica(b []byte) (replica, error) {
 			return nil
 		})
 	})
-	for _, name := range []string{ip, host} {
-		r.addresses = append(r.addresses, name+":"+strconv.FormatUint(port, 10), net.JoinHostPort(name, strconv.FormatUint(port, 10)))
-	}
-	return r, err
+	return ip, host, port, err
 }
 
 // damaged returns the block with its damaged replicas only. It returns nil if none is damaged, or if all of several are:

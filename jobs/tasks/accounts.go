@@ -36,7 +36,7 @@ func accounts[A account](w *Work, phase string, fresh func() A) (map[int][]A, er
 		}
 		for _, attempt := range attempts {
 			found := fresh()
-			err := at.in(name, attempt).read(accountName, found)
+			err := at.in(name, attempt).read(AccountName, found)
 			if err != nil && !errors.Is(err, errNoDocument) {
 				return nil, err
 			}
@@ -56,14 +56,14 @@ func (w *Work) past(phase string, tasks []int) pastAttempts {
 	all := pastAttempts{}
 	begun, _ := w.home().in(phase).folders()
 	for _, task := range tasks {
-		if !slices.Contains(begun, taskFolder(task)) {
+		if !slices.Contains(begun, TaskFolder(task)) {
 			continue
 		}
-		at := w.home().in(phase, taskFolder(task))
+		at := w.home().in(phase, TaskFolder(task))
 		attempts, _ := at.folders()
 		for _, attempt := range attempts {
-			_, err := at.fs.Stat(at.in(attempt).path(failureName))
-			all[path.Join(taskFolder(task), attempt)] = err == nil
+			_, err := at.fs.Stat(at.in(attempt).path(FailureName))
+			all[path.Join(TaskFolder(task), attempt)] = err == nil
 		}
 	}
 	return all
@@ -73,21 +73,21 @@ func (w *Work) past(phase string, tasks []int) pastAttempts {
 // is past counts neither, nor does a failure before a later attempt began, which had another reason to end. An attempt that was
 // running before may have failed since.
 func (w *Work) lastWords(phase string, task int, past pastAttempts) (report *failureReport, last *identity) {
-	at := w.home().in(phase, taskFolder(task))
+	at := w.home().in(phase, TaskFolder(task))
 	attempts, err := at.folders()
 	if err != nil {
 		return nil, nil // the error is reported without them
 	}
 	for _, attempt := range attempts {
-		failed, known := past[path.Join(taskFolder(task), attempt)]
+		failed, known := past[path.Join(TaskFolder(task), attempt)]
 		if failed {
 			continue
 		}
 		said, who := new(failureReport), new(identity)
-		if at.in(attempt).read(failureName, said) == nil && said.Plan == w.id && (report == nil || !said.Ended.Before(report.Ended)) {
+		if at.in(attempt).read(FailureName, said) == nil && said.Plan == w.id && (report == nil || !said.Ended.Before(report.Ended)) {
 			report = said
 		}
-		if !known && at.in(attempt).read(attemptName, who) == nil && who.Plan == w.id && (last == nil || !who.Begun.Before(last.Begun)) {
+		if !known && at.in(attempt).read(AttemptName, who) == nil && who.Plan == w.id && (last == nil || !who.Begun.Before(last.Begun)) {
 			last = who
 		}
 	}

@@ -92,11 +92,11 @@ func (w *planned) begin(phase string, task int) (*attempt, error) {
 	}
 	a := &attempt{identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(), Host: host, PID: os.Getpid(),
 		Begun: time.Now().UTC()}}
-	a.folder = home.in(phase, taskFolder(task), a.Attempt)
+	a.folder = home.in(phase, TaskFolder(task), a.Attempt)
 	if err := a.make(); err != nil {
 		return nil, fmt.Errorf("begin the task: %w", err)
 	}
-	return a, a.write(attemptName, &a.identity)
+	return a, a.write(AttemptName, &a.identity)
 }
 
 // do does the task, and writes its account last. If the task fails, do deletes its files and writes a failure report.
@@ -104,7 +104,7 @@ func (w *planned) begin(phase string, task int) (*attempt, error) {
 func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error)) error {
 	account, err := work(ctx)
 	if err == nil {
-		err = a.write(accountName, account)
+		err = a.write(AccountName, account)
 	}
 	if err == nil {
 		return nil
@@ -117,7 +117,7 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 		report.Log = a.rejects.log()
 	}
 	a.clear()
-	_ = a.write(failureName, report) // the process ends with the error itself
+	_ = a.write(FailureName, report) // the process ends with the error itself
 	return err
 }
 
@@ -137,7 +137,7 @@ func (a *attempt) clear() {
 		return
 	}
 	for _, info := range all {
-		if info.Name != attemptName && info.Name != rejectsName {
+		if info.Name != AttemptName && info.Name != rejectsName {
 			_ = a.fs.RemoveAll(a.path(info.Name)) // the driver deletes what is left
 		}
 	}

@@ -35,11 +35,13 @@ import (
 const (
 	planName    = "plan.json"
 	unitsName   = "units.json"
-	attemptName = "attempt.json"
-	accountName = "account.json"
-	failureName = "failure.json"
 	rejectsName = "rejects"
 	runName     = "run"
+
+	// AttemptName, AccountName and FailureName are an attempt's documents, at which engines may look.
+	AttemptName = "attempt.json"
+	AccountName = "account.json"
+	FailureName = "failure.json"
 )
 
 // The permissions of a run's folder: sorted runs and rejects are the export's records.
@@ -126,11 +128,17 @@ const maxDocument = 1 << 30
 
 // write writes a sealed document. Its name appears only when it is complete.
 func (f folder) write(name string, document any) error {
-	text, err := seal.Marshal(document)
+	text, err := sealed(document)
 	if err != nil {
 		return err
 	}
-	return f.writeText(name, append(text, '\n'))
+	return f.writeText(name, text)
+}
+
+// sealed is the text of a document, with its checksum.
+func sealed(document any) ([]byte, error) {
+	text, err := seal.Marshal(document)
+	return append(text, '\n'), err
 }
 
 func (f folder) writeText(name string, text []byte) error {
@@ -158,8 +166,8 @@ func (f folder) read(name string, into any) error {
 	return nil
 }
 
-// taskFolder is the name of a task's folder in that of its phase.
-func taskFolder(index int) string { return fmt.Sprintf("%05d", index) }
+// TaskFolder is the name of a task's folder in that of its phase.
+func TaskFolder(index int) string { return fmt.Sprintf("%05d", index) }
 
 // readDocument reads the document that a task was given, and returns its text. The error has errcode.TaskPlan.
 func readDocument(fsys storage.FS, name string, into any) ([]byte, error) {

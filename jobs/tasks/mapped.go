@@ -30,7 +30,7 @@ const mapShare = 0.5
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 	var past pastAttempts
 	for asked := false; ; {
-		found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+		found, err := w.mapAccounts()
 		if err != nil {
 			return nil, err
 		}
@@ -75,9 +75,14 @@ func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts, undone func(
 	return true, err
 }
 
+// mapAccounts are the accounts of all map tasks.
+func (w *Work) mapAccounts() (map[int][]*mapAccount, error) {
+	return accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+}
+
 // undoneMaps lists the map tasks without an account.
 func (w *Work) undoneMaps() ([]int, error) {
-	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+	found, err := w.mapAccounts()
 	var missing []int
 	for task := range w.plan.Pieces {
 		if len(found[task]) == 0 {
@@ -120,7 +125,7 @@ func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 		if lost {
 			continue
 		}
-		at := w.home().in(MapPhase, taskFolder(task), a.Attempt)
+		at := w.home().in(MapPhase, TaskFolder(task), a.Attempt)
 		if err := at.fs.RemoveAll(at.dir); err != nil {
 			w.options.Warnf("%s can't be deleted: %v", at.uri(""), err)
 		}
@@ -141,7 +146,7 @@ func isLost(err error) bool {
 
 // checkRuns compares an account's runs, and its log of rejects, with what it says of them.
 func (w *Work) checkRuns(a *mapAccount) error {
-	at := w.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
+	at := w.home().in(MapPhase, TaskFolder(a.Task), a.Attempt)
 	for _, share := range a.Shares {
 		if share.Output < 0 || share.Output >= len(w.outputs) {
 			return fmt.Errorf("it names output %d of %d", share.Output, len(w.outputs))
@@ -190,7 +195,7 @@ func (m *Mapped) Rejects(sink entry.Rejects) error {
 		if a.Log == nil {
 			continue
 		}
-		if err := a.Log.replay(m.work.home().in(MapPhase, taskFolder(a.Task), a.Attempt), m.work.source, sink); err != nil {
+		if err := a.Log.replay(m.work.home().in(MapPhase, TaskFolder(a.Task), a.Attempt), m.work.source, sink); err != nil {
 			return err
 		}
 	}
@@ -199,7 +204,7 @@ func (m *Mapped) Rejects(sink entry.Rejects) error {
 
 // Rejects passes on the rejects that map tasks have found in a run that failed, as far as the sink accepts them.
 func (w *Work) Rejects(sink entry.Rejects) error {
-	found, err := accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+	found, err := w.mapAccounts()
 	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
 		log, of := (*rejectLog)(nil), (*identity)(nil)
 		if report, _ := w.lastWords(MapPhase, task, nil); len(found[task]) > 0 {
@@ -208,7 +213,7 @@ func (w *Work) Rejects(sink entry.Rejects) error {
 			log, of = report.Log, &report.identity
 		}
 		if log != nil {
-			err = log.replay(w.home().in(MapPhase, taskFolder(task), of.Attempt), w.source, sink)
+			err = log.replay(w.home().in(MapPhase, TaskFolder(task), of.Attempt), w.source, sink)
 		}
 	}
 	return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/internal/seal"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/writing"
@@ -141,7 +140,7 @@ func (r *reduction) dropDamaged(task int, past pastAttempts) {
 		return
 	}
 	for _, a := range r.accounts {
-		at := r.work.home().in(MapPhase, taskFolder(a.Task), a.Attempt)
+		at := r.work.home().in(MapPhase, TaskFolder(a.Task), a.Attempt)
 		if strings.HasPrefix(report.Run, at.uri("")+"/") {
 			r.work.options.Warnf("%v, has left a run that can't be read; the same command does the task again", &a.identity)
 			_ = at.fs.RemoveAll(at.dir) // if it stays, the next command fails with the same words
@@ -152,11 +151,10 @@ func (r *reduction) dropDamaged(task int, past pastAttempts) {
 // writeUnits writes the document of the reduce tasks, under a name that follows from its content: tasks that an engine
 // still runs for an earlier process keep their document.
 func (w *Work) writeUnits(units *Units) (name string, err error) {
-	text, err := seal.Marshal(units)
+	text, err := sealed(units)
 	if err != nil {
 		return "", err
 	}
-	text = append(text, '\n')
 	name = fmt.Sprintf("units-%s.json", textID(text)[:12])
 	return name, errors.Join(w.home().writeText(name, text), w.home().writeText(unitsName, text))
 }
@@ -255,7 +253,7 @@ func (w *Work) addSlices(a *reduceAccount, to map[sliceID]*foundSlice) error {
 	if a.Output < 0 || a.Output >= len(w.folders) || len(a.Units) != len(a.Slices) {
 		return nil
 	}
-	at := w.folders[a.Output].in(ReducePhase, taskFolder(a.Task), a.Attempt)
+	at := w.folders[a.Output].in(ReducePhase, TaskFolder(a.Task), a.Attempt)
 	sizes, err := at.sizes()
 	if err != nil {
 		return err

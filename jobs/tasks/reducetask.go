@@ -120,7 +120,7 @@ func (r *reducing) accept(f *writing.Finished) error {
 
 // destination is the attempt's folder in its output.
 func (r *reducing) destination() folder {
-	return r.outputs[r.Output].in(ReducePhase, taskFolder(r.Task), r.Attempt)
+	return r.outputs[r.Output].in(ReducePhase, TaskFolder(r.Task), r.Attempt)
 }
 
 // leftOut returns a function that opens the keys of a region's rows that the table has already; nil if no row is left

@@ -53,7 +53,7 @@ func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
 func stored(home folder, output int, runs []mapRun) []partition.StoredFile {
 	var files []partition.StoredFile
 	for _, r := range runs {
-		at := home.in(MapPhase, taskFolder(r.Task), r.Attempt)
+		at := home.in(MapPhase, TaskFolder(r.Task), r.Attempt)
 		files = append(files, partition.StoredFile{Store: at.runs(output), RunFile: r.Run})
 	}
 	return files

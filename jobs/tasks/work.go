@@ -156,11 +156,10 @@ func (w *Work) writePlan(p *Plan) error {
 	if err := home.make(); err != nil {
 		return fmt.Errorf("make a folder for the tasks: %w", err)
 	}
-	text, err := seal.Marshal(p)
+	text, err := sealed(p)
 	if err != nil {
 		return err
 	}
-	text = append(text, '\n')
 	if err := home.writeText(planName, text); err != nil {
 		return err
 	}

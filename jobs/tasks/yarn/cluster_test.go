@@ -183,16 +183,7 @@ func followed(t *testing.T, c *testcluster.Cluster) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on") {
 		t.Fatalf("error %v", err)
 	}
-	script, err := os.ReadFile(r.Program)
-	check(t, err)
-	_, rest, _ := strings.Cut(string(script), "out=")
-	out, _, _ := strings.Cut(rest, "\n")
-	go func() {
-		for !strings.Contains(r.logged(), "run on YARN already") && t.Context().Err() == nil {
-			time.Sleep(100 * time.Millisecond)
-		}
-		_ = os.WriteFile(filepath.Join(out, "go"), nil, 0o644) // the tasks wait for it
-	}()
+	r.goWhenFollowed(t)
 	if err := r.Run(t.Context(), r.phase); !errors.Is(err, tasks.ErrAgain) {
 		t.Fatalf("followed: %v", err)
 	}
@@ -207,6 +198,22 @@ func followed(t *testing.T, c *testcluster.Cluster) {
 	if !strings.Contains(r.logged(), "run on YARN already") {
 		t.Error("the job was not followed")
 	}
+}
+
+// goWhenFollowed lets the tasks end, which wait for a file, when their job is followed. It returns their folder.
+func (r *rig) goWhenFollowed(t *testing.T) (out string) {
+	t.Helper()
+	script, err := os.ReadFile(r.Program)
+	check(t, err)
+	_, rest, _ := strings.Cut(string(script), "out=")
+	out, _, _ = strings.Cut(rest, "\n")
+	go func() {
+		for !strings.Contains(r.logged(), "run on YARN already") && t.Context().Err() == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		_ = os.WriteFile(filepath.Join(out, "go"), nil, 0o644)
+	}()
+	return out
 }
 
 // anew: a run that begins anew, and so has deleted what the engine kept, waits for the end of the job that it had. That its tasks fail is no
@@ -225,16 +232,7 @@ func anew(t *testing.T, c *testcluster.Cluster) {
 		t.Fatal(err)
 	}
 	check(t, r.phase.FS.RemoveAll(path.Join(r.phase.Dir, folder)))
-	script, err := os.ReadFile(r.Program)
-	check(t, err)
-	_, rest, _ := strings.Cut(string(script), "out=")
-	out, _, _ := strings.Cut(rest, "\n")
-	go func() {
-		for !strings.Contains(r.logged(), "run on YARN already") && t.Context().Err() == nil {
-			time.Sleep(100 * time.Millisecond)
-		}
-		_ = os.WriteFile(filepath.Join(out, "go"), nil, 0o644) // the tasks wait for it
-	}()
+	out := r.goWhenFollowed(t)
 	if err := r.Run(t.Context(), r.phase); !errors.Is(err, tasks.ErrAgain) {
 		t.Fatalf("the old job has ended: %v", err)
 	}

@@ -1,7 +1,6 @@
 package yarn
 
 import (
-	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -11,14 +10,7 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// What an attempt leaves in its folder TASK/ATTEMPT-RANDOM of its phase: see jobs/tasks.
-const (
-	beginName   = "attempt.json"
-	accountName = "account.json"
-	failureName = "failure.json"
-)
-
-// word is what an attempt says about itself. The engine needs it only for messages and for progress.
+// word is what an attempt says about itself, in the documents of its folder TASK/ATTEMPT-RANDOM of its phase. The engine needs it only for messages and for progress.
 type word struct {
 	Task int    `json:"task"`
 	Host string `json:"host"`
@@ -31,7 +23,7 @@ const maxWord = 1 << 20
 // wordOf returns the word of an attempt by YARN's name of it; false if it never began.
 func wordOf(p tasks.Phase, id string) (w word, found bool) {
 	for _, task := range p.Tasks {
-		dir := path.Join(p.Dir, taskFolder(task))
+		dir := path.Join(p.Dir, tasks.TaskFolder(task))
 		entries, err := p.FS.ReadDir(dir)
 		if err != nil {
 			continue // no attempt at it has begun
@@ -47,15 +39,13 @@ func wordOf(p tasks.Phase, id string) (w word, found bool) {
 
 // readWord adds what an attempt has left to what is known. One that was killed has no failure report.
 func readWord(fsys storage.FS, dir string, w word) word {
-	for _, name := range []string{beginName, failureName} {
+	for _, name := range []string{tasks.AttemptName, tasks.FailureName} {
 		if text, err := storage.ReadFile(fsys, path.Join(dir, name), maxWord); err == nil {
 			_ = seal.Unmarshal(text, &w) // what is damaged says nothing
 		}
 	}
 	return w
 }
-
-func taskFolder(task int) string { return fmt.Sprintf("%05d", task) }
 
 // survey counts a phase's tasks that are done and those that have begun, by their folders. Each look remembers what is
 // done.
@@ -88,13 +78,13 @@ func (s *survey) isDone(p tasks.Phase, task int) bool {
 	if s.done[task] {
 		return true
 	}
-	dir := path.Join(p.Dir, taskFolder(task))
+	dir := path.Join(p.Dir, tasks.TaskFolder(task))
 	attempts, err := p.FS.ReadDir(dir)
 	if err != nil {
 		return false
 	}
 	for _, a := range attempts {
-		if _, err := p.FS.Stat(path.Join(dir, a.Name, accountName)); err == nil {
+		if _, err := p.FS.Stat(path.Join(dir, a.Name, tasks.AccountName)); err == nil {
 			s.done[task] = true
 			return true
 		}
