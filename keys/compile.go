@@ -141,14 +141,11 @@ func columnWidth(c Column) Width {
 	if c.Width > 0 {
 		return Width{c.Width, c.Width}
 	}
-	if most := wholeWidth[c.Kind]; most > 0 {
-		return Width{1, most}
+	if c.Kind.Whole() {
+		return Width{1, -1} // a key has the number's text as it is written, and leading zeros have no limit
 	}
 	return Width{0, -1}
 }
-
-// wholeWidth is how many bytes the text of a whole number has at most, with its sign.
-var wholeWidth = map[values.Kind]int{values.KindInt16: 6, values.KindInt32: 11, values.KindInt64: 20}
 
 // greatest is the greatest number of a kind.
 var greatest = map[values.Kind]int64{values.KindInt16: math.MaxInt16, values.KindInt32: math.MaxInt32, values.KindInt64: math.MaxInt64}

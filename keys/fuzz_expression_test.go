@@ -55,6 +55,7 @@ func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{"", "\x02\x00\x02\x01", "\x02\x07\x01\x00\x02\x02\x02\x0a\x02\x14", "\x02\x02\x01\x00\x03\x02\x04", "\x02\x0a\x02\x14\x00\x06\x01\x01\x02", "\x00\x02\x00\x01\x00\x05\x00"} {
 		f.Add([]byte(seed), "17", "1548938096123", "2019-01-31 12:34:56.7")
 	}
+	f.Add([]byte("\x00\x02"), "00000000000000000000010", "00000000000000000000010", "2019-01-31")
 	f.Fuzz(func(t *testing.T, choices []byte, a, b, moment string) {
 		text := (&chooser{choices}).sum(0)
 		e, err := Parse(text, typedColumns())
