@@ -88,7 +88,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sorted.Close()) }()
-	side, err := sideBySide(sorted, r.options.Memory)
+	slices, err := slicesAtOnce(sorted, r.options.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	if err := into.make(); err != nil {
 		return nil, err
 	}
-	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Side: side,
+	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: slices,
 		LeftOut: r.leftOut(), Log: r.options.Log, Failpoint: r.options.Failpoint,
 		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
@@ -134,9 +134,9 @@ func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
 	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
 }
 
-// sideBySide returns how many slices can be merged side by side in a task's memory, in bytes. The error has
+// slicesAtOnce returns how many slices can be merged at a time in a task's memory, in bytes. The error has
 // errcode.TaskMemory if it is too small for one.
-func sideBySide(sorted *partition.Sorted, memory int64) (int, error) {
+func slicesAtOnce(sorted *partition.Sorted, memory int64) (int, error) {
 	each := max(1, sorted.ReaderMemory())
 	n := min(sorting.SortMemory(memory)/each, int64(parallel.Workers()))
 	if n == 0 {
