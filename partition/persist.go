@@ -224,7 +224,7 @@ func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFoote
 	if err != nil {
 		return nil, nil, err
 	}
-	return &spilledRun{store: store, name: f.Name, starts: t.Starts, largest: t.Largest, largestStored: t.Packed, index: t.index(),
+	return &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest, largestStored: t.Packed, index: t.index(),
 		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}, t, nil
 }
 
@@ -262,7 +262,7 @@ func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 }
 
 func (t *runFooter) index() sparseIndex {
-	p := sparseIndex{step: t.Step}
+	p := sparseIndex{step: t.Step, marks: make([]blockMark, 0, len(t.Marks))}
 	for _, m := range t.Marks {
 		p.marks = append(p.marks, blockMark{m.At, m.Key})
 		p.size += len(m.Key)

@@ -8,7 +8,6 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/jobs/cutting"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 	"bulkload/jobs/tablelock"
@@ -75,7 +74,7 @@ func (r *Recovered) Load(ctx context.Context) (*Handed, *load.Report, error) {
 // loaded.
 func (h *Handed) Confirm(ctx context.Context) error {
 	l := h.load
-	files, err := l.out.Manifest.Hfiles(l.out.FS, l.out.Path, func(*hfile.Summary) bool { return true })
+	files, err := l.out.Manifest.Files().Loadable(l.out.FS, l.out.Path)
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func (l *outputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 		// Created again, restored or split since: only a person knows whether rows are missing on purpose.
 		return l.loader.CheckServed(ctx)
 	}
-	loaded, err := l.out.Manifest.Hfiles(l.out.FS, l.out.Path, func(f *hfile.Summary) bool { return f.Loaded })
+	loaded, err := l.out.Manifest.Files().Loaded().Loadable(l.out.FS, l.out.Path)
 	if err != nil || len(loaded) == 0 {
 		return err
 	}

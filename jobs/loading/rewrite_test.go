@@ -22,7 +22,7 @@ import (
 func lostLoad(t *testing.T) (l *outputLoad, paths []string, lost *load.LostError) {
 	t.Helper()
 	out := localOutput(t, options.Options{})
-	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, Splits: []string{"m"}}
+	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
 	for i, loaded := range []bool{true, true, false, true, false} {
 		region := i / 3
 		f := hfile.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: region, FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1, Loaded: loaded}
