@@ -482,7 +482,7 @@ func (w *outputRun) begin() error {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
-		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, manifest.Amount(m.Files()))
+		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, m.Files().Amount())
 	}
 	if err := w.forgetExisting(); err != nil {
 		return err
@@ -538,13 +538,13 @@ func (w *outputRun) load(ctx context.Context, summary *Summary) (err error) {
 	err = summary.phase("load", w.report.name, func() (_ int64, err error) {
 		handed, report, err = recovered.Load(ctx)
 		w.report.Load.Apply(report)
-		return w.out.Manifest.LoadedBytes(), err
+		return w.out.Manifest.Files().Loaded().Bytes(), err
 	})
 	if err != nil {
 		return err
 	}
 	err = summary.phase("probe", w.report.name, func() (int64, error) {
-		return w.out.Manifest.LoadedBytes(), handed.Confirm(ctx)
+		return w.out.Manifest.Files().Loaded().Bytes(), handed.Confirm(ctx)
 	})
 	summary.shift(report.Probed)
 	return err

@@ -85,8 +85,8 @@ func (f *folder) create() error {
 	return err
 }
 
-// NewLockedFolder makes a folder of mode 0700 in a work folder, whose name begins with a prefix, and locks it, as LockFolder does.
-// Those of killed processes with the same prefix are removed.
+// NewLockedFolder makes a folder of mode 0700 in a work folder, whose name begins with a prefix, and locks it, as
+// LockFolder does. Those of killed processes with the same prefix are removed.
 func NewLockedFolder(work, prefix string) (path string, lock *os.File, err error) {
 	removeStale(work, prefix)
 	unnamed, err := os.MkdirTemp(work, newPrefix)
@@ -103,8 +103,8 @@ func NewLockedFolder(work, prefix string) (path string, lock *os.File, err error
 	return path, lock, nil
 }
 
-// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get what the umask leaves: they
-// are nobody's own. made is false if it existed.
+// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get what the umask
+// leaves: they are nobody's own. made is false if it existed.
 func MakeWorkFolder(work string) (made bool, err error) {
 	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
 		made = true

@@ -33,8 +33,8 @@ func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFil
 // MaxRuns is how many runs OpenRuns opens at most: each is an open file while it is read.
 const MaxRuns = maxOpen
 
-// footersAtOnce is how many footers OpenRuns reads side by side: most of the time is that of a remote store's answers. While it is
-// read, a footer can have some megabytes, with the candidates for cuts.
+// footersAtOnce is how many footers OpenRuns reads side by side: most of the time is that of a remote store's answers.
+// While it is read, a footer can have some megabytes, with the candidates for cuts.
 const footersAtOnce = 8
 
 // OpenRuns opens runs of WriteRun, each of which has some of the entries, as one sort into the same regions. A run that
@@ -94,8 +94,8 @@ func (e *RunError) Unwrap() error { return e.err }
 // stored one.
 func (s *Sorted) ReaderMemory() int64 { return readerMemory(s.runs) }
 
-// IndexMemory is how many bytes the descriptions of the runs have as long as the sort is open: the start of each region, and the
-// sparse index.
+// IndexMemory is how many bytes the descriptions of the runs have as long as the sort is open: the start of each
+// region, and the sparse index.
 func (s *Sorted) IndexMemory() (n int64) {
 	for _, r := range s.runs {
 		n += int64(8*cap(r.starts) + markMemory*cap(r.index.marks) + r.index.size)
@@ -103,5 +103,6 @@ func (s *Sorted) IndexMemory() (n int64) {
 	return n
 }
 
-// markMemory is what a mark has in memory without its key: two words more than its fields, by which the key's memory is rounded up.
+// markMemory is what a mark has in memory without its key: two words more than its fields, by which the key's memory is
+// rounded up.
 const markMemory = 8 + 24 + 16

@@ -27,8 +27,8 @@ func sortInParts(t *testing.T, o Options, parts [][]Entry) []StoredFile {
 	return files
 }
 
-// TestPartsAreOneSort: runs of parts, merged, have the entries, the order and the cuts of one sort, whether the parts had
-// spilled or not, and whoever had which entries.
+// TestPartsAreOneSort: runs of parts, merged, have the entries, the order and the cuts of one sort, whether the parts
+// had spilled or not, and whoever had which entries.
 func TestPartsAreOneSort(t *testing.T) {
 	t.Parallel()
 	entries := skewedEntries(30_000, 60)
@@ -128,7 +128,8 @@ func TestTooManyParts(t *testing.T) {
 	}
 }
 
-// TestIndexMemory: what OpenRuns keeps of the footers has about the size that IndexMemory says. It is alone in its process.
+// TestIndexMemory: what OpenRuns keeps of the footers has about the size that IndexMemory says. It is alone in its
+// process.
 func TestIndexMemory(t *testing.T) {
 	splits := make([]string, 3000)
 	for i := range splits {

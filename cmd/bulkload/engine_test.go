@@ -45,7 +45,7 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		side := one.Engine.(*jobs.LocalTasks).Side
+		side := one.Engine.(*jobs.LocalTasks).Parallel
 		if all := one.Memory * int64(side); side < 1 || all > memory || all < memory-int64(side) || one.Memory < jobs.MinMemory {
 			t.Errorf("%d tasks have %d bytes each, of %d", side, one.Memory, memory)
 		}

@@ -221,16 +221,16 @@ func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 		engine := &jobs.LocalTasks{Program: "/proc/self/exe", Name: os.Args[0], Flags: s.taskFlags()}
 		by := &jobs.ByTasks{Engine: engine, Sizes: sizes}
 		by.Task = cmp.Or(by.Task, own.TaskSize)
-		engine.Side, by.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
+		engine.Parallel, by.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
 		return by, err
 	})}, nil
 }
 
 // shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
 // part of --memory each.
-func shareMemory(all int64, cores int) (side int, each int64) {
-	side = max(1, min(cores, int(all/jobs.MinMemory)))
-	return side, all / int64(side)
+func shareMemory(all int64, cores int) (parallel int, each int64) {
+	parallel = max(1, min(cores, int(all/jobs.MinMemory)))
+	return parallel, all / int64(parallel)
 }
 
 // taskFlags are the flags that tasks of this machine get from the command: where the cluster is, and who asks it.

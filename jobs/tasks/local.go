@@ -22,10 +22,10 @@ import (
 
 // Local runs tasks as processes of this machine, which end with this process.
 type Local struct {
-	Program string   // the executable
-	Name    string   // its name for itself, os.Args[0]
-	Flags   []string // for every task, such as --conf DIR
-	Side    int      // how many tasks run side by side; 0: the cores divided by those of a task
+	Program  string   // the executable
+	Name     string   // its name for itself, os.Args[0]
+	Flags    []string // for every task, such as --conf DIR
+	Parallel int      // how many tasks run at a time; 0: the cores divided by those of a task
 }
 
 // How often a task is tried, and how long it may go on after it was asked to end.
@@ -37,11 +37,11 @@ const (
 // Run runs the tasks. One that ends with exitLater, as it does if a server is down, is tried again.
 func (l *Local) Run(ctx context.Context, p Phase) error {
 	group, running := errgroup.WithContext(ctx)
-	side := l.Side
-	if side == 0 {
-		side = max(1, runtime.GOMAXPROCS(0)/p.Cores)
+	parallel := l.Parallel
+	if parallel == 0 {
+		parallel = max(1, runtime.GOMAXPROCS(0)/p.Cores)
 	}
-	group.SetLimit(side)
+	group.SetLimit(parallel)
 	count := &localCount{watch: p.Watch}
 	for _, task := range p.Tasks {
 		if running.Err() != nil {
@@ -96,11 +96,9 @@ const exitLater = 75
 func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	args := append([]string{"task", p.Name, p.Document, strconv.Itoa(task), "--memory", strconv.FormatInt(p.Memory, 10),
-		"--cores", strconv.Itoa(p.Cores)}, l.Flags...)
-	c := exec.CommandContext(ctx, l.Program, args...)
+	c := exec.CommandContext(ctx, l.Program, p.Command(p.Document, strconv.Itoa(task), l.Flags...)...)
 	c.Args[0] = l.Name
-	said := &lastLines{}
+	said := &tail{}
 	c.Stderr = said
 	endWithThread(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
@@ -111,22 +109,22 @@ func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
 	return nil
 }
 
-// lastLines keeps the last bytes that a process has written to stderr.
-type lastLines struct{ text []byte }
+// tail keeps the last bytes that a process has written to stderr.
+type tail struct{ text []byte }
 
-// maxSaid is how many bytes are kept.
-const maxSaid = 4 << 10
+// maxStderr is how many bytes are kept.
+const maxStderr = 4 << 10
 
-func (l *lastLines) Write(p []byte) (int, error) {
-	l.text = append(l.text, p...)
-	if n := len(l.text); n > maxSaid {
-		l.text = bytes.Clone(l.text[n-maxSaid:])
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if n := len(t.text); n > maxStderr {
+		t.text = bytes.Clone(t.text[n-maxStderr:])
 	}
 	return len(p), nil
 }
 
 // String is the last line.
-func (l *lastLines) String() string {
-	text := strings.TrimSpace(string(l.text))
+func (t *tail) String() string {
+	text := strings.TrimSpace(string(t.text))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }

@@ -51,10 +51,7 @@ func besides(err error) error {
 }
 
 // handsOver reports whether the tasks of a phase are handed over.
-func (w *Work) handsOver(phase string) bool {
-	o, ok := w.engine.(Others)
-	return ok && o.Until == phase
-}
+func (w *Work) handsOver(phase string) bool { return w.others != nil && w.others.Until == phase }
 
 // Run runs nothing: its error names the tasks that are not done.
 func (o Others) Run(_ context.Context, p Phase) error {

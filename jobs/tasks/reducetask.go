@@ -89,7 +89,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sorted.Close()) }()
-	side, err = sideBySide(sorted, r.home(), r.options.Memory)
+	side, err = slicesAtOnce(sorted, r.home(), r.options.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	if err := into.make(); err != nil {
 		return nil, err
 	}
-	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Side: side,
+	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: side,
 		LeftOut: r.leftOut(), Log: r.options.Log, Failpoint: r.options.Failpoint,
 		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
@@ -135,9 +135,9 @@ func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
 	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
 }
 
-// sideBySide returns how many slices can be merged side by side in a task's memory, in bytes; home is where the sorted runs are. The
+// slicesAtOnce returns how many slices can be merged side by side in a task's memory, in bytes; home is where the sorted runs are. The
 // error has errcode.TaskMemory if it is too small for one.
-func sideBySide(sorted *partition.Sorted, home folder, memory int64) (int, error) {
+func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, error) {
 	runs := int64(sorted.Stats().Runs)
 	each := max(1, sorted.ReaderMemory()+runs*streamMemory(home))
 	left := sorting.SortMemory(memory) - sorted.IndexMemory()

@@ -35,7 +35,7 @@ type Writer struct {
 	LeftOut   func(region int) (*existing.Keys, error)
 	Log       *slog.Logger
 	Failpoint failpoint.Hook
-	Side      int // how many slices are merged side by side; 0: one for each core
+	Parallel  int // how many slices are merged at a time; 0: one for each core
 
 	sorted  *partition.Sorted
 	writes  *progress.Meter // of entries
@@ -52,10 +52,10 @@ func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress
 	w.sorted = sorted
 	w.writes = progress.NewMeter(watch, "write", sorted.Stats().Entries, false)
 	w.Checks = progress.NewMeter(nil, "", 0, true)
-	if w.Side == 0 {
-		w.Side = parallel.Workers()
+	if w.Parallel == 0 {
+		w.Parallel = parallel.Workers()
 	}
-	w.merging = make(chan struct{}, w.Side)
+	w.merging = make(chan struct{}, w.Parallel)
 	return w
 }
 
@@ -63,7 +63,7 @@ func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress
 // once.
 func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept func(*Finished) error) error {
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(w.Side + 1) // one slice may wait for the disk, or read its files back, while the others merge
+	group.SetLimit(w.Parallel + 1) // one slice may wait for the disk, or read its files back, while the others merge
 	for _, u := range units {
 		if running.Err() != nil {
 			break
@@ -84,7 +84,7 @@ func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept fun
 func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (f *Finished, err error) {
 	var r *sliceWriter
 	err = storage.Rewrite(ctx, func() error {
-		r = &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
+		r = &sliceWriter{writer: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
 			sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
 		var err error
 		if f, err = r.run(ctx); err != nil {

@@ -133,7 +133,7 @@ type submission struct {
 // args are the arguments of the command hadoop that submits a phase. Generic options must come first.
 func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	document := path.Base(p.Document)
-	mapper, err := commandLine(append([]string{shippedProgram}, s.taskArgs(p, document, "-")...))
+	mapper, err := commandLine(append([]string{shippedProgram}, p.Command(document, "-", s.Flags...)...))
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +173,6 @@ func files(shipped ...[2]string) (string, error) {
 		list = append(list, f[0]+"#"+f[1])
 	}
 	return strings.Join(list, ","), nil
-}
-
-// taskArgs is the command line of a task without the program's name.
-func (s Settings) taskArgs(p tasks.Phase, document, index string) []string {
-	args := []string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}
-	return append(args, s.Flags...)
 }
 
 // properties are the job's properties, NAME=VALUE, the user's own last.
