@@ -86,7 +86,7 @@ func storedSame(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	e := &inProcess{options: options.Options{WorkDir: "work"}}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, storedJob(t), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, storedJob(t), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	equalManifests(t, name, storedManifests(t, j, "here"), storedManifests(t, j, "out"))
@@ -113,7 +113,7 @@ func TestTasksWriteTheSameFiles(t *testing.T) {
 			here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 			want := mustRun(t, readCheck(t, dir, here), options.Options{Memory: options.MinMemory, WorkDir: filepath.Join(dir, "work")})
 			e := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "work")}}
-			got, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, there), options.Options{})
+			got, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, there), options.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestEngineThatFollowed(t *testing.T) {
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	mustRun(t, readCheck(t, dir, here), options.Options{})
 	e := &halfway{&inProcess{options: options.Options{WorkDir: dir}}, map[string]bool{}}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, there), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, there), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	sameFiles(t, "followed", here, there)
