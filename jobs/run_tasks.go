@@ -3,7 +3,6 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -56,10 +55,9 @@ func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks
 	by.Task = cmp.Or(by.Task, j.Engine.TaskSize)
 	s, err := RunBy(ctx, &by, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
-	var over *tasks.HandedOver
-	if errors.As(err, &over) {
+	over, err := tasks.Handed(err)
+	if over != nil && err == nil {
 		r.Status, r.Phase, r.Document, r.Tasks = outcome.Done, over.Phase.Name, over.Phase.Document, over.Phase.Tasks
-		return r, nil
 	}
 	return r, err
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -91,6 +92,41 @@ func (e *inProcess) without(full func(name string) bool) options.Options {
 	return o
 }
 
+// losingFS fails once while a file is written, as HDFS does if a DataNode fails.
+type losingFS struct {
+	storage.FS
+	base string
+	lost *atomic.Bool
+}
+
+type losingWriter struct {
+	storage.Writer
+	lost *atomic.Bool
+}
+
+func (f losingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	w, err := f.FS.Create(name, perm)
+	if err == nil && filepath.Base(name) == f.base {
+		return &losingWriter{w, f.lost}, nil
+	}
+	return w, err
+}
+
+func (w *losingWriter) Write(p []byte) (int, error) {
+	if !w.lost.CompareAndSwap(false, true) {
+		return w.Writer.Write(p)
+	}
+	n, err := w.Writer.Write(p[:len(p)/2])
+	return n, errors.Join(err, &fs.PathError{Op: "write", Path: "run", Err: fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)})
+}
+
+// losingDataNode are the options of a task that loses a DataNode once.
+func (e *inProcess) losingDataNode(base string) options.Options {
+	o, lost := e.options, new(atomic.Bool)
+	o.Storage = func(f storage.FS) storage.FS { return losingFS{f, base, lost} }
+	return o
+}
+
 // TestTaskFaults: whatever happens to a task, the run ends with words that name it, its attempt and its host. The same command then does
 // only what is missing, and comes to the files of an undisturbed run.
 func TestTaskFaults(t *testing.T) {
@@ -133,6 +169,9 @@ func TestTaskFaults(t *testing.T) {
 		"has no space for its files": {once("reduce", 9, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
 			return true, tasks.Reduce(ctx, p.Document, 9, e.without(hfile.IsName))
 		}), errcode.DiskFull, "reduce task 9, attempt ", []string{"reduce 0"}},
+		"loses a DataNode while it writes its run": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Map(ctx, p.Document, 3, e.losingDataNode("run"))
+		}), "", "", nil},
 		"is done twice": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
 			return true, errors.Join(tasks.Map(ctx, p.Document, 3, e.options), tasks.Map(ctx, p.Document, 3, e.options))
 		}), "", "", nil},
@@ -757,5 +796,32 @@ func TestFoldersOfTasks(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "out", "index", manifest.TasksDir, "*", "reduce", fmt.Sprintf("%05d", failed), "*"))
 	if err != nil || left != nil {
 		t.Errorf("the failed task has left %v, %v", left, err)
+	}
+}
+
+// stuckFS can't remove files of a name.
+type stuckFS struct {
+	storage.FS
+	base string
+}
+
+func (f stuckFS) Remove(name string) error {
+	if filepath.Base(name) == f.base {
+		return &fs.PathError{Op: "remove", Path: name, Err: syscall.EIO}
+	}
+	return f.FS.Remove(name)
+}
+
+// TestHandedOverWithAnError: a command that hands tasks over fails if the end of its run fails. Nothing is handed over then.
+func TestHandedOverWithAnError(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	o := options.Options{Storage: func(f storage.FS) storage.FS { return stuckFS{f, dirlock.LockName} }}
+	r, err := PlanTasks(t.Context(), readCheck(t, dir, filepath.Join(dir, "out")), o, small)
+	if !errors.Is(err, syscall.EIO) || len(r.Tasks) > 0 || r.Document != "" {
+		t.Errorf("%v; handed over: %+v", err, r)
+	}
+	if over := (*tasks.HandedOver)(nil); errors.As(err, &over) {
+		t.Errorf("the error still hands over: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/cutting"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
@@ -100,7 +101,7 @@ type outputLoad struct {
 	record  *outputRecord
 	probes  prober
 	lost    lostFiles
-	cuts    outputCuts
+	cuts    cutting.Output
 	send    *handover
 }
 
@@ -112,7 +113,7 @@ func newOutputLoad(l *Loader, turn *tablelock.Lock) *outputLoad {
 		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
 		probes:  l.prober(),
 		lost:    lostFiles{l.Ledger, l.Cluster, l.Out},
-		cuts:    outputCuts{l.Out},
+		cuts:    cutting.Output{Out: l.Out},
 		send:    &handover{out: l.Out, cluster: l.Cluster, turn: turn},
 	}
 }
@@ -188,7 +189,7 @@ func (l *outputLoad) loadAndCut(ctx context.Context) (*load.Report, error) {
 		if err := checkSettings(l.out, table); err != nil {
 			return report, err
 		}
-		if err := l.cuts.cut(ctx, table); err != nil {
+		if err := l.cuts.Cut(ctx, table); err != nil {
 			return report, err
 		}
 		files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)

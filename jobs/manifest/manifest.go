@@ -113,7 +113,7 @@ type Manifest struct {
 	Staging   string            `json:"staging,omitempty"` // HBase's folder for a load that has not ended; recorded before the first request
 	// Table is load.Table's Identity at the time of the load.
 	Table string `json:"table_identity,omitempty"`
-	// Cuts are cuts at new region boundaries in progress. See loading/cut.go for the steps.
+	// Cuts are cuts at new region boundaries in progress. See package cutting for the steps.
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, of slices that are written again for the sake of other files.
 	LoadedBefore []hfile.Summary `json:"kept,omitempty"`

@@ -89,7 +89,7 @@ func (r *reduction) checkMemory(units *Units) error {
 		if !slices.ContainsFunc(units.Tasks, func(t unitTask) bool { return t.Output == i }) {
 			continue
 		}
-		if _, err := slicesAtOnce(w.Stage.Rows.Sorted, r.work.sizes.Memory); err != nil {
+		if _, err := slicesAtOnce(w.Stage.Rows.Sorted, r.work.home(), r.work.sizes.Memory); err != nil {
 			return err
 		}
 	}
