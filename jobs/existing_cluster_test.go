@@ -70,7 +70,7 @@ func (l *live) expectedOf(t *testing.T, date, file string) []string {
 func TestRowsThatExistAreLeftOutByTasks(t *testing.T) {
 	l, fresh := existNight(t, "{live: skip}")
 	e := &inProcess{options: options.Options{WorkDir: t.TempDir(), Properties: map[string]string{"fs.defaultFS": l.FS()}}}
-	s, err := RunBy(t.Context(), &ByTasks{e, small}, l.job(t, night21), l.options())
+	s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, l.job(t, night21), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}

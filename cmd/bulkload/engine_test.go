@@ -41,7 +41,7 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, memory := range []int64{jobs.MinMemory, 3*jobs.MinMemory + 1, 1 << 30} {
-		one, err := by.Engine.(jobs.EngineOf)(new(jobs.Job), jobs.Options{Memory: memory})
+		one, err := by(new(jobs.Job), jobs.Options{Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}

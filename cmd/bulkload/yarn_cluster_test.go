@@ -140,7 +140,7 @@ func (r *ran) ended() bool {
 // start starts bulkload run; testscript.Main has put a bulkload of this binary into the path.
 func (r *yarnRig) start(t *testing.T, args ...string) *ran {
 	t.Helper()
-	p := &ran{Cmd: exec.Command("bulkload", slices.Concat([]string{"run", r.job, "--memory", r.memory, "-v"}, r.more, args, r.flags)...)}
+	p := &ran{Cmd: exec.Command("bulkload", slices.Concat([]string{"run", r.job}, r.more, []string{"--memory", r.memory, "-v"}, args, r.flags)...)}
 	p.Env = append(os.Environ(), r.env...)
 	p.Stderr = p
 	fatal(t, p.Start())

@@ -83,7 +83,7 @@ func forms(t *testing.T, c *testcluster.Cluster) {
 	there, _, err := storage.ResolveAs(other.FS()+"/orders", "/", conf, storage.Identity{})
 	fatal(t, err)
 	t.Cleanup(func() { fatal(t, there.Close()) })
-	putFile(t, there, "/orders/part-0", orders(0, 3000))
+	putFile(t, there, "/orders/part-0", orders(0, 5000))
 	putFile(t, there, "/orders/part-1.gz", packed(t, orders(1, 3000), gzip.NewWriter))
 	putFile(t, there, "/orders/part-2.zst", packed(t, orders(2, 3000), func(w io.Writer) *zstd.Encoder {
 		e, err := zstd.NewWriter(w)
@@ -94,6 +94,7 @@ func forms(t *testing.T, c *testcluster.Cluster) {
 
 	examples := filepath.Join(repositoryRoot, "jobs/examples")
 	for form, file := range map[string]string{"csv": "check.csv", "parquet": "part-00000.zstd.parquet"} {
+		size := map[string]string{"csv": "12KiB", "parquet": "60KiB"}[form] // of a task
 		content, err := os.ReadFile(filepath.Join(examples, "testdata/check-"+form+"/2026-11-20", file))
 		fatal(t, err)
 		for _, name := range []string{"a-", "b-"} { // all rows are in both files
@@ -104,7 +105,7 @@ func forms(t *testing.T, c *testcluster.Cluster) {
 		fatal(t, err)
 		job := filepath.Join(filepath.Dir(r.job), form+".yaml")
 		r.writeJob(t, job, strings.NewReplacer("testdata/check-"+form+"/${date}", c.FS()+r.root+"/"+form, "../../out/check-"+form+"/${date}", c.FS()+r.root+"/out/"+form,
-			"require_success: true", "require_success: false").Replace(string(text)), "12KiB")
+			"require_success: true", "require_success: false").Replace(string(text)), size)
 		r.more = append(r.more, job)
 	}
 	r.flags = []string{"--date", "2026-11-20"}
@@ -120,7 +121,7 @@ func forms(t *testing.T, c *testcluster.Cluster) {
 			t.Errorf("%s has %d files", of, n)
 		}
 	}
-	driver := r.run(t, "--engine", "yarn", "--parallel", "3")
+	driver := r.run(t, "--engine", "yarn", "--parallel", "3", "-v")
 	if services := "mapreduce.job.hdfs-servers=" + other.FS(); !strings.Contains(driver.String(), services+","+c.FS()) &&
 		!strings.Contains(driver.String(), "mapreduce.job.hdfs-servers="+c.FS()+","+other.FS()) {
 		t.Errorf("the job does not name both services:\n%s", driver)

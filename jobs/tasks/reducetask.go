@@ -83,13 +83,13 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 			return nil, err
 		}
 	}
-	side := 1
-	sorted, err := partition.OpenRuns(t.Sorted, stored(r.home(), r.Output, r.units.Runs[r.Output], &side))
+	atOnce := 1
+	sorted, err := partition.OpenRuns(t.Sorted, stored(r.home(), r.Output, r.units.Runs[r.Output], &atOnce))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sorted.Close()) }()
-	side, err = slicesAtOnce(sorted, r.home(), r.options.Memory)
+	atOnce, err = slicesAtOnce(sorted, r.home(), r.options.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	if err := into.make(); err != nil {
 		return nil, err
 	}
-	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: side,
+	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: atOnce,
 		LeftOut: r.leftOut(), Log: r.options.Log, Failpoint: r.options.Failpoint,
 		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
