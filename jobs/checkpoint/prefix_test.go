@@ -293,7 +293,7 @@ func TestCheckpointsAfterDamage(t *testing.T) {
 		t.Fatalf("%d records, %v", k.State.Read, err)
 	}
 	r := newRecorder(t, k)
-	r.read(1)
+	r.read(2)
 	r.kill()
 	if n := resumed(t, work); n != 2 {
 		t.Errorf("%d checkpoints, want 2", n)
