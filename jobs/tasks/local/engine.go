@@ -1,4 +1,5 @@
-package tasks
+// Package local is the engine that runs tasks as processes of this machine.
+package local
 
 import (
 	"bytes"
@@ -16,12 +17,13 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/tasks"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// Local runs tasks as processes of this machine, which end with this process.
-type Local struct {
+// Engine runs tasks as processes of this machine, which end with this process.
+type Engine struct {
 	Program  string   // the executable
 	Name     string   // its name for itself, os.Args[0]
 	Flags    []string // for every task, such as --conf DIR
@@ -30,27 +32,27 @@ type Local struct {
 
 // How often a task is tried, and how long it may go on after it was asked to end.
 const (
-	localTries = 3
-	localGrace = 10 * time.Second
+	tries = 3
+	grace = 10 * time.Second
 )
 
 // Run runs the tasks. One that ends with exitLater, as it does if a server is down, is tried again.
-func (l *Local) Run(ctx context.Context, p Phase) error {
+func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 	group, running := errgroup.WithContext(ctx)
-	parallel := l.Parallel
+	parallel := e.Parallel
 	if parallel == 0 {
 		parallel = max(1, runtime.GOMAXPROCS(0)/p.Cores)
 	}
 	group.SetLimit(parallel)
-	count := &localCount{watch: p.Watch}
+	seen := &count{watch: p.Watch}
 	for _, task := range p.Tasks {
 		if running.Err() != nil {
 			break
 		}
 		group.Go(func() error {
-			count.add(0, 1)
-			err := l.tryTask(running, p, task)
-			count.add(1, -1)
+			seen.add(0, 1)
+			err := e.tryTask(running, p, task)
+			seen.add(1, -1)
 			return err
 		})
 	}
@@ -60,30 +62,30 @@ func (l *Local) Run(ctx context.Context, p Phase) error {
 	return ctx.Err()
 }
 
-// localCount counts the tasks that are done and those that run.
-type localCount struct {
+// count counts the tasks that are done and those that run.
+type count struct {
 	mu            sync.Mutex
 	done, running int
 	watch         func(done, running int)
 }
 
-func (c *localCount) add(done, running int) {
+func (c *count) add(done, running int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done, c.running = c.done+done, c.running+running
 	c.watch(c.done, c.running)
 }
 
-func (l *Local) tryTask(ctx context.Context, p Phase, task int) error {
+func (e *Engine) tryTask(ctx context.Context, p tasks.Phase, task int) error {
 	for try := 1; ; try++ {
-		err := l.runTask(ctx, p, task)
+		err := e.runTask(ctx, p, task)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		var exit *exec.ExitError
-		if later := errors.As(err, &exit) && exit.ExitCode() == exitLater; !later || try == localTries {
+		if later := errors.As(err, &exit) && exit.ExitCode() == exitLater; !later || try == tries {
 			host, _ := os.Hostname()
-			return &TaskError{Phase: p.Name, Task: task, Host: host, Err: err}
+			return &tasks.TaskError{Phase: p.Name, Task: task, Host: host, Err: err}
 		}
 	}
 }
@@ -93,18 +95,18 @@ const exitLater = 75
 
 // runTask runs a task as a process. The kernel kills it when the thread that started it ends, so it ends with this
 // process, and the thread waits for it.
-func (l *Local) runTask(ctx context.Context, p Phase, task int) error {
+func (e *Engine) runTask(ctx context.Context, p tasks.Phase, task int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c := exec.CommandContext(ctx, l.Program, p.Command(p.Document, strconv.Itoa(task), l.Flags...)...)
-	c.Args[0] = l.Name
+	c := exec.CommandContext(ctx, e.Program, p.Command(p.Document, strconv.Itoa(task), e.Flags...)...)
+	c.Args[0] = e.Name
 	said := &tail{}
 	c.Stderr = said
 	endWithThread(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
-	c.WaitDelay = localGrace
+	c.WaitDelay = grace
 	if err := c.Run(); err != nil {
-		return failure.Default(errcode.TaskFailed, fmt.Errorf("%w%s", err, named(": ", said.String())))
+		return failure.Default(errcode.TaskFailed, said.after(err))
 	}
 	return nil
 }
@@ -123,8 +125,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the last line.
-func (t *tail) String() string {
+// after adds the last line to an error.
+func (t *tail) after(err error) error {
 	text := strings.TrimSpace(string(t.text))
-	return text[strings.LastIndexByte(text, '\n')+1:]
+	if text = text[strings.LastIndexByte(text, '\n')+1:]; text == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, text)
 }

@@ -9,6 +9,7 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/run"
 	"bulkload/jobs/tasks"
+	"bulkload/jobs/tasks/local"
 )
 
 // RunBy is run.Job for one way to run a job; nil: in this process.
@@ -71,5 +72,5 @@ var ReduceTask = tasks.Reduce
 // TaskSizes are tasks.Sizes.
 type TaskSizes = tasks.Sizes
 
-// LocalTasks is tasks.Local.
-type LocalTasks = tasks.Local
+// LocalTasks is local.Engine.
+type LocalTasks = local.Engine
