@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/progress"
@@ -63,6 +64,10 @@ func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary
 	if err != nil {
 		return err
 	}
+	// HBase hides cells from a user who may read some of the families or columns only: their rows would seem to be absent.
+	if err := w.loader.Cluster.EnsureRead(ctx, w.out.Job.Table, w.familyNames()); err != nil {
+		return err
+	}
 	w.warnOfBlooms()
 	w.temp = path.Join(temps, existingFolder)
 	if err := w.out.FS.RemoveAll(w.temp); err != nil {
@@ -86,6 +91,14 @@ func (w *outputRun) askExisting(ctx context.Context, rows *sorting.Rows, summary
 	return w.judgeExisting()
 }
 
+// familyNames are the families of the job's cells.
+func (w *outputRun) familyNames() (names []string) {
+	for _, f := range w.target.Families {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // loadedBefore reports whether a load of this job and date may have put rows into the table.
 func (w *outputRun) loadedBefore() (yes bool, err error) {
 	if w.loader.Ledger == nil { // --no-load
@@ -95,32 +108,36 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 		defer func() { err = errors.Join(err, w.loader.Ledger.Close()); w.loader.Ledger = nil }()
 	}
 	e, err := w.loader.Entry()
-	if yes = e != nil || w.replacesALoad(); yes && err == nil {
-		err = w.warnOfSharers()
+	if err != nil || e == nil && !w.replacesALoad() {
+		return false, err
 	}
-	return yes, err
+	return true, w.checkOthers()
 }
 
-// warnOfSharers names other loads of cells with the run's timestamp: in a look-up they can't be distinguished from this job's own.
-func (w *outputRun) warnOfSharers() error {
+// checkOthers refuses a look-up in which rows of other loads would pass for this job's own: those with cells of the run's
+// timestamp. They would be loaded over, and be lost.
+func (w *outputRun) checkOthers() error {
 	j := w.out.Job
-	if j.Moments != "" || j.Live == jobfile.LiveOverwrite {
+	if j.Moments != "" || j.Live == jobfile.LiveOverwrite { // see checkOwnRows
 		return nil
 	}
-	all, _, err := w.loader.Ledger.Entries(j.Table) // a damaged entry is reported by what needs it
-	for _, e := range all {
-		if (e.Date != j.DateText() || e.JobHash != j.Hash()) && e.HasTimestamp(j.Timestamp) {
-			w.out.Options.Warnf("table %s has cells with the timestamp of this run that %s has loaded (run %s). They can't be distinguished from this job's own earlier rows, so such rows don't count as existing",
-				j.Table, cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files"))
-		}
+	others, err := w.loader.OthersWith(j.Timestamp)
+	if err != nil || len(others) == 0 {
+		return err
 	}
-	return err
+	var named []string
+	for _, e := range others {
+		named = append(named, fmt.Sprintf("%s (run %s)", cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files")))
+	}
+	return errcode.LoadUnsure.Errorf("other loads into table %s have cells with the timestamp of this run, or may have: %s. Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over (duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; otherwise give the jobs different timestamps",
+		j.Table, failure.FirstFew(named), j.Live)
 }
 
 // replacesALoad reports whether --force replaces a run that has put rows into the table, maybe by another version of the job.
+// Rows of a job with another name are not this job's own.
 func (w *outputRun) replacesALoad() bool {
 	old := w.out.Replaced
-	return old != nil && old.Run.Table == w.out.Job.Table && (old.State == manifest.Loading || old.State == manifest.Loaded)
+	return old != nil && old.Run.Table == w.out.Job.Table && old.Run.Job == w.out.Manifest.Run.Job && old.MayBeLoaded()
 }
 
 // checkOwnRows refuses a look-up that would take rows of an earlier load of this job and date for those of others. They are

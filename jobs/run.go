@@ -374,6 +374,9 @@ func (r *runner) beforeWriting(ctx context.Context, todo []*outputRun, rows []*s
 		if rows[i] == nil {
 			continue
 		}
+		if err := w.checkManifestSize(rows[i]); err != nil {
+			return r.wrapOutput(w, err)
+		}
 		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, rows[i], w.out.Options.Warnf); err != nil {
 			return r.wrapOutput(w, err)
 		}
@@ -395,6 +398,22 @@ func (r *runner) beforeWriting(ctx context.Context, todo []*outputRun, rows []*s
 		}
 	}
 	return nil
+}
+
+// checkManifestSize refuses an output whose slices the manifest can't have.
+func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
+	most := int64(len(rows.Regions)) * sorting.MaxSlices
+	if w.out.Manifest.CheckSize(most, most) == nil {
+		return nil
+	}
+	units := rows.SliceTasks(w.out.Job, w.target)
+	var files int64
+	for _, u := range units {
+		if rows.Regions[u.Region].Keys > 0 {
+			files++ // at least
+		}
+	}
+	return w.out.Manifest.CheckSize(int64(len(units)), files)
 }
 
 // writeAll writes one output after another, and frees the rows that were written.
@@ -473,12 +492,11 @@ func (w *outputRun) plan(ctx context.Context) error {
 func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
-		old := *m
-		m.Slices = nil
+		old := m.RemoveAll()
 		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
 			return err
 		}
-		if err := w.out.CleanFiles(&old); err != nil {
+		if err := errors.Join(w.out.CleanFiles(old), w.out.FinishCuts()); err != nil {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
@@ -488,6 +506,9 @@ func (w *outputRun) begin() error {
 		return err
 	}
 	w.out.Manifest.SetTable(w.target)
+	if err := w.out.Manifest.CheckSize(int64(w.target.Regions.Len()), 0); err != nil { // each region has a slice
+		return err
+	}
 	if err := w.out.ClearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}

@@ -47,10 +47,12 @@ const (
 // same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is lost.
 // One whose loss would delete a file, load one twice or leave one out needs a new schema.
 const (
-	Schema           = 4         // of the manifests that are written
-	unsealedSchema   = 3         // the last one without a checksum; its runs can be continued
-	manifestMaxBytes = 256 << 20 // of one that is read; Save does not look at it
+	Schema         = 4 // of the manifests that are written
+	unsealedSchema = 3 // the last one without a checksum; its runs can be continued
 )
+
+// maxBytes bounds a manifest that is read or written. Only tests change it.
+var maxBytes int64 = 256 << 20
 
 // The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
 //
@@ -200,7 +202,7 @@ func Inputs(files []ingest.File) []Input {
 // would call its files foreign, or write and load them a second time.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
-	text, err := storage.ReadFile(fsys, name, manifestMaxBytes)
+	text, err := storage.ReadFile(fsys, name, maxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -256,9 +258,13 @@ func (m *Manifest) parseUnsealed(text []byte, unsealed error) error {
 //
 // A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
 // rename is one step. The file system is the lock's (dirlock.Guarded): after the lock is lost, the rename is refused, and
-// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop.
+// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A manifest
+// that no command could read is not written.
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
+	if err == nil {
+		err = tooLarge(int64(len(text)) + 1)
+	}
 	if err == nil {
 		err = storage.ReplaceFile(fsys, path.Join(dir, Name), path.Join(temps, Name), append(text, '\n'))
 	}
@@ -266,6 +272,39 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
 	return nil
+}
+
+// tooLarge is an error if a manifest of so many bytes can't be read.
+func tooLarge(size int64) error {
+	if size <= maxBytes {
+		return nil
+	}
+	return errcode.ManifestSize.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
+		bytesize.Format(size), bytesize.Format(maxBytes))
+}
+
+// CheckSize refuses a run whose manifest will be too large to be read, so that this is found before its files are written:
+// with so many slices, and files of all families together, it has at least the bytes of its smallest records.
+func (m *Manifest) CheckSize(sliced, files int64) error {
+	frame := *m
+	frame.Slices = nil
+	text, err := frame.Marshal()
+	if err != nil {
+		return err
+	}
+	content, err1 := json.Marshal(books.Content{})
+	slice, err2 := json.Marshal(Slice{})
+	file, err3 := json.Marshal(hfile.Summary{Path: "f/" + hfile.Name("", 0, 0, "f", 0), Family: "f", Probes: make([]hfile.Cell, 1)})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	size := int64(len(text)) + sliced*int64(len(slice)) + files*int64(len(file))
+	for i := range m.Inputs {
+		if m.Inputs[i].Content == nil {
+			size += int64(len(content))
+		}
+	}
+	return tooLarge(size)
 }
 
 // Marshal encodes the manifest as sealed JSON.
@@ -460,8 +499,29 @@ func (m *Manifest) Remove(regions []int) (files []hfile.Summary) {
 	return files
 }
 
+// RemoveAll removes all slices, as Remove does, and returns the run as it was. Files that are not loaded become cuts without
+// parts, so that they are deleted even if the process is killed: names of parts don't follow from slices.
+func (m *Manifest) RemoveAll() (old *Manifest) {
+	before := *m
+	for _, f := range m.Files() {
+		if f.Loaded {
+			m.LoadedBefore = append(m.LoadedBefore, *f)
+		} else {
+			m.Cuts = append(m.Cuts, Cut{Of: f.Path})
+		}
+	}
+	m.Slices = nil
+	return &before
+}
+
 func compareSlices(a, b Slice) int {
 	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
+}
+
+// MayBeLoaded reports whether the table has files of the run, or may have.
+func (m *Manifest) MayBeLoaded() bool {
+	return m.State == Loading || m.State == Loaded || len(m.LoadedBefore) > 0 ||
+		slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded })
 }
 
 // Files lists all files of the run.

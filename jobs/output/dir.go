@@ -134,18 +134,18 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	}
 	switch {
 	case old == nil:
-	case old.State == manifest.Writing && len(old.Slices) == 0:
+	case old.State == manifest.Writing && len(old.Slices) == 0 && !old.MayBeLoaded():
 		// It came to nothing: its input was refused, or it was stopped early.
 		if err := w.CleanFiles(old); err != nil {
 			return false, err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.LoadedBefore, fresh.Existing = old.LoadedBefore, old.Existing
+			fresh.Existing = old.Existing
 			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planning the boundaries read all of the input
 		}
 	case w.Options.Force:
 		w.Replaced = old
-		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && (old.State == manifest.Loading || old.State == manifest.Loaded) {
+		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && old.MayBeLoaded() {
 			w.SayStale()
 		}
 	case old.Run.ID != fresh.Run.ID:

@@ -249,9 +249,6 @@ func (o *Output) checkCodecs() {
 	o.ok(checkCodecs, "the servers have opened regions with them")
 }
 
-// earlyOut is HBase's property that makes servers refuse a read without the right to it, rather than hide cells (default true).
-const earlyOut = "hbase.security.access.early_out"
-
 // checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of them;
 // otherwise it hides the cells of the others, and a row that exists could seem to be absent.
 func (o *Output) checkReading(ctx context.Context) {
@@ -263,9 +260,8 @@ func (o *Output) checkReading(ctx context.Context) {
 		return
 	}
 	err := o.Cluster.CheckRead(ctx, o.Table, o.existing())
-	if err == nil && o.Site.Conf.Get(earlyOut, "true") == "false" {
-		o.unknown(checkRead, "%s is false: servers hide cells that user %s may not read, so a loaded file can seem to be lost and an existing row to be absent; make sure that the user has the right R on the table",
-			earlyOut, o.Site.User)
+	if errors.Is(err, load.ErrUnchecked) {
+		o.unknown(checkRead, "%v", err)
 		return
 	}
 	o.result(checkRead, failure.Early(err), "grant the user the right R on the table", "user %s may read the families, by which loads and existing rows are checked", o.Site.User)

@@ -58,7 +58,8 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   truncate-region TABLE ROW       the region that holds the row
  *   disable TABLE, enable TABLE
  *   snapshot NAME TABLE             then restore NAME TABLE (puts the table back), or reclone NAME TABLE (drops it and makes it from the snapshot)
- *   grant USER TABLE PERMISSIONS    some of R, W, X, C, A, or - for none; replaces what the user had. TABLE may be @NAMESPACE
+ *   grant USER TABLE PERMISSIONS [FAMILY[:QUALIFIER]]   some of R, W, X, C, A, or - for none; replaces what the user had there.
+ *                                   TABLE may be @NAMESPACE
  *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
  *   move TABLE ROW                  the region that holds the row, to another server
  *   merge TABLE ROW ROW             the regions that hold the rows
@@ -169,7 +170,7 @@ public final class Oracle {
       case "snapshot": Changes.snapshot(need(a, 3, 3)[1], a[2]); break;
       case "restore": Changes.restore(need(a, 3, 3)[1], a[2]); break;
       case "reclone": Changes.reclone(need(a, 3, 3)[1], a[2]); break;
-      case "grant": Changes.grant(need(a, 4, 4)[1], a[2], a[3]); break;
+      case "grant": Changes.grant(need(a, 4, 5)[1], a[2], a[3], a.length > 4 ? a[4] : null); break;
       case "alter": Changes.alter(need(a, 4, -1)); break;
       case "move": Changes.move(need(a, 3, 3)[1], a[2]); break;
       case "merge": Changes.merge(need(a, 4, 4)[1], a[2], a[3]); break;
