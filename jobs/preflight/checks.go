@@ -46,6 +46,7 @@ type Output struct {
 
 	list     Findings
 	families []string // of the job's cells
+	staging  string   // HBase's staging folder, which those of all loads are in; "" if it is not known
 	status   chan statusAnswer
 }
 
@@ -72,6 +73,7 @@ const (
 	checkStaging     = "staging"
 	checkTracker     = "file tracker"
 	checkQuota       = "quota"
+	checkPassing     = "staging quota"
 	checkClock       = "clock"
 	checkVersion     = "version"
 	checkOthers      = "other runs"
@@ -284,6 +286,7 @@ func (o *Output) checkRights(ctx context.Context) {
 	o.result(checkPlace, s.Place, "write the output to the file system of hbase.rootdir", "the output is on HBase's file system")
 	o.result(checkTracker, s.Tracker, "run as HBase's own user, or alter the table's tracker to DEFAULT", "the table takes files of any user")
 	enter, move := s.Enter, s.Move
+	o.staging = s.Above
 	switch {
 	case enter != nil:
 		o.result(checkStaging, enter, "let the user pass through hbase.bulkload.staging.dir (HBase creates it with mode 711)", "")
