@@ -11,11 +11,11 @@ import (
 type BadRecord struct {
 	Position
 	Column string // the column at fault; "" for the whole record
-	Value  string // of the column, its first bytes; "" where it says nothing, or is not known any more
+	Value  string // of the column, its first bytes; "" where it says nothing
 	Reason string // e.g. "19 columns instead of 18"
 	Hint   string // what is probably wrong with the whole file, if its start suggests it; otherwise ""
 	Raw    []byte
-	Code   errcode.Code // of the reason; "" where it is not known any more
+	Code   errcode.Code // of the reason
 }
 
 // maxShown is how many bytes of a value are shown.

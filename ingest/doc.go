@@ -8,7 +8,7 @@
 //	record.go     records and bad records
 //	foreign.go    files that are no text
 //	delimiter.go  the notations of a delimiter
-//	limit.go      how many rejects a run may have
+//	limit.go      how many rejects a run may have; reject_counter.go counts them
 //	rejects.go    the files of bad records; reject_runs.go sorts them, reject_numbers.go counts record numbers
 //	separator.go  what ends a reject whatever is open in it
 package ingest

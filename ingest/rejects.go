@@ -1,8 +1,6 @@
 package ingest
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,26 +33,23 @@ type Rejects struct {
 	fsys      storage.FS
 	dir       string
 	temps     string
-	limit     Limit
 	delimiter []byte
 	inMemory  int // maxRejectBytes, except in tests
 
 	mu      sync.Mutex
-	count   int64
+	seen    RejectCounter
 	kept    []reject
 	bytes   int // of kept
 	runs    []string
 	inputs  inputs
 	heading string
-	first   *BadRecord
-	hint    *BadRecord // the first one with a hint
 	tally   rejectTally
 	closed  bool
 }
 
 // NewRejects stores rejects in dir, which is created with the first one.
 func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
-	return &Rejects{fsys: fsys, dir: dir, temps: dir, limit: limit, delimiter: recordDelimiter, inMemory: maxRejectBytes}
+	return &Rejects{fsys: fsys, dir: dir, temps: dir, seen: RejectCounter{Limit: limit}, delimiter: recordDelimiter, inMemory: maxRejectBytes}
 }
 
 // WriteIn sets an existing folder, instead of dir, for files that are not complete yet. It must be called before the
@@ -68,23 +63,19 @@ func (r *Rejects) Add(b *BadRecord) error {
 	if r.closed {
 		return errors.New("keep a rejected record: the rejects are closed")
 	}
-	if r.count == 0 {
+	if r.seen.Count() == 0 {
 		if err := r.begin(); err != nil {
 			return fmt.Errorf("keep rejected records: %w", err)
 		}
 	}
-	r.count++
+	exceeded := r.seen.Add(b)
 	if r.heading == "" {
 		r.heading = b.Heading
-	}
-	r.first = earlier(r.first, b)
-	if b.Hint != "" {
-		r.hint = earlier(r.hint, b)
 	}
 	if err := r.keep(rejectOf(b, r.inputs.index(b.Position))); err != nil {
 		return err
 	}
-	if r.limit.exceeded(r.count, 0, false) {
+	if exceeded {
 		return r.limitError(0)
 	}
 	return nil
@@ -129,25 +120,12 @@ func (r *Rejects) keep(k reject) error {
 	return nil
 }
 
-// earlier returns a copy of the bad record that comes first in the input.
-func earlier(a, b *BadRecord) *BadRecord {
-	if a != nil && cmp.Or(cmp.Compare(a.File.Ordinal, b.File.Ordinal), cmp.Compare(a.Offset, b.Offset)) <= 0 {
-		return a
-	}
-	c := *b
-	c.Raw = bytes.Clone(b.Raw[:min(len(b.Raw), 200)])
-	return &c
-}
-
 func (r *Rejects) limitError(read int64) error {
-	e := &LimitError{Limit: r.limit, Rejects: r.count, Read: read, First: *r.first}
+	e := r.seen.LimitError(read)
 	if e.First.Number == 0 { // a reader in the middle of a file can't know it
 		numbers := recordNumbering{delimiter: r.delimiter}
 		e.First.Number = numbers.of(input{e.First.File, e.First.fsys}, e.First.Offset)
 		numbers.close()
-	}
-	if r.hint != nil {
-		e.Hint, e.hinted = r.hint.Hint, r.hint.Code
 	}
 	return e
 }
@@ -156,7 +134,7 @@ func (r *Rejects) limitError(read int64) error {
 func (r *Rejects) Count() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.count
+	return r.seen.Count()
 }
 
 // Close completes the files, with record numbers filled in, and applies a percentage to the records read. It also
@@ -169,13 +147,13 @@ func (r *Rejects) Close(read int64) error {
 		return nil
 	}
 	r.closed = true
-	if r.count == 0 {
+	if r.seen.Count() == 0 {
 		return r.removeOld()
 	}
 	if err := r.finish(); err != nil {
 		return fmt.Errorf("write the rejected records: %w", err)
 	}
-	if r.limit.Percent > 0 && r.limit.exceeded(r.count, read, true) {
+	if r.seen.Limit.Percent > 0 && r.seen.Exceeded(read) {
 		return r.limitError(read)
 	}
 	return nil

@@ -16,7 +16,9 @@ import (
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/retention"
+	"bulkload/jobs/run"
 	"bulkload/jobs/status"
+	"bulkload/jobs/summary"
 	"bulkload/jobs/timing"
 	"bulkload/jobs/verify"
 	"bulkload/values"
@@ -233,3 +235,30 @@ type Build = program.Build
 
 // ThisBuild is program.ThisBuild.
 var ThisBuild = program.ThisBuild
+
+// MinMemory is options.MinMemory.
+const MinMemory = options.MinMemory
+
+// RunJob is run.Job.
+var RunJob = run.Job
+
+// ByTasks is run.ByTasks.
+type ByTasks = run.ByTasks
+
+// EngineOf is run.EngineOf.
+type EngineOf = run.EngineOf
+
+// Summary is summary.Summary.
+type Summary = summary.Summary
+
+// OutputSummary is summary.OutputSummary.
+type OutputSummary = summary.OutputSummary
+
+// OutputReport is summary.OutputReport.
+type OutputReport = summary.OutputReport
+
+// RejectFile is summary.RejectFile.
+type RejectFile = summary.RejectFile
+
+// Bound is summary.Bound.
+type Bound = summary.Bound

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/hfilewriter"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
@@ -76,44 +75,4 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 			nothingLeft(t, out)
 		})
 	}
-}
-
-// TestWrongSliceIsNotKept: a slice whose files do not hold the records that it was made of gets no name and no record,
-// though the region has other slices still to come.
-func TestWrongSliceIsNotKept(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 100})
-	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
-	o, err := options.Options{}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r *runner
-	o.Failpoint = func(p failpoint.Point) {
-		if p != failpoint.Sorted {
-			return
-		}
-		family := &r.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on
-		names := append([][]byte{}, family.Qualifiers...)
-		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
-		if family.Columns, err = hfilewriter.NewColumns(family.Bytes, names); err != nil {
-			t.Error(err)
-		}
-	}
-	ctx := context.Background()
-	if r, err = newRunner(ctx, readCheck(t, dir, out), nil, o, func(err error) { t.Error(err) }); err != nil {
-		t.Fatal(err)
-	}
-	err = r.run(ctx, newSummary(r.job))
-	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "slice") || !strings.Contains(err.Error(), "the same command writes it again") {
-		t.Errorf("%v", err)
-	}
-	if err := r.close(); err != nil {
-		t.Fatal(err)
-	}
-	if m, err := manifest.Read(storage.Local, out); err != nil || len(m.Slices) > 0 || len(files(t, out)) > 0 {
-		t.Errorf("%d slices are recorded, %d files have names; %v", len(m.Slices), len(files(t, out)), err)
-	}
-	mustRun(t, readCheck(t, dir, out), options.Options{})
-	sameFiles(t, "written again", base, out)
 }

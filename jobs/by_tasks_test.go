@@ -1,12 +1,16 @@
 package jobs
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +20,8 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/tasks"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // inProcess runs tasks in this process, one after the other.
@@ -86,7 +92,7 @@ func storedSame(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	e := &inProcess{options: options.Options{WorkDir: "work"}}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, storedJob(t), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, storedJob(t), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	equalManifests(t, name, storedManifests(t, j, "here"), storedManifests(t, j, "out"))
@@ -100,37 +106,85 @@ func TestTasksWriteTheSameForms(t *testing.T) {
 	}
 }
 
+// compressInput compresses the input files of a folder that sampleDir made, but for the last: the first with gzip, the others with zstd.
+func compressInput(t *testing.T, dir string) string {
+	t.Helper()
+	all := mapsOf(t, dir)
+	for i, name := range all[:len(all)-1] {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		var w io.WriteCloser = gzip.NewWriter(&b)
+		if i > 0 {
+			if w, err = zstd.NewWriter(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = w.Write(text)
+		if err = errors.Join(err, w.Close(), os.WriteFile(name, b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestTasksWriteTheSameFiles: a run by tasks, however small, writes the files, the manifest and the rejects of a run in one
 // process, and leaves nothing else.
 func TestTasksWriteTheSameFiles(t *testing.T) {
 	for what, make := range map[string]func(t *testing.T) string{
-		"delimited": func(t *testing.T) string { return sampleDir(t, checkJob, 6000) },
-		"skewed":    func(t *testing.T) string { return skewedDir(t, slicedJob, 12_000, sample.Options{Skew: 90}) },
+		"delimited":  func(t *testing.T) string { return sampleDir(t, checkJob, 6000) },
+		"skewed":     func(t *testing.T) string { return skewedDir(t, slicedJob, 12_000, sample.Options{Skew: 90}) },
+		"compressed": func(t *testing.T) string { return compressInput(t, sampleDir(t, checkJob, 3000)) },
+		"planned regions": func(t *testing.T) string {
+			splits := "{from: splits, splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}"
+			return sampleDir(t, strings.Replace(checkJob, splits, "{from: plan}", 1), 3000)
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			dir := make(t)
-			here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
-			want := mustRun(t, readCheck(t, dir, here), options.Options{Memory: options.MinMemory, WorkDir: filepath.Join(dir, "work")})
-			e := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "work")}}
-			got, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, there), options.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sameFiles(t, what, here, there)
-			equalManifests(t, what, manifestOf(t, here), manifestOf(t, there))
-			nothingLeft(t, there)
-			if !reflect.DeepEqual(got.Books, want.Books) || got.Status != want.Status {
-				t.Errorf("%s %v instead of %s %v", got.Status, got.Books, want.Status, want.Books)
-			}
-			if _, err := os.Stat(filepath.Join(there, manifest.TasksDir)); err == nil {
-				t.Error("the tasks' folder is left")
-			}
-			if len(e.ran) < 5 {
-				t.Errorf("only these tasks ran: %v", e.ran)
-			}
+			sameByTasks(t, what, make(t), small, 5)
 		})
 	}
+}
+
+// sameByTasks does the job of a folder in this process and by some tasks or more.
+func sameByTasks(t *testing.T, what, dir string, sizes tasks.Sizes, least int) {
+	t.Helper()
+	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
+	want := mustRun(t, readCheck(t, dir, here), options.Options{Memory: options.MinMemory, WorkDir: filepath.Join(dir, "work")})
+	e := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "work")}}
+	got, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: sizes}, readCheck(t, dir, there), options.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameFiles(t, what, here, there)
+	equalManifests(t, what, manifestOf(t, here), manifestOf(t, there))
+	nothingLeft(t, there)
+	if !reflect.DeepEqual(got.Books, want.Books) || got.Status != want.Status {
+		t.Errorf("%s %v instead of %s %v", got.Status, got.Books, want.Status, want.Books)
+	}
+	noTasks(t, there)
+	if len(e.ran) < least {
+		t.Errorf("only these tasks ran: %v", e.ran)
+	}
+}
+
+// TestTasksThatSpill: a map task whose rows do not fit into its memory spills them to its work folder, and leaves one run all the same.
+func TestTasksThatSpill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it sorts more than fits into the least memory")
+	}
+	t.Parallel()
+	dir := sampleDir(t, slicedJob, spillingRows)
+	sizes := tasks.Sizes{Task: 1 << 30, Memory: options.MinMemory}
+	none := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}}
+	_, err := RunBy(t.Context(), &ByTasks{Engine: none, Sizes: sizes}, readCheck(t, dir, filepath.Join(dir, "there")), options.Options{})
+	if err == nil || !strings.Contains(err.Error(), "no folder") {
+		t.Fatalf("the task does not spill: %v", err)
+	}
+	sameByTasks(t, "spilled", dir, sizes, 2)
 }
 
 // halfway does half of the tasks that it is first asked for in each phase, as an engine does that follows what an earlier process has
@@ -157,7 +211,7 @@ func TestEngineThatFollowed(t *testing.T) {
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	mustRun(t, readCheck(t, dir, here), options.Options{})
 	e := &halfway{&inProcess{options: options.Options{WorkDir: dir}}, map[string]bool{}}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, there), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, there), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	sameFiles(t, "followed", here, there)

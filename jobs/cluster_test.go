@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -28,9 +29,11 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
 	"bulkload/jobs/plan"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/site"
+	"bulkload/jobs/source"
 	"bulkload/jobs/verify"
 	"bulkload/keys"
 	"bulkload/load"
@@ -543,27 +546,55 @@ func TestLostFile(t *testing.T) {
 	}
 }
 
-// work opens a job's output as a run does.
-func (l *live) work(t *testing.T, j *jobfile.Job) *outputRun {
+// openOutput is the locked output of a job, as a run has it.
+type openOutput struct {
+	out    *output.Dir
+	loader *loading.Loader
+}
+
+// work opens a job's output as a run does. The test closes it.
+func (l *live) work(t *testing.T, j *jobfile.Job) *openOutput {
 	t.Helper()
 	o, err := l.options().WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRunner(context.Background(), j, nil, o, func(error) {})
+	s, err := site.Open(o, j.HBase, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := r.closeShared(); err != nil {
-			t.Error(err)
-		}
-	})
-	w := r.outputs[0]
+	src, err := source.Open(j, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(t, src) })
+	c, err := s.Connect(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(t, c) })
+	log, err := s.OpenLedger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeAll(t, log) })
+	w := &openOutput{out: &output.Dir{Job: j, Options: o, Site: s, Source: src}}
+	w.loader = &loading.Loader{Out: w.out, Cluster: c, Ledger: log}
+	if err := w.out.Open(context.Background(), func(error) {}); err != nil {
+		t.Fatal(err)
+	}
 	if w.out.Manifest, err = manifest.Read(w.out.FS, w.out.Path); err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+func closeAll(t *testing.T, all ...io.Closer) {
+	for _, c := range all {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestLoadUnderAStrictUmask: HBase takes files that only their owner can read: it moves them as that user.

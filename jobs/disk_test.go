@@ -17,9 +17,8 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
+	"bulkload/jobs/preflight"
 	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/target"
 	"bulkload/jobs/tasks"
 	"bulkload/jobs/verify"
 )
@@ -132,22 +131,6 @@ func TestDiskNeedOfInputInMemory(t *testing.T) {
 	mustRun(t, j, options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}) // nothing is spilled
 }
 
-func TestEstimates(t *testing.T) {
-	r := &runner{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
-	all := []*outputRun{{part: 1}}
-	if need := r.spillNeed(all); need != 60<<20 {
-		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
-	}
-	r.options.Memory = 512 << 20
-	if need := r.spillNeed(all); need != 0 {
-		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
-	}
-	all = []*outputRun{{part: 1}, {part: 0.25}, {part: 3}}
-	if need := r.spillNeed(all); need != 255<<20 {
-		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
-	}
-}
-
 // TestEstimateIsNotAboveWhatIsTaken: no run is refused that has the room it takes.
 func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
 	for _, settings := range []string{"compression: none, encoding: none", "compression: none, encoding: fast_diff", "compression: snappy, encoding: none",
@@ -159,7 +142,7 @@ func TestEstimateIsNotAboveWhatIsTaken(t *testing.T) {
 			size += f.Bytes
 		}
 		j := readCheck(t, dir, "")
-		estimate := int64(outputRatio(&j.HFile.Settings) * float64(s.Phases[0].Bytes))
+		estimate := int64(preflight.OutputRatio(&j.HFile.Settings) * float64(s.Phases[0].Bytes))
 		if estimate > size || estimate < size/12 {
 			t.Errorf("%s: %s are estimated, %s were written", settings, bytesize.Format(estimate), bytesize.Format(size))
 		}
@@ -279,44 +262,13 @@ func damage(t *testing.T, pattern string) {
 	}
 }
 
-// TestUnknownDiskSize: a file system that can't tell its room is no reason to refuse.
-func TestUnknownDiskSize(t *testing.T) {
-	dir := sampleDir(t, checkJob, 400)
-	j := readCheck(t, dir, filepath.Join(dir, "out"))
-	said := ""
-	o, err := options.Options{Say: func(text string) { said += text }}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := newRunner(context.Background(), j, nil, o, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
-	w := r.outputs[0]
-	if _, err := w.out.Resume(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	w.out.FS = unmeasured{w.out.FS}
-	if w.target, err = target.New(j, w.out.Site, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.checkDisk(r.outputs).Err(); err != nil || !strings.Contains(said, "can't be determined") {
-		t.Errorf("%v; said %q", err, said)
-	}
-}
-
-type unmeasured struct{ storage.FS }
-
-func (unmeasured) Free(string) (int64, error) { return 0, errors.New("no statfs here") }
-
 // stopped is an engine whose first reduce task fails.
 func stopped(dir string) *ByTasks {
 	e := &inProcess{options: options.Options{WorkDir: dir}}
 	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errors.New("no container")
 	}
-	return &ByTasks{e, small}
+	return &ByTasks{Engine: e, Sizes: small}
 }
 
 // TestDiskOfTasks: what the tasks of a run have left on the disk is not needed a second time, neither by the same command nor by the steps
@@ -346,7 +298,7 @@ func TestDiskOfTasks(t *testing.T) {
 		if free, err := storage.Local.Free(out); err != nil || free >= need {
 			t.Fatalf("%d bytes are free, %v: the test shows nothing", free, err)
 		}
-		if _, err := RunBy(t.Context(), &ByTasks{&inProcess{options: options.Options{WorkDir: dir}}, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+		if _, err := RunBy(t.Context(), &ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		sameFiles(t, "again", base, out)

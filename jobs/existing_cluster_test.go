@@ -67,6 +67,22 @@ func (l *live) expectedOf(t *testing.T, date, file string) []string {
 	return readLines(t, out)
 }
 
+// TestRowsThatExistAreLeftOutByTasks: the driver asks the table, and reduce tasks leave out what it has.
+func TestRowsThatExistAreLeftOutByTasks(t *testing.T) {
+	l, fresh := existNight(t, "{live: skip}")
+	e := &inProcess{options: options.Options{WorkDir: t.TempDir(), Properties: map[string]string{"fs.defaultFS": l.FS()}}}
+	s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, l.job(t, night21), l.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantExisting(t, s, 300, 300)
+	if len(e.ran) < 10 {
+		t.Errorf("only these tasks ran: %v", e.ran)
+	}
+	l.wantTable(t, "left out", l.expected(t, night20), l.expectedOf(t, night21, fresh))
+	l.wantAgain(t, night21)
+}
+
 func wantExisting(t *testing.T, s *Summary, found, left int64) {
 	t.Helper()
 	e := s.Existing

@@ -103,7 +103,7 @@ func TestKilledSortChild(t *testing.T) {
 	}
 	var by *ByTasks
 	if k.Tasks {
-		by = &ByTasks{&inProcess{options: o}, small}
+		by = &ByTasks{Engine: &inProcess{options: o}, Sizes: small}
 	}
 	if _, err := RunBy(context.Background(), by, k.job(t), o); err != nil {
 		t.Fatal(err)

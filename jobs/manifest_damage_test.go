@@ -12,17 +12,13 @@ import (
 	"testing"
 
 	"bulkload/internal/seal"
-	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
 	"bulkload/jobs/verify"
 )
 
@@ -95,13 +91,6 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 		"run --force": func() error { _, err := Run(context.Background(), job(), options.Options{Force: true}); return err },
 		"verify DIR":  func() error { _, err := verify.Dir(context.Background(), out, options.Options{}); return err },
 		"verify JOB":  func() error { _, err := verify.Job(context.Background(), job(), options.Options{}, false); return err },
-		"load DIR": func() error {
-			d, err := hfiledir.Open(storage.Local, out)
-			if err != nil {
-				return err
-			}
-			return loading.Files(context.Background(), &output.Dir{FS: storage.Local, Path: out}, d, &loading.Report{Table: "tinawang:check"})
-		},
 		"get --from": func() error {
 			_, err := lookup.TableIn(job(), options.Options{}, out)
 			return err

@@ -6,7 +6,6 @@ import (
 
 	"bulkload/internal/parallel"
 	"bulkload/jobs/options"
-	"bulkload/jobs/timing"
 )
 
 // TestPhases: every phase shows its bytes, and the times of the parts are those that the stages took.
@@ -57,22 +56,5 @@ func TestPhases(t *testing.T) {
 	b := s.Bound
 	if b == nil || b.Cores != parallel.Workers() || b.Share < 0.1 || b.Share > 1 || b.Busy <= 0 || b.Busy > 1 || bytes[b.Phase] == 0 {
 		t.Errorf("bound by %+v", b)
-	}
-}
-
-func TestBound(t *testing.T) {
-	s := Summary{Phases: []timing.Phase{
-		{Name: "sort", Seconds: 2}, {Name: "key", Of: "sort", Seconds: 3}, {Name: "read", Of: "sort", Seconds: 0.5},
-		{Name: "write", Seconds: 3}, {Name: "encode", Of: "write", Seconds: 4.5},
-		{Name: "load", Seconds: 1}, // has no parts: it keeps both cores
-	}}
-	s.bound(2)
-	if want := (Bound{Phase: "encode", Seconds: 4.5, Share: 0.45, Cores: 2, Busy: 10.0 / 12}); *s.Bound != want {
-		t.Errorf("%+v, want %+v", *s.Bound, want)
-	}
-	nothing := Summary{}
-	nothing.bound(2)
-	if nothing.Bound != nil {
-		t.Errorf("%+v in a run that did nothing", *nothing.Bound)
 	}
 }

@@ -1,19 +1,12 @@
 package jobs
 
 import (
-	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
-	"bulkload/internal/bytesize"
 	"bulkload/internal/page"
 	"bulkload/internal/program"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/report"
 )
@@ -32,8 +25,8 @@ func NewRunReport(began time.Time, who string) *RunReport {
 
 // Add adds a run that ended now, with its error.
 func (r *RunReport) Add(s *Summary, o outcome.Outcome, took time.Duration) {
-	r.ended[s.job] = true
-	r.page.Runs = append(r.page.Runs, s.report(o, r.began, took))
+	r.ended[s.Job()] = true
+	r.page.Runs = append(r.page.Runs, s.Page(o, r.began, took))
 }
 
 // Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the command
@@ -44,115 +37,9 @@ func (r *RunReport) Write(file string, o outcome.Outcome, meaning string, all []
 	for _, one := range all {
 		for _, j := range one {
 			if !r.ended[j] {
-				p.NotBegun = append(p.NotBegun, title(j))
+				p.NotBegun = append(p.NotBegun, j.Title())
 			}
 		}
 	}
 	return page.WriteFile(file, func(w io.Writer) error { return p.Write(w) })
-}
-
-// report is the run's part of a page.
-func (s *Summary) report(o outcome.Outcome, from time.Time, took time.Duration) *report.Run {
-	began := max(0, time.Since(from)-took)
-	r := &report.Run{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(), Phases: s.Phases, Disks: s.Disks}
-	if s.job != nil {
-		r.Name, r.Settings = title(s.job), settingsOf(s.job, s.log)
-	}
-	if b := s.Bound; b != nil {
-		r.Largest = fmt.Sprintf("%s, with %.0f%% of it", b.Phase, 100*b.Share)
-	}
-	if s.Sort != nil {
-		r.Sort = fmt.Sprintf("The sort held %s of %s records", bytesize.Format(s.Sort.Bytes), page.Count(s.Sort.Entries))
-		if s.Sort.Runs > 0 {
-			r.Sort += fmt.Sprintf(", and spilled %s to the work folder, in %s", bytesize.Format(s.Sort.Spilled), jobfile.Plural(s.Sort.Runs, "sorted run"))
-		}
-	}
-	if s.Resumed != nil {
-		r.Resumed = fmt.Sprintf("An earlier process had sorted %d records of it, %s of the input.", s.Resumed.Records, bytesize.Format(s.Resumed.Bytes))
-	}
-	var rejected int64
-	for _, out := range s.reports() {
-		r.Tables = append(r.Tables, out.table())
-		rejected = max(rejected, out.Books.Rejected)
-		if out.manifest != nil && r.Inputs.Files == 0 {
-			r.SetInputs(out.manifest.Inputs)
-		}
-	}
-	path := strings.TrimSuffix(r.Tables[0].Dir, "/") + "/" + manifest.RejectsDir
-	for _, f := range s.Rejects {
-		rejected, path = max(rejected, f.Records), f.Path
-	}
-	r.SetRejects(rejected, path, s.reasons, s.otherReasons)
-	return r
-}
-
-// reports are the reports of all outputs.
-func (s *Summary) reports() []*OutputReport {
-	if s.only != nil {
-		return []*OutputReport{s.only}
-	}
-	return s.Outputs
-}
-
-// table is the output's part of a page.
-func (s *OutputReport) table() *report.Table {
-	t := &report.Table{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Books: s.Books, Digest: s.Digest, Load: s.Load,
-		Duplicates: s.Duplicates, Checks: s.Checks}
-	if s.manifest != nil {
-		t.Families = s.manifest.Families
-	}
-	regions := make([]report.Region, len(s.Regions))
-	for i, r := range s.Regions {
-		regions[i] = report.Region(r)
-	}
-	t.SetRegions(regions)
-	t.SetFiles(s.Files)
-	return t
-}
-
-// settingsOf lists how a job was run. Properties are only named: a value may be a secret.
-func settingsOf(j *jobfile.Job, o options.Options) []report.Setting {
-	var all []report.Setting
-	add := func(name, value string) {
-		if value != "" {
-			all = append(all, report.Setting{Name: name, Value: value})
-		}
-	}
-	add("job file", j.Path)
-	add("input", j.Input.Path)
-	add("max_rejects", j.Input.MaxRejects.String())
-	for _, out := range j.Feeds() {
-		of := ""
-		if j.Outputs != nil {
-			of = " of " + out.Table
-		}
-		add("row key"+of, out.RowKey.String())
-		if out.Wide != nil {
-			add("qualifier"+of, out.Wide.Qualifier.String())
-		}
-		add("query columns"+of, strings.Join(out.Query, ", "))
-		add("timestamp"+of, timestampText(out))
-		add("regions from"+of, out.Regions.From)
-		add("output"+of, out.Output)
-		add("load"+of, fmt.Sprint(out.Load && !o.NoLoad))
-	}
-	add("--memory", bytesize.Format(o.Memory))
-	add("--work-dir", o.WorkDir)
-	add("site files", o.Conf)
-	add("properties set", strings.Join(slices.Sorted(maps.Keys(o.Properties)), ", "))
-	add("principal", o.Principal)
-	if o.Force {
-		add("--force", "yes")
-	}
-	add("--on-change", string(o.OnChange))
-	add("--on-busy", string(o.OnBusy))
-	return all
-}
-
-// timestampText says which timestamp the cells have.
-func timestampText(j *jobfile.Job) string {
-	if j.Moments != "" {
-		return "column " + j.Moments
-	}
-	return fmt.Sprintf("%d (%s)", j.Timestamp, time.UnixMilli(j.Timestamp).UTC().Format(time.RFC3339Nano))
 }

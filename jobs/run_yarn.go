@@ -2,42 +2,13 @@ package jobs
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"io"
 	"slices"
 	"strings"
 
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
-	"bulkload/jobs/tasks"
 	"bulkload/jobs/tasks/yarn"
 )
-
-// EngineOf makes the engine of a job, and its sizes: in ByTasks it replaces both the engine and the sizes.
-type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
-
-// Run is never called: RunBy asks for the job's own engine.
-func (EngineOf) Run(context.Context, tasks.Phase) error { return errors.New("an engine that is none") }
-
-// of is how a job is run. free deletes what its engine keeps.
-func (b *ByTasks) of(j *jobfile.Job, o options.Options) (by *ByTasks, free func(), err error) {
-	free = func() {}
-	if b == nil {
-		return nil, free, nil
-	}
-	of, ok := b.Engine.(EngineOf)
-	if !ok {
-		return b, free, nil
-	}
-	if by, err = of(j, o); err != nil {
-		return nil, free, err
-	}
-	if c, ok := by.Engine.(io.Closer); ok {
-		free = func() { _ = c.Close() } // it keeps temporary files only
-	}
-	return by, free, nil
-}
 
 // YARN is yarn.Engine.
 type YARN = yarn.Engine

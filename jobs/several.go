@@ -14,6 +14,7 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/progress"
+	"bulkload/jobs/run"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -30,7 +31,7 @@ type Several struct {
 // SeveralOptions say how several series are run.
 type SeveralOptions struct {
 	options.Options
-	By       *ByTasks // nil: the runs are done in this process
+	By       EngineOf // how each run is done; nil: in this process
 	Parallel int      // how many series run side by side, within one memory budget; less than 2: one after the other
 	// Prepare changes the options of one run; nil: all have the same.
 	Prepare func(*jobfile.Job, options.Options) options.Options
@@ -96,7 +97,7 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 			o = r.Prepare(j, o)
 		}
 		begun := time.Now()
-		summary, err := RunBy(ctx, r.By, j, o)
+		summary, err := run.Job(ctx, r.By, j, o)
 		result.runs = append(result.runs, summary)
 		r.ended(summary, err, time.Since(begun))
 		if err != nil {
@@ -129,10 +130,10 @@ func (r *several) err(ctx context.Context) error {
 		one := &r.series[i]
 		if one.err != nil {
 			seen(failure.KindOf(one.err), failure.CodeOf(one.err))
-			texts = append(texts, fmt.Sprintf("%s: %v%s", title(one.job), one.err, notBegun(one.later)))
+			texts = append(texts, fmt.Sprintf("%s: %v%s", one.job.Title(), one.err, notBegun(one.later)))
 		} else if len(one.later) > 0 {
 			seen(failure.Interrupted, errcode.OtherInterrupted)
-			texts = append(texts, fmt.Sprintf("%s: stopped before it began%s", title(one.later[0]), notBegun(one.later[1:])))
+			texts = append(texts, fmt.Sprintf("%s: stopped before it began%s", one.later[0].Title(), notBegun(one.later[1:])))
 		}
 	}
 	if texts == nil {
@@ -142,14 +143,6 @@ func (r *several) err(ctx context.Context) error {
 		seen(failure.Interrupted, errcode.OtherInterrupted)
 	}
 	return code.New(strings.Join(texts, "\n"))
-}
-
-// title names a job and its date.
-func title(j *jobfile.Job) string {
-	if j.DateText() == "" {
-		return j.Info().Job
-	}
-	return j.Info().Job + " for " + j.DateText()
 }
 
 func notBegun(later Series) string {
@@ -165,10 +158,10 @@ func notBegun(later Series) string {
 // setStatus derives the status of the whole from its runs: done if one is, nothing to do if all are.
 func (s *Several) setStatus() {
 	s.Status = outcome.Nothing
-	for _, run := range s.Runs {
+	for _, one := range s.Runs {
 		switch {
-		case run.Status == outcome.Done, run.Status == outcome.Empty && s.Status == outcome.Nothing:
-			s.Status = run.Status
+		case one.Status == outcome.Done, one.Status == outcome.Empty && s.Status == outcome.Nothing:
+			s.Status = one.Status
 		}
 	}
 }

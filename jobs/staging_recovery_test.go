@@ -20,7 +20,7 @@ import (
 )
 
 // written makes one night's files, not loaded, and opens their output.
-func (l *live) written(t *testing.T, date string) *outputRun {
+func (l *live) written(t *testing.T, date string) *openOutput {
 	t.Helper()
 	o := l.options()
 	o.NoLoad, o.Force = true, true

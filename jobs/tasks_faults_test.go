@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -91,6 +92,41 @@ func (e *inProcess) without(full func(name string) bool) options.Options {
 	return o
 }
 
+// losingFS fails once while a file is written, as HDFS does if a DataNode fails.
+type losingFS struct {
+	storage.FS
+	base string
+	lost *atomic.Bool
+}
+
+type losingWriter struct {
+	storage.Writer
+	lost *atomic.Bool
+}
+
+func (f losingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	w, err := f.FS.Create(name, perm)
+	if err == nil && filepath.Base(name) == f.base {
+		return &losingWriter{w, f.lost}, nil
+	}
+	return w, err
+}
+
+func (w *losingWriter) Write(p []byte) (int, error) {
+	if !w.lost.CompareAndSwap(false, true) {
+		return w.Writer.Write(p)
+	}
+	n, err := w.Writer.Write(p[:len(p)/2])
+	return n, errors.Join(err, &fs.PathError{Op: "write", Path: "run", Err: fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)})
+}
+
+// losingDataNode are the options of a task that loses a DataNode once.
+func (e *inProcess) losingDataNode(base string) options.Options {
+	o, lost := e.options, new(atomic.Bool)
+	o.Storage = func(f storage.FS) storage.FS { return losingFS{f, base, lost} }
+	return o
+}
+
 // TestTaskFaults: whatever happens to a task, the run ends with words that name it, its attempt and its host. The same command then does
 // only what is missing, and comes to the files of an undisturbed run.
 func TestTaskFaults(t *testing.T) {
@@ -133,6 +169,9 @@ func TestTaskFaults(t *testing.T) {
 		"has no space for its files": {once("reduce", 9, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
 			return true, tasks.Reduce(ctx, p.Document, 9, e.without(hfile.IsName))
 		}), errcode.DiskFull, "reduce task 9, attempt ", []string{"reduce 0"}},
+		"loses a DataNode while it writes its run": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Map(ctx, p.Document, 3, e.losingDataNode("run"))
+		}), "", "", nil},
 		"is done twice": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
 			return true, errors.Join(tasks.Map(ctx, p.Document, 3, e.options), tasks.Map(ctx, p.Document, 3, e.options))
 		}), "", "", nil},
@@ -154,7 +193,7 @@ func TestTaskFaults(t *testing.T) {
 			out := filepath.Join(dir, strings.ReplaceAll(what, " ", "-"))
 			e := &inProcess{options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
 			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
-			by := &ByTasks{e, tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
+			by := &ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
 			_, err := RunBy(t.Context(), by, readCheck(t, dir, out), options.Options{})
 			if f.code == "" && err != nil || f.code != "" && (failure.CodeOf(err) != f.code || !strings.Contains(err.Error(), f.says)) {
 				t.Fatalf("%s: %v", failure.CodeOf(err), err)
@@ -224,7 +263,7 @@ func TestRejectsOfTasks(t *testing.T) {
 		rejectsEvery(t, dir, every)
 		out := filepath.Join(dir, "out")
 		e := &inProcess{options: options.Options{WorkDir: dir}}
-		s, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+		s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
 		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+mapsOf(t, dir)[0]) {
 			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
 		}
@@ -270,11 +309,11 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	dir := sampleDir(t, checkJob, 100)
 	manyFiles(t, dir, 600)
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
-	_, err = RunBy(t.Context(), &ByTasks{e, tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err = RunBy(t.Context(), &ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
@@ -313,7 +352,7 @@ func TestPlannedSizesCount(t *testing.T) {
 	if none, err := GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
 		t.Error(none, err)
 	}
-	if _, err := RunBy(t.Context(), &ByTasks{tasks.Others{}, tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	noTasks(t, out)
@@ -351,7 +390,7 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 		t.Errorf("%v is in the output", all)
 	}
 	e := &inProcess{}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	if err := tasks.Map(t.Context(), plan, 0, options.Options{}); failure.CodeOf(err) != errcode.TaskPlan {
@@ -375,7 +414,7 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 	faulty := &failingFS{local, new(fault)}
 	storage.Local = faulty
 	run := func() error {
-		_, err := RunBy(t.Context(), &ByTasks{&inProcess{options: options.Options{WorkDir: dir}}, small}, readCheck(t, dir, out), options.Options{})
+		_, err := RunBy(t.Context(), &ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{})
 		return err
 	}
 	if err := run(); err != nil {
@@ -440,7 +479,7 @@ func TestKilledTasks(t *testing.T) {
 			k.Times = 4
 		}
 		k.killAnew(t)
-		by, how := &ByTasks{&inProcess{options: k.options()}, small}, "by tasks"
+		by, how := &ByTasks{Engine: &inProcess{options: k.options()}, Sizes: small}, "by tasks"
 		if i%2 == 1 {
 			by, how = nil, "in one process"
 		}
@@ -485,7 +524,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errors.New("no container")
 	}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
 		t.Fatal(err)
 	}
 }
@@ -494,7 +533,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	t.Helper()
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range e.ran {
@@ -514,7 +553,7 @@ func TestPlanThatCantBeRead(t *testing.T) {
 	mappedOnly(t, dir, out)
 	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
 		e := &inProcess{options: options.Options{WorkDir: dir}}
-		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), unreadable("plan.json", cause))
+		_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), unreadable("plan.json", cause))
 		if err == nil || failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
 			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.ran)
 		}
@@ -567,7 +606,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 				}
 				return instead(ctx, p, task)
 			}
-			_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+			_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
 			return err
 		}
 		if down = "part-m-00002"; phase == "reduce" {
@@ -654,7 +693,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 			}
 			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
 		}
-		_, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), options.Options{})
+		_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
 		if failure.KindOf(err) != c.kind {
 			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
 		}
@@ -675,7 +714,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 		}}
 	}}
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
 		t.Errorf("without a replica of a run: %v; ran %v", err, e.ran)
 	}
 	sameFiles(t, "lost", base, out)
@@ -742,7 +781,7 @@ func TestFoldersOfTasks(t *testing.T) {
 		failed = task
 		return true, tasks.Reduce(ctx, p.Document, task, e.without(func(name string) bool { return name == "account.json.tmp" }))
 	}
-	if _, err := RunBy(t.Context(), &ByTasks{e, small}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
+	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
 		t.Fatal(failed, err)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -757,5 +796,32 @@ func TestFoldersOfTasks(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, "out", "index", manifest.TasksDir, "*", "reduce", fmt.Sprintf("%05d", failed), "*"))
 	if err != nil || left != nil {
 		t.Errorf("the failed task has left %v, %v", left, err)
+	}
+}
+
+// stuckFS can't remove files of a name.
+type stuckFS struct {
+	storage.FS
+	base string
+}
+
+func (f stuckFS) Remove(name string) error {
+	if filepath.Base(name) == f.base {
+		return &fs.PathError{Op: "remove", Path: name, Err: syscall.EIO}
+	}
+	return f.FS.Remove(name)
+}
+
+// TestHandedOverWithAnError: a command that hands tasks over fails if the end of its run fails. Nothing is handed over then.
+func TestHandedOverWithAnError(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 400)
+	o := options.Options{Storage: func(f storage.FS) storage.FS { return stuckFS{f, dirlock.LockName} }}
+	r, err := PlanTasks(t.Context(), readCheck(t, dir, filepath.Join(dir, "out")), o, small)
+	if !errors.Is(err, syscall.EIO) || len(r.Tasks) > 0 || r.Document != "" {
+		t.Errorf("%v; handed over: %+v", err, r)
+	}
+	if over := (*tasks.HandedOver)(nil); errors.As(err, &over) {
+		t.Errorf("the error still hands over: %v", err)
 	}
 }

@@ -3,12 +3,10 @@ package jobs
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
@@ -57,17 +55,5 @@ func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	}
 	if m.State != manifest.Written {
 		t.Errorf("the manifest says %s", m.State)
-	}
-}
-
-// TestLoadOfAFamilyFolder: the folder of a family, given for the output by mistake, is not nothing to do.
-func TestLoadOfAFamilyFolder(t *testing.T) {
-	dir := filepath.Join(writtenDir(t), "f")
-	d, err := hfiledir.Open(storage.Local, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := loading.Files(t.Context(), &output.Dir{FS: storage.Local, Path: dir}, d, &loading.Report{Table: "t"}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "the directory above") {
-		t.Errorf("a family's folder: %v", err)
 	}
 }

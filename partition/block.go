@@ -149,9 +149,9 @@ type blockStart struct {
 // is read. If the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into dst,
 // which is large enough for the largest entries. next begins where the block ends.
 //
-// Nothing is believed before the checksum is compared, not even the lengths: a length is only used to find out how much to
-// sum up, and is bounded by what was read. The run's largest and largestStored, by which the buffers were made, come from
-// its footer or from its writer. A block that needs more than they say is damaged.
+// Nothing is believed before the checksum is compared, not even the lengths: a length is only used to find out how much
+// to sum up, and is bounded by what was read. The run's largest and largestStored, by which the buffers were made, come
+// from its footer or from its writer. A block that needs more than they say is damaged.
 func (r *spilledRun) readBlock(at blockStart, end int64, stored, dst []byte) (entries []byte, next blockStart, err error) {
 	n, err := r.fetch(at, stored[:min(int64(len(stored)), end-at.offset)])
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {

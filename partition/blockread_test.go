@@ -66,8 +66,8 @@ func TestCompressedBlocksAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestUnequalBlocksAreReadOnce: where a run has blocks of very different lengths, the longest one does not decide how much is
-// read of the others: with some records of 1 MiB, and with a part of the rows that compresses badly.
+// TestUnequalBlocksAreReadOnce: where a run has blocks of very different lengths, the longest one does not decide how
+// much is read of the others: with some records of 1 MiB, and with a part of the rows that compresses badly.
 func TestUnequalBlocksAreReadOnce(t *testing.T) {
 	noise := func(r *rand.Rand, n int) []byte {
 		text := make([]byte, n)

@@ -13,10 +13,10 @@
 //
 // # How the sort works
 //
-// Each shard fills an arena of plain byte chunks and an index of pointer-free entries: the first 8 bytes of the key as a
-// number, and the position of the record. A full arena is sorted by its index and written to the work folder as a run, in
-// compressed blocks that never span two regions, so that regions can be read independently and in parallel. What is in
-// the arenas at the end is sorted and stays there. Reading a region merges its part of all runs.
+// Each shard fills an arena of plain byte chunks and an index of pointer-free entries: the first 8 bytes of the key as
+// a number, and the position of the record. A full arena is sorted by its index and written to the work folder as a
+// run, in compressed blocks that never span two regions, so that regions can be read independently and in parallel.
+// What is in the arenas at the end is sorted and stays there. Reading a region merges its part of all runs.
 //
 // # Memory
 //
@@ -28,17 +28,18 @@
 //
 // # Slices
 //
-// A region with most of the rows would keep one core busy long after the others. So a region can be cut into slices that
-// are read independently, like regions. The cuts follow from the row keys alone: rows whose key hashes to a rare value
-// are candidates, each shard collects its own, and together they are reduced to at most 4,096 keys and 1 MiB for the
-// whole sort, evenly distributed over its distinct rows. A key's entries are never in two slices. A spilled run has a
-// sparse index, a key for every 256 KiB and at most 64 KiB of keys, so that a slice of it is found without reading what
-// precedes it. Both are outside of the budget: at most 3 MiB a shard and 64 KiB a run, and usually a tenth of that.
+// A region with most of the rows would keep one core busy long after the others. So a region can be cut into slices
+// that are read independently, like regions. The cuts follow from the row keys alone: rows whose key hashes to a rare
+// value are candidates, each shard collects its own, and together they are reduced to at most 4,096 keys and 1 MiB for
+// the whole sort, evenly distributed over its distinct rows. A key's entries are never in two slices. A spilled run has
+// a sparse index, a key for every 256 KiB and at most 64 KiB of keys, so that a slice of it is found without reading
+// what precedes it. Both are outside of the budget: at most 3 MiB a shard and 64 KiB a run, and usually a tenth of
+// that.
 //
 // # Runs that outlive the process
 //
 // With Options.Persistent the caller decides when shards are spilled, between two records, and records what each run
-// holds. A persistent run ends with a footer: offsets of the regions, sparse index, counts, candidates for cuts. A later
-// sort begins with such runs as if its own shards had spilled them. Runs that were merged are deleted only after the
-// caller has recorded the run that replaces them.
+// holds. A persistent run ends with a footer: offsets of the regions, sparse index, counts, candidates for cuts. A
+// later sort begins with such runs as if its own shards had spilled them. Runs that were merged are deleted only after
+// the caller has recorded the run that replaces them.
 package partition

@@ -81,25 +81,30 @@ func (f *folder) create() error {
 	if f.made = f.made || made; err != nil {
 		return err
 	}
-	RemoveStale(f.work)
-	path, err := os.MkdirTemp(f.work, newPrefix)
-	if err != nil {
-		return err
-	}
-	lock, err := LockFolder(path)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(path))
-	}
-	named := filepath.Join(f.work, folderPrefix+filepath.Base(path)[len(newPrefix):])
-	if err := os.Rename(path, named); err != nil {
-		return errors.Join(err, lock.Close(), os.RemoveAll(path))
-	}
-	f.path, f.lock = named, lock
-	return nil
+	f.path, f.lock, err = NewLockedFolder(f.work, folderPrefix)
+	return err
 }
 
-// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get what the umask leaves: they
-// are nobody's own. made is false if it existed.
+// NewLockedFolder makes a folder of mode 0700 in a work folder, whose name begins with a prefix, and locks it, as
+// LockFolder does. Those of killed processes with the same prefix are removed.
+func NewLockedFolder(work, prefix string) (path string, lock *os.File, err error) {
+	removeStale(work, prefix)
+	unnamed, err := os.MkdirTemp(work, newPrefix)
+	if err != nil {
+		return "", nil, err
+	}
+	if lock, err = LockFolder(unnamed); err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(unnamed))
+	}
+	path = filepath.Join(work, prefix+filepath.Base(unnamed)[len(newPrefix):])
+	if err := os.Rename(unnamed, path); err != nil {
+		return "", nil, errors.Join(err, lock.Close(), os.RemoveAll(unnamed))
+	}
+	return path, lock, nil
+}
+
+// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get what the umask
+// leaves: they are nobody's own. made is false if it existed.
 func MakeWorkFolder(work string) (made bool, err error) {
 	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
 		made = true
@@ -151,14 +156,17 @@ func lockFile(name string, opened func()) (*os.File, error) {
 
 // RemoveStale removes the folders of this user's killed sorts without persistent runs from a work folder. It leaves
 // what it can't remove.
-func RemoveStale(work string) {
+func RemoveStale(work string) { removeStale(work, folderPrefix) }
+
+// removeStale is RemoveStale for folders with a prefix.
+func removeStale(work, prefix string) {
 	entries, err := os.ReadDir(work)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		unnamed := strings.HasPrefix(e.Name(), newPrefix)
-		if !unnamed && !strings.HasPrefix(e.Name(), folderPrefix) {
+		if !unnamed && !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
 		stale := filepath.Join(work, e.Name())

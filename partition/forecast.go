@@ -15,8 +15,8 @@ type Shape struct {
 	Shards  []int64 // entries that each shard will get
 }
 
-// ForecastSpill predicts what a sort with that many bytes of memory spills, by the rules of arena, Shard and planMerge. It is
-// exact if all entries have the same size and each shard gets what the Shape says.
+// ForecastSpill predicts what a sort with that many bytes of memory spills, by the rules of arena, Shard and planMerge.
+// It is exact if all entries have the same size and each shard gets what the Shape says.
 func ForecastSpill(memory int64, shape Shape) Forecast {
 	shards := len(shape.Shards)
 	s := Sorter{memory: max(memory, int64(shards)*minShare), shards: shards}
@@ -27,7 +27,8 @@ func ForecastSpill(memory int64, shape Shape) Forecast {
 	var arenas int64
 	var rest []int64 // entries that are not spilled when all are added
 	for _, entries := range shape.Shards {
-		for ; entries >= capacity; entries -= capacity { // a shard spills when it is full, not when the next entry comes
+		// A shard spills when it is full, not when the next entry comes.
+		for ; entries >= capacity; entries -= capacity {
 			runs = append(runs, capacity)
 		}
 		if entries > 0 {
@@ -52,7 +53,8 @@ func (s *Shape) capacity(limit int64) int64 {
 	return n
 }
 
-// fill adds entries to an arena until it is full, or most are in it. It returns how many are in it, and the arena's bytes.
+// fill adds entries to an arena until it is full, or most are in it. It returns how many are in it, and the arena's
+// bytes.
 func (s *Shape) fill(limit, most int64) (n, bytes int64) {
 	a := newArena(limit)
 	chunk := int64(a.chunkSize)
@@ -89,8 +91,8 @@ func (s *Sorter) mergeMemoryOf(runs, buffer int) int64 {
 	return (2*int64(runs) + 1) * int64(buffer) * int64(max(2, s.shards))
 }
 
-// Stored returns how many bytes the entries need in runs' blocks, as they are and compressed, for a sort with that many bytes of
-// memory. The entries must be sorted.
+// Stored returns how many bytes the entries need in runs' blocks, as they are and compressed, for a sort with that many
+// bytes of memory. The entries must be sorted.
 func Stored(memory int64, entries iter.Seq[Entry]) (plain, compressed int64) {
 	s := Sorter{memory: memory}
 	size := s.blockSizeOf()

@@ -8,8 +8,8 @@ import (
 	"bulkload/internal/testrand"
 )
 
-// TestForecastSpill compares the forecast with what a sort spills: entries of one size and of many, one and several shards with
-// equal and different parts, and so many runs that some must be merged before the rest.
+// TestForecastSpill compares the forecast with what a sort spills: entries of one size and of many, one and several
+// shards with equal and different parts, and so many runs that some must be merged before the rest.
 func TestForecastSpill(t *testing.T) {
 	type shape struct {
 		memory       int64

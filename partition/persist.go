@@ -38,8 +38,8 @@ type PersistentRuns struct {
 
 // RunFile is a run in a store, by its name there.
 //
-// It is part of the caller's record, and the only proof that a file is the run that was written: the file's size and its
-// footer are compared with it before a block is read.
+// It is part of the caller's record, and the only proof that a file is the run that was written: the file's size and
+// its footer are compared with it before a block is read.
 type RunFile struct {
 	Name      string `json:"name"`
 	Size      int64  `json:"size"` // bytes, of blocks and footer
@@ -65,9 +65,9 @@ var ErrStaleRuns = errors.New("the sorted runs that were kept can't be used")
 // The JSON names are older than the fields' names, and frozen.
 //
 // What a fault of the writer would do, with the right checksum: counts that don't add up are ErrStaleRuns; a largest or
-// packed that is too small is ErrDamaged; wrong starts, or a mark that is too far on, take entries from a region, and its
-// files don't have the digest of what was sorted; another sample cuts other slices, and those that an earlier process has
-// recorded don't fit any more. None of these passes unnoticed, but each costs another sort.
+// packed that is too small is ErrDamaged; wrong starts, or a mark that is too far on, take entries from a region, and
+// its files don't have the digest of what was sorted; another sample cuts other slices, and those that an earlier
+// process has recorded don't fit any more. None of these passes unnoticed, but each costs another sort.
 type runFooter struct {
 	Starts     []int64     `json:"starts"`
 	Largest    int         `json:"largest"`
@@ -110,18 +110,19 @@ func (w *runWriter) writeFooter(c *splitSample) error {
 	return err
 }
 
-// file is the run's record. It is complete only after writeFooter: before that the footer has neither length nor checksum.
+// file is the run's record. It is complete only after writeFooter: before that the footer has neither length nor
+// checksum.
 func (r *spilledRun) file() RunFile {
 	return RunFile{r.name, r.size() + int64(r.footerLen), r.footerLen, r.footerSum, r.entries}
 }
 
 // restore begins with the runs of an earlier sort.
 //
-// It is all or nothing: after an error some runs may be in the list, and the sort must not be used. The caller has checked
-// the runs before it offers them (CheckRun), so an error here means that they changed since.
+// It is all or nothing: after an error some runs may be in the list, and the sort must not be used. The caller has
+// checked the runs before it offers them (CheckRun), so an error here means that they changed since.
 func (s *Sorter) restore() error {
-	// First, because the names of new runs continue after those in the store: a leftover of a killed process would otherwise
-	// be in the way of a run of its name.
+	// First, because the names of new runs continue after those in the store: a leftover of a killed process would
+	// otherwise be in the way of a run of its name.
 	if err := s.folder.clear(s.persistent.Runs); err != nil {
 		return fmt.Errorf("%w: %w", ErrStaleRuns, err)
 	}
@@ -131,8 +132,8 @@ func (s *Sorter) restore() error {
 			return fmt.Errorf("%w: %s: %w", ErrStaleRuns, s.persistent.Store.Path(f.Name), err)
 		}
 		s.addRun(r)
-		// The counts and the sample are those of the entries in the run, so the sort looks as if it had read them itself. Slices
-		// are cut by the sample: without it a resumed run would cut other ones.
+		// The counts and the sample are those of the entries in the run, so the sort looks as if it had read them
+		// itself. Slices are cut by the sample: without it a resumed run would cut other ones.
 		s.stats.Entries += r.entries
 		s.stats.Bytes += t.Data
 		s.sample.merge(t.sample())
@@ -185,7 +186,8 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 		return err
 	}
 	stored, entries := make([]byte, r.largestStored), make([]byte, r.largest)
-	// From block to block by their lengths, over all regions: a block that is skipped here is one that a merge would find.
+	// From block to block by their lengths, over all regions: a block that is skipped here is one that a merge would
+	// find.
 	for at := (blockStart{}); at.offset < r.size() && err == nil; {
 		_, at, err = r.readBlock(at, r.size(), stored, entries)
 	}
@@ -224,7 +226,7 @@ func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFoote
 	if err != nil {
 		return nil, nil, err
 	}
-	return &spilledRun{store: store, name: f.Name, starts: t.Starts, largest: t.Largest, largestStored: t.Packed, index: t.index(),
+	return &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest, largestStored: t.Packed, index: t.index(),
 		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}, t, nil
 }
 
@@ -244,15 +246,15 @@ func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 	switch {
 	case len(t.Starts) != regions+1 || len(t.Counts) != regions:
 		return nil, fmt.Errorf("it has %d regions, and there are %d", len(t.Counts), regions)
-	// Buffers are made by largest and packed, and reads begin at starts, so these must fit the file. Whether they are right
-	// shows when the blocks are read.
+	// Buffers are made by largest and packed, and reads begin at starts, so these must fit the file. Whether they are
+	// right shows when the blocks are read.
 	case !slices.IsSorted(t.Starts) || t.Starts[0] != 0 || t.Starts[regions] != size,
 		entries != f.Entries, least < 0, t.Largest < 0 || t.Largest > maxEntry+maxBlock, t.Packed < 0 || t.Packed > maxStoredLen(t.Largest),
 		t.Level < 0 || t.Level > 64, t.Step < 0:
 		return nil, errors.New("its description does not fit it")
 	}
-	// The keys of marks are not compared with the blocks: that would mean reading them. See runFooter for what a wrong one
-	// does.
+	// The keys of marks are not compared with the blocks: that would mean reading them. See runFooter for what a wrong
+	// one does.
 	for _, p := range t.Marks {
 		if p.At < 0 || p.At > size {
 			return nil, errors.New("its description does not fit it")
@@ -262,7 +264,7 @@ func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 }
 
 func (t *runFooter) index() sparseIndex {
-	p := sparseIndex{step: t.Step}
+	p := sparseIndex{step: t.Step, marks: make([]blockMark, 0, len(t.Marks))}
 	for _, m := range t.Marks {
 		p.marks = append(p.marks, blockMark{m.At, m.Key})
 		p.size += len(m.Key)

@@ -8,7 +8,8 @@ import (
 	"bulkload/sortentry"
 )
 
-// TestMergedWideRunsAreCutAsBefore: a merged run's description has the rows at which regions may be cut, and no whole keys.
+// TestMergedWideRunsAreCutAsBefore: a merged run's description has the rows at which regions may be cut, and no whole
+// keys.
 func TestMergedWideRunsAreCutAsBefore(t *testing.T) {
 	k := &keeper{store: Folder(t.TempDir() + "/kept"), failing: -1}
 	o := Options{Regions: regions(t), Memory: 256 << 10, Shards: 1}

@@ -3,6 +3,8 @@ package partition
 import (
 	"context"
 	"fmt"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // A sort can be made of parts: each sorts some of the entries, in its own process, and leaves them as one run in a
@@ -31,28 +33,50 @@ func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFil
 // MaxRuns is how many runs OpenRuns opens at most: each is an open file while it is read.
 const MaxRuns = maxOpen
 
+// footersAtOnce is how many footers OpenRuns reads side by side: most of the time is that of a remote store's answers.
+// While it is read, a footer can have some megabytes, with the candidates for cuts.
+const footersAtOnce = 8
+
 // OpenRuns opens runs of WriteRun, each of which has some of the entries, as one sort into the same regions. A run that
 // is missing or has changed is a *RunError. Closing the result leaves the runs as they are.
 func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
 	if len(files) > MaxRuns {
 		return nil, fmt.Errorf("merge %d sorted runs: at most %d can be open at once", len(files), MaxRuns)
 	}
-	s := &Sorted{regions: regions, shared: true}
-	for _, f := range files {
-		r, t, err := openPersistent(f.Store, f.RunFile, regions.Len())
-		if err != nil {
-			at := f.Store.Path(f.Name)
-			return nil, &RunError{at, fmt.Errorf("%w: %s: %w", ErrStaleRuns, at, err)}
+	s := &Sorted{regions: regions, shared: true, runs: make([]*spilledRun, len(files))}
+	group, running := errgroup.WithContext(context.Background())
+	group.SetLimit(footersAtOnce)
+	for i, f := range files {
+		if running.Err() != nil {
+			break
 		}
-		s.runs = append(s.runs, r)
-		s.sample.merge(t.sample())
-		s.stats.Entries += r.entries
-		s.stats.Bytes += t.Data
-		s.stats.Runs++
-		s.stats.SpilledBytes += r.size()
+		group.Go(func() error {
+			r, t, err := openPersistent(f.Store, f.RunFile, regions.Len())
+			if err != nil {
+				at := f.Store.Path(f.Name)
+				return &RunError{at, fmt.Errorf("%w: %s: %w", ErrStaleRuns, at, err)}
+			}
+			s.addShared(i, r, t)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	s.sample.compact()
 	return s, nil
+}
+
+// addShared adds the i-th run. The order in which runs are added does not matter.
+func (s *Sorted) addShared(i int, r *spilledRun, t *runFooter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[i] = r
+	s.sample.merge(t.sample())
+	s.stats.Entries += r.entries
+	s.stats.Bytes += t.Data
+	s.stats.Runs++
+	s.stats.SpilledBytes += r.size()
 }
 
 // RunError says that a run can't be used: it is missing, has changed, or can't be read.
@@ -69,3 +93,16 @@ func (e *RunError) Unwrap() error { return e.err }
 // ReaderMemory is how many bytes a reader of a region or slice needs for its buffers: two blocks of each run, and a
 // stored one.
 func (s *Sorted) ReaderMemory() int64 { return readerMemory(s.runs) }
+
+// IndexMemory is how many bytes the descriptions of the runs have as long as the sort is open: the start of each
+// region, and the sparse index.
+func (s *Sorted) IndexMemory() (n int64) {
+	for _, r := range s.runs {
+		n += int64(8*cap(r.starts) + markMemory*cap(r.index.marks) + r.index.size)
+	}
+	return n
+}
+
+// markMemory is what a mark has in memory without its key: two words more than its fields, by which the key's memory is
+// rounded up.
+const markMemory = 8 + 24 + 16

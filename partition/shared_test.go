@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -26,8 +27,8 @@ func sortInParts(t *testing.T, o Options, parts [][]Entry) []StoredFile {
 	return files
 }
 
-// TestPartsAreOneSort: runs of parts, merged, have the entries, the order and the cuts of one sort, whether the parts had
-// spilled or not, and whoever had which entries.
+// TestPartsAreOneSort: runs of parts, merged, have the entries, the order and the cuts of one sort, whether the parts
+// had spilled or not, and whoever had which entries.
 func TestPartsAreOneSort(t *testing.T) {
 	t.Parallel()
 	entries := skewedEntries(30_000, 60)
@@ -124,5 +125,40 @@ func TestTooManyParts(t *testing.T) {
 	t.Parallel()
 	if _, err := OpenRuns(regions(t), make([]StoredFile, MaxRuns+1)); err == nil {
 		t.Error("nothing was refused")
+	}
+}
+
+// TestIndexMemory: what OpenRuns keeps of the footers has about the size that IndexMemory says. It is alone in its
+// process.
+func TestIndexMemory(t *testing.T) {
+	splits := make([]string, 3000)
+	for i := range splits {
+		splits[i] = fmt.Sprintf("%06d", 10*i+5)
+	}
+	among := regions(t, splits...)
+	sorted := sortEntries(t, Options{Regions: among, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, skewedEntries(30_000, 60))
+	store := Folder(t.TempDir())
+	f, err := sorted.WriteRun(context.Background(), store, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := slices.Repeat([]StoredFile{{store, f}}, MaxRuns)
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	joined, err := OpenRuns(among, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, says := heap()-before, joined.IndexMemory()
+	if got < says*3/4 || got > says*5/4 || says < 512*3000*8 {
+		t.Errorf("the footers of %d runs use %d bytes, IndexMemory says %d", len(files), got, says)
+	}
+	if err := joined.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -29,8 +29,8 @@ func skewedEntries(n, payload int) []Entry {
 	return entries
 }
 
-// TestSlicesFollowFromTheEntries: the cuts are the same whatever the memory, the shards and the order of the entries; the
-// slices together are the region, no key is in two of them, and they are about equally large.
+// TestSlicesFollowFromTheEntries: the cuts are the same whatever the memory, the shards and the order of the entries;
+// the slices together are the region, no key is in two of them, and they are about equally large.
 func TestSlicesFollowFromTheEntries(t *testing.T) {
 	const n = 16 // of the large region; the small ones, with few candidates each, are cut in two
 	entries := skewedEntries(60_000, 100)

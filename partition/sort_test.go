@@ -243,7 +243,8 @@ func TestRegionsCanBeReadAgain(t *testing.T) {
 	}
 }
 
-// TestSkewedKeys has many entries with one long beginning, with one key, and with keys that differ in zeros at their ends.
+// TestSkewedKeys has many entries with one long beginning, with one key, and with keys that differ in zeros at their
+// ends.
 func TestSkewedKeys(t *testing.T) {
 	beginning := bytes.Repeat([]byte("0123456789"), 20)
 	r := rand.New(rand.NewPCG(6, 6))

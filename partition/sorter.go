@@ -10,12 +10,18 @@ import (
 
 // Options of a sort.
 type Options struct {
-	Regions      *Regions
-	Memory       int64           // bytes for arenas, and for the merge's buffers after them; at least 64 KiB for each shard
-	WorkDir      string          // local folder for spilled runs; created if necessary, mode 0700; "": the system's temporary folder
-	Shards       int             // how many goroutines will add entries; each has its share of Memory
-	Uncompressed int64           // bytes of runs, the first ones, to spill uncompressed: less computation, and two to three times the space in WorkDir
-	Persistent   *PersistentRuns // spilled runs outlive the sort; nil: they end with it. If set, WorkDir is not used
+	Regions *Regions
+	// Memory is for arenas, and for the merge's buffers after them, in bytes; at least 64 KiB for each shard.
+	Memory int64
+	// WorkDir is the local folder for spilled runs; created if necessary, mode 0700; "": the system's temporary folder.
+	WorkDir string
+	// Shards is how many goroutines will add entries; each has its share of Memory.
+	Shards int
+	// Uncompressed is how many bytes of runs, the first ones, to spill uncompressed: less computation, and two to three times
+	// the space in WorkDir.
+	Uncompressed int64
+	// Persistent: spilled runs outlive the sort; nil: they end with it. If set, WorkDir is not used.
+	Persistent *PersistentRuns
 }
 
 const (

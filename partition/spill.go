@@ -66,7 +66,8 @@ func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 // write makes a run of what fill adds: size bytes, as far as known before. A persistent run's footer has the
 // candidates for cuts among its entries.
 func (w *runWriter) write(size int64, c *splitSample, fill func() error) (*spilledRun, error) {
-	w.uncompressed = w.uncompressedLeft != nil && w.uncompressedLeft.Add(-size) >= 0 // once a run exceeds the budget, all later runs are compressed
+	// Once a run exceeds the budget, all later runs are compressed.
+	w.uncompressed = w.uncompressedLeft != nil && w.uncompressedLeft.Add(-size) >= 0
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
 	}

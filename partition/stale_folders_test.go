@@ -42,8 +42,8 @@ func TestStaleFoldersOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleFoldersWithoutAName: a sort that was killed before its folder had its name leaves one that is removed once it is
-// old. A young one may be another sort's that is just beginning.
+// TestStaleFoldersWithoutAName: a sort that was killed before its folder had its name leaves one that is removed once
+// it is old. A young one may be another sort's that is just beginning.
 func TestStaleFoldersWithoutAName(t *testing.T) {
 	work := t.TempDir()
 	old := time.Now().Add(-2 * newFor)
@@ -79,8 +79,8 @@ func TestStaleFoldersWithoutAName(t *testing.T) {
 	}
 }
 
-// TestLockOfADeletedFolder: a folder that its owner deletes, or that another one makes anew, between the opening of its lock
-// file and the locking is not locked by what was opened.
+// TestLockOfADeletedFolder: a folder that its owner deletes, or that another one makes anew, between the opening of its
+// lock file and the locking is not locked by what was opened.
 func TestLockOfADeletedFolder(t *testing.T) {
 	for what, meanwhile := range map[string]func(dir string) error{
 		"deleted": os.RemoveAll,

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// memoryStore is a store that is no disk. As on HDFS a run can't be read before it is closed. Its call number failAt fails,
-// counted from 1.
+// memoryStore is a store that is no disk. As on HDFS a run can't be read before it is closed. Its call number failAt
+// fails, counted from 1.
 type memoryStore struct {
 	mu     sync.Mutex
 	runs   map[string][]byte // whole ones

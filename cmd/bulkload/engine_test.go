@@ -41,11 +41,11 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, memory := range []int64{jobs.MinMemory, 3*jobs.MinMemory + 1, 1 << 30} {
-		one, err := by.Engine.(jobs.EngineOf)(new(jobs.Job), jobs.Options{Memory: memory})
+		one, err := by(new(jobs.Job), jobs.Options{Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
-		side := one.Engine.(*jobs.LocalTasks).Side
+		side := one.Engine.(*jobs.LocalTasks).Parallel
 		if all := one.Memory * int64(side); side < 1 || all > memory || all < memory-int64(side) || one.Memory < jobs.MinMemory {
 			t.Errorf("%d tasks have %d bytes each, of %d", side, one.Memory, memory)
 		}

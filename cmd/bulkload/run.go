@@ -28,7 +28,7 @@ type runCommand struct {
 	metricsFlags
 
 	limit *jobs.Rate    // of all look-ups
-	tasks *jobs.ByTasks // nil: the runs are done in this process
+	tasks jobs.EngineOf // nil: the runs are done in this process
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
@@ -75,7 +75,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	}
 	job := all[0][0]
 	began := time.Now()
-	summary, err := jobs.RunBy(ctx, c.tasks, job, c.prepare(job, s.options()))
+	summary, err := jobs.RunJob(ctx, c.tasks, job, c.prepare(job, s.options()))
 	took := time.Since(began)
 	s.endBar()
 	s.reported.add(summary, err, took)

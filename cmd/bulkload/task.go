@@ -196,7 +196,7 @@ type engineFlags struct {
 }
 
 // by is how runs are done; nil for runs in this process.
-func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
+func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
 	sizes, err := c.sizes(s)
 	if err == nil {
 		err = c.checkYARN()
@@ -208,7 +208,7 @@ func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 		return nil, err
 	}
 	if c.Engine == "yarn" {
-		return &jobs.ByTasks{Engine: jobs.EngineOf(func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) { return c.byYARN(s, job, o) })}, nil
+		return func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) { return c.byYARN(s, job, o) }, nil
 	}
 	if c.Engine == "local" {
 		if c.TaskSize != "" {
@@ -216,21 +216,21 @@ func (c *engineFlags) by(s *session) (*jobs.ByTasks, error) {
 		}
 		return nil, nil
 	}
-	return &jobs.ByTasks{Engine: jobs.EngineOf(func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
+	return func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
 		own, err := c.settings(job)
 		engine := &jobs.LocalTasks{Program: "/proc/self/exe", Name: os.Args[0], Flags: s.taskFlags()}
 		by := &jobs.ByTasks{Engine: engine, Sizes: sizes}
 		by.Task = cmp.Or(by.Task, own.TaskSize)
-		engine.Side, by.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
+		engine.Parallel, by.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
 		return by, err
-	})}, nil
+	}, nil
 }
 
 // shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
 // part of --memory each.
-func shareMemory(all int64, cores int) (side int, each int64) {
-	side = max(1, min(cores, int(all/jobs.MinMemory)))
-	return side, all / int64(side)
+func shareMemory(all int64, cores int) (parallel int, each int64) {
+	parallel = max(1, min(cores, int(all/jobs.MinMemory)))
+	return parallel, all / int64(parallel)
 }
 
 // taskFlags are the flags that tasks of this machine get from the command: where the cluster is, and who asks it.

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"bulkload/internal/sample"
+	"bulkload/jobs"
 )
 
 // program is a command that runs as this test's process: TestMain makes it one by its name.
@@ -238,5 +240,36 @@ func TestIndexOfTask(t *testing.T) {
 		if n, err := readIndex(c.text, strings.NewReader(c.stdin)); n != c.want || (err == nil) != c.ok {
 			t.Errorf("%q with %q: %d, %v", c.text, c.stdin, n, err)
 		}
+	}
+}
+
+// TestStatusOfTasks: a task of Hadoop Streaming reports each minute how far it is, since one that says nothing for ten minutes is killed.
+// Other tasks write no such lines.
+func TestStatusOfTasks(t *testing.T) {
+	for attempt, want := range map[string]string{
+		"": "",
+		"attempt_1_0001_m_000007_0": "reporter:status:no progress yet after 1m0s\nreporter:status:sort: 5 of 10 records\n" +
+			"reporter:status:sort: 5 of 10 records, no progress for 1m30s\n",
+	} {
+		t.Setenv("mapreduce_task_attempt_id", attempt)
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			s := quietSession(&out, common{})
+			if err := s.openLog(); err != nil {
+				t.Fatal(err)
+			}
+			did := -1
+			_, err := s.task(t.Context(), func(_ context.Context, _ string, task int, _ jobs.Options) error {
+				did = task
+				time.Sleep(90 * time.Second)
+				s.tracker.show(jobs.Progress{Phase: "sort", Done: 5, Total: 10})
+				time.Sleep(90*time.Second + time.Millisecond)
+				return nil
+			}, "plan.json", "7")
+			time.Sleep(time.Hour)
+			if err != nil || did != 7 || out.String() != want {
+				t.Errorf("task %d, %v: %q, want %q", did, err, &out, want)
+			}
+		})
 	}
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,8 +27,9 @@ import (
 type yarnRig struct {
 	*testcluster.Cluster
 	fsys   storage.FS
-	root   string // in HDFS
-	job    string // the job file
+	root   string   // in HDFS
+	job    string   // the job file
+	more   []string // further job files
 	env    []string
 	flags  []string
 	memory string // of each task
@@ -67,16 +68,28 @@ func newYARNRig(t *testing.T, c *testcluster.Cluster, rows int, login *kerberos.
 			id := (row*7919+part)%(rows/2) + row%2*rows // some rows are in two parts
 			fmt.Fprintf(&b, "%09d\tname %d of part %d\tcity %d\t%s\n", id, row, part, id%97, strings.Repeat("note ", id%13))
 		}
-		w, err := r.fsys.Create(fmt.Sprintf("%s/in/part-%d", root, part), 0)
-		fatal(t, err)
-		_, err = w.Write(b.Bytes())
-		fatal(t, err)
-		fatal(t, w.Close())
+		r.put(t, fmt.Sprintf("in/part-%d", part), b.Bytes())
 	}
 	r.job = filepath.Join(t.TempDir(), "job.yaml")
 	text := fmt.Sprintf(yarnJob, c.FS()+root, `'1', '2', '3'`, c.HadoopHome())
 	fatal(t, os.WriteFile(r.job, []byte(text), 0o644))
 	return r
+}
+
+// put writes a file below the rig's folder.
+func (r *yarnRig) put(t *testing.T, name string, content []byte) {
+	t.Helper()
+	putFile(t, r.fsys, path.Join(r.root, name), content)
+}
+
+func putFile(t *testing.T, fsys storage.FS, name string, content []byte) {
+	t.Helper()
+	fatal(t, fsys.MkdirAll(path.Dir(name), 0))
+	w, err := fsys.Create(name, 0)
+	fatal(t, err)
+	_, err = w.Write(content)
+	fatal(t, err)
+	fatal(t, w.Close())
 }
 
 func fatal(t testing.TB, err error) {
@@ -127,7 +140,7 @@ func (r *ran) ended() bool {
 // start starts bulkload run; testscript.Main has put a bulkload of this binary into the path.
 func (r *yarnRig) start(t *testing.T, args ...string) *ran {
 	t.Helper()
-	p := &ran{Cmd: exec.Command("bulkload", append([]string{"run", r.job, "--memory", r.memory, "-v"}, append(args, r.flags...)...)...)}
+	p := &ran{Cmd: exec.Command("bulkload", slices.Concat([]string{"run", r.job}, r.more, []string{"--memory", r.memory, "-v"}, args, r.flags)...)}
 	p.Env = append(os.Environ(), r.env...)
 	p.Stderr = p
 	fatal(t, p.Start())
@@ -143,19 +156,31 @@ func (r *yarnRig) run(t *testing.T, args ...string) *ran {
 	return p
 }
 
-// hfiles are the output's files by their names in it.
+// hfiles are the files of all outputs by their names below them.
 func (r *yarnRig) hfiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	dir := r.root + "/out/f"
-	entries, err := r.fsys.ReadDir(dir)
+	r.addFiles(t, "out", all)
+	return all
+}
+
+func (r *yarnRig) addFiles(t *testing.T, dir string, all map[string][]byte) {
+	t.Helper()
+	entries, err := r.fsys.ReadDir(path.Join(r.root, dir))
 	fatal(t, err)
 	for _, e := range entries {
-		b, err := storage.ReadFile(r.fsys, path.Join(dir, e.Name), 1<<30)
-		fatal(t, err)
-		all[e.Name] = b
+		name := path.Join(dir, e.Name)
+		switch {
+		case e.Name == ".tasks":
+			t.Errorf("the tasks left %s", path.Join(r.root, name))
+		case strings.ContainsAny(e.Name[:1], "._"): // what is no HFile
+		case e.Dir:
+			r.addFiles(t, name, all)
+		default:
+			all[name], err = storage.ReadFile(r.fsys, path.Join(r.root, name), 1<<30)
+			fatal(t, err)
+		}
 	}
-	return all
 }
 
 // alone runs the job in one process, and returns its files. The output is then gone.
@@ -167,7 +192,7 @@ func (r *yarnRig) alone(t *testing.T) map[string][]byte {
 	return files
 }
 
-// wantSame fails if the output does not have exactly these files, or if the tasks left anything.
+// wantSame fails if the outputs do not have exactly these files, or if the tasks left anything.
 func (r *yarnRig) wantSame(t *testing.T, want map[string][]byte) {
 	t.Helper()
 	got := r.hfiles(t)
@@ -178,11 +203,6 @@ func (r *yarnRig) wantSame(t *testing.T, want map[string][]byte) {
 		if !bytes.Equal(got[name], b) {
 			t.Errorf("%s has %d bytes, and differs from that of one process (%d bytes)", name, len(got[name]), len(b))
 		}
-	}
-	if entries, err := r.fsys.ReadDir(r.root + "/out/.tasks"); err == nil {
-		t.Errorf("the tasks left %v", entries)
-	} else if !os.IsNotExist(err) && !strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
-		t.Error(err)
 	}
 }
 
@@ -246,23 +266,32 @@ func TestYARNFails(t *testing.T) {
 func (r *yarnRig) task(t *testing.T, driver *ran, phase string) int {
 	t.Helper()
 	for ; t.Context().Err() == nil && !driver.ended(); time.Sleep(20 * time.Millisecond) {
-		all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		fatal(t, err)
-		for _, file := range all {
-			line, err := os.ReadFile(file)
-			if err != nil || !bytes.Contains(line, []byte("\x00task\x00"+phase+"\x00")) {
-				continue
-			}
-			dir := filepath.Dir(file)
-			if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && strings.HasPrefix(at, r.Dir) {
-				pid, err := strconv.Atoi(filepath.Base(dir))
-				fatal(t, err)
-				return pid
-			}
+		if all := r.tasks(t, phase); len(all) > 0 {
+			return all[0]
 		}
 	}
 	t.Fatalf("no %s task runs:\n%s", phase, driver)
 	return 0
+}
+
+// tasks are the processes of the tasks that run.
+func (r *yarnRig) tasks(t *testing.T, phase string) (pids []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	fatal(t, err)
+	for _, file := range all {
+		line, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(line, []byte("\x00task\x00"+phase+"\x00")) {
+			continue
+		}
+		dir := filepath.Dir(file)
+		if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && strings.HasPrefix(at, r.Dir) {
+			pid, err := strconv.Atoi(filepath.Base(dir))
+			fatal(t, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 func killedAttempt(t *testing.T, r *yarnRig) {
@@ -295,12 +324,12 @@ func failedNode(t *testing.T, r *yarnRig) {
 	}
 }
 
-// TestYARNSecured: tasks on a cluster with Kerberos have delegation tokens alone. The driver logs in with a keytab, with which
+// TestYARNSecured: tasks on a cluster with Kerberos have delegation tokens alone, here for a name service with two NameNodes. The driver logs in with a keytab, with which
 // it gets Hadoop's commands a ticket.
 func TestYARNSecured(t *testing.T) {
 	allYARN(t)
 	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips on a machine without a KDC
-	c := testcluster.OwnYARN(t, testcluster.Options{Kerberos: &testcluster.Kerberos{RPC: "privacy", Transfer: "integrity"}})
+	c := testcluster.OwnYARN(t, testcluster.Options{HA: true, Kerberos: &testcluster.Kerberos{RPC: "privacy", Transfer: "integrity"}})
 	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: "loader", Keytab: c.Keytab("loader"), Krb5Conf: c.Krb5Conf()})
 	fatal(t, err)
 	r := newYARNRig(t, c, 30_000, login, "KRB5_CONFIG="+c.Krb5Conf(), "KRB5CCNAME="+filepath.Join(t.TempDir(), "none"), "HADOOP_OPTS=-Djava.security.krb5.conf="+c.Krb5Conf())
@@ -313,14 +342,21 @@ func TestYARNSecured(t *testing.T) {
 	r.wantSame(t, want)
 }
 
+// fakeHadoop is the folder of a Hadoop installation whose commands are scripts.
+func fakeHadoop(t *testing.T, hadoop, yarn string) (home string) {
+	t.Helper()
+	home = t.TempDir()
+	for name, script := range map[string]string{"bin/hadoop": hadoop, "bin/yarn": yarn, "share/hadoop/tools/lib/hadoop-streaming-3.jar": ""} {
+		fatal(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755))
+		fatal(t, os.WriteFile(filepath.Join(home, name), []byte(script), 0o755))
+	}
+	return home
+}
+
 // TestYARNDryRun: the commands are printed, and nothing is done.
 func TestYARNDryRun(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	for _, name := range []string{"bin/hadoop", "bin/yarn", "share/hadoop/tools/lib/hadoop-streaming-3.jar"} {
-		fatal(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755))
-		fatal(t, os.WriteFile(filepath.Join(home, name), []byte("#!/bin/false\n"), 0o755))
-	}
+	home := fakeHadoop(t, "#!/bin/false\n", "#!/bin/false\n")
 	job := filepath.Join(home, "job.yaml")
 	fatal(t, os.WriteFile(job, fmt.Appendf(nil, yarnJob, "hdfs://ns1/o", "'1'", home), 0o644))
 	cmd := exec.Command("bulkload", "run", job, "--engine", "yarn", "--dry-run", "--memory", "64MiB", "--engine-set", "queue=etl", "--engine-set", "properties=a.b=c d")

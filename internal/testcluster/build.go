@@ -19,11 +19,12 @@ import (
 //go:embed java/pom.xml java/*.java java/2.4/*.java java/*.properties java/zone.jceks
 var javaFiles embed.FS
 
-// errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the jars.
+// errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the
+// jars.
 var errNoJava = errors.New("no Java here")
 
-// classpath returns the jars of a release and of Hadoop in the form of java's -cp. Maven is asked once for each pom and release;
-// the answer is kept in the user's cache folder. profiles are those of the pom that are active.
+// classpath returns the jars of a release and of Hadoop in the form of java's -cp. Maven is asked once for each pom and
+// release; the answer is kept in the user's cache folder. profiles are those of the pom that are active.
 func classpath(ctx context.Context, hbase release, profiles ...string) (string, error) {
 	for _, tool := range []string{"java", "javac", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -51,7 +52,8 @@ func readClasspath(dir string) (string, error) {
 	return strings.Join(slices.DeleteFunc(jars, oldLog), string(os.PathListSeparator)), err
 }
 
-// oldLog reports whether a jar is Log4j 1, which Hadoop 2 brings along, and which doesn't run on Java 17 beside reload4j.
+// oldLog reports whether a jar is Log4j 1, which Hadoop 2 brings along, and which doesn't run on Java 17 beside
+// reload4j.
 func oldLog(jar string) bool {
 	name := filepath.Base(jar)
 	return strings.HasPrefix(name, "slf4j-log4j12-") || strings.HasPrefix(name, "log4j-1.2")
@@ -88,8 +90,8 @@ func jarsPresent(dir string) bool {
 	return true
 }
 
-// oracleClasses returns the folder of the oracle, compiled with a release. It is compiled once for each version of its sources
-// and of the pom.
+// oracleClasses returns the folder of the oracle, compiled with a release. It is compiled once for each version of its
+// sources and of the pom.
 func oracleClasses(ctx context.Context, cp string, hbase release) (string, error) {
 	all, err := hbase.sources()
 	if err != nil {
@@ -110,8 +112,8 @@ func oracleClasses(ctx context.Context, cp string, hbase release) (string, error
 	return cached("oracle-"+hash(content...), func(dir string) error { return compile(ctx, cp, all, dir) }, compiled)
 }
 
-// compile writes the oracle's sources to dir/src and javac's classes to dir, and beside them the files that the oracle finds
-// on its class path.
+// compile writes the oracle's sources to dir/src and javac's classes to dir, and beside them the files that the oracle
+// finds on its class path.
 func compile(ctx context.Context, cp string, files []string, dir string) error {
 	args := []string{"-nowarn", "-encoding", "UTF-8", "-cp", cp, "-d", dir}
 	if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
@@ -140,9 +142,9 @@ func compile(ctx context.Context, cp string, files []string, dir string) error {
 	return nil
 }
 
-// cached returns the folder name in the user's cache. It is filled by fill, unless it exists and whole accepts it. One builder
-// fills it at a time, and the others wait. It is filled in another place and renamed, so that a killed builder leaves no
-// incomplete folder.
+// cached returns the folder name in the user's cache. It is filled by fill, unless it exists and whole accepts it. One
+// builder fills it at a time, and the others wait. It is filled in another place and renamed, so that a killed builder
+// leaves no incomplete folder.
 func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
 	root, err := cacheRoot()
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 
 // Options describe a cluster.
 type Options struct {
-	// Dir has all files of the cluster: conf, data, log (a file for each role), run (process ids), tmp. It is created if necessary.
+	// Dir has all files of the cluster: conf, data, log (a file for each role), run (process ids), tmp. It is created
+	// if necessary.
 	Dir string `json:"-"`
 	// Port is the first of the cluster's 200 ports. 0: the first base from 29000 whose ports are free.
 	Port int `json:"port"`
@@ -31,12 +32,13 @@ type Options struct {
 	HDFSOnly bool `json:"hdfs_only"`
 	// YARN adds a ResourceManager and a NodeManager, which run Hadoop Streaming jobs.
 	YARN *YARN `json:"yarn,omitempty"`
-	// Session is the ZooKeeper session's timeout in milliseconds, after which a hanging RegionServer is considered dead. 0 is
-	// 20,000.
+	// Session is the ZooKeeper session's timeout in milliseconds, after which a hanging RegionServer is considered
+	// dead. 0 is 20,000.
 	Session int `json:"session"`
 	// Kerberos makes it a secured cluster; nil: simple authentication.
 	Kerberos *Kerberos `json:"kerberos,omitempty"`
-	// HBase and Hadoop are the versions to run, as Maven names them, such as 2.5.12-hadoop3 and 3.3.6. "": those of pom.xml.
+	// HBase and Hadoop are the versions to run, as Maven names them, such as 2.5.12-hadoop3 and 3.3.6. "": those of
+	// pom.xml.
 	HBase  string `json:"hbase,omitempty"`
 	Hadoop string `json:"hadoop,omitempty"`
 	// Measure lets the JVMs optimize fully, for measurements; the cluster then needs twice the CPU time to start.
@@ -54,8 +56,9 @@ type Cluster struct {
 // stateFile in Dir describes the cluster.
 const stateFile = "cluster.json"
 
-// Start starts a cluster and returns when it is usable, after about 15 s. It starts empty: the files of an earlier cluster in
-// Dir are deleted. If a part doesn't start, everything is stopped again, and the error names the role and quotes its log.
+// Start starts a cluster and returns when it is usable, after about 15 s. It starts empty: the files of an earlier
+// cluster in Dir are deleted. If a part doesn't start, everything is stopped again, and the error names the role and
+// quotes its log.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := newCluster(ctx, o)
 	if err != nil {
@@ -284,10 +287,9 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…; rm; nm) as a crash would. The containers of a NodeManager
-// go on; see KillNode. HBase survives the loss of its
-// NameNode for a while, but not that of its only DataNode: its servers end at their next write. Tests that kill must have
-// their own cluster (Start), not that of Use.
+// Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…; rm; nm) as a crash would. The containers of a
+// NodeManager go on; see KillNode. HBase survives the loss of its NameNode for a while, but not that of its only
+// DataNode: its servers end at their next write. Tests that kill must have their own cluster (Start), not that of Use.
 func (c *Cluster) Kill(name string) error {
 	if _, err := c.role(name); err != nil {
 		return err
@@ -299,7 +301,8 @@ func (c *Cluster) Kill(name string) error {
 	return err
 }
 
-// Pause suspends a role's process (SIGSTOP), like a long garbage collection or a machine that sleeps. Resume continues it.
+// Pause suspends a role's process (SIGSTOP), like a long garbage collection or a machine that sleeps. Resume continues
+// it.
 func (c *Cluster) Pause(name string) error { return c.signal(name, syscall.SIGSTOP) }
 
 // Resume continues a role after Pause.
@@ -313,9 +316,9 @@ func (c *Cluster) signal(name string, s syscall.Signal) error {
 	return syscall.Kill(-pid, s)
 }
 
-// StartRole starts a killed role, and returns when its port is open. A DataNode must also have registered with the running
-// NameNodes. A NameNode must have left safe mode, if a DataNode runs, and the master must have initialized. With HA the
-// NameNode is then standby. Regions are assigned some seconds later.
+// StartRole starts a killed role, and returns when its port is open. A DataNode must also have registered with the
+// running NameNodes. A NameNode must have left safe mode, if a DataNode runs, and the master must have initialized.
+// With HA the NameNode is then standby. Regions are assigned some seconds later.
 func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	r, err := c.role(name)
 	if err != nil {
@@ -359,8 +362,8 @@ func (c *Cluster) Revive(ctx context.Context) error {
 	return c.startRoles(ctx, slices.DeleteFunc(c.roles(), func(r role) bool { return slices.Contains(up, r.name) }))
 }
 
-// Java runs a class of Hadoop, HBase or the oracle to its end, with the cluster's configuration, and with Kerberos as HDFS's
-// superuser. It returns its stdout.
+// Java runs a class of Hadoop, HBase or the oracle to its end, with the cluster's configuration, and with Kerberos as
+// HDFS's superuser. It returns its stdout.
 func (c *Cluster) Java(ctx context.Context, class string, args ...string) (string, error) {
 	j := toolJVM(c.ConfDir(), c.classes, c.jars, class, args).secured(c.ConfDir(), "hdfs")
 	j.brief = true

@@ -45,8 +45,8 @@ func TestTableLoadAndScan(t *testing.T) {
 	}
 }
 
-// TestTableReads loads two versions of a cell and a delete of the older one, and reads them in every way, before and after a
-// split and a compaction.
+// TestTableReads loads two versions of a cell and a delete of the older one, and reads them in every way, before and
+// after a split and a compaction.
 func TestTableReads(t *testing.T) {
 	c := Use(t)
 	o, table := c.Oracle(t), c.UniqueTable(t)

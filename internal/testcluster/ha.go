@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// haSite lets the two NameNodes share their edits in a local folder, which suffices while both are on one machine. There is no
-// automatic failover.
+// haSite lets the two NameNodes share their edits in a local folder, which suffices while both are on one machine.
+// There is no automatic failover.
 func (c *Cluster) haSite() []property {
 	p := []property{
 		{"dfs.nameservices", nameService},
@@ -39,7 +39,8 @@ func (c *Cluster) activate(ctx context.Context) error {
 	return c.haAdmin(ctx, "-transitionToActive", "nn1")
 }
 
-// Failover makes nn1 or nn2 the active NameNode; the other one becomes standby, or is considered dead if it doesn't answer.
+// Failover makes nn1 or nn2 the active NameNode; the other one becomes standby, or is considered dead if it doesn't
+// answer.
 func (c *Cluster) Failover(ctx context.Context, to string) error {
 	others := map[string]string{"nn1": "nn2", "nn2": "nn1"}
 	from, ok := others[to]

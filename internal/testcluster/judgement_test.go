@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// hfile writes cells with HBase's writer, uncompressed, and returns the file's bytes. TASK and times are set, so that they are
-// the same each time.
+// hfile writes cells with HBase's writer, uncompressed, and returns the file's bytes. TASK and times are set, so that
+// they are the same each time.
 func hfile(t *testing.T, o *Oracle, cells string, settings ...string) []byte {
 	t.Helper()
 	args := append([]string{"write", tempFile(t, cells), "file://" + t.TempDir(), "CREATED=1", "TIME=2", "TASK=x"}, settings...)
@@ -105,7 +105,8 @@ func TestCheckLooksBehindChecksums(t *testing.T) {
 	}{
 		{"bloom without bits", "BLMFBLK2", func(b []byte) { clear(b[33:]) }, "the bloom filter denies"},
 		{"chain", "DATABLK*", func(b []byte) { binary.BigEndian.PutUint64(b[16:], 77) }, "names the previous one 77"},
-		{"order of cells", "DATABLK*", func(b []byte) { b[33+8+2] = 1 }, "out of order"}, // the first byte of its first row
+		// The first byte of its first row.
+		{"order of cells", "DATABLK*", func(b []byte) { b[33+8+2] = 1 }, "out of order"},
 		{"separator of a leaf index", "IDXLEAF2", lowerSecondKey, "seekTo"},
 	} {
 		bad := slices.Clone(good)
@@ -126,8 +127,8 @@ func lowerSecondKey(b []byte) {
 	p[row+3]--
 }
 
-// changeBlock changes the second block that begins with magic, or the only one, and recomputes its checksums (CRC32C). Format:
-// HFileBlock.
+// changeBlock changes the second block that begins with magic, or the only one, and recomputes its checksums (CRC32C).
+// Format: HFileBlock.
 func changeBlock(t *testing.T, file []byte, magic string, change func([]byte)) {
 	t.Helper()
 	var found []byte

@@ -25,8 +25,8 @@ type jvm struct {
 	brief      bool // not worth compiling well: it starts with half the CPU time
 }
 
-// command returns the process, not started. The class path is in the environment: it has many thousand characters, which no
-// list of processes should show.
+// command returns the process, not started. The class path is in the environment: it has many thousand characters,
+// which no list of processes should show.
 func (j jvm) command() *exec.Cmd {
 	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
 	if j.brief {

@@ -13,8 +13,8 @@ import (
 	"bulkload/internal/testcluster/kdc"
 )
 
-// Kerberos makes a secured cluster: its own KDC, HDFS with block tokens, HBase with its AccessController. The user hbase may
-// do anything in HBase and is no superuser of HDFS. "" is authentication.
+// Kerberos makes a secured cluster: its own KDC, HDFS with block tokens, HBase with its AccessController. The user
+// hbase may do anything in HBase and is no superuser of HDFS. "" is authentication.
 type Kerberos struct {
 	RPC      string `json:"rpc"`      // hadoop.rpc.protection
 	Transfer string `json:"transfer"` // dfs.data.transfer.protection
@@ -43,8 +43,8 @@ func (c *Cluster) KDC() *kdc.KDC {
 	return kdc.Open(kdc.Options{Dir: c.ConfDir(), Realm: realm, Port: c.Port + portKDC})
 }
 
-// Keytab is a keytab of a cluster with Kerberos: hdfs and hbase are those of the services (hdfs/localhost, hbase/localhost),
-// loader and other those of two users, neither of whom has any rights in HBase.
+// Keytab is a keytab of a cluster with Kerberos: hdfs and hbase are those of the services (hdfs/localhost,
+// hbase/localhost), loader and other those of two users, neither of whom has any rights in HBase.
 func (c *Cluster) Keytab(name string) string { return filepath.Join(c.ConfDir(), name+".keytab") }
 
 // prepareKDC makes the realm and its principals.
@@ -105,8 +105,8 @@ func (c *Cluster) kdcRoles() []role {
 	return []role{{name: kdcRole, stage: stageKeys, port: portKDC, program: func() (*exec.Cmd, error) { return c.KDC().Command() }}}
 }
 
-// secured adds to a Java program what it needs on a cluster with Kerberos: krb5.conf, and the ticket of a service. conf is
-// the cluster's.
+// secured adds to a Java program what it needs on a cluster with Kerberos: krb5.conf, and the ticket of a service. conf
+// is the cluster's.
 func (j jvm) secured(conf, service string) jvm {
 	file := filepath.Join(conf, "krb5.conf")
 	if _, err := os.Stat(file); err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// release is a version of HBase in Maven, and after a slash one of Hadoop, if it is not that of pom.xml: 2.5.12-hadoop3 or
-// 2.5.12-hadoop3/3.3.6. ofCluster is the one that pom.xml names and clusters run, unless Options say otherwise.
+// release is a version of HBase in Maven, and after a slash one of Hadoop, if it is not that of pom.xml: 2.5.12-hadoop3
+// or 2.5.12-hadoop3/3.3.6. ofCluster is the one that pom.xml names and clusters run, unless Options say otherwise.
 type release string
 
 const ofCluster release = ""
@@ -17,8 +17,8 @@ const ofCluster release = ""
 // OlderReleases are the last releases of HBase 2.4 and 2.5, for OlderJava.
 var OlderReleases = []string{"2.4.18", "2.5.12-hadoop3"}
 
-// OlderJava is Java with the classes of one of OlderReleases, to see how it reads and writes HFiles. HBase 2.4 uses Hadoop's
-// codecs, which have no ZSTD without libhadoop.so.
+// OlderJava is Java with the classes of one of OlderReleases, to see how it reads and writes HFiles. HBase 2.4 uses
+// Hadoop's codecs, which have no ZSTD without libhadoop.so.
 func OlderJava(t testing.TB, hbase string) *Oracle {
 	t.Helper()
 	return oracleOf(t, release(hbase))
@@ -55,8 +55,8 @@ func (r release) pom(common []byte) []byte {
 	return bytes.Replace(common, []byte(pinned), []byte(pinned+own), 1)
 }
 
-// sources returns the oracle's files: those of java. A folder of java that is named by the first two numbers of the release
-// replaces some of them.
+// sources returns the oracle's files: those of java. A folder of java that is named by the first two numbers of the
+// release replaces some of them.
 func (r release) sources() ([]string, error) {
 	entries, err := javaFiles.ReadDir("java")
 	if err != nil {

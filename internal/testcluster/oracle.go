@@ -22,8 +22,9 @@ func toolJVM(conf, classes, jars, class string, args []string) jvm {
 
 const oracleClass = "oracle.Oracle"
 
-// Oracle runs the commands of java/Oracle.java in a JVM, which starts with the first command and ends with this process. Many
-// goroutines may use it: a command that comes while all of its JVMs are busy starts another, up to oracleJVMs, or waits.
+// Oracle runs the commands of java/Oracle.java in a JVM, which starts with the first command and ends with this
+// process. Many goroutines may use it: a command that comes while all of its JVMs are busy starts another, up to
+// oracleJVMs, or waits.
 type Oracle struct {
 	jvm   jvm
 	turns chan struct{} // has an entry for each running command
@@ -43,8 +44,9 @@ func newOracle(conf, classes, jars, service string) *Oracle {
 	}
 }
 
-// Run runs a command of the oracle, such as "diff", a, b, and returns what it printed. The error is the oracle's, which for diff
-// and check can also mean that something differs; the output then says what. Arguments contain neither TAB nor line break.
+// Run runs a command of the oracle, such as "diff", a, b, and returns what it printed. The error is the oracle's, which
+// for diff and check can also mean that something differs; the output then says what. Arguments contain neither TAB nor
+// line break.
 func (o *Oracle) Run(args ...string) (string, error) {
 	for _, a := range args {
 		if strings.ContainsAny(a, "\t\r\n") {

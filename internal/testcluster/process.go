@@ -26,8 +26,8 @@ const goneIn = 10 * time.Second
 // tailLines is how much of a role's log an error quotes.
 const tailLines = 25
 
-// endedLooks is how many times in a row a role must be seen without its process before it counts as ended: while a process
-// replaces its program it has no command line.
+// endedLooks is how many times in a row a role must be seen without its process before it counts as ended: while a
+// process replaces its program it has no command line.
 const endedLooks = 20
 
 // pause is the time between two checks of a condition.
@@ -49,7 +49,8 @@ func (c *Cluster) argument(role string) string {
 	return "-D" + c.marker(role)
 }
 
-// launch starts a role's JVM in a separate process group, which outlives this process, and returns the previous size of its log.
+// launch starts a role's JVM in a separate process group, which outlives this process, and returns the previous size of
+// its log.
 func (c *Cluster) launch(r role) (logged int64, err error) {
 	log, err := os.OpenFile(c.logFile(r.name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -146,12 +147,14 @@ func (c *Cluster) pid(role string) (int, bool) {
 	if err != nil || pid <= 1 {
 		return 0, false
 	}
-	// The number may belong to another process by now; a process that has ended, but was not waited for, has an empty command line.
+	// The number may belong to another process by now; a process that has ended, but was not waited for, has an empty
+	// command line.
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return pid, err == nil && bytes.Contains(line, []byte(c.argument(role)+"\x00"))
 }
 
-// gone reports whether a process has ended with all its threads, and so holds no port any more. A zombie counts as gone.
+// gone reports whether a process has ended with all its threads, and so holds no port any more. A zombie counts as
+// gone.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 var openedToPrograms = strings.Fields(`
 	java.base/java.lang.invoke java.base/java.util.concurrent.atomic java.base/sun.nio.cs java.base/sun.security.action java.base/sun.util.calendar`)
 
-// Program is a Java program in another folder of this repository, a pom.xml and *.java at the top of files. It runs with its
-// own jars before the cluster's, and with the cluster's configuration. It is compiled once for each version of its files. The
-// process is not started; it has the JVM's own choice of garbage collector and a heap such as 4g.
+// Program is a Java program in another folder of this repository, a pom.xml and *.java at the top of files. It runs
+// with its own jars before the cluster's, and with the cluster's configuration. It is compiled once for each version of
+// its files. The process is not started; it has the JVM's own choice of garbage collector and a heap such as 4g.
 func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, args ...string) (*exec.Cmd, error) {
 	return program(ctx, files, []string{c.ConfDir()}, []string{c.classes, c.jars}, heap, class, args)
 }
 
-// Program is a Java program like that of Cluster.Program, without a cluster: for what the classes of Hadoop and other programs
-// write and read. The test is skipped, or fails if CI=true, only if this machine has no Java to run it.
+// Program is a Java program like that of Cluster.Program, without a cluster: for what the classes of Hadoop and other
+// programs write and read. The test is skipped, or fails if CI=true, only if this machine has no Java to run it.
 func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exec.Cmd {
 	t.Helper()
 	jars, err := classpath(t.Context(), ofCluster)

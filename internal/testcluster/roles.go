@@ -64,8 +64,8 @@ func (c *Cluster) nameNodes() []role {
 	return []role{nn1, nn2}
 }
 
-// blocksKnown is what a NameNode's log says once the running DataNodes have reported their blocks. Before that it is in safe
-// mode, and HBase's servers end when they try to write.
+// blocksKnown is what a NameNode's log says once the running DataNodes have reported their blocks. Before that it is in
+// safe mode, and HBase's servers end when they try to write.
 func (c *Cluster) blocksKnown() []string {
 	for i := range c.DataNodes {
 		if _, alive := c.pid(dataNodeName(i + 1)); alive {

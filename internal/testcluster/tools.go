@@ -13,8 +13,8 @@ func (c *Cluster) RunJava(ctx context.Context, class string, args ...string) err
 	return attached(ctx, toolJVM(c.ConfDir(), c.classes, c.jars, class, args).secured(c.ConfDir(), "hdfs"))
 }
 
-// RunOracle runs one command of the oracle on this process's own input and output, with the configuration of the cluster in
-// dir, if there is one.
+// RunOracle runs one command of the oracle on this process's own input and output, with the configuration of the
+// cluster in dir, if there is one.
 func RunOracle(ctx context.Context, dir string, args ...string) error {
 	jars, err := classpath(ctx, ofCluster)
 	if err != nil {
@@ -31,8 +31,8 @@ func RunOracle(ctx context.Context, dir string, args ...string) error {
 	return attached(ctx, toolJVM(conf, classes, jars, oracleClass, args).secured(conf, "hbase"))
 }
 
-// attached runs a Java program to its end on this process's input and output; a status other than 0 is an *exec.ExitError. The
-// heap is HEAP of the environment, if it is set.
+// attached runs a Java program to its end on this process's input and output; a status other than 0 is an
+// *exec.ExitError. The heap is HEAP of the environment, if it is set.
 func attached(ctx context.Context, j jvm) error {
 	if heap := os.Getenv("HEAP"); heap != "" {
 		j.heap = heap

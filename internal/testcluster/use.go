@@ -15,8 +15,8 @@ import (
 // Environment is the variable with the folder of the cluster that tests use.
 const Environment = "BULKLOAD_CLUSTER"
 
-// Use returns the running cluster that the environment names. Without one the test is skipped, or fails if CI=true. If a role
-// of the named cluster isn't running, the test fails.
+// Use returns the running cluster that the environment names. Without one the test is skipped, or fails if CI=true. If
+// a role of the named cluster isn't running, the test fails.
 func Use(t testing.TB) *Cluster {
 	t.Helper()
 	c, err := Open(t.Context(), named(t))
@@ -45,8 +45,8 @@ func named(t testing.TB) string {
 	return dir
 }
 
-// Java returns the oracle without a cluster, for HFiles. The test is skipped, or fails if CI=true, only if this machine has no
-// Java to run it.
+// Java returns the oracle without a cluster, for HFiles. The test is skipped, or fails if CI=true, only if this machine
+// has no Java to run it.
 func Java(t testing.TB) *Oracle {
 	t.Helper()
 	return oracleOf(t, ofCluster)
@@ -103,8 +103,8 @@ func Without(t testing.TB, why string) {
 	t.Skip(why)
 }
 
-// UniqueTable returns a name, in HBase's default namespace, that no other test has. A table with that name is dropped at the
-// end of the test.
+// UniqueTable returns a name, in HBase's default namespace, that no other test has. A table with that name is dropped
+// at the end of the test.
 func (c *Cluster) UniqueTable(t testing.TB) string {
 	t.Helper()
 	var b [4]byte
@@ -149,11 +149,12 @@ func UseSecured(t testing.TB) *Cluster {
 	return c
 }
 
-// YARNEnvironment is the variable with the folder of a cluster with YARN that tests use; it needs no HBase: cluster up -yarn -hdfs.
+// YARNEnvironment is the variable with the folder of a cluster with YARN that tests use; it needs no HBase: cluster up
+// -yarn -hdfs.
 const YARNEnvironment = "BULKLOAD_YARN"
 
-// UseYARN returns the cluster with YARN that the environment names. Without one it starts a cluster without HBase for this test,
-// if a cluster is wanted at all (Use).
+// UseYARN returns the cluster with YARN that the environment names. Without one it starts a cluster without HBase for
+// this test, if a cluster is wanted at all (Use).
 func UseYARN(t testing.TB) *Cluster {
 	t.Helper()
 	dir := os.Getenv(YARNEnvironment)

@@ -19,7 +19,8 @@ import (
 type YARN struct {
 	// Memory is what the NodeManager has for containers, in MiB; 0: 4096.
 	Memory int `json:"memory,omitempty"`
-	// TokenLife is how long the ResourceManager's delegation tokens last without a renewal, in milliseconds; 0: 24 hours.
+	// TokenLife is how long the ResourceManager's delegation tokens last without a renewal, in milliseconds; 0: 24
+	// hours.
 	TokenLife int `json:"token_life,omitempty"`
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -26,15 +25,9 @@ type RejectLog struct {
 	store  *Store // nil: no copy
 	name   string // of the file
 	file   *os.File
-	from   int64  // offset in the file of the first one since the last checkpoint
-	at     int64  // its length
-	sum    uint32 // CRC32C of what was written since the last checkpoint
-	buffer []byte
+	from   int64 // offset in the file of the first one since the last checkpoint
+	copied RejectWriter
 }
-
-const rejectBuffer = 1 << 20
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
 // rejectSpan is a range of a log that contains whole rejects.
 type rejectSpan struct {
@@ -44,22 +37,11 @@ type rejectSpan struct {
 	Sum  uint32 `json:"sum"` // CRC32C
 }
 
-// loggedReject is a line of the log.
-type loggedReject struct {
-	File    int    `json:"f"` // ordinal
-	Offset  int64  `json:"o"`
-	Number  int64  `json:"n,omitempty"`
-	Column  string `json:"c,omitempty"`
-	Reason  string `json:"r"`
-	Hint    string `json:"h,omitempty"`
-	Heading []byte `json:"head,omitempty"`
-	Rows    bool   `json:"rows,omitempty"`
-	Raw     []byte `json:"raw"`
-}
-
 // NewRejectLog passes the rejects of one goroutine on to sink. If k is nil, nothing is copied.
 func NewRejectLog(k *Store, sink entry.Rejects, number int) *RejectLog {
-	return &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", number)}
+	l := &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", number)}
+	l.copied.Open = l.open
+	return l
 }
 
 // Add passes a reject on and copies it.
@@ -68,53 +50,37 @@ func (l *RejectLog) Add(bad *ingest.BadRecord) error {
 	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
 		return err
 	}
-	var err error
-	if l.buffer, err = AppendReject(l.buffer, bad); err != nil {
-		return err
-	}
-	if len(l.buffer) < rejectBuffer {
-		return nil
-	}
-	return l.flush()
+	return l.copied.Add(bad)
 }
 
-// flush appends the buffer to the file. Bytes that a killed process has left there after its last checkpoint stay
-// before it: no span names them.
-func (l *RejectLog) flush() (err error) {
-	if len(l.buffer) == 0 {
-		return nil
-	}
+// open opens the file to append to it. Bytes that a killed process has left there after its last checkpoint stay before
+// what is appended: no span names them.
+func (l *RejectLog) open() (io.Writer, error) {
 	if err := l.store.Begin(); err != nil {
-		return err
+		return nil, err
 	}
-	if l.file == nil {
-		if l.file, err = os.OpenFile(filepath.Join(l.store.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
-			return err
-		}
-		if l.at, err = l.file.Seek(0, io.SeekEnd); err != nil {
-			return err
-		}
-		l.from = l.at
+	var err error
+	if l.file, err = os.OpenFile(filepath.Join(l.store.dir, l.name), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		return nil, err
 	}
-	l.sum = crc32.Update(l.sum, castagnoli, l.buffer)
-	n, err := l.file.Write(l.buffer)
-	l.at += int64(n)
-	l.buffer = l.buffer[:0]
-	return err
+	l.from, err = l.file.Seek(0, io.SeekEnd)
+	return l.file, err
 }
 
 // CutSpan ends the current span and returns it; nil if there were no rejects since the last one. The span's bytes are
 // in the file when it returns.
 func (l *RejectLog) CutSpan() (*rejectSpan, error) {
-	if err := l.flush(); err != nil {
+	if err := l.copied.Flush(); err != nil {
 		return nil, err
 	}
-	if l.from == l.at {
+	n, sum := l.copied.Written()
+	if n == 0 {
 		return nil, nil
 	}
-	span := &rejectSpan{l.name, l.from, l.at, l.sum}
+	span := &rejectSpan{l.name, l.from, l.from + n, sum}
 	// The next span begins where this one ends, so no reject is in two spans.
-	l.from, l.sum = l.at, 0
+	l.from = span.To
+	l.copied.Cut()
 	return span, nil
 }
 
@@ -133,10 +99,9 @@ func (k *Store) checkRejects(span *rejectSpan) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	sum := crc32.New(castagnoli)
 	// A span that is too short is as bad as a changed one: the log may not have reached the disk.
-	n, err := io.Copy(sum, io.NewSectionReader(f, span.From, span.To-span.From))
-	if err == nil && (n != span.To-span.From || sum.Sum32() != span.Sum) {
+	n, sum, err := SumRejects(io.NewSectionReader(f, span.From, span.To-span.From))
+	if err == nil && (n != span.To-span.From || sum != span.Sum) {
 		err = fmt.Errorf("%s has changed", f.Name())
 	}
 	return err
@@ -152,17 +117,7 @@ func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 	return ReplayRejects(io.NewSectionReader(f, span.From, span.To-span.From), fmt.Sprintf("%s from byte %d on", f.Name(), span.From), k.source, sink)
 }
 
-// AppendReject appends a reject to a log of them, from which ReplayRejects reads it.
-func AppendReject(log []byte, bad *ingest.BadRecord) ([]byte, error) {
-	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
-		Reason: bad.Reason, Hint: bad.Hint, Heading: []byte(bad.Heading), Rows: bad.Rows, Raw: bad.Raw})
-	if err != nil {
-		return log, err
-	}
-	return append(append(log, line...), '\n'), nil
-}
-
-// ReplayRejects passes the rejects of a log on to a sink. name is the log in errors.
+// ReplayRejects passes the rejects of a log, which a RejectWriter has written, on to a sink. name is the log in errors.
 func ReplayRejects(log io.Reader, name string, of *source.Source, sink entry.Rejects) error {
 	in := bufio.NewReader(log)
 	for n := 1; ; n++ {
@@ -193,5 +148,5 @@ func parseReject(line []byte, of *source.Source) (*ingest.BadRecord, error) {
 	}
 	position := ingest.PositionIn(of.FS, of.Files[r.File], r.Offset, r.Number)
 	position.Heading, position.Rows = string(r.Heading), r.Rows
-	return &ingest.BadRecord{Position: position, Column: r.Column, Reason: r.Reason, Hint: r.Hint, Raw: r.Raw}, nil
+	return &ingest.BadRecord{Position: position, Column: r.Column, Value: string(r.Value), Reason: r.Reason, Hint: r.Hint, Raw: r.Raw, Code: r.Code}, nil
 }

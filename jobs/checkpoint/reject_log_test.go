@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/storednames"
 	"bulkload/jobs/journal"
@@ -27,8 +28,8 @@ func TestRejectLogKeepsAll(t *testing.T) {
 	row := ingest.PositionIn(storage.Local, files[0], 4, 5)
 	row.Rows = true
 	want := gathered{
-		{Position: csv, Column: "id", Reason: "no \"number\"", Hint: "a hint", Raw: []byte("1,\"\xff\n\x00")},
-		{Position: row, Reason: "no row key", Raw: []byte{}},
+		{Position: csv, Column: "id", Value: "\xff 7", Reason: "no \"number\"", Code: errcode.RejectType, Hint: "a hint", Raw: []byte("1,\"\xff\n\x00")},
+		{Position: row, Reason: "no row key", Code: errcode.RejectKey, Raw: []byte{}},
 	}
 	var now, again gathered
 	log := NewRejectLog(k, &now, 0)

@@ -296,31 +296,60 @@ func (t *Table) writeKey(w *bytes.Buffer, columns []*tableColumn, first string) 
 		}
 		fmt.Fprintf(w, "# Row keys have %s.\n", lengths(shortest, longest))
 	}
-	if salts > 0 {
-		fmt.Fprintf(w, "# The regions begin like salts of %d values, such as salt(COLUMN, %d).\n", salts, salts)
+	if salts.n > 0 {
+		fmt.Fprintf(w, "# The regions begin like salts of %d values, such as %s.\n", salts.n, salts.of("COLUMN"))
 	}
 	fmt.Fprintf(w, "# CHANGE THIS. No row key was found that gives the keys of the table from its cells.\nrowkey: %s\nquery: [%s]\n", text(tryKey(first, salts)), flow(first))
 }
 
 // tryKey is a key that suits the table's regions.
-func tryKey(column string, salts int) string {
-	if salts == 0 {
+func tryKey(column string, salts salting) string {
+	if salts.n == 0 {
 		return quoted(column)
 	}
-	return fmt.Sprintf("salt(%s, %d) + %s", quoted(column), salts, quoted(column))
+	return salts.of(quoted(column)) + " + " + quoted(column)
 }
 
-// saltsOf is the number of salts at which the regions begin: 1, 2 … or 01, 02 …; 0 if they begin elsewhere.
-func saltsOf(splits [][]byte) int {
-	n := len(splits) + 1
-	width := len(fmt.Sprint(n - 1))
-	for i, s := range splits {
-		if string(s) != fmt.Sprintf("%0*d", width, i+1) {
-			return 0
+// salting is how the keys of a table seem to begin, by the boundaries of its regions.
+type salting struct {
+	n     int  // number of salts; 0: the regions don't begin at salts
+	short bool // the salts have no leading zeros, and some have more digits than others
+}
+
+// of is the function that makes the salt of a column.
+func (s salting) of(column string) string {
+	return fmt.Sprintf("%s(%s, %d)", s.functions()[0], column, s.n)
+}
+
+// functions are those that make such salts, the most frequent first.
+func (s salting) functions() []string {
+	if s.short {
+		return []string{"short_salt"}
+	}
+	return []string{"salt", "long_salt", "mod"}
+}
+
+// saltsOf finds salts at the beginnings of regions: 1, 2 … or 01, 02 …, or without leading zeros 1, 10, 11 … 2 …. A region
+// may have been split since, so other boundaries may lie between them.
+func saltsOf(splits [][]byte) salting {
+	starts := make(map[string]bool, len(splits))
+	for _, s := range splits {
+		starts[string(s)] = true
+	}
+	for width := 1; width <= mostSaltDigits; width++ {
+		n := 1
+		for starts[fmt.Sprintf("%0*d", width, n)] {
+			n++
+		}
+		switch digits := len(fmt.Sprint(n - 1)); {
+		case n > 1 && digits == width:
+			return salting{n: n}
+		case n > 1 && width == 1:
+			return salting{n: n, short: true}
 		}
 	}
-	if n == 1 {
-		return 0
-	}
-	return n
+	return salting{}
 }
+
+// mostSaltDigits is how many digits a salt below mostSalts has.
+const mostSaltDigits = 6

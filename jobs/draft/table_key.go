@@ -39,7 +39,7 @@ type keySearch struct {
 }
 
 // findKey finds an expression of the columns that gives every row's key; nil if there is none.
-func (t *Table) findKey(columns []*tableColumn, salts int) *foundKey {
+func (t *Table) findKey(columns []*tableColumn, salts salting) *foundKey {
 	if len(t.Rows) < fewestRows {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (t *Table) findKey(columns []*tableColumn, salts int) *foundKey {
 }
 
 // keyParts are the parts that can be in a key: functions of columns that every row has.
-func (t *Table) keyParts(columns []*tableColumn, salts int) []keyPart {
+func (t *Table) keyParts(columns []*tableColumn, salts salting) []keyPart {
 	var names []keys.Column
 	var used []*tableColumn
 	for _, c := range columns {
@@ -87,10 +87,10 @@ func (t *Table) keyParts(columns []*tableColumn, salts int) []keyPart {
 }
 
 // partsOf are the functions of a column that are tried, the most telling first.
-func partsOf(column string, salts int, c *tableColumn) (all []keyPart) {
-	if salts > 0 {
-		for _, function := range []string{"salt", "long_salt", "mod"} {
-			all = append(all, keyPart{text: fmt.Sprintf("%s(%s, %d)", function, column, salts), first: true})
+func partsOf(column string, salts salting, c *tableColumn) (all []keyPart) {
+	if salts.n > 0 {
+		for _, function := range salts.functions() {
+			all = append(all, keyPart{text: fmt.Sprintf("%s(%s, %d)", function, column, salts.n), first: true})
 		}
 	}
 	for _, form := range []string{"md5(%s)", "md5_bytes(%s)", "md5(%s, 8)", "md5(%s, 4)", "desc(%s)", "int64(%s)", "%s", "reverse(%s)"} {

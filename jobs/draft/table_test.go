@@ -59,6 +59,9 @@ func TestFindKey(t *testing.T) {
 	for want, splits := range map[string][]string{
 		"salt(user, 4) + md5(user) + id":                          {"1", "2", "3"},
 		"salt(user, 12) + user + '-' + id":                        {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11"},
+		"short_salt(user, 12) + user + '-' + id":                  {"1", "10", "11", "2", "3", "4", "5", "6", "7", "8", "9"},
+		"salt(user, 3) + id":                                      {"1", "1A30", "2", "2A1", "2A15"},
+		"short_salt(user, 11) + id":                               {"1", "10", "10A7", "2", "3", "4", "5", "6", "7", "8", "9"},
 		"md5(user, 4) + user + '|' + id":                          nil,
 		"reverse(id)":                                             {"3", "5"},
 		"pad(user, 6) + desc(millis(at, 'Asia/Shanghai')) + id":   nil,
@@ -83,6 +86,26 @@ func TestFindKey(t *testing.T) {
 	}
 	if j, text := readDraft(t, tableOf(t, "salt(user, 3) + upper(user)", 9, "1", "2")); j.RowKey.String() != "salt(amount, 3) + amount" || !strings.Contains(text, "begin like salts of 3 values") {
 		t.Error(text)
+	}
+}
+
+// TestSaltsOf: the salts at which regions begin are recognized, whether they have leading zeros or not.
+func TestSaltsOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		splits string
+		want   salting
+	}{
+		{"", salting{}}, {"a b", salting{}}, {"3 5", salting{}}, {"1", salting{n: 2}}, {"1 2 3", salting{n: 4}}, {"1 15 2 2x", salting{n: 3}}, {"01 02 03", salting{}},
+		{"01 02 03 04 05 06 07 08 09 10", salting{n: 11}}, {"01 015 02 03 04 05 06 07 08 09 10", salting{n: 11}}, {"1 10 2 3 4 5 6 7 8 9", salting{n: 11, short: true}},
+	} {
+		var splits [][]byte
+		for s := range strings.FieldsSeq(c.splits) {
+			splits = append(splits, []byte(s))
+		}
+		if got := saltsOf(splits); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.splits, got, c.want)
+		}
 	}
 }
 

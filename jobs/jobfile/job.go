@@ -228,6 +228,14 @@ func (j *Job) Info() RunInfo {
 	return RunInfo{Job: filepath.Base(j.Path), Table: j.Table, Date: j.DateText()}
 }
 
+// Title names the job and its date, for people.
+func (j *Job) Title() string {
+	if j.DateText() == "" {
+		return j.Info().Job
+	}
+	return j.Info().Job + " for " + j.DateText()
+}
+
 // Query is a query of the job's list: what a reader has, and how often a day it is asked.
 type Query struct {
 	Columns []string

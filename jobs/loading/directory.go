@@ -83,12 +83,6 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	return report, err
 }
 
-// Files loads the files of a directory whose lock out has, or that nobody else uses, and fills in the report.
-func Files(ctx context.Context, out *output.Dir, d *hfiledir.Directory, report *Report) error {
-	c := &directoryCommand{out: out, report: report, lost: func(error) {}}
-	return errors.Join(c.run(ctx, d), c.closeConnections())
-}
-
 // directoryCommand is one command that loads a directory. It opens what the load needs, decides which kind of load it
 // is, and refuses directories that can't be loaded.
 type directoryCommand struct {
@@ -100,10 +94,6 @@ type directoryCommand struct {
 }
 
 func (c *directoryCommand) close() error {
-	return errors.Join(c.closeConnections(), c.out.Close())
-}
-
-func (c *directoryCommand) closeConnections() error {
 	var errs []error
 	if c.cluster != nil {
 		errs = append(errs, c.cluster.Close())
@@ -111,7 +101,7 @@ func (c *directoryCommand) closeConnections() error {
 	if c.ledger != nil {
 		errs = append(errs, c.ledger.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.out.Close())...)
 }
 
 // run loads the files of a locked directory, which were listed in d before anything was recovered.

@@ -8,6 +8,7 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
+	"bulkload/jobs/cutting"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/output"
@@ -26,7 +27,7 @@ type directoryLoad struct {
 	record  directoryRecord
 	probes  prober
 	lost    lostFiles
-	cuts    directoryCuts
+	cuts    cutting.Directory
 	send    *handover
 }
 
@@ -39,7 +40,7 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 		record:  record,
 		probes:  prober{cluster, out.Options},
 		lost:    lostFiles{l, cluster, out},
-		cuts:    directoryCuts{out, record},
+		cuts:    cutting.Directory{Out: out, Replaced: record.replaceFiles},
 		send:    &handover{out: out, cluster: cluster, turn: turn},
 	}
 }
@@ -48,7 +49,7 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 // lack the files in HBase's staging folder, and they would never be loaded.
 func (l *directoryLoad) recovered(ctx context.Context) (*hfiledir.Directory, error) {
 	// First of all, since recover asks for every file of the ledger: a file and its parts must not exist together then.
-	if err := l.cuts.finish(); err != nil {
+	if err := l.cuts.Finish(); err != nil {
 		return nil, err
 	}
 	if err := l.recover(ctx); err != nil {
@@ -59,7 +60,7 @@ func (l *directoryLoad) recovered(ctx context.Context) (*hfiledir.Directory, err
 
 // checkServed checks, if no file is left, that the table serves what was loaded from here.
 func (l *directoryLoad) checkServed(ctx context.Context) error {
-	if err := l.cuts.finish(); err != nil {
+	if err := l.cuts.Finish(); err != nil {
 		return err
 	}
 	if err := l.recover(ctx); err != nil {
@@ -101,7 +102,7 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.
 		return report, err
 	}
 	for cuts := 0; ; cuts++ {
-		if d, err = l.cuts.cut(ctx, table, d); err != nil {
+		if d, err = l.cuts.Cut(ctx, table, d); err != nil {
 			return report, err
 		}
 		if cuts == 0 {

@@ -1,11 +1,17 @@
 package loading
 
 import (
+	"path"
+	"strings"
 	"testing"
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
 	"bulkload/jobs/output"
 )
 
@@ -31,5 +37,72 @@ func TestEndOfADirectoryLoad(t *testing.T) {
 	}
 	if e := end(&ledger.Entry{State: ledger.Loaded, Time: begun}); !e.Time.Equal(begun) {
 		t.Errorf("a load that had ended on %v ended on %v", begun, e.Time)
+	}
+}
+
+// filesOf lists the names of an entry's files.
+func filesOf(e *ledger.Entry) (names []string) {
+	for _, f := range e.Files {
+		names = append(names, path.Base(f.URI))
+	}
+	return names
+}
+
+// TestRecordOfAnInterruptedLoad: the entry of a load that is begun again names the files that HBase took before, too: they must be
+// served in the end. Once a load has ended, its files are no longer asked for.
+func TestRecordOfAnInterruptedLoad(t *testing.T) {
+	t.Parallel()
+	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
+	directory := func(names ...string) *hfiledir.Directory {
+		d := &hfiledir.Directory{FS: storage.Local, Path: r.out.Path}
+		for _, name := range names {
+			d.Files = append(d.Files, &hfiledir.File{Family: "f", Path: "f/" + name, First: []byte("a"), Last: []byte("b")})
+		}
+		return d
+	}
+	begin := func(want string, names ...string) *ledger.Entry {
+		t.Helper()
+		if _, err := r.begin(directory(names...)); err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.read()
+		if err != nil || strings.Join(filesOf(e), " ") != want {
+			t.Errorf("with %q the entry has %q (%v), want %s", names, filesOf(e), err, want)
+		}
+		return e
+	}
+	begin("1 2 3", "1", "2", "3")
+	e := begin("2 4 1 3", "2", "4")
+	if err := r.end(e); err != nil {
+		t.Fatal(err)
+	}
+	begin("5", "5")
+}
+
+// TestPartsInTheRecordOfALoad: in the entry of an interrupted load the parts of a file that was cut are in its place, however often
+// that is recorded. The entry of a load that has ended stays as it is.
+func TestPartsInTheRecordOfALoad(t *testing.T) {
+	t.Parallel()
+	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
+	cuts := []manifest.Cut{{Of: "f/2", Parts: []hfile.Summary{{Path: "f/2a", Family: "f", FirstRow: "b"}, {Path: "f/2b", Family: "f", FirstRow: "c"}}}}
+	if err := r.replaceFiles(cuts); err != nil {
+		t.Errorf("without an entry: %v", err)
+	}
+	for state, want := range map[string]string{ledger.Loading: "1 2a 2b 3", ledger.Loaded: "1 2 3"} {
+		e := &ledger.Entry{State: state, Table: "t", JobHash: r.key(), Books: []byte("{}"), Inputs: []byte("[]")}
+		for _, name := range []string{"1", "2", "3"} {
+			e.Files = append(e.Files, ledger.File{URI: r.out.URI("f/" + name), Family: "f"})
+		}
+		if err := r.write(e); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := r.replaceFiles(cuts); err != nil {
+				t.Fatal(err)
+			}
+			if e, err := r.read(); err != nil || strings.Join(filesOf(e), " ") != want {
+				t.Errorf("%s: the entry has %q (%v), want %s", state, filesOf(e), err, want)
+			}
+		}
 	}
 }

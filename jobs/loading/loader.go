@@ -3,7 +3,7 @@
 //
 // There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, outputLoad), that
 // of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: handover
-// sends the requests, prober asks whether files are served, lostFiles records those that are not, fileCutter cuts.
+// sends the requests, prober asks whether files are served, lostFiles records those that are not, package cutting cuts files of several regions.
 package loading
 
 import (
@@ -11,7 +11,6 @@ import (
 	"errors"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/output"
@@ -78,7 +77,7 @@ func (l *Loader) CheckServed(ctx context.Context) error {
 		return err
 	}
 	m := l.Out.Manifest
-	loaded, err := m.Hfiles(l.Out.FS, l.Out.Path, func(f *hfile.Summary) bool { return f.Loaded })
+	loaded, err := m.Files().Loaded().Loadable(l.Out.FS, l.Out.Path)
 	if err != nil || len(loaded) == 0 {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/cutting"
 	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 	"bulkload/jobs/tablelock"
@@ -74,7 +74,7 @@ func (r *Recovered) Load(ctx context.Context) (*Handed, *load.Report, error) {
 // loaded.
 func (h *Handed) Confirm(ctx context.Context) error {
 	l := h.load
-	files, err := l.out.Manifest.Hfiles(l.out.FS, l.out.Path, func(*hfile.Summary) bool { return true })
+	files, err := l.out.Manifest.Files().Loadable(l.out.FS, l.out.Path)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ type outputLoad struct {
 	record  *outputRecord
 	probes  prober
 	lost    lostFiles
-	cuts    outputCuts
+	cuts    cutting.Output
 	send    *handover
 }
 
@@ -113,7 +113,7 @@ func newOutputLoad(l *Loader, turn *tablelock.Lock) *outputLoad {
 		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
 		probes:  l.prober(),
 		lost:    lostFiles{l.Ledger, l.Cluster, l.Out},
-		cuts:    outputCuts{l.Out},
+		cuts:    cutting.Output{Out: l.Out},
 		send:    &handover{out: l.Out, cluster: l.Cluster, turn: turn},
 	}
 }
@@ -151,7 +151,7 @@ func (l *outputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 		// Created again, restored or split since: only a person knows whether rows are missing on purpose.
 		return l.loader.CheckServed(ctx)
 	}
-	loaded, err := l.out.Manifest.Hfiles(l.out.FS, l.out.Path, func(f *hfile.Summary) bool { return f.Loaded })
+	loaded, err := l.out.Manifest.Files().Loaded().Loadable(l.out.FS, l.out.Path)
 	if err != nil || len(loaded) == 0 {
 		return err
 	}
@@ -189,7 +189,7 @@ func (l *outputLoad) loadAndCut(ctx context.Context) (*load.Report, error) {
 		if err := checkSettings(l.out, table); err != nil {
 			return report, err
 		}
-		if err := l.cuts.cut(ctx, table); err != nil {
+		if err := l.cuts.Cut(ctx, table); err != nil {
 			return report, err
 		}
 		files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)

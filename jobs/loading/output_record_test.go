@@ -1,6 +1,7 @@
 package loading
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"bulkload/jobs/books"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/output"
@@ -21,9 +23,13 @@ type countedSaves struct {
 	storage.FS
 	saves int
 	bytes int64
+	fail  error // of each save
 }
 
 func (c *countedSaves) Replace(from, to string) error {
+	if c.fail != nil {
+		return c.fail
+	}
 	info, err := c.Stat(from)
 	if err != nil {
 		return err
@@ -101,5 +107,41 @@ func TestServedBeforeIsSaved(t *testing.T) {
 	if files := m.Files(); files[0].ServedBefore || !files[1].ServedBefore {
 		text, _ := storage.ReadFile(w.out.FS, path.Join(w.out.Path, manifest.Name), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
+	}
+}
+
+// TestTheLedgerComesFirst: before a load says in the manifest that requests may follow, the ledger has its entry, which outlives the
+// output. A load whose manifest can't be saved does not begin.
+func TestTheLedgerComesFirst(t *testing.T) {
+	t.Parallel()
+	w, saves := loadOf(t, 2)
+	m := w.out.Manifest
+	m.State, m.JobHash = manifest.Written, "0123456789abcdef"
+	w.ledger, w.out.Site = ledger.Open(storage.Local, t.TempDir()), localOutput(t, options.Options{}).Site
+	if err := w.out.Save(); err != nil {
+		t.Fatal(err)
+	}
+	saves.fail = errors.New("no space")
+	if err := w.begin(tableOf()); !errors.Is(err, saves.fail) {
+		t.Errorf("%v", err)
+	}
+	e, err := w.ledger.Read("t", "", m.JobHash)
+	if err != nil || e == nil || e.State != ledger.Loading || len(e.Files) != 2 {
+		t.Errorf("the ledger has %+v (%v)", e, err)
+	}
+	if saved, err := manifest.Read(w.out.FS, w.out.Path); err != nil || saved.State != manifest.Written {
+		t.Errorf("the manifest says %s (%v)", saved.State, err)
+	}
+}
+
+// TestStagingIsSavedBeforeRequests: a kill after the first request finds the staging folder in the manifest.
+func TestStagingIsSavedBeforeRequests(t *testing.T) {
+	t.Parallel()
+	w, _ := loadOf(t, 1)
+	if err := w.hooks(1).Staging("hdfs:///staging/1"); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := manifest.Read(w.out.FS, w.out.Path); err != nil || m.Staging != "hdfs:///staging/1" {
+		t.Errorf("the manifest has the folder %q (%v)", m.Staging, err)
 	}
 }

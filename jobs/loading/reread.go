@@ -19,7 +19,7 @@ import (
 // change bytes, and a table should not get them. Each file is read in full and compared with the digest in the
 // manifest.
 func VerifyBeforeLoad(ctx context.Context, out *output.Dir) error {
-	var doubtful []*hfile.Summary
+	var doubtful manifest.Files
 	for _, f := range out.Manifest.Files() {
 		// Files that this process has written were read back by the write stage.
 		if !f.Loaded && (out.VerifiedBefore == nil || out.VerifiedBefore[f.Path]) {
@@ -29,7 +29,7 @@ func VerifyBeforeLoad(ctx context.Context, out *output.Dir) error {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	out.Options.Infof("reading %s of an earlier run again before they are loaded", manifest.Amount(doubtful))
+	out.Options.Infof("reading %s of an earlier run again before they are loaded", doubtful.Amount())
 	group, running := errgroup.WithContext(ctx)
 	// The first damaged file ends it. Nothing has been handed over yet, so nothing has to be undone.
 	group.SetLimit(parallel.Workers())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/site"
 )
 
 // SameJob reports whether two runs are of one job, table and date, so that only their inputs can differ.
@@ -11,16 +12,41 @@ func (m *Manifest) SameJob(other *Manifest) bool {
 	return m.JobHash == other.JobHash && m.Run.Table == other.Run.Table && m.Run.Date == other.Run.Date
 }
 
+// Differences describes how this run differs from another one.
+func (m *Manifest) Differences(other *Manifest) []string {
+	var out []string
+	if m.Run.Date != other.Run.Date {
+		out = append(out, fmt.Sprintf("its logical date is %q, not %q", m.Run.Date, other.Run.Date))
+	}
+	if m.Run.Table != other.Run.Table {
+		out = append(out, fmt.Sprintf("its table is %s, not %s", m.Run.Table, other.Run.Table))
+	} else if m.JobHash != other.JobHash {
+		out = append(out, "the job file says something else now")
+	}
+	return append(out, inputDifferences(m.Inputs, other.Inputs)...)
+}
+
+// ChangedProperties lists the site properties that differ from those the files were made with.
+func (m *Manifest) ChangedProperties(other *Manifest) []string {
+	var out []string
+	for _, name := range site.ByteProperties {
+		if was, is := m.Site[name], other.Site[name]; m.Site != nil && was != is {
+			out = append(out, fmt.Sprintf("property %s was %q and is %q", name, was, is))
+		}
+	}
+	return out
+}
+
 // mostFiles bounds how many input files are listed; all are counted.
 const mostFiles = 5
 
 // inputDifferences describes how the input files of two runs differ, and by how many records if both counts are
 // known.
-func (m *Manifest) inputDifferences(other *Manifest) []string {
+func inputDifferences(before, after []Input) []string {
 	var out []string
-	was, is := inputsByPath(m.Inputs), inputsByPath(other.Inputs)
-	for i := range other.Inputs {
-		in := &other.Inputs[i]
+	was, is := inputsByPath(before), inputsByPath(after)
+	for i := range after {
+		in := &after[i]
 		old := was[in.Path]
 		switch {
 		case old == nil:
@@ -31,16 +57,16 @@ func (m *Manifest) inputDifferences(other *Manifest) []string {
 			}
 		}
 	}
-	for i := range m.Inputs {
-		if in := &m.Inputs[i]; is[in.Path] == nil {
+	for i := range before {
+		if in := &before[i]; is[in.Path] == nil {
 			out = append(out, fmt.Sprintf("the input file %s is gone%s", in.Path, in.amount()))
 		}
 	}
 	if len(out) > mostFiles {
 		out = append(out[:mostFiles], fmt.Sprintf("and %s more", jobfile.Plural(len(out)-mostFiles, "difference")))
 	}
-	if then, known := records(m.Inputs); known && len(out) > 0 {
-		if now, known := records(other.Inputs); known {
+	if then, known := records(before); known && len(out) > 0 {
+		if now, known := records(after); known {
 			out = append(out, fmt.Sprintf("the input had %d records and has %d, %s", then, now, moreOrFewer(now-then)))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // check refuses a manifest that no run writes: everything that uses a manifest relies on these rules. The error names
 // the place.
-func (m *Manifest) check() error {
+func check(m *Manifest) error {
 	if !slices.Contains([]string{Writing, Written, Loading, Loaded}, m.State) {
 		return fmt.Errorf("its state is %q", m.State)
 	}
@@ -31,7 +31,7 @@ func (m *Manifest) check() error {
 	}
 	for i := range m.Slices {
 		r := &m.Slices[i]
-		if err := m.checkSlice(i); err != nil {
+		if err := checkSlice(m, i); err != nil {
 			return fmt.Errorf("slice %d of region %d, entry %d of the slices: %w", r.Slice, r.Region, i, err)
 		}
 	}
@@ -57,7 +57,7 @@ func (m *Manifest) check() error {
 }
 
 // checkSlice checks the i-th slice.
-func (m *Manifest) checkSlice(i int) error {
+func checkSlice(m *Manifest, i int) error {
 	r := &m.Slices[i]
 	if r.Region < 0 || r.Region > len(m.Splits) || r.Slice < 0 {
 		return fmt.Errorf("there are %d regions", len(m.Splits)+1)

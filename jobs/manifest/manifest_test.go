@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
@@ -73,7 +74,7 @@ func TestFinishedSlicesAreFound(t *testing.T) {
 
 // sliced is a manifest with three slices in two regions, of which the table has two files.
 func sliced() *Manifest {
-	m := &Manifest{Schema: Schema, State: Writing, Run: jobfile.RunInfo{Table: "t", ID: "x"}, Splits: []string{"5"}}
+	m := &Manifest{Schema: Schema, State: Writing, Run: jobfile.RunInfo{Table: "t", ID: "x"}, MadeFor: MadeFor{Splits: []string{"5"}}}
 	file := func(region, slice int, loaded bool) hfile.Summary {
 		return hfile.Summary{Path: path.Join("f", hfile.Name("x", region, slice, "f", 0)), Family: "f", Region: region, Slice: slice,
 			Bytes: int64(100 + 10*region + slice), Rows: 1, Cells: 1, Digest: digest.Sum{Cells: 1, Timed: uint64(slice + 1)}, Loaded: loaded}
@@ -109,6 +110,47 @@ func TestRemovedSlices(t *testing.T) {
 		if change(&other); m.LoadedTwin(&other) != nil {
 			t.Errorf("a file of another %s counts as loaded", what)
 		}
+	}
+}
+
+// TestFilesOfARun: the views of a run's files are the records themselves, so that a mark on a file is saved with the manifest.
+func TestFilesOfARun(t *testing.T) {
+	t.Parallel()
+	m := sliced()
+	all := m.Files()
+	if len(all) != 3 || all.Bytes() != 100+101+110 || all.Amount() != "3 files of 311 B" {
+		t.Errorf("%d files, %s", len(all), all.Amount())
+	}
+	loaded := all.Loaded()
+	if family, region, n := all.Most(); len(loaded) != 2 || len(m.NotLoaded()) != 1 || family != "f" || region != 0 || n != 2 {
+		t.Errorf("%d are loaded, %v are not; most are %d of family %s in region %d", len(loaded), m.NotLoaded(), n, family, region)
+	}
+	for _, f := range all {
+		f.Loaded = true
+	}
+	if m.NotLoaded() != nil || len(m.Files().Loaded()) != 3 {
+		t.Errorf("after marking all, %v are not loaded", m.NotLoaded())
+	}
+}
+
+// TestOrderOfFields: the fields of a manifest have one order, whichever types they are in.
+func TestOrderOfFields(t *testing.T) {
+	t.Parallel()
+	m := &Manifest{MadeFor: MadeFor{MaxFiles: 5}, Staging: "s", Table: "t", Finished: time.Unix(1, 0)}
+	m.Cuts, m.LoadedBefore, m.Existing = []Cut{{}}, []hfile.Summary{{}}, &Existing{}
+	text, err := m.MarshalContent()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(text)) {
+		if name, _, found := strings.Cut(line, `":`); found && strings.HasPrefix(name, `  "`) {
+			names = append(names, name[3:])
+		}
+	}
+	want := "schema state run job_hash timestamp site_properties inputs splits families max_size max_files slices books digest finished staging table_identity cuts kept existing"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the fields are\n%s\nand should be\n%s", got, want)
 	}
 }
 
@@ -238,7 +280,7 @@ func TestDifferencesOfRuns(t *testing.T) {
 
 // FuzzManifest: no text makes reading a manifest panic, and what is read of one can be written and read again.
 func FuzzManifest(f *testing.F) {
-	m := &Manifest{Schema: Schema, State: Written, Run: jobfile.RunInfo{Table: "t", ID: "x"}, Splits: []string{"1"}}
+	m := &Manifest{Schema: Schema, State: Written, Run: jobfile.RunInfo{Table: "t", ID: "x"}, MadeFor: MadeFor{Splits: []string{"1"}}}
 	m.Add(Slice{Region: 1, Files: []hfile.Summary{{Path: "f/00000000000000000000000000000000", Family: "f", Region: 1, Bytes: 1, Rows: 1, Cells: 1}}})
 	content, err := m.MarshalContent()
 	sealed, err2 := m.Marshal()

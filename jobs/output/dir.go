@@ -120,10 +120,7 @@ func (w *Dir) ClearTemps() error {
 // Resume compares the output with this run, and continues its manifest or begins one. finished is true if nothing is
 // left to write.
 func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
-	fresh := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
-		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
-	fresh.Run = w.Job.Info()
-	fresh.Run.ID = w.Job.RunID(jobfile.InputFiles(w.Source.Files))
+	fresh := w.newManifest()
 	old, err := manifest.Read(w.FS, w.Path)
 	if err != nil {
 		return false, err
@@ -132,40 +129,9 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	if err := w.adoptInput(ctx, old, fresh); err != nil {
 		return false, err
 	}
-	switch {
-	case old == nil:
-	case old.State == manifest.Writing && len(old.Slices) == 0 && !old.MayBeLoaded():
-		// It came to nothing: its input was refused, or it was stopped early.
-		if err := w.CleanFiles(old); err != nil {
+	if old != nil {
+		if err := w.continueOrReplace(old, fresh); err != nil {
 			return false, err
-		}
-		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.Existing = old.Existing
-			fresh.Splits, fresh.MaxSize, fresh.MaxFiles, fresh.Families = old.Splits, old.MaxSize, old.MaxFiles, old.Families // planning the boundaries read all of the input
-		}
-	case w.Options.Force:
-		w.Replaced = old
-		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && old.MayBeLoaded() {
-			w.SayStale()
-		}
-	case old.Run.ID != fresh.Run.ID:
-		if err := w.checkReplaceable(old, fresh); err != nil {
-			return false, err
-		}
-		w.Replaced = old
-		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
-	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return false, errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
-			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
-	default:
-		w.Manifest = old
-		if old.State == manifest.Written {
-			if err := w.checkWritten(old); err != nil {
-				return false, err
-			}
-		}
-		if old.State == manifest.Writing {
-			old.Site = fresh.Site // the table's settings are compared in full then
 		}
 	}
 	if w.Manifest == old {
@@ -181,6 +147,53 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 		w.VerifiedBefore[f.Path] = true
 	}
 	return w.Manifest.State != manifest.Writing, nil
+}
+
+// newManifest is that of a run that has done nothing.
+func (w *Dir) newManifest() *manifest.Manifest {
+	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
+		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
+	m.Run = w.Job.Info()
+	m.Run.ID = w.Job.RunID(jobfile.InputFiles(w.Source.Files))
+	return m
+}
+
+// continueOrReplace decides whether this run continues the old manifest or replaces it by the fresh one, or refuses both.
+func (w *Dir) continueOrReplace(old, fresh *manifest.Manifest) error {
+	switch {
+	case old.State == manifest.Writing && len(old.Slices) == 0 && !old.MayBeLoaded():
+		// It came to nothing: its input was refused, or it was stopped early.
+		if err := w.CleanFiles(old); err != nil {
+			return err
+		}
+		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
+			fresh.Existing = old.Existing
+			fresh.MadeFor = old.MadeFor // planning the boundaries read all of the input
+		}
+	case w.Options.Force:
+		w.Replaced = old
+		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && old.MayBeLoaded() {
+			w.SayStale()
+		}
+	case old.Run.ID != fresh.Run.ID:
+		if err := w.checkReplaceable(old, fresh); err != nil {
+			return err
+		}
+		w.Replaced = old
+		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
+	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
+		return errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
+			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
+	default:
+		w.Manifest = old
+		switch old.State {
+		case manifest.Written:
+			return w.checkWritten(old)
+		case manifest.Writing:
+			old.Site = fresh.Site // the table's settings are compared in full then
+		}
+	}
+	return nil
 }
 
 // AnotherRunError says that the output belongs to another run, which this one must not replace without --force.
@@ -381,7 +394,7 @@ func (w *Dir) checkWritten(m *manifest.Manifest) error {
 	if err != nil || !w.Job.Load {
 		return err
 	}
-	if family, region, n := m.MostFiles(); n > limit {
+	if family, region, n := m.Files().Most(); n > limit {
 		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D), or raise hfile.max_size and use --force to write fewer files",
 			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
 	}

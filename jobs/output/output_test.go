@@ -182,7 +182,7 @@ func TestContentOfAnOutput(t *testing.T) {
 		"a killed run's":           {func(f map[string]string, _ *manifest.Manifest) { f[unrecorded] = "abc" }, "", ""},
 		"an unknown one, finished": {func(f map[string]string, m *manifest.Manifest) { f[unrecorded] = "abc"; m.State = manifest.Written }, errcode.OutputForeign, unrecorded},
 	} {
-		tree, m := map[string]string{}, &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: run}, Splits: []string{"3", "6"}}
+		tree, m := map[string]string{}, &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: run}, MadeFor: manifest.MadeFor{Splits: []string{"3", "6"}}}
 		for name, text := range sound {
 			tree[name] = text
 		}
@@ -307,7 +307,7 @@ func TestForgottenRegionsAreSavedOnce(t *testing.T) {
 func TestForgottenRegion(t *testing.T) {
 	first, second := recorded(0, 3), recorded(1, 3)
 	dir := testfs.Tree(t, map[string]string{first.Files[0].Path: "abc", second.Files[0].Path: "abc"})
-	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Run: jobfile.RunInfo{ID: run, Table: "t"}, Splits: []string{"5"}}
+	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Run: jobfile.RunInfo{ID: run, Table: "t"}, MadeFor: manifest.MadeFor{Splits: []string{"5"}}}
 	m.Add(first, second)
 	killed := &failingFS{FS: storage.Local}
 	killed.remove = func(name string) error {

@@ -27,7 +27,7 @@ func TryInput(ctx context.Context, src *source.Source, o options.Options) error 
 		return err
 	}
 	src.LogWarnings(ctx, o)
-	rejects := &trialRejects{limit: src.Job.Input.MaxRejects}
+	rejects := &trialRejects{ingest.RejectCounter{Limit: src.Job.Input.MaxRejects}}
 	r, err := newContentReader(src, src.Job.Feeds()[0], rejects)
 	if err != nil {
 		return err
@@ -46,46 +46,28 @@ func TryInput(ctx context.Context, src *source.Source, o options.Options) error 
 }
 
 // trialRejects counts rejects, and fails when a run would.
-type trialRejects struct {
-	limit ingest.Limit
-	first *ingest.BadRecord
-	hint  string
-	count int64
-}
+type trialRejects struct{ seen ingest.RejectCounter }
 
 // Add counts a record that can't be used.
 func (t *trialRejects) Add(b *ingest.BadRecord) error {
-	t.count++
-	if t.first == nil {
-		first := *b
-		first.Raw = nil // it belongs to the reader
-		t.first = &first
-	}
-	if t.hint == "" {
-		t.hint = b.Hint
-	}
-	switch {
-	case t.limit.Percent == 0 && t.count > t.limit.Count:
-		return t.err(0)
-	case t.count > tried:
+	switch exceeded := t.seen.Add(b); {
+	case exceeded:
+		return t.seen.LimitError(0)
+	case t.seen.Count() > tried:
 		return errTried
 	}
 	return nil
 }
 
 // Count returns the number of rejects.
-func (t *trialRejects) Count() int64 { return t.count }
+func (t *trialRejects) Count() int64 { return t.seen.Count() }
 
 // Close refuses an input if all records tried are bad, whatever percentage the job allows.
 func (t *trialRejects) Close(read int64) error {
-	if t.count > 0 && t.count >= read {
-		return t.err(read)
+	if n := t.seen.Count(); n > 0 && n >= read {
+		return t.seen.LimitError(read)
 	}
 	return nil
-}
-
-func (t *trialRejects) err(read int64) error {
-	return &ingest.LimitError{Limit: t.limit, Rejects: t.count, Read: read, First: *t.first, Hint: t.hint}
 }
 
 // TrialSize estimates how many KeyValue bytes of an output an input has, by its first records; 0 if they say nothing.

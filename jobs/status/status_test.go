@@ -31,7 +31,7 @@ func newJob(t *testing.T, files map[string]string) *jobfile.Job {
 // saveManifest writes a manifest of the job into its output.
 func saveManifest(t *testing.T, j *jobfile.Job, change func(*manifest.Manifest)) {
 	t.Helper()
-	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: j.Info(), JobHash: j.Hash(), Splits: []string{"5"}}
+	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: j.Info(), JobHash: j.Hash(), MadeFor: manifest.MadeFor{Splits: []string{"5"}}}
 	m.Run.ID, m.Books.Written = "0123456789abcdef", 7
 	change(m)
 	text, err := m.Marshal()

@@ -177,7 +177,7 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 		}
 		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
 	}
-	live, err := LiveSettings(&table.Families[i])
+	live, err := liveSettings(&table.Families[i])
 	if err != nil {
 		return live, errcode.TableSettings.Errorf("table %s, family %s: %w", table.Name, name, err)
 	}
@@ -207,8 +207,8 @@ func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Setti
 	return errcode.TableSettings.Errorf("%s: %s; change one of them, or leave it out of the job file", j.Path, strings.Join(differ, "; "))
 }
 
-// LiveSettings converts a family's settings.
-func LiveSettings(f *load.Family) (hfilewriter.Settings, error) {
+// liveSettings converts a family's settings.
+func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	var s hfilewriter.Settings
 	var err error
 	if s.Compression, err = hfilewriter.ParseCompression(f.Compression); err != nil {
@@ -228,6 +228,25 @@ func LiveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	}
 	s.BlockSize = f.BlockSize
 	return s, nil
+}
+
+// TableSettings are the settings that new files of a family have now: the table's, and what the site files say of all files.
+func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.Settings, error) {
+	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == family })
+	if i < 0 {
+		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s no longer has family %s", table.Name, family)
+	}
+	settings, err := liveSettings(&table.Families[i])
+	if err == nil {
+		err = s.Adjust(&settings)
+	}
+	if err == nil {
+		err = settings.Check()
+	}
+	if err != nil {
+		return settings, errcode.HFileSettings.Errorf("table %s, family %s: %w", table.Name, family, err)
+	}
+	return settings, nil
 }
 
 // checkBoundaries checks that every live boundary is one of the job's: then no file crosses one.

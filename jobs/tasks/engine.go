@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"bulkload/internal/storage"
 )
@@ -36,11 +37,7 @@ const (
 type Phase struct {
 	Name string // MapPhase or ReducePhase
 	Run  string // the run's ID, in hex: with Name it identifies the phase, also after a kill
-	// Document is the URI of the document that describes the tasks: the plan, or the units. A task is the command
-	//
-	//	bulkload task <Name> <Document> <index>
-	//
-	// Instead of Document it may get a copy of it, and "-" instead of the index, which is then the first line of stdin.
+	// Document is the URI of the document that describes the tasks: the plan of tasks, or the units. See Command.
 	Document string
 	Tasks    []int // the indexes of the tasks to be run, ascending
 	Memory   int64 // --memory of a task, in bytes: the process uses about an eighth more
@@ -51,6 +48,12 @@ type Phase struct {
 	Dir string
 	// Watch gets the number of tasks that are done and of those that run; it may be called from any goroutine.
 	Watch func(done, running int)
+}
+
+// Command is the arguments of this program that run a task. document is Document or the name of a copy, and index is that of the
+// task, or "-" if it is the first line of stdin. flags are further ones.
+func (p *Phase) Command(document, index string, flags ...string) []string {
+	return append([]string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}, flags...)
 }
 
 // TaskError says that a task failed for good: its engine does not run it again.

@@ -240,7 +240,7 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 			rows.Times.Add(&a.Times)
 		}
 		var err error
-		if rows.Sorted, err = partition.OpenRuns(out.Target.Sorted, stored(m.work.home(), i, m.runs[i])); err != nil {
+		if rows.Sorted, err = partition.OpenRuns(out.Target.Sorted, stored(m.work.home(), i, m.runs[i], nil)); err != nil {
 			return nil, errors.Join(err, sorting.CloseRows(all))
 		}
 		all[i] = rows

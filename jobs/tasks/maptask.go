@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/options"
@@ -88,8 +89,11 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 		share := checkpoint.RunShare{Output: i, Filtered: rows.Filtered, Files: checkpoint.FileShares(rows.Files),
 			Regions: checkpoint.SharesSince(make([]books.Region, len(rows.Regions)), rows.Regions)}
 		if rows.Sorted.Stats().Entries > 0 {
-			var err error
-			if share.Run, err = rows.Sorted.WriteRun(ctx, a.runs(i), runName); err != nil {
+			err := storage.Rewrite(ctx, func() (err error) {
+				share.Run, err = rows.Sorted.WriteRun(ctx, a.runs(i), runName)
+				return err
+			}, func(err error) { w.options.Warnf("writing the sorted run again: %v", err) })
+			if err != nil {
 				return err
 			}
 		}
@@ -99,4 +103,9 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 }
 
 // runs is the store of an attempt's runs for an output.
-func (f folder) runs(output int) partition.Store { return store{f.in(fmt.Sprint(output))} }
+func (f folder) runs(output int) partition.Store { return f.runsFor(output, nil) }
+
+// runsFor is runs for so many readers side by side, once it is known.
+func (f folder) runsFor(output int, readers *int) partition.Store {
+	return store{f.in(fmt.Sprint(output)), readers}
+}

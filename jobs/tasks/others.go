@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"bulkload/internal/errcode"
@@ -23,11 +24,34 @@ func (h *HandedOver) Error() string {
 	return fmt.Sprintf("%s are to be run", jobfile.Plural(len(h.Phase.Tasks), h.Phase.Name+" task"))
 }
 
-// handsOver reports whether the tasks of a phase are handed over.
-func (w *Work) handsOver(phase string) bool {
-	o, ok := w.engine.(Others)
-	return ok && o.Until == phase
+// Handed separates what an error hands over, nil if nothing, from what else it says: the end of a run may have failed, too.
+func Handed(err error) (over *HandedOver, rest error) {
+	if !errors.As(err, &over) {
+		return nil, err
+	}
+	return over, besides(err)
 }
+
+// besides is what an error says besides a HandedOver; nil if it says nothing else.
+func besides(err error) error {
+	if over := (*HandedOver)(nil); !errors.As(err, &over) {
+		return err
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var rest []error
+		for _, each := range e.Unwrap() {
+			rest = append(rest, besides(each))
+		}
+		return errors.Join(rest...)
+	case interface{ Unwrap() error }:
+		return besides(e.Unwrap())
+	}
+	return nil // it is the HandedOver
+}
+
+// handsOver reports whether the tasks of a phase are handed over.
+func (w *Work) handsOver(phase string) bool { return w.others != nil && w.others.Until == phase }
 
 // Run runs nothing: its error names the tasks that are not done.
 func (o Others) Run(_ context.Context, p Phase) error {

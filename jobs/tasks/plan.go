@@ -135,15 +135,16 @@ func buildText() string {
 	return b.Version + " of " + b.Commit
 }
 
-// cutPieces cuts splits into tasks of about size bytes.
-func cutPieces(splits []ingest.Split, size int64) []int {
-	var pieces []int
+// cutBySize divides work among tasks of at most size bytes, unless one item has more. It returns the index of each task's first item.
+// Map tasks get splits, and reduce tasks slices.
+func cutBySize[T any](work []T, size int64, of func(T) int64) (first []int) {
 	var bytes int64
-	for i, s := range splits {
-		if n := s.End - s.Start; i == 0 || bytes+n > size {
-			pieces, bytes = append(pieces, i), 0
+	for i, item := range work {
+		n := of(item)
+		if i == 0 || bytes+n > size {
+			first, bytes = append(first, i), 0
 		}
-		bytes += s.End - s.Start
+		bytes += n
 	}
-	return pieces
+	return first
 }

@@ -89,7 +89,7 @@ func (r *reduction) checkMemory(units *Units) error {
 		if !slices.ContainsFunc(units.Tasks, func(t unitTask) bool { return t.Output == i }) {
 			continue
 		}
-		if _, err := sideBySide(w.Stage.Rows.Sorted, r.work.sizes.Memory); err != nil {
+		if _, err := slicesAtOnce(w.Stage.Rows.Sorted, r.work.home(), r.work.sizes.Memory); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (r *reduction) checkMemory(units *Units) error {
 
 // run has reduce tasks done. Those of others have a memory that this process does not know.
 func (r *reduction) run(ctx context.Context, units *Units, past pastAttempts) (asked bool, err error) {
-	if _, others := r.work.engine.(Others); !others {
+	if r.work.others == nil {
 		if err := r.checkMemory(units); err != nil {
 			return false, err
 		}
@@ -167,21 +167,24 @@ func (r *reduction) units() *Units {
 			continue
 		}
 		u.Asked[i] = w.Asked
-		u.Tasks = append(u.Tasks, cutUnits(i, r.left[i], r.work.sizes.Task)...)
+		u.Tasks = append(u.Tasks, unitTasks(i, r.left[i], r.work.sizes.Task)...)
 	}
 	return u
 }
 
-// cutUnits divides slices among tasks of about size bytes.
-func cutUnits(output int, left []sorting.SliceTask, size int64) (tasks []unitTask) {
-	var bytes int64
-	for i, s := range left {
-		if i == 0 || bytes+s.Size > size {
-			tasks, bytes = append(tasks, unitTask{Output: output}), 0
+// unitTasks divides an output's slices among tasks of about size bytes.
+func unitTasks(output int, left []sorting.SliceTask, size int64) []unitTask {
+	first := cutBySize(left, size, func(s sorting.SliceTask) int64 { return s.Size })
+	tasks := make([]unitTask, len(first))
+	for task, begin := range first {
+		end := len(left)
+		if task+1 < len(first) {
+			end = first[task+1]
 		}
-		last := &tasks[len(tasks)-1]
-		last.Slices = append(last.Slices, unit{s.Region, s.Number, s.Slice.Start, s.End})
-		bytes += s.Size
+		tasks[task].Output = output
+		for _, s := range left[begin:end] {
+			tasks[task].Slices = append(tasks[task].Slices, unit{s.Region, s.Number, s.Slice.Start, s.End})
+		}
 	}
 	return tasks
 }

@@ -83,12 +83,13 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 			return nil, err
 		}
 	}
-	sorted, err := partition.OpenRuns(t.Sorted, stored(r.home(), r.Output, r.units.Runs[r.Output]))
+	atOnce := 1
+	sorted, err := partition.OpenRuns(t.Sorted, stored(r.home(), r.Output, r.units.Runs[r.Output], &atOnce))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sorted.Close()) }()
-	side, err := sideBySide(sorted, r.options.Memory)
+	atOnce, err = slicesAtOnce(sorted, r.home(), r.options.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	if err := into.make(); err != nil {
 		return nil, err
 	}
-	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Side: side,
+	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: atOnce,
 		LeftOut: r.leftOut(), Log: r.options.Log, Failpoint: r.options.Failpoint,
 		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
@@ -134,14 +135,17 @@ func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
 	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
 }
 
-// sideBySide returns how many slices can be merged side by side in a task's memory, in bytes. The error has
-// errcode.TaskMemory if it is too small for one.
-func sideBySide(sorted *partition.Sorted, memory int64) (int, error) {
-	each := max(1, sorted.ReaderMemory())
-	n := min(sorting.SortMemory(memory)/each, int64(parallel.Workers()))
-	if n == 0 {
+// slicesAtOnce returns how many slices can be merged side by side in a task's memory, in bytes; home is where the sorted runs are. The
+// error has errcode.TaskMemory if it is too small for one.
+func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, error) {
+	runs := int64(sorted.Stats().Runs)
+	each := max(1, sorted.ReaderMemory()+runs*streamMemory(home))
+	left := sorting.SortMemory(memory) - sorted.IndexMemory()
+	n := min(left/each, int64(parallel.Workers()))
+	if n < 1 {
+		need := sorted.IndexMemory() + each
 		return 0, errcode.TaskMemory.Errorf("to merge the %d sorted runs of the map tasks needs %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
-			sorted.Stats().Runs, bytesize.Format(each), bytesize.Format(memory), bytesize.Format(each/5*8+8))
+			runs, bytesize.Format(need), bytesize.Format(memory), bytesize.Format(need/5*8+8))
 	}
 	return int(n), nil
 }

@@ -3,7 +3,6 @@ package tasks
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"sync"
 
@@ -21,91 +20,68 @@ type rejectLog struct {
 	Sum     uint32 `json:"sum"` // CRC32C
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
-
 // rejectSink writes the rejects of a map task to a log, from which the driver passes them on. The log is created with
-// the first reject.
+// the first rejects.
+//
+// A checkpoint.RejectLog writes the same log, but in spans, each with the checkpoint that names it, on the local disk, and
+// passes the rejects on at once. A task has no checkpoints: its log counts as a whole, with its account.
 type rejectSink struct {
 	folder
-	limit ingest.Limit
 
-	mu     sync.Mutex // guards what follows
-	at     rejectLog
-	first  *ingest.BadRecord
-	hint   string
-	buffer []byte
-	out    storage.Writer
+	mu      sync.Mutex // guards what follows
+	seen    ingest.RejectCounter
+	written checkpoint.RejectWriter
+	out     storage.Writer
 }
-
-const rejectBuffer = 1 << 20
 
 func newRejectSink(at folder, limit ingest.Limit) *rejectSink {
-	return &rejectSink{folder: at, limit: limit}
+	s := &rejectSink{folder: at, seen: ingest.RejectCounter{Limit: limit}}
+	s.written.Open = s.create
+	return s
 }
 
-// log describes what was written; nil if nothing was.
+func (s *rejectSink) create() (_ io.Writer, err error) {
+	s.out, err = s.fs.Create(s.path(rejectsName), filePerm)
+	return s.out, err
+}
+
+// log describes what was written until Close; nil if nothing was.
 func (s *rejectSink) log() *rejectLog {
-	if s.at.Records == 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen.Count() == 0 {
 		return nil
 	}
-	return &s.at
+	bytes, sum := s.written.Written()
+	return &rejectLog{Records: s.seen.Count(), Bytes: bytes, Sum: sum}
 }
 
 // Add logs a reject. If this task alone has more than the run may have, it ends.
-func (s *rejectSink) Add(bad *ingest.BadRecord) (err error) {
+func (s *rejectSink) Add(bad *ingest.BadRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at.Records++
-	if s.first == nil {
-		first := *bad
-		first.Raw = nil // it belongs to the reader
-		s.first = &first
-	}
-	if s.hint == "" {
-		s.hint = bad.Hint
-	}
-	if s.buffer, err = checkpoint.AppendReject(s.buffer, bad); err != nil {
+	exceeded := s.seen.Add(bad)
+	if err := s.written.Add(bad); err != nil {
 		return err
 	}
-	if len(s.buffer) >= rejectBuffer {
-		if err := s.flush(); err != nil {
-			return fmt.Errorf("keep rejected records: %w", err)
-		}
-	}
-	if s.limit.Percent == 0 && s.at.Records > s.limit.Count {
-		return &ingest.LimitError{Limit: s.limit, Rejects: s.at.Records, First: *s.first, Hint: s.hint}
+	if exceeded {
+		return s.seen.LimitError(0)
 	}
 	return nil
-}
-
-func (s *rejectSink) flush() (err error) {
-	if len(s.buffer) == 0 {
-		return nil
-	}
-	if s.out == nil {
-		if s.out, err = s.fs.Create(s.path(rejectsName), filePerm); err != nil {
-			return err
-		}
-	}
-	n, err := s.out.Write(s.buffer)
-	s.at.Bytes += int64(n)
-	s.at.Sum = crc32.Update(s.at.Sum, castagnoli, s.buffer[:n])
-	s.buffer = s.buffer[:0]
-	return err
 }
 
 // Count is the number of rejects.
 func (s *rejectSink) Count() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.at.Records
+	return s.seen.Count()
 }
 
 // Close completes the log. The driver checks whether all tasks together have too many rejects.
 func (s *rejectSink) Close(int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.flush()
+	err := s.written.Flush()
 	if s.out == nil {
 		return err
 	}
@@ -140,10 +116,9 @@ func (l *rejectLog) open(at folder) (storage.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the rejects of a task: %w", err)
 	}
-	sum := crc32.New(castagnoli)
-	if n, err := io.Copy(sum, f); err != nil {
+	if n, sum, err := checkpoint.SumRejects(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("read the rejects of a task: %w", err), f.Close())
-	} else if n != l.Bytes || sum.Sum32() != l.Sum {
+	} else if n != l.Bytes || sum != l.Sum {
 		return nil, errors.Join(fmt.Errorf("%w: %s has changed", errNoDocument, at.uri(rejectsName)), f.Close())
 	}
 	return f, nil

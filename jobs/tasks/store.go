@@ -12,7 +12,10 @@ import (
 )
 
 // store has sorted runs in a folder of any file system.
-type store struct{ folder }
+type store struct {
+	folder
+	readers *int // how many readers its runs have side by side, once it is known; nil: at most maxIdle
+}
 
 // Create creates a run. The folder is created with the first one.
 func (s store) Create(name string) (io.WriteCloser, error) {
@@ -48,7 +51,7 @@ func (f *runFile) Close() error {
 
 // Open opens a run for reading.
 func (s store) Open(name string) (partition.StoredRun, error) {
-	r := &openRun{fs: s.fs, name: s.path(name)}
+	r := &openRun{fs: s.fs, name: s.path(name), readers: s.readers}
 	f, err := r.open()
 	if err != nil {
 		return nil, err
@@ -79,17 +82,37 @@ func (s store) Path(name string) string { return s.uri(name) }
 // openRun is a run that is read in several places at once. A file of HDFS is one stream from a DataNode, which is slow
 // to move. So each reader gets its own stream, and gets it again when it continues where it stopped.
 type openRun struct {
-	fs   storage.FS
-	name string
-	size int64
+	fs      storage.FS
+	name    string
+	size    int64
+	readers *int
 
 	mu     sync.Mutex // guards what follows
 	idle   []*stream  // the one that was used last is at the end
 	closed bool
 }
 
-// maxIdle bounds the streams of a run that are open and not used.
+// hdfsStream is the memory of a stream of HDFS: the packet that was read last, and small ones joined (internal/storage).
+const hdfsStream = 136 << 10
+
+// streamMemory is how many bytes each stream of a run needs, beside the buffers of its reader.
+func streamMemory(home folder) int64 {
+	if storage.IsHDFS(home.uri("")) {
+		return hdfsStream
+	}
+	return 0
+}
+
+// maxIdle bounds the streams of a run that are open and not used, if the number of readers is not known.
 const maxIdle = 4
+
+// mayIdle is how many streams may be open and not used: one for each reader.
+func (r *openRun) mayIdle() int {
+	if r.readers == nil {
+		return maxIdle
+	}
+	return *r.readers
+}
 
 func (r *openRun) open() (*stream, error) {
 	f, err := r.fs.Open(r.name)
@@ -112,8 +135,8 @@ func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReadAt(p, off)
 }
 
-// take returns an idle stream that can go on at off. If there is none, it returns a new one or, if maxIdle are idle,
-// the one that was not used for the longest time.
+// take returns an idle stream that can go on at off. If there is none, it returns a new one or, if as many are idle as may be, the
+// one that was not used for the longest time.
 func (r *openRun) take(off int64) (*stream, error) {
 	r.mu.Lock()
 	if r.closed {
@@ -121,7 +144,7 @@ func (r *openRun) take(off int64) (*stream, error) {
 		return nil, fmt.Errorf("read %s: %w", r.fs.URI(r.name), fs.ErrClosed)
 	}
 	at := slices.IndexFunc(r.idle, func(s *stream) bool { return s.goesOn(off) })
-	if at < 0 && len(r.idle) == maxIdle {
+	if at < 0 && len(r.idle) >= r.mayIdle() {
 		at = 0
 	}
 	if at < 0 {
@@ -138,7 +161,7 @@ func (r *openRun) take(off int64) (*stream, error) {
 func (r *openRun) put(s *stream) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || len(r.idle) == maxIdle {
+	if r.closed || len(r.idle) >= r.mayIdle() {
 		_ = s.Close() // it was only read
 		return
 	}

@@ -49,12 +49,12 @@ func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
 	return s, err
 }
 
-// stored locates the runs of an output in the run's folder.
-func stored(home folder, output int, runs []mapRun) []partition.StoredFile {
+// stored locates the runs of an output in the run's folder; readers is how many will read them side by side, nil if they are not read.
+func stored(home folder, output int, runs []mapRun, readers *int) []partition.StoredFile {
 	var files []partition.StoredFile
 	for _, r := range runs {
 		at := home.in(MapPhase, TaskFolder(r.Task), r.Attempt)
-		files = append(files, partition.StoredFile{Store: at.runs(output), RunFile: r.Run})
+		files = append(files, partition.StoredFile{Store: at.runsFor(output, readers), RunFile: r.Run})
 	}
 	return files
 }

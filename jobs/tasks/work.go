@@ -63,6 +63,7 @@ type Run struct {
 // Work.Map returns Mapped, which has the rows, and Mapped.Reduce writes them.
 type Work struct {
 	engine  Engine
+	others  *Others // nil: the engine runs the tasks
 	sizes   Sizes
 	options options.Options
 	source  *source.Source
@@ -76,6 +77,11 @@ type Work struct {
 // has left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
 func Begin(engine Engine, sizes Sizes, r Run, o options.Options) (*Work, error) {
 	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: r.Source, outputs: r.Outputs}
+	// Only this engine ends a run before its tasks have run, and does not know their memory. It is recognized by its type, so that an
+	// engine has just one method.
+	if o, ok := engine.(Others); ok {
+		w.others = &o
+	}
 	fresh, err := w.newPlan(r)
 	if err != nil {
 		return nil, err
@@ -107,7 +113,7 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 		}
 		p.Outputs = append(p.Outputs, planned)
 	}
-	p.Pieces = cutPieces(r.Splits, w.sizes.Task)
+	p.Pieces = cutBySize(r.Splits, w.sizes.Task, func(s ingest.Split) int64 { return s.End - s.Start })
 	return p, nil
 }
 

@@ -48,7 +48,7 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	r.books.Duplicates++
 	if !bytes.Equal(last.Payload, next.Payload) {
 		r.books.Differing++
-		if r.stage.Job.Strict {
+		if r.writer.Job.Strict {
 			return failure.New(failure.Failed, errcode.Duplicates.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
 				r.keyText(next.Key), r.place(last), r.place(next)))
 		}
@@ -58,20 +58,20 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 }
 
 func (r *sliceWriter) sample(lost, kept *partition.Entry) {
-	r.stage.guard.Lock()
-	defer r.stage.guard.Unlock()
-	if len(r.stage.Samples) < maxSamples {
-		r.stage.Samples = append(r.stage.Samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.unit.Region})
+	r.writer.guard.Lock()
+	defer r.writer.guard.Unlock()
+	if len(r.writer.Samples) < maxSamples {
+		r.writer.Samples = append(r.writer.Samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.unit.Region})
 	}
 }
 
 func (r *sliceWriter) place(e *partition.Entry) Position {
-	return Position{r.stage.Inputs[e.File].Path, e.Offset, r.stage.Job.Input.Form.RowOffsets()}
+	return Position{r.writer.Inputs[e.File].Path, e.Offset, r.writer.Job.Input.Form.RowOffsets()}
 }
 
 // keyText formats a key of the sort.
 func (r *sliceWriter) keyText(key []byte) string {
-	row, named, err := r.stage.Target.SplitKey(key)
+	row, named, err := r.writer.Target.SplitKey(key)
 	switch {
 	case err != nil:
 		return printable.Bytes(key)

@@ -28,7 +28,7 @@ import (
 
 // sliceWriter writes one slice's files under temporary names, and reads them back.
 type sliceWriter struct {
-	stage    *Writer
+	writer   *Writer
 	unit     sorting.SliceTask
 	open     []*hfile.File // one for each family; nil before its first cell
 	sequence []int         // one for each family: the next file's
@@ -47,7 +47,7 @@ type sliceWriter struct {
 
 // run writes and verifies the slice.
 func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
-	w := r.stage
+	w := r.writer
 	w.Failpoint.Reached(failpoint.Begun)
 	w.merging <- struct{}{}
 	begun := time.Now()
@@ -81,13 +81,13 @@ func (r *sliceWriter) result() *Finished {
 
 // writeRows merges the slice's sorted runs and appends one record of each row.
 func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
-	run, err := r.stage.sorted.Slice(r.unit.Slice)
+	run, err := r.writer.sorted.Slice(r.unit.Slice)
 	if err != nil {
 		return fmt.Errorf("merge: %w", err)
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	if r.stage.LeftOut != nil {
-		if r.leftOut, err = r.stage.LeftOut(r.unit.Region); err != nil {
+	if r.writer.LeftOut != nil {
+		if r.leftOut, err = r.writer.LeftOut(r.unit.Region); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, r.leftOut.Close()) }()
@@ -135,16 +135,16 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 // count adds entries to the progress.
 func (r *sliceWriter) count(n int64) {
 	r.counted += n
-	r.stage.writes.Add(n)
+	r.writer.writes.Add(n)
 }
 
 // digestEntry adds a record's cells to a sum.
 func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
-	row, named, err := r.stage.Target.SplitKey(e.Key)
+	row, named, err := r.writer.Target.SplitKey(e.Key)
 	if err != nil {
 		return err
 	}
-	return r.stage.Target.Layout.DigestPayload(sum, row, named, e.Payload)
+	return r.writer.Target.Layout.DigestPayload(sum, row, named, e.Payload)
 }
 
 // append writes one record into a file for each family: a row or, in a wide table, a part of one.
@@ -158,18 +158,18 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 		}
 	}
 	r.books.Rows++
-	if r.stage.Target.Layout.Wide {
-		timestamp, err := r.stage.Target.Layout.Unpack(e.Payload, r.values)
+	if r.writer.Target.Layout.Wide {
+		timestamp, err := r.writer.Target.Layout.Unpack(e.Payload, r.values)
 		if err != nil {
 			return err
 		}
 		return r.appendWide(e.Key, timestamp)
 	}
-	timestamp, packed, err := r.stage.Target.Layout.CutTimestamp(e.Payload)
+	timestamp, packed, err := r.writer.Target.Layout.CutTimestamp(e.Payload)
 	if err != nil {
 		return err
 	}
-	for i := range r.stage.Target.Layout.Families {
+	for i := range r.writer.Target.Layout.Families {
 		if packed, err = r.appendFamily(i, e.Key, timestamp, packed); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 
 // appendFamily writes a row's cells of a family, and returns the packed values of the following families.
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
-	family := &r.stage.Target.Layout.Families[i]
+	family := &r.writer.Target.Layout.Families[i]
 	columns := family.Last - family.First
 	if len(packed) == 0 || packed[0] == 0 { // possibly none, and then no file is needed
 		cells, rest, err := sortentry.CountValues(packed, columns)
@@ -208,7 +208,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	r.books.Cells += int64(cells)
 	r.books.Nulls += int64(columns - cells)
 	f.CountRow(timestamp)
-	if f.Writer.RawSize() >= r.stage.Target.MaxSize {
+	if f.Writer.RawSize() >= r.writer.Target.MaxSize {
 		return rest, r.finish(i)
 	}
 	return rest, nil
@@ -219,12 +219,12 @@ func (r *sliceWriter) file(i int) (*hfile.File, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
 	}
-	family, region, slice, sequence := &r.stage.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
-	instant := r.stage.Job.Instant()
+	family, region, slice, sequence := &r.writer.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
+	instant := r.writer.Job.Instant()
 	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
-	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.stage.RunID, region, slice, family.Name, sequence)), Family: family.Name,
+	summary := hfile.Summary{Path: path.Join(family.Name, hfile.Name(r.writer.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
-	f, err := hfile.Create(r.stage.Destination, summary, family.Settings, stamp, &r.times.File)
+	f, err := hfile.Create(r.writer.Destination, summary, family.Settings, stamp, &r.times.File)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		r.times.Verify += time.Since(begun)
 		r.times.Checked += f.Bytes
 		r.digest.Add(f.Digest)
-		r.stage.Checks.Add(f.Bytes)
+		r.writer.Checks.Add(f.Bytes)
 	}
 	held := r.digest
 	held.Add(r.dropped)
@@ -296,7 +296,7 @@ func (r *sliceWriter) abort() error {
 		}
 	}
 	for _, f := range r.finished {
-		errs = append(errs, storage.RemoveIfThere(r.stage.Destination.FS, f.Temp))
+		errs = append(errs, storage.RemoveIfThere(r.writer.Destination.FS, f.Temp))
 	}
 	return errors.Join(errs...)
 }

@@ -25,8 +25,8 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 		}
 	}
 	named := key[len(r.wide.key):]
-	for i := range r.stage.Target.Layout.Families {
-		family := &r.stage.Target.Layout.Families[i]
+	for i := range r.writer.Target.Layout.Families {
+		family := &r.writer.Target.Layout.Families[i]
 		cells := family.Count(r.values)
 		r.books.Cells += cells
 		r.books.Nulls += int64(family.Last-family.First) - cells
@@ -42,7 +42,7 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 
 // beginWideRow ends files that are large enough, which happens only between rows.
 func (r *sliceWriter) beginWideRow(key []byte) error {
-	row, named, err := r.stage.Target.SplitKey(key)
+	row, named, err := r.writer.Target.SplitKey(key)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 	r.wide.row = append(r.wide.row[:0], row...)
 	r.wide.begun = append(r.wide.begun[:0], make([]bool, len(r.open))...)
 	for i, f := range r.open {
-		if f != nil && f.Writer.RawSize() >= r.stage.Target.MaxSize {
+		if f != nil && f.Writer.RawSize() >= r.writer.Target.MaxSize {
 			if err := r.finish(i); err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 }
 
 func (r *sliceWriter) appendWideFamily(i int, named []byte, timestamp int64) error {
-	family := &r.stage.Target.Layout.Families[i]
+	family := &r.writer.Target.Layout.Families[i]
 	f, err := r.file(i)
 	if err != nil {
 		return err

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
-	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
@@ -37,7 +35,7 @@ type Writer struct {
 	LeftOut   func(region int) (*existing.Keys, error)
 	Log       *slog.Logger
 	Failpoint failpoint.Hook
-	Side      int // how many slices are merged side by side; 0: one for each core
+	Parallel  int // how many slices are merged at a time; 0: one for each core
 
 	sorted  *partition.Sorted
 	writes  *progress.Meter // of entries
@@ -54,10 +52,10 @@ func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress
 	w.sorted = sorted
 	w.writes = progress.NewMeter(watch, "write", sorted.Stats().Entries, false)
 	w.Checks = progress.NewMeter(nil, "", 0, true)
-	if w.Side == 0 {
-		w.Side = parallel.Workers()
+	if w.Parallel == 0 {
+		w.Parallel = parallel.Workers()
 	}
-	w.merging = make(chan struct{}, w.Side)
+	w.merging = make(chan struct{}, w.Parallel)
 	return w
 }
 
@@ -65,7 +63,7 @@ func NewWriter(w *Writer, sorted *partition.Sorted, watch func(progress.Progress
 // once.
 func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept func(*Finished) error) error {
 	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(w.Side + 1) // one slice may wait for the disk, or read its files back, while the others merge
+	group.SetLimit(w.Parallel + 1) // one slice may wait for the disk, or read its files back, while the others merge
 	for _, u := range units {
 		if running.Err() != nil {
 			break
@@ -81,38 +79,26 @@ func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept fun
 	return group.Wait()
 }
 
-// maxTries is how often a slice is written if DataNodes fail. Those that failed get no new block (internal/storage): a
-// slice needs several tries only if DataNodes fail one after the other, or all are gone for some minutes.
-const maxTries = 12
-
-// The pauses between two tries of a slice.
-const (
-	firstPause = time.Second
-	lastPause  = 30 * time.Second
-)
-
 // write writes one slice: its files are written, read back and compared with what was merged, or none of them exists.
-// If a DataNode fails before that, the slice is written again: a file of HDFS ends with the first DataNode that fails.
-func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (*Finished, error) {
-	wait := firstPause
-	for try := 1; ; try++ {
-		r := &sliceWriter{stage: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
+// If a DataNode fails before that, the slice is written again.
+func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (f *Finished, err error) {
+	var r *sliceWriter
+	err = storage.Rewrite(ctx, func() error {
+		r = &sliceWriter{writer: w, unit: u, open: make([]*hfile.File, len(w.Target.Families)),
 			sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
-		f, err := r.run(ctx)
-		if err == nil {
-			return f, nil
+		var err error
+		if f, err = r.run(ctx); err != nil {
+			return errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
 		}
-		err = errors.Join(fmt.Errorf("region %d: %w", u.Region, err), r.abort())
-		if !errors.Is(err, storage.ErrDataNode) || try == maxTries || ctx.Err() != nil {
-			return nil, err
-		}
+		return nil
+	}, func(err error) {
 		w.Log.Warn(fmt.Sprintf("writing slice %d of region %d again: %v", u.Number, u.Region, err), "region", u.Region)
 		w.writes.Add(-r.counted)
-		if err := pause.For(ctx, wait); err != nil {
-			return nil, err
-		}
-		wait = min(2*wait, lastPause)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return f, nil
 }
 
 func (w *Writer) addTimes(t *timing.WriteTimes) {

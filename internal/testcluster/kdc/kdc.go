@@ -27,7 +27,8 @@ type Options struct {
 	Dir   string // has all files; created if necessary
 	Realm string // "" is LAB.TEST
 	Port  int    // on 127.0.0.1, TCP and UDP
-	// Types are the encryption types of keys, the best first; nil is aes256-cts-hmac-sha1-96 and aes128-cts-hmac-sha1-96.
+	// Types are the encryption types of keys, the best first; nil is aes256-cts-hmac-sha1-96 and
+	// aes128-cts-hmac-sha1-96.
 	Types []string
 	// Others are the files of krb5.conf with other realms, to include.
 	Others []string
@@ -183,8 +184,8 @@ func (k *KDC) Admin(ctx context.Context, commands ...string) error {
 	return nil
 }
 
-// Keytab makes principals with random keys, writes them into a keytab, and returns its path. flags are kadmin's, such as
-// +requires_preauth or -maxlife 1min.
+// Keytab makes principals with random keys, writes them into a keytab, and returns its path. flags are kadmin's, such
+// as +requires_preauth or -maxlife 1min.
 func (k *KDC) Keytab(ctx context.Context, name, flags string, principals ...string) (string, error) {
 	file := k.path(name + ".keytab")
 	if err := os.RemoveAll(file); err != nil {

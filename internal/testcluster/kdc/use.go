@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Use returns a realm for one test, which runs until the test ends. On a machine without a KDC the test is skipped, with a
-// loud message, or fails if CI=true. o.Dir and o.Port may be omitted.
+// Use returns a realm for one test, which runs until the test ends. On a machine without a KDC the test is skipped,
+// with a loud message, or fails if CI=true. o.Dir and o.Port may be omitted.
 func Use(t testing.TB, o Options) *KDC {
 	t.Helper()
 	if o.Dir == "" {

@@ -141,9 +141,21 @@ func (d *Document) placeAll(n *yaml.Node, in *including) {
 	}
 }
 
+// pair is two mappings that are merged.
+type pair struct{ own, below *yaml.Node }
+
 // fill returns a mapping with the keys that only the other one has. It does so too in mappings that both have.
+//
+// Each pair is merged once: aliases may name it so often that merging it for each would never end.
 func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
+	if done := d.merged[pair{own, below}]; done != nil {
+		return done
+	}
+	if d.merged == nil {
+		d.merged = map[pair]*yaml.Node{}
+	}
 	merged := *own
+	d.merged[pair{own, below}] = &merged
 	merged.Content = slices.Clone(own.Content)
 	if file, included := d.files[own]; included {
 		d.files[&merged] = file

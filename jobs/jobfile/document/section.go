@@ -30,9 +30,15 @@ type Document struct {
 	problems  []problem
 	Columns   []string              // of the input
 	files     map[*yaml.Node]string // of nodes from files that the job file includes
+	merged    map[pair]*yaml.Node   // what mappings of two files have become
 }
 
 // Section is one mapping of the file.
+//
+// It has many methods, since each kind of value has one: a text, a number, a size, a flag, a choice, a list, a mapping. They
+// are not divided among types, because the readers of a job file (package jobfile) ask one mapping for values of all kinds and
+// report errors for the same keys: two types would mean two variables for every mapping. Each method is short, and uses only
+// the fields below.
 type Section struct {
 	Doc    *Document
 	Name   string // "" for the whole file, else "input."
@@ -65,10 +71,33 @@ func (d *Document) readRoot(path string, text []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, errcode.JobYaml.Errorf("%s", yamlMessage(path, text, err))
 	}
+	if alias := recursive(root, map[*yaml.Node]bool{}); alias != nil {
+		return nil, errcode.JobYaml.Errorf("%s:%d: the anchor %s contains itself", path, alias.Line, alias.Value)
+	}
 	if _, err := decodeYAML(decoder); !errors.Is(err, io.EOF) {
 		d.failAt(errcode.JobYaml, path, root.Line, "has more than one YAML document; a job file has one")
 	}
 	return root.Content[0], nil
+}
+
+// recursive returns an alias of a node that it is in, if there is one: whoever follows it would never come to an end. seen has
+// the nodes that were looked at: true for those that this one is in.
+func recursive(n *yaml.Node, seen map[*yaml.Node]bool) (alias *yaml.Node) {
+	target := Resolve(n)
+	if above, known := seen[target]; known {
+		if above {
+			return n
+		}
+		return nil
+	}
+	seen[target] = true
+	for _, below := range target.Content {
+		if alias := recursive(below, seen); alias != nil {
+			return alias
+		}
+	}
+	seen[target] = false
+	return nil
 }
 
 // MaxBytes bounds a job file's length in bytes: a job with thousands of columns needs less.

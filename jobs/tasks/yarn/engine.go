@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
 	"bulkload/internal/storage"
 	"bulkload/jobs/tasks"
 )
@@ -273,9 +274,8 @@ func (e *Engine) patiently(ctx context.Context, ask func() error) error {
 		case first:
 			e.Log.Warn(fmt.Sprintf("YARN does not answer, trying again for %v: %v", patience, err))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollPause):
+		if err := pause.For(ctx, pollPause); err != nil {
+			return err
 		}
 	}
 }

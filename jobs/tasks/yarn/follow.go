@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
 	"bulkload/jobs/tasks"
 )
 
@@ -167,9 +168,8 @@ func (f *follower) poll(ctx context.Context) error {
 		case r.ended():
 			return f.ended(r)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollPause):
+		if pause.For(ctx, pollPause) != nil {
+			return f.interrupted(ctx)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -132,7 +133,7 @@ type submission struct {
 // args are the arguments of the command hadoop that submits a phase. Generic options must come first.
 func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	document := path.Base(p.Document)
-	mapper, err := commandLine(append([]string{shippedProgram}, s.taskArgs(p, document, "-")...))
+	mapper, err := commandLine(append([]string{shippedProgram}, p.Command(document, "-", s.Flags...)...))
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +153,9 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 		"-mapper", mapper,
 		"-cmdenv", "HADOOP_CONF_DIR=.", "-cmdenv", "HBASE_CONF_DIR=.",
 	)
+	if s.Speculate {
+		args = append(args, "-reducer", idleReducer)
+	}
 	if s.User != "" {
 		args = append(args, "-cmdenv", "HADOOP_USER_NAME="+s.User)
 	}
@@ -171,17 +175,10 @@ func files(shipped ...[2]string) (string, error) {
 	return strings.Join(list, ","), nil
 }
 
-// taskArgs is the command line of a task without the program's name.
-func (s Settings) taskArgs(p tasks.Phase, document, index string) []string {
-	args := []string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}
-	return append(args, s.Flags...)
-}
-
 // properties are the job's properties, NAME=VALUE, the user's own last.
 func (s Settings) properties(p tasks.Phase, j submission) []string {
 	list := []string{
 		"mapreduce.job.name=" + j.name,
-		"mapreduce.job.reduces=0",
 		"mapreduce.input.lineinputformat.linespermap=1",
 		"mapreduce.job.ubertask.enable=false", // all tasks would run in one container, one after the other
 		"stream.map.input=text",
@@ -191,6 +188,7 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 		fmt.Sprintf("mapreduce.map.cpu.vcores=%d", max(p.Cores, 1)),
 		fmt.Sprintf("mapreduce.map.speculative=%t", s.Speculate),
 	}
+	list = append(list, s.reduces()...)
 	add := func(name, value string) {
 		if value != "" {
 			list = append(list, name+"="+value)
@@ -209,15 +207,34 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 	return list
 }
 
+// idleReducer does nothing.
+const idleReducer = "org.apache.hadoop.mapred.lib.IdentityReducer"
+
+// reduces are the properties of the job's reducers, of which it needs none. But a map of a job without reducers is regarded as
+// complete as soon as it has read its line (MapTask.run), and what is complete is never slow: YARN's application master would not
+// begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map is two thirds of a task, so a task that lasts more
+// than twice as long as others gets one.
+func (s Settings) reduces() []string {
+	if !s.Speculate {
+		return []string{"mapreduce.job.reduces=0"}
+	}
+	return []string{
+		"mapreduce.job.reduces=1",
+		"mapreduce.job.reduce.slowstart.completedmaps=1.0",
+		"mapreduce.task.io.sort.mb=1", // nothing is sorted
+		fmt.Sprintf("mapreduce.reduce.memory.mb=%d", s.jvm()>>20),
+		"mapreduce.reduce.java.opts=" + jvmHeap,
+	}
+}
+
+// jvm is the memory of a container beside its task, in bytes.
+func (s Settings) jvm() int64 { return cmp.Or(s.JVM, DefaultJVM) }
+
 // container is the memory of a container in MiB: the task's and an eighth of it, which the process uses beyond
 // --memory, and the JVM's.
 func (s Settings) container(p tasks.Phase) int64 {
-	jvm := s.JVM
-	if jvm == 0 {
-		jvm = DefaultJVM
-	}
 	const mebi = 1 << 20
-	return (p.Memory + p.Memory/8 + jvm + mebi - 1) / mebi
+	return (p.Memory + p.Memory/8 + s.jvm() + mebi - 1) / mebi
 }
 
 // commandLine joins arguments so that Streaming splits them again (PipeMapRed.splitArgs): at blanks outside of single

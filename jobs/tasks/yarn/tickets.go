@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +13,19 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/partition"
 )
 
-// tickets is a ticket cache for Hadoop's commands, which can't use a keytab.
+// tickets is a ticket cache for Hadoop's commands, which can't use a keytab. Its folder is locked while the process lives: the
+// next process that makes one removes that of a process that was killed.
 type tickets struct {
 	mu    sync.Mutex
 	dir   string
+	lock  *os.File
 	since time.Time
 }
+
+const ticketsPrefix = "bulkload-tickets-"
 
 // ticketLife is how long a ticket is used before another one is fetched; most last ten hours or more.
 const ticketLife = time.Hour
@@ -31,12 +37,8 @@ func (t *tickets) cache(ctx context.Context, e *Engine) (string, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.dir == "" {
-		dir, err := os.MkdirTemp(e.WorkDir, "bulkload-tickets-") // of mode 0700
-		if err != nil {
-			return "", err
-		}
-		t.dir = dir
+	if err := t.makeFolder(cmp.Or(e.WorkDir, os.TempDir())); err != nil {
+		return "", fmt.Errorf("make a folder for the ticket of Hadoop's commands: %w", err)
 	}
 	file := filepath.Join(t.dir, "cache")
 	if time.Since(t.since) < ticketLife {
@@ -56,13 +58,25 @@ func (t *tickets) cache(ctx context.Context, e *Engine) (string, error) {
 	return "FILE:" + file, nil
 }
 
+// makeFolder makes the folder of the cache, unless it exists.
+func (t *tickets) makeFolder(work string) error {
+	if t.dir != "" {
+		return nil
+	}
+	_, err := partition.MakeWorkFolder(work)
+	if err == nil {
+		t.dir, t.lock, err = partition.NewLockedFolder(work, ticketsPrefix)
+	}
+	return err
+}
+
 func (t *tickets) remove() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dir == "" {
 		return nil
 	}
-	if err := os.RemoveAll(t.dir); err != nil {
+	if err := errors.Join(os.RemoveAll(t.dir), t.lock.Close()); err != nil {
 		return fmt.Errorf("delete the ticket cache of Hadoop's commands: %w", err)
 	}
 	t.dir = ""

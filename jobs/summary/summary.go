@@ -1,7 +1,8 @@
-package jobs
+// Package summary is what a run did, for people and programs: its books, files and checks, the time of its phases, and what
+// took most of it.
+package summary
 
 import (
-	"log/slog"
 	"time"
 
 	"bulkload/ingest"
@@ -34,10 +35,10 @@ type Summary struct {
 	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
 	Disks          preflight.Findings  `json:"disks,omitempty"`   // the checks of the disks
 
-	only  *OutputReport   // if there is one output
-	log   options.Options // gets the stages
-	began time.Time
-	job   *jobfile.Job
+	only    *OutputReport   // if there is one output
+	options options.Options // of the run; its log gets the phases
+	began   time.Time
+	job     *jobfile.Job
 
 	reasons      []ingest.RejectReason // of the rejects
 	otherReasons int64                 // records with reasons that are not in reasons
@@ -62,8 +63,14 @@ type OutputReport struct {
 	Run    jobfile.RunInfo `json:"run"`
 	OutputSummary
 
-	name     string             // in phases; "" if there is one output
+	name     string             // see Name
 	manifest *manifest.Manifest // nil if the run did not come so far
+}
+
+// ExistingRows is what is said about rows that the table had before the load.
+type ExistingRows struct {
+	Live jobfile.LivePolicy `json:"live"`
+	manifest.Existing
 }
 
 // RegionShare is a region's share of a run.
@@ -91,7 +98,8 @@ type SortSummary struct {
 	Spilled int64 `json:"spilled_bytes"`
 }
 
-func newSummary(j *jobfile.Job) *Summary {
+// New begins the summary of a run of a job.
+func New(j *jobfile.Job) *Summary {
 	s := &Summary{Outcome: outcome.New(), began: time.Now(), job: j, Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: outcome.Undone, Run: out.Info(),
@@ -106,16 +114,22 @@ func newSummary(j *jobfile.Job) *Summary {
 	return s
 }
 
-// output is the report of an output, by its index in the job file.
-func (s *Summary) output(i int) *OutputReport {
+// SetOptions says how the job is run. Its log gets the phases.
+func (s *Summary) SetOptions(o options.Options) { s.options = o }
+
+// Job is the job of the run.
+func (s *Summary) Job() *jobfile.Job { return s.job }
+
+// Output is the report of an output, by its index in the job file.
+func (s *Summary) Output(i int) *OutputReport {
 	if s.only != nil {
 		return s.only
 	}
 	return s.Outputs[i]
 }
 
-// setStatus derives the status of the whole from its outputs: there was nothing to do only if all of them say so.
-func (s *Summary) setStatus() {
+// SetStatus derives the status of the whole from its outputs: there was nothing to do only if all of them say so.
+func (s *Summary) SetStatus() {
 	if s.only != nil {
 		s.Status, s.Run = s.only.Status, s.only.Run
 		return
@@ -128,53 +142,8 @@ func (s *Summary) setStatus() {
 	}
 }
 
-// phase measures one stage of a run; output is the table if there are several outputs and the stage is for one of
-// them.
-func (s *Summary) phase(name, output string, do func() (bytes int64, err error)) error {
-	s.log.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
-	start := time.Now()
-	bytes, err := do()
-	p := timing.NewPhase(name, time.Since(start), bytes)
-	p.Output, p.Start = output, start.Sub(s.began).Seconds()
-	s.Phases = append(s.Phases, p)
-	if err == nil {
-		s.log.Detail(options.LevelStage, name+" done", append(outputAttr(output),
-			slog.Float64("seconds", p.Seconds), slog.Int64("bytes", bytes))...)
-	}
-	return err
-}
-
-// outputAttr names one of several outputs.
-func outputAttr(output string) []slog.Attr {
-	if output == "" {
-		return nil
-	}
-	return []slog.Attr{slog.String("output", output)}
-}
-
-// shift moves part of the load's time to the probe, the last two phases: before it loads files, a load probes too.
-func (s *Summary) shift(asked time.Duration) {
-	last := s.Phases[len(s.Phases)-2:]
-	for i, by := range []time.Duration{-asked, asked} {
-		p := timing.NewPhase(last[i].Name, time.Duration(last[i].Seconds*float64(time.Second))+by, last[i].Bytes)
-		p.Output, p.Start = last[i].Output, last[i].Start
-		if i == 1 {
-			p.Start -= asked.Seconds()
-		}
-		last[i] = p
-	}
-}
-
-// parts adds the parts of a stage.
-func (s *Summary) parts(output string, parts []timing.Phase) {
-	for _, p := range parts {
-		p.Output = output
-		s.Phases = append(s.Phases, p)
-	}
-}
-
-// sorted records what the sorts of one reading did.
-func (s *Summary) sorted(all []*sorting.Rows) {
+// SetSort records what the sorts of one reading did.
+func (s *Summary) SetSort(all []*sorting.Rows) {
 	var stats partition.Stats
 	for _, rows := range all {
 		if rows != nil {
@@ -184,7 +153,7 @@ func (s *Summary) sorted(all []*sorting.Rows) {
 	s.Sort = &SortSummary{stats.Entries, stats.Bytes, stats.Runs, stats.SpilledBytes}
 	for _, rows := range all {
 		if rows != nil {
-			s.parts("", rows.Times.Phases(stats)) // they share the reading
+			s.AddParts("", rows.Times.Phases(stats)) // they share the reading
 			break
 		}
 	}
@@ -200,49 +169,29 @@ func addStats(sum *partition.Stats, s partition.Stats) {
 	sum.SpillTime += s.SpillTime
 }
 
-// Bound is the phase that takes most of a run's time.
-type Bound struct {
-	Phase   string  `json:"phase"`
-	Seconds float64 `json:"seconds"`
-	Share   float64 `json:"share"` // of the time of all phases, without stages that have parts
-	Cores   int     `json:"cores"`
-	Busy    float64 `json:"busy"` // part of the cores' time that the phases account for
-}
-
-// bound finds the phase that bounds a run: among the parts of stages, and the stages without parts, each of which
-// uses all cores.
-func (s *Summary) bound(cores int) {
-	parts := map[string]bool{}
-	var wall float64
-	for _, p := range s.Phases {
-		parts[p.Of] = true
-		if p.Of == "" {
-			wall += p.Seconds
-		}
-	}
-	b := Bound{Cores: cores}
-	var all, most float64
-	for _, p := range s.Phases {
-		seconds := p.Seconds
-		if p.Of == "" {
-			if parts[p.Name] {
-				continue
-			}
-			seconds *= float64(cores)
-		}
-		all += seconds
-		if seconds > most {
-			b.Phase, most = p.Name, seconds
-		}
-	}
-	if all > 0 && wall > 0 {
-		b.Seconds, b.Share, b.Busy = most, most/all, min(all/wall/float64(cores), 1)
-		s.Bound = &b
+// SetRejects reports the reasons of the rejects, and the file in which the records are.
+func (s *Summary) SetRejects(rejects *ingest.Rejects, file string) {
+	s.reasons, s.otherReasons = rejects.Reasons()
+	if records := rejects.Count(); records > 0 {
+		s.Rejects = []RejectFile{{file, records}}
 	}
 }
 
-// fill copies the manifest's figures.
-func (s *OutputReport) fill(m *manifest.Manifest) {
+// Name is the output's name in phases: its table, or "" if there is one output.
+func (s *OutputReport) Name() string { return s.name }
+
+// SetManifest says what the output has, also if the run does not come to writing; nil: nothing is known of it.
+func (s *OutputReport) SetManifest(m *manifest.Manifest) { s.manifest = m }
+
+// SetExisting reports the rows that the table had.
+func (s *OutputReport) SetExisting(live jobfile.LivePolicy, e *manifest.Existing) {
+	shown := *e
+	shown.Files = nil
+	s.Existing = &ExistingRows{live, shown}
+}
+
+// Fill copies the manifest's figures.
+func (s *OutputReport) Fill(m *manifest.Manifest) {
 	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
 	s.Files = []hfile.Summary{}
 	for _, f := range m.Files() {

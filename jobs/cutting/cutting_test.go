@@ -1,4 +1,4 @@
-package loading
+package cutting
 
 import (
 	"fmt"
@@ -12,9 +12,6 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/load"
 )
 
 // TestCutsShareRecords: the cut of many files writes some dozens of records, and leaves none out.
@@ -25,7 +22,7 @@ func TestCutsShareRecords(t *testing.T) {
 			batches++
 			files += len(batch)
 		}
-		if files != n || batches > maxSaves || n < maxSaves && batches != n {
+		if files != n || batches > maxBatches || n < maxBatches && batches != n {
 			t.Errorf("%d files: %d in %d batches", n, files, batches)
 		}
 	}
@@ -55,16 +52,6 @@ func TestCrossed(t *testing.T) {
 	}
 }
 
-// localCuts are the cuts of a local directory.
-func localCuts(t *testing.T) directoryCuts {
-	t.Helper()
-	o, err := options.Options{}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return directoryCuts{out: &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o}}
-}
-
 // TestDamagedRecordOfCuts: a record of which a bit has changed, that names files elsewhere, or whose file is gone, is
 // refused, and no part is deleted. One whose file is there is undone.
 func TestDamagedRecordOfCuts(t *testing.T) {
@@ -87,12 +74,12 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 			return []byte(strings.Replace(string(text), `"schema":1`, `"schema":2`, 1))
 		}, "is not a record"},
 	} {
-		w := localCuts(t)
+		w := Directory{Out: localDir(t, storage.Local, t.TempDir(), nil)}
 		for _, file := range []string{"f/file", part.Path} {
-			if err := os.MkdirAll(filepath.Join(w.out.Path, "f"), 0o755); err != nil {
+			if err := os.MkdirAll(filepath.Join(w.Out.Path, "f"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(w.out.Path, file), []byte("x"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(w.Out.Path, file), []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,8 +95,8 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := w.finish()
-		_, left := os.Stat(filepath.Join(w.out.Path, part.Path))
+		err := w.Finish()
+		_, left := os.Stat(filepath.Join(w.Out.Path, part.Path))
 		if c.says == "" {
 			if err != nil || left == nil {
 				t.Errorf("%s: %v, and the part: %v", name, err, left)
@@ -118,16 +105,6 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 		}
 		if failure.CodeOf(err) != errcode.LoadCuts || !strings.Contains(fmt.Sprint(err), c.says) || left != nil {
 			t.Errorf("%s: %v, and the part: %v", name, err, left)
-		}
-	}
-}
-
-// TestRegionOf: a region begins with its boundary.
-func TestRegionOf(t *testing.T) {
-	table := &load.Table{Regions: []load.Region{{End: []byte("b")}, {Start: []byte("b"), End: []byte("c")}, {Start: []byte("c")}}}
-	for row, want := range map[string]int{"a": 0, "b": 1, "b0": 1, "c": 2, "d": 2} {
-		if got := regionOf(table.Splits(), []byte(row)); got != want {
-			t.Errorf("%s is in region %d, want %d", row, got, want)
 		}
 	}
 }

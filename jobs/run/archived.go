@@ -1,4 +1,4 @@
-package jobs
+package run
 
 import (
 	"context"
@@ -11,19 +11,20 @@ import (
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
+	"bulkload/jobs/summary"
 )
 
 // loadedWithoutInput ends a run that finds no input: if its input was archived after the load and the table serves
 // what was loaded, there is nothing to do. Otherwise it returns cause, which says that there is no input. s is the
-// site as newRunner opened it.
-func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, summary *Summary, cause error) (err error) {
-	r := &runner{job: j, options: o, site: s}
+// site as open has opened it.
+func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, into *summary.Summary, cause error) (err error) {
+	r := &opened{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if loaded, err := r.loadedBefore(); err != nil || !loaded {
 		return errors.Join(cause, err)
 	}
 	for i, w := range r.outputs {
-		w.report = summary.output(i)
+		w.report = into.Output(i)
 	}
 	if r.cluster, err = s.Connect(ctx); err != nil {
 		return err
@@ -31,17 +32,17 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	for _, w := range r.outputs {
 		w.loader.Cluster = r.cluster
 		if err := w.checkLoadedWithoutInput(ctx); err != nil {
-			return r.wrapOutput(w, err)
+			return r.wrap(w, err)
 		}
 	}
 	o.Infof("%v; it was loaded earlier, and the table serves it", cause)
-	summary.setStatus()
+	into.SetStatus()
 	return nil
 }
 
 // loadedBefore reports whether manifests or ledger say that all outputs were loaded. It opens the outputs without
 // locking them.
-func (r *runner) loadedBefore() (bool, error) {
+func (r *opened) loadedBefore() (bool, error) {
 	for _, out := range r.job.Feeds() {
 		if !out.Load {
 			return false, nil
@@ -70,7 +71,7 @@ func mayBeArchived(j *jobfile.Job, o options.Options) bool { return j.Load && !o
 
 // wasLoaded is loadedBefore for a run that has opened no output yet. It is false if that can't be determined.
 func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
-	r := &runner{job: j, options: o, site: s}
+	r := &opened{job: j, options: o, site: s}
 	loaded, err := r.loadedBefore()
 	return errors.Join(err, r.close()) == nil && loaded
 }
@@ -93,8 +94,8 @@ func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 			return err
 		}
 	}
-	w.report.fill(w.out.Manifest)
-	w.report.manifest = w.out.Manifest
+	w.report.Fill(w.out.Manifest)
+	w.report.SetManifest(w.out.Manifest)
 	w.report.Load.Requested, w.report.Status = true, outcome.Nothing
 	return nil
 }

@@ -1,4 +1,4 @@
-package tasks
+package local
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package loading
+package cutting
 
 import (
 	"bytes"
@@ -29,6 +29,7 @@ import (
 type fileCutter struct {
 	out      *output.Dir
 	of       hfile.Summary // its path, family, digest and number of rows decide; the rest is passed on to the parts
+	measured bool          // its digest and number of rows are known
 	at       [][]byte      // the boundaries
 	settings hfilewriter.Settings
 	stamp    func(*fileCutter) hfilewriter.Provenance // of the next part
@@ -37,6 +38,33 @@ type fileCutter struct {
 	parts []*hfile.File
 	open  *hfile.File
 	row   []byte
+}
+
+// measureAll measures the files that are not, several at a time.
+func measureAll(ctx context.Context, batch []*fileCutter) error {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for _, c := range batch {
+		if !c.measured {
+			group.Go(func() error { return c.measure(running) })
+		}
+	}
+	return group.Wait()
+}
+
+// measure reads a file without a record of its content, and verifies it: a damaged file is not cut.
+func (c *fileCutter) measure(ctx context.Context) (err error) {
+	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	report, sum, _, err := hfile.Verify(ctx, in)
+	if err != nil {
+		return failure.Damagedf("%s has rows of several regions, and is damaged: %w; it was not loaded", c.out.URI(c.of.Path), err)
+	}
+	c.of.Digest, c.of.Rows, c.measured = sum, report.Rows, true
+	return nil
 }
 
 // writeParts writes the parts of several files at once. After an error none of them is left.

@@ -1,4 +1,4 @@
-package jobs
+package run
 
 import "bulkload/jobs/progress"
 
@@ -14,7 +14,7 @@ type progressShare struct {
 }
 
 // shareOf returns the i-th output's share. Outputs are written one after another, and then loaded.
-func (r *runner) shareOf(i int) progressShare {
+func (r *opened) shareOf(i int) progressShare {
 	loads := 1.0
 	for _, w := range r.outputs {
 		if w.out.WantsLoad() {

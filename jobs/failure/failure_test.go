@@ -1,0 +1,120 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bulkload/hfilewriter"
+	"bulkload/ingest/charset"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/load"
+	"bulkload/partition"
+)
+
+// kinds are all kinds of failure.
+var kinds = []Kind{Failed, Usage, Rejects, Interrupted, Refused, Differs, Later, NotYet}
+
+// TestEveryKind: each kind has a code for errors that nobody foresaw, which is of that kind, and a place in the order of kinds.
+func TestEveryKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds {
+		err := New(kind, errors.New("x"))
+		if KindOf(err) != kind || CodeOf(err).Kind() != kind || CodeOf(err) == "" {
+			t.Errorf("kind %d: %d, %s", kind, KindOf(err), CodeOf(err))
+		}
+	}
+	if worst := slices.Sorted(slices.Values(Worst)); !slices.Equal(worst, slices.Sorted(slices.Values(kinds))) || len(others) != len(kinds) {
+		t.Errorf("the order of kinds is %v", Worst)
+	}
+}
+
+// TestKindsOfErrors: what the operator can do follows from the error of any package, also if others have wrapped it. A code is
+// always of the error's kind, so that the two never give different advice.
+func TestKindsOfErrors(t *testing.T) {
+	t.Parallel()
+	path := &fs.PathError{Op: "open", Path: "/a", Err: fs.ErrPermission}
+	for name, c := range map[string]struct {
+		err  error
+		kind Kind
+		code errcode.Code
+	}{
+		"unknown":                        {errors.New("x"), Failed, errcode.OtherFailed},
+		"interrupted":                    {context.Canceled, Interrupted, errcode.Stopped},
+		"interrupted, of a coded error":  {errcode.TableMissing.Errorf("x: %w", context.Canceled), Interrupted, errcode.Stopped},
+		"HBase is down":                  {load.ErrUnavailable, Later, errcode.HBaseDown},
+		"HDFS is down":                   {storage.ErrUnavailable, Later, errcode.HDFSDown},
+		"down, of a refusal":             {errcode.Locked.Errorf("x: %w", errcode.TableMissing.Errorf("y: %w", load.ErrUnavailable)), Later, errcode.Locked},
+		"down, with a code of that kind": {errcode.HBaseRegion.Errorf("x: %w", load.ErrUnavailable), Later, errcode.HBaseRegion},
+		"a damaged block":                {storage.ErrChecksum, Differs, errcode.HDFSBlockCorrupt},
+		"a damaged block of a refusal":   {errcode.TableMissing.Errorf("x: %w", storage.ErrChecksum), Differs, errcode.HDFSBlockCorrupt},
+		"the outermost code":             {errcode.OutputLacks.Errorf("x: %w", errcode.InputMissing.New("y")), errcode.OutputLacks.Kind(), errcode.OutputLacks},
+		"a code above a sentinel":        {errcode.TableName.Errorf("x: %w", load.ErrNotFound), Usage, errcode.TableName},
+		"no such table":                  {load.ErrNotFound, Refused, errcode.TableMissing},
+		"HBase refuses":                  {load.ErrRefused, Refused, errcode.HBaseRefused},
+		"no permission":                  {path, Refused, errcode.Permission},
+		"no space":                       {syscall.ENOSPC, Failed, errcode.DiskFull},
+		"over the quota":                 {syscall.EDQUOT, Failed, errcode.DiskFull},
+		"a damaged run":                  {partition.ErrDamaged, Failed, errcode.SpillDamaged},
+		"a damaged HFile":                {Damagedf("f: %w", hfilewriter.ErrCorrupt), Differs, errcode.HFileCorrupt},
+		"an HFile that can't be read":    {Damagedf("f: %w", path), Refused, errcode.Permission},
+		"a mark of another charset":      {&charset.MarkError{}, Refused, errcode.InputMark},
+		"joined errors":                  {errors.Join(errors.New("x"), errcode.Digest.New("y")), Differs, errcode.Digest},
+		"too early":                      {Early(errors.New("x")), Refused, errcode.OtherRefused},
+		"too early, but worth a try":     {Early(fmt.Errorf("x: %w", load.ErrUnavailable)), Later, errcode.HBaseDown},
+	} {
+		for _, err := range []error{c.err, fmt.Errorf("do it: %w", c.err), errors.Join(errors.New("before"), c.err)} {
+			if kind, code := KindOf(err), CodeOf(err); kind != c.kind || code != c.code || code.Kind() != kind {
+				t.Errorf("%s: kind %d, want %d; code %s, want %s, for %v", name, kind, c.kind, code, c.code, err)
+			}
+		}
+	}
+	if Early(nil) != nil || Default(errcode.Digest, nil) != nil {
+		t.Error("no error has become one")
+	}
+}
+
+// TestDefaultCode: an error gets a code only if it has none.
+func TestDefaultCode(t *testing.T) {
+	t.Parallel()
+	if code := CodeOf(Default(errcode.SiteRead, errors.New("x"))); code != errcode.SiteRead {
+		t.Errorf("without one: %s", code)
+	}
+	for _, err := range []error{errcode.TableMissing.New("x"), fmt.Errorf("x: %w", load.ErrUnavailable), syscall.ENOSPC} {
+		if got := Default(errcode.SiteRead, err); got != err {
+			t.Errorf("%v has become %s", err, CodeOf(got))
+		}
+	}
+}
+
+// lines is an error of several lines.
+type lines struct{ error }
+
+func (lines) TextWithCodes() string { return "a [1]\nb [2]" }
+
+// TestTextOfErrors: people see the code of an error after its text, and those of several lines after each.
+func TestTextOfErrors(t *testing.T) {
+	t.Parallel()
+	if text := TextOf(errcode.TableMissing.New("no table")); text != "no table [BL-TABLE-MISSING]" {
+		t.Error(text)
+	}
+	if text := TextOf(lines{errors.New("x")}); text != "a [1]\nb [2]" {
+		t.Error(text)
+	}
+}
+
+// TestFirstFew: a list of many names is cut, and the number of the others is right.
+func TestFirstFew(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "", 1: "a", 5: "a, a, a, a, a", 6: "a, a, a, a, a and 1 more", 1000: "a, a, a, a, a and 995 more"} {
+		if got := FirstFew(strings.Split(strings.Repeat("a ", n), " ")[:n]); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package loading
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/hfiledir"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+)
+
+// commandIn is a command that loads a local directory into a table, up to the point at which it would need a cluster.
+func commandIn(t *testing.T, table string) *directoryCommand {
+	t.Helper()
+	return &directoryCommand{out: localOutput(t, options.Options{}), report: &Report{Table: table}, lost: func(error) {}}
+}
+
+// runIn opens and loads its directory.
+func runIn(t *testing.T, c *directoryCommand) error {
+	t.Helper()
+	d, err := hfiledir.Open(storage.Local, c.out.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.run(t.Context(), d)
+}
+
+// TestLoadOfAFamilyFolder: the folder of a family, given for the output by mistake, is not nothing to do.
+func TestLoadOfAFamilyFolder(t *testing.T) {
+	t.Parallel()
+	command := commandIn(t, "t")
+	if err := os.WriteFile(filepath.Join(command.out.Path, strings.Repeat("0", 32)), []byte("a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := runIn(t, command); failure.CodeOf(err) != errcode.HFileNone || !strings.Contains(err.Error(), "the directory above") {
+		t.Errorf("a family's folder: %v", err)
+	}
+}
+
+// TestLoadOfAChangedManifest: a load makes no use of a manifest with a changed digit, or of one that is cut short, and does not
+// write it anew.
+func TestLoadOfAChangedManifest(t *testing.T) {
+	t.Parallel()
+	record, _ := loadOf(t, 2)
+	if err := record.out.Save(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(record.out.Path, manifest.Name)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Replace(text, []byte(`"rows":1`), []byte(`"rows":2`), 1)
+	if bytes.Equal(changed, text) {
+		t.Fatalf("nothing was changed in %s", text)
+	}
+	for what, c := range map[string]struct {
+		text []byte
+		want failure.Kind
+	}{"a digit": {changed, failure.Differs}, "cut": {text[:len(text)/2], failure.Refused}, "empty": {nil, failure.Refused}} {
+		command := commandIn(t, "t")
+		name := filepath.Join(command.out.Path, manifest.Name)
+		if err := os.WriteFile(name, c.text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := runIn(t, command); failure.KindOf(err) != c.want || !strings.Contains(err.Error(), "move the directory away") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, c.text) {
+			t.Errorf("%s: the manifest was written anew (%v)", what, err)
+		}
+	}
+}
+
+// TestLoadOfAnIncompleteOutput: an output that lacks a file which the table does not have either is not loaded in part.
+func TestLoadOfAnIncompleteOutput(t *testing.T) {
+	t.Parallel()
+	record, _ := loadOf(t, 3)
+	command := commandIn(t, "t")
+	command.out.Manifest = record.out.Manifest
+	files := record.out.Manifest.Files()
+	files[0].Loaded = true // HBase has moved it
+	there := &hfiledir.Directory{Files: []*hfiledir.File{{Path: files[1].Path}}}
+	if err := command.checkComplete(there); failure.CodeOf(err) != errcode.OutputLacks || !strings.Contains(err.Error(), files[2].Path) || strings.Contains(err.Error(), files[0].Path) {
+		t.Errorf("without %s: %v", files[2].Path, err)
+	}
+	there.Files = append(there.Files, &hfiledir.File{Path: files[2].Path})
+	if err := command.checkComplete(there); err != nil {
+		t.Errorf("all are there: %v", err)
+	}
+}

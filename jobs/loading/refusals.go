@@ -1,0 +1,83 @@
+package loading
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/output"
+	"bulkload/jobs/target"
+	"bulkload/load"
+)
+
+// checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows:
+// most likely because regions have merged. A file with rows of several regions counts for the first and the last of
+// them, for which it certainly has rows.
+func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
+	limit, err := out.Site.MaxFiles()
+	if err != nil {
+		return err
+	}
+	type place struct {
+		family string
+		region int
+	}
+	counts, splits := map[place]int64{}, table.Splits()
+	var most place
+	for _, f := range files {
+		first, last := regionOf(splits, f.FirstRow), regionOf(splits, f.LastRow)
+		for _, at := range slices.Compact([]place{{f.Family, first}, {f.Family, last}}) {
+			if counts[at]++; counts[at] > counts[most] {
+				most = at
+			}
+		}
+	}
+	if n := counts[most]; n > limit {
+		return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; raise the property (in the site files, or with -D)%s",
+			&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, orWriteAgain(out.Manifest))
+	}
+	return nil
+}
+
+// orWriteAgain is the other advice against too many files, for those that a job can write again.
+func orWriteAgain(m *manifest.Manifest) string {
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", m.Run.Job)
+}
+
+// regionOf is the index of the region that holds a row, as partition.Regions.Find returns it; a load has the table's
+// splits, but not the Regions of a sort.
+func regionOf(splits [][]byte, row []byte) int {
+	i, found := slices.BinarySearchFunc(splits, row, bytes.Compare)
+	if found {
+		i++
+	}
+	return i
+}
+
+// checkSettings refuses to load files whose family had other settings when they were written.
+//
+// HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these
+// would silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to
+// refuse.
+func checkSettings(out *output.Dir, table *load.Table) error {
+	if len(out.Manifest.NotLoaded()) == 0 {
+		return nil
+	}
+	for name, written := range out.Manifest.Families {
+		live, err := target.TableSettings(out.Site, table, name)
+		if err != nil {
+			return err
+		}
+		if now := jobfile.SettingsText(live); now != written {
+			return errcode.TableAltered.Errorf("family %s of table %s was altered after the files were written: the files have %s, the table now has %s; run again with --force to write them again",
+				name, table.Name, written, now)
+		}
+	}
+	return nil
+}

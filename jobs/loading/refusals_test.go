@@ -1,0 +1,133 @@
+package loading
+
+import (
+	"strings"
+	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
+	"bulkload/jobs/site"
+	"bulkload/load"
+)
+
+// tableOf is a table with family f and these region boundaries.
+func tableOf(splits ...string) *load.Table {
+	table := &load.Table{Name: "t", Families: []load.Family{{Name: "f", Compression: "NONE", DataBlockEncoding: "NONE", BloomFilter: "ROW", BlockSize: 65536}}}
+	start := ""
+	for _, end := range append(splits, "") {
+		table.Regions = append(table.Regions, load.Region{Start: []byte(start), End: []byte(end)})
+		start = end
+	}
+	return table
+}
+
+// localOutput is a local directory that a command works on.
+func localOutput(t *testing.T, o options.Options) *output.Dir {
+	t.Helper()
+	o, err := o.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := site.Open(o, jobfile.HBase{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o, Site: s}
+}
+
+// TestRegionOf: a region begins with its boundary.
+func TestRegionOf(t *testing.T) {
+	t.Parallel()
+	for row, want := range map[string]int{"a": 0, "b": 1, "b0": 1, "c": 2, "d": 2} {
+		if got := regionOf(tableOf("b", "c").Splits(), []byte(row)); got != want {
+			t.Errorf("%s is in region %d, want %d", row, got, want)
+		}
+	}
+}
+
+// TestTooManyFilesForARegion: HBase's limit is for each region and family. A file counts where it certainly has rows: in the
+// regions of its first and its last row.
+func TestTooManyFilesForARegion(t *testing.T) {
+	t.Parallel()
+	out := localOutput(t, options.Options{Properties: map[string]string{load.MaxFilesProperty: "2"}})
+	for files, fits := range map[string]bool{
+		"": true, "f:a-a f:a-a": true, "f:a-a f:a-a g:a-a g:a-a": true, "f:a-a f:a-a f:b-b f:b-b": true,
+		"f:a-a f:a-a f:a0-a0": false, "f:a-b f:a-b": true, "f:a-b f:a-b f:b-b": false, "f:a-c f:a-c f:a-c": false, "f:a-c f:a-c f:b-b": true,
+	} {
+		var all []load.HFile
+		for _, text := range strings.Fields(files) {
+			family, rows, _ := strings.Cut(text, ":")
+			first, last, _ := strings.Cut(rows, "-")
+			all = append(all, load.HFile{Family: family, FirstRow: []byte(first), LastRow: []byte(last)})
+		}
+		err := checkCounts(out, tableOf("b", "c"), all)
+		if fits != (err == nil) || err != nil && (failure.CodeOf(err) != errcode.FilesLimit || !strings.Contains(err.Error(), "nothing was loaded")) {
+			t.Errorf("%s: %v", files, err)
+		}
+	}
+}
+
+// TestAlteredFamily: files that are not loaded must have the settings that their family has now. Without such files nothing is
+// refused.
+func TestAlteredFamily(t *testing.T) {
+	t.Parallel()
+	record, _ := loadOf(t, 1)
+	record.out.Site = localOutput(t, options.Options{}).Site
+	table := tableOf()
+	m := record.out.Manifest
+	check := func(written string, loaded bool) errcode.Code {
+		m.Families = map[string]string{"f": written}
+		m.Files()[0].Loaded = loaded
+		if err := checkSettings(record.out, table); err != nil {
+			return failure.CodeOf(err)
+		}
+		return ""
+	}
+	if code := check("other settings", false); code != errcode.TableAltered {
+		t.Errorf("other settings: %s", code)
+	}
+	if code := check("other settings", true); code != "" {
+		t.Errorf("other settings, and all files are loaded: %s", code)
+	}
+	table.Families = nil
+	if code := check("", false); code != errcode.TableFamily {
+		t.Errorf("the family is gone: %s", code)
+	}
+}
+
+// TestStatesOfADirectory: a directory whose job has to go on first is refused. The run of another table's job is no part of this
+// load.
+func TestStatesOfADirectory(t *testing.T) {
+	t.Parallel()
+	left := &manifest.Existing{Files: []manifest.KeyFile{{}}}
+	for name, c := range map[string]struct {
+		state, table string
+		existing     *manifest.Existing
+		want         errcode.Code
+		recorded     bool // in the manifest
+	}{
+		"written":                      {manifest.Written, "t", nil, "", true},
+		"loaded":                       {manifest.Loaded, "t", nil, "", true},
+		"loading":                      {manifest.Loading, "t", nil, "", true},
+		"writing":                      {manifest.Writing, "t", nil, errcode.OutputUnfinished, true},
+		"writing, of another table":    {manifest.Writing, "u", nil, errcode.OutputUnfinished, true},
+		"loading into another table":   {manifest.Loading, "u", nil, errcode.LoadInterrupted, true},
+		"loaded into another table":    {manifest.Loaded, "u", nil, "", false},
+		"lacks rows of this table":     {manifest.Written, "t", left, "", true},
+		"lacks rows of another table":  {manifest.Written, "u", left, errcode.LoadOther, true},
+		"written for another table":    {manifest.Written, "u", nil, "", false},
+		"lacks rows, loaded elsewhere": {manifest.Loaded, "u", left, errcode.LoadOther, true},
+	} {
+		command := commandIn(t, "t")
+		command.out.Manifest = &manifest.Manifest{State: c.state, Existing: c.existing, Run: jobfile.RunInfo{Table: c.table}}
+		err := command.checkState()
+		if err != nil && failure.CodeOf(err) != c.want || err == nil && c.want != "" || (command.out.Manifest != nil) != c.recorded {
+			t.Errorf("%s: %v, recorded in its manifest: %t", name, err, command.out.Manifest != nil)
+		}
+	}
+}

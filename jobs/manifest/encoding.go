@@ -1,0 +1,183 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/hfile"
+)
+
+// maxBytes bounds a manifest that is read or written. Only tests change it.
+var maxBytes int64 = 256 << 20
+
+// Read reads the manifest of an output directory; nil if there is none.
+//
+// Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as none
+// would call its files foreign, or write and load them a second time.
+func Read(fsys storage.FS, dir string) (*Manifest, error) {
+	name := path.Join(dir, Name)
+	text, err := storage.ReadFile(fsys, name, maxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	return Parse(text, fsys.URI(name))
+}
+
+// Parse parses the text of a manifest. Nothing in it is used unless its checksum is right.
+func Parse(text []byte, name string) (*Manifest, error) {
+	m := new(Manifest)
+	err := seal.Unmarshal(text, m)
+	if errors.Is(err, seal.ErrUnsealed) {
+		err = parseUnsealed(text, m, err)
+	}
+	switch {
+	case errors.Is(err, seal.ErrMismatch):
+		return nil, errcode.ManifestChanged.Errorf("the manifest %s was changed after it was written (%w), so it is not used: restore the original, or move the directory away",
+			name, err)
+	case err != nil:
+		return nil, errcode.ManifestMalformed.Errorf("%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
+	case m.Schema != Schema && m.Schema != unsealedSchema:
+		return nil, errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+			name, m.Schema, Schema)
+	}
+	if err := check(m); err != nil {
+		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
+	}
+	// Only in memory: a command that saves nothing leaves a manifest of the older schema as it is.
+	m.Schema = Schema // it is written in this schema from here on
+	return m, nil
+}
+
+// parseUnsealed parses a manifest without a checksum into m, as bulkload wrote it up to schema 3. unsealed is the error for
+// other manifests.
+func parseUnsealed(text []byte, m *Manifest, unsealed error) error {
+	var old struct {
+		Schema   int             `json:"schema"`
+		Checksum json.RawMessage `json:"checksum"`
+	}
+	if err := json.Unmarshal(text, &old); err != nil {
+		return err
+	}
+	// A manifest whose seal was cut off is not an old one: otherwise a changed one would pass if only its last line were deleted.
+	if old.Checksum != nil || old.Schema == Schema {
+		return unsealed
+	}
+	return json.Unmarshal(text, m)
+}
+
+// Save replaces the manifest of an output directory. temps is a folder for files that are being written.
+//
+// A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
+// rename is one step. The file system is the lock's (dirlock.Guarded): after the lock is lost, the rename is refused, and
+// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A manifest
+// that no command could read is not written.
+func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
+	text, err := m.Marshal()
+	if err == nil {
+		err = tooLarge(int64(len(text)) + 1)
+	}
+	if err == nil {
+		err = storage.ReplaceFile(fsys, path.Join(dir, Name), path.Join(temps, Name), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	return nil
+}
+
+// tooLarge is an error if a manifest of so many bytes can't be read.
+func tooLarge(size int64) error {
+	if size <= maxBytes {
+		return nil
+	}
+	return errcode.ManifestSize.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
+		bytesize.Format(size), bytesize.Format(maxBytes))
+}
+
+// CheckSize refuses a run whose manifest will be too large to be read, so that this is found before its files are written:
+// with so many slices, and files of all families together, it has at least the bytes of its smallest records.
+func (m *Manifest) CheckSize(sliced, files int64) error {
+	frame := *m
+	frame.Slices = nil
+	text, err := frame.Marshal()
+	if err != nil {
+		return err
+	}
+	content, err1 := json.Marshal(books.Content{})
+	slice, err2 := json.Marshal(Slice{})
+	file, err3 := json.Marshal(hfile.Summary{Path: "f/" + hfile.Name("", 0, 0, "f", 0), Family: "f", Probes: make([]hfile.Cell, 1)})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	size := int64(len(text)) + sliced*int64(len(slice)) + files*int64(len(file))
+	for i := range m.Inputs {
+		if m.Inputs[i].Content == nil {
+			size += int64(len(content))
+		}
+	}
+	return tooLarge(size)
+}
+
+// Marshal encodes the manifest as sealed JSON.
+func (m *Manifest) Marshal() ([]byte, error) {
+	text, err := m.MarshalContent()
+	if err != nil {
+		return nil, err
+	}
+	return seal.Seal(text)
+}
+
+// MarshalContent encodes a slice a line. The manifest is saved with each slice, so the encoded form of the others is
+// reused.
+func (m *Manifest) MarshalContent() ([]byte, error) {
+	bare := *m
+	bare.Slices = nil
+	frame, err := json.MarshalIndent(bare, "", "  ")
+	if err != nil || len(m.Slices) == 0 {
+		return frame, err
+	}
+	// The first place with these bytes is the field itself: within a string the quotes would be escaped, and no field before
+	// it is an object with a null "slices". A field that is added before it must keep to that.
+	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`))
+	text := append(bytes.Clone(before), `"slices": [`...)
+	for i := range m.Slices {
+		line, err := m.Slices[i].marshal()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, "\n    "...), line...)
+	}
+	return append(append(text, "\n  ]"...), after...), nil
+}
+
+func (r *Slice) marshal() (text []byte, err error) {
+	marks := 0 // marks are never removed, so their number reports whether text is current
+	for i := range r.Files {
+		if r.Files[i].Loaded {
+			marks++
+		}
+		if r.Files[i].ServedBefore {
+			marks++
+		}
+	}
+	if r.text == nil || r.marks != marks {
+		r.marks = marks
+		r.text, err = json.Marshal(r)
+	}
+	return r.text, err
+}

@@ -1,0 +1,139 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/digest"
+	"bulkload/internal/storage"
+	"bulkload/jobs/hfile"
+	"bulkload/load"
+)
+
+// Files are files of a run as its manifest records them: a mark on one of them is a mark in the manifest.
+type Files []*hfile.Summary
+
+// Files lists all files of the run.
+func (m *Manifest) Files() Files {
+	var out Files
+	for i := range m.Slices {
+		for k := range m.Slices[i].Files {
+			out = append(out, &m.Slices[i].Files[k])
+		}
+	}
+	return out
+}
+
+// Unloaded lists the files that are not loaded, in the form for load.
+func (m *Manifest) Unloaded(fsys storage.FS, dir string) ([]load.HFile, error) {
+	return m.Files().which(false).Loadable(fsys, dir)
+}
+
+// NotLoaded lists the names of the files that the table does not have.
+func (m *Manifest) NotLoaded() []string {
+	var names []string
+	for _, f := range m.Files().which(false) {
+		names = append(names, f.Path)
+	}
+	return names
+}
+
+// Loaded are those that the table has.
+func (all Files) Loaded() Files { return all.which(true) }
+
+// which are those that are loaded, or those that are not.
+func (all Files) which(loaded bool) (some Files) {
+	for _, f := range all {
+		if f.Loaded == loaded {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// Loadable is the form of files in an output directory that load needs.
+func (all Files) Loadable(fsys storage.FS, dir string) ([]load.HFile, error) {
+	var out []load.HFile
+	for _, f := range all {
+		h, err := f.Loadable()
+		if err != nil {
+			return nil, fmt.Errorf("read the manifest: %w", err)
+		}
+		h.URI = fsys.URI(path.Join(dir, f.Path))
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// Bytes is the size of all.
+func (all Files) Bytes() int64 {
+	var n int64
+	for _, f := range all {
+		n += f.Bytes
+	}
+	return n
+}
+
+// Amount says how many there are, and their size.
+func (all Files) Amount() string {
+	return fmt.Sprintf("%d files of %s", len(all), bytesize.Format(all.Bytes()))
+}
+
+// Most returns the family and region with the most files of a finished run, and their number.
+func (all Files) Most() (family string, region int, n int64) {
+	type place struct {
+		family string
+		region int
+	}
+	counts := map[place]int64{}
+	for _, f := range all {
+		at := place{f.Family, f.Region}
+		counts[at]++
+		if counts[at] > n {
+			family, region, n = f.Family, f.Region, counts[at]
+		}
+	}
+	return family, region, n
+}
+
+// LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives
+// the same file again.
+//
+// All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they are
+// written with, and a file with other bytes was not loaded.
+func (m *Manifest) LoadedTwin(f *hfile.Summary) *hfile.Summary {
+	m.twins.update(m.LoadedBefore)
+	i, found := m.twins.index[twinOf(f)]
+	if !found {
+		return nil
+	}
+	return &m.LoadedBefore[i]
+}
+
+// twins finds equal files without a search.
+type twins struct {
+	index map[twin]int // of equal files, of the first
+	files int          // how many files it covers
+}
+
+// update includes all files. Files are only ever added to them, so their number tells whether the index is complete.
+func (t *twins) update(all []hfile.Summary) {
+	if t.files == len(all) {
+		return
+	}
+	t.index, t.files = make(map[twin]int, len(all)), len(all)
+	for i := range slices.Backward(all) { // of equal files, the first one is the last to be put
+		t.index[twinOf(&all[i])] = i
+	}
+}
+
+// twin is what equal files have in common, see LoadedTwin.
+type twin struct {
+	path   string
+	bytes  int64
+	digest digest.Sum
+}
+
+func twinOf(f *hfile.Summary) twin { return twin{f.Path, f.Bytes, f.Digest} }

@@ -1,0 +1,174 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/site"
+	"bulkload/jobs/target"
+)
+
+// TestWhatIsNotReachedIsUnknown: if neither HBase nor the output can be reached, nothing about them is said to be right.
+func TestWhatIsNotReachedIsUnknown(t *testing.T) {
+	t.Parallel()
+	for regions, checks := range map[string][]string{
+		"table": {checkTable, checkFamilies, checkBoundaries, checkCodecs, checkRegions, checkFiles, checkTTL, checkReplication, checkRight, checkRead,
+			checkPlace, checkStaging, checkTracker, checkClock, checkVersion},
+		"plan": {checkTable, checkBoundaries, checkCodecs, checkRegions, checkRight, checkRead, checkStaging, checkVersion},
+	} {
+		o := &Output{Job: &jobfile.Job{Table: "ns:t", Load: true}, Loads: true, Now: time.Unix(2e9, 0), Dir: "/out"}
+		o.Job.Regions.From = regions
+		var err error
+		if o.Site, err = site.Open(options.Options{}, jobfile.HBase{}, false); err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]bool{}
+		for _, f := range o.Check(t.Context()) {
+			found[f.Name] = true
+			if f.State != Unknown {
+				t.Errorf("regions %s: %+v", regions, f)
+			}
+		}
+		for _, name := range checks {
+			if !found[name] {
+				t.Errorf("regions %s: nothing is said about %s", regions, name)
+			}
+		}
+	}
+}
+
+// hdfs is a file system that seems to be HDFS, with some directories.
+type hdfs struct {
+	storage.FS
+	dirs  map[string]storage.Info
+	quota func(ctx context.Context, dir string) (storage.Quota, error)
+}
+
+func (h hdfs) URI(name string) string { return "hdfs://nn" + name }
+
+func (h hdfs) Stat(name string) (storage.Info, error) {
+	if info, ok := h.dirs[name]; ok {
+		return info, nil
+	}
+	return storage.Local.Stat("/no such folder" + name)
+}
+
+func (h hdfs) Quota(ctx context.Context, dir string) (storage.Quota, error) { return h.quota(ctx, dir) }
+
+// TestZonesAboveTheOutput: an output that does not exist yet is in the zone of the directory in which it will be made.
+func TestZonesAboveTheOutput(t *testing.T) {
+	t.Parallel()
+	for dir, c := range map[string]struct {
+		state State
+		code  errcode.Code
+	}{
+		"/zone/a/b": {Failed, errcode.HDFSZone}, "/coded/a": {Failed, errcode.HDFSErasure}, "/zone/open/x": {OK, ""}, "/free": {OK, ""}, "/new/x": {OK, ""},
+	} {
+		o := testOutput(t)
+		o.Dir = dir
+		o.FS = hdfs{dirs: map[string]storage.Info{"/": {Dir: true}, "/zone": {Encrypted: true}, "/coded": {ErasureCoded: true}, "/zone/open": {}, "/free": {}}}
+		o.checkZone()
+		wantOne(t, o, checkZone, c.state, "")
+		if code := o.list[0].Code; code != string(c.code) {
+			t.Errorf("%s: %s", dir, code)
+		}
+	}
+}
+
+// TestQuotasAboveTheOutput: the quota of any directory above the output can end the run. One that is not answered in time is
+// unknown, and a run does not wait for it.
+func TestQuotasAboveTheOutput(t *testing.T) {
+	t.Parallel()
+	none := storage.Quota{Names: storage.NoQuota, Bytes: storage.NoQuota}
+	quota := func(full string) func(context.Context, string) (storage.Quota, error) {
+		return func(_ context.Context, dir string) (storage.Quota, error) {
+			if dir == full {
+				return storage.Quota{Names: 10, NamesUsed: 10, Bytes: storage.NoQuota}, nil
+			}
+			return none, nil
+		}
+	}
+	hangs := func(ctx context.Context, _ string) (storage.Quota, error) {
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond) // the NameNode goes on
+		return none, nil
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx   context.Context
+		quota func(context.Context, string) (storage.Quota, error)
+		state State
+	}{
+		"none":             {t.Context(), quota(""), OK},
+		"the output's":     {t.Context(), quota("/user/tina/out"), Failed},
+		"above it":         {t.Context(), quota("/user/tina"), Failed},
+		"the top level's":  {t.Context(), quota("/user"), OK},
+		"not answered":     {ended, hangs, Unknown},
+		"can't be counted": {t.Context(), func(context.Context, string) (storage.Quota, error) { return none, errors.New("no") }, Unknown},
+	} {
+		o := testOutput(t)
+		o.Dir, o.Brief = "/user/tina/out/2026", true
+		o.FS = hdfs{dirs: map[string]storage.Info{"/user/tina/out": {}, "/user/tina": {}, "/user": {}}, quota: c.quota}
+		o.checkQuota(c.ctx)
+		if len(o.list) != 1 || o.list[0].State != c.state {
+			t.Errorf("%s: %+v", name, o.list)
+		}
+	}
+}
+
+// TestOtherRuns: runs into the same table are a warning, and a ledger that can't be read says nothing about them.
+func TestOtherRuns(t *testing.T) {
+	t.Parallel()
+	for state, others := range map[State]func() ([]string, error){
+		OK:      func() ([]string, error) { return nil, nil },
+		Warning: func() ([]string, error) { return []string{"night.yaml"}, nil },
+		Unknown: func() ([]string, error) { return []string{"night.yaml"}, errors.New("no ledger") },
+	} {
+		o := testOutput(t)
+		o.Others = others
+		o.checkOthers()
+		wantOne(t, o, checkOthers, state, "")
+	}
+}
+
+// TestReplicatedFamilies: a load is replicated only if the site says so; whether the servers do, only they know.
+func TestReplicatedFamilies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		scope, enabled string
+		state          State
+	}{{"", "", OK}, {"0", "", OK}, {"1", "", Warning}, {"1", "false", Warning}, {"1", "true", Unknown}} {
+		o := testOutput(t)
+		o.Table.Families[0].Attributes = map[string]string{"REPLICATION_SCOPE": c.scope}
+		if c.enabled != "" {
+			o.Site.Conf.Set("hbase.replication.bulkload.enabled", c.enabled)
+		}
+		o.checkReplication()
+		wantOne(t, o, checkReplication, c.state, "")
+	}
+}
+
+// TestCodecsOfServers: open regions prove that the servers have a codec. How two of them are framed depends on a class that only the
+// servers know.
+func TestCodecsOfServers(t *testing.T) {
+	t.Parallel()
+	for codec, state := range map[hfilewriter.Compression]State{hfilewriter.CompressNone: OK, hfilewriter.CompressSnappy: OK, hfilewriter.CompressGZ: OK,
+		hfilewriter.CompressZSTD: Unknown, hfilewriter.CompressLZ4: Unknown} {
+		o := testOutput(t)
+		o.Target = &target.Target{Families: []target.Family{{Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone}}, {Settings: hfilewriter.Settings{Compression: codec}}}}
+		o.checkCodecs()
+		wantOne(t, o, checkCodecs, state, "")
+	}
+	o := testOutput(t)
+	o.Target, o.Table.Regions = &target.Target{}, nil
+	o.checkCodecs()
+	wantOne(t, o, checkCodecs, Unknown, "")
+}

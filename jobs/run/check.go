@@ -1,0 +1,168 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/storage"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
+	"bulkload/jobs/preflight"
+	"bulkload/jobs/site"
+	"bulkload/jobs/source"
+	"bulkload/jobs/tablelock"
+)
+
+// Check makes all checks of a run and nothing else: no input is read, no file is written that stays. Unlike a run it goes on after a
+// failure as far as it can. The options are complete. The error is that the checks can't go on, or leave something behind.
+func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Findings, error) {
+	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
+	err := errors.Join(c.all(ctx), c.opened.close())
+	for _, remove := range c.made {
+		remove()
+	}
+	return c.found, err
+}
+
+// checking is the checks of one run at work. What a run would open is opened one after the other; what can't be opened is
+// a finding.
+type checking struct {
+	opened *opened // what a run opens; nothing is run
+	found  preflight.Findings
+	made   []func() // remove the directories that the checks make
+}
+
+func (c *checking) ok(name, format string, args ...any) {
+	c.found = append(c.found, preflight.Finding{Name: name, State: preflight.OK, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (c *checking) fail(name string, err error) {
+	c.found = append(c.found, preflight.Fail(name, err, ""))
+}
+
+// all makes the checks. The error is only that the context ended.
+func (c *checking) all(ctx context.Context) (err error) {
+	j, o := c.opened.job, c.opened.options
+	if c.opened.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
+		c.fail("site files", err)
+		return nil
+	}
+	c.openInput()
+	if j.Connects(!o.NoLoad) {
+		if c.opened.cluster, err = c.opened.site.Connect(ctx); err != nil {
+			c.fail("hbase", err)
+		} else {
+			c.ok("hbase", "a master answers")
+		}
+	}
+	if j.Load && !o.NoLoad {
+		if c.opened.ledger, err = c.opened.site.TryLedger(); err != nil {
+			c.fail("ledger", err)
+		} else {
+			c.ok("ledger", "%s", c.opened.ledger.URI())
+		}
+	}
+	for _, out := range j.Feeds() {
+		c.checkOutput(ctx, out)
+	}
+	reached := !slices.ContainsFunc(c.opened.outputs, func(w *outputRun) bool { return w.out.FS == nil })
+	if c.opened.source != nil && reached {
+		c.found = append(c.found, c.opened.disks(c.opened.outputs, c.opened.kept).Check()...)
+	}
+	return ctx.Err()
+}
+
+func (c *checking) openInput() {
+	var err error
+	c.opened.source, err = source.Open(c.opened.job, c.opened.site)
+	var missing *source.MissingError
+	switch {
+	case err == nil:
+		c.ok("input", "%s, %s", jobfile.Plural(len(c.opened.source.Files), "file"), bytesize.Format(c.opened.source.Bytes))
+	case errors.As(err, &missing) && mayBeArchived(c.opened.job, c.opened.options) && wasLoaded(c.opened.job, c.opened.options, c.opened.site):
+		c.ok("input", "it does not exist any more; it was loaded earlier")
+	default:
+		c.fail("input", err)
+	}
+}
+
+// checkOutput makes the checks of one output.
+func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
+	w := newOutputRun(&output.Dir{Job: out, Options: c.opened.options, Site: c.opened.site, Source: c.opened.source,
+		Manifest: &manifest.Manifest{State: manifest.Writing}})
+	w.part = c.opened.job.Part(out)
+	if out.Connects(!c.opened.options.NoLoad) {
+		w.loader.Cluster = c.opened.cluster
+	}
+	c.opened.outputs = append(c.opened.outputs, w)
+	opening, closed := c.openOutput(ctx, w)
+	found := preflight.Findings{opening}
+	if c.opened.ledger != nil && w.out.WantsLoad() {
+		w.loader.Table = tablelock.Open(c.opened.ledger, out.Table, c.opened.site.User, out.Title(), "", c.opened.lost)
+	}
+	o := w.checks()
+	o.Brief = false
+	if w.out.Lock == nil {
+		o.Temps, o.Closed = nil, closed
+	}
+	found = append(found, o.Check(ctx)...)
+	w.target = o.Target
+	if c.opened.source != nil {
+		found = append(found, w.fileLimit().Findings()...)
+	}
+	c.found = append(c.found, c.opened.label(w, found)...)
+}
+
+// openOutput locks an output for the time of the check, and says what is in it. closed is why it can't be locked.
+func (c *checking) openOutput(ctx context.Context, w *outputRun) (found preflight.Finding, closed error) {
+	c.rememberMissing(w)
+	if err := w.out.Open(ctx, c.opened.lost); err != nil {
+		return preflight.Fail(outputName, err, ""), err
+	}
+	return c.describeOutput(w), nil
+}
+
+const outputName = "output" // of the check
+
+// describeOutput says what is in a locked output.
+func (c *checking) describeOutput(w *outputRun) preflight.Finding {
+	const name = outputName
+	at := w.out.FS.URI(w.out.Path)
+	ok := preflight.Finding{Name: name, State: preflight.OK}
+	old, err := manifest.Read(w.out.FS, w.out.Path)
+	switch {
+	case err != nil:
+		return preflight.Fail(name, err, "")
+	case old == nil:
+		ok.Detail = fmt.Sprintf("%s can be written and has no run", at)
+		return ok
+	}
+	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp, Inputs: old.Inputs} // of the input nothing is compared
+	if begun := old.State != manifest.Writing || len(old.Slices) > 0; begun && !c.opened.options.Force {
+		if err := w.out.CheckJob(old, fresh); err != nil {
+			return preflight.Fail(name, err, "")
+		}
+	}
+	w.out.Manifest = old
+	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
+	return ok
+}
+
+// rememberMissing has the directories above an output removed that do not exist yet: locking it makes them.
+func (c *checking) rememberMissing(w *outputRun) {
+	fsys, dir, err := c.opened.site.Resolve(w.out.Job.Output, w.out.Job.Dir)
+	if err != nil {
+		return // the same error is found next
+	}
+	missing, _ := storage.Missing(fsys, path.Dir(dir)) // the same error is found next
+	c.made = append(c.made, func() {
+		storage.RemoveEmpty(fsys, missing)
+		_ = fsys.Close() // nothing was written
+	})
+}

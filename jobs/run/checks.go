@@ -1,0 +1,72 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"bulkload/jobs/options"
+	"bulkload/jobs/preflight"
+)
+
+// checked is a run that has passed its checks.
+type checked struct {
+	run  *runner
+	todo []*outputRun
+}
+
+// check makes all checks before any input is read, of the outputs that are to be written and of those that wait
+// for their load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has all
+// failures.
+func (c *resumed) check(ctx context.Context) (*checked, error) {
+	r := c.run
+	var all preflight.Findings
+	var failed *outputRun
+	begun := time.Now()
+	for _, w := range r.opened.outputs {
+		writes := slices.Contains(c.todo, w)
+		if !writes && !w.waitsForLoad() {
+			continue
+		}
+		if err := w.announce(ctx, r.opened.lost); err != nil {
+			return nil, r.opened.wrap(w, err)
+		}
+		o := w.checks()
+		found := o.Check(ctx)
+		if writes {
+			w.target = o.Target
+			found = append(found, w.fileLimit().Findings()...)
+		}
+		if found.Err() != nil {
+			failed = w
+		}
+		all = append(all, r.opened.label(w, found)...)
+		w.report.Checks = found
+	}
+	if len(c.todo) > 0 {
+		r.summary.Disks = r.opened.disks(c.todo, r.opened.kept).Check()
+		all = append(all, r.summary.Disks...)
+	}
+	warn(all, r.opened.options)
+	if len(all) > 0 {
+		r.opened.options.Detail(options.LevelStage, "checks done", slog.Int("checks", len(all)), slog.Int("failed", len(all.Failed())), slog.Float64("seconds", time.Since(begun).Seconds()))
+	}
+	err := all.Err()
+	if err == nil {
+		return &checked{r, c.todo}, nil
+	}
+	if _, several := err.(*preflight.FailedError); several || failed == nil {
+		return nil, err
+	}
+	return nil, r.opened.wrap(failed, err)
+}
+
+// warn logs what is doubtful.
+func warn(all preflight.Findings, log options.Options) {
+	for i := range all {
+		if all[i].State == preflight.Warning {
+			log.Warnf("%s: %s", all[i].Name, all[i].Text())
+		}
+	}
+}

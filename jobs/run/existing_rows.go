@@ -1,0 +1,242 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
+	"bulkload/internal/throttle"
+	"bulkload/jobs/existing"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/output"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/summary"
+	"bulkload/jobs/target"
+)
+
+// defaultLookups is how many rows a second a run looks up in a table if nothing else is said.
+const defaultLookups = 20_000
+
+// existingFolder is the folder in that of temporary files where keys are gathered.
+const existingFolder = "existing"
+
+// question asks an output's table which of the sorted rows it has already.
+type question struct {
+	out    *output.Dir
+	loader *loading.Loader
+	target *target.Target
+	report *summary.OutputReport
+}
+
+// answer is what a table has answered, until it is recorded.
+type answer struct {
+	out      *output.Dir
+	existing *manifest.Existing
+	temp     string // the folder with the keys of the rows that it has
+}
+
+// ask looks up the sorted rows in the table. It refuses rows that exist if the job says so. Nothing in the output is changed yet. The
+// answer is nil if the job does not ask, or if an earlier process has asked.
+func (q *question) ask(ctx context.Context, rows *sorting.Rows, s *summary.Summary) (*answer, error) {
+	if q.out.Job.Live == jobfile.LiveUnasked {
+		return nil, nil
+	}
+	if e := q.out.Manifest.Existing; e != nil {
+		if err := q.loader.CheckLeftOut(ctx); err != nil {
+			return nil, err
+		}
+		q.out.Options.Infof("which rows table %s has already was asked at %s, and counts", q.out.Job.Table, e.Asked.Format("2006-01-02 15:04:05 MST"))
+		return nil, existing.Check(q.out.FS, q.out.Path, e)
+	}
+	temps, err := q.out.TempFolder()
+	if err != nil {
+		return nil, err
+	}
+	again, err := q.loadedBefore()
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		if err := q.checkOwnRows(); err != nil {
+			return nil, err
+		}
+	}
+	a := &answer{out: q.out, temp: path.Join(temps, existingFolder)}
+	if a.existing, err = q.find(ctx, rows, a.temp, again, s); err != nil {
+		return nil, err
+	}
+	q.report.SetExisting(q.out.Job.Live, a.existing)
+	return a, q.judge(a.existing)
+}
+
+// find looks up the rows, and gathers the keys of those that the table has in temp.
+func (q *question) find(ctx context.Context, rows *sorting.Rows, temp string, again bool, s *summary.Summary) (found *manifest.Existing, err error) {
+	enabled, err := q.loader.Cluster.Enabled(ctx, q.out.Job.Table) // before the first answer
+	if err != nil {
+		return nil, err
+	}
+	// HBase hides cells from a user who may read some of the families or columns only: their rows would seem to be absent.
+	if err := q.loader.Cluster.EnsureRead(ctx, q.out.Job.Table, q.families()); err != nil {
+		return nil, err
+	}
+	q.warnOfBlooms()
+	if err := q.out.FS.RemoveAll(temp); err != nil {
+		return nil, err
+	}
+	limit := q.out.Options.Lookups
+	if limit == nil {
+		limit = throttle.NewCount(ctx, defaultLookups)
+	}
+	f := existing.Finder{Cluster: q.loader.Cluster, Job: q.out.Job, Target: q.target, Rows: rows, Limit: limit, Again: again, FS: q.out.FS, Temp: temp,
+		Watch: progress.Within(q.out.Options.Watch, sortShare, sortShare)}
+	err = s.Phase("look up", q.report.Name(), func() (int64, error) {
+		found, err = f.Find(ctx)
+		return 0, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the rows that table %s has already: %w", q.out.Job.Table, err)
+	}
+	found.Enabled = enabled
+	return found, nil
+}
+
+// families are the families of the job's cells.
+func (q *question) families() (names []string) {
+	for _, f := range q.target.Families {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// loadedBefore reports whether a load of this job and date may have put rows into the table.
+func (q *question) loadedBefore() (yes bool, err error) {
+	if q.loader.Ledger == nil { // --no-load
+		if q.loader.Ledger, err = q.out.Site.ReadLedger(); err != nil {
+			return false, err
+		}
+		defer func() { err = errors.Join(err, q.loader.Ledger.Close()); q.loader.Ledger = nil }()
+	}
+	e, err := q.loader.Entry()
+	if err != nil || e == nil && !q.replacesALoad() {
+		return false, err
+	}
+	return true, q.checkOthers()
+}
+
+// checkOthers refuses a look-up in which rows of other loads would pass for this job's own: those with cells of the run's
+// timestamp. They would be loaded over, and be lost.
+func (q *question) checkOthers() error {
+	j := q.out.Job
+	if j.Moments != "" || j.Live == jobfile.LiveOverwrite { // see checkOwnRows
+		return nil
+	}
+	others, err := q.loader.OthersWith(j.Timestamp)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	var named []string
+	for _, e := range others {
+		named = append(named, fmt.Sprintf("%s (run %s)", cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files")))
+	}
+	return errcode.LoadUnsure.Errorf("other loads into table %s have cells with the timestamp of this run, or may have: %s. Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over (duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; otherwise give the jobs different timestamps",
+		j.Table, failure.FirstFew(named), j.Live)
+}
+
+// replacesALoad reports whether --force replaces a run that has put rows into the table, maybe by another version of the job.
+// Rows of a job with another name are not this job's own.
+func (q *question) replacesALoad() bool {
+	old := q.out.Replaced
+	return old != nil && old.Run.Table == q.out.Job.Table && old.Run.Job == q.out.Manifest.Run.Job && old.MayBeLoaded()
+}
+
+// checkOwnRows refuses a look-up that would take rows of an earlier load of this job and date for those of others. They are
+// distinguished by their timestamp, so it must be the same in both loads.
+func (q *question) checkOwnRows() error {
+	if q.out.Job.Live == jobfile.LiveOverwrite || q.out.Job.Moments == "" && (!q.replacesALoad() || q.out.Replaced.Timestamp == q.out.Manifest.Timestamp) {
+		return nil
+	}
+	return errcode.LoadUnsure.Errorf("this job and date may have rows in table %s from an earlier load, with other timestamps, and those can't be distinguished from rows of others (duplicates.live: %s). Nothing was loaded. Set duplicates.live to overwrite for this run",
+		q.out.Job.Table, q.out.Job.Live)
+}
+
+// warnOfBlooms warns of families in which each look-up reads a block of each store file.
+func (q *question) warnOfBlooms() {
+	for _, f := range q.target.Families {
+		if f.Settings.Bloom.HasRows() {
+			continue
+		}
+		q.out.Options.Warnf("family %s of table %s has no bloom filter for rows: looking up a row reads a block of each store file", f.Name, q.out.Job.Table)
+	}
+}
+
+// judge says what the table has, or refuses it.
+func (q *question) judge(e *manifest.Existing) error {
+	table := q.out.Job.Table
+	if e.Found == 0 {
+		return nil
+	}
+	samples := "rows " + strings.Join(e.Samples, ", ")
+	if e.Found > int64(len(e.Samples)) {
+		samples += ", …"
+	}
+	switch q.out.Job.Live {
+	case jobfile.LiveError:
+		return errcode.RowsExist.Errorf("table %s has %d of the %d rows already (duplicates.live: error): %s. Nothing was loaded. Delete them from the input or the table, or set duplicates.live to skip or overwrite",
+			table, e.Found, e.Rows, samples)
+	case jobfile.LiveSkip:
+		q.out.Options.Infof("table %s has %d of the %d rows already; they are left out: %s", table, e.Found, e.Rows, samples)
+	default:
+		q.out.Options.Infof("table %s has %d of the %d rows already; they are loaded over: %s", table, e.Found, e.Rows, samples)
+	}
+	return nil
+}
+
+// keep records the answer, before the first slice is written.
+func (a *answer) keep() error {
+	if a == nil {
+		return nil
+	}
+	if err := existing.Keep(a.out.FS, a.out.Path, a.temp, a.existing); err != nil {
+		return err
+	}
+	a.out.Options.Failpoint.Reached(failpoint.ExistingKept)
+	a.out.Manifest.Existing = a.existing
+	if err := a.out.Save(); err != nil {
+		return err
+	}
+	a.out.Options.Failpoint.Reached(failpoint.ExistingRecorded)
+	return nil
+}
+
+// forgetExisting drops what was found by other region boundaries, by which the files of keys are named, and deletes files
+// of keys that the manifest does not name.
+func forgetExisting(out *output.Dir, t *target.Target) error {
+	m := out.Manifest
+	if m.Existing != nil && !slices.Equal(m.Splits, printable.All(t.Splits)) {
+		m.Existing = nil
+	}
+	if m.Existing != nil || out.Replaced != nil {
+		return nil
+	}
+	return existing.Remove(out.FS, out.Path)
+}
+
+// leftOut is how the write stage finds the rows of a region that are left out; nil if there are none.
+func leftOut(out *output.Dir) func(region int) (*existing.Keys, error) {
+	e := out.Manifest.Existing
+	if !e.LeftOut() {
+		return nil
+	}
+	return func(region int) (*existing.Keys, error) { return existing.Open(out.FS, out.Path, e, region) }
+}

@@ -1,0 +1,195 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/jobs/checkpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
+	"bulkload/jobs/preflight"
+	"bulkload/jobs/site"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/source"
+	"bulkload/load"
+)
+
+// opened is what a run, or only its checks, have open: what the outputs share, and each output's directory.
+type opened struct {
+	job     *jobfile.Job
+	options options.Options
+	tasks   bool // the run is done by tasks, which spill where they run
+	site    *site.Site
+	source  *source.Source
+	cluster *load.Cluster  // nil if the job needs none
+	ledger  *ledger.Ledger // nil if nothing is loaded
+	outputs []*outputRun
+	lost    func(error) // called if a lock is lost
+}
+
+// open finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
+func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, lost func(error)) (r *opened, err error) {
+	r = &opened{job: j, tasks: byTasks, options: o, lost: lost}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.close())
+		}
+	}()
+	if r.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
+		return r, err
+	}
+	if err = r.findInput(ctx); err != nil {
+		return r, err
+	}
+	if j.Connects(!o.NoLoad) {
+		if r.cluster, err = r.site.Connect(ctx); err != nil {
+			return r, err
+		}
+	}
+	for _, out := range j.Feeds() {
+		if err = r.openOutput(ctx, out); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// openOutput locks an output.
+func (r *opened) openOutput(ctx context.Context, out *jobfile.Job) (err error) {
+	w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site, Source: r.source})
+	w.part, w.tasks = r.job.Part(out), r.tasks && len(r.outputs) == 0
+	if out.Connects(!r.options.NoLoad) {
+		w.loader.Cluster = r.cluster
+	}
+	if out.Load && !r.options.NoLoad {
+		if r.ledger == nil {
+			if r.ledger, err = r.site.OpenLedger(); err != nil {
+				return err
+			}
+		}
+		w.loader.Ledger = r.ledger
+	}
+	r.outputs = append(r.outputs, w)
+	if err := w.out.Open(ctx, r.lost); err != nil {
+		return r.wrap(w, err)
+	}
+	return nil
+}
+
+// findInput finds the input, and waits for it if requested, but not for an input that was loaded and archived.
+func (r *opened) findInput(ctx context.Context) (err error) {
+	j, o := r.job, r.options
+	r.source, err = source.Open(j, r.site)
+	if o.Wait.For <= 0 {
+		return err
+	}
+	var missing *source.MissingError
+	if errors.As(err, &missing) && mayBeArchived(j, o) && wasLoaded(j, o, r.site) {
+		return err
+	}
+	if r.source != nil {
+		err = errors.Join(err, r.source.Close())
+		r.source = nil
+	}
+	if kind := failure.KindOf(err); err != nil && kind != failure.NotYet && kind != failure.Later {
+		return err
+	}
+	r.source, err = source.Await(ctx, j, r.site, o)
+	return err
+}
+
+// close closes everything.
+func (r *opened) close() error {
+	var errs []error
+	for _, w := range r.outputs {
+		errs = append(errs, w.loader.Table.Close(), w.out.Close())
+	}
+	if r.cluster != nil {
+		errs = append(errs, r.cluster.Close())
+	}
+	if r.ledger != nil {
+		errs = append(errs, r.ledger.Close())
+	}
+	if r.source != nil {
+		errs = append(errs, r.source.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// explainLock replaces the error of a failure that is due to a lock which another run has taken over.
+func (r *opened) explainLock(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, w := range r.outputs {
+		if w.out.Lock != nil {
+			err = w.out.Lock.Explain(err)
+		}
+	}
+	return err
+}
+
+// wrap adds to an error which output it is about, if there are several.
+func (r *opened) wrap(w *outputRun, err error) error {
+	if len(r.outputs) == 1 {
+		return err
+	}
+	if w.report != nil {
+		w.report.Status = outcome.Failed
+	}
+	return fmt.Errorf("output %s of table %s: %w", w.out.Job.Output, w.out.Job.Table, err)
+}
+
+// label names the table in an output's findings, if there are several outputs.
+func (r *opened) label(w *outputRun, found preflight.Findings) preflight.Findings {
+	if r.job.Outputs == nil {
+		return found
+	}
+	var all preflight.Findings
+	for _, f := range found {
+		all = append(all, f.Of(w.out.Job.Table))
+	}
+	return all
+}
+
+// uris names the outputs.
+func (r *opened) uris() []string {
+	var all []string
+	for _, w := range r.outputs {
+		all = append(all, w.out.FS.URI(w.out.Path))
+	}
+	return all
+}
+
+// disks are the disks that a run fills if it writes some outputs. spilled is what the sort has spilled there so far.
+func (r *opened) disks(todo []*outputRun, spilled func() int64) *preflight.Disks {
+	d := &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked, Spill: r.spillNeed(todo, spilled)}
+	for _, w := range todo {
+		d.Outputs = append(d.Outputs, w.disk())
+	}
+	return d
+}
+
+// spillNeed is what the sorts will still spill if the input does not fit in their memory; 0 if it does.
+func (r *opened) spillNeed(todo []*outputRun, spilled func() int64) int64 {
+	if r.tasks {
+		return 0
+	}
+	var bytes float64
+	for _, w := range todo {
+		bytes += w.part * float64(r.source.Text)
+	}
+	need := sorting.SpillNeed(bytes, r.options.Memory)
+	if need == 0 {
+		return 0
+	}
+	return max(0, need-spilled())
+}
+
+// kept is what an earlier process of this run has spilled, in bytes.
+func (r *opened) kept() int64 { return checkpoint.KeptBytes(r.options.WorkDir, r.uris()) }

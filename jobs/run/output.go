@@ -1,0 +1,243 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/outcome"
+	"bulkload/jobs/output"
+	"bulkload/jobs/preflight"
+	"bulkload/jobs/sorting"
+	"bulkload/jobs/summary"
+	"bulkload/jobs/tablelock"
+	"bulkload/jobs/target"
+	"bulkload/jobs/tasks"
+	"bulkload/jobs/writing"
+	"bulkload/load"
+)
+
+// outputRun is one output of a run: its directory, loader and target.
+type outputRun struct {
+	out    *output.Dir
+	loader *loading.Loader
+	target *target.Target // nil if the output is written
+	part   float64        // about its share of the input's bytes
+	tasks  bool           // what tasks leave is in it
+	share  progressShare  // its share of the run
+	report *summary.OutputReport
+}
+
+func newOutputRun(d *output.Dir) *outputRun {
+	return &outputRun{out: d, loader: &loading.Loader{Out: d}}
+}
+
+// waitsForLoad reports whether the files are written and none was handed over yet. An interrupted load is not checked here:
+// what it needs first is its recovery.
+func (w *outputRun) waitsForLoad() bool {
+	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written
+}
+
+// checks are the checks of an output at the beginning of a run.
+func (w *outputRun) checks() *preflight.Output {
+	o := &preflight.Output{Job: w.out.Job, Site: w.out.Site, Loads: w.out.WantsLoad(), Cluster: w.loader.Cluster,
+		FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder, Brief: true, Now: time.Now()}
+	o.Written = w.out.Manifest != nil && w.out.Manifest.State == manifest.Written
+	if w.out.Source != nil && !o.Written {
+		o.Need = func(t *target.Target) int64 {
+			d := w.disk()
+			return d.Files(t)
+		}
+	}
+	if w.loader.Table != nil {
+		o.Others = w.loader.Table.Others
+	}
+	return o
+}
+
+// fileLimit compares the output with the limit of files.
+func (w *outputRun) fileLimit() *preflight.FileLimit {
+	return &preflight.FileLimit{Job: w.out.Job, Target: w.target, Source: w.out.Source, Part: w.part}
+}
+
+// disk is the output for the check of its disk.
+func (w *outputRun) disk() preflight.OutputDisk {
+	d := preflight.OutputDisk{FS: w.out.FS, Dir: w.out.Path, Target: w.target, Text: w.out.Source.Text, Part: w.part,
+		Written: w.out.CurrentManifest().Files(), Left: func() (int64, error) { return tasks.Left(w.out.FS, w.out.Path) }}
+	if w.tasks {
+		d.Runs = int64(sorting.SpillRatio * float64(w.out.Source.Text))
+	}
+	return d
+}
+
+// announce makes the run known to others into the same table.
+func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
+	if w.loader.Ledger == nil || w.loader.Table != nil {
+		return nil
+	}
+	w.loader.Table = tablelock.Open(w.loader.Ledger, w.out.Job.Table, w.out.Site.User, w.out.Job.Title(), w.out.FS.URI(w.out.Path), lost)
+	return w.loader.Table.Announce(ctx)
+}
+
+// completeTarget completes the output's target: the checks have made it unless the input decides the regions.
+func (w *outputRun) completeTarget(ctx context.Context) error {
+	if w.target == nil {
+		known, err := w.out.Manifest.Planned()
+		if err != nil {
+			return err
+		}
+		if w.target, err = target.Of(ctx, w.out.Job, w.out.Site, w.out.Source, nil, known, w.out.Options); err != nil {
+			return err
+		}
+	}
+	return w.keepSplits()
+}
+
+// keepSplits uses the boundaries that the run began with if some of its files are loaded: only what is missing is
+// written then, and cut at the current boundaries.
+func (w *outputRun) keepSplits() error {
+	m := w.out.Manifest
+	if len(m.LoadedBefore) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
+		return nil
+	}
+	splits, err := m.Boundaries()
+	if err != nil {
+		return err
+	}
+	return w.target.SetSplits(splits, w.out.Job.Wide != nil)
+}
+
+// begin prepares the output for its files.
+func (w *outputRun) begin() error {
+	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
+		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
+		old := m.RemoveAll()
+		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
+			return err
+		}
+		if err := errors.Join(w.out.CleanFiles(old), w.out.FinishCuts()); err != nil {
+			return err
+		}
+	} else if len(m.Slices) > 0 {
+		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, m.Files().Amount())
+	}
+	if err := forgetExisting(w.out, w.target); err != nil {
+		return err
+	}
+	w.out.Manifest.SetTable(w.target)
+	if err := w.out.Manifest.CheckSize(int64(w.target.Regions.Len()), 0); err != nil { // each region has a slice
+		return err
+	}
+	if err := w.out.ClearTemps(); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	if err := w.out.ClearRejects(); err != nil {
+		return err
+	}
+	if w.out.Replaced == nil {
+		if err := w.out.Save(); err != nil {
+			return err
+		}
+	}
+	w.out.Options.Failpoint.Reached(failpoint.Planned)
+	return nil
+}
+
+// checkManifestSize refuses an output whose slices the manifest can't have.
+func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
+	most := int64(len(rows.Regions)) * sorting.MaxSlices
+	if w.out.Manifest.CheckSize(most, most) == nil {
+		return nil
+	}
+	units := rows.SliceTasks(w.out.Job, w.target)
+	var files int64
+	for _, u := range units {
+		if rows.Regions[u.Region].Keys > 0 {
+			files++ // at least
+		}
+	}
+	return w.out.Manifest.CheckSize(int64(len(units)), files)
+}
+
+// writeStage makes the write stage of an output.
+func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
+	o := w.out.Options
+	return writing.New(&writing.Writer{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID, LeftOut: leftOut(w.out),
+		Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder}, Log: o.Log, Failpoint: o.Failpoint}, rows, w.out.Records(), w.share.write)
+}
+
+// write writes one output's files and balances its counts.
+func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, s *summary.Summary) error {
+	stage := w.writeStage(rows)
+	err := s.Phase("write", w.report.Name(), func() (int64, error) {
+		err := stage.Run(ctx)
+		return stage.Checks.Sum(), err
+	})
+	w.reportStage(stage, s)
+	if err != nil {
+		return err
+	}
+	return w.complete(rows)
+}
+
+// reportStage reports what the write stage did.
+func (w *outputRun) reportStage(stage *writing.Stage, s *summary.Summary) {
+	s.AddParts(w.report.Name(), stage.Times.Phases())
+	w.report.Duplicates = stage.Samples
+}
+
+// complete balances the counts of an output whose files are all written, and marks it as complete.
+func (w *outputRun) complete(rows *sorting.Rows) error {
+	if err := w.out.Balance(rows); err != nil {
+		return err
+	}
+	w.out.Options.Failpoint.Reached(failpoint.Balanced)
+	return w.out.Succeed()
+}
+
+// reportWritten reports an output whose files are written, in case another one fails.
+func (w *outputRun) reportWritten() {
+	w.report.Fill(w.out.Manifest)
+	if e := w.out.Manifest.Existing; e != nil {
+		w.report.SetExisting(w.out.Job.Live, e)
+	}
+	w.report.Status = outcome.Done
+	if w.out.WantsLoad() && w.out.Manifest.State != manifest.Loaded {
+		w.report.Status = outcome.Written
+	}
+}
+
+// load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
+func (w *outputRun) load(ctx context.Context, s *summary.Summary) (err error) {
+	w.out.Options.Watch = w.share.load
+	turn, err := w.loader.AwaitTurn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, turn.End()) }()
+	recovered, err := turn.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	var handed *loading.Handed
+	var report *load.Report
+	err = s.Phase("load", w.report.Name(), func() (_ int64, err error) {
+		handed, report, err = recovered.Load(ctx)
+		w.report.Load.Apply(report)
+		return w.out.Manifest.Files().Loaded().Bytes(), err
+	})
+	if err != nil {
+		return err
+	}
+	err = s.Phase("probe", w.report.Name(), func() (int64, error) {
+		return w.out.Manifest.Files().Loaded().Bytes(), handed.Confirm(ctx)
+	})
+	s.Shift(report.Probed)
+	return err
+}

@@ -1,0 +1,206 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/sample"
+	"bulkload/internal/storage"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/source"
+	"bulkload/jobs/summary"
+	"bulkload/jobs/tasks"
+)
+
+const job = `table: check
+family: f
+input:
+  path: in
+  columns: [id, check_id, rule_no, rule_type, rule_desc, hit_flag, deleted, score, created_at, updated_at,
+            operator, city, result, amount, ext_info, version, comments, remark]
+  record_delimiter: '\x10'
+rowkey: salt(check_id, 10) + md5(check_id) + id
+regions: {from: splits, splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}
+hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 10GiB, slice_size: 100kB}
+timestamp: 1
+output: out
+`
+
+// skewed is a folder with a job and rows that all fall into one region, which is written in several slices.
+func skewed(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	var b bytes.Buffer
+	if err := sample.Check(&b, sample.Options{Rows: 3000, Skew: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"check.yaml": job, "in/part-m-00000": b.String()} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// read reads the job of a folder, with another output.
+func read(t *testing.T, dir, output string) *jobfile.Job {
+	t.Helper()
+	j, err := jobfile.Read(filepath.Join(dir, "check.yaml"), jobfile.ReadOptions{Date: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Output = output
+	return j
+}
+
+// finish runs a job to its end.
+func finish(t *testing.T, j *jobfile.Job) {
+	t.Helper()
+	if _, err := Job(t.Context(), nil, j, options.Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files is the content of all HFiles of an output, by their paths in it.
+func files(t *testing.T, output string) map[string][]byte {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(output, "f", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = text
+	}
+	return all
+}
+
+// TestWrongSliceIsNotKept: a slice whose files do not hold the records that it was made of gets no name and no record,
+// though the region has other slices still to come.
+func TestWrongSliceIsNotKept(t *testing.T) {
+	t.Parallel()
+	dir := skewed(t)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	finish(t, read(t, dir, base))
+	o, err := options.Options{}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r *opened
+	o.Failpoint = func(p failpoint.Point) {
+		if p != failpoint.Sorted {
+			return
+		}
+		family := &r.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on
+		names := append([][]byte{}, family.Qualifiers...)
+		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
+		if family.Columns, err = hfilewriter.NewColumns(family.Bytes, names); err != nil {
+			t.Error(err)
+		}
+	}
+	ctx := context.Background()
+	if r, err = open(ctx, read(t, dir, out), false, o, func(err error) { t.Error(err) }); err != nil {
+		t.Fatal(err)
+	}
+	err = (&runner{opened: r, summary: summary.New(r.job)}).untilServed(ctx)
+	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "slice") || !strings.Contains(err.Error(), "the same command writes it again") {
+		t.Errorf("%v", err)
+	}
+	if err := r.close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := manifest.Read(storage.Local, out); err != nil || len(m.Slices) > 0 || len(files(t, out)) > 0 {
+		t.Errorf("%d slices are recorded, %d files have names; %v", len(m.Slices), len(files(t, out)), err)
+	}
+	finish(t, read(t, dir, out))
+	if want, got := files(t, base), files(t, out); len(want) == 0 || !maps.EqualFunc(want, got, bytes.Equal) {
+		t.Errorf("%d files, written again %d, or others", len(want), len(got))
+	}
+}
+
+// TestSpillNeed: what the sorts spill follows from the input that the outputs get and the memory; what is spilled already is not
+// needed again, and tasks spill elsewhere.
+func TestSpillNeed(t *testing.T) {
+	t.Parallel()
+	r := &opened{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
+	nothing := func() int64 { return 0 }
+	all := []*outputRun{{part: 1}}
+	if need := r.spillNeed(all, nothing); need != 60<<20 {
+		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
+	}
+	if need := r.spillNeed(all, func() int64 { return 59 << 20 }); need != 1<<20 {
+		t.Errorf("of 60 MiB, 59 are spilled, and %s are left", bytesize.Format(need))
+	}
+	if need := r.spillNeed(all, func() int64 { return 61 << 20 }); need != 0 {
+		t.Errorf("of 60 MiB, 61 are spilled, and %s are left", bytesize.Format(need))
+	}
+	r.options.Memory = 512 << 20
+	if need := r.spillNeed(all, func() int64 { t.Error("what is spilled is asked for"); return 0 }); need != 0 {
+		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
+	}
+	all = []*outputRun{{part: 1}, {part: 0.25}, {part: 3}}
+	if need := r.spillNeed(all, nothing); need != 255<<20 {
+		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
+	}
+	if r.tasks = true; r.spillNeed(all, nothing) != 0 {
+		t.Error("tasks spill here")
+	}
+}
+
+// engine is an engine that counts how often it is closed.
+type engine struct {
+	tasks.Engine
+	closed *int
+}
+
+func (e engine) Close() error {
+	*e.closed++
+	return nil
+}
+
+// TestEngineOf: an engine is made for each run, and closed after it; without one, a run is done here.
+func TestEngineOf(t *testing.T) {
+	t.Parallel()
+	closed := 0
+	for what, f := range map[string]EngineOf{"no function": nil, "no engine": (*ByTasks)(nil).Always()} {
+		if by, free, err := f.of(new(jobfile.Job), options.Options{}); by != nil || err != nil {
+			t.Errorf("%s: %v, %v", what, by, err)
+		} else {
+			free()
+		}
+	}
+	for n := range 2 {
+		by, free, err := (&ByTasks{Engine: engine{closed: &closed}}).Always().of(new(jobfile.Job), options.Options{})
+		if err != nil || by == nil || closed != n {
+			t.Errorf("%v, %v, closed %d times", by, err, closed)
+		}
+		if free(); closed != n+1 {
+			t.Errorf("after %d runs it was closed %d times", n+1, closed)
+		}
+	}
+	wrong := func(*jobfile.Job, options.Options) (*ByTasks, error) { return nil, fmt.Errorf("no engine") }
+	if by, free, err := EngineOf(wrong).of(nil, options.Options{}); by != nil || err == nil || free == nil {
+		t.Errorf("%v, %v", by, err)
+	}
+}
