@@ -32,6 +32,10 @@ const (
 	rowColComparator = "org.apache.hadoop.hbase.CellComparatorImpl"
 )
 
+// bloomHashes are the hashes of keys that HBase knows, by their numbers (org.apache.hadoop.hbase.util.Hash). The writer's
+// hbase.hash.type chooses one. This package has only the default, murmur.
+var bloomHashes = [...]string{"jenkins", bloomMurmur: "murmur", "murmur3"}
+
 // bloomParams follow from size, error rate and folding limit (BloomFilterUtil.createBySize). They must be HBase's to
 // the bit: the number of bits is the modulus that a reader computes again from the chunk's size.
 type bloomParams struct {
@@ -264,7 +268,6 @@ func (b *bloomWriter) appendMeta(dst []byte) []byte {
 }
 
 // bloomMeta is a parsed meta block.
-// hashType is not compared with bloomMurmur: Verify and MayContainRow hash by murmur whatever it says.
 type bloomMeta struct {
 	bytes      int64
 	hashes     int
@@ -289,6 +292,9 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	// Another version has other fields: nothing of it could be used.
 	case version != bloomVersion:
 		return nil, fmt.Errorf("%w: bloom filter of version %d", ErrCorrupt, version)
+	// HBase doesn't open such a file (CompoundBloomFilter: "Invalid hash type").
+	case m.hashType < 0 || m.hashType >= len(bloomHashes):
+		return nil, fmt.Errorf("%w: bloom filter with hash %d", ErrCorrupt, m.hashType)
 	case m.hashes < 1 || m.hashes > 1000:
 		return nil, fmt.Errorf("%w: bloom filter of %d hash functions", ErrCorrupt, m.hashes)
 	}
@@ -297,6 +303,9 @@ func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	m.chunks, _, err = parseRoot(c.rest(), n, false)
 	return m, err
 }
+
+// known reports whether keys can be looked up in the filter: those of another hash have other bits.
+func (m *bloomMeta) known() bool { return m.hashType == bloomMurmur }
 
 // bloomContains reports whether one chunk's bits have a key (BloomFilterUtil.contains).
 func bloomContains(bits, key []byte, hashes int) bool {

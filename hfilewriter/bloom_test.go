@@ -2,8 +2,10 @@ package hfilewriter
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -90,5 +92,29 @@ func TestChunksOutOfOrderAreFound(t *testing.T) {
 	r.bloom.chunks[2].key = []byte("z")
 	if _, err := r.Verify(nil); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("chunks out of order: %v", err)
+	}
+}
+
+// TestHashesOfFilters: a filter of another hash denies nothing, and is not checked. HBase opens no file with an unknown one.
+func TestHashesOfFilters(t *testing.T) {
+	w := newBloomWriter(&Settings{BloomBlockSize: 128, BloomErrorRate: 0.01, BloomMaxFold: 7}, BloomRow)
+	meta := w.appendMeta(nil)
+	const at = 4 + 8 + 4 // version, bytes, number of hashes
+	for hash, want := range map[uint32]error{0: nil, 1: nil, 2: nil, 3: ErrCorrupt, math.MaxUint32: ErrCorrupt} {
+		binary.BigEndian.PutUint32(meta[at:], hash)
+		if m, err := parseBloomMeta(meta); !errors.Is(err, want) || err == nil && m.hashType != int(hash) {
+			t.Errorf("hash %d: %+v, %v", hash, m, err)
+		}
+	}
+	s := Settings{Compression: CompressNone, Encoding: EncodeNone, Bloom: BloomRow}
+	r := open(t, writeCells(t, s, []cell.Cell{{Row: []byte("here"), Family: []byte("f"), Timestamp: 5, Type: cell.Put}}))
+	for hash, denies := range map[int]bool{0: false, bloomMurmur: true, 2: false} {
+		r.bloom.hashType = hash
+		if may, err := r.MayContainRow([]byte("not here")); may == denies || err != nil {
+			t.Errorf("hash %d: may contain: %v, %v", hash, may, err)
+		}
+		if _, err := r.Verify(nil); (err == nil) != denies || err != nil && (!errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), bloomHashes[hash])) {
+			t.Errorf("hash %d: verify: %v", hash, err)
+		}
 	}
 }

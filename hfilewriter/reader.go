@@ -203,11 +203,12 @@ func (r *Reader) Settings() Settings {
 	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }
 
-// MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows.
+// MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows, or one with a hash
+// that is unknown here.
 func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	key := row
 	switch {
-	case r.bloom == nil || r.kind == BloomRowCol:
+	case r.bloom == nil || r.kind == BloomRowCol || !r.bloom.known():
 		return true, nil
 	case r.kind == BloomRowPrefix:
 		if len(row) < r.prefix { // HBase asks only with a whole prefix, too

@@ -31,7 +31,7 @@ type CellBatch struct {
 // Verify reads a whole file and checks everything that can be checked from the file itself: each block's header,
 // sizes, previous-block chain and checksums; the order of cells; index entries against blocks; that the bloom filter
 // denies no row or column; the file info; and the trailer's counts. visit, which may be nil, sees all cells in order.
-// The first fault is returned, as ErrCorrupt unless reading or visit failed.
+// The first fault is returned, as ErrCorrupt unless reading or visit failed, or as ErrUnsupported if something can't be checked.
 //
 // The rule for every check: what a reader of HBase trusts without looking must be compared here with the bytes that
 // were read. A check that compares a stored number only with another stored number proves nothing.
@@ -305,8 +305,11 @@ func (v *verifier) denyKey(key []byte) error {
 	return v.denied
 }
 
-// bloomOrder checks that the chunks' first keys ascend: readers bisect over them.
+// bloomOrder checks that the chunks' first keys ascend: readers bisect over them. Keys of another hash can't be looked up.
 func (v *verifier) bloomOrder() error {
+	if m := v.r.bloom; m != nil && !m.known() {
+		return fmt.Errorf("its bloom filter has the hash %s, which is %w", bloomHashes[m.hashType], ErrUnsupported)
+	}
 	if v.r.bloom == nil || v.r.kind == BloomRowCol || len(v.r.bloom.chunks) == 0 {
 		return nil
 	}

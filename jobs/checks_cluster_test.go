@@ -108,7 +108,7 @@ func TestChecksOfATable(t *testing.T) {
 	l.rewrite(t, "load: true", "load: true\nduplicates: {live: skip}")
 	all, _ = l.findings(t, o)
 	l.rewrite(t, "\nduplicates: {live: skip}", "")
-	wantFinding(t, all, "right to read", preflight.Unknown, "servers hide cells")
+	wantFinding(t, all, "right to read", preflight.OK) // there is no AccessController, which would hide cells
 	t.Run("input", func(t *testing.T) {
 		if err := os.Rename(filepath.Join(l.dir, "in"), filepath.Join(l.dir, "away")); err != nil {
 			t.Fatal(err)
@@ -237,24 +237,34 @@ func (l *live) checkDirectory(t *testing.T) {
 	if err := fsys.MkdirAll(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	admin := func(class string, args ...string) {
-		t.Helper()
-		if out, err := l.Java(t.Context(), class, args...); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
-	const dfsadmin = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 	l.rewrite(t, "/${date}\nload", "/quota/${date}\nload")
 	if err := fsys.MkdirAll(name+"/quota", 0); err != nil {
 		t.Fatal(err)
 	}
-	admin(dfsadmin, "-setQuota", "8", name+"/quota")
+	l.oracle(t, "quota", name+"/quota", "8", "-")
 	all, err := l.findings(t, l.options())
 	if failure.CodeOf(err) != errcode.HDFSQuota {
 		t.Errorf("a quota of names: %v", err)
 	}
 	wantFinding(t, all, "quota", preflight.Failed, "may hold 8 files", "-setQuota")
-	l.rewrite(t, "/quota/${date}\nload", "/${date}\nload")
+	l.oracle(t, "quota", name+"/quota", "-", "2048")
+	all, err = l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.HDFSQuota {
+		t.Errorf("a quota of space: %v", err)
+	}
+	wantFinding(t, all, "quota", preflight.Failed, "may hold 2.0 KiB", "for 1 replicas", "-setSpaceQuota")
+	l.rewrite(t, "/quota/${date}\nload", "/zone/${date}\nload")
+	if err := fsys.MkdirAll(name+"/zone", 0); err != nil {
+		t.Fatal(err)
+	}
+	l.oracle(t, "zone", name+"/zone", testcluster.ZoneKey)
+	all, err = l.findings(t, l.options())
+	if failure.KindOf(err) != failure.Refused {
+		t.Errorf("an encryption zone: %v", err)
+	}
+	wantFinding(t, all, "encryption zone", preflight.Failed, "/zone/"+night20+" is in an encryption zone", "outside of it", "BL-HDFS-ZONE")
+	wantFinding(t, all, "staging", preflight.Unknown, "because the output can't be written")
+	l.rewrite(t, "/zone/${date}\nload", "/${date}\nload")
 
 	held, err := dirlock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+night20), "tina", func(error) {})
 	if err != nil {
@@ -279,9 +289,7 @@ func (l *live) checkDirectory(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	const ec = "org.apache.hadoop.hdfs.tools.ECAdmin"
-	admin(ec, "-enablePolicy", "-policy", "RS-3-2-1024k")
-	admin(ec, "-setPolicy", "-path", name, "-policy", "RS-3-2-1024k")
+	l.oracle(t, "erasure", name, "RS-3-2-1024k")
 	all, err = l.findings(t, l.options())
 	if failure.CodeOf(err) != errcode.HDFSErasure {
 		t.Errorf("erasure coding: %v", err)
@@ -322,9 +330,10 @@ func TestChecksOfAStranger(t *testing.T) {
 
 	l.oracle(t, "fs", "-mkdir", "-p", home)
 	l.oracle(t, "fs", "-chown", name, home)
-	if _, err := l.findings(t, l.options()); err != nil {
+	if all, err = l.findings(t, l.options()); err != nil {
 		t.Errorf("with a home folder: %v", err)
 	}
+	wantFinding(t, all, "staging quota", preflight.Unknown, "permission denied") // HDFS says it to those only who may list the folder
 	fsys, _ := l.hdfs(t, out)
 	if left, err := fsys.ReadDir(home); err != nil || len(left) > 0 {
 		t.Errorf("the checks left %+v, %v", left, err)

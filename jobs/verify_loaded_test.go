@@ -12,6 +12,7 @@ import (
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/jobs/verify"
 )
 
@@ -186,4 +187,37 @@ func TestLiveRowsAreReadTheCheaperWay(t *testing.T) {
 	}
 	l.oracle(t, "delete", l.table, s.Files[0].FirstRow)
 	check("a row is gone", "by 200 reads of single rows", s.Books.CellsWritten/rows)
+}
+
+// TestVerifyWithoutARow: if no record of the source is one that a run would load, nothing is compared, and nothing is proved. That is
+// said, and is no "done". Beyond max_rejects it is a failure, as for a run.
+func TestVerifyWithoutARow(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 20, 94)
+	part := filepath.Join(l.dir, "in", night20, "part-m-00000")
+	if err := os.WriteFile(part, []byte("no record\x10nor this\x10"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.rewrite(t, "max_rejects: 0", "max_rejects: 2")
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Books.Written != 0 || s.Books.Rejected != 2 {
+		t.Fatalf("%v", s.Books)
+	}
+	for _, live := range []bool{true, false} {
+		r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), live)
+		if err != nil || r.Status != outcome.Nothing || r.Rejected != 2 || !strings.Contains(r.Reason, "no row to compare: 2 records read, of which 2 are rejected") {
+			t.Errorf("live %v: %+v, %v", live, r, err)
+		}
+	}
+	l.rewrite(t, "max_rejects: 2", "max_rejects: 1")
+	r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true)
+	if failure.KindOf(err) != failure.Rejects || r.Status != outcome.Failed || !strings.Contains(err.Error(), "2 of 2 records of the source are rejected, more than max_rejects (1)") {
+		t.Errorf("more than max_rejects: %+v, %v", r, err)
+	}
+	if err := os.WriteFile(part, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true); err != nil || r.Status != outcome.Empty || r.Reason == "" {
+		t.Errorf("without a record: %+v, %v", r, err)
+	}
 }

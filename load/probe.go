@@ -108,18 +108,70 @@ func wrapProbe(ctx context.Context, table string, err error) error {
 	return fmt.Errorf("look up the files' rows in table %s: %w", table, classify(ctx, err))
 }
 
-// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can
-// determine whether a file is served.
+// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can determine whether a
+// file is served, or whether a row exists. A right to some of the columns does not do, since HBase then hides the other cells.
+// The error is ErrUnchecked if HBase does not say so now, as when the region that is asked has moved.
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
 	p := &prober{cluster: c}
-	err := p.tryRead(limited, &table.Regions[0], families)
-	if hbase.IsRemote(err, "AccessDeniedException") {
-		return errcode.HBasePermission.Errorf("%w: user %s may not read table %s, which is needed to check the load: grant '%s', 'R', '%s' in the HBase shell (%w)",
-			ErrRefused, c.user, table.Name, c.user, table.Name, err)
+	denied, err := p.tryRead(limited, &table.Regions[0], families)
+	if err == nil {
+		denied, err = c.askRights(limited, table, families)
+	}
+	var remote *hbase.RemoteError
+	switch {
+	case hbase.IsRemote(err, "AccessDeniedException"):
+		return errcode.HBasePermission.Errorf("%w: user %s may not read family %s of table %s, which is needed to check the load: grant '%s', 'R', '%s' in the HBase shell (%w)",
+			ErrRefused, c.user, denied, table.Name, c.user, table.Name, err)
+	case errors.As(err, &remote):
+		return fmt.Errorf("whether user %s may read family %s of table %s is %w: %w", c.user, denied, table.Name, ErrUnchecked, err)
 	}
 	return classify(ctx, err)
+}
+
+// askRights asks the AccessController, if HBase has one. If there is an error, family is what was asked for.
+func (c *Cluster) askRights(ctx context.Context, table *Table, families []string) (family string, err error) {
+	id, err := parseName(table.Name)
+	if err != nil {
+		return "", err
+	}
+	region := &table.Regions[0]
+	conn, err := c.servers.region(ctx, region.Server)
+	if err != nil {
+		return "", err
+	}
+	for _, family := range families {
+		err := c.withTimeout(ctx, conn, func(ctx context.Context) error { return conn.CheckRead(ctx, region.Name, id, family) })
+		if hbase.IsRemote(err, "UnknownProtocolException") {
+			return "", nil
+		}
+		if err != nil {
+			return family, err
+		}
+	}
+	return "", nil
+}
+
+// EnsureRead is CheckRead for a table that is looked up, and again until HBase says whether the user may read: nil only if it may.
+func (c *Cluster) EnsureRead(ctx context.Context, name string, families []string) error {
+	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
+	defer cancel()
+	pause := c.servers.backoff("the right to read")
+	for {
+		table, err := c.Table(limited, name)
+		if err == nil {
+			err = c.CheckRead(limited, table, families)
+		}
+		switch {
+		case !errors.Is(err, ErrUnchecked):
+			return err
+		case !isTransient(err):
+			return errcode.HBasePermission.Errorf("%w: HBase does not say what user %s may read: %w", ErrRefused, c.user, err)
+		case !pause.wait(limited):
+			return classify(ctx, err)
+		}
+	}
 }
 
 // prober sends probes to one table.
@@ -189,22 +241,22 @@ func (p *prober) describe(ctx context.Context) error {
 	return nil
 }
 
-// tryRead reads a row from a region that hardly exists. It is no error if the region has moved.
-func (p *prober) tryRead(ctx context.Context, region *Region, families []string) error {
+// tryRead reads a row that hardly exists from a region. If there is an error, family is what was read.
+func (p *prober) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {
 		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f, From: 0, To: 1, Limit: 1})
 	}
 	answers, err := p.multiGet(ctx, region.Server, []hbase.RegionGets{question})
 	if err != nil {
-		return err
+		return "", err
 	}
-	for _, a := range answers[0] {
-		if a.Err != nil && !isTransient(a.Err) {
-			return a.Err
+	for i, a := range answers[0] {
+		if a.Err != nil {
+			return families[i], a.Err
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // pendingProbe is a probe without an answer yet.

@@ -260,29 +260,49 @@ func TestProbeOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestCheckRead: a user who may not read is refused before anything is written; a region that has moved is no reason.
+// TestCheckRead: a user who may not read a family is refused before anything is written, whether a read or the AccessController says
+// so. Without an AccessController everybody may read; if the region has moved, it is not known.
 func TestCheckRead(t *testing.T) {
-	for class, refused := range map[string]bool{
-		"org.apache.hadoop.hbase.security.AccessDeniedException": true,
-		"org.apache.hadoop.hbase.NotServingRegionException":      false,
+	const denied, moved, none = "org.apache.hadoop.hbase.security.AccessDeniedException", "org.apache.hadoop.hbase.NotServingRegionException", "org.apache.hadoop.hbase.exceptions.UnknownProtocolException"
+	for name, test := range map[string]struct {
+		read, rights string // the exceptions
+		want         error
+	}{
+		"read":                 {"", "", nil},
+		"no AccessController":  {"", none, nil},
+		"a read is refused":    {denied, "", ErrRefused},
+		"cells would be hid":   {"", denied, ErrRefused},
+		"the region has moved": {moved, "", ErrUnchecked},
+		"it moves meanwhile":   {"", moved, ErrUnchecked},
 	} {
-		server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
-			param, err := proto.Marshal(&pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{
-				{Exception: &pb.NameBytesPair{Name: proto.String(class), Value: []byte(class + ": because")}}}})
-			if err != nil || r.Method != "Multi" {
-				t.Error(r.Method, err)
+		t.Run(name, func(t *testing.T) {
+			server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+				if r.Method == "ExecService" {
+					return hbasetest.Answer{Exception: test.rights, Stack: test.rights + ": because"}
+				}
+				result := &pb.RegionActionResult{ResultOrException: []*pb.ResultOrException{{Index: proto.Uint32(0), Result: &pb.Result{}}}}
+				if test.read != "" {
+					result = &pb.RegionActionResult{Exception: &pb.NameBytesPair{Name: proto.String(test.read), Value: []byte(test.read + ": because")}}
+				}
+				param, err := proto.Marshal(&pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{result}})
+				if err != nil || r.Method != "Multi" {
+					t.Error(r.Method, err)
+				}
+				return hbasetest.Answer{Param: param}
+			})
+			limits, err := readSettings(new(siteconf.Conf))
+			if err != nil {
+				t.Fatal(err)
 			}
-			return hbasetest.Answer{Param: param}
+			c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+			t.Cleanup(c.servers.close)
+			err = c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}, []string{"f"})
+			if !errors.Is(err, test.want) || test.want == nil && err != nil {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if errors.Is(err, ErrRefused) && !strings.Contains(err.Error(), "may not read family f of table t, which is needed to check the load: grant 'tina', 'R', 't'") {
+				t.Error(err)
+			}
 		})
-		limits, err := readSettings(new(siteconf.Conf))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-		t.Cleanup(c.servers.close)
-		err = c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}, []string{"f"})
-		if (err != nil) != refused || refused && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'R', 't'")) {
-			t.Errorf("%s: %v", class, err)
-		}
 	}
 }

@@ -227,7 +227,7 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 				return
 			case <-tick.C:
 			}
-			if l.openedElsewhere(watched, r) {
+			if elsewhere, err := l.openedElsewhere(watched, r); elsewhere && err == nil {
 				cancel()
 			}
 		}
@@ -235,22 +235,20 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 	return watched, cancel
 }
 
-// openedElsewhere reports whether a region is certainly open in another place, or no longer exists. It looks at this
-// region's row only, since it is called for each request with files that were served before.
-//
-// It is false if hbase:meta can't be read: a request goes on then, and attempt believes the server's yes. A wrong true
-// would cost no more than a recovery.
-func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) bool {
+// openedElsewhere reports whether a region is open in another place, or no longer exists. The error is that hbase:meta does
+// not say so: it can't be read, or the region stays in transition. It looks at this region's row only, since it is called for
+// each request with files that were served before.
+func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) (bool, error) {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()
 	pause := l.cluster.servers.backoff("a region in transition")
 	for {
 		now, err := l.cluster.reader.region(limited, r.Name)
-		if !errors.Is(err, errInTransition) {
-			return err == nil && (now == nil || !now.sameOpening(r))
+		if err == nil {
+			return now == nil || !now.sameOpening(r), nil
 		}
-		if l.cluster.usable(limited, l.table) != nil || !pause.wait(limited) {
-			return false
+		if !errors.Is(err, errInTransition) || l.cluster.usable(limited, l.table) != nil || !pause.wait(limited) {
+			return false, fmt.Errorf("whether the region is open elsewhere is not known: %w", err)
 		}
 	}
 }

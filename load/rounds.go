@@ -217,14 +217,31 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	// From here on the files may be moving, whatever is returned.
 	loaded, err := conn.BulkLoadHFile(watched, request)
 	if err == nil && loaded {
-		if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) || !l.openedElsewhere(ctx, &g.region) {
+		if err = l.checkYes(limited, g); err == nil {
 			return outcome{loaded: g.files}
 		}
-		// The end of the load can't show whether such files are served: the table returned equal cells before. The
-		// server's word is the only evidence, and it is worthless if another server has opened the region meanwhile.
-		err = &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: errors.New("the region is open elsewhere by now")}
 	}
 	return l.resolveOutcome(ctx, g, err)
+}
+
+// checkYes is an error if a server's yes proves nothing.
+//
+// The end of the load can't show whether files that were served before are served: the table returned equal cells then. For
+// them the server's word is the only evidence, and it is worthless if another server has opened the region meanwhile. If
+// hbase:meta can't be read, that is unknown, and the files are in doubt. ctx is the request's: the answer is awaited as long as
+// the request itself after the caller's context ends.
+func (l *loadRun) checkYes(ctx context.Context, g group) error {
+	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) {
+		return nil
+	}
+	elsewhere, err := l.openedElsewhere(ctx, &g.region)
+	if err == nil && elsewhere {
+		err = errors.New("the region is open elsewhere by now")
+	}
+	if err == nil {
+		return nil
+	}
+	return &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: err}
 }
 
 // errNoToken refuses any request to HBase with Kerberos that has no token, whatever the reason.

@@ -369,6 +369,35 @@ func TestUndecided(t *testing.T) {
 	b.wantTold("a")
 }
 
+// TestYesWithoutMeta: cells that the table returned before prove nothing, so a server's yes counts only if hbase:meta says that the
+// region is still open there. If hbase:meta can't be read, the files are in doubt, and the open region is asked.
+func TestYesWithoutMeta(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
+		b.cluster.servers.keeper = &zooKeeper{servers: []string{closedPort(t)}, parent: "/hbase"}
+		limits := b.cluster.limits
+		limits.idle = 100 * time.Millisecond
+		b.cluster.reader = newReader(b.cluster.servers, limits)
+		b.group.files[1].ServedBefore = before
+		doubted := 0
+		b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+			doubted += len(files)
+			return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
+		}
+		if passing, err := b.run(); passing != nil || err != nil {
+			t.Errorf("served before: %v: %v, %v", before, passing, err)
+		}
+		if before {
+			b.wantTold("a")
+		} else {
+			b.wantTold("a", "b")
+		}
+		if want := map[bool]int{true: 2}[before]; doubted != want || len(b.lost) != want/2 {
+			t.Errorf("served before: %v: %d files were doubted, %d are lost", before, doubted, len(b.lost))
+		}
+	}
+}
+
 func TestDoneFails(t *testing.T) {
 	full := errors.New("disk full")
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })

@@ -16,6 +16,7 @@ var ErrUnchecked = errors.New("not checked")
 // StagingChecks is what CheckStaging found: nil for what is in order, ErrUnchecked for what could not be checked.
 type StagingChecks struct {
 	Folder    string // its URI
+	Above     string // the path of the folder that it is in, through which the files of all loads pass; "" if the user may not enter it
 	Encrypted bool   // it is in an encryption zone
 	Right     error  // the user's right to load, or whether HBase answers
 	Place     error  // whether the files are on HBase's file system
@@ -58,6 +59,8 @@ func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table,
 	if s.Enter = err; err != nil {
 		return s
 	}
+	_, folder := splitURI(l.token)
+	s.Above = path.Dir(path.Clean(folder))
 	s.Encrypted = info.Encrypted
 	s.Tracker = l.checkTracker(table, info.Owner)
 	if probe != "" {

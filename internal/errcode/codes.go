@@ -143,6 +143,7 @@ const (
 	ManifestChanged   Code = "BL-MANIFEST-CHANGED"
 	ManifestMalformed Code = "BL-MANIFEST-MALFORMED"
 	ManifestVersion   Code = "BL-MANIFEST-VERSION"
+	ManifestSize      Code = "BL-MANIFEST-SIZE"
 	Duplicates        Code = "BL-DUPLICATES"
 	RowsExist         Code = "BL-ROWS-EXIST"
 	RowsLeftOut       Code = "BL-ROWS-LEFT-OUT"
@@ -359,6 +360,7 @@ var table = []entry{
 	{ManifestChanged, Differs, "The manifest was changed."},
 	{ManifestMalformed, Refused, "The manifest was not written by bulkload."},
 	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
+	{ManifestSize, Refused, "The manifest or the ledger's entry of a run would be too large to be read."},
 	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
 	{RowsLeftOut, Refused, "Rows were left out, so the table's other cells can't be listed."},
 	{RowsExist, Failed, "The table has rows of the input already, and duplicates.live is error."},

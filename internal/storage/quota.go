@@ -2,7 +2,10 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 )
 
 // Quota is what a directory may hold and what it holds, with everything below it. A limit of NoQuota is none.
@@ -18,7 +21,7 @@ const NoQuota = -1
 // Quoter is a file system with quotas on directories. HDFS is one.
 type Quoter interface {
 	// Quota asks for the quotas of a directory. If it has none, HDFS counts everything below it: that takes about a
-	// second for a million files.
+	// second for a million files. The error is fs.ErrPermission if the user may not list the directory.
 	Quota(ctx context.Context, name string) (Quota, error)
 }
 
@@ -49,6 +52,10 @@ func (h *hdfsFS) Quota(ctx context.Context, name string) (Quota, error) {
 	if err == nil {
 		q, err = parseQuotaAnswer(a.body)
 		q.Replication = h.replication
+	}
+	var remote *remoteError
+	if errors.As(err, &remote) && strings.HasSuffix(remote.class, ".AccessControlException") {
+		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
 	if err != nil {
 		return Quota{}, fmt.Errorf("ask for the quota of %s: %w", h.URI(name), err)

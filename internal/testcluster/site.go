@@ -50,6 +50,13 @@ func (c *Cluster) writeConf() error {
 	if err := os.WriteFile(filepath.Join(conf, "log4j.properties"), log4j, 0o644); err != nil {
 		return err
 	}
+	keys, err := javaFiles.ReadFile("java/zone.jceks")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.zoneKeys(), keys, 0o600); err != nil {
+		return err
+	}
 	sites := map[string][]property{"core-site.xml": c.coreSite(), "hdfs-site.xml": c.hdfsSite(), "hbase-site.xml": c.hbaseSite()}
 	maps.Copy(sites, c.yarnSites())
 	for file, properties := range sites {
@@ -72,11 +79,21 @@ func (c *Cluster) FS() string {
 const nameService = "bulkload"
 
 func (c *Cluster) coreSite() []property {
-	return append([]property{
+	p := []property{
 		{"fs.defaultFS", c.FS()},
 		{"hadoop.tmp.dir", c.path("data", "tmp")},
-	}, c.secureCore()...)
+	}
+	if c.Kerberos == nil {
+		p = append(p, property{"hadoop.security.key.provider.path", "jceks://file" + c.zoneKeys()})
+	}
+	return append(p, c.secureCore()...)
 }
+
+// ZoneKey is a key for encryption zones, on a cluster without Kerberos: hdfs crypto -createZone. It is in a keystore that Hadoop
+// reads without a KMS. It was made once: hadoop key create zone -provider jceks://file/…/zone.jceks, with Hadoop's default password.
+const ZoneKey = "zone"
+
+func (c *Cluster) zoneKeys() string { return c.path("conf", "zone.jceks") }
 
 func (c *Cluster) hdfsSite() []property {
 	p := []property{

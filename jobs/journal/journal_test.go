@@ -227,3 +227,51 @@ func TestEveryByteOfAJournalCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestJournalBeyondTheLimit: lines that Open does not read are gone, as after a kill before them, and the next ones follow the last
+// whole line.
+func TestJournalBeyondTheLimit(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "journal")
+	j, err := Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 9 {
+		if err := j.Append(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer func(was int64) { limit = was }(limit)
+	line := int64(len(formatLine(1, []byte("0"))))
+	for _, c := range []struct{ limit, lines int64 }{{8*line + 1, 8}, {8 * line, 8}, {8*line - 1, 7}} {
+		limit = c.limit
+		j, lines, err := Open(name)
+		if err != nil || int64(len(lines)) != c.lines {
+			t.Fatalf("%d bytes: %q, %v", c.limit, lines, err)
+		}
+		if info, err := os.Stat(name); err != nil || info.Size() != c.lines*line {
+			t.Errorf("%d bytes: %v, %v", c.limit, info.Size(), err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit = 1 << 20
+	if j, _, err = Open(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append("next"); err != nil {
+		t.Error(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+	if j, lines, err := Open(name); err != nil || len(lines) != 8 || string(lines[7]) != `"next"` {
+		t.Errorf("%q, %v", lines, err)
+	} else if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}

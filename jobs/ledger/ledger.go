@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 )
@@ -39,10 +40,12 @@ const (
 
 const (
 	schema   = 1
-	maxBytes = 256 << 20
 	dirPerm  = 0o700
 	filePerm = 0o600 // it holds row keys
 )
+
+// maxBytes bounds a document that is read or written. Only tests change it.
+var maxBytes = 256 << 20
 
 // Entry is one load of a job's output.
 type Entry struct {
@@ -78,6 +81,20 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 	return slices.ContainsFunc(e.Files, func(f File) bool {
 		return slices.ContainsFunc(f.Probes, func(c Cell) bool { return c.Timestamp == timestamp })
 	})
+}
+
+// MayHaveTimestamp is HasTimestamp, but true also for a load whose known cells have several timestamps: the others may have any.
+func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
+	known := map[int64]bool{}
+	for _, f := range e.Files {
+		if len(f.Probes) == 0 {
+			return true
+		}
+		for _, c := range f.Probes {
+			known[c.Timestamp] = true
+		}
+	}
+	return known[timestamp] || len(known) > 1
 }
 
 // File is a loaded HFile and the cells by which the table proves that it serves it.
@@ -265,7 +282,7 @@ func (l *Ledger) readInto(name string, document any) error {
 		return err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, int64(maxBytes)+1))
 	if err != nil {
 		return err
 	}
@@ -286,20 +303,31 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Write replaces an entry.
+// marksBytes is how many bytes a file's record in an entry grows by marks during a load.
+const marksBytes = len(`,"served_before":true`)
+
+// Write replaces an entry. One that can't be read, or could not be at the end of its load, is not written.
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Table, e.Date, e.JobHash)
-	if err := l.write(name, e); err != nil {
+	grows := 0
+	if e.State == Loading {
+		grows = marksBytes * len(e.Files)
+	}
+	if err := l.write(name, e, grows); err != nil {
 		return fmt.Errorf("write the ledger's entry %s: %w", l.fsys.URI(name), err)
 	}
 	return nil
 }
 
-func (l *Ledger) write(name string, document any) error {
+// write replaces a document, which may grow by some bytes later.
+func (l *Ledger) write(name string, document any, grows int) error {
 	text, err := seal.Marshal(document)
 	if err != nil {
 		return err
+	}
+	if size := len(text) + 1 + grows; size > maxBytes {
+		return errcode.ManifestSize.Errorf("it would have %d bytes, and at most %d are read: use outputs with fewer files", size, maxBytes)
 	}
 	if err := l.MakeFolder(path.Dir(name)); err != nil {
 		return err
@@ -344,7 +372,7 @@ func (l *Ledger) ReadVerification(e *Entry, document any) (found bool, err error
 // WriteVerification records how far a verification of an entry is.
 func (l *Ledger) WriteVerification(e *Entry, document any) error {
 	name := l.verification(e)
-	if err := l.write(name, document); err != nil {
+	if err := l.write(name, document, 0); err != nil {
 		return fmt.Errorf("write the verification %s: %w", l.fsys.URI(name), err)
 	}
 	return nil
@@ -383,7 +411,7 @@ func (l *Ledger) Unserved(table string) ([]Unserved, error) {
 // SetUnserved replaces the list of a table's unserved files.
 func (l *Ledger) SetUnserved(table string, files []Unserved) error {
 	name := path.Join(l.folder(table), unservedFile)
-	if err := l.write(name, unservedDocument{schema, files}); err != nil {
+	if err := l.write(name, unservedDocument{schema, files}, 0); err != nil {
 		return fmt.Errorf("write the ledger's list %s: %w", l.fsys.URI(name), err)
 	}
 	return nil

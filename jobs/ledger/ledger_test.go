@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 )
@@ -181,5 +182,32 @@ func TestDamagedEntryIsNotBelieved(t *testing.T) {
 		damaged[i] ^= 1
 		try("changed", i, damaged)
 		try("cut", i, text[:i])
+	}
+}
+
+// TestSizeIsBounded: an entry that could not be read is not written, and a load whose entry would become one does not begin.
+func TestSizeIsBounded(t *testing.T) {
+	defer func(was int) { maxBytes = was }(maxBytes)
+	l, _ := newLedger(t)
+	e := sample()
+	e.Schema = schema
+	text, err := seal.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maxBytes = len(text) + 1
+	if err := l.Write(e); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Read(e.Table, e.Date, e.JobHash); err != nil {
+		t.Error(err)
+	}
+	e.State = Loading
+	var refused errcode.Coder
+	if err := l.Write(e); !errors.As(err, &refused) || refused.ErrorCode() != errcode.ManifestSize {
+		t.Errorf("at the beginning of a load: %v", err)
+	}
+	if was, err := l.Read(e.Table, e.Date, e.JobHash); err != nil || was.State != Loaded {
+		t.Errorf("the one before: %+v, %v", was, err)
 	}
 }

@@ -28,6 +28,23 @@ func (l *Loader) Entry() (*ledger.Entry, error) {
 	return e, damagedRecord(err)
 }
 
+// OthersWith lists loads of other jobs and dates into the table that have put cells with a timestamp there, or may have, as far
+// as the ledger knows. A load of an earlier version of this job, from this output, is not another one.
+func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error) {
+	m, output := l.Out.Manifest, l.Out.FS.URI(l.Out.Path)
+	all, damaged, err := l.Ledger.Entries(m.Run.Table)
+	if err == nil && len(damaged) > 0 {
+		err = damagedRecord(damaged[0]) // what it was is not known
+	}
+	for _, e := range all {
+		own := e.Date == m.Run.Date && (e.JobHash == m.JobHash || e.Output == output && e.Job == m.Run.Job)
+		if !own && e.MayHaveTimestamp(timestamp) {
+			others = append(others, e)
+		}
+	}
+	return others, err
+}
+
 // WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
 //
 // It looks at records only, and changes l.Out.Manifest to the one that says so. The caller must still ask the table

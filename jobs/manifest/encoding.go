@@ -8,10 +8,16 @@ import (
 	"io/fs"
 	"path"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+	"bulkload/jobs/books"
+	"bulkload/jobs/hfile"
 )
+
+// maxBytes bounds a manifest that is read or written. Only tests change it.
+var maxBytes int64 = 256 << 20
 
 // Read reads the manifest of an output directory; nil if there is none.
 //
@@ -19,7 +25,7 @@ import (
 // would call its files foreign, or write and load them a second time.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
-	text, err := storage.ReadFile(fsys, name, manifestMaxBytes)
+	text, err := storage.ReadFile(fsys, name, maxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -75,9 +81,13 @@ func parseUnsealed(text []byte, m *Manifest, unsealed error) error {
 //
 // A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
 // rename is one step. The file system is the lock's (dirlock.Guarded): after the lock is lost, the rename is refused, and
-// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop.
+// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A manifest
+// that no command could read is not written.
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
+	if err == nil {
+		err = tooLarge(int64(len(text)) + 1)
+	}
 	if err == nil {
 		err = storage.ReplaceFile(fsys, path.Join(dir, Name), path.Join(temps, Name), append(text, '\n'))
 	}
@@ -85,6 +95,39 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
 	return nil
+}
+
+// tooLarge is an error if a manifest of so many bytes can't be read.
+func tooLarge(size int64) error {
+	if size <= maxBytes {
+		return nil
+	}
+	return errcode.ManifestSize.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
+		bytesize.Format(size), bytesize.Format(maxBytes))
+}
+
+// CheckSize refuses a run whose manifest will be too large to be read, so that this is found before its files are written:
+// with so many slices, and files of all families together, it has at least the bytes of its smallest records.
+func (m *Manifest) CheckSize(sliced, files int64) error {
+	frame := *m
+	frame.Slices = nil
+	text, err := frame.Marshal()
+	if err != nil {
+		return err
+	}
+	content, err1 := json.Marshal(books.Content{})
+	slice, err2 := json.Marshal(Slice{})
+	file, err3 := json.Marshal(hfile.Summary{Path: "f/" + hfile.Name("", 0, 0, "f", 0), Family: "f", Probes: make([]hfile.Cell, 1)})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	size := int64(len(text)) + sliced*int64(len(slice)) + files*int64(len(file))
+	for i := range m.Inputs {
+		if m.Inputs[i].Content == nil {
+			size += int64(len(content))
+		}
+	}
+	return tooLarge(size)
 }
 
 // Marshal encodes the manifest as sealed JSON.

@@ -32,9 +32,8 @@ const (
 // same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is lost.
 // One whose loss would delete a file, load one twice or leave one out needs a new schema.
 const (
-	Schema           = 4         // of the manifests that are written
-	unsealedSchema   = 3         // the last one without a checksum; its runs can be continued
-	manifestMaxBytes = 256 << 20 // of one that is read; Save does not look at it
+	Schema         = 4 // of the manifests that are written
+	unsealedSchema = 3 // the last one without a checksum; its runs can be continued
 )
 
 // The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
@@ -195,6 +194,26 @@ func (m *Manifest) Remove(regions []int) (files []hfile.Summary) {
 		}
 	}
 	return files
+}
+
+// RemoveAll removes all slices, as Remove does, and returns the run as it was. Files that are not loaded become cuts without
+// parts, so that they are deleted even if the process is killed: names of parts don't follow from slices.
+func (m *Manifest) RemoveAll() (old *Manifest) {
+	before := *m
+	for _, f := range m.Files() {
+		if f.Loaded {
+			m.LoadedBefore = append(m.LoadedBefore, *f)
+		} else {
+			m.Cuts = append(m.Cuts, Cut{Of: f.Path})
+		}
+	}
+	m.Slices = nil
+	return &before
+}
+
+// MayBeLoaded reports whether the table has files of the run, or may have.
+func (m *Manifest) MayBeLoaded() bool {
+	return m.State == Loading || m.State == Loaded || len(m.LoadedBefore) > 0 || len(m.Files().Loaded()) > 0
 }
 
 func compareSlices(a, b Slice) int {

@@ -14,6 +14,8 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
@@ -304,4 +306,58 @@ func FuzzManifest(f *testing.F) {
 			t.Fatalf("%v in\n%s", err, again)
 		}
 	})
+}
+
+// TestSizeIsBounded: a manifest that could not be read is not written, and is foreseen; the one before stays.
+func TestSizeIsBounded(t *testing.T) {
+	defer func(was int64) { maxBytes = was }(maxBytes)
+	dir := t.TempDir()
+	m := &Manifest{Schema: Schema, State: Writing, Run: jobfile.RunInfo{ID: "r", Table: "t"}, Inputs: []Input{{InputFile: jobfile.InputFile{Path: "a"}}}}
+	for region := range 40 {
+		m.Add(Slice{Region: region})
+		m.Splits = append(m.Splits, fmt.Sprintf("%02d", region))
+	}
+	text, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maxBytes = int64(len(text)) + 1
+	if err := m.Save(storage.Local, dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(storage.Local, dir); err != nil {
+		t.Errorf("the largest that is read: %v", err)
+	}
+	m.Staging = "x"
+	if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.ManifestSize || failure.KindOf(err) != failure.Refused {
+		t.Errorf("too large: %v", err)
+	}
+	if old, err := Read(storage.Local, dir); err != nil || old.Staging != "" {
+		t.Errorf("the one before: %+v, %v", old, err)
+	}
+	maxBytes += 1000
+	for _, c := range []struct {
+		slices, files int64
+		fits          bool
+	}{{0, 0, true}, {40, 0, true}, {40, 40, false}, {50, 0, false}} {
+		if err := m.CheckSize(c.slices, c.files); (err == nil) != c.fits || err != nil && failure.CodeOf(err) != errcode.ManifestSize {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	// What is foreseen is never more than what is written.
+	for n := range int64(3) {
+		full := &Manifest{Schema: Schema, State: Writing, Inputs: m.Inputs}
+		foreseen := *full
+		for region := range n {
+			full.Add(Slice{Region: int(region), Files: []hfile.Summary{{Path: "f/" + hfile.Name("r", 0, 0, "f", 0), Family: "f", Probes: make([]hfile.Cell, 1)}}})
+		}
+		text, err := full.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		maxBytes = int64(len(text)) + 200 // the input's content
+		if err := foreseen.CheckSize(n, n); err != nil {
+			t.Errorf("%d slices: %v", n, err)
+		}
+	}
 }

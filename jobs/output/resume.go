@@ -63,18 +63,18 @@ type resumption struct {
 func (r *resumption) decide() error {
 	w, old, fresh := r.dir, r.old, r.fresh
 	switch {
-	case old.State == manifest.Writing && len(old.Slices) == 0:
+	case old.State == manifest.Writing && len(old.Slices) == 0 && !old.MayBeLoaded():
 		// It came to nothing: its input was refused, or it was stopped early.
 		if err := w.CleanFiles(old); err != nil {
 			return err
 		}
 		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.LoadedBefore, fresh.Existing = old.LoadedBefore, old.Existing
+			fresh.Existing = old.Existing
 			fresh.MadeFor = old.MadeFor // planning the boundaries read all of the input
 		}
 	case w.Options.Force:
 		w.Replaced = old
-		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && (old.State == manifest.Loading || old.State == manifest.Loaded) {
+		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && old.MayBeLoaded() {
 			w.SayStale()
 		}
 	case old.Run.ID != fresh.Run.ID:

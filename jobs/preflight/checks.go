@@ -46,6 +46,7 @@ type Output struct {
 
 	list     Findings
 	families []string // of the job's cells
+	staging  string   // HBase's staging folder, which those of all loads are in; "" if it is not known
 	status   chan statusAnswer
 }
 
@@ -72,6 +73,7 @@ const (
 	checkStaging     = "staging"
 	checkTracker     = "file tracker"
 	checkQuota       = "quota"
+	checkPassing     = "staging quota"
 	checkClock       = "clock"
 	checkVersion     = "version"
 	checkOthers      = "other runs"
@@ -249,9 +251,6 @@ func (o *Output) checkCodecs() {
 	o.ok(checkCodecs, "the servers have opened regions with them")
 }
 
-// earlyOut is HBase's property that makes servers refuse a read without the right to it, rather than hide cells (default true).
-const earlyOut = "hbase.security.access.early_out"
-
 // checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of them;
 // otherwise it hides the cells of the others, and a row that exists could seem to be absent.
 func (o *Output) checkReading(ctx context.Context) {
@@ -263,9 +262,8 @@ func (o *Output) checkReading(ctx context.Context) {
 		return
 	}
 	err := o.Cluster.CheckRead(ctx, o.Table, o.existing())
-	if err == nil && o.Site.Conf.Get(earlyOut, "true") == "false" {
-		o.unknown(checkRead, "%s is false: servers hide cells that user %s may not read, so a loaded file can seem to be lost and an existing row to be absent; make sure that the user has the right R on the table",
-			earlyOut, o.Site.User)
+	if errors.Is(err, load.ErrUnchecked) {
+		o.unknown(checkRead, "%v", err)
 		return
 	}
 	o.result(checkRead, failure.Early(err), "grant the user the right R on the table", "user %s may read the families, by which loads and existing rows are checked", o.Site.User)
@@ -288,6 +286,7 @@ func (o *Output) checkRights(ctx context.Context) {
 	o.result(checkPlace, s.Place, "write the output to the file system of hbase.rootdir", "the output is on HBase's file system")
 	o.result(checkTracker, s.Tracker, "run as HBase's own user, or alter the table's tracker to DEFAULT", "the table takes files of any user")
 	enter, move := s.Enter, s.Move
+	o.staging = s.Above
 	switch {
 	case enter != nil:
 		o.result(checkStaging, enter, "let the user pass through hbase.bulkload.staging.dir (HBase creates it with mode 711)", "")

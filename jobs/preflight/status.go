@@ -130,8 +130,9 @@ func (o *Output) checkClocks(answer *statusAnswer) {
 	}
 }
 
-// checkQuota compares the quotas of the output's directory, and of those above it, with what the run will write. It begins
-// below the top level: the root and its directories are an administrator's, and counting them may take long.
+// checkQuota compares the quotas of the output's directory, and of those above it, with what the run will write, and that of HBase's
+// staging folder with what a load will move there. It begins below the top level: the root and its directories are an
+// administrator's, and counting them may take long.
 func (o *Output) checkQuota(ctx context.Context) {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
@@ -141,33 +142,45 @@ func (o *Output) checkQuota(ctx context.Context) {
 		o.unknown(checkQuota, "the file system does not say")
 		return
 	}
+	limited, cancel := context.WithTimeout(ctx, o.patience(quotaPatience))
+	defer cancel()
+	if o.staging != "" {
+		o.compareQuotas(limited, quoter, checkPassing, o.staging, []string{o.staging}, "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota), or load fewer files at a time")
+	}
 	dir, _, err := nearest(o.FS, o.Dir)
 	if err != nil {
 		o.unknown(checkQuota, "%v", err)
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, o.patience(quotaPatience))
-	defer cancel()
+	var all []string
+	for d := dir; strings.Count(d, "/") > 1; d = parent(d) {
+		all = append(all, d)
+	}
+	o.compareQuotas(limited, quoter, checkQuota, "the output's directories, below the top level", all, "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)")
+}
+
+// compareQuotas compares the quotas of some directories with what the run needs.
+func (o *Output) compareQuotas(ctx context.Context, quoter storage.Quoter, name, what string, dirs []string, fix string) {
 	limits := 0
-	for ; strings.Count(dir, "/") > 1; dir = parent(dir) {
-		q, err := askQuota(limited, quoter, dir)
+	for _, dir := range dirs {
+		q, err := askQuota(ctx, quoter, dir)
 		if err != nil {
-			o.unknown(checkQuota, "of %s and the directories above it: %v", o.FS.URI(dir), err)
+			o.unknown(name, "%v", err)
 			return
 		}
 		if q.Names != storage.NoQuota || q.Bytes != storage.NoQuota {
 			limits++
 		}
 		if err := o.compareQuota(o.FS.URI(dir), q); err != nil {
-			o.list = append(o.list, Fail(checkQuota, err, "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"))
+			o.list = append(o.list, Fail(name, err, fix))
 			return
 		}
 	}
 	if limits == 0 {
-		o.ok(checkQuota, "the output's directories have none, below the top level")
+		o.ok(name, "no quota on %s", what)
 		return
 	}
-	o.ok(checkQuota, "%d of the output's directories have one, with space left", limits)
+	o.ok(name, "%s on %s, with space left", jobfile.Plural(limits, "quota"), what)
 }
 
 func parent(dir string) string { return dir[:strings.LastIndexByte(dir, '/')] }

@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
@@ -85,6 +86,10 @@ func (q *question) find(ctx context.Context, rows *sorting.Rows, temp string, ag
 	if err != nil {
 		return nil, err
 	}
+	// HBase hides cells from a user who may read some of the families or columns only: their rows would seem to be absent.
+	if err := q.loader.Cluster.EnsureRead(ctx, q.out.Job.Table, q.families()); err != nil {
+		return nil, err
+	}
 	q.warnOfBlooms()
 	if err := q.out.FS.RemoveAll(temp); err != nil {
 		return nil, err
@@ -106,6 +111,14 @@ func (q *question) find(ctx context.Context, rows *sorting.Rows, temp string, ag
 	return found, nil
 }
 
+// families are the families of the job's cells.
+func (q *question) families() (names []string) {
+	for _, f := range q.target.Families {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // loadedBefore reports whether a load of this job and date may have put rows into the table.
 func (q *question) loadedBefore() (yes bool, err error) {
 	if q.loader.Ledger == nil { // --no-load
@@ -115,32 +128,36 @@ func (q *question) loadedBefore() (yes bool, err error) {
 		defer func() { err = errors.Join(err, q.loader.Ledger.Close()); q.loader.Ledger = nil }()
 	}
 	e, err := q.loader.Entry()
-	if yes = e != nil || q.replacesALoad(); yes && err == nil {
-		err = q.warnOfSharers()
+	if err != nil || e == nil && !q.replacesALoad() {
+		return false, err
 	}
-	return yes, err
+	return true, q.checkOthers()
 }
 
-// warnOfSharers names other loads of cells with the run's timestamp: in a look-up they can't be distinguished from this job's own.
-func (q *question) warnOfSharers() error {
+// checkOthers refuses a look-up in which rows of other loads would pass for this job's own: those with cells of the run's
+// timestamp. They would be loaded over, and be lost.
+func (q *question) checkOthers() error {
 	j := q.out.Job
-	if j.Moments != "" || j.Live == jobfile.LiveOverwrite {
+	if j.Moments != "" || j.Live == jobfile.LiveOverwrite { // see checkOwnRows
 		return nil
 	}
-	all, _, err := q.loader.Ledger.Entries(j.Table) // a damaged entry is reported by what needs it
-	for _, e := range all {
-		if (e.Date != j.DateText() || e.JobHash != j.Hash()) && e.HasTimestamp(j.Timestamp) {
-			q.out.Options.Warnf("table %s has cells with the timestamp of this run that %s has loaded (run %s). They can't be distinguished from this job's own earlier rows, so such rows don't count as existing",
-				j.Table, cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files"))
-		}
+	others, err := q.loader.OthersWith(j.Timestamp)
+	if err != nil || len(others) == 0 {
+		return err
 	}
-	return err
+	var named []string
+	for _, e := range others {
+		named = append(named, fmt.Sprintf("%s (run %s)", cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files")))
+	}
+	return errcode.LoadUnsure.Errorf("other loads into table %s have cells with the timestamp of this run, or may have: %s. Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over (duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; otherwise give the jobs different timestamps",
+		j.Table, failure.FirstFew(named), j.Live)
 }
 
 // replacesALoad reports whether --force replaces a run that has put rows into the table, maybe by another version of the job.
+// Rows of a job with another name are not this job's own.
 func (q *question) replacesALoad() bool {
 	old := q.out.Replaced
-	return old != nil && old.Run.Table == q.out.Job.Table && (old.State == manifest.Loading || old.State == manifest.Loaded)
+	return old != nil && old.Run.Table == q.out.Job.Table && old.Run.Job == q.out.Manifest.Run.Job && old.MayBeLoaded()
 }
 
 // checkOwnRows refuses a look-up that would take rows of an earlier load of this job and date for those of others. They are

@@ -117,12 +117,11 @@ func (w *outputRun) keepSplits() error {
 func (w *outputRun) begin() error {
 	if m := w.out.Manifest; len(m.Slices) > 0 && !m.SameTable(w.target) {
 		w.out.Options.Warnf("the table's regions or settings have changed since this run began: writing all files again")
-		old := *m
-		m.Slices = nil
+		old := m.RemoveAll()
 		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
 			return err
 		}
-		if err := w.out.CleanFiles(&old); err != nil {
+		if err := errors.Join(w.out.CleanFiles(old), w.out.FinishCuts()); err != nil {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
@@ -132,6 +131,9 @@ func (w *outputRun) begin() error {
 		return err
 	}
 	w.out.Manifest.SetTable(w.target)
+	if err := w.out.Manifest.CheckSize(int64(w.target.Regions.Len()), 0); err != nil { // each region has a slice
+		return err
+	}
 	if err := w.out.ClearTemps(); err != nil {
 		return fmt.Errorf("clean the output: %w", err)
 	}
@@ -145,6 +147,22 @@ func (w *outputRun) begin() error {
 	}
 	w.out.Options.Failpoint.Reached(failpoint.Planned)
 	return nil
+}
+
+// checkManifestSize refuses an output whose slices the manifest can't have.
+func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
+	most := int64(len(rows.Regions)) * sorting.MaxSlices
+	if w.out.Manifest.CheckSize(most, most) == nil {
+		return nil
+	}
+	units := rows.SliceTasks(w.out.Job, w.target)
+	var files int64
+	for _, u := range units {
+		if rows.Regions[u.Region].Keys > 0 {
+			files++ // at least
+		}
+	}
+	return w.out.Manifest.CheckSize(int64(len(units)), files)
 }
 
 // writeStage makes the write stage of an output.

@@ -186,6 +186,9 @@ func (s *sorted) prepare(ctx context.Context) (*ready, error) {
 		if s.rows[i] == nil {
 			continue
 		}
+		if err := w.checkManifestSize(s.rows[i]); err != nil {
+			return nil, opened.wrap(w, err)
+		}
 		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, s.rows[i], w.out.Options.Warnf); err != nil {
 			return nil, opened.wrap(w, err)
 		}

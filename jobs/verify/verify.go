@@ -52,6 +52,9 @@ type Report struct {
 	// Resumed is what an interrupted verification had read of a table that was loaded; nil if all was read by this one.
 	Resumed *Resumed `json:"resumed,omitempty"`
 
+	// Reason is why no row was compared, with the status "nothing to do" or "empty input".
+	Reason string `json:"reason,omitempty"`
+
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
 
@@ -238,10 +241,8 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	if limit, read := v.job.Input.MaxRejects, all[0].Read; limit.Exceeded(rejects.Count(), read) {
-		v.options.Warnf("%d of %d records of the source are rejected, more than max_rejects (%v): a run would load none of them, and only the others are compared", rejects.Count(), read, limit)
-	}
 	var differ []error
+	tooMany := v.checkRejects(rejects.Count(), all[0].Read)
 	for i, out := range v.outputs {
 		out.report = report
 		if len(v.outputs) > 1 {
@@ -261,8 +262,39 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	if differ != nil {
 		return errors.Join(differ...)
 	}
+	if tooMany != nil {
+		report.Status = outcome.Failed // of one output it is done
+		return tooMany
+	}
 	report.Status = outcome.Done
+	if report.Rows == 0 && report.Stale == nil {
+		report.proveNothing(all[0].Read, v.options)
+	}
 	return nil
+}
+
+// checkRejects is the error of a source of which a run would load nothing, because too many records are rejected. The others are
+// compared first.
+func (v *verifyRun) checkRejects(rejected, read int64) error {
+	limit := v.job.Input.MaxRejects
+	if !limit.Exceeded(rejected, read) {
+		return nil
+	}
+	return errcode.RejectsMany.Errorf("%d of %d records of the source are rejected, more than max_rejects (%v): a run would load none of them. Of the others no cell differs",
+		rejected, read, limit)
+}
+
+// proveNothing says why no row was compared: the source has none that a run would load. That is no failure, and no proof.
+func (r *Report) proveNothing(read int64, o options.Options) {
+	r.Status = outcome.Nothing
+	if read == 0 {
+		r.Status = outcome.Empty
+	}
+	r.Reason = fmt.Sprintf("the source has no row to compare: %d records read, of which %d are rejected and %d filtered", read, r.Rejected, r.Filtered)
+	if out := read - r.Rejected - r.Filtered; out > 0 {
+		r.Reason += fmt.Sprintf("; %d rows were left out because the table had them", out)
+	}
+	o.Warnf("%s. So nothing is proved about %s", r.Reason, r.Against)
 }
 
 // text is about how many bytes of the source's text are sorted.

@@ -57,15 +57,28 @@ final class Changes {
     }
   }
 
-  /** grant USER TABLE PERMISSIONS: some of R, W, X, C, A, or - for none; in a table, or in a namespace where TABLE is @NAMESPACE. */
-  static void grant(String user, String table, String permissions) throws Exception {
+  /**
+   * grant USER TABLE PERMISSIONS [FAMILY[:QUALIFIER]]: some of R, W, X, C, A, or - for none; in a table or a part of it, or in a
+   * namespace where TABLE is @NAMESPACE.
+   */
+  static void grant(String user, String table, String permissions, String column) throws Exception {
     boolean none = permissions.equals("-");
     Permission.Action[] actions =
         (none ? "" : permissions).chars().mapToObj(c -> ACTIONS.get((char) c)).toArray(Permission.Action[]::new);
-    Permission permission =
-        table.startsWith("@")
-            ? Permission.newBuilder(table.substring(1)).withActions(actions).build()
-            : Permission.newBuilder(TableName.valueOf(table)).withActions(actions).build();
+    Permission permission;
+    if (table.startsWith("@")) {
+      permission = Permission.newBuilder(table.substring(1)).withActions(actions).build();
+    } else {
+      Permission.Builder builder = Permission.newBuilder(TableName.valueOf(table));
+      if (column != null) {
+        String[] parts = column.split(":", 2);
+        builder.withFamily(Bytes.toBytes(parts[0]));
+        if (parts.length > 1) {
+          builder.withQualifier(Bytes.toBytes(parts[1]));
+        }
+      }
+      permission = builder.withActions(actions).build();
+    }
     try (Admin admin = Tables.connection().getAdmin()) {
       UserPermission granted = new UserPermission(user, permission);
       if (none) {

@@ -58,7 +58,8 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *   truncate-region TABLE ROW       the region that holds the row
  *   disable TABLE, enable TABLE
  *   snapshot NAME TABLE             then restore NAME TABLE (puts the table back), or reclone NAME TABLE (drops it and makes it from the snapshot)
- *   grant USER TABLE PERMISSIONS    some of R, W, X, C, A, or - for none; replaces what the user had. TABLE may be @NAMESPACE
+ *   grant USER TABLE PERMISSIONS [FAMILY[:QUALIFIER]]   some of R, W, X, C, A, or - for none; replaces what the user had there.
+ *                                   TABLE may be @NAMESPACE
  *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
  *   move TABLE ROW                  the region that holds the row, to another server
  *   merge TABLE ROW ROW             the regions that hold the rows
@@ -66,6 +67,9 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *                                   so many clients that read and write until the file STOP exists; makes the file READY when all have begun. A line
  *                                   for each operation: see Clients
  *   fs ARGUMENTS…                   what hdfs dfs does with them, of those that print nothing
+ *   quota PATH NAMES SPACE          of names and of bytes; - for none
+ *   zone PATH KEY                   makes an empty directory an encryption zone
+ *   erasure PATH POLICY             erasure coding of a directory
  * Many commands in one JVM
  *   serve                           reads a command a line, arguments separated by TAB, until its input ends. Answers with the command's output,
  *                                   each line that begins with '.' with a further '.' before it, then a line ".ok" or ".err MESSAGE".
@@ -169,12 +173,15 @@ public final class Oracle {
       case "snapshot": Changes.snapshot(need(a, 3, 3)[1], a[2]); break;
       case "restore": Changes.restore(need(a, 3, 3)[1], a[2]); break;
       case "reclone": Changes.reclone(need(a, 3, 3)[1], a[2]); break;
-      case "grant": Changes.grant(need(a, 4, 4)[1], a[2], a[3]); break;
+      case "grant": Changes.grant(need(a, 4, 5)[1], a[2], a[3], a.length > 4 ? a[4] : null); break;
       case "alter": Changes.alter(need(a, 4, -1)); break;
       case "move": Changes.move(need(a, 3, 3)[1], a[2]); break;
       case "merge": Changes.merge(need(a, 4, 4)[1], a[2], a[3]); break;
       case "clients": Clients.run(need(a, 6, 6), out); break;
       case "fs": Tables.fs(need(a, 2, -1)); break;
+      case "quota": Directories.quota(need(a, 4, 4)[1], a[2], a[3]); break;
+      case "zone": Directories.zone(need(a, 3, 3)[1], a[2]); break;
+      case "erasure": Directories.erasure(need(a, 3, 3)[1], a[2]); break;
       case "compact": Compaction.major(need(a, 2, 2)[1]); break;
       default: throw new Usage("unknown command " + a[0] + "; the head of Oracle.java lists them");
     }
