@@ -21,6 +21,7 @@ func (g *gathered) Close(int64) error             { return nil }
 
 // TestRejectLogKeepsAll: a reject that a killed run has kept comes back with all that the files of rejects are made of.
 func TestRejectLogKeepsAll(t *testing.T) {
+	t.Parallel()
 	files := []ingest.File{{Path: "/in/a.csv", Size: 9}, {Path: "/in/b.csv", Size: 7, Ordinal: 1}}
 	k := &Store{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &journal.Journal{}}
 	csv := ingest.PositionIn(storage.Local, files[1], 17, 3)
@@ -58,6 +59,7 @@ func TestRejectLogKeepsAll(t *testing.T) {
 
 // TestLoggedRejectNames: what is stored as JSON has a name for each field that is not the one of Go's.
 func TestLoggedRejectNames(t *testing.T) {
+	t.Parallel()
 	if unnamed, _ := storednames.Check(reflect.TypeFor[loggedReject]()); len(unnamed) > 0 {
 		t.Errorf("without a name: %v", unnamed)
 	}

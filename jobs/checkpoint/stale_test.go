@@ -10,6 +10,7 @@ import (
 // TestCheckpointFoldersOfOthers: what others have put into a work folder that is open to all is neither entered nor deleted,
 // however old it is.
 func TestCheckpointFoldersOfOthers(t *testing.T) {
+	t.Parallel()
 	work, victim := t.TempDir(), t.TempDir()
 	own, open, link := filepath.Join(work, Prefix+"own"), filepath.Join(work, Prefix+"open"), filepath.Join(work, Prefix+"link")
 	for _, dir := range []string{own, open} {

@@ -16,6 +16,7 @@ import (
 
 // TestCutsShareRecords: the cut of many files writes some dozens of records, and leaves none out.
 func TestCutsShareRecords(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{0, 1, 63, 64, 1000, 100_000} {
 		batches, files := 0, 0
 		for batch := range cutBatches(make([]*fileCutter, n)) {
@@ -30,6 +31,7 @@ func TestCutsShareRecords(t *testing.T) {
 
 // TestCrossed: a boundary cuts a file if rows are on both of its sides. It belongs to the rows after it.
 func TestCrossed(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ first, last, splits, want string }{
 		{"b", "d", "", ""},
 		{"b", "d", "a b e", ""},
@@ -55,6 +57,7 @@ func TestCrossed(t *testing.T) {
 // TestDamagedRecordOfCuts: a record of which a bit has changed, that names files elsewhere, or whose file is gone, is
 // refused, and no part is deleted. One whose file is there is undone.
 func TestDamagedRecordOfCuts(t *testing.T) {
+	t.Parallel()
 	part := hfile.Summary{Path: "f/" + strings.Repeat("0", 32), Family: "f", FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1}
 	part.Digest.Cells = 1
 	outside := part

@@ -63,6 +63,7 @@ func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
 // regions after each request; in the end it is saved.
 func TestSavesOfALoad(t *testing.T) {
+	t.Parallel()
 	var bytes []int64
 	for _, n := range []int{1, 63, 500, 1000, 2000} {
 		w, counted := loadOf(t, n)
@@ -92,6 +93,7 @@ func TestSavesOfALoad(t *testing.T) {
 // TestServedBeforeIsSaved: that the table had a file's cells before is on the disk before the first request, also where
 // the manifest was saved earlier in the same process. Else a killed load would take these cells for proof.
 func TestServedBeforeIsSaved(t *testing.T) {
+	t.Parallel()
 	w, _ := loadOf(t, 2)
 	if err := w.out.Save(); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 // TestLostHow: a cause is named only if the table's identity agrees with it.
 func TestLostHow(t *testing.T) {
+	t.Parallel()
 	table := &load.Table{Name: "ns:t"}
 	for identity, want := range map[string]string{
 		"":               "Most likely the table was truncated",
