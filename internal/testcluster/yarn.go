@@ -122,6 +122,7 @@ func (c *Cluster) yarnSite() []property {
 		{"yarn.nodemanager.resource.cpu-vcores", "8"},
 		{"yarn.scheduler.minimum-allocation-mb", "64"},
 		{"yarn.nodemanager.vmem-check-enabled", "false"},
+		{"yarn.cluster.max-application-priority", "5"}, // VERY_HIGH
 		// Where it is true, and there are no cgroups, a container beyond its memory is not killed.
 		{"yarn.nodemanager.resource.memory.enforced", "false"},
 		{"yarn.nodemanager.container-monitor.interval-ms", "500"},

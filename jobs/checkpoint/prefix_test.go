@@ -47,64 +47,89 @@ func openStore(t *testing.T, work string, outputs []Output, o options.Options) (
 	return k, err
 }
 
-// killedRun is what a process leaves that is killed after its checkpoints. merged: the runs of the first two were merged then.
-func killedRun(t *testing.T, merged bool) (work string) {
+// recorder is a goroutine of a run that sorts, and records checkpoints.
+type recorder struct {
+	t       *testing.T
+	store   *Store
+	shard   *partition.Shard
+	rejects *RejectLog
+}
+
+func newRecorder(t *testing.T, k *Store) *recorder {
 	t.Helper()
-	work = t.TempDir()
-	k, err := openStore(t, work, ofRun, options.Options{})
-	if err == nil {
-		err = k.Begin()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	regions, err := partition.NewRegions(ofRun[0].Splits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sorter, err := partition.NewSorter(partition.Options{Regions: regions, Memory: 1 << 20, Shards: 1, Persistent: k.PersistentRuns(0)})
+	if err = errors.Join(err, k.Begin()); err != nil {
+		t.Fatal(err)
+	}
+	return &recorder{t, k, sorter.NewShard(), NewRejectLog(k, new(gathered), 0)}
+}
+
+// spill writes a run of some rows.
+func (r *recorder) spill(rows ...string) partition.RunFile {
+	r.t.Helper()
+	for _, row := range rows {
+		if err := r.shard.Commit(append(append(r.shard.Buffer(), row...), "payload"...), len(row), len(row), partition.Position{}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	run, err := r.shard.Spill()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return run
+}
+
+// read records that a split was read: three records, of which one was rejected, and one went into each region.
+func (r *recorder) read(split int) (run string) {
+	r.t.Helper()
+	file := r.spill(fmt.Sprintf("a%d", split), fmt.Sprintf("z%d", split))
+	err := r.rejects.Add(&ingest.BadRecord{Position: ingest.PositionIn(storage.Local, inputFile, int64(split), 0), Reason: "no", Raw: []byte{byte(split)}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	span, err := r.rejects.CutSpan()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	err = r.store.Add(&Checkpoint{Read: 3, Ended: []EndedSplit{{split, 1000}}, Rejects: span, Shares: []RunShare{{Run: file,
+		Regions: []regionShare{{0, digest.Sum{Cells: int64(split)}, 2, 9}, {1, digest.Sum{Cells: int64(10 * split)}, 2, 9}}}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return file.Name
+}
+
+// kill ends the process.
+func (r *recorder) kill() {
+	r.t.Helper()
+	if err := errors.Join(r.rejects.CloseFile(), r.store.Close(r.t.Context(), errors.New("killed"))); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// killedRun is what a process leaves that is killed after its checkpoints. merged: the runs of the first two were merged then.
+func killedRun(t *testing.T, merged bool) (work string) {
+	t.Helper()
+	work = t.TempDir()
+	k, err := openStore(t, work, ofRun, options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shard := sorter.NewShard()
-	spill := func(rows ...string) partition.RunFile {
-		for _, row := range rows {
-			if err := shard.Commit(append(append(shard.Buffer(), row...), "payload"...), len(row), len(row), partition.Position{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		run, err := shard.Spill()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return run
-	}
-	rejects := NewRejectLog(k, new(gathered), 0)
+	r := newRecorder(t, k)
 	var runs []string
-	for i := range checkpoints {
-		run := spill(fmt.Sprintf("a%d", i), fmt.Sprintf("z%d", i))
-		runs = append(runs, run.Name)
-		if err := rejects.Add(&ingest.BadRecord{Position: ingest.PositionIn(storage.Local, inputFile, int64(i), 0), Reason: "no", Raw: []byte{byte(i)}}); err != nil {
-			t.Fatal(err)
-		}
-		span, err := rejects.CutSpan()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &Checkpoint{Read: 3, Ended: []EndedSplit{{i, 1000}}, Rejects: span, Shares: []RunShare{{Run: run,
-			Regions: []regionShare{{0, digest.Sum{Cells: int64(i)}, 2, 9}, {1, digest.Sum{Cells: int64(10 * i)}, 2, 9}}}}}
-		if err := k.Add(c); err != nil {
-			t.Fatal(err)
-		}
+	for split := range checkpoints {
+		runs = append(runs, r.read(split))
 	}
 	if merged {
-		if err := k.PersistentRuns(0).Replace(runs[:2], spill("a0", "a1", "z0", "z1")); err != nil {
+		if err := k.PersistentRuns(0).Replace(runs[:2], r.spill("a0", "a1", "z0", "z1")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(rejects.CloseFile(), k.Close(t.Context(), errors.New("killed"))); err != nil {
-		t.Fatal(err)
-	}
+	r.kill()
 	return work
 }
 
@@ -247,6 +272,31 @@ func TestDamagedCheckpoints(t *testing.T) {
 func rebootedUnless(t *testing.T, kept, name string) {
 	if name != JournalName {
 		rebooted(t, kept)
+	}
+}
+
+// TestCheckpointsAfterDamage: checkpoints that are recorded after some were lost count, and those that were lost never again, though
+// their runs may be there.
+func TestCheckpointsAfterDamage(t *testing.T) {
+	t.Parallel()
+	work := copyOf(t, killedRun(t, false), func(kept string) {
+		found, err := os.ReadDir(filepath.Join(kept, "0"))
+		if err == nil {
+			err = os.Remove(filepath.Join(kept, "0", found[1].Name()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	k, err := openStore(t, work, ofRun, options.Options{})
+	if err != nil || k.State.Read != 3 {
+		t.Fatalf("%d records, %v", k.State.Read, err)
+	}
+	r := newRecorder(t, k)
+	r.read(2)
+	r.kill()
+	if n := resumed(t, work); n != 2 {
+		t.Errorf("%d checkpoints, want 2", n)
 	}
 }
 

@@ -67,6 +67,7 @@ func TestKindsOfErrors(t *testing.T) {
 		"a mark of another charset":      {&charset.MarkError{}, Refused, errcode.InputMark},
 		"joined errors":                  {errors.Join(errors.New("x"), errcode.Digest.New("y")), Differs, errcode.Digest},
 		"too early":                      {Early(errors.New("x")), Refused, errcode.OtherRefused},
+		"too early, and damaged":         {Early(errcode.Digest.New("x")), Differs, errcode.Digest},
 		"too early, but worth a try":     {Early(fmt.Errorf("x: %w", load.ErrUnavailable)), Later, errcode.HBaseDown},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("do it: %w", c.err), errors.Join(errors.New("before"), c.err)} {

@@ -14,7 +14,7 @@ import (
 )
 
 // checkContent refuses files that are not of this run: HBase's loader would treat them as part of the table.
-func (w *Dir) checkContent() error {
+func checkContent(w *Dir) error {
 	infos, err := storage.List(w.FS, w.Path)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
@@ -33,7 +33,7 @@ func (w *Dir) checkContent() error {
 		case !info.Dir:
 			foreign = append(foreign, info.Name)
 		default:
-			strange, other, err := w.checkFamilyDir(info.Name, known)
+			strange, other, err := checkFamilyDir(w, info.Name, known)
 			if err != nil {
 				return err
 			}
@@ -48,11 +48,11 @@ func (w *Dir) checkContent() error {
 		return errcode.OutputChanged.Errorf("%s has files that were changed after they were written: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), failure.FirstFew(changed))
 	}
-	return w.checkKnown(known)
+	return checkKnown(w, known)
 }
 
 // checkFamilyDir lists foreign and changed files in a family's folder; --force ignores the latter.
-func (w *Dir) checkFamilyDir(family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
+func checkFamilyDir(w *Dir, family string, known map[string]*hfile.Summary) (foreign, changed []string, err error) {
 	if err := w.RemoveUnrecorded(w.CurrentManifest(), family); err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +98,7 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 				continue
 			}
 			place := func(sequence int) string { return hfile.Name(m.Run.ID, region, slice, family, sequence) }
-			if err := w.removeFrom(family, place, present); err != nil {
+			if err := removeSlice(w, family, place, present); err != nil {
 				return err
 			}
 		}
@@ -106,9 +106,9 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 	return nil
 }
 
-// removeFrom deletes the files of one slice, the last one first. So if it is interrupted, those that are left still
+// removeSlice deletes the files of one slice, the last one first. So if it is interrupted, those that are left still
 // begin at 0, and the next run finds them.
-func (w *Dir) removeFrom(family string, name func(sequence int) string, present map[string]bool) error {
+func removeSlice(w *Dir, family string, name func(sequence int) string, present map[string]bool) error {
 	n := 0
 	for present[name(n)] {
 		n++
@@ -124,7 +124,7 @@ func (w *Dir) removeFrom(family string, name func(sequence int) string, present 
 
 // checkKnown checks that every recorded file exists that HBase does not have yet. It removes the files it finds from
 // known.
-func (w *Dir) checkKnown(known map[string]*hfile.Summary) error {
+func checkKnown(w *Dir, known map[string]*hfile.Summary) error {
 	var gone []string
 	for name, f := range known {
 		if !f.Loaded {

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
 
-	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/existing"
@@ -21,7 +19,6 @@ import (
 	"bulkload/jobs/site"
 	"bulkload/jobs/source"
 	"bulkload/jobs/writing"
-	"bulkload/load"
 )
 
 // Dir is a locked output directory with the manifest of this run.
@@ -117,158 +114,13 @@ func (w *Dir) ClearTemps() error {
 	return nil
 }
 
-// Resume compares the output with this run, and continues its manifest or begins one. finished is true if nothing is
-// left to write.
-func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
-	fresh := w.newManifest()
-	old, err := manifest.Read(w.FS, w.Path)
-	if err != nil {
-		return false, err
-	}
-	w.Manifest, w.found = fresh, old != nil
-	if err := w.adoptInput(ctx, old, fresh); err != nil {
-		return false, err
-	}
-	if old != nil {
-		if err := w.continueOrReplace(old, fresh); err != nil {
-			return false, err
-		}
-	}
-	if w.Manifest == old {
-		if err := w.FinishCuts(); err != nil {
-			return false, err
-		}
-	}
-	if err := w.checkContent(); err != nil {
-		return false, err
-	}
-	w.VerifiedBefore = map[string]bool{}
-	for _, f := range w.Manifest.Files() {
-		w.VerifiedBefore[f.Path] = true
-	}
-	return w.Manifest.State != manifest.Writing, nil
-}
-
-// newManifest is that of a run that has done nothing.
-func (w *Dir) newManifest() *manifest.Manifest {
-	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
-		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
-	m.Run = w.Job.Info()
-	m.Run.ID = w.Job.RunID(jobfile.InputFiles(w.Source.Files))
-	return m
-}
-
-// continueOrReplace decides whether this run continues the old manifest or replaces it by the fresh one, or refuses both.
-func (w *Dir) continueOrReplace(old, fresh *manifest.Manifest) error {
-	switch {
-	case old.State == manifest.Writing && len(old.Slices) == 0 && !old.MayBeLoaded():
-		// It came to nothing: its input was refused, or it was stopped early.
-		if err := w.CleanFiles(old); err != nil {
-			return err
-		}
-		if old.Run.ID == fresh.Run.ID && !w.Options.Force {
-			fresh.Existing = old.Existing
-			fresh.MadeFor = old.MadeFor // planning the boundaries read all of the input
-		}
-	case w.Options.Force:
-		w.Replaced = old
-		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && old.MayBeLoaded() {
-			w.SayStale()
-		}
-	case old.Run.ID != fresh.Run.ID:
-		if err := w.checkReplaceable(old, fresh); err != nil {
-			return err
-		}
-		w.Replaced = old
-		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
-	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
-			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
-	default:
-		w.Manifest = old
-		switch old.State {
-		case manifest.Written:
-			return w.checkWritten(old)
-		case manifest.Writing:
-			old.Site = fresh.Site // the table's settings are compared in full then
-		}
-	}
-	return nil
-}
-
-// AnotherRunError says that the output belongs to another run, which this one must not replace without --force.
-type AnotherRunError struct{ error }
-
-// Unwrap is the error that says how the runs differ.
-func (e *AnotherRunError) Unwrap() error { return e.error }
-
-// checkReplaceable refuses to replace another run, unless that had nothing to write, or its input has changed and a
-// reload was requested. The error is an *AnotherRunError.
-func (w *Dir) checkReplaceable(old, fresh *manifest.Manifest) error {
-	if err := w.CheckJob(old, fresh); err != nil {
-		return err
-	}
-	differences := strings.Join(old.Differences(fresh), "; ")
-	uri := w.FS.URI(w.Path)
-	switch {
-	case givesWay(old, fresh):
-		w.Options.Infof("%s has run %s, which had no rows to write: this run replaces it", uri, old.Run.ID)
-		return nil
-	case w.Options.OnChange == options.Reload:
-		w.Options.Infof("the input has changed after run %s: %s. It is read again (--on-change reload)", old.Run.ID, differences)
-		if w.WantsLoad() {
-			w.SayStale()
-		}
-		return nil
-	}
-	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
-		uri, differences, andLoad(w.WantsLoad()))}
-}
-
-// CheckJob refuses to replace the run of another job or date, unless that had nothing to write. The error is an
-// *AnotherRunError. Of fresh only what the job says is compared: the input need not be known.
-func (w *Dir) CheckJob(old, fresh *manifest.Manifest) error {
-	if old.SameJob(fresh) || givesWay(old, fresh) {
-		return nil
-	}
-	return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
-		w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))}
-}
-
-// givesWay reports whether a run for the same table and date had nothing to write.
-func givesWay(old, fresh *manifest.Manifest) bool {
-	return old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date
-}
-
-// SayStale says that a load of another input takes nothing away, and how to find what is left of the one before.
-func (w *Dir) SayStale() {
-	j := w.Job
-	if j.Moments != "" { // cells of this load can't be distinguished from others
-		w.Options.Infof("rows and cells that only the earlier input has stay in table %s", j.Table)
-		return
-	}
-	date := ""
-	if text := j.DateText(); text != "" {
-		date = " --date " + text
-	}
-	w.Options.Infof("rows and cells that only the earlier input has stay in table %s. After the load, bulkload verify %s%s --live --stale FILE counts and lists them",
-		j.Table, j.Path, date)
-}
-
-func andLoad(too bool) string {
-	if too {
-		return " and load"
-	}
-	return ""
-}
-
 // URI names a file of the output.
 func (w *Dir) URI(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
 
 // Save saves the manifest. It fails if the output may belong to another run by now.
-func (w *Dir) Save() error { return w.saveManifest(w.Manifest) }
+func (w *Dir) Save() error { return save(w, w.Manifest) }
 
-func (w *Dir) saveManifest(m *manifest.Manifest) error {
+func save(w *Dir, m *manifest.Manifest) error {
 	temps, err := w.TempFolder()
 	if err != nil {
 		return err
@@ -386,17 +238,4 @@ func (w *Dir) FinishCuts() error {
 	w.Options.Failpoint.Reached(failpoint.CutCleaned)
 	m.Cuts = nil
 	return w.Save()
-}
-
-// checkWritten refuses to load what was written under a higher limit of files.
-func (w *Dir) checkWritten(m *manifest.Manifest) error {
-	limit, err := w.Site.MaxFiles()
-	if err != nil || !w.Job.Load {
-		return err
-	}
-	if family, region, n := m.Files().Most(); n > limit {
-		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D), or raise hfile.max_size and use --force to write fewer files",
-			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
-	}
-	return nil
 }

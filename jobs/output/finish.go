@@ -24,7 +24,7 @@ import (
 func (w *Dir) Balance(rows *sorting.Rows) error {
 	m := w.Manifest
 	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Columns: len(w.Job.CellColumns())}
-	if err := w.recordContents(rows); err != nil {
+	if err := recordContents(w.Manifest, rows); err != nil {
 		return err
 	}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
@@ -44,7 +44,7 @@ func (w *Dir) Balance(rows *sorting.Rows) error {
 }
 
 // recordContents records what the input files contain. It must add up to what was sorted.
-func (w *Dir) recordContents(rows *sorting.Rows) error {
+func recordContents(m *manifest.Manifest, rows *sorting.Rows) error {
 	var sum, sorted digest.Sum
 	for _, c := range rows.Files {
 		sum.Add(c.Digest)
@@ -55,11 +55,11 @@ func (w *Dir) recordContents(rows *sorting.Rows) error {
 	if sum != sorted {
 		return errcode.Digest.Errorf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
 	}
-	inputs := slices.Clone(w.Manifest.Inputs)
+	inputs := slices.Clone(m.Inputs)
 	for i := range inputs {
 		inputs[i].Content = rows.Files.Of(i)
 	}
-	w.Manifest.Inputs = inputs
+	m.Inputs = inputs
 	return nil
 }
 

@@ -65,8 +65,9 @@ func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differin
 
 // adoptInput makes a run identical with the finished one in its output if files of the input were only touched,
 // copied or renamed, and still have the same content. It gets that run's ID then.
-func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) error {
-	if old == nil || w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
+func (r *resumption) adoptInput(ctx context.Context) error {
+	w, old, fresh := r.dir, r.old, r.fresh
+	if w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
 	same, err := w.SameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)
@@ -77,7 +78,7 @@ func (w *Dir) adoptInput(ctx context.Context, old, fresh *manifest.Manifest) err
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
 		w.Options.Infof("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
-		return w.saveManifest(old)
+		return save(w, old)
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func TestContentOfAnOutput(t *testing.T) {
 		m.Add(recorded(0, 3), recorded(1, 3))
 		c.change(tree, m)
 		w := &Dir{FS: storage.Local, Path: testfs.Tree(t, tree), Manifest: m}
-		if err := w.checkContent(); failure.CodeOf(err) != c.code && (err != nil || c.code != "") || err != nil && !strings.Contains(err.Error(), c.names) {
+		if err := checkContent(w); failure.CodeOf(err) != c.code && (err != nil || c.code != "") || err != nil && !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%s: %s, %v; want %q", what, failure.CodeOf(err), err, c.code)
 		}
 		if _, err := os.Stat(filepath.Join(w.Path, unrecorded)); err == nil && m.State == manifest.Writing {
@@ -212,11 +212,11 @@ func TestInterruptedCuts(t *testing.T) {
 			m.ReplaceFiles([]manifest.Cut{cut})
 			want = []string{"part0", "part1"}
 		}
-		if err := (&Dir{FS: storage.Local, Path: dir, Manifest: m, Replaced: m}).checkContent(); err != nil {
+		if err := checkContent(&Dir{FS: storage.Local, Path: dir, Manifest: m, Replaced: m}); err != nil {
 			t.Errorf("before --force: %v", err)
 		}
 		w := &Dir{FS: storage.Local, Path: dir, Manifest: m}
-		if err := errors.Join(w.FinishCuts(), w.checkContent()); err != nil || len(m.Cuts) > 0 {
+		if err := errors.Join(w.FinishCuts(), checkContent(w)); err != nil || len(m.Cuts) > 0 {
 			t.Errorf("%v; %d cuts are left", err, len(m.Cuts))
 		}
 		var names []string
@@ -324,7 +324,7 @@ func TestForgottenRegion(t *testing.T) {
 		t.Fatalf("%+v, %v", saved, err)
 	}
 	w := &Dir{FS: storage.Local, Path: dir, Manifest: saved}
-	if err := w.checkContent(); err != nil {
+	if err := checkContent(w); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(left) != 1 || left[0].Name() != filepath.Base(second.Files[0].Path) {

@@ -52,7 +52,7 @@ func (t *targeted) byTasks(ctx context.Context) error {
 			return err
 		}
 	}
-	work, err := tasks.Begin(r.by.Engine, r.by.Sizes, tasks.Run{Job: opened.job, Source: opened.source, Splits: t.splits, Outputs: opened.taskOutputs(),
+	work, err := tasks.Begin(r.by.Engine, r.by.Sizes, tasks.Run{Job: opened.job, Source: opened.source, Splits: t.splits, Outputs: t.taskOutputs(),
 		Properties: opened.site.ForTasks()}, opened.options)
 	if err != nil {
 		return err
@@ -76,9 +76,9 @@ func (t *targeted) byTasks(ctx context.Context) error {
 }
 
 // taskOutputs are the outputs for the tasks.
-func (r *opened) taskOutputs() []tasks.OutputDir {
+func (t *targeted) taskOutputs() []tasks.OutputDir {
 	var all []tasks.OutputDir
-	for _, w := range r.outputs {
+	for _, w := range t.run.opened.outputs {
 		all = append(all, tasks.OutputDir{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path, Run: w.out.Manifest.Run.ID, Target: w.target})
 	}
 	return all

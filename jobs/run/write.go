@@ -67,7 +67,7 @@ func (t *targeted) here(ctx context.Context) (err error) {
 	if err := opened.clearTasks(); err != nil {
 		return err
 	}
-	checkpoints, err := checkpoint.Open(opened.checkpointOutputs(), opened.source, t.splits, opened.options)
+	checkpoints, err := checkpoint.Open(t.checkpointOutputs(), opened.source, t.splits, opened.options)
 	defer func() { err = errors.Join(err, checkpoints.Close(ctx, err)) }()
 	if err != nil {
 		return err
@@ -90,9 +90,9 @@ func (t *targeted) here(ctx context.Context) (err error) {
 }
 
 // checkpointOutputs are the outputs for the checkpoint store.
-func (r *opened) checkpointOutputs() []checkpoint.Output {
+func (t *targeted) checkpointOutputs() []checkpoint.Output {
 	var all []checkpoint.Output
-	for _, w := range r.outputs {
+	for _, w := range t.run.opened.outputs {
 		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
 		if w.target != nil {
 			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
@@ -149,7 +149,7 @@ func (t *targeted) sort(ctx context.Context, checkpoints *checkpoint.Store) (*so
 	})
 	summary.SetRejects(rejects, opened.rejectsFile())
 	if err != nil {
-		opened.countFailed(rows)
+		t.countFailed(rows)
 		return nil, err
 	}
 	summary.SetSort(rows)
@@ -158,8 +158,8 @@ func (t *targeted) sort(ctx context.Context, checkpoints *checkpoint.Store) (*so
 }
 
 // countFailed reports the progress of a reading that failed: the records read until then, and the rejects.
-func (r *opened) countFailed(rows []*sorting.Rows) {
-	for i, w := range r.outputs {
+func (t *targeted) countFailed(rows []*sorting.Rows) {
+	for i, w := range t.run.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
 			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.out.Job.CellColumns())}
 		}

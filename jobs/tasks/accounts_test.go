@@ -115,6 +115,7 @@ func TestSplitsAreReadOnce(t *testing.T) {
 		"one lacks":  {[2][]int{{0}, {2}}, false},
 		"none":       {[2][]int{{0, 1}, nil}, false},
 		"twice":      {[2][]int{{0, 0}, {2}}, false},
+		"all, twice": {[2][]int{{0, 1, 1}, {2}}, false},
 		"of others":  {[2][]int{{0, 2}, {2}}, false},
 		"unknown":    {[2][]int{{0, 1}, {3}}, false},
 		"below zero": {[2][]int{{-1, 1}, {2}}, false},

@@ -145,9 +145,15 @@ func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, err
 	if n < 1 {
 		need := sorted.IndexMemory() + each
 		return 0, errcode.TaskMemory.Errorf("to merge the %d sorted runs of the map tasks needs %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
-			runs, bytesize.Format(need), bytesize.Format(memory), bytesize.Format(need/5*8+8))
+			runs, bytesize.Format(need), bytesize.Format(memory), bytesize.Format(memoryFor(need)))
 	}
 	return int(n), nil
+}
+
+// memoryFor is the least --memory of a task whose merge needs so many bytes, in whole MiB, as people read it.
+func memoryFor(merge int64) int64 {
+	const mebi = 1 << 20
+	return (merge/5*8 + 8 + mebi - 1) / mebi * mebi
 }
 
 // damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause, or if nothing is known

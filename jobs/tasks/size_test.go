@@ -1,10 +1,17 @@
 package tasks
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/options"
 	"bulkload/jobs/sorting"
+	"bulkload/partition"
 )
 
 // TestCutBySize: a task has as much work as fits, each item is in one task, and a task without work does not exist.
@@ -42,5 +49,100 @@ func TestTaskCommand(t *testing.T) {
 	p.Cores = 0
 	if got := p.Command(p.Document, "7"); !slices.Equal(got, []string{"task", "map", p.Document, "7", "--memory", "1048576", "--cores", "1"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// remoteFS is a local file system that calls itself HDFS.
+type remoteFS struct{ storage.FS }
+
+func (remoteFS) URI(name string) string { return "hdfs://n" + name }
+
+// sortedRuns are as many runs as can be merged, all of which are the same one.
+func sortedRuns(t *testing.T) *partition.Sorted {
+	t.Helper()
+	regions, err := partition.NewRegions([][]byte{[]byte("5")})
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(err)
+	s, err := partition.NewSorter(partition.Options{Regions: regions, Memory: sorting.SortMemory(options.DefaultMemory), Shards: 1, WorkDir: t.TempDir()})
+	check(err)
+	t.Cleanup(func() { _ = s.Discard() }) // the test is over
+	shard := s.NewShard()
+	for row := range 600 {
+		key := fmt.Appendf(shard.Buffer(), "%04d a key, and what belongs to it", row)
+		check(shard.Commit(key, 11, 11, partition.Position{Offset: int64(row)}))
+	}
+	check(shard.Close())
+	sorted, err := s.Sort(t.Context())
+	check(err)
+	store := partition.Folder(t.TempDir())
+	run, err := sorted.WriteRun(t.Context(), store, "run")
+	check(err)
+	all, err := partition.OpenRuns(regions, slices.Repeat([]partition.StoredFile{{Store: store, RunFile: run}}, partition.MaxRuns))
+	check(err)
+	t.Cleanup(func() { check(all.Close()) })
+	return all
+}
+
+// TestMemoryOfAMerge: a task that has too little memory to merge its runs is refused, and has enough with what the error says. The streams
+// of HDFS count, and what the footers leave in memory.
+func TestMemoryOfAMerge(t *testing.T) {
+	t.Parallel()
+	sorted := sortedRuns(t)
+	least := map[bool]int64{}
+	for _, remote := range []bool{false, true} {
+		home := folder{fs: storage.Local, dir: "/runs"}
+		if remote {
+			home.fs = remoteFS{home.fs}
+		}
+		_, err := slicesAtOnce(sorted, home, options.MinMemory)
+		if err == nil || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.TaskMemory {
+			t.Fatalf("%d runs in %d bytes of memory: %v", sorted.Stats().Runs, options.MinMemory, err)
+		}
+		_, rest, _ := strings.Cut(err.Error(), "give each task at least ")
+		size, _, _ := strings.Cut(rest, ",")
+		if least[remote], err = bytesize.Parse(size); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := slicesAtOnce(sorted, home, least[remote]); n != 1 || err != nil {
+			t.Errorf("with %s: %d, %v", size, n, err)
+		}
+		if n, err := slicesAtOnce(sorted, home, least[remote]-2<<20); err == nil {
+			t.Errorf("with 2 MiB less: %d", n)
+		}
+	}
+	if more := least[true] - least[false]; more < 512*81<<10 {
+		t.Errorf("streams of HDFS count as %d bytes", more)
+	}
+	if least[false] < sorting.SortMemory(sorted.ReaderMemory()+sorted.IndexMemory()) {
+		t.Errorf("%d bytes suffice for %d", least[false], sorted.ReaderMemory())
+	}
+}
+
+// TestStreamsOfAPlan: map tasks whose runs would need more streams than a reduce task has memory for are refused before they are run, except
+// if others run the tasks, with a memory of their own.
+func TestStreamsOfAPlan(t *testing.T) {
+	t.Parallel()
+	pieces := make([]int, 400)
+	for _, c := range []struct {
+		others  *Others
+		remote  bool
+		memory  int64
+		refused bool
+	}{
+		{nil, true, 64 << 20, true}, {nil, true, 256 << 20, false}, {nil, false, 64 << 20, false}, {&Others{}, true, 64 << 20, false},
+	} {
+		w := &Work{others: c.others, sizes: Sizes{Task: 1 << 20, Memory: c.memory}, folders: []runFolder{{folder: folder{fs: storage.Local}}}}
+		if c.remote {
+			w.folders[0].fs = remoteFS{storage.Local}
+		}
+		err := w.checkPieces(&Plan{Pieces: pieces})
+		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "at least 139.0 MiB, or") {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
 	"bulkload/jobs/target"
 	"bulkload/partition"
@@ -127,7 +128,17 @@ func (w *Work) checkPieces(p *Plan) error {
 		return errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
 			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
 	}
-	return nil
+	return w.checkStreams(int64(len(p.Pieces)))
+}
+
+// checkStreams refuses more map tasks than a reduce task's memory has streams for. What else a merge needs is known when they are done.
+func (w *Work) checkStreams(pieces int64) error {
+	need := pieces * streamMemory(w.home())
+	if w.others != nil || need <= sorting.SortMemory(w.sizes.Memory) {
+		return nil
+	}
+	return errcode.TaskMemory.Errorf("to merge the sorted runs of %d map tasks of %s needs at least %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
+		pieces, bytesize.Format(w.sizes.Task), bytesize.Format(need), bytesize.Format(w.sizes.Memory), bytesize.Format(memoryFor(need+need/2)))
 }
 
 // known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"bulkload/internal/testcluster/apt"
@@ -228,7 +227,7 @@ func (k *KDC) Start() error {
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	endWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -168,10 +169,23 @@ func beyondMemory(t *testing.T, c *testcluster.Cluster) {
 	}
 }
 
+// wantStatus wants YARN to say something of the phase's live job.
+func (r *rig) wantStatus(t *testing.T, pattern string) {
+	t.Helper()
+	id, err := r.live(t.Context(), jobName(r.phase))
+	check(t, err)
+	text, err := r.yarn(t.Context(), "application", "-status", id)
+	check(t, err)
+	if !regexp.MustCompile(pattern).MatchString(text) {
+		t.Errorf("no %s in\n%s", pattern, text)
+	}
+}
+
 // followed: a run that is interrupted leaves its job running. Another one follows it, and submits only what the job
 // lacks.
 func followed(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `echo begun >> $out/$task; until [ -e $out/go ]; do sleep 0.2; done; echo ended >> $out/$task`)
+	r.Priority = "HIGH"
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for len(r.outputs(t)) < 3 && ctx.Err() == nil {
@@ -183,6 +197,7 @@ func followed(t *testing.T, c *testcluster.Cluster) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on") {
 		t.Fatalf("error %v", err)
 	}
+	r.wantStatus(t, `Application Priority : \D*4\b`) // HIGH (TypeConverter.toYarnApplicationPriority)
 	r.goWhenFollowed(t)
 	if err := r.Run(t.Context(), r.phase); !errors.Is(err, tasks.ErrAgain) {
 		t.Fatalf("followed: %v", err)
