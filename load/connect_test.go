@@ -175,6 +175,16 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 	}
 }
 
+// TestUnknownQuorum: if none of its names is known, waiting does not help.
+func TestUnknownQuorum(t *testing.T) {
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,nor-this.invalid")
+	_, err := ConnectAs(timed(t), conf, Identity{User: "tina"})
+	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "hbase.zookeeper.quorum") || !strings.Contains(err.Error(), "nor-this.invalid") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // timed is a context that ends before ZooKeeper's own time limit does.
 func timed(t *testing.T) context.Context {
 	t.Helper()

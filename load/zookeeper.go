@@ -213,7 +213,21 @@ func (f faults) Unwrap() []error {
 	return errs
 }
 
+// unknown reports whether no name server knows any of the servers: waiting does not help then.
+func (f faults) unknown() bool {
+	for _, s := range f {
+		var dns *net.DNSError
+		if !errors.As(s.err, &dns) || !dns.IsNotFound {
+			return false
+		}
+	}
+	return true
+}
+
 func (z *zooKeeper) unavailable(name string, all faults) error {
+	if all.unknown() {
+		return errcode.ZooKeeperAddress.Errorf("%w: hbase.zookeeper.quorum names no known host: %w", ErrRefused, all)
+	}
 	return errcode.ZooKeeperDown.Errorf("%w: no ZooKeeper server returns %s: %w", ErrUnavailable, name, all)
 }
 

@@ -168,13 +168,14 @@ const (
 	TableBusy     Code = "BL-TABLE-BUSY"
 
 	// HBase.
-	HBaseDown       Code = "BL-HBASE-DOWN"
-	HBaseRegion     Code = "BL-HBASE-REGION"
-	HBasePermission Code = "BL-HBASE-PERMISSION"
-	HBaseAnswer     Code = "BL-HBASE-ANSWER"
-	HBaseRefused    Code = "BL-HBASE-REFUSED"
-	ZooKeeperDown   Code = "BL-ZOOKEEPER-DOWN"
-	MasterMissing   Code = "BL-MASTER-MISSING"
+	HBaseDown        Code = "BL-HBASE-DOWN"
+	HBaseRegion      Code = "BL-HBASE-REGION"
+	HBasePermission  Code = "BL-HBASE-PERMISSION"
+	HBaseAnswer      Code = "BL-HBASE-ANSWER"
+	HBaseRefused     Code = "BL-HBASE-REFUSED"
+	ZooKeeperDown    Code = "BL-ZOOKEEPER-DOWN"
+	ZooKeeperAddress Code = "BL-ZOOKEEPER-ADDRESS"
+	MasterMissing    Code = "BL-MASTER-MISSING"
 
 	// The load.
 	LoadStraddles   Code = "BL-LOAD-STRADDLES"
@@ -389,6 +390,7 @@ var table = []entry{
 	{HBaseAnswer, Failed, "The server's answer is not HBase's protocol."},
 	{HBaseRefused, Refused, "HBase refuses the request."},
 	{ZooKeeperDown, Later, "No ZooKeeper server answers."},
+	{ZooKeeperAddress, Refused, "No host of hbase.zookeeper.quorum is known."},
 	{MasterMissing, Later, "No HBase master is active."},
 	// The load.
 	{LoadStraddles, Refused, "A file has rows of several regions."},
