@@ -8,7 +8,7 @@ import (
 	"bulkload/internal/throttle"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/lookup"
 	"bulkload/jobs/options"
@@ -71,8 +71,8 @@ var ParseSize = bytesize.Parse
 // ParseRate is throttle.Parse.
 var ParseRate = throttle.Parse
 
-// Schema is jobkeys.Schema.
-var Schema = jobkeys.Schema
+// Schema is schema.JSON.
+var Schema = schema.JSON
 
 // NewRate is throttle.New.
 var NewRate = throttle.New

@@ -7,29 +7,29 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // knownKeys are the keys of a job file as the page about it writes them.
 func knownKeys() []string {
 	var all []string
-	add := func(prefix string, lists ...[]jobkeys.Key) {
-		for _, name := range jobkeys.Names(lists...) {
+	add := func(prefix string, lists ...[]schema.Key) {
+		for _, name := range schema.Names(lists...) {
 			all = append(all, prefix+name)
 		}
 	}
-	add("", jobkeys.Top, jobkeys.Output, jobkeys.Common)
-	add("input.", jobkeys.Input, jobkeys.Delimited, jobkeys.CSV, jobkeys.Parquet)
-	add("columns_map.COLUMN.", jobkeys.Column)
-	add("columns_map.NAME.", jobkeys.Constant[:1]) // the others are those of a column
-	add("duplicates.", jobkeys.Duplicates)
-	add("hbase.", jobkeys.HBase)
-	add("hbase.kerberos.", jobkeys.Kerberos)
-	add("engine.", jobkeys.Engine)
-	add("hfile.", jobkeys.HFile)
-	add("queries[].", jobkeys.Queries)
-	add("regions.", jobkeys.Regions)
-	add("wide.", jobkeys.Wide)
+	add("", schema.Top, schema.Output, schema.Common)
+	add("input.", schema.Input, schema.Delimited, schema.CSV, schema.Parquet)
+	add("columns_map.COLUMN.", schema.Column)
+	add("columns_map.NAME.", schema.Constant[:1]) // the others are those of a column
+	add("duplicates.", schema.Duplicates)
+	add("hbase.", schema.HBase)
+	add("hbase.kerberos.", schema.Kerberos)
+	add("engine.", schema.Engine)
+	add("hfile.", schema.HFile)
+	add("queries[].", schema.Queries)
+	add("regions.", schema.Regions)
+	add("wide.", schema.Wide)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

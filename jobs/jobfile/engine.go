@@ -8,7 +8,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // Engine is how a job's tasks run, if it is run by tasks. Nothing of it changes a file. Zero values are defaults.
@@ -58,7 +58,7 @@ func (e *Engine) Set(key, value string) (err error) {
 	case "properties":
 		err = e.setProperty(value)
 	default:
-		err = fmt.Errorf("there is no such key; there are %s", strings.Join(jobkeys.Names(jobkeys.Engine), ", "))
+		err = fmt.Errorf("there is no such key; there are %s", strings.Join(schema.Names(schema.Engine), ", "))
 	}
 	return err
 }
@@ -87,14 +87,14 @@ func readEngine(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.Known(jobkeys.Engine)
-	for _, key := range jobkeys.Engine {
+	s.Known(schema.Engine)
+	for _, key := range schema.Engine {
 		if !s.Has(key.Name) {
 			continue
 		}
 		values := []document.Item{}
 		switch {
-		case key.Kind == jobkeys.Texts:
+		case key.Kind == schema.Texts:
 			values = s.List(key.Name)
 		default:
 			if text := s.Text(key.Name); text != "" {

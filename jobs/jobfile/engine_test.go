@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // TestEngineKeys: each key of engine is read from a job file and by Set, and sets a field of its own.
@@ -16,7 +16,7 @@ func TestEngineKeys(t *testing.T) {
 		Queue: "queue", Priority: "priority", Label: "label", HadoopHome: "hadoop_home", StreamingJar: "streaming_jar"}
 	text := "engine:\n"
 	var set Engine
-	for _, key := range jobkeys.Engine {
+	for _, key := range schema.Engine {
 		value, ok := values[key.Name]
 		if !ok {
 			value = key.Name
@@ -24,7 +24,7 @@ func TestEngineKeys(t *testing.T) {
 		if err := set.Set(key.Name, value); err != nil {
 			t.Errorf("%s: %v", key.Name, err)
 		}
-		if key.Kind == jobkeys.Texts {
+		if key.Kind == schema.Texts {
 			value = "[" + value + "]"
 		}
 		text += "  " + key.Name + ": " + value + "\n"

@@ -10,7 +10,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -68,7 +68,7 @@ func parse(path, dir string, in io.Reader, o ReadOptions, from document.Files) (
 }
 
 func readJobFile(j *Job, s *document.Section) {
-	s.Known(jobkeys.Top, jobkeys.Output, jobkeys.Common)
+	s.Known(schema.Top, schema.Output, schema.Common)
 	s.Require("input")
 	in := s.Section("input")
 	readInput(j, in)
@@ -119,7 +119,7 @@ func readDuplicates(j *Job, s *document.Section) {
 		return
 	}
 	own := s.Section("duplicates")
-	own.Known(jobkeys.Duplicates)
+	own.Known(schema.Duplicates)
 	j.Strict = own.OneOf("input", "last", "error") == "error"
 	if own.Has("live") {
 		j.Live = LivePolicy(own.OneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
@@ -155,7 +155,7 @@ func readHBase(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.Known(jobkeys.HBase)
+	s.Known(schema.HBase)
 	j.HBase.Conf = s.Path("conf", j.Dir)
 	readKerberos(j, s.Section("kerberos"))
 }

@@ -7,7 +7,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 	"bulkload/keys"
 	"bulkload/values"
 )
@@ -67,7 +67,7 @@ func readColumnRule(j *Job, rules *document.Section, name, family string) {
 		return
 	}
 	c := &j.Columns[i]
-	rule.Known(jobkeys.Column)
+	rule.Known(schema.Column)
 	c.Skip = rule.Flag("skip")
 	c.Width = int(rule.Number("width", 0, 1))
 	if null := rule.OneOf("null", "omit", string(NullEmpty), string(NullError)); null != "omit" {
@@ -130,7 +130,7 @@ func zoneMissing(t values.Type) bool { return t.Kind.Moment() && t.Format == "" 
 
 // readConstant reads a cell that every row has. Its value is checked and converted here, once.
 func readConstant(j *Job, rule *document.Section, name, family string) {
-	rule.Known(jobkeys.Constant)
+	rule.Known(schema.Constant)
 	if name == "" {
 		rule.Fail("constant", "has no name; give it one, which is the cell's qualifier unless to gives another")
 	}

@@ -3,7 +3,7 @@ package jobfile
 import (
 	"bulkload/hfilewriter"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read by a key
@@ -28,7 +28,7 @@ func readHFile(j *Job, s *document.Section) {
 		}
 		return
 	}
-	s.Known(jobkeys.HFile)
+	s.Known(schema.HFile)
 	for _, key := range []string{"compression", "encoding", "bloom", "block_size"} {
 		h.Given[key] = s.Has(key)
 	}

@@ -8,19 +8,19 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // format is a format of input: its own keys, and how they are read into a form of the named columns.
 type format struct {
-	keys []jobkeys.Key
+	keys []schema.Key
 	read func(s *document.Section, columns []string) ingest.Form
 }
 
 var formats = map[string]format{
-	"delimited": {jobkeys.Delimited, readDelimited},
-	"csv":       {jobkeys.CSV, readCSV},
-	"parquet":   {jobkeys.Parquet, readParquet},
+	"delimited": {schema.Delimited, readDelimited},
+	"csv":       {schema.CSV, readCSV},
+	"parquet":   {schema.Parquet, readParquet},
 }
 
 func readInput(j *Job, s *document.Section) {
@@ -28,7 +28,7 @@ func readInput(j *Job, s *document.Section) {
 		return
 	}
 	format := formatOf(s)
-	s.Known(jobkeys.Input, format.keys)
+	s.Known(schema.Input, format.keys)
 	s.Require("path", "columns")
 	in := &j.Input
 	in.Path = s.Undated("path")

@@ -3,7 +3,7 @@ package jobfile
 import (
 	"bulkload/internal/kerberos"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // Kerberos is the principal and keytab with which a job logs in. If both are empty it uses the ticket cache.
@@ -17,7 +17,7 @@ func readKerberos(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.Known(jobkeys.Kerberos)
+	s.Known(schema.Kerberos)
 	s.Require("principal", "keytab")
 	k := Kerberos{s.Text("principal"), s.Path("keytab", j.Dir)}
 	if k.Principal != "" {

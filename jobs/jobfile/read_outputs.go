@@ -11,14 +11,14 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // readOutputs reads the tables of one reading, each as a separate job that shares the input.
 func readOutputs(j *Job, s *document.Section) {
-	for _, key := range jobkeys.Names(jobkeys.Output) {
+	for _, key := range schema.Names(schema.Output) {
 		if s.Has(key) {
 			s.Doc.FailCode(errcode.JobOutputs, s.Keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
 		}
@@ -35,7 +35,7 @@ func readOutputs(j *Job, s *document.Section) {
 	var tables []string
 	for i, n := range list.Content {
 		own := s.Doc.Section(fmt.Sprintf("outputs[%d].", i), n)
-		own.Known(jobkeys.Output, jobkeys.Common)
+		own.Known(schema.Output, schema.Common)
 		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase, anyQuery: j.anyQuery}
 		readOutput(out, over(own, s))
 		checkApart(out, s, own, j.Outputs)
@@ -50,7 +50,7 @@ func readOutputs(j *Job, s *document.Section) {
 // adds the columns that the section does not have.
 func over(s *document.Section, top *document.Section) *document.Section {
 	merged := &document.Section{Doc: s.Doc, Node: s.Node, Keys: maps.Clone(s.Keys), Values: maps.Clone(s.Values)}
-	for _, key := range jobkeys.Names(jobkeys.Common) {
+	for _, key := range schema.Names(schema.Common) {
 		value, given := top.Values[key]
 		own, said := s.Values[key]
 		switch {

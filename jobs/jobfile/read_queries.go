@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -21,7 +21,7 @@ func readQueries(j *Job, s *document.Section) {
 	}
 	for i, n := range list.Content {
 		q := s.Doc.Section(fmt.Sprintf("queries[%d].", i), n)
-		q.Known(jobkeys.Queries)
+		q.Known(schema.Queries)
 		q.Require("columns", "per_day")
 		query := Query{PerDay: q.Number("per_day", 1, 1)}
 		for _, c := range q.List("columns") {

@@ -10,7 +10,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,7 +19,7 @@ func readRegions(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.Known(jobkeys.Regions)
+	s.Known(schema.Regions)
 	s.Require("from")
 	j.Regions.From = s.OneOf("from", "splits", "table", "file", "plan")
 	switch j.Regions.From {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"bulkload/jobs/jobfile/document"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 	"bulkload/keys"
 )
 
@@ -20,7 +20,7 @@ func readWide(j *Job, s *document.Section) {
 	if s == nil {
 		return
 	}
-	s.Known(jobkeys.Wide)
+	s.Known(schema.Wide)
 	s.Require("qualifier")
 	readWideValue(j, s)
 	text := s.Text("qualifier")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 )
 
 // folder is the files that a job file may include, by path.
@@ -163,7 +163,7 @@ func TestProblems(t *testing.T) {
 	s.Fail("late", "wrong too: %v", errcode.JobFilter.New("no filter"))
 	s.Fail("late", "wrong too: %v", errcode.JobFilter.New("no filter"))
 	s.Require("gone", "late")
-	s.Known([]jobkeys.Key{{Name: "late"}, {Name: "early"}, {Name: "there"}, {Name: "nine"}})
+	s.Known([]schema.Key{{Name: "late"}, {Name: "early"}, {Name: "there"}, {Name: "nine"}})
 	err = s.Doc.Err()
 	var several interface{ TextWithCodes() string }
 	var code errcode.Coder

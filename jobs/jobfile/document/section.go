@@ -16,7 +16,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
@@ -189,8 +189,8 @@ func KindName(n *yaml.Node) string {
 }
 
 // Known reports every key that is in none of the lists.
-func (s *Section) Known(lists ...[]jobkeys.Key) {
-	names := jobkeys.Names(lists...)
+func (s *Section) Known(lists ...[]schema.Key) {
+	names := schema.Names(lists...)
 	for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
 		if !slices.Contains(names, key) {
 			s.Doc.FailCode(errcode.JobKey, s.Keys[key], "unknown key %s%s%s", s.Name, key, keys.Suggest(key, names))

@@ -1,4 +1,4 @@
-package jobkeys
+package schema
 
 import (
 	"encoding/json"
@@ -9,10 +9,10 @@ import (
 // object is a JSON object; encoding/json sorts its keys.
 type object = map[string]any
 
-// Schema is a JSON schema of job files, of draft 7, as editors for YAML use it. It accepts every job file that the decoder accepts
+// JSON is a JSON schema of job files, of draft 7, as editors for YAML use it. It accepts every job file that the decoder accepts
 // and refuses unknown keys, missing keys and values of a wrong kind. The decoder checks more: columns, row keys, and what belongs
 // together.
-func Schema() ([]byte, error) {
+func JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(schema(), "", "  ")
 	return append(text, '\n'), err
 }

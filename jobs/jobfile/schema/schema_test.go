@@ -1,4 +1,4 @@
-package jobkeys_test
+package schema_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/jobkeys"
+	"bulkload/jobs/jobfile/schema"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -23,7 +23,7 @@ import (
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := jobkeys.Schema()
+	text, err := schema.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestSchemaAndDecoderRefuseTheSame(t *testing.T) {
 
 // place is where a list of keys is in a job file, and a job with a key there.
 type place struct {
-	keys []jobkeys.Key
+	keys []schema.Key
 	job  func(line string) string
 }
 
@@ -235,20 +235,20 @@ func places() map[string]place {
 		return func(line string) string { return base + "  format: " + format + "\n  " + line + "\n" }
 	}
 	return map[string]place{
-		"top": {slices.Concat(jobkeys.Top, jobkeys.Output, jobkeys.Common), func(line string) string {
+		"top": {slices.Concat(schema.Top, schema.Output, schema.Common), func(line string) string {
 			key, _, _ := strings.Cut(line, ":")
 			return regexp.MustCompile("(?m)^"+key+":.*\n(  .*\n)*").ReplaceAllString(base, "") + line + "\n"
 		}},
-		"delimited":  {slices.Concat(jobkeys.Delimited, jobkeys.Input[3:]), input("delimited")},
-		"csv":        {slices.Concat(jobkeys.CSV, jobkeys.Input[3:]), input("csv")},
-		"parquet":    {slices.Concat(jobkeys.Parquet, jobkeys.Input[3:]), input("parquet")},
-		"column":     {jobkeys.Column, below("columns_map:\n x:", "")},
-		"constant":   {jobkeys.Constant[1:], below("columns_map:\n c:\n  constant: 7", "")},
-		"hfile":      {jobkeys.HFile, below("hfile:", "")},
-		"duplicates": {jobkeys.Duplicates, below("duplicates:", "")},
-		"hbase":      {jobkeys.HBase, below("hbase:", "")},
-		"engine":     {jobkeys.Engine, below("engine:", "")},
-		"wide":       {jobkeys.Wide, below("wide:", "")},
+		"delimited":  {slices.Concat(schema.Delimited, schema.Input[3:]), input("delimited")},
+		"csv":        {slices.Concat(schema.CSV, schema.Input[3:]), input("csv")},
+		"parquet":    {slices.Concat(schema.Parquet, schema.Input[3:]), input("parquet")},
+		"column":     {schema.Column, below("columns_map:\n x:", "")},
+		"constant":   {schema.Constant[1:], below("columns_map:\n c:\n  constant: 7", "")},
+		"hfile":      {schema.HFile, below("hfile:", "")},
+		"duplicates": {schema.Duplicates, below("duplicates:", "")},
+		"hbase":      {schema.HBase, below("hbase:", "")},
+		"engine":     {schema.Engine, below("engine:", "")},
+		"wide":       {schema.Wide, below("wide:", "")},
 	}
 }
 
@@ -259,7 +259,7 @@ func TestChoices(t *testing.T) {
 	checked := 0
 	for where, p := range places() {
 		for _, key := range p.keys {
-			if key.Kind != jobkeys.Choice && key.Kind != jobkeys.AnyCase {
+			if key.Kind != schema.Choice && key.Kind != schema.AnyCase {
 				continue
 			}
 			line := key.Name + ": zzzz"
@@ -312,20 +312,20 @@ func TestKindsOfKeys(t *testing.T) {
 // TestEveryKeyHasMeaning: editors show it.
 func TestEveryKeyHasMeaning(t *testing.T) {
 	t.Parallel()
-	var check func(prefix string, keys []jobkeys.Key)
-	check = func(prefix string, keys []jobkeys.Key) {
+	var check func(prefix string, keys []schema.Key)
+	check = func(prefix string, keys []schema.Key) {
 		for i, key := range keys {
 			if key.Means == "" || !strings.HasSuffix(key.Means, ".") {
 				t.Errorf("%s%s means %s", prefix, key.Name, strconv.Quote(key.Means))
 			}
-			if slices.ContainsFunc(keys[:i], func(k jobkeys.Key) bool { return k.Name == key.Name }) {
+			if slices.ContainsFunc(keys[:i], func(k schema.Key) bool { return k.Name == key.Name }) {
 				t.Errorf("%s%s is twice", prefix, key.Name)
 			}
 			check(prefix+key.Name+".", key.Fixed)
 		}
 	}
-	check("", slices.Concat(jobkeys.Top, jobkeys.Output, jobkeys.Common))
-	for _, keys := range [][]jobkeys.Key{jobkeys.Input, jobkeys.Delimited, jobkeys.CSV, jobkeys.Parquet, jobkeys.Column, jobkeys.Constant} {
+	check("", slices.Concat(schema.Top, schema.Output, schema.Common))
+	for _, keys := range [][]schema.Key{schema.Input, schema.Delimited, schema.CSV, schema.Parquet, schema.Column, schema.Constant} {
 		check("", keys)
 	}
 }
