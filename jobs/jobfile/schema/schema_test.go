@@ -115,7 +115,7 @@ func readAt(path, text string) bool { return read(path, text) == nil }
 func jobFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range []string{"../examples/*.yaml", "../examples/keys/*.yaml", "../../docs/*.md", "../../cmd/bulkload/testdata/script/*.txtar"} {
+	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/keys/*.yaml", "../../../docs/*.md", "../../../cmd/bulkload/testdata/script/*.txtar"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %v", pattern, err)
