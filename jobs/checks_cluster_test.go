@@ -560,3 +560,29 @@ func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 	}
 	l.wantTable(t, "both", l.expected(t, night20), l.expected(t, second))
 }
+
+// TestStagingOfTheChecks: a quota of HBase's staging folder that leaves no space for the load's files, and an encryption zone in its
+// place, are found before a run. Only on a cluster of its own, whose loads nobody else needs.
+func TestStagingOfTheChecks(t *testing.T) {
+	onlyInChaos(t)
+	l := newFragile(t)
+	l.table = l.UniqueTable(t)
+	l.retarget(t)
+	l.table10(t)
+	l.night(t, night20, 100, 96)
+	const staging = "/hbase/staging"
+	l.oracle(t, "quota", staging, "-", "2048")
+	all, err := l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.HDFSQuota {
+		t.Errorf("a quota of space: %v", err)
+	}
+	wantFinding(t, all, "staging quota", preflight.Failed, staging+" may hold 2.0 KiB", "-setSpaceQuota")
+	wantFinding(t, all, "quota", preflight.OK)
+	l.oracle(t, "quota", staging, "-", "-")
+	l.oracle(t, "zone", staging, testcluster.ZoneKey)
+	all, err = l.findings(t, l.options())
+	if failure.CodeOf(err) != errcode.LoadStaging {
+		t.Errorf("an encryption zone: %v", err)
+	}
+	wantFinding(t, all, "encryption zone", preflight.Failed, staging, "is in an encryption zone", "outside of all zones")
+}

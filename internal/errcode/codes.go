@@ -129,6 +129,7 @@ const (
 	TaskFailed  Code = "BL-TASK-FAILED"
 
 	// The output.
+	OutputPlace       Code = "BL-OUTPUT-PLACE"
 	OutputForeign     Code = "BL-OUTPUT-FOREIGN"
 	OutputChanged     Code = "BL-OUTPUT-CHANGED"
 	OutputLacks       Code = "BL-OUTPUT-LACKS"
@@ -347,6 +348,7 @@ var table = []entry{
 	{TaskLost, Failed, "A task ended without its account."},
 	{TaskFailed, Failed, "A task failed, and its engine does not run it again."},
 	// The output.
+	{OutputPlace, Refused, "The output directory can't be made."},
 	{OutputForeign, Refused, "The output holds files that this run did not write."},
 	{OutputChanged, Refused, "Files of the output were changed."},
 	{OutputLacks, Refused, "Files of the output are missing."},

@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"bulkload/internal/siteconf"
@@ -38,6 +41,8 @@ type timedConn struct {
 	net.Conn
 	wait time.Duration
 
+	heard atomic.Bool // something was read
+
 	mu     sync.Mutex
 	failed error // the first failure: later calls would only say that the connection is closed
 }
@@ -47,6 +52,9 @@ func (c *timedConn) Read(p []byte) (int, error) {
 		return 0, c.first(err)
 	}
 	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard.Store(true)
+	}
 	if err != nil {
 		err = c.first(err)
 		c.Conn.Close() // err is the one to report
@@ -79,10 +87,27 @@ func (c *timedConn) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	if err != nil {
+		if c.saysHTTP(err) {
+			err = errHTTP
+		}
 		err = c.first(err)
 		c.Conn.Close()
 	}
 	return n, err
+}
+
+// saysHTTP reports whether the server has closed the connection after an answer in HTTP, before anything was read: one that is no
+// NameNode does so while the greeting is still being written.
+func (c *timedConn) saysHTTP(err error) bool {
+	if c.heard.Load() || !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+		return false
+	}
+	var b [4]byte
+	if c.Conn.SetReadDeadline(time.Now().Add(time.Second)) != nil {
+		return false
+	}
+	_, err = io.ReadFull(c.Conn, b[:])
+	return err == nil && string(b[:]) == "HTTP"
 }
 
 // SetDeadline does nothing: the library sets "never" on every new connection.

@@ -162,6 +162,28 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
+// TestOtherServerWhileWriting: what is written after an answer of another server fails with that reason.
+func TestOtherServerWhileWriting(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer other.Close()
+	client, err := net.Dial("tcp", other.Addr().String())
+	check(t, err)
+	server, err := other.Accept()
+	check(t, err)
+	defer server.Close()
+	_, err = server.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+	check(t, err)
+	c := newNameNodeConn(&timedConn{Conn: client, wait: 5 * time.Second}, false, nil)
+	if _, err := c.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "answers in HTTP") {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := c.Write([]byte("hrpc")); err == nil || !strings.Contains(err.Error(), "answers in HTTP") {
+		t.Errorf("write: %v", err)
+	}
+}
+
 // TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer might pass for the next one.
 func TestTimedConnBreaks(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

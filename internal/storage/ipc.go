@@ -86,6 +86,8 @@ func callFrame(call int32, client []byte, method string, request message) []byte
 	return requestFrame(call, client, message(nil).text(1, method).text(2, nameNodeProtocol).number(3, 1), request)
 }
 
+var errHTTP = errcode.HDFSAddress.New("the server answers in HTTP, so this is not the port of a NameNode for clients; fs.defaultFS or dfs.namenode.rpc-address must name that one")
+
 // readFrame reads a frame into buf, and returns buf and the frame with its length. buf grows with the bytes that arrive, not
 // with the length that is claimed.
 func readFrame(r io.Reader, buf []byte) ([]byte, error) { return readFrameUpTo(r, buf, maxFrame) }
@@ -98,7 +100,7 @@ func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 	}
 	length := binary.BigEndian.Uint32(buf)
 	if string(buf) == "HTTP" {
-		return buf, errcode.HDFSAddress.New("the server answers in HTTP, so this is not the port of a NameNode for clients; fs.defaultFS or dfs.namenode.rpc-address must name that one")
+		return buf, errHTTP
 	}
 	if length > limit {
 		return buf, malformedf("a frame of %d bytes, more than the %d that are accepted", length, limit)

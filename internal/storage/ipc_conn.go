@@ -147,6 +147,9 @@ func parseCall(frame []byte) (call int32, method string, err error) {
 func (c *nameNodeConn) Read(p []byte) (int, error) {
 	for len(c.rest) == 0 {
 		if err := c.next(); err != nil {
+			if t, ok := c.Conn.(*timedConn); ok {
+				_ = t.first(err) // what is written later fails for this reason, too
+			}
 			c.Conn.Close() // err is the one to report
 			return 0, err
 		}

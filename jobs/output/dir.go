@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"syscall"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/existing"
@@ -54,8 +56,12 @@ func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
 
 // makeError is the error of an output directory that can't be made.
 func makeError(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("make the output directory, which `output` of the job file names: %w", err)
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		// A file is in its place or above it, or nothing can be made there, as in /proc.
+		return errcode.OutputPlace.Errorf("no directory can be made at the path that `output` of the job file names: %w", err)
 	}
 	return fmt.Errorf("make the output directory: %w", err)
 }
