@@ -128,9 +128,11 @@ func (l *hdfsFaults) dies(t *testing.T) {
 
 // hangs: the same for a DataNode that accepts connections and never answers.
 func (l *hdfsFaults) hangs(t *testing.T) {
+	defer func() { l.do(t, l.Resume("dn1")) }()
 	o := l.options(failpoint.Begun, func() { l.do(t, l.Pause("dn1")) })
 	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hangs"), o))
-	l.do(t, l.Resume("dn1"))
+	// It still hangs when this run writes its first file, the lock.
+	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hung"), l.options("", nil)))
 }
 
 // bothGone: the run waits for some minutes for DataNodes.

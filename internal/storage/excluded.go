@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,27 +90,38 @@ func (e *excludedNodes) refused(r *remoteError) {
 	clear(e.failed)
 }
 
-// list returns the DataNodes to exclude, as DatanodeInfoProto; none if all that are known have failed. The NameNode may have no
-// other one and would refuse the call, which not every caller makes again. If it has another one, its answer makes that known.
+// list returns the DataNodes to exclude, as DatanodeInfoProto. If all that are known have failed, the one whose failure is the longest
+// ago gets another chance: the NameNode may have no other one and would refuse the call, which not every caller makes again. And it
+// may have been the wrong one: if the second DataNode of a pipeline hangs, the first one is blamed, which is silent for as long.
 func (e *excludedNodes) list() (all [][]byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	excluded := map[string]bool{} // one DataNode may be known by several addresses
+	last := map[string]time.Time{} // of the failures of each DataNode: one may be known by several addresses
 	for address, when := range e.failed {
-		switch info := e.known[address]; {
+		switch info := string(e.known[address]); {
 		case time.Since(when) > excludedFor:
 			delete(e.failed, address)
-		case info != nil && !excluded[string(info)]:
-			excluded[string(info)] = true
-			all = append(all, info)
+		case info != "" && when.After(last[info]):
+			last[info] = when
 		}
 	}
+	if e.allIn(last) {
+		delete(last, slices.MinFunc(slices.Collect(maps.Keys(last)), func(a, b string) int { return last[a].Compare(last[b]) }))
+	}
+	for _, info := range slices.Sorted(maps.Keys(last)) {
+		all = append(all, []byte(info))
+	}
+	return all
+}
+
+// allIn reports whether these are all DataNodes that are known, and not none.
+func (e *excludedNodes) allIn(failed map[string]time.Time) bool {
 	for _, info := range e.known {
-		if !excluded[string(info)] {
-			return all
+		if _, is := failed[string(info)]; !is {
+			return false
 		}
 	}
-	return nil
+	return len(failed) > 0
 }
 
 // addTo returns the frame of an addBlock call with the list of failed DataNodes in its request.
@@ -223,9 +236,19 @@ func (c *writtenConn) operation(p []byte) {
 			}
 			return nil
 		})
+		if t, is := c.Conn.(patientConn); is {
+			t.waitLonger(time.Duration(len(c.pipeline)) * perNode)
+		}
 	}
 	c.sent = nil
 }
+
+// perNode is how much longer a pipeline's answer may take for each of its DataNodes: HdfsConstants.READ_TIMEOUT_EXTENSION, which
+// DFSClient.getDatanodeReadTimeout adds. The first DataNode waits for the next one less long, so it can say that that one fails.
+const perNode = 5 * time.Second
+
+// patientConn is a connection whose reads may be given more time.
+type patientConn interface{ waitLonger(d time.Duration) }
 
 // answered reads what the DataNode says about itself and the others: first BlockOpResponseProto{1 status, 2
 // firstBadLink}, then PipelineAckProto{2 status of each DataNode}, each after its length (datatransfer.proto).

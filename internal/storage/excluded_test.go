@@ -6,7 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -129,25 +132,67 @@ func TestFailedDataNodesAreExcluded(t *testing.T) {
 	}
 }
 
-// TestAllDataNodesFailed: as long as no DataNode is known that has not failed, none is excluded.
+// TestAllDataNodesFailed: as long as no DataNode is known that has not failed, the one that failed first gets another chance.
 func TestAllDataNodesFailed(t *testing.T) {
 	t.Parallel()
 	e := &excludedNodes{}
-	want := func(when string, n int) {
+	one, two, three := nodeInfo("10.0.0.1", "one", 9866), nodeInfo("10.0.0.2", "two", 9866), nodeInfo("10.0.0.3", "three", 9866)
+	want := func(when string, nodes ...[]byte) {
 		t.Helper()
-		if got := excludedIn(t, e.addTo(addBlockFrame())); len(got) != n {
-			t.Errorf("%s: %q are excluded, want %d", when, got, n)
+		if got := excludedIn(t, e.addTo(addBlockFrame())); !slices.EqualFunc(got, nodes, bytes.Equal) {
+			t.Errorf("%s: %q are excluded, want %q", when, got, nodes)
 		}
 	}
-	e.learn(addBlockAnswer(nodeInfo("10.0.0.1", "one", 9866)))
+	want("none is known")
+	e.learn(addBlockAnswer(one))
 	e.fail("10.0.0.1:9866")
-	want("the only one failed", 0)
-	e.learn(addBlockAnswer(nodeInfo("10.0.0.2", "two", 9866)))
-	want("another one is known", 1)
+	want("the only one failed")
+	e.learn(addBlockAnswer(two))
+	want("another one is known", one)
 	e.fail("two:9866")
-	want("both failed", 0)
-	e.learn(addBlockAnswer(nodeInfo("10.0.0.3", "three", 9866)))
-	want("a third one is known", 2)
+	want("both failed, the second one later", two)
+	e.fail("one:9866")
+	want("the first one failed again", one)
+	e.learn(addBlockAnswer(three))
+	want("a third one is known", one, two)
+	e.fail("10.0.0.3:9866")
+	want("all three failed", one, three)
+}
+
+// patientTestConn counts the time that its reads were given.
+type patientTestConn struct {
+	answeringConn
+	more time.Duration
+}
+
+func (c *patientTestConn) waitLonger(d time.Duration) { c.more = d }
+
+// TestAnswersOfPipelines: a pipeline's answer may take longer, so that its first DataNode can say that another one hangs; what is
+// read may not.
+func TestAnswersOfPipelines(t *testing.T) {
+	t.Parallel()
+	second := nodeInfo("10.0.0.2", "two", 9866)
+	for op, want := range map[byte]time.Duration{opWriteBlock: 10 * time.Second, 81: 0} {
+		c := &patientTestConn{}
+		for what, conn := range map[string]net.Conn{"open": c, "protected": &transferConn{Conn: c, stream: &bytes.Buffer{}}} {
+			c.more = 0
+			w := &writtenConn{Conn: conn, nodes: &excludedNodes{}, address: "10.0.0.1:9866"}
+			if _, err := w.Write(append([]byte{0, 28, op}, protowire.AppendBytes(nil, message(nil).bytes(2, second))...)); err != nil {
+				t.Fatal(err)
+			}
+			if c.more != want {
+				t.Errorf("operation %d, %s: %v longer, want %v", op, what, c.more, want)
+			}
+		}
+	}
+	timed := &timedConn{wait: time.Hour}
+	timed.waitLonger(-2 * time.Hour)
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	timed.Conn = ours
+	if _, err := timed.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v, want the end of the time", err)
+	}
 }
 
 // addBlockFrame is a call as the library sends it.

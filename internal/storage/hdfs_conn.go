@@ -40,6 +40,7 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 type timedConn struct {
 	net.Conn
 	wait time.Duration
+	more atomic.Int64 // how much longer a read may take, in nanoseconds
 
 	heard atomic.Bool // something was read
 
@@ -48,7 +49,7 @@ type timedConn struct {
 }
 
 func (c *timedConn) Read(p []byte) (int, error) {
-	if err := c.Conn.SetReadDeadline(time.Now().Add(c.wait)); err != nil {
+	if err := c.Conn.SetReadDeadline(time.Now().Add(c.wait + time.Duration(c.more.Load()))); err != nil {
 		return 0, c.first(err)
 	}
 	n, err := c.Conn.Read(p)
@@ -61,6 +62,9 @@ func (c *timedConn) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// waitLonger gives each read from now on so much more time.
+func (c *timedConn) waitLonger(d time.Duration) { c.more.Store(int64(d)) }
 
 // first returns the first failure of the connection.
 func (c *timedConn) first(err error) error {

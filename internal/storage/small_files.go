@@ -29,9 +29,14 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// CreateFile creates a file with the given content; fs.ErrExist if the name is taken.
+// CreateFile creates a file with the given content; fs.ErrExist if the name is taken. If a DataNode fails, the content is written
+// again.
 func CreateFile(fsys FS, name string, content []byte) error {
-	w, err := fsys.Create(name, FilePerm)
+	return small(func() error { return createOnce(fsys, name, content, FilePerm) })
+}
+
+func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) error {
+	w, err := fsys.Create(name, perm)
 	if err != nil {
 		return err
 	}
@@ -50,11 +55,11 @@ const (
 	smallFilePause = time.Second
 )
 
-// ReplaceFile atomically replaces a file by one with the given content. temp must be a name in the same file system that
-// nobody else uses. If a DataNode fails, the content is written again.
-func ReplaceFile(fsys FS, name, temp string, content []byte) error {
+// small writes a small file, again if a DataNode fails. Unlike Rewrite it does not end early: a lock or a manifest is written even
+// if the run is being stopped.
+func small(write func() error) error {
 	for try := 1; ; try++ {
-		err := replaceFile(fsys, name, temp, content)
+		err := write()
 		if !errors.Is(err, ErrDataNode) || try == smallFileTries {
 			return err
 		}
@@ -62,14 +67,23 @@ func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	}
 }
 
-func replaceFile(fsys FS, name, temp string, content []byte) error {
-	if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := CreateFile(fsys, temp, content); err != nil {
-		return err
-	}
-	return fsys.Replace(temp, name)
+// ReplaceFile atomically replaces a file by one with the given content and FilePerm. temp must be a name in the same file system that
+// nobody else uses. If a DataNode fails, the content is written again.
+func ReplaceFile(fsys FS, name, temp string, content []byte) error {
+	return ReplaceFileAs(fsys, name, temp, content, FilePerm)
+}
+
+// ReplaceFileAs is ReplaceFile with other permissions.
+func ReplaceFileAs(fsys FS, name, temp string, content []byte, perm fs.FileMode) error {
+	return small(func() error {
+		if err := fsys.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := createOnce(fsys, temp, content, perm); err != nil {
+			return err
+		}
+		return fsys.Replace(temp, name)
+	})
 }
 
 // List lists a directory; empty if the directory does not exist.

@@ -74,6 +74,13 @@ func (c *transferConn) Read(p []byte) (int, error) {
 	return c.stream.Read(p)
 }
 
+// waitLonger gives each read from now on so much more time.
+func (c *transferConn) waitLonger(d time.Duration) {
+	if t, is := c.Conn.(patientConn); is {
+		t.waitLonger(d)
+	}
+}
+
 // wholeOperation returns the message of the operation at the start of b; nil if it is incomplete.
 func wholeOperation(b []byte) ([]byte, error) {
 	if len(b) <= operationLead {

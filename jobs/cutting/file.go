@@ -89,8 +89,20 @@ func writeParts(ctx context.Context, batch []*fileCutter) error {
 	return err
 }
 
-// cut writes the parts under temporary names, reads them back, and compares them with the file.
+// cut writes the parts under temporary names, or leaves none. If a DataNode fails meanwhile, they are written again.
 func (c *fileCutter) cut(ctx context.Context) error {
+	boundaries := c.at
+	return storage.Rewrite(ctx, func() error {
+		c.at = boundaries
+		if err := c.cutOnce(ctx); err != nil {
+			return errors.Join(err, c.abort())
+		}
+		return nil
+	}, func(err error) { c.out.Options.Warnf("cutting %s again: %v", c.out.URI(c.of.Path), err) })
+}
+
+// cutOnce writes the parts, reads them back, and compares them with the file.
+func (c *fileCutter) cutOnce(ctx context.Context) error {
 	if err := c.write(ctx); err != nil {
 		return err
 	}
@@ -223,6 +235,7 @@ func (c *fileCutter) abort() error {
 	for _, p := range c.parts {
 		errs = append(errs, storage.RemoveIfThere(c.out.FS, p.Temp))
 	}
+	c.open, c.parts = nil, nil
 	return errors.Join(errs...)
 }
 

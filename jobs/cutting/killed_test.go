@@ -346,6 +346,48 @@ func TestCutsOnFailingStorage(t *testing.T) {
 	}
 }
 
+// losingFS fails the n-th file that is created, as HDFS does if a DataNode fails while it is written.
+type losingFS struct {
+	storage.FS
+	created atomic.Int64
+	n       int64
+}
+
+type losingWriter struct{ storage.Writer }
+
+func (losingWriter) Write([]byte) (int, error) {
+	return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)
+}
+
+func (f *losingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	w, err := f.FS.Create(name, perm)
+	if err == nil && f.created.Add(1) == f.n {
+		return losingWriter{w}, nil
+	}
+	return w, err
+}
+
+// TestCutWhileADataNodeFails: whichever part was being written, the file is cut again, and nothing is left of the first try.
+func TestCutWhileADataNodeFails(t *testing.T) {
+	t.Parallel()
+	parts := 5 // of the files 0 and 2
+	for n := range parts {
+		o := outputOwner()
+		dir := o.begin(t)
+		_, want := cellsOf(t, dir)
+		fsys := &losingFS{FS: storage.Local, n: int64(n + 1)}
+		if err := o.cut(t, localDir(t, fsys, dir, nil)); err != nil {
+			t.Fatalf("part %d: %v", n, err)
+		}
+		o.check(t, dir, fmt.Sprint("part ", n), want)
+		checkCut(t, dir, fmt.Sprint("part ", n))
+		left, err := filepath.Glob(filepath.Join(dir, ".tmp", "*", "*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("part %d: %v, %q are left", n, err, left)
+		}
+	}
+}
+
 // TestDamagedFilesAreNotCut: a file whose cells are not those that were recorded, or that can't be read, is left as it is, and no
 // part of it.
 func TestDamagedFilesAreNotCut(t *testing.T) {

@@ -106,7 +106,7 @@ func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me
 	for range 3 {
 		l.SetTouched(time.Now())
 		heldHere.Store(l.me.Token, true) // before others can see it
-		err = l.create()
+		err = storage.Rewrite(ctx, l.create, func(error) {})
 		if err == nil {
 			l.done.Add(1)
 			go l.refresh(ctx, lost)

@@ -13,7 +13,6 @@
 package ledger
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -333,18 +332,8 @@ func (l *Ledger) write(name string, document any, grows int) error {
 		return err
 	}
 	temp := fmt.Sprintf("%s/.%s.%d", path.Dir(name), path.Base(name), time.Now().UnixNano())
-	w, err := l.fsys.Create(temp, filePerm)
-	if err != nil {
-		return err
-	}
-	if _, err = io.Copy(w, bytes.NewReader(append(text, '\n'))); err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		return errors.Join(err, w.Abort())
-	}
-	if err := l.fsys.Replace(temp, name); err != nil {
-		return errors.Join(err, l.fsys.Remove(temp))
+	if err := storage.ReplaceFileAs(l.fsys, name, temp, append(text, '\n'), filePerm); err != nil {
+		return errors.Join(err, storage.RemoveIfThere(l.fsys, temp))
 	}
 	return nil
 }
