@@ -130,9 +130,8 @@ func (o *Output) checkClocks(answer *statusAnswer) {
 	}
 }
 
-// checkQuota compares the quotas of the output's directory, and of those above it, with what the run will write, and that of HBase's
-// staging folder with what a load will move there. It begins below the top level: the root and its directories are an
-// administrator's, and counting them may take long.
+// checkQuota compares the quotas of the output, and then of HBase's staging folder, with what the run needs. The NameNode may have to
+// count for each answer, and both share one time limit: the output's quota is the one that ends runs, so it is asked first.
 func (o *Output) checkQuota(ctx context.Context) {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
@@ -144,9 +143,15 @@ func (o *Output) checkQuota(ctx context.Context) {
 	}
 	limited, cancel := context.WithTimeout(ctx, o.patience(quotaPatience))
 	defer cancel()
+	o.checkOutputQuota(limited, quoter)
 	if o.staging != "" {
-		o.compareQuotas(limited, quoter, checkPassing, o.staging, []string{o.staging}, "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota), or load fewer files at a time")
+		o.checkStagingQuota(limited, quoter)
 	}
+}
+
+// checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write. It begins
+// below the top level: the root and its directories are an administrator's, and counting them may take long.
+func (o *Output) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 	dir, _, err := nearest(o.FS, o.Dir)
 	if err != nil {
 		o.unknown(checkQuota, "%v", err)
@@ -156,31 +161,62 @@ func (o *Output) checkQuota(ctx context.Context) {
 	for d := dir; strings.Count(d, "/") > 1; d = parent(d) {
 		all = append(all, d)
 	}
-	o.compareQuotas(limited, quoter, checkQuota, "the output's directories, below the top level", all, "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)")
+	o.compareQuotas(ctx, quoter, all)
 }
 
-// compareQuotas compares the quotas of some directories with what the run needs.
-func (o *Output) compareQuotas(ctx context.Context, quoter storage.Quoter, name, what string, dirs []string, fix string) {
+// checkStagingQuota compares the quotas of HBase's staging folder with what a load moves there. Files only pass through it: those of a
+// request are moved in before it and out after it. So no number of bytes is too few for certain.
+func (o *Output) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
+	const fix = "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
+	q, err := askQuota(ctx, quoter, o.staging)
+	if err != nil {
+		o.unknown(checkPassing, "%v", err)
+		return
+	}
+	uri := o.FS.URI(o.staging)
+	names := stagingNames * int64(max(len(o.families), 1))
+	_, bytes := o.needs()
+	switch {
+	case lacksNames(q, names):
+		o.list = append(o.list, Fail(checkPassing, errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: a load needs at least %d more",
+			uri, q.Names, q.NamesUsed, names), fix))
+	case o.lacksSpace(q, bytes):
+		o.add(checkPassing, Warning, fix+", if a load fails for it",
+			"%s may hold %s and has %s. The load's files, about %s with %d replicas, pass through it: it must hold those of all requests under way",
+			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed), bytesize.Format(bytes*int64(q.Replication)), q.Replication)
+	case q.Names == storage.NoQuota && q.Bytes == storage.NoQuota:
+		o.ok(checkPassing, "no quota on %s", uri)
+	default:
+		o.ok(checkPassing, "a quota on %s, with space left", uri)
+	}
+}
+
+// compareQuotas compares the quotas of the output's directories with what the run needs.
+func (o *Output) compareQuotas(ctx context.Context, quoter storage.Quoter, dirs []string) {
+	const (
+		what = "the output's directories, below the top level"
+		fix  = "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
+	)
 	limits := 0
 	for _, dir := range dirs {
 		q, err := askQuota(ctx, quoter, dir)
 		if err != nil {
-			o.unknown(name, "%v", err)
+			o.unknown(checkQuota, "%v", err)
 			return
 		}
 		if q.Names != storage.NoQuota || q.Bytes != storage.NoQuota {
 			limits++
 		}
 		if err := o.compareQuota(o.FS.URI(dir), q); err != nil {
-			o.list = append(o.list, Fail(name, err, fix))
+			o.list = append(o.list, Fail(checkQuota, err, fix))
 			return
 		}
 	}
 	if limits == 0 {
-		o.ok(name, "no quota on %s", what)
+		o.ok(checkQuota, "no quota on %s", what)
 		return
 	}
-	o.ok(name, "%s on %s, with space left", jobfile.Plural(limits, "quota"), what)
+	o.ok(checkQuota, "%s on %s, with space left", jobfile.Plural(limits, "quota"), what)
 }
 
 func parent(dir string) string { return dir[:strings.LastIndexByte(dir, '/')] }
@@ -207,15 +243,26 @@ func askQuota(ctx context.Context, quoter storage.Quoter, dir string) (storage.Q
 // compareQuota is an error if a directory may not hold what the run writes.
 func (o *Output) compareQuota(uri string, q storage.Quota) error {
 	names, bytes := o.needs()
-	if left := q.Names - q.NamesUsed; q.Names != storage.NoQuota && left < names {
+	if lacksNames(q, names) {
 		return errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: the run needs at least %d more", uri, q.Names, q.NamesUsed, names)
 	}
-	if left := q.Bytes - q.BytesUsed; q.Bytes != storage.NoQuota && left < bytes*int64(q.Replication) && !o.Job.Input.SpaceUnchecked {
+	if o.lacksSpace(q, bytes) {
 		return errcode.HDFSQuota.Errorf("%s may hold %s and has %s: the run needs about %s more, for %d replicas (input.check_space: false skips this check)",
 			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed), bytesize.Format(bytes*int64(q.Replication)), q.Replication)
 	}
 	return nil
 }
+
+// lacksNames reports whether a quota leaves fewer names.
+func lacksNames(q storage.Quota, names int64) bool { return q.Names != storage.NoQuota && q.Names-q.NamesUsed < names }
+
+// lacksSpace reports whether a quota leaves fewer bytes for each replica, unless the job does not want to know.
+func (o *Output) lacksSpace(q storage.Quota, bytes int64) bool {
+	return q.Bytes != storage.NoQuota && q.Bytes-q.BytesUsed < bytes*int64(q.Replication) && !o.Job.Input.SpaceUnchecked
+}
+
+// stagingNames are the names that a load needs in staging for each family: its folder, and a file. The load's own folder exists by then.
+const stagingNames = 2
 
 // ownNames are the names that a run needs besides its files: manifest, _SUCCESS, temporary folders.
 const ownNames = 6

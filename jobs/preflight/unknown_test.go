@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,63 @@ func TestQuotasAboveTheOutput(t *testing.T) {
 		if len(o.list) != 1 || o.list[0].State != c.state {
 			t.Errorf("%s: %+v", name, o.list)
 		}
+	}
+}
+
+// TestQuotasOfStaging: files pass through staging, so a space quota below the load's size is a warning; names that a load needs at
+// once are not. However long staging is counted, the output's quota is known.
+func TestQuotasOfStaging(t *testing.T) {
+	t.Parallel()
+	none := storage.Quota{Names: storage.NoQuota, Bytes: storage.NoQuota, Replication: 3}
+	with := func(change func(*storage.Quota)) storage.Quota {
+		q := none
+		change(&q)
+		return q
+	}
+	for name, c := range map[string]struct {
+		staging   storage.Quota
+		unchecked bool
+		state     State
+		text      string
+	}{
+		"none":          {none, false, OK, "no quota"},
+		"space":         {with(func(q *storage.Quota) { q.Bytes, q.BytesUsed = 600, 1 }), false, Warning, "of all requests under way"},
+		"space is used": {with(func(q *storage.Quota) { q.Bytes, q.BytesUsed = 600, 900 }), false, Warning, "600 B with 3 replicas"},
+		"space is left": {with(func(q *storage.Quota) { q.Bytes = 600 }), false, OK, "with space left"},
+		"unchecked":     {with(func(q *storage.Quota) { q.Bytes, q.BytesUsed = 600, 1 }), true, OK, ""},
+		"names":         {with(func(q *storage.Quota) { q.Names, q.NamesUsed = 10, 9 }), false, Failed, "at least 2 more"},
+		"names left":    {with(func(q *storage.Quota) { q.Names, q.NamesUsed = 10, 8 }), false, OK, ""},
+	} {
+		o := testOutput(t)
+		o.Dir, o.staging, o.families, o.Job.Input.SpaceUnchecked = "/user/tina/out", "/hbase/staging", []string{"f"}, c.unchecked
+		o.Target, o.Need = &target.Target{}, func(*target.Target) int64 { return 200 }
+		o.FS = hdfs{dirs: map[string]storage.Info{"/user/tina/out": {}}, quota: func(_ context.Context, dir string) (storage.Quota, error) {
+			if dir == o.staging {
+				return c.staging, nil
+			}
+			return none, nil
+		}}
+		o.checkQuota(t.Context())
+		if len(o.list) != 2 || o.list[0].Name != checkQuota || o.list[0].State != OK {
+			t.Fatalf("%s: %+v", name, o.list)
+		}
+		if f := o.list[1]; f.Name != checkPassing || f.State != c.state || !strings.Contains(f.Detail, c.text) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o := testOutput(t)
+	o.Dir, o.staging = "/user/tina/out", "/hbase/staging"
+	o.FS = hdfs{dirs: map[string]storage.Info{"/user/tina/out": {}}, quota: func(_ context.Context, dir string) (storage.Quota, error) {
+		if dir == o.staging {
+			cancel() // the time is over
+			<-t.Context().Done()
+		}
+		return none, nil
+	}}
+	o.checkQuota(ctx)
+	if len(o.list) != 2 || o.list[0].State != OK || o.list[1].State != Unknown {
+		t.Errorf("slow staging: %+v", o.list)
 	}
 }
 
