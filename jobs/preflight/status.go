@@ -254,7 +254,9 @@ func (o *Output) compareQuota(uri string, q storage.Quota) error {
 }
 
 // lacksNames reports whether a quota leaves fewer names.
-func lacksNames(q storage.Quota, names int64) bool { return q.Names != storage.NoQuota && q.Names-q.NamesUsed < names }
+func lacksNames(q storage.Quota, names int64) bool {
+	return q.Names != storage.NoQuota && q.Names-q.NamesUsed < names
+}
 
 // lacksSpace reports whether a quota leaves fewer bytes for each replica, unless the job does not want to know.
 func (o *Output) lacksSpace(q storage.Quota, bytes int64) bool {
