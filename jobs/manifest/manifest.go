@@ -216,6 +216,11 @@ func (m *Manifest) MayBeLoaded() bool {
 	return m.State == Loading || m.State == Loaded || len(m.LoadedBefore) > 0 || len(m.Files().Loaded()) > 0
 }
 
+// Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced by any other.
+func (m *Manifest) Begun() bool {
+	return m.State != Writing || len(m.Slices) > 0 || m.MayBeLoaded()
+}
+
 func compareSlices(a, b Slice) int {
 	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
 }

@@ -63,7 +63,7 @@ type resumption struct {
 func (r *resumption) decide() error {
 	w, old, fresh := r.dir, r.old, r.fresh
 	switch {
-	case old.State == manifest.Writing && len(old.Slices) == 0 && !old.MayBeLoaded():
+	case !old.Begun():
 		// It came to nothing: its input was refused, or it was stopped early.
 		if err := w.CleanFiles(old); err != nil {
 			return err

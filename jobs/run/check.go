@@ -144,7 +144,7 @@ func (c *checking) describeOutput(w *outputRun) preflight.Finding {
 		return ok
 	}
 	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp, Inputs: old.Inputs} // of the input nothing is compared
-	if begun := old.State != manifest.Writing || len(old.Slices) > 0; begun && !c.opened.options.Force {
+	if old.Begun() && !c.opened.options.Force {
 		if err := w.out.CheckJob(old, fresh); err != nil {
 			return preflight.Fail(name, err, "")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
@@ -202,5 +203,43 @@ func TestEngineOf(t *testing.T) {
 	wrong := func(*jobfile.Job, options.Options) (*ByTasks, error) { return nil, fmt.Errorf("no engine") }
 	if by, free, err := EngineOf(wrong).of(nil, options.Options{}); by != nil || err == nil || free == nil {
 		t.Errorf("%v, %v", by, err)
+	}
+}
+
+// TestCheckOfAnotherRun: a check of an output says of the run in it what a run would say, also of one that has no slices left, and whose
+// files the table has.
+func TestCheckOfAnotherRun(t *testing.T) {
+	t.Parallel()
+	for name, loaded := range map[string]bool{"came to nothing": false, "is loaded": true} {
+		dir := skewed(t)
+		out := filepath.Join(dir, "out")
+		finish(t, read(t, dir, out))
+		m, err := manifest.Read(storage.Local, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := *m.Files()[0]
+		file.Loaded = true
+		m.RemoveAll()
+		m.State, m.Cuts = manifest.Writing, nil
+		if loaded {
+			m.LoadedBefore = append(m.LoadedBefore, file)
+		}
+		if err := m.Save(storage.Local, out, out); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(strings.Replace(job, "timestamp: 1", "timestamp: 2", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		other := read(t, dir, out)
+		found, err := Check(t.Context(), other, options.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked := failure.CodeOf(found.Err())
+		_, err = Job(t.Context(), nil, other, options.Options{})
+		if run := failure.CodeOf(err); checked != run || (run == errcode.OutputOther) != loaded {
+			t.Errorf("a run that %s: the check says %q (%v), the run says %q (%v)", name, checked, found.Err(), run, err)
+		}
 	}
 }
