@@ -82,11 +82,11 @@ func parseUnsealed(text []byte, m *Manifest, unsealed error) error {
 // A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
 // rename is one step. The file system is the lock's (dirlock.Guarded): after the lock is lost, the rename is refused, and
 // what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A manifest
-// that no command could read is not written.
+// that no command could read is not written, nor one that its load could not save.
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
 	if err == nil {
-		err = tooLarge(int64(len(text)) + 1)
+		err = tooLarge(int64(len(text)) + 1 + m.grows())
 	}
 	if err == nil {
 		err = storage.ReplaceFile(fsys, path.Join(dir, Name), path.Join(temps, Name), append(text, '\n'))
@@ -95,6 +95,23 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 		return fmt.Errorf("write the manifest: %w", err)
 	}
 	return nil
+}
+
+// marksBytes is how many bytes a file's record grows by marks during a load. It is one more than the marks have, since "loaded" changes
+// from false to true: of so many files that it matters, these bytes hold the name of the load's staging folder, too.
+const marksBytes = int64(len(`,"served_before":true`))
+
+// grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not begin.
+func (m *Manifest) grows() (bytes int64) {
+	if m.State != Writing && m.State != Written {
+		return 0
+	}
+	for _, f := range m.Files() {
+		if !f.Loaded && !f.ServedBefore {
+			bytes += marksBytes
+		}
+	}
+	return bytes
 }
 
 // tooLarge is an error if a manifest of so many bytes can't be read.
@@ -107,7 +124,7 @@ func tooLarge(size int64) error {
 }
 
 // CheckSize refuses a run whose manifest will be too large to be read, so that this is found before its files are written:
-// with so many slices, and files of all families together, it has at least the bytes of its smallest records.
+// with so many slices, and files of all families together, it has at least the bytes of its smallest records, and of a load's marks.
 func (m *Manifest) CheckSize(sliced, files int64) error {
 	frame := *m
 	frame.Slices = nil
@@ -121,7 +138,7 @@ func (m *Manifest) CheckSize(sliced, files int64) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	size := int64(len(text)) + sliced*int64(len(slice)) + files*int64(len(file))
+	size := int64(len(text)) + sliced*int64(len(slice)) + files*(int64(len(file))+marksBytes)
 	for i := range m.Inputs {
 		if m.Inputs[i].Content == nil {
 			size += int64(len(content))

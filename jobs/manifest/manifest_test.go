@@ -355,9 +355,60 @@ func TestSizeIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		maxBytes = int64(len(text)) + 200 // the input's content
+		maxBytes = int64(len(text)) + 200 + full.grows() // the input's content, and the marks
 		if err := foreseen.CheckSize(n, n); err != nil {
 			t.Errorf("%d slices: %v", n, err)
 		}
+	}
+}
+
+// TestLoadedManifestFits: a manifest that was saved before its load can be saved during the load, with all marks; so it is refused
+// earlier if the marks would not fit.
+func TestLoadedManifestFits(t *testing.T) {
+	defer func(was int64) { maxBytes = was }(maxBytes)
+	dir := t.TempDir()
+	for _, state := range []string{Writing, Written} {
+		m := &Manifest{Schema: Schema, State: state, Run: jobfile.RunInfo{ID: "r", Table: "t"}}
+		for region := range 200 {
+			m.Add(Slice{Region: region, Files: []hfile.Summary{{Path: "f/" + hfile.Name("r", region, 0, "f", 0), Family: "f", Region: region}}})
+			m.Splits = append(m.Splits, fmt.Sprintf("%03d", region))
+		}
+		m.Splits = m.Splits[1:]
+		text, err := m.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		maxBytes = int64(len(text)) + 1
+		if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.ManifestSize {
+			t.Errorf("%s: saved without a reserve: %v", state, err)
+		}
+		maxBytes += marksBytes * 200
+		if err := m.Save(storage.Local, dir, dir); err != nil {
+			t.Errorf("%s: %v", state, err)
+		}
+		m.State, m.Staging = Loading, "hdfs://namenode:8020/hbase/staging/loader__table__0123456789abcdef"
+		for _, f := range m.Files() {
+			f.Loaded, f.ServedBefore = true, true
+		}
+		if err := m.Save(storage.Local, dir, dir); err != nil {
+			t.Errorf("%s, then loaded: %v", state, err)
+		}
+	}
+	empty := &Manifest{Schema: Schema, State: Writing}
+	text, err := empty.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const files = 1000
+	full := *empty
+	for i := range files {
+		full.Add(Slice{Files: []hfile.Summary{{Path: "f/" + hfile.Name("r", i, 0, "f", 0), Family: "f", Probes: make([]hfile.Cell, 1)}}})
+	}
+	if text, err = full.Marshal(); err != nil {
+		t.Fatal(err)
+	}
+	maxBytes = int64(len(text))
+	if err := empty.CheckSize(files, files); failure.CodeOf(err) != errcode.ManifestSize {
+		t.Errorf("marks are not foreseen: %v", err)
 	}
 }
