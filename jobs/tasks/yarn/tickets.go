@@ -79,6 +79,6 @@ func (t *tickets) remove() error {
 	if err := errors.Join(os.RemoveAll(t.dir), t.lock.Close()); err != nil {
 		return fmt.Errorf("delete the ticket cache of Hadoop's commands: %w", err)
 	}
-	t.dir = ""
+	t.dir, t.since = "", time.Time{} // the next folder has no ticket yet
 	return nil
 }

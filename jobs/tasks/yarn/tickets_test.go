@@ -43,6 +43,12 @@ func TestTicketsOfAKilledDriver(t *testing.T) {
 			t.Errorf("%s is left: %v", dir, err)
 		}
 	}
+	name, err := last.tickets.cache(t.Context(), last)
+	check(t, err)
+	if _, err := os.Stat(name[len("FILE:"):]); err != nil {
+		t.Errorf("after a Close: %v", err)
+	}
+	check(t, last.Close())
 	if lock, err := partition.LockFolder(filepath.Dir(third)); err == nil {
 		t.Errorf("%s is not locked", lock.Name())
 	}
