@@ -78,7 +78,9 @@ func (f *follower) event(v event) {
 	case v.tracking != "":
 		f.Log.Info("the job's page is " + v.tracking)
 	case v.attempt != "":
-		f.failed = v
+		if !ofReducer(v.attempt) || f.failed.attempt == "" { // a task's failure says more
+			f.failed = v
+		}
 		f.Log.Warn(fmt.Sprintf("%v; YARN tries it again, unless that was its last attempt", f.taskError(v)))
 	case v.unknown && !f.lost:
 		f.lost = true
@@ -89,6 +91,10 @@ func (f *follower) event(v event) {
 // taskError names a failed attempt, its task and its host, as far as they are known, and says why it failed: as the
 // attempt says, or else as YARN says.
 func (f *follower) taskError(v event) error {
+	if ofReducer(v.attempt) {
+		return errcode.YarnTask.Errorf("the idle reducer of the %s tasks' job, attempt %s: %s: %s", f.phase.Name, v.attempt, strings.ToLower(v.state),
+			cmp.Or(firstLines(v.diagnostics), "YARN gives no reason"))
+	}
 	w, found := wordOf(f.phase, v.attempt)
 	err := errcode.YarnTask.Errorf("%s: %s", strings.ToLower(v.state), cmp.Or(firstLines(w.Text), firstLines(v.diagnostics), "YARN gives no reason"))
 	if !found {
@@ -96,6 +102,9 @@ func (f *follower) taskError(v event) error {
 	}
 	return &tasks.TaskError{Phase: f.phase.Name, Task: w.Task, Attempt: v.attempt, Host: w.Host, Err: err}
 }
+
+// ofReducer reports whether an attempt is one of a job's reducer, which does nothing: see Settings.reduces.
+func ofReducer(attempt string) bool { return strings.Contains(attempt, "_r_") }
 
 // taskOf is YARN's name of an attempt's task.
 func taskOf(attempt string) string {

@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,5 +171,26 @@ func TestSurvey(t *testing.T) {
 	}
 	if _, found := wordOf(p, "attempt_1_m_3"); found {
 		t.Error("another attempt is found")
+	}
+}
+
+// TestIdleReducerFails: a failed attempt of a job's reducer is not reported as a task, and does not hide the failure of one.
+func TestIdleReducerFails(t *testing.T) {
+	t.Parallel()
+	const mapper, reducer = "attempt_1_0001_m_000003_1", "attempt_1_0001_r_000000_0"
+	var log strings.Builder
+	e := &Engine{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	f := &follower{Engine: e, phase: tasks.Phase{Name: tasks.MapPhase, FS: storage.Local, Dir: t.TempDir(), Tasks: []int{3}}, application: "application_1_0001"}
+	f.event(event{attempt: reducer, state: "FAILED", diagnostics: "no memory"})
+	if text := log.String(); !strings.Contains(text, "the idle reducer of the map tasks' job, attempt "+reducer+": failed: no memory") || strings.Contains(text, "a map task") {
+		t.Errorf("it says %s", text)
+	}
+	if err := f.ended(report{diagnostics: "Task failed task_1_0001_r_000000"}); !strings.Contains(err.Error(), "idle reducer") {
+		t.Errorf("the reducer ended the job: %v", err)
+	}
+	f.event(event{attempt: mapper, state: "FAILED", diagnostics: "subprocess failed"})
+	f.event(event{attempt: reducer, state: "FAILED", diagnostics: "no memory"})
+	if err := f.ended(report{diagnostics: "Task failed task_1_0001_m_000003"}); !strings.Contains(err.Error(), mapper) || strings.Contains(err.Error(), "idle") {
+		t.Errorf("a task ended the job: %v", err)
 	}
 }
