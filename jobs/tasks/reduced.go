@@ -64,7 +64,8 @@ type reduction struct {
 	left [][]sorting.SliceTask // for each output: the slices that are not accepted yet
 }
 
-// handOver writes the units of all slices that are not written yet.
+// handOver writes the units of all slices that are not written yet. The memory of others' tasks is not known here, so too little is
+// only a warning.
 func (r *reduction) handOver() error {
 	written, err := r.written()
 	if err != nil {
@@ -75,7 +76,7 @@ func (r *reduction) handOver() error {
 	}
 	units := r.units()
 	if err := r.checkMemory(units); err != nil {
-		return err
+		r.work.options.Warnf("the reduce tasks have a --memory of their own, which is not known here. With this command's, %v", err)
 	}
 	if _, err := r.work.writeUnits(units); err != nil {
 		return err

@@ -1,7 +1,9 @@
 package tasks
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/options"
 	"bulkload/jobs/sorting"
+	"bulkload/jobs/writing"
 	"bulkload/partition"
 )
 
@@ -143,6 +146,31 @@ func TestStreamsOfAPlan(t *testing.T) {
 		err := w.checkPieces(&Plan{Pieces: pieces})
 		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "at least 139.0 MiB, or") {
 			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestMemoryOfOthersTasks: reduce tasks that are handed over have a memory which is not known. So the memory of the command that
+// hands them over is no reason to refuse, only to warn.
+func TestMemoryOfOthersTasks(t *testing.T) {
+	t.Parallel()
+	sorted := sortedRuns(t)
+	for memory, warns := range map[int64]bool{options.MinMemory: true, 64 << 30: false} {
+		var log bytes.Buffer
+		w := workOf(t)
+		w.others, w.sizes = &Others{Until: ReducePhase}, Sizes{Task: 1 << 20, Memory: memory}
+		w.options.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if err := w.home().make(); err != nil {
+			t.Fatal(err)
+		}
+		r := &reduction{Mapped: &Mapped{work: w}, all: []*Writing{{Stage: &writing.Stage{Rows: &sorting.Rows{Sorted: sorted}}}},
+			left: [][]sorting.SliceTask{{{Number: 0, Size: 5}, {Number: 1, Size: 5}}}}
+		over, rest := Handed(r.handOver())
+		if over == nil || rest != nil || len(over.Phase.Tasks) != 1 {
+			t.Errorf("with %d bytes of memory: %v, %v", memory, over, rest)
+		}
+		if got := strings.Contains(log.String(), "which is not known here"); got != warns {
+			t.Errorf("with %d bytes of memory it says %s", memory, &log)
 		}
 	}
 }
