@@ -121,7 +121,10 @@ func (w *outputRun) begin() error {
 		if err := w.out.Save(); err != nil { // first, since a manifest names files that exist
 			return err
 		}
-		if err := errors.Join(w.out.CleanFiles(old), w.out.FinishCuts()); err != nil {
+		if err := w.out.CleanFiles(old); err != nil {
+			return err
+		}
+		if err := w.out.FinishCuts(); err != nil {
 			return err
 		}
 	} else if len(m.Slices) > 0 {
