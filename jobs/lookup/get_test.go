@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestRowsOfAQuery(t *testing.T) {
 }
 
 // TestScansOfASaltedQuery: a salt that the query does not determine needs a scan for each of its values. Their rows are in the order
-// of the table, and no more scans run at a time than a table should get.
+// of the table, and as many scans run at a time as a table should get, and no more.
 func TestScansOfASaltedQuery(t *testing.T) {
 	t.Parallel()
 	q, err := newQuery(parse(t, fmt.Sprintf(jobText, "salt(id, 40) + user")), []string{"7"})
@@ -116,16 +117,27 @@ func TestScansOfASaltedQuery(t *testing.T) {
 		t.Fatalf("%d prefixes, %v", len(q.prefixes), err)
 	}
 	var running, most atomic.Int64
-	err = q.scan(t.Context(), func(_ context.Context, start, _ []byte, visit func(*cell.Cell) error) error {
+	all := make(chan struct{}) // closed when as many scans run as may
+	var full sync.Once
+	limited, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = q.scan(limited, func(ctx context.Context, start, _ []byte, visit func(*cell.Cell) error) error {
 		n := running.Add(1)
 		defer running.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
-		time.Sleep(time.Millisecond) // the others begin meanwhile
+		if n == parallelScans {
+			full.Do(func() { close(all) })
+		}
+		select {
+		case <-all:
+		case <-ctx.Done(): // fewer run than may
+			return ctx.Err()
+		}
 		return visit(put(string(start), "user", "7"))
 	})
-	if err != nil || most.Load() > parallelScans || len(q.rows) != 40 {
-		t.Errorf("%d rows by %d scans at a time, %v", len(q.rows), most.Load(), err)
+	if err != nil || most.Load() != parallelScans || len(q.rows) != 40 {
+		t.Errorf("%d rows by %d scans at a time, want %d: %v", len(q.rows), most.Load(), parallelScans, err)
 	}
 	for i := 1; i < len(q.rows); i++ {
 		if q.rows[i-1].Row >= q.rows[i].Row {
