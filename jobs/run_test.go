@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
@@ -139,6 +140,48 @@ func nothingLeft(t *testing.T, output string) {
 	}
 	if left, err := os.ReadDir(filepath.Join(output, dirlock.TempDir)); err == nil && len(left) > 0 {
 		t.Errorf("%s still holds %v", dirlock.TempDir, left)
+	}
+}
+
+// TestVerifyWithTooManyRejects: whatever the comparison of the other records finds, the error says that too many are rejected, and it
+// says of the others only what was compared.
+func TestVerifyWithTooManyRejects(t *testing.T) {
+	t.Parallel()
+	dir := sampleDir(t, checkJob, 40)
+	out, in := filepath.Join(dir, "out"), filepath.Join(dir, "in", "2026-11-20")
+	mustRun(t, readCheck(t, dir, out), options.Options{})
+	part := filepath.Join(in, "part-m-00000")
+	sound, err := os.ReadFile(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tooMany, equal = "are rejected, more than max_rejects (0): a run would load none of them", ". Of the others no cell differs"
+	verifyWith := func(text []byte) (*verify.Report, error) {
+		if err := os.WriteFile(part, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return verify.Job(t.Context(), readCheck(t, dir, out), options.Options{}, false)
+	}
+	bad := []byte("no record\x10")
+	r, err := verifyWith(append(bytes.Clone(sound), bad...))
+	if failure.KindOf(err) != failure.Rejects || r.Rows != 40 || !strings.HasSuffix(err.Error(), tooMany+equal) {
+		t.Errorf("the others are equal: %+v, %v", r, err)
+	}
+	r, err = verifyWith(bad)
+	if failure.CodeOf(err) != errcode.VerifyDiffers || r.Status != outcome.Failed || !strings.Contains(err.Error(), tooMany) || strings.Contains(err.Error(), equal) {
+		t.Errorf("the others differ: %+v, %v", r, err)
+	}
+	empty := filepath.Join(dir, "empty")
+	for i := range 4 {
+		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("part-m-%05d", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, readCheck(t, dir, empty), options.Options{})
+	out = empty
+	r, err = verifyWith(bad)
+	if failure.KindOf(err) != failure.Rejects || r.Rows != 0 || !strings.HasSuffix(err.Error(), tooMany) {
+		t.Errorf("there are no others: %+v, %v", r, err)
 	}
 }
 

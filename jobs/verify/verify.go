@@ -242,7 +242,6 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 		return err
 	}
 	var differ []error
-	tooMany := v.checkRejects(rejects.Count(), all[0].Read)
 	for i, out := range v.outputs {
 		out.report = report
 		if len(v.outputs) > 1 {
@@ -259,10 +258,14 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 		}
 	}
 	report.addOutput()
+	tooMany := v.checkRejects(rejects.Count(), all[0].Read)
 	if differ != nil {
-		return errors.Join(differ...)
+		return errors.Join(append(differ, tooMany)...)
 	}
 	if tooMany != nil {
+		if report.Rows > 0 {
+			tooMany = fmt.Errorf("%w. Of the others no cell differs", tooMany)
+		}
 		report.Status = outcome.Failed // of one output it is done
 		return tooMany
 	}
@@ -274,13 +277,13 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 }
 
 // checkRejects is the error of a source of which a run would load nothing, because too many records are rejected. The others are
-// compared first.
+// compared all the same.
 func (v *verifyRun) checkRejects(rejected, read int64) error {
 	limit := v.job.Input.MaxRejects
 	if !limit.Exceeded(rejected, read) {
 		return nil
 	}
-	return errcode.RejectsMany.Errorf("%d of %d records of the source are rejected, more than max_rejects (%v): a run would load none of them. Of the others no cell differs",
+	return errcode.RejectsMany.Errorf("%d of %d records of the source are rejected, more than max_rejects (%v): a run would load none of them",
 		rejected, read, limit)
 }
 
