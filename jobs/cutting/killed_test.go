@@ -127,8 +127,8 @@ func outputOwner() owner {
 	}
 }
 
-// directoryOwner is a directory of another tool, with the record of an interrupted load of its files, which is not on the
-// disk here.
+// directoryOwner is a directory of another tool, with the record of an interrupted load of its files, which is only in memory
+// here.
 func directoryOwner() owner {
 	var names []string
 	cuts := func(out *output.Dir) Directory {
@@ -346,8 +346,8 @@ func TestCutsOnFailingStorage(t *testing.T) {
 	}
 }
 
-// TestDamagedFilesAreNotCut: a file whose cells are not those that were recorded, or that can't be read, is left as it is, and no
-// part of it.
+// TestDamagedFilesAreNotCut: a file with other cells than were recorded, or one that can't be read, does not change, and no
+// part of it is left.
 func TestDamagedFilesAreNotCut(t *testing.T) {
 	t.Parallel()
 	for name, kind := range owners {
@@ -376,7 +376,7 @@ func TestDamagedFilesAreNotCut(t *testing.T) {
 	o.checkUncut(t, dir, "other cells")
 }
 
-// checkUncut checks that the file 2 is there, and of it nothing else: every file, with a temporary name or not, is recorded.
+// checkUncut checks that file 2 exists and that it has no parts: every file, even one with a temporary name, is recorded.
 func (o *owner) checkUncut(t *testing.T, dir, when string) {
 	t.Helper()
 	var files []string
