@@ -1,4 +1,4 @@
-// Package local is the engine that runs tasks as processes of this machine.
+// Package local is the engine local-tasks, which runs tasks as processes of this machine. (--engine local has no tasks.)
 package local
 
 import (
