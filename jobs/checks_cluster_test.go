@@ -561,8 +561,8 @@ func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 	l.wantTable(t, "both", l.expected(t, night20), l.expected(t, second))
 }
 
-// TestStagingOfTheChecks: a quota of HBase's staging folder that can't hold all of the load's files is a warning, and an encryption
-// zone in its place is refused, before a run. Only on a cluster of its own, whose loads nobody else needs.
+// TestStagingOfTheChecks: the checks warn of a quota of HBase's staging folder that can't hold all of the load's files, and refuse a
+// staging folder that is an encryption zone. The test needs its own cluster, since no other load would succeed there.
 func TestStagingOfTheChecks(t *testing.T) {
 	onlyInChaos(t)
 	l := newFragile(t)

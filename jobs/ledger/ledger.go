@@ -82,7 +82,8 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 	})
 }
 
-// MayHaveTimestamp is HasTimestamp, but true also for a load whose known cells have several timestamps: the others may have any.
+// MayHaveTimestamp is like HasTimestamp, but it is also true if the known cells of the load have several timestamps: the
+// other cells may have any.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
 	known := map[int64]bool{}
 	for _, f := range e.Files {
@@ -302,10 +303,11 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// marksBytes is how many bytes a file's record in an entry grows by marks during a load.
+// marksBytes is by how many bytes the marks of a load lengthen a file's record in an entry.
 const marksBytes = len(`,"served_before":true`)
 
-// Write replaces an entry. One that can't be read, or could not be at the end of its load, is not written.
+// Write replaces an entry. It refuses one that is too large to be read, or will be at the end of its load
+// (errcode.ManifestSize).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Table, e.Date, e.JobHash)
@@ -319,7 +321,7 @@ func (l *Ledger) Write(e *Entry) error {
 	return nil
 }
 
-// write replaces a document, which may grow by some bytes later.
+// write replaces a document. grows is by how many bytes it may grow later.
 func (l *Ledger) write(name string, document any, grows int) error {
 	text, err := seal.Marshal(document)
 	if err != nil {

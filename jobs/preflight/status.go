@@ -149,8 +149,8 @@ func (o *Output) checkQuota(ctx context.Context) {
 	}
 }
 
-// checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write. It begins
-// below the top level: the root and its directories are an administrator's, and counting them may take long.
+// checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write. It
+// leaves out the root and the directories in it: they are an administrator's, and HDFS may need long to count them.
 func (o *Output) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 	dir, _, err := nearest(o.FS, o.Dir)
 	if err != nil {
