@@ -102,16 +102,16 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 const marksBytes = int64(len(`,"served_before":true`))
 
 // grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not begin.
-func (m *Manifest) grows() (bytes int64) {
+func (m *Manifest) grows() (most int64) {
 	if m.State != Writing && m.State != Written {
 		return 0
 	}
 	for _, f := range m.Files() {
 		if !f.Loaded && !f.ServedBefore {
-			bytes += marksBytes
+			most += marksBytes
 		}
 	}
-	return bytes
+	return most
 }
 
 // tooLarge returns an error if a manifest of size bytes is too large to be read.

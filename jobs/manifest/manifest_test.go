@@ -395,16 +395,13 @@ func TestLoadedManifestFits(t *testing.T) {
 		}
 	}
 	empty := &Manifest{Schema: Schema, State: Writing}
-	text, err := empty.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const files = 1000
 	full := *empty
 	for i := range files {
 		full.Add(Slice{Files: []hfile.Summary{{Path: "f/" + hfile.Name("r", i, 0, "f", 0), Family: "f", Probes: make([]hfile.Cell, 1)}}})
 	}
-	if text, err = full.Marshal(); err != nil {
+	text, err := full.Marshal()
+	if err != nil {
 		t.Fatal(err)
 	}
 	maxBytes = int64(len(text))
