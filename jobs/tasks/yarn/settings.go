@@ -47,8 +47,9 @@ type Settings struct {
 // DefaultJVM is the memory for the JVM that Hadoop runs beside a task, in bytes.
 const DefaultJVM = 384 << 20
 
-// jvmHeap is the heap of that JVM, which only passes a line to the task.
-const jvmHeap = "-Xmx192m"
+// jvmOptions are those of that JVM, which only passes a line to the task: it needs little memory, and neither threads that collect
+// garbage nor the second compiler, which would cost more than they save.
+const jvmOptions = "-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 // tools are the commands of a Hadoop installation.
 type tools struct{ hadoop, yarn, streaming string }
@@ -184,7 +185,7 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 		"stream.map.input=text",
 		"stream.map.input.ignoreKey=true",
 		fmt.Sprintf("mapreduce.map.memory.mb=%d", s.container(p)),
-		"mapreduce.map.java.opts=" + jvmHeap,
+		"mapreduce.map.java.opts=" + jvmOptions,
 		fmt.Sprintf("mapreduce.map.cpu.vcores=%d", max(p.Cores, 1)),
 		fmt.Sprintf("mapreduce.map.speculative=%t", s.Speculate),
 	}
@@ -223,7 +224,7 @@ func (s Settings) reduces() []string {
 		"mapreduce.job.reduce.slowstart.completedmaps=1.0",
 		"mapreduce.task.io.sort.mb=1", // nothing is sorted
 		fmt.Sprintf("mapreduce.reduce.memory.mb=%d", s.jvm()>>20),
-		"mapreduce.reduce.java.opts=" + jvmHeap,
+		"mapreduce.reduce.java.opts=" + jvmOptions,
 	}
 }
 
