@@ -11,7 +11,7 @@ import (
 type BadRecord struct {
 	Position
 	Column string // the column at fault; "" for the whole record
-	Value  string // of the column, its first bytes; "" where it says nothing
+	Value  string // of the column, its first bytes; "" if it does not explain the reason
 	Reason string // e.g. "19 columns instead of 18"
 	Hint   string // what is probably wrong with the whole file, if its start suggests it; otherwise ""
 	Raw    []byte

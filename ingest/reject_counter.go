@@ -5,8 +5,8 @@ import (
 	"cmp"
 )
 
-// RejectCounter counts rejects, and keeps what the error for too many of them says. Everything that has a limit of
-// rejects uses it, so that a trial, a task and a run fail alike. It is not safe for concurrent use.
+// RejectCounter counts rejects, and keeps what the error for too many of them needs. All code that limits rejects uses
+// it, so that a trial, a task and a run fail alike. It is not safe for concurrent use.
 type RejectCounter struct {
 	Limit Limit
 
@@ -32,8 +32,8 @@ func (c *RejectCounter) Count() int64 { return c.count }
 // Exceeded reports whether there are too many rejects among all records read.
 func (c *RejectCounter) Exceeded(read int64) bool { return c.Limit.Exceeded(c.count, read) }
 
-// LimitError is the error for too many rejects, of which there must be one. read is the number of records; 0 if reading
-// did not end.
+// LimitError returns the error for too many rejects. Add must have been called. read is the number of records; 0 if
+// reading did not end.
 func (c *RejectCounter) LimitError(read int64) *LimitError {
 	e := &LimitError{Limit: c.Limit, Rejects: c.count, Read: read, First: *c.first}
 	if c.hint != nil {

@@ -561,8 +561,8 @@ func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 	l.wantTable(t, "both", l.expected(t, night20), l.expected(t, second))
 }
 
-// TestStagingOfTheChecks: a quota of HBase's staging folder that leaves no space for the load's files, and an encryption zone in its
-// place, are found before a run. Only on a cluster of its own, whose loads nobody else needs.
+// TestStagingOfTheChecks: the checks find a quota of HBase's staging folder that leaves no space for the load's files, and a
+// staging folder that is an encryption zone. The test needs its own cluster, since no other load would succeed there.
 func TestStagingOfTheChecks(t *testing.T) {
 	onlyInChaos(t)
 	l := newFragile(t)

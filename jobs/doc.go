@@ -1,3 +1,4 @@
-// Package jobs runs jobs: plan, run with a manifest that makes it resumable, load, and the commands that inspect the
-// result. It combines the other packages and knows nothing of command-line flags.
+// Package jobs is what cmd/bulkload uses: the commands (several runs, checks alone, the steps of tasks, first job files), and
+// the names of the packages below that it needs (api.go). Package run carries out one job. jobs knows nothing of
+// command-line flags.
 package jobs

@@ -181,8 +181,8 @@ func TestEditedJobKnowsItsRows(t *testing.T) {
 	l.refusesRowsOfOthers(t)
 }
 
-// refusesRowsOfOthers has another job load a row with the same timestamp. It can't be distinguished from the job's own rows from then
-// on, so an export that has it, too, is not loaded over it.
+// refusesRowsOfOthers lets another job load a row with the same timestamp. From then on it can't be distinguished from the
+// job's own rows, so an export that also has the row is refused.
 func (l *live) refusesRowsOfOthers(t *testing.T) {
 	part := filepath.Join(l.dir, "in", night21, "part-m-00000")
 	all := records(t, part)

@@ -225,9 +225,9 @@ func TestSecuredRightToCreate(t *testing.T) {
 	}
 }
 
-// TestSecuredRightsOfFamilies: HBase hides the cells of a user who may read some families or columns only, so existing rows would seem
-// to be absent. The run is refused until the user may read each of the job's families, also where servers never refuse a read
-// (early_out).
+// TestSecuredRightsOfFamilies: if a user may read only some families or columns, HBase hides the other cells, and existing rows
+// would seem to be absent. The run is refused until the user may read each of the job's families, even if servers never
+// refuse a read (early_out).
 func TestSecuredRightsOfFamilies(t *testing.T) {
 	s := newSecret(t)
 	const date = "2026-11-20"

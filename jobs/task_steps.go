@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs/tasks/local"
 )
 
-// RunBy is run.Job for one way to run a job; nil: in this process.
+// RunBy is RunJob with an engine that is known; nil: in this process.
 func RunBy(ctx context.Context, by *ByTasks, j *jobfile.Job, o options.Options) (*Summary, error) {
 	return run.Job(ctx, by.Always(), j, o)
 }

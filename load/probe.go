@@ -108,9 +108,9 @@ func wrapProbe(ctx context.Context, table string, err error) error {
 	return fmt.Errorf("look up the files' rows in table %s: %w", table, classify(ctx, err))
 }
 
-// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can determine whether a
-// file is served, or whether a row exists. A right to some of the columns does not do, since HBase then hides the other cells.
-// The error is ErrUnchecked if HBase does not say so now, as when the region that is asked has moved.
+// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can determine
+// whether a file is served, or whether a row exists. A right to some of the columns is not enough, since HBase then hides
+// the other cells. The error is ErrUnchecked if HBase can't answer now, for example because the region has moved.
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -130,7 +130,7 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	return classify(ctx, err)
 }
 
-// askRights asks the AccessController, if HBase has one. If there is an error, family is what was asked for.
+// askRights asks the AccessController, if HBase has one. If there is an error, family is the family that it is about.
 func (c *Cluster) askRights(ctx context.Context, table *Table, families []string) (family string, err error) {
 	id, err := parseName(table.Name)
 	if err != nil {
@@ -153,8 +153,9 @@ func (c *Cluster) askRights(ctx context.Context, table *Table, families []string
 	return "", nil
 }
 
-// EnsureRead is CheckRead for a table that is looked up, and again until HBase says whether the user may read: nil only if it may.
-// It is as patient as Exist: it waits for a region server's death, and tries exceptions that may pass several times.
+// EnsureRead looks up a table and calls CheckRead, until HBase answers whether the user may read the families. It returns
+// nil only if the user may. It waits as long as Exist for a region server's death, and tries again a few times after an
+// exception that may pass.
 func (c *Cluster) EnsureRead(ctx context.Context, name string, families []string) error {
 	tries := c.reader.newTries()
 	tries.timeout, tries.pause = max(c.limits.outage, c.limits.idle), c.servers.backoff("the right to read")
@@ -250,7 +251,7 @@ func (p *prober) describe(ctx context.Context) error {
 	return nil
 }
 
-// tryRead reads a row that hardly exists from a region. If there is an error, family is what was read.
+// tryRead reads from a region a row that hardly exists. If there is an error, family is the family that it is about.
 func (p *prober) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {

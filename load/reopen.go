@@ -235,9 +235,9 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 	return watched, cancel
 }
 
-// openedElsewhere reports whether a region is open in another place, or no longer exists. The error is that hbase:meta does
-// not say so: it can't be read, or the region stays in transition. It looks at this region's row only, since it is called for
-// each request with files that were served before.
+// openedElsewhere reports whether a region is open in another place, or no longer exists. It returns an error if that is
+// unknown: hbase:meta can't be read, or the region stays in transition. It looks only at the row of this region, since it
+// is called for each request with files that were served before.
 func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) (bool, error) {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()

@@ -224,12 +224,12 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	return l.resolveOutcome(ctx, g, err)
 }
 
-// checkYes is an error if a server's yes proves nothing.
+// checkYes returns an error if a server's yes proves nothing.
 //
-// The end of the load can't show whether files that were served before are served: the table returned equal cells then. For
-// them the server's word is the only evidence, and it is worthless if another server has opened the region meanwhile. If
-// hbase:meta can't be read, that is unknown, and the files are in doubt. ctx is the request's: the answer is awaited as long as
-// the request itself after the caller's context ends.
+// Files that were served before can't be probed at the end of the load: the table returned equal cells before it. For them
+// the server's answer is the only evidence, and it is worthless if another server has opened the region meanwhile. If
+// hbase:meta can't be read, that is unknown, and the files are in doubt. ctx is the request's, which may outlive the
+// caller's.
 func (l *loadRun) checkYes(ctx context.Context, g group) error {
 	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) {
 		return nil

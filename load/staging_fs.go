@@ -16,7 +16,7 @@ var ErrUnchecked = errors.New("not checked")
 // StagingChecks is what CheckStaging found: nil for what is in order, ErrUnchecked for what could not be checked.
 type StagingChecks struct {
 	Folder    string // its URI
-	Above     string // the path of the folder that it is in, through which the files of all loads pass; "" if the user may not enter it
+	Above     string // the path of its parent, which has the staging folders of all loads; "" if the user may not enter it
 	Encrypted bool   // it is in an encryption zone
 	Right     error  // the user's right to load, or whether HBase answers
 	Place     error  // whether the files are on HBase's file system

@@ -94,8 +94,8 @@ func (e *RunError) Unwrap() error { return e.err }
 // stored one.
 func (s *Sorted) ReaderMemory() int64 { return readerMemory(s.runs) }
 
-// IndexMemory is how many bytes the descriptions of the runs have as long as the sort is open: the start of each
-// region, and the sparse index.
+// IndexMemory is how many bytes the descriptions of the runs need while the sort is open: the start of each region, and
+// the sparse index.
 func (s *Sorted) IndexMemory() (n int64) {
 	for _, r := range s.runs {
 		n += int64(8*cap(r.starts) + markMemory*cap(r.index.marks) + r.index.size)
@@ -103,6 +103,6 @@ func (s *Sorted) IndexMemory() (n int64) {
 	return n
 }
 
-// markMemory is what a mark has in memory without its key: two words more than its fields, by which the key's memory is
+// markMemory is how many bytes a mark needs without its key: its fields, and two words by which the memory of its key is
 // rounded up.
 const markMemory = 8 + 24 + 16

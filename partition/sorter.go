@@ -17,10 +17,10 @@ type Options struct {
 	WorkDir string
 	// Shards is how many goroutines will add entries; each has its share of Memory.
 	Shards int
-	// Uncompressed is how many bytes of runs, the first ones, to spill uncompressed: less computation, and two to three times
+	// Uncompressed is how many bytes of the first runs are spilled uncompressed: less computation, and two to three times
 	// the space in WorkDir.
 	Uncompressed int64
-	// Persistent: spilled runs outlive the sort; nil: they end with it. If set, WorkDir is not used.
+	// Persistent lets spilled runs outlive the sort; nil: they end with it. If it is set, WorkDir is not used.
 	Persistent *PersistentRuns
 }
 

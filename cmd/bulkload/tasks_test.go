@@ -243,8 +243,8 @@ func TestIndexOfTask(t *testing.T) {
 	}
 }
 
-// TestStatusOfTasks: a task of Hadoop Streaming reports each minute how far it is, since one that says nothing for ten minutes is killed.
-// Other tasks write no such lines.
+// TestStatusOfTasks: a task of Hadoop Streaming reports its progress each minute, since Hadoop kills a task that is silent for
+// ten minutes. Other tasks write no such lines.
 func TestStatusOfTasks(t *testing.T) {
 	for attempt, want := range map[string]string{
 		"": "",

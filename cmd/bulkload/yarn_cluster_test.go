@@ -324,7 +324,8 @@ func failedNode(t *testing.T, r *yarnRig) {
 	}
 }
 
-// TestYARNSecured: tasks on a cluster with Kerberos have delegation tokens alone, here for a name service with two NameNodes. The driver logs in with a keytab, with which
+// TestYARNSecured: tasks on a cluster with Kerberos have only delegation tokens, here for a name service with two NameNodes. The
+// driver logs in with a keytab, with which
 // it gets Hadoop's commands a ticket.
 func TestYARNSecured(t *testing.T) {
 	allYARN(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestYARNForms: whatever the form of the input and the shape of the tables, the files that tasks on YARN write are those of one process;
-// so they are if two attempts at a task race.
+// TestYARNForms: for all forms of input and shapes of tables, tasks on YARN write the same files as one process, even if two
+// attempts at a task race.
 func TestYARNForms(t *testing.T) {
 	allYARN(t)
 	c := testcluster.UseYARN(t)

@@ -100,8 +100,8 @@ func (c *timedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// saysHTTP reports whether the server has closed the connection after an answer in HTTP, before anything was read: one that is no
-// NameNode does so while the greeting is still being written.
+// saysHTTP reports whether a write has failed because the server answered in HTTP and closed the connection. A server that
+// is no NameNode may do so while the greeting is still being written. It is false if anything was read before.
 func (c *timedConn) saysHTTP(err error) bool {
 	if c.heard.Load() || !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
 		return false

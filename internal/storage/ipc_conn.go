@@ -148,7 +148,7 @@ func (c *nameNodeConn) Read(p []byte) (int, error) {
 	for len(c.rest) == 0 {
 		if err := c.next(); err != nil {
 			if t, ok := c.Conn.(*timedConn); ok {
-				_ = t.first(err) // what is written later fails for this reason, too
+				_ = t.first(err) // a later write fails with the same error
 			}
 			c.Conn.Close() // err is the one to report
 			return 0, err

@@ -8,8 +8,8 @@ import (
 	"bulkload/internal/pause"
 )
 
-// rewriteTries is how often something is written if DataNodes fail. Those that failed get no new block: it needs several tries
-// only if DataNodes fail one after the other, or all are gone for some minutes.
+// rewriteTries is how many times Rewrite calls write at most. A DataNode that has failed gets no new block, so several tries
+// are needed only if DataNodes fail one after the other, or if all are gone for some minutes.
 const rewriteTries = 12
 
 // The pauses between two tries.
@@ -18,8 +18,9 @@ const (
 	lastRewritePause  = 30 * time.Second
 )
 
-// Rewrite calls write, which writes files from their beginning or leaves none, and calls it again if a DataNode fails meanwhile: a
-// file of HDFS ends with the first DataNode that fails. failed hears of each try that is followed by another one.
+// Rewrite calls write, and again if a DataNode fails (ErrDataNode): a file of HDFS that is being written can't be continued
+// then. write must start its files from the beginning each time, and leave none if it fails. failed is called with the error of each try
+// that is followed by another one.
 func Rewrite(ctx context.Context, write func() error, failed func(error)) error {
 	wait := firstRewritePause
 	for try := 1; ; try++ {

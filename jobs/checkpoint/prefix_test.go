@@ -111,7 +111,8 @@ func (r *recorder) kill() {
 	}
 }
 
-// killedRun is what a process leaves that is killed after its checkpoints. merged: the runs of the first two were merged then.
+// killedRun returns the work folder of a process that was killed after its checkpoints. If merged is set, the runs of the
+// first two checkpoints were merged.
 func killedRun(t *testing.T, merged bool) (work string) {
 	t.Helper()
 	work = t.TempDir()
@@ -151,8 +152,8 @@ func copyOf(t *testing.T, work string, change func(kept string)) string {
 	return to
 }
 
-// resumed is how many checkpoints a process continues with, in which its counts, runs, rejects and splits must agree; -1 if they
-// don't.
+// resumed returns how many checkpoints a process continues with. Its counts, runs, rejects and splits must agree with that
+// number; if they don't, the test fails, and the result is -1.
 func resumed(t *testing.T, work string) int {
 	t.Helper()
 	k, err := openStore(t, work, ofRun, options.Options{})
@@ -194,7 +195,7 @@ func flip(t *testing.T, name string, at int64) {
 	}
 }
 
-// rebooted gives the journal's header another boot, so that all blocks of the runs are read.
+// rebooted changes the boot ID in the journal's header, so that all blocks of the runs are read.
 func rebooted(t *testing.T, kept string) {
 	t.Helper()
 	name := filepath.Join(kept, JournalName)
@@ -275,8 +276,8 @@ func rebootedUnless(t *testing.T, kept, name string) {
 	}
 }
 
-// TestCheckpointsAfterDamage: checkpoints that are recorded after some were lost count, and those that were lost never again, though
-// their runs may be there.
+// TestCheckpointsAfterDamage: checkpoints that are recorded after some were lost count. Those that were lost never count
+// again, though their runs may exist.
 func TestCheckpointsAfterDamage(t *testing.T) {
 	t.Parallel()
 	work := copyOf(t, killedRun(t, false), func(kept string) {
@@ -332,8 +333,8 @@ func TestDamagedMergedRun(t *testing.T) {
 	}
 }
 
-// TestRunsOfAnotherRun: sorted runs are used only by the run that has made them: by the same outputs with the same regions. An
-// output that is complete by now needs none.
+// TestRunsOfAnotherRun: sorted runs are used only by the run that made them, for the same outputs with the same regions. An
+// output that is complete needs none.
 func TestRunsOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, false)
@@ -467,7 +468,7 @@ func TestRestOfASplit(t *testing.T) {
 	}
 }
 
-// TestSharesAreDifferences: the shares of two checkpoints add up to what was sorted, also where a region got rows only in one.
+// TestSharesAreDifferences: the shares of two checkpoints add up to what was sorted, even if a region got rows in only one.
 func TestSharesAreDifferences(t *testing.T) {
 	t.Parallel()
 	region := func(keys int64) books.Region {
@@ -489,8 +490,8 @@ func TestSharesAreDifferences(t *testing.T) {
 	}
 }
 
-// TestRejectsAfterTheLastCheckpoint: rejects that were logged after the last checkpoint are not replayed, since their input is read
-// again; what a later process logs is a span of its own after them.
+// TestRejectsAfterTheLastCheckpoint: rejects that were logged after the last checkpoint are not replayed, since their input
+// is read again. A later process logs its rejects after them, in another span.
 func TestRejectsAfterTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	files := []ingest.File{inputFile}

@@ -11,9 +11,9 @@
 //  5. remove the files, and then the record.
 //
 // Until step 4 is saved, a killed cut is undone: the file is still there, and the parts are deleted. From then on it is
-// completed: the file is removed. So at no time are the rows recorded nowhere, and a file is never loaded together
-// with its parts: before a load looks at the files, it finishes the cuts of a killed process. The record of step 2 is
-// needed because parts that nothing names would be foreign files.
+// completed: the file is removed. So the rows are recorded at all times, and a file is never loaded together with its
+// parts: before a load looks at the files, it finishes the cuts of a killed process. The record of step 2 is needed
+// because parts that nothing names would be foreign files.
 //
 // Between steps 3 and 5 files and parts are in the directory. The lock keeps other runs of bulkload away; HBase's own
 // loader, which knows no lock, would load the same cells twice, which readers don't see.
@@ -46,7 +46,7 @@ func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
 	return slices.Chunk(cutters, 1+len(cutters)/maxBatches)
 }
 
-// cutAll cuts files, some at a time.
+// cutAll cuts files, batch by batch.
 func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r record) error {
 	for batch := range cutBatches(cutters) {
 		if err := cutBatch(ctx, out, batch, r); err != nil {

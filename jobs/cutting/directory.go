@@ -39,8 +39,8 @@ type cutsRecord struct {
 // Directory cuts files of a directory without a manifest.
 type Directory struct {
 	Out *output.Dir
-	// Replaced replaces the files by their parts in the record of an interrupted load, if it names them. It may be called twice
-	// for a cut: again after a kill.
+	// Replaced replaces the files by their parts in the record of an interrupted load, if it names them. After a kill it
+	// may be called again for the same cuts.
 	Replaced func(cuts []manifest.Cut) error
 }
 
@@ -147,8 +147,8 @@ func (w Directory) recordReplaced(cuts []manifest.Cut) error {
 	return w.write(&cutsRecord{Replaced: true, Cuts: cuts})
 }
 
-// removeFiles replaces the files in the record of their load, and moves them. The record of the cuts is deleted last: until
-// then the process after a kill does the same again.
+// removeFiles replaces the files in the record of their load, and moves them. The record of the cuts is deleted last:
+// until then, the next process after a kill does the same again.
 func (w Directory) removeFiles(cuts []manifest.Cut) error {
 	if err := w.Replaced(cuts); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (w Directory) removeFiles(cuts []manifest.Cut) error {
 	return w.removeRecord()
 }
 
-// move moves a file that was cut out of the way. If it is not there, it was moved before a kill, or somebody has
+// move moves a file after its cut to the folder of kept files. If it is not there, it was moved before a kill, or somebody has
 // deleted it, which is no loss: its parts are there.
 func (w Directory) move(name string) error {
 	from, to := path.Join(w.Out.Path, name), w.kept(name)
@@ -222,7 +222,7 @@ func (w Directory) Cut(ctx context.Context, table *load.Table, d *hfiledir.Direc
 	return hfiledir.Open(w.Out.FS, w.Out.Path)
 }
 
-// stampOfOther is what the file info of a part says, besides its content: what the file's own says.
+// stampOfOther is the file info of a part that does not follow from its content: that of the file.
 func stampOfOther(c *fileCutter) hfilewriter.Provenance {
 	return hfilewriter.Provenance{Copied: c.info}
 }

@@ -40,7 +40,7 @@ type fileCutter struct {
 	row   []byte
 }
 
-// measureAll measures the files that are not, several at a time.
+// measureAll measures those files that are not yet measured, several at a time.
 func measureAll(ctx context.Context, batch []*fileCutter) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())

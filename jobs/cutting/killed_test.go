@@ -127,8 +127,8 @@ func outputOwner() owner {
 	}
 }
 
-// directoryOwner is a directory of another tool, with the record of an interrupted load of its files, which is not on the
-// disk here.
+// directoryOwner is a directory of another tool, with the record of an interrupted load of its files, which is only in memory
+// here.
 func directoryOwner() owner {
 	var names []string
 	cuts := func(out *output.Dir) Directory {
@@ -372,24 +372,27 @@ func TestCutWhileADataNodeFails(t *testing.T) {
 	t.Parallel()
 	parts := 5 // of the files 0 and 2
 	for n := range parts {
-		o := outputOwner()
-		dir := o.begin(t)
-		_, want := cellsOf(t, dir)
-		fsys := &losingFS{FS: storage.Local, n: int64(n + 1)}
-		if err := o.cut(t, localDir(t, fsys, dir, nil)); err != nil {
-			t.Fatalf("part %d: %v", n, err)
-		}
-		o.check(t, dir, fmt.Sprint("part ", n), want)
-		checkCut(t, dir, fmt.Sprint("part ", n))
-		left, err := filepath.Glob(filepath.Join(dir, ".tmp", "*", "*"))
-		if err != nil || len(left) > 0 {
-			t.Errorf("part %d: %v, %q are left", n, err, left)
-		}
+		t.Run(fmt.Sprint("part ", n), func(t *testing.T) {
+			t.Parallel()
+			o := outputOwner()
+			dir := o.begin(t)
+			_, want := cellsOf(t, dir)
+			fsys := &losingFS{FS: storage.Local, n: int64(n + 1)}
+			if err := o.cut(t, localDir(t, fsys, dir, nil)); err != nil {
+				t.Fatal(err)
+			}
+			o.check(t, dir, "cut", want)
+			checkCut(t, dir, "cut")
+			left, err := filepath.Glob(filepath.Join(dir, ".tmp", "*", "*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("%v, %q are left", err, left)
+			}
+		})
 	}
 }
 
-// TestDamagedFilesAreNotCut: a file whose cells are not those that were recorded, or that can't be read, is left as it is, and no
-// part of it.
+// TestDamagedFilesAreNotCut: a file with other cells than were recorded, or one that can't be read, does not change, and no
+// part of it is left.
 func TestDamagedFilesAreNotCut(t *testing.T) {
 	t.Parallel()
 	for name, kind := range owners {
@@ -418,7 +421,7 @@ func TestDamagedFilesAreNotCut(t *testing.T) {
 	o.checkUncut(t, dir, "other cells")
 }
 
-// checkUncut checks that the file 2 is there, and of it nothing else: every file, with a temporary name or not, is recorded.
+// checkUncut checks that file 2 exists and that it has no parts: every file, even one with a temporary name, is recorded.
 func (o *owner) checkUncut(t *testing.T, dir, when string) {
 	t.Helper()
 	var files []string

@@ -41,8 +41,8 @@ func (w Output) Cut(ctx context.Context, table *load.Table) error {
 	return cutAll(ctx, w.Out, cutters, w)
 }
 
-// stamp is what the file info of a part says, besides its content. It follows from the run, so the same cut gives
-// the same bytes.
+// stamp is the file info of a part that does not follow from its content. It follows from the run, so the same cut
+// gives the same bytes.
 func (w Output) stamp(c *fileCutter) hfilewriter.Provenance {
 	instant := w.Out.Manifest.Instant()
 	return hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",

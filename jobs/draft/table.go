@@ -310,18 +310,18 @@ func tryKey(column string, salts salting) string {
 	return salts.of(quoted(column)) + " + " + quoted(column)
 }
 
-// salting is how the keys of a table seem to begin, by the boundaries of its regions.
+// salting is how the keys of a table seem to begin, judging by the boundaries of its regions.
 type salting struct {
 	n     int  // number of salts; 0: the regions don't begin at salts
 	short bool // the salts have no leading zeros, and some have more digits than others
 }
 
-// of is the function that makes the salt of a column.
+// of is the call, in the key language, that makes the salt of a column.
 func (s salting) of(column string) string {
 	return fmt.Sprintf("%s(%s, %d)", s.functions()[0], column, s.n)
 }
 
-// functions are those that make such salts, the most frequent first.
+// functions are the functions of the key language that make such salts, the most frequent first.
 func (s salting) functions() []string {
 	if s.short {
 		return []string{"short_salt"}

@@ -21,7 +21,7 @@ import (
 // kinds are all kinds of failure.
 var kinds = []Kind{Failed, Usage, Rejects, Interrupted, Refused, Differs, Later, NotYet}
 
-// TestEveryKind: each kind has a code for errors that nobody foresaw, which is of that kind, and a place in the order of kinds.
+// TestEveryKind: each kind has a code of that kind for unforeseen errors, and a place in the order of kinds.
 func TestEveryKind(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
@@ -35,8 +35,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// TestKindsOfErrors: what the operator can do follows from the error of any package, also if others have wrapped it. A code is
-// always of the error's kind, so that the two never give different advice.
+// TestKindsOfErrors: the kind of an error of any package says what the operator can do, even if others have wrapped the error.
+// The code always has the same kind as the error, so that the two never give different advice.
 func TestKindsOfErrors(t *testing.T) {
 	t.Parallel()
 	path := &fs.PathError{Op: "open", Path: "/a", Err: fs.ErrPermission}

@@ -42,9 +42,9 @@ type Journal struct {
 
 const sumLen = 9 // bytes before what a line's checksum is of
 
-// limit bounds the bytes that Open reads, and with them its memory. What follows is cut off as if it had never been written. That
-// loses work and no rows: a kill at that moment would have left the same lines, and what the others described counts as
-// garbage, so its input is read again. Only tests change it.
+// limit bounds the bytes that Open reads, and with them its memory. What follows is cut off, as if it had never been
+// written. That loses work, but no rows: a kill at that moment would have left the same lines, and the input of the other
+// lines is read again. Only tests change it.
 var limit int64 = 1 << 30
 
 // ErrDamaged says that a line other than the last one is not as it was written, or not where it was written.

@@ -84,11 +84,11 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 	})
 }
 
-// MayHaveTimestamp is HasTimestamp, but true also for a load of which not all timestamps are known: the rows between the first and
-// the last one of a file may have any.
+// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: the rows between
+// the first and the last one of a file may have any.
 //
-// Entries of older programs have no Moments. Among them each load of a directory counts as one with unknown timestamps. A job's
-// load counts as one only if its known cells have several timestamps: the entry does not say more of the job.
+// Entries of older programs have no Moments. Among them, each load of a directory counts as one with unknown timestamps. A
+// job's load counts as one only if its known cells have several timestamps: the entry does not say more about the job.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
 	if len(e.Files) > 0 && (e.Moments || e.JobHash == DirectoryKey(e.Output)) {
 		return true
@@ -311,10 +311,11 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// marksBytes is how many bytes a file's record in an entry grows by marks during a load.
+// marksBytes is by how many bytes the marks of a load lengthen a file's record in an entry.
 const marksBytes = len(`,"served_before":true`)
 
-// Write replaces an entry. One that can't be read, or could not be at the end of its load, is not written.
+// Write replaces an entry. It refuses one that is too large to be read, or will be at the end of its load
+// (errcode.ManifestSize).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Table, e.Date, e.JobHash)
@@ -328,7 +329,7 @@ func (l *Ledger) Write(e *Entry) error {
 	return nil
 }
 
-// write replaces a document, which may grow by some bytes later.
+// write replaces a document. grows is by how many bytes it may grow later.
 func (l *Ledger) write(name string, document any, grows int) error {
 	text, err := seal.Marshal(document)
 	if err != nil {

@@ -185,7 +185,8 @@ func TestDamagedEntryIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestSizeIsBounded: an entry that could not be read is not written, and a load whose entry would become one does not begin.
+// TestSizeIsBounded: an entry that is too large to be read is not written, and a load whose entry would become too large does
+// not begin.
 func TestSizeIsBounded(t *testing.T) {
 	defer func(was int) { maxBytes = was }(maxBytes)
 	l, _ := newLedger(t)

@@ -48,8 +48,8 @@ func filesOf(e *ledger.Entry) (names []string) {
 	return names
 }
 
-// TestRecordOfAnInterruptedLoad: the entry of a load that is begun again names the files that HBase took before, too: they must be
-// served in the end. Once a load has ended, its files are no longer asked for.
+// TestRecordOfAnInterruptedLoad: when a load begins again, its entry also names the files that HBase accepted before: the
+// table must serve them in the end. Once a load has ended, its files are not in the entry of the next one.
 func TestRecordOfAnInterruptedLoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
@@ -82,8 +82,8 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 	}
 }
 
-// TestPartsInTheRecordOfALoad: in the entry of an interrupted load the parts of a file that was cut are in its place, however often
-// that is recorded. The entry of a load that has ended stays as it is.
+// TestPartsInTheRecordOfALoad: in the entry of an interrupted load, the parts of a cut file replace it, even if that is
+// recorded more than once. The entry of a load that has ended does not change.
 func TestPartsInTheRecordOfALoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}

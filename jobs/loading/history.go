@@ -28,8 +28,8 @@ func (l *Loader) Entry() (*ledger.Entry, error) {
 	return e, damagedRecord(err)
 }
 
-// OthersWith lists loads of other jobs and dates into the table that have put cells with a timestamp there, or may have, as far
-// as the ledger knows. A load of an earlier version of this job, from this output, is not another one.
+// OthersWith lists the loads of other jobs and dates that have put cells with a timestamp into the table, or may have,
+// according to the ledger. A load of an earlier version of this job, from this output, is not another one.
 func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error) {
 	m, output := l.Out.Manifest, l.Out.FS.URI(l.Out.Path)
 	all, damaged, err := l.Ledger.Entries(m.Run.Table)

@@ -12,8 +12,8 @@ import (
 	"bulkload/jobs/options"
 )
 
-// TestLoadedFromAnotherOutput: what the ledger says of an output that is gone is never loaded over without a word: not a load that
-// was interrupted, nor one of another input.
+// TestLoadedFromAnotherOutput: if the ledger has a load from an output that is gone, and the load was interrupted or had
+// another input, a new load is refused.
 func TestLoadedFromAnotherOutput(t *testing.T) {
 	t.Parallel()
 	file := []ledger.File{{URI: "hdfs:///old/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}

@@ -3,7 +3,8 @@
 //
 // There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, outputLoad), that
 // of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: handover
-// sends the requests, prober asks whether files are served, lostFiles records those that are not, package cutting cuts files of several regions.
+// sends the requests, prober asks whether files are served, lostFiles records those that are not, and package cutting cuts
+// files with rows of several regions.
 package loading
 
 import (

@@ -135,8 +135,8 @@ func TestWasLoaded(t *testing.T) {
 	}
 }
 
-// TestForcedRunDeletesTheOldOne: --force deletes the files of the run that it replaces, and then records its own. It says so if an
-// interrupted load may have left files in HBase's staging folder, and there is no cluster to look there.
+// TestForcedRunDeletesTheOldOne: --force deletes the files of the run that it replaces, and then records its own. It warns if
+// an interrupted load may have left files in HBase's staging folder, and no cluster is connected to look there.
 func TestForcedRunDeletesTheOldOne(t *testing.T) {
 	t.Parallel()
 	var said []string

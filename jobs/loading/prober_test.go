@@ -56,7 +56,8 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 }
 
-// TestCellsOfBeforeTheLoadProveNothing: a table that was changed is not believed to have a file whose cells it had before.
+// TestCellsOfBeforeTheLoadProveNothing: equal cells that a table had before the load don't prove that it has a file, if the
+// table was changed.
 func TestCellsOfBeforeTheLoadProveNothing(t *testing.T) {
 	t.Parallel()
 	files := []load.HFile{{URI: "1"}, {URI: "2", ServedBefore: true}}

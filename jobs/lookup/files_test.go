@@ -52,7 +52,8 @@ func TestQueryOfADirectory(t *testing.T) {
 	}
 }
 
-// TestInspectCountsAll: what is said of a file is all of it: each cell is visited, and the blocks of each type add up to the file's.
+// TestInspectCountsAll: the description covers the whole file: each cell is visited, and the blocks of all types add up to
+// the file's.
 func TestInspectCountsAll(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
@@ -83,7 +84,8 @@ func TestInspectCountsAll(t *testing.T) {
 	}
 }
 
-// TestFilesThatCantBeInspected: a file that is damaged, is no HFile or does not exist is never described in part as done.
+// TestFilesThatCantBeInspected: if a file is damaged, is no HFile or does not exist, a partial description never has the
+// status "done".
 func TestFilesThatCantBeInspected(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

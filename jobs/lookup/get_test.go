@@ -44,7 +44,7 @@ func put(row, qualifier, value string) *cell.Cell {
 	return &cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: 1, Type: cell.Put, Value: []byte(value)}
 }
 
-// tableOf is a scan of a table in order, with two cells in each row: its user, and the row itself.
+// tableOf returns a scan of a table, in order, with two cells in each row: its user, and the row key.
 func tableOf(users map[string]string, rows ...string) rangeScan {
 	return func(_ context.Context, start, end []byte, visit func(*cell.Cell) error) error {
 		for _, row := range rows {
@@ -89,7 +89,7 @@ func TestPrefixEnd(t *testing.T) {
 }
 
 // TestRowsOfAQuery: a row is found by its prefix, and counts only if its cells have the query's values: another user's key may
-// begin alike. All of its cells are shown, also those of the last row of a scan.
+// begin in the same way. All of its cells are shown, even those of the last row of a scan.
 func TestRowsOfAQuery(t *testing.T) {
 	t.Parallel()
 	users := map[string]string{"7": "7", "70": "70", "71": "7", "72": "7", "8": "8"}
@@ -107,8 +107,8 @@ func TestRowsOfAQuery(t *testing.T) {
 	}
 }
 
-// TestScansOfASaltedQuery: a salt that the query does not determine needs a scan for each of its values. Their rows are in the order
-// of the table, and no more scans run at a time than a table should get.
+// TestScansOfASaltedQuery: if the query does not determine the salt, there is a scan for each of its values. The rows are in
+// the order of the table, and at most parallelScans scans run at a time.
 func TestScansOfASaltedQuery(t *testing.T) {
 	t.Parallel()
 	q, err := newQuery(parse(t, fmt.Sprintf(jobText, "salt(id, 40) + user")), []string{"7"})
@@ -239,8 +239,8 @@ output: out
 	}
 }
 
-// TestDirectoryOfAnOutput: a directory is an output's whatever it is named by: a relative path or an absolute one, with a slash or
-// without.
+// TestDirectoryOfAnOutput: a directory is recognized as an output's by each of its names: a relative or an absolute path, with
+// or without a slash at the end.
 func TestDirectoryOfAnOutput(t *testing.T) {
 	t.Parallel()
 	remote := parse(t, strings.Replace(fmt.Sprintf(jobText, "user"), "output: out", "output: hdfs://nn:8020/out", 1))

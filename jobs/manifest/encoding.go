@@ -81,8 +81,8 @@ func parseUnsealed(text []byte, m *Manifest, unsealed error) error {
 //
 // A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
 // rename is one step. The file system is the lock's (dirlock.Guarded): after the lock is lost, the rename is refused, and
-// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A manifest
-// that no command could read is not written.
+// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A
+// manifest that is too large to be read is not written (errcode.ManifestSize).
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
 	if err == nil {
@@ -97,7 +97,7 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	return nil
 }
 
-// tooLarge is an error if a manifest of so many bytes can't be read.
+// tooLarge returns an error if a manifest of size bytes is too large to be read.
 func tooLarge(size int64) error {
 	if size <= maxBytes {
 		return nil
@@ -106,8 +106,9 @@ func tooLarge(size int64) error {
 		bytesize.Format(size), bytesize.Format(maxBytes))
 }
 
-// CheckSize refuses a run whose manifest will be too large to be read, so that this is found before its files are written:
-// with so many slices, and files of all families together, it has at least the bytes of its smallest records.
+// CheckSize refuses a run whose manifest will be too large to be read (errcode.ManifestSize), before its files are written.
+// sliced is the number of slices, and files that of the files of all families. Each is counted with the bytes of the
+// smallest record.
 func (m *Manifest) CheckSize(sliced, files int64) error {
 	frame := *m
 	frame.Slices = nil

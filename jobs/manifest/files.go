@@ -12,7 +12,7 @@ import (
 	"bulkload/load"
 )
 
-// Files are files of a run as its manifest records them: a mark on one of them is a mark in the manifest.
+// Files are files of a run. They point into its manifest: a mark on one of them is a mark in the manifest.
 type Files []*hfile.Summary
 
 // Files lists all files of the run.
@@ -40,10 +40,10 @@ func (m *Manifest) NotLoaded() []string {
 	return names
 }
 
-// Loaded are those that the table has.
+// Loaded returns the files that the table has.
 func (all Files) Loaded() Files { return all.which(true) }
 
-// which are those that are loaded, or those that are not.
+// which returns the files that are loaded, or those that are not.
 func (all Files) which(loaded bool) (some Files) {
 	for _, f := range all {
 		if f.Loaded == loaded {
@@ -53,7 +53,7 @@ func (all Files) which(loaded bool) (some Files) {
 	return some
 }
 
-// Loadable is the form of files in an output directory that load needs.
+// Loadable converts the files of an output directory to the form for package load.
 func (all Files) Loadable(fsys storage.FS, dir string) ([]load.HFile, error) {
 	var out []load.HFile
 	for _, f := range all {
@@ -67,7 +67,7 @@ func (all Files) Loadable(fsys storage.FS, dir string) ([]load.HFile, error) {
 	return out, nil
 }
 
-// Bytes is the size of all.
+// Bytes is the size of all files together.
 func (all Files) Bytes() int64 {
 	var n int64
 	for _, f := range all {
@@ -76,7 +76,7 @@ func (all Files) Bytes() int64 {
 	return n
 }
 
-// Amount says how many there are, and their size.
+// Amount is the number of the files and their size, for people.
 func (all Files) Amount() string {
 	return fmt.Sprintf("%d files of %s", len(all), bytesize.Format(all.Bytes()))
 }

@@ -10,8 +10,8 @@ import (
 	"bulkload/load"
 )
 
-// MadeFor is what the files of a run are made for: the regions and the settings of their table. It is embedded in the manifest, since
-// its fields are the manifest's own in JSON.
+// MadeFor is what the files of a run are made for: the regions and the settings of their table. It is embedded in the
+// manifest, since its fields are the manifest's own in JSON.
 type MadeFor struct {
 	Splits   []string          `json:"splits"` // in the notation of Printable
 	Families map[string]string `json:"families"`

@@ -196,8 +196,8 @@ func (m *Manifest) Remove(regions []int) (files []hfile.Summary) {
 	return files
 }
 
-// RemoveAll removes all slices, as Remove does, and returns the run as it was. Files that are not loaded become cuts without
-// parts, so that they are deleted even if the process is killed: names of parts don't follow from slices.
+// RemoveAll removes all slices, as Remove does, and returns the manifest as it was. Files that are not loaded become cuts
+// without parts, so that they are deleted even if the process is killed: the names of parts don't follow from slices.
 func (m *Manifest) RemoveAll() (old *Manifest) {
 	before := *m
 	for _, f := range m.Files() {
@@ -234,9 +234,9 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Cut is a cut in progress.
 //
-// It is written by loading (outputCuts), before the parts have their names, and by its dropLost, without parts, for a file
-// that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose file they list the parts are
-// deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
+// Package cutting writes it before the parts have their names. RemoveAll, and dropLost of package loading, write it
+// without parts, for a file that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose
+// file they list the parts are deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
 type Cut struct {
 	Of    string          `json:"of"` // the file's path
 	Parts []hfile.Summary `json:"parts"`

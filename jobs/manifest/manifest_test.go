@@ -308,7 +308,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// TestSizeIsBounded: a manifest that could not be read is not written, and is foreseen; the one before stays.
+// TestSizeIsBounded: a manifest that is too large to be read is not written, the old one stays, and CheckSize finds it early.
 func TestSizeIsBounded(t *testing.T) {
 	defer func(was int64) { maxBytes = was }(maxBytes)
 	dir := t.TempDir()
@@ -344,7 +344,7 @@ func TestSizeIsBounded(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	// What is foreseen is never more than what is written.
+	// CheckSize never expects more than what is written.
 	for n := range int64(3) {
 		full := &Manifest{Schema: Schema, State: Writing, Inputs: m.Inputs}
 		foreseen := *full

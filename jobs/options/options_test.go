@@ -27,7 +27,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestDefaultsTwice: options with defaults are options: given again they stay as they are, and nothing is said twice.
+// TestDefaultsTwice: WithDefaults does not change options that already have their defaults, and nothing is reported twice.
 func TestDefaultsTwice(t *testing.T) {
 	t.Parallel()
 	var said []string
@@ -49,7 +49,8 @@ func TestDefaultsTwice(t *testing.T) {
 	}
 }
 
-// TestLogAndListener: what is said is in the log too, with its attributes. Details are not said, and without a log nothing fails.
+// TestLogAndListener: messages go to the listener and, with their attributes, to the log. Details go only to the log, and
+// without a log nothing fails.
 func TestLogAndListener(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -60,7 +60,7 @@ func makeError(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("make the output directory, which `output` of the job file names: %w", err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
-		// A file is in its place or above it, or nothing can be made there, as in /proc.
+		// There is a file at the path or above it, or nothing can be made there, as in /proc.
 		return errcode.OutputPlace.Errorf("no directory can be made at the path that `output` of the job file names: %w", err)
 	}
 	return fmt.Errorf("make the output directory: %w", err)

@@ -44,7 +44,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	return w.Manifest.State != manifest.Writing, nil
 }
 
-// newManifest is that of a run that has done nothing.
+// newManifest is the manifest of a run that has done nothing yet.
 func newManifest(w *Dir) *manifest.Manifest {
 	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
 		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
@@ -59,7 +59,8 @@ type resumption struct {
 	old, fresh *manifest.Manifest
 }
 
-// decide says whether this run continues the old manifest or replaces it by the fresh one, or refuses both.
+// decide makes dir.Manifest the old manifest if this run continues it, leaves the fresh one if this run starts over or
+// replaces the old run, or refuses both.
 func (r *resumption) decide() error {
 	w, old, fresh := r.dir, r.old, r.fresh
 	switch {
@@ -143,7 +144,7 @@ func givesWay(old, fresh *manifest.Manifest) bool {
 	return old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date
 }
 
-// SayStale says that a load of another input takes nothing away, and how to find what is left of the one before.
+// SayStale logs that a load of another input removes nothing, and how to find what is left of the earlier input.
 func (w *Dir) SayStale() {
 	j := w.Job
 	if j.Moments != "" { // cells of this load can't be distinguished from others

@@ -46,7 +46,7 @@ type Output struct {
 
 	list     Findings
 	families []string // of the job's cells
-	staging  string   // HBase's staging folder, which those of all loads are in; "" if it is not known
+	staging  string   // HBase's folder for the staging folders of all loads; "" if it is not known
 	status   chan statusAnswer
 }
 

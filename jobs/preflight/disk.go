@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disks are the disks that a run fills: that of the work folder and those of its outputs. What it needs there is estimated from the
+// Disks are the disks that a run fills: that of the work folder and those of its outputs. The need is estimated from the
 // size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
 type Disks struct {
 	Options   options.Options
-	Unchecked bool  // the job says so: input.check_space
+	Unchecked bool  // the disks are not checked: input.check_space is false
 	Spill     int64 // about what the sort will still spill to the work folder, in bytes; 0: nothing
 	Outputs   []OutputDisk
 }
@@ -87,7 +87,7 @@ func (d *Disks) spill() (spill diskNeed, err error) {
 	return spill, nil
 }
 
-// need is the need of the files that are not written yet; an error if that or the free space is unknown.
+// need estimates the space that the output still needs. It returns an error if that, or the free space, is unknown.
 func (o *OutputDisk) need(log options.Options) (diskNeed, error) {
 	need := diskNeed{what: "writing HFiles to", where: o.FS.URI(o.Dir), fsys: o.FS, dir: o.Dir}
 	if o.Target == nil {
@@ -106,7 +106,7 @@ func (o *OutputDisk) need(log options.Options) (diskNeed, error) {
 	return need, nil
 }
 
-// Files is about how many bytes of files are not written yet, for a target.
+// Files estimates how many bytes of HFiles are not written yet, with the settings of a target.
 func (o *OutputDisk) Files(t *target.Target) int64 {
 	least := OutputRatio(&t.Families[0].Settings)
 	for i := range t.Families {
@@ -119,8 +119,8 @@ func (o *OutputDisk) Files(t *target.Target) int64 {
 	return max(need, 0)
 }
 
-// OutputRatio is how many bytes of HFiles result from each byte of input, at least. The check table, of many short
-// columns, has 11, 2.3, 1.6, 0.8 and 0.5 in this order; text in few columns has less.
+// OutputRatio is how many bytes of HFiles each byte of input gives, at least. The check table, which has many short
+// columns, gives 11, 2.3, 1.6, 0.8 and 0.5, in this order; text in few columns gives less.
 func OutputRatio(s *hfilewriter.Settings) float64 {
 	encoded := s.Encoding != hfilewriter.EncodeNone && s.Encoding != hfilewriter.EncodeRowIndexV1
 	switch {

@@ -24,7 +24,7 @@ func (d disk) Free(string) (int64, error) { return d.free, d.err }
 
 func (d disk) URI(name string) string { return d.root + name }
 
-// output is an output of 1000 bytes of text on a disk, written without compression: it needs 1500 bytes.
+// output is an output on a disk, for 1000 bytes of text, written without compression: it needs 1500 bytes.
 func output(d disk) OutputDisk {
 	return OutputDisk{FS: d, Dir: "/out", Target: &target.Target{Families: []target.Family{{Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone}}}}, Text: 1000, Part: 1,
 		Left: func() (int64, error) { return 0, nil }}
@@ -38,7 +38,7 @@ func states(found Findings) (all string) {
 	return all
 }
 
-// TestDisks: outputs on one disk need their room together, what exists is not needed again, and what is not known is no failure.
+// TestDisks: the needs of outputs on one disk are added up, existing files reduce the need, and an unknown need is no failure.
 func TestDisks(t *testing.T) {
 	t.Parallel()
 	on := func(free int64) OutputDisk { return output(disk{root: "hdfs://a", free: free}) }
@@ -72,7 +72,7 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// TestUnknownDiskSize: a file system that can't tell its free space is no reason to refuse.
+// TestUnknownDiskSize: a run is not refused because its file system does not report its free space.
 func TestUnknownDiskSize(t *testing.T) {
 	t.Parallel()
 	said := ""

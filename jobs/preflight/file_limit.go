@@ -12,8 +12,8 @@ import (
 	"bulkload/jobs/target"
 )
 
-// FileLimit compares an output with the number of files that a region of its table may get: HBase's loader refuses a region that
-// gets more files of a family than the site's limit. So the number is determined before the first file is written.
+// FileLimit compares an output with the number of files that a region of its table may get. HBase's loader refuses a region
+// that gets more files of a family than the site's limit, so the number is estimated before the first file is written.
 type FileLimit struct {
 	Job    *jobfile.Job
 	Target *target.Target
@@ -42,7 +42,7 @@ func (l *FileLimit) Check() error {
 		bytesize.Format(l.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), l.Job.Table, regions, familyNames(t), t.MaxFiles, t.FileLimitHelp(raw/regions))
 }
 
-// Findings is Check as a finding; nil if there is nothing to say, or no target.
+// Findings returns the error of Check as a finding; nil if there is none, or no target yet.
 func (l *FileLimit) Findings() Findings {
 	if l.Target == nil {
 		return nil
@@ -57,8 +57,8 @@ func (l *FileLimit) Findings() Findings {
 // different values take hardly any space in Parquet.
 const rowsShrink = 64
 
-// Warn says before the sort that the table's regions will most likely get too many files, going by the first records. The
-// run is only refused once all are sorted: duplicates, which are not written, may leave fewer.
+// Warn warns before the sort if the table's regions will most likely get too many files, judging by the first records. The
+// run is refused only once all records are sorted: duplicates are not written, so there may be fewer files.
 func (l *FileLimit) Warn(ctx context.Context, warnf func(format string, args ...any)) {
 	t, most := l.Target, l.Source.Text*inputShrinks
 	if l.Source.Job.Input.Form.RowOffsets() {

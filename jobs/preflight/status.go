@@ -130,9 +130,9 @@ func (o *Output) checkClocks(answer *statusAnswer) {
 	}
 }
 
-// checkQuota compares the quotas of the output's directory, and of those above it, with what the run will write, and that of HBase's
-// staging folder with what a load will move there. It begins below the top level: the root and its directories are an
-// administrator's, and counting them may take long.
+// checkQuota compares the quota of HBase's staging folder with what a load will move there, and the quotas of the output's
+// directory and of those above it with what the run will write. It leaves out the root and the directories in it: they
+// are an administrator's, and HDFS may need long to count them.
 func (o *Output) checkQuota(ctx context.Context) {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
@@ -159,7 +159,8 @@ func (o *Output) checkQuota(ctx context.Context) {
 	o.compareQuotas(limited, quoter, checkQuota, "the output's directories, below the top level", all, "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)")
 }
 
-// compareQuotas compares the quotas of some directories with what the run needs.
+// compareQuotas compares the quotas of some directories with what the run needs. name is the check, what describes the
+// directories, and fix is the advice if a quota is too small.
 func (o *Output) compareQuotas(ctx context.Context, quoter storage.Quoter, name, what string, dirs []string, fix string) {
 	limits := 0
 	for _, dir := range dirs {

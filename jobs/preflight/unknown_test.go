@@ -15,7 +15,7 @@ import (
 	"bulkload/jobs/target"
 )
 
-// TestWhatIsNotReachedIsUnknown: if neither HBase nor the output can be reached, nothing about them is said to be right.
+// TestWhatIsNotReachedIsUnknown: if neither HBase nor the output can be reached, no check of them is OK.
 func TestWhatIsNotReachedIsUnknown(t *testing.T) {
 	t.Parallel()
 	for regions, checks := range map[string][]string{
@@ -123,7 +123,7 @@ func TestQuotasAboveTheOutput(t *testing.T) {
 	}
 }
 
-// TestOtherRuns: runs into the same table are a warning, and a ledger that can't be read says nothing about them.
+// TestOtherRuns: runs into the same table are a warning. If the ledger can't be read, they are unknown.
 func TestOtherRuns(t *testing.T) {
 	t.Parallel()
 	for state, others := range map[State]func() ([]string, error){

@@ -14,22 +14,22 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// ByTasks says that a run is done by tasks.
+// ByTasks is how a run is done by tasks.
 type ByTasks struct {
 	Engine tasks.Engine
 	tasks.Sizes
 }
 
-// EngineOf decides how a job is run, when its options are complete. nil, as a function or as its answer, runs it in this process. An
-// engine that is an io.Closer is closed after the run.
+// EngineOf decides how a job is run. It is called once the options have their defaults. A nil function, or a nil result,
+// means: in this process. An engine that is an io.Closer is closed after the run.
 type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
 
-// Always runs every job by the same engine; nil: in this process.
+// Always returns an EngineOf that runs every job in this way; nil: in this process.
 func (b *ByTasks) Always() EngineOf {
 	return func(*jobfile.Job, options.Options) (*ByTasks, error) { return b, nil }
 }
 
-// of is how a job is run. free deletes what its engine keeps.
+// of calls f, which may be nil. The caller must call free after the run: it deletes what the engine keeps.
 func (f EngineOf) of(j *jobfile.Job, o options.Options) (by *ByTasks, free func(), err error) {
 	free = func() {}
 	if f == nil {
@@ -126,8 +126,8 @@ func (t *targeted) mapTasks(ctx context.Context, work *tasks.Work) (mapped *task
 	return mapped, &sorted{t.run, t.todo, rows}, nil
 }
 
-// tooManyRejects is the error of a run with too many rejects: what all of them say, if it says so, or else what a task says of its
-// own.
+// tooManyRejects is the error of a run with too many rejects. all is the error of passing on the rejects of all tasks: it
+// counts if it says that there are too many. Otherwise the task's own error counts.
 func tooManyRejects(task, all error) error {
 	if limit := (*ingest.LimitError)(nil); errors.As(all, &limit) {
 		return all

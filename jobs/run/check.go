@@ -19,8 +19,9 @@ import (
 	"bulkload/jobs/tablelock"
 )
 
-// Check makes all checks of a run and nothing else: no input is read, no file is written that stays. Unlike a run it goes on after a
-// failure as far as it can. The options are complete. The error is that the checks can't go on, or leave something behind.
+// Check makes all checks of a run and nothing else: it reads no input and leaves no file. Unlike a run, it continues
+// after a failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find
+// is in the findings. It returns an error only if the context ended, or if something could not be closed.
 func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Findings, error) {
 	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
 	err := errors.Join(c.all(ctx), c.opened.close())
@@ -30,8 +31,8 @@ func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Fi
 	return c.found, err
 }
 
-// checking is the checks of one run at work. What a run would open is opened one after the other; what can't be opened is
-// a finding.
+// checking makes the checks of one run. It opens what a run would open, one after the other; what can't be opened is a
+// finding.
 type checking struct {
 	opened *opened // what a run opens; nothing is run
 	found  preflight.Findings
@@ -46,7 +47,7 @@ func (c *checking) fail(name string, err error) {
 	c.found = append(c.found, preflight.Fail(name, err, ""))
 }
 
-// all makes the checks. The error is only that the context ended.
+// all makes the checks. It returns an error only if the context ended.
 func (c *checking) all(ctx context.Context) (err error) {
 	j, o := c.opened.job, c.opened.options
 	if c.opened.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {

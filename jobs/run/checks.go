@@ -16,8 +16,8 @@ type checked struct {
 	todo []*outputRun
 }
 
-// check makes all checks before any input is read, of the outputs that are to be written and of those that wait
-// for their load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has all
+// check makes all checks before any input is read: of the outputs that are to be written, and of those that wait for their
+// load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has all
 // failures.
 func (c *resumed) check(ctx context.Context) (*checked, error) {
 	r := c.run

@@ -25,10 +25,10 @@ import (
 	"bulkload/jobs/target"
 )
 
-// defaultLookups is how many rows a second a run looks up in a table if nothing else is said.
+// defaultLookups is how many rows a second a run looks up in a table, unless Options.Lookups limits it.
 const defaultLookups = 20_000
 
-// existingFolder is the folder in that of temporary files where keys are gathered.
+// existingFolder is the name of the folder, among the temporary files, that collects the keys of existing rows.
 const existingFolder = "existing"
 
 // question asks an output's table which of the sorted rows it has already.
@@ -39,15 +39,15 @@ type question struct {
 	report *summary.OutputReport
 }
 
-// answer is what a table has answered, until it is recorded.
+// answer is a table's answer, until it is recorded.
 type answer struct {
 	out      *output.Dir
 	existing *manifest.Existing
 	temp     string // the folder with the keys of the rows that it has
 }
 
-// ask looks up the sorted rows in the table. It refuses rows that exist if the job says so. Nothing in the output is changed yet. The
-// answer is nil if the job does not ask, or if an earlier process has asked.
+// ask looks up the sorted rows in the table, and refuses existing rows if the job says so. It changes nothing in the
+// output except temporary files. The answer is nil if the job does not ask, or if an earlier process has asked.
 func (q *question) ask(ctx context.Context, rows *sorting.Rows, s *summary.Summary) (*answer, error) {
 	if q.out.Job.Live == jobfile.LiveUnasked {
 		return nil, nil
@@ -80,13 +80,13 @@ func (q *question) ask(ctx context.Context, rows *sorting.Rows, s *summary.Summa
 	return a, q.judge(a.existing)
 }
 
-// find looks up the rows, and gathers the keys of those that the table has in temp.
+// find looks up the rows. It writes the keys of those that the table has to the folder temp.
 func (q *question) find(ctx context.Context, rows *sorting.Rows, temp string, again bool, s *summary.Summary) (found *manifest.Existing, err error) {
 	enabled, err := q.loader.Cluster.Enabled(ctx, q.out.Job.Table) // before the first answer
 	if err != nil {
 		return nil, err
 	}
-	// HBase hides cells from a user who may read some of the families or columns only: their rows would seem to be absent.
+	// If a user may read only some of the families or columns, HBase hides the other cells: rows would seem to be absent.
 	if err := q.loader.Cluster.EnsureRead(ctx, q.out.Job.Table, q.families()); err != nil {
 		return nil, err
 	}
@@ -119,7 +119,8 @@ func (q *question) families() (names []string) {
 	return names
 }
 
-// loadedBefore reports whether a load of this job and date may have put rows into the table.
+// loadedBefore reports whether a load of this job and date may have put rows into the table. If so, it also refuses the
+// look-up if other loads have cells with the same timestamp (checkOthers).
 func (q *question) loadedBefore() (yes bool, err error) {
 	if q.loader.Ledger == nil { // --no-load
 		if q.loader.Ledger, err = q.out.Site.ReadLedger(); err != nil {
@@ -134,8 +135,8 @@ func (q *question) loadedBefore() (yes bool, err error) {
 	return true, q.checkOthers()
 }
 
-// checkOthers refuses a look-up in which rows of other loads would pass for this job's own: those with cells of the run's
-// timestamp. They would be loaded over, and be lost.
+// checkOthers refuses a look-up if other loads have cells with the run's timestamp: their rows would count as this job's
+// own. The load would overwrite them, and they would be lost.
 func (q *question) checkOthers() error {
 	j := q.out.Job
 	if j.Moments != "" || j.Live == jobfile.LiveOverwrite { // see checkOwnRows
@@ -153,15 +154,15 @@ func (q *question) checkOthers() error {
 		j.Table, failure.FirstFew(named), j.Live)
 }
 
-// replacesALoad reports whether --force replaces a run that has put rows into the table, maybe by another version of the job.
-// Rows of a job with another name are not this job's own.
+// replacesALoad reports whether --force replaces a run that has put rows into the table, possibly of another version of the
+// job. Rows of a job with another name are not this job's own.
 func (q *question) replacesALoad() bool {
 	old := q.out.Replaced
 	return old != nil && old.Run.Table == q.out.Job.Table && old.Run.Job == q.out.Manifest.Run.Job && old.MayBeLoaded()
 }
 
-// checkOwnRows refuses a look-up that would take rows of an earlier load of this job and date for those of others. They are
-// distinguished by their timestamp, so it must be the same in both loads.
+// checkOwnRows refuses a look-up that would count rows of an earlier load of this job and date as rows of others. Only the
+// timestamp distinguishes them, so both loads must have the same one.
 func (q *question) checkOwnRows() error {
 	if q.out.Job.Live == jobfile.LiveOverwrite || q.out.Job.Moments == "" && (!q.replacesALoad() || q.out.Replaced.Timestamp == q.out.Manifest.Timestamp) {
 		return nil
@@ -180,7 +181,7 @@ func (q *question) warnOfBlooms() {
 	}
 }
 
-// judge says what the table has, or refuses it.
+// judge logs how many rows the table has already, or refuses them.
 func (q *question) judge(e *manifest.Existing) error {
 	table := q.out.Job.Table
 	if e.Found == 0 {
@@ -232,7 +233,8 @@ func forgetExisting(out *output.Dir, t *target.Target) error {
 	return existing.Remove(out.FS, out.Path)
 }
 
-// leftOut is how the write stage finds the rows of a region that are left out; nil if there are none.
+// leftOut returns the function by which the write stage finds the rows of a region that are left out; nil if there are
+// none.
 func leftOut(out *output.Dir) func(region int) (*existing.Keys, error) {
 	e := out.Manifest.Existing
 	if !e.LeftOut() {

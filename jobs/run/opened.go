@@ -19,7 +19,7 @@ import (
 	"bulkload/load"
 )
 
-// opened is what a run, or only its checks, have open: what the outputs share, and each output's directory.
+// opened is what a run, or a check alone, has open: what the outputs share, and each output's directory.
 type opened struct {
 	job     *jobfile.Job
 	options options.Options
@@ -121,7 +121,7 @@ func (r *opened) close() error {
 	return errors.Join(errs...)
 }
 
-// explainLock replaces the error of a failure that is due to a lock which another run has taken over.
+// explainLock replaces the error of a failure if its cause is that another run has taken over a lock.
 func (r *opened) explainLock(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -166,7 +166,8 @@ func (r *opened) uris() []string {
 	return all
 }
 
-// disks are the disks that a run fills if it writes some outputs. spilled is what the sort has spilled there so far.
+// disks are the disks that a run fills if it writes the outputs in todo. spilled returns how many bytes the sort has
+// spilled so far.
 func (r *opened) disks(todo []*outputRun, spilled func() int64) *preflight.Disks {
 	d := &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked, Spill: r.spillNeed(todo, spilled)}
 	for _, w := range todo {
@@ -175,7 +176,7 @@ func (r *opened) disks(todo []*outputRun, spilled func() int64) *preflight.Disks
 	return d
 }
 
-// spillNeed is what the sorts will still spill if the input does not fit in their memory; 0 if it does.
+// spillNeed is about how many bytes the sorts will still spill; 0 if the input fits in their memory, or if tasks sort it.
 func (r *opened) spillNeed(todo []*outputRun, spilled func() int64) int64 {
 	if r.tasks {
 		return 0

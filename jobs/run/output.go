@@ -61,7 +61,7 @@ func (w *outputRun) checks() *preflight.Output {
 	return o
 }
 
-// fileLimit compares the output with the limit of files.
+// fileLimit is the output for the check of the number of files.
 func (w *outputRun) fileLimit() *preflight.FileLimit {
 	return &preflight.FileLimit{Job: w.out.Job, Target: w.target, Source: w.out.Source, Part: w.part}
 }
@@ -149,7 +149,7 @@ func (w *outputRun) begin() error {
 	return nil
 }
 
-// checkManifestSize refuses an output whose slices the manifest can't have.
+// checkManifestSize refuses an output if its slices would make the manifest too large to be read.
 func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 	most := int64(len(rows.Regions)) * sorting.MaxSlices
 	if w.out.Manifest.CheckSize(most, most) == nil {

@@ -1,5 +1,5 @@
-// Package run carries out one job: it opens what the job needs, makes the checks, sorts, writes, verifies and loads. It knows how
-// the stages follow each other; what each of them does is in a package of its own.
+// Package run carries out one job: it opens what the job needs, makes the checks, sorts, writes, verifies and loads. It
+// knows the order of the stages; each stage has its own package.
 package run
 
 import (
@@ -22,8 +22,9 @@ import (
 	"bulkload/jobs/summary"
 )
 
-// Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. The summary is returned on
-// failure too. Canceling the context stops it; the same call continues.
+// Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. engine decides whether the run is
+// done by tasks; nil: in this process. The summary is returned on failure, too. Canceling the context stops the run; the
+// same call continues it.
 //
 // If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
 // loaded in the order of the job file.
@@ -63,7 +64,8 @@ func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options
 	return s, err
 }
 
-// runner carries out a run that is open. A step is a method of what only the step before makes, so none can be left out:
+// runner carries out a run after open. Each step is a method of the value that only the previous step returns, so no step
+// can be left out:
 //
 //	runner.resume → resumed.check → checked.write → written.finish
 //
@@ -76,10 +78,11 @@ type runner struct {
 	summary *summary.Summary
 }
 
-// maxRewrites bounds how often a run writes files again that HBase took and does not serve.
+// maxRewrites bounds how often a run writes files again that HBase accepted and does not serve.
 const maxRewrites = 3
 
-// untilServed runs, and again if the table does not serve files that it took: they are written and loaded again.
+// untilServed makes the run. If the table does not serve files that it accepted, it makes the run again, which writes and
+// loads them again.
 func (r *runner) untilServed(ctx context.Context) error {
 	for rewrites := 0; ; rewrites++ {
 		err := r.once(ctx)
@@ -95,6 +98,7 @@ func (r *runner) untilServed(ctx context.Context) error {
 	}
 }
 
+// once makes all steps of the run.
 func (r *runner) once(ctx context.Context) error {
 	resumed, err := r.resume(ctx)
 	if err != nil {
@@ -111,7 +115,7 @@ func (r *runner) once(ctx context.Context) error {
 	return written.finish(ctx)
 }
 
-// resumed is a run whose outputs were compared with it.
+// resumed is a run that was compared with what its outputs have.
 type resumed struct {
 	run  *runner
 	todo []*outputRun // the outputs that are not written yet

@@ -96,8 +96,8 @@ func files(t *testing.T, output string) map[string][]byte {
 	return all
 }
 
-// TestWrongSliceIsNotKept: a slice whose files do not hold the records that it was made of gets no name and no record,
-// though the region has other slices still to come.
+// TestWrongSliceIsNotKept: if a slice's files do not have the records that it was made from, they are neither renamed nor
+// recorded, even if other slices of the region follow.
 func TestWrongSliceIsNotKept(t *testing.T) {
 	t.Parallel()
 	dir := skewed(t)
@@ -139,8 +139,8 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 	}
 }
 
-// TestSpillNeed: what the sorts spill follows from the input that the outputs get and the memory; what is spilled already is not
-// needed again, and tasks spill elsewhere.
+// TestSpillNeed: what the sorts spill follows from the outputs' shares of the input, and from the memory. What is spilled
+// already reduces the need, and tasks spill elsewhere.
 func TestSpillNeed(t *testing.T) {
 	t.Parallel()
 	r := &opened{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}

@@ -45,7 +45,7 @@ type targeted struct {
 	splits []ingest.Split // of the input
 }
 
-// aim completes the targets, and cuts the input.
+// aim completes the targets, and divides the input into splits.
 func (c *checked) aim(ctx context.Context) (*targeted, error) {
 	opened := c.run.opened
 	for _, w := range c.todo {
@@ -102,7 +102,8 @@ func (t *targeted) checkpointOutputs() []checkpoint.Output {
 	return all
 }
 
-// prepare begins the manifests. spilled is what the sort has spilled so far.
+// prepare makes the checks that need the targets, and begins the manifests. spilled returns how many bytes the sort has
+// spilled so far.
 func (t *targeted) prepare(ctx context.Context, spilled func() int64) error {
 	opened := t.run.opened
 	if err := opened.rejectsDir().ClearRejects(); err != nil {
@@ -157,7 +158,7 @@ func (t *targeted) sort(ctx context.Context, checkpoints *checkpoint.Store) (*so
 	return &sorted{t.run, t.todo, rows}, nil
 }
 
-// countFailed reports the progress of a reading that failed: the records read until then, and the rejects.
+// countFailed reports how far a failed reading came: the records that were read, rejected and filtered.
 func (t *targeted) countFailed(rows []*sorting.Rows) {
 	for i, w := range t.run.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
@@ -178,8 +179,8 @@ func (s *sorted) close() error { return sorting.CloseRows(s.rows) }
 // ready is a sorted run whose outputs may be written.
 type ready struct{ sorted *sorted }
 
-// prepare makes the checks that need the sorted rows, asks the tables for those that they have, and deletes the outputs
-// that are replaced.
+// prepare makes the checks that need the sorted rows, asks the tables which of the rows they have already, and deletes
+// the outputs that are replaced.
 func (s *sorted) prepare(ctx context.Context) (*ready, error) {
 	opened, summary := s.run.opened, s.run.summary
 	for i, w := range opened.outputs {

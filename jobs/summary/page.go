@@ -16,7 +16,8 @@ import (
 	"bulkload/jobs/report"
 )
 
-// Page is the run's part of a page of a command that began at from. The run ended now, with the outcome o, and took so long.
+// Page returns the run's part of the page of a command that began at from. The run has just ended, with the outcome o,
+// after the time took.
 func (s *Summary) Page(o outcome.Outcome, from time.Time, took time.Duration) *report.Run {
 	began := max(0, time.Since(from)-took)
 	r := &report.Run{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(), Phases: s.Phases, Disks: s.Disks}

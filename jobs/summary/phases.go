@@ -8,8 +8,8 @@ import (
 	"bulkload/jobs/timing"
 )
 
-// Phase measures one stage of a run; output is the table if there are several outputs and the stage is for one of
-// them.
+// Phase measures one stage of a run, which do carries out. do returns how many bytes it handled. output is the table, if
+// there are several outputs and the stage is for one of them; otherwise "". The error is that of do.
 func (s *Summary) Phase(name, output string, do func() (bytes int64, err error)) error {
 	s.options.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
 	start := time.Now()
@@ -32,7 +32,8 @@ func outputAttr(output string) []slog.Attr {
 	return []slog.Attr{slog.String("output", output)}
 }
 
-// Shift moves part of the load's time to the probe, the last two phases: before it loads files, a load probes too.
+// Shift moves the time asked from the load to the probe: a load probes, too, before it loads files. They must be the last
+// two phases.
 func (s *Summary) Shift(asked time.Duration) {
 	last := s.Phases[len(s.Phases)-2:]
 	for i, by := range []time.Duration{-asked, asked} {
@@ -45,7 +46,7 @@ func (s *Summary) Shift(asked time.Duration) {
 	}
 }
 
-// AddParts adds the parts of a stage.
+// AddParts adds the parts of a stage. output is as for Phase.
 func (s *Summary) AddParts(output string, parts []timing.Phase) {
 	for _, p := range parts {
 		p.Output = output

@@ -1,5 +1,5 @@
-// Package summary is what a run did, for people and programs: its books, files and checks, the time of its phases, and what
-// took most of it.
+// Package summary is what a run did, for people and programs: its books, files and checks, the times of its phases, and
+// which phase needed the most.
 package summary
 
 import (
@@ -64,10 +64,10 @@ type OutputReport struct {
 	OutputSummary
 
 	name     string             // see Name
-	manifest *manifest.Manifest // nil if the run did not come so far
+	manifest *manifest.Manifest // nil if the run did not get that far
 }
 
-// ExistingRows is what is said about rows that the table had before the load.
+// ExistingRows is the part of a report about rows that the table had before the load.
 type ExistingRows struct {
 	Live jobfile.LivePolicy `json:"live"`
 	manifest.Existing
@@ -114,7 +114,7 @@ func New(j *jobfile.Job) *Summary {
 	return s
 }
 
-// SetOptions says how the job is run. Its log gets the phases.
+// SetOptions sets the options of the run. Their log gets the phases.
 func (s *Summary) SetOptions(o options.Options) { s.options = o }
 
 // Job is the job of the run.
@@ -169,7 +169,7 @@ func addStats(sum *partition.Stats, s partition.Stats) {
 	sum.SpillTime += s.SpillTime
 }
 
-// SetRejects reports the reasons of the rejects, and the file in which the records are.
+// SetRejects records the reasons and the number of the rejects. file is the URI of the file that has them.
 func (s *Summary) SetRejects(rejects *ingest.Rejects, file string) {
 	s.reasons, s.otherReasons = rejects.Reasons()
 	if records := rejects.Count(); records > 0 {
@@ -180,10 +180,10 @@ func (s *Summary) SetRejects(rejects *ingest.Rejects, file string) {
 // Name is the output's name in phases: its table, or "" if there is one output.
 func (s *OutputReport) Name() string { return s.name }
 
-// SetManifest says what the output has, also if the run does not come to writing; nil: nothing is known of it.
+// SetManifest sets the output's manifest, for the page; nil: the run has none.
 func (s *OutputReport) SetManifest(m *manifest.Manifest) { s.manifest = m }
 
-// SetExisting reports the rows that the table had.
+// SetExisting records which rows the table had, without the names of the files with their keys.
 func (s *OutputReport) SetExisting(live jobfile.LivePolicy, e *manifest.Existing) {
 	shown := *e
 	shown.Files = nil

@@ -230,7 +230,8 @@ func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	return s, nil
 }
 
-// TableSettings are the settings that new files of a family have now: the table's, and what the site files say of all files.
+// TableSettings returns the settings that a new file of a family must have now: the table's, and those of the site files
+// for all files. If the table no longer has the family, the error has errcode.TableFamily.
 func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == family })
 	if i < 0 {

@@ -174,8 +174,8 @@ func TestEndsOfAnAttempt(t *testing.T) {
 	}
 }
 
-// TestLastWords: the reason of a failed task is that of its last attempt: not of one that failed before the engine ran, or before a
-// later attempt began.
+// TestLastWords: the reason for a failed task is that of its last attempt, not that of an attempt that failed before the
+// engine ran, or before a later attempt began.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -50,8 +50,8 @@ type Phase struct {
 	Watch func(done, running int)
 }
 
-// Command is the arguments of this program that run a task. document is Document or the name of a copy, and index is that of the
-// task, or "-" if it is the first line of stdin. flags are further ones.
+// Command returns the arguments with which this program runs a task. document is Document, or the name of a copy of it.
+// index is the task's, or "-" if the task reads it from the first line of stdin. flags are added at the end.
 func (p *Phase) Command(document, index string, flags ...string) []string {
 	return append([]string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}, flags...)
 }

@@ -105,7 +105,7 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 // runs is the store of an attempt's runs for an output.
 func (f folder) runs(output int) partition.Store { return f.runsFor(output, nil) }
 
-// runsFor is runs for so many readers side by side, once it is known.
+// runsFor is runs with the number of readers that each run will have at a time: see store.
 func (f folder) runsFor(output int, readers *int) partition.Store {
 	return store{f.in(fmt.Sprint(output)), readers}
 }

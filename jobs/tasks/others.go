@@ -24,7 +24,8 @@ func (h *HandedOver) Error() string {
 	return fmt.Sprintf("%s are to be run", jobfile.Plural(len(h.Phase.Tasks), h.Phase.Name+" task"))
 }
 
-// Handed separates what an error hands over, nil if nothing, from what else it says: the end of a run may have failed, too.
+// Handed divides an error into the HandedOver in it, nil if there is none, and the rest: the end of the run may have
+// failed, too.
 func Handed(err error) (over *HandedOver, rest error) {
 	if !errors.As(err, &over) {
 		return nil, err
@@ -32,7 +33,7 @@ func Handed(err error) (over *HandedOver, rest error) {
 	return over, besides(err)
 }
 
-// besides is what an error says besides a HandedOver; nil if it says nothing else.
+// besides returns an error without the HandedOver in it; nil if nothing else is left.
 func besides(err error) error {
 	if over := (*HandedOver)(nil); !errors.As(err, &over) {
 		return err

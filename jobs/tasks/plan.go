@@ -135,8 +135,8 @@ func buildText() string {
 	return b.Version + " of " + b.Commit
 }
 
-// cutBySize divides work among tasks of at most size bytes, unless one item has more. It returns the index of each task's first item.
-// Map tasks get splits, and reduce tasks slices.
+// cutBySize divides work among tasks of at most size bytes, or of one item that has more. of returns the bytes of an item.
+// It returns the index of each task's first item. Map tasks get splits, and reduce tasks slices.
 func cutBySize[T any](work []T, size int64, of func(T) int64) (first []int) {
 	var bytes int64
 	for i, item := range work {

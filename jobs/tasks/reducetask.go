@@ -135,8 +135,8 @@ func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
 	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
 }
 
-// slicesAtOnce returns how many slices can be merged side by side in a task's memory, in bytes; home is where the sorted runs are. The
-// error has errcode.TaskMemory if it is too small for one.
+// slicesAtOnce returns how many slices can be merged at a time in a task's memory, which is in bytes. home is where the
+// sorted runs are. If the memory is too small for one slice, the error has errcode.TaskMemory.
 func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, error) {
 	runs := int64(sorted.Stats().Runs)
 	each := max(1, sorted.ReaderMemory()+runs*streamMemory(home))
@@ -150,7 +150,8 @@ func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, err
 	return int(n), nil
 }
 
-// memoryFor is the least --memory of a task whose merge needs so many bytes, in whole MiB, as people read it.
+// memoryFor returns the least --memory, in bytes, of a task whose merge needs that many bytes. It is rounded up to whole
+// MiB, for messages.
 func memoryFor(merge int64) int64 {
 	const mebi = 1 << 20
 	return (merge/5*8 + 8 + mebi - 1) / mebi * mebi

@@ -45,7 +45,7 @@ func (s *rejectSink) create() (_ io.Writer, err error) {
 	return s.out, err
 }
 
-// log describes what was written until Close; nil if nothing was.
+// log describes the log, which is complete after Close; nil if there were no rejects.
 func (s *rejectSink) log() *rejectLog {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // store has sorted runs in a folder of any file system.
 type store struct {
 	folder
-	readers *int // how many readers its runs have side by side, once it is known; nil: at most maxIdle
+	readers *int // how many readers each run has at a time; it may be set after the runs are opened. nil: not known
 }
 
 // Create creates a run. The folder is created with the first one.
@@ -92,11 +92,11 @@ type openRun struct {
 	closed bool
 }
 
-// hdfsStream is the memory of a stream of HDFS in bytes: the packet that was read last, and on protected connections the small ones that are
-// joined (internal/storage). Measured: 81 KiB, and 65 KiB.
+// hdfsStream is the memory of a stream of HDFS in bytes: the packet that was read last (measured: 81 KiB), and on protected
+// connections the small packets that are joined (65 KiB; internal/storage).
 const hdfsStream = 148 << 10
 
-// streamMemory is how many bytes each stream of a run needs, beside the buffers of its reader.
+// streamMemory is how many bytes each stream of a run needs, in addition to the buffers of its reader.
 func streamMemory(home folder) int64 {
 	if storage.IsHDFS(home.uri("")) {
 		return hdfsStream
@@ -136,8 +136,8 @@ func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReadAt(p, off)
 }
 
-// take returns an idle stream that can go on at off. If there is none, it returns a new one or, if as many are idle as may be, the
-// one that was not used for the longest time.
+// take returns an idle stream that can continue at off. If there is none, it returns a new one or, if no more may be idle,
+// the one that was not used for the longest time.
 func (r *openRun) take(off int64) (*stream, error) {
 	r.mu.Lock()
 	if r.closed {

@@ -49,7 +49,8 @@ func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
 	return s, err
 }
 
-// stored locates the runs of an output in the run's folder; readers is how many will read them side by side, nil if they are not read.
+// stored locates the runs of an output in the run's folder. readers is how many will read each at a time; nil if they
+// are not read.
 func stored(home folder, output int, runs []mapRun, readers *int) []partition.StoredFile {
 	var files []partition.StoredFile
 	for _, r := range runs {

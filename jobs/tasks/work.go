@@ -78,8 +78,8 @@ type Work struct {
 // has left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
 func Begin(engine Engine, sizes Sizes, r Run, o options.Options) (*Work, error) {
 	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: r.Source, outputs: r.Outputs}
-	// Only this engine ends a run before its tasks have run, and does not know their memory. It is recognized by its type, so that an
-	// engine has just one method.
+	// Only this engine ends a run before its tasks have run, and does not know their memory. It is recognized by its
+	// type, so that an engine needs just one method.
 	if o, ok := engine.(Others); ok {
 		w.others = &o
 	}
@@ -131,7 +131,8 @@ func (w *Work) checkPieces(p *Plan) error {
 	return w.checkStreams(int64(len(p.Pieces)))
 }
 
-// checkStreams refuses more map tasks than a reduce task's memory has streams for. What else a merge needs is known when they are done.
+// checkStreams refuses more map tasks than a reduce task has memory for streams. The rest of a merge's need is known only
+// when the map tasks are done.
 func (w *Work) checkStreams(pieces int64) error {
 	need := pieces * streamMemory(w.home())
 	if w.others != nil || need <= sorting.SortMemory(w.sizes.Memory) {

@@ -263,7 +263,7 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 		return errors.Join(differ...)
 	}
 	if tooMany != nil {
-		report.Status = outcome.Failed // of one output it is done
+		report.Status = outcome.Failed // comparing a single output has set it to done
 		return tooMany
 	}
 	report.Status = outcome.Done
@@ -273,8 +273,8 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// checkRejects is the error of a source of which a run would load nothing, because too many records are rejected. The others are
-// compared first.
+// checkRejects returns the error for more rejects than a run may have: the run would load nothing. The caller compares the
+// other records before it returns the error.
 func (v *verifyRun) checkRejects(rejected, read int64) error {
 	limit := v.job.Input.MaxRejects
 	if !limit.Exceeded(rejected, read) {
@@ -284,7 +284,8 @@ func (v *verifyRun) checkRejects(rejected, read int64) error {
 		rejected, read, limit)
 }
 
-// proveNothing says why no row was compared: the source has none that a run would load. That is no failure, and no proof.
+// proveNothing reports that no row was compared, because the source has none that a run would load. That is no failure, but
+// it proves nothing.
 func (r *Report) proveNothing(read int64, o options.Options) {
 	r.Status = outcome.Nothing
 	if read == 0 {

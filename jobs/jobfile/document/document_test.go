@@ -74,7 +74,7 @@ func TestIncludedKeys(t *testing.T) {
 	}
 }
 
-// TestFilesThatCantBeIncluded: what is wrong with an included file is said with the file and the line at which it is wrong.
+// TestFilesThatCantBeIncluded: a problem of an included file is reported with that file and its line.
 func TestFilesThatCantBeIncluded(t *testing.T) {
 	t.Parallel()
 	deep := folder{"/job.yaml": "include: 0.yaml"}
@@ -105,7 +105,8 @@ func TestFilesThatCantBeIncluded(t *testing.T) {
 	}
 }
 
-// manyAliases is a document of n mappings, each with the one before it three times: the last one, written out, has 3^n values.
+// manyAliases is a document of n mappings, each of which has the previous one three times: written out, the last one has 3^n
+// values.
 func manyAliases(n int) string {
 	var text strings.Builder
 	text.WriteString("k0: &a0 {x: y}\n")

@@ -141,12 +141,12 @@ func (d *Document) placeAll(n *yaml.Node, in *including) {
 	}
 }
 
-// pair is two mappings that are merged.
+// pair is two mappings of which fill merges one into the other.
 type pair struct{ own, below *yaml.Node }
 
 // fill returns a mapping with the keys that only the other one has. It does so too in mappings that both have.
 //
-// Each pair is merged once: aliases may name it so often that merging it for each would never end.
+// Each pair is merged once: aliases may name it so often that merging it each time would never end.
 func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
 	if done := d.merged[pair{own, below}]; done != nil {
 		return done

@@ -35,10 +35,9 @@ type Document struct {
 
 // Section is one mapping of the file.
 //
-// It has many methods, since each kind of value has one: a text, a number, a size, a flag, a choice, a list, a mapping. They
-// are not divided among types, because the readers of a job file (package jobfile) ask one mapping for values of all kinds and
-// report errors for the same keys: two types would mean two variables for every mapping. Each method is short, and uses only
-// the fields below.
+// It has many methods, since each kind of value has one: a text, a number, a size, a flag, a choice, a list, a mapping.
+// The methods are not divided among several types, because the readers of a job file (package jobfile) ask one mapping for
+// values of all kinds, and report errors for the same keys.
 type Section struct {
 	Doc    *Document
 	Name   string // "" for the whole file, else "input."
@@ -80,8 +79,8 @@ func (d *Document) readRoot(path string, text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// recursive returns an alias of a node that it is in, if there is one: whoever follows it would never come to an end. seen has
-// the nodes that were looked at: true for those that this one is in.
+// recursive returns an alias of a node that contains the alias, or nil: a reader that follows it would never end. seen has
+// the nodes that were visited; it is true for those that contain n.
 func recursive(n *yaml.Node, seen map[*yaml.Node]bool) (alias *yaml.Node) {
 	target := Resolve(n)
 	if above, known := seen[target]; known {

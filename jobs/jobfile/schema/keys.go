@@ -1,5 +1,5 @@
-// Package schema is the list of a job file's keys: their names, what values they have, and what they mean. The decoder of job
-// files knows the keys of this list and no others, and the JSON schema for editors is made of it.
+// Package schema is the list of a job file's keys: their names, what values they have, and what they mean. The decoder
+// of job files knows the keys of this list and no others, and the JSON schema for editors is made from it.
 package schema
 
 import (

@@ -9,9 +9,9 @@ import (
 // object is a JSON object; encoding/json sorts its keys.
 type object = map[string]any
 
-// JSON is a JSON schema of job files, of draft 7, as editors for YAML use it. It accepts every job file that the decoder accepts
-// and refuses unknown keys, missing keys and values of a wrong kind. The decoder checks more: columns, row keys, and what belongs
-// together.
+// JSON returns a JSON schema of job files (draft 7), as editors for YAML use it. It accepts every job file that the decoder
+// accepts, and refuses unknown keys, missing keys and values of a wrong kind. The decoder checks more: columns, row keys,
+// and what belongs together.
 func JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(schema(), "", "  ")
 	return append(text, '\n'), err

@@ -1,4 +1,4 @@
-// Package local is the engine that runs tasks as processes of this machine.
+// Package local is the engine local-tasks, which runs tasks as processes of this machine. (--engine local has no tasks.)
 package local
 
 import (
@@ -30,7 +30,7 @@ type Engine struct {
 	Parallel int      // how many tasks run at a time; 0: the cores divided by those of a task
 }
 
-// How often a task is tried, and how long it may go on after it was asked to end.
+// How often a task is tried, and how long it may continue after it was asked to end.
 const (
 	tries = 3
 	grace = 10 * time.Second
@@ -90,7 +90,7 @@ func (e *Engine) tryTask(ctx context.Context, p tasks.Phase, task int) error {
 	}
 }
 
-// exitLater is the exit code of a command that may succeed later: see docs/cli.md.
+// exitLater is the exit code of a command that may succeed later: see docs/cli.md and cmd/bulkload/exit_codes.go.
 const exitLater = 75
 
 // runTask runs a task as a process. The kernel kills it when the thread that started it ends, so it ends with this

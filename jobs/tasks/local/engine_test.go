@@ -15,8 +15,9 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// engineOf is an engine whose tasks run a shell script in an own folder. $4 is the index of the task. The tests are not parallel: a
-// process that another one forks meanwhile would keep the script open for writing, and it could not be run ("text file busy").
+// engineOf is an engine whose tasks run a shell script in a folder of their own. $4 is the index of the task. The tests are
+// not parallel: a process that another test forks while the script is written would keep it open for writing, and it could
+// not be run ("text file busy").
 func engineOf(t *testing.T, script string) (*Engine, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +48,7 @@ func TestTasksAreTriedAgain(t *testing.T) {
 	}
 }
 
-// TestTaskThatFails: it ends the others and is named, with what it said last.
+// TestTaskThatFails: a failed task ends the others. The error names the task and its last line on stderr.
 func TestTaskThatFails(t *testing.T) {
 	for code, tries := range map[int]int{1: 1, 75: 3} {
 		e, dir := engineOf(t, fmt.Sprintf(`if [ $4 = 7 ]; then while [ ! -e ready ]; do sleep 0.01; done; echo x >> ran; echo first >&2; echo the cause >&2; exit %d; fi

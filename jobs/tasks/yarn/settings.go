@@ -210,10 +210,10 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 // idleReducer does nothing.
 const idleReducer = "org.apache.hadoop.mapred.lib.IdentityReducer"
 
-// reduces are the properties of the job's reducers, of which it needs none. But a map of a job without reducers is regarded as
-// complete as soon as it has read its line (MapTask.run), and what is complete is never slow: YARN's application master would not
-// begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map is two thirds of a task, so a task that lasts more
-// than twice as long as others gets one.
+// reduces are the properties of the job's reducers. The job needs none. But in a job without reducers a map counts as
+// complete as soon as it has read its line (MapTask.run), and a complete task is never slow: YARN's application master would
+// not begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map counts as two thirds of a task, so
+// a task that lasts more than twice as long as others gets a second attempt.
 func (s Settings) reduces() []string {
 	if !s.Speculate {
 		return []string{"mapreduce.job.reduces=0"}
@@ -227,7 +227,7 @@ func (s Settings) reduces() []string {
 	}
 }
 
-// jvm is the memory of a container beside its task, in bytes.
+// jvm is the memory of a container's JVM, in bytes.
 func (s Settings) jvm() int64 { return cmp.Or(s.JVM, DefaultJVM) }
 
 // container is the memory of a container in MiB: the task's and an eighth of it, which the process uses beyond

@@ -16,8 +16,8 @@ import (
 	"bulkload/partition"
 )
 
-// tickets is a ticket cache for Hadoop's commands, which can't use a keytab. Its folder is locked while the process lives: the
-// next process that makes one removes that of a process that was killed.
+// tickets is a ticket cache for Hadoop's commands, which can't use a keytab. Its folder is locked as long as the process
+// lives. The next process that makes such a folder removes those of killed processes.
 type tickets struct {
 	mu    sync.Mutex
 	dir   string
