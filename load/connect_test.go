@@ -2,8 +2,10 @@ package load
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -182,6 +184,86 @@ func TestUnknownQuorum(t *testing.T) {
 	_, err := ConnectAs(timed(t), conf, Identity{User: "tina"})
 	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "hbase.zookeeper.quorum") || !strings.Contains(err.Error(), "nor-this.invalid") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestQuorumIsForgottenLater: names that are not known are a mistake in the site files only until a server of the quorum has
+// answered. Later the name service has lost them for a while, so a load waits, also after another connection to the cluster.
+func TestQuorumIsForgottenLater(t *testing.T) {
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.zookeeper.quorum", emptyZooKeeper(t))
+	known := func() *zooKeeper {
+		z, err := findZooKeeper(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return z
+	}
+	ask := func(z *zooKeeper) error {
+		_, err := z.master(timed(t))
+		return err
+	}
+	forgotten := func(z *zooKeeper) *zooKeeper {
+		z.servers = []string{"no-such-host.invalid:2181"}
+		return z
+	}
+	if err := ask(forgotten(known())); !errors.Is(err, ErrRefused) {
+		t.Errorf("before an answer: %v", err)
+	}
+	z := known()
+	if err := ask(z); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "there is no /hbase/master") {
+		t.Fatal(err)
+	}
+	for name, z := range map[string]*zooKeeper{"after an answer": z, "of another connection": known()} {
+		if err := ask(forgotten(z)); !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// emptyZooKeeper is a server of ZooKeeper without znodes. Its answers are ConnectResponse and ReplyHeader of zookeeper.jute.
+func emptyZooKeeper(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go answerNoNode(conn)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func answerNoNode(conn net.Conn) {
+	defer conn.Close()
+	const noNode = -101
+	for begun := false; ; begun = true {
+		var size int32
+		if binary.Read(conn, binary.BigEndian, &size) != nil {
+			return
+		}
+		request := make([]byte, size)
+		if _, err := io.ReadFull(conn, request); err != nil {
+			return
+		}
+		var answer []any
+		if begun {
+			answer = []any{int32(16), request[:4], int64(1), int32(noNode)} // length, the request's xid, zxid, error
+		} else {
+			answer = []any{int32(36), int32(0), int32(20_000), int64(1), int32(16), make([]byte, 16)} // length, version, timeout, session, password
+		}
+		for _, field := range answer {
+			if binary.Write(conn, binary.BigEndian, field) != nil {
+				return
+			}
+		}
 	}
 }
 

@@ -154,25 +154,34 @@ func (c *Cluster) askRights(ctx context.Context, table *Table, families []string
 }
 
 // EnsureRead looks up a table and calls CheckRead, until HBase answers whether the user may read the families. It returns
-// nil only if the user may. It gives up after the time that an outage may last.
+// nil only if the user may. It waits as long as Exist for a region server's death, and tries again a few times after an
+// exception that may pass.
 func (c *Cluster) EnsureRead(ctx context.Context, name string, families []string) error {
-	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
-	defer cancel()
-	pause := c.servers.backoff("the right to read")
+	tries := c.reader.newTries()
+	tries.timeout, tries.pause = max(c.limits.outage, c.limits.idle), c.servers.backoff("the right to read")
 	for {
-		table, err := c.Table(limited, name)
+		err := c.tryEnsureRead(ctx, tries, name, families)
 		if err == nil {
-			err = c.CheckRead(limited, table, families)
+			return nil
 		}
-		switch {
-		case !errors.Is(err, ErrUnchecked):
-			return err
-		case !isTransient(err):
+		if errors.Is(err, ErrUnchecked) && remedyOf(err) == noRetry {
 			return errcode.HBasePermission.Errorf("%w: HBase does not say what user %s may read: %w", ErrRefused, c.user, err)
-		case !pause.wait(limited):
+		}
+		if err = tries.wait(ctx, err); err != nil {
 			return classify(ctx, err)
 		}
 	}
+}
+
+// tryEnsureRead looks up the table, since its regions may have moved, and asks once.
+func (c *Cluster) tryEnsureRead(ctx context.Context, tries *retries, name string, families []string) error {
+	ctx, cancel := tries.limit(ctx, tries.timeout)
+	defer cancel()
+	table, err := c.Table(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.CheckRead(ctx, table, families)
 }
 
 // prober sends probes to one table.

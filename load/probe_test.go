@@ -3,9 +3,12 @@ package load
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
@@ -302,6 +305,93 @@ func TestCheckRead(t *testing.T) {
 			}
 			if errors.Is(err, ErrRefused) && !strings.Contains(err.Error(), "may not read family f of table t, which is needed to check the load: grant 'tina', 'R', 't'") {
 				t.Error(err)
+			}
+		})
+	}
+}
+
+// checked is a cluster with a table of one region. multi answers its n-th read; the first look-ups name a dead server.
+func checked(t *testing.T, multi func(n int) hbasetest.Answer, dead int) *Cluster {
+	t.Helper()
+	limits, err := readSettings(new(siteconf.Conf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+	t.Cleanup(c.servers.close)
+	c.reader = newReader(c.servers, limits)
+	s := &script{T: t}
+	down := closedPort(t)
+	var mu sync.Mutex
+	looks, asked := 0, 0
+	handle := func(r hbasetest.Request) hbasetest.Answer {
+		mu.Lock()
+		defer mu.Unlock()
+		switch r.Method {
+		case "Get": // table:state
+			state := &cell.Cell{Row: []byte("t"), Family: []byte("table"), Qualifier: []byte("state"), Type: cell.Put, Value: []byte{8, 0}}
+			return hbasetest.Answer{Param: marshal(t, &pb.GetResponse{Result: &pb.Result{AssociatedCellCount: proto.Int32(1)}}), Cells: hbasetest.AppendCell(nil, state)}
+		case "GetTableDescriptors":
+			name := &pb.TableName{Namespace: []byte("default"), Qualifier: []byte("t")}
+			return hbasetest.Answer{Param: marshal(t, &pb.GetTableDescriptorsResponse{TableSchema: []*pb.TableSchema{
+				{TableName: name, ColumnFamilies: []*pb.ColumnFamilySchema{{Name: []byte("f")}}}}})}
+		case "Scan":
+			a := s.meta()
+			if looks++; looks <= dead {
+				a = (&script{T: t, server: &hbasetest.Server{Addr: down}}).meta()
+			}
+			return a
+		case "Multi":
+			asked++
+			return multi(asked)
+		case "ExecService":
+			return hbasetest.Answer{}
+		}
+		t.Error(r.Method)
+		return hbasetest.Answer{}
+	}
+	s.server = hbasetest.Serve(t, handle)
+	c.reader.locations.add(metaTable, &Region{Name: []byte(metaRegion), Server: s.server.Addr})
+	if _, err := c.servers.connect(t.Context(), server{s.server.Addr, hbase.MasterService}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestEnsureReadIsPatient: a run that has sorted for hours waits for a region server's death, and asks again after an exception that
+// may pass, as its look-ups do. What HBase forbids, or says for good, ends it at once.
+func TestEnsureReadIsPatient(t *testing.T) {
+	const denied, forbids, passing, moved = "org.apache.hadoop.hbase.security.AccessDeniedException", "org.apache.hadoop.hbase.DoNotRetryIOException", "java.io.IOException", "org.apache.hadoop.hbase.NotServingRegionException"
+	for name, test := range map[string]struct {
+		exception string
+		times     int // the exception
+		dead      int // look-ups that name a dead server
+		outage    time.Duration
+		want      error
+	}{
+		"allowed":                        {},
+		"a dead server":                  {dead: 2},
+		"a dead server, for good":        {dead: math.MaxInt, outage: 300 * time.Millisecond, want: ErrUnavailable},
+		"an exception that passes":       {exception: passing, times: 2},
+		"a region that moves":            {exception: moved, times: 2},
+		"refused":                        {exception: denied, times: math.MaxInt, want: ErrRefused},
+		"an exception that does not end": {exception: forbids, times: math.MaxInt, want: ErrRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := checked(t, func(n int) hbasetest.Answer {
+				result := &pb.RegionActionResult{ResultOrException: []*pb.ResultOrException{{Index: proto.Uint32(0), Result: &pb.Result{}}}}
+				if n <= test.times {
+					result = &pb.RegionActionResult{Exception: &pb.NameBytesPair{Name: proto.String(test.exception), Value: []byte(test.exception + ": because")}}
+				}
+				return hbasetest.Answer{Param: marshal(t, &pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{result}})}
+			}, test.dead)
+			if test.outage > 0 {
+				c.limits.outage, c.limits.idle = test.outage, test.outage
+			}
+			err := c.EnsureRead(t.Context(), "t", []string{"f"})
+			if !errors.Is(err, test.want) || test.want == nil && err != nil {
+				t.Errorf("%v, want %v", err, test.want)
 			}
 		})
 	}

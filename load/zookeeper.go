@@ -7,6 +7,7 @@ import (
 	"net"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,10 +21,15 @@ import (
 // zooKeeper finds the cluster's servers through ZooKeeper. It keeps no session: it is asked only now and then.
 type zooKeeper struct {
 	servers []string // host:port
+	quorum  string   // the servers of the site files, for answeredQuorums
 	parent  string   // zookeeper.znode.parent
 
 	last atomic.Int32 // the server that answered last
 }
+
+// answeredQuorums has the quorums of which a server has answered this process. They are kept here, since a process may connect to
+// its cluster several times, each time with a zooKeeper of its own.
+var answeredQuorums sync.Map
 
 func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 	const quorum, port, parent = "hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort", "zookeeper.znode.parent"
@@ -44,6 +50,7 @@ func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 	if !path.IsAbs(z.parent) {
 		return nil, errcode.SiteProperty.Errorf("%w: %s is %q, not an absolute path (%s)", ErrRefused, parent, z.parent, conf.Source(parent))
 	}
+	z.quorum = z.String()
 	return z, nil
 }
 
@@ -96,7 +103,8 @@ type answer struct {
 // answered reports whether the server has answered: that there is no such znode is an answer.
 func (a *answer) answered() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
 
-// get reads a znode from the first server that answers. Its errors are ErrUnavailable, or wrap zk.ErrNoNode.
+// get reads a znode from the first server that answers. Its errors are ErrUnavailable, wrap zk.ErrNoNode, or are ErrRefused if no
+// server of the quorum has answered this process yet and no name server knows any of them.
 //
 // The servers are asked one after another, beginning with the one that answered last. After a failure the next one is
 // asked at once, after silence within a second. So the others replace those that are down, or whose names can't be
@@ -122,6 +130,7 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 		case a := <-answers:
 			if a.answered() {
 				z.last.Store(int32(a.server))
+				answeredQuorums.Store(z.quorum, true)
 				return a.data, a.err
 			}
 			asked[a.server].err = a.err
@@ -213,7 +222,7 @@ func (f faults) Unwrap() []error {
 	return errs
 }
 
-// unknown reports whether no name server knows any of the servers: waiting does not help then.
+// unknown reports whether no name server knows any of the servers.
 func (f faults) unknown() bool {
 	for _, s := range f {
 		var dns *net.DNSError
@@ -224,8 +233,12 @@ func (f faults) unknown() bool {
 	return true
 }
 
+// unavailable is the error if no server returns a znode.
+//
+// Names that are not known are wrong in the site files only as long as none of the servers has answered. Later the name service
+// is at fault, as when it reloads or all pods of a headless service start again, and waiting helps.
 func (z *zooKeeper) unavailable(name string, all faults) error {
-	if all.unknown() {
+	if _, answered := answeredQuorums.Load(z.quorum); !answered && all.unknown() {
 		return errcode.ZooKeeperAddress.Errorf("%w: hbase.zookeeper.quorum names no known host: %w", ErrRefused, all)
 	}
 	return errcode.ZooKeeperDown.Errorf("%w: no ZooKeeper server returns %s: %w", ErrUnavailable, name, all)

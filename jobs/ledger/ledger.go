@@ -61,6 +61,8 @@ type Entry struct {
 	Books  json.RawMessage `json:"books"`  // as the run's summary has them
 	Inputs json.RawMessage `json:"inputs"` // as the manifest has them
 	Files  []File          `json:"files"`
+	// Moments: the cells have several timestamps, or timestamps that are not known, beside those in Files.
+	Moments bool `json:"moments,omitempty"`
 
 	// Staging is HBase's staging folder of an interrupted load of a directory without a manifest.
 	Staging string `json:"staging,omitempty"`
@@ -82,9 +84,15 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 	})
 }
 
-// MayHaveTimestamp is like HasTimestamp, but it is also true if the known cells of the load have several timestamps: the
-// other cells may have any.
+// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: the rows between
+// the first and the last one of a file may have any.
+//
+// Entries of older programs have no Moments. Among them, each load of a directory counts as one with unknown timestamps. A
+// job's load counts as one only if its known cells have several timestamps: the entry does not say more about the job.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
+	if len(e.Files) > 0 && (e.Moments || e.JobHash == DirectoryKey(e.Output)) {
+		return true
+	}
 	known := map[int64]bool{}
 	for _, f := range e.Files {
 		if len(f.Probes) == 0 {

@@ -212,3 +212,46 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Errorf("the one before: %+v, %v", was, err)
 	}
 }
+
+// TestMayHaveTimestamp: the rows between a file's first and last one may have any timestamp, unless the load's rows all have the
+// same. An entry without files has no cells.
+func TestMayHaveTimestamp(t *testing.T) {
+	t.Parallel()
+	entry := func(change func(*Entry)) *Entry {
+		e := sample()
+		change(e)
+		return e
+	}
+	second := func(timestamp int64) func(*Entry) {
+		return func(e *Entry) {
+			e.Files = append(e.Files, File{Probes: []Cell{{Row: "b", Timestamp: timestamp}}})
+		}
+	}
+	for name, c := range map[string]struct {
+		entry *Entry
+		want  bool // for a timestamp that no known cell has
+	}{
+		"one timestamp":                    {sample(), false},
+		"of all files":                     {entry(second(5)), false},
+		"of the known cells only":          {entry(func(e *Entry) { e.Moments = true }), true},
+		"several known ones":               {entry(second(6)), true},
+		"no known cells":                   {entry(func(e *Entry) { e.Files[0].Probes = nil }), true},
+		"a directory, by an older program": {entry(func(e *Entry) { e.JobHash = DirectoryKey(e.Output) }), true},
+		"no files":                         {entry(func(e *Entry) { e.Moments, e.Files = true, nil }), false},
+	} {
+		l, _ := newLedger(t)
+		if err := l.Write(c.entry); err != nil {
+			t.Fatal(err)
+		}
+		e, err := l.Read(c.entry.Table, c.entry.Date, c.entry.JobHash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.MayHaveTimestamp(7); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+		if known := len(e.Files) > 0 && len(e.Files[0].Probes) > 0; e.MayHaveTimestamp(5) != (known || c.want) {
+			t.Errorf("%s: the known timestamp is %t", name, !known)
+		}
+	}
+}

@@ -62,7 +62,8 @@ func (r directoryRecord) begin(d *hfiledir.Directory) (*ledger.Entry, error) {
 	host, _ := os.Hostname() // for people
 	hash, err := program.Hash()
 	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table, Output: r.out.FS.URI(r.out.Path),
-		Books: []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Moments: true, // nobody reads all cells of the files
+		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		uri := r.out.URI(f.Path)

@@ -77,6 +77,9 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin("5", "5")
+	if e.Files[0].Probes = []ledger.Cell{{Timestamp: 5}}; !e.Moments || !e.MayHaveTimestamp(7) {
+		t.Error("the entry does not say that the files' other cells may have any timestamp")
+	}
 }
 
 // TestPartsInTheRecordOfALoad: in the entry of an interrupted load, the parts of a cut file replace it, even if that is

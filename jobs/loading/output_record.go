@@ -81,6 +81,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
+		Moments: m.Timestamp == 0, // of the manifest, since a directory is loaded without its job
 		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {

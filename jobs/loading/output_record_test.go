@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/output"
+	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
@@ -145,5 +146,25 @@ func TestStagingIsSavedBeforeRequests(t *testing.T) {
 	}
 	if m, err := manifest.Read(w.out.FS, w.out.Path); err != nil || m.Staging != "hdfs:///staging/1" {
 		t.Errorf("the manifest has the folder %q (%v)", m.Staging, err)
+	}
+}
+
+// TestMomentsInTheLedger: the ledger says of a load whether its cells may have other timestamps than the few that it knows, so that
+// no other job with such a timestamp takes its rows for its own.
+func TestMomentsInTheLedger(t *testing.T) {
+	t.Parallel()
+	for timestamp, want := range map[int64]bool{0: true, 5: false} {
+		w, _ := loadOf(t, 2)
+		w.out.Manifest.Timestamp, w.out.Site = timestamp, &site.Site{User: "tina"}
+		for _, f := range w.out.Manifest.Files() {
+			f.Probes = []hfile.Cell{{Row: f.FirstRow, Timestamp: 5}}
+		}
+		e, err := w.entry(ledger.Loaded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.MayHaveTimestamp(7); got != want || e.Moments != want {
+			t.Errorf("a job's timestamp %d: %t, in the entry %t", timestamp, got, e.Moments)
+		}
 	}
 }
