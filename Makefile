@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
-FUZZTIME  ?= 2000x
+FUZZTIME  ?= 1000x
 CLUSTER   ?= $(CURDIR)/out/cluster
 SECURED   ?= $(CURDIR)/out/secured
 ALL       := authentication+integrity+privacy
