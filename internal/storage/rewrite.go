@@ -22,10 +22,15 @@ const (
 // then. write must start its files from the beginning each time, and leave none if it fails. failed is called with the error of each try
 // that is followed by another one.
 func Rewrite(ctx context.Context, write func() error, failed func(error)) error {
+	return rewrite(ctx, rewriteTries, write, failed)
+}
+
+// rewrite is Rewrite with another number of tries.
+func rewrite(ctx context.Context, tries int, write func() error, failed func(error)) error {
 	wait := firstRewritePause
 	for try := 1; ; try++ {
 		err := write()
-		if !errors.Is(err, ErrDataNode) || try == rewriteTries || ctx.Err() != nil {
+		if !errors.Is(err, ErrDataNode) || try == tries || ctx.Err() != nil {
 			return err
 		}
 		failed(err)

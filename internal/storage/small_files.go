@@ -2,12 +2,12 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"time"
 )
 
 // The permissions of an output.
@@ -49,22 +49,13 @@ func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// How often a small file is written if DataNodes fail, and the first pause, which doubles.
-const (
-	smallFileTries = 5
-	smallFilePause = time.Second
-)
+// smallFileTries is how many times a small file is written at most if DataNodes fail.
+const smallFileTries = 5
 
 // small writes a small file, again if a DataNode fails. Unlike Rewrite it does not end early: a lock or a manifest is written even
 // if the run is being stopped.
 func small(write func() error) error {
-	for try := 1; ; try++ {
-		err := write()
-		if !errors.Is(err, ErrDataNode) || try == smallFileTries {
-			return err
-		}
-		time.Sleep(smallFilePause << (try - 1))
-	}
+	return rewrite(context.Background(), smallFileTries, write, func(error) {})
 }
 
 // ReplaceFile atomically replaces a file by one with the given content and FilePerm. temp must be a name in the same file system that

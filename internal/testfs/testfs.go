@@ -3,9 +3,12 @@ package testfs
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,4 +77,28 @@ func HDFS(t *testing.T, name string) (fsys storage.FS, root string) {
 		t.Fatal(err)
 	}
 	return fsys, root
+}
+
+// LostDataNode is a file system on which a DataNode fails once: while the file that is created as the Nth one is written.
+type LostDataNode struct {
+	storage.FS
+	Nth int64
+
+	Created atomic.Int64 // the number of files so far
+}
+
+// lostWriter fails each write.
+type lostWriter struct{ storage.Writer }
+
+func (lostWriter) Write([]byte) (int, error) {
+	return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)
+}
+
+// Create creates a file. If it is the Nth one, each write to it fails with storage.ErrDataNode.
+func (f *LostDataNode) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+	w, err := f.FS.Create(name, perm)
+	if f.Created.Add(1) == f.Nth && err == nil {
+		return lostWriter{w}, nil
+	}
+	return w, err
 }

@@ -16,6 +16,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 	"bulkload/jobs/books"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
@@ -346,27 +347,6 @@ func TestCutsOnFailingStorage(t *testing.T) {
 	}
 }
 
-// losingFS fails the n-th file that is created, as HDFS does if a DataNode fails while it is written.
-type losingFS struct {
-	storage.FS
-	created atomic.Int64
-	n       int64
-}
-
-type losingWriter struct{ storage.Writer }
-
-func (losingWriter) Write([]byte) (int, error) {
-	return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)
-}
-
-func (f *losingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
-	w, err := f.FS.Create(name, perm)
-	if err == nil && f.created.Add(1) == f.n {
-		return losingWriter{w}, nil
-	}
-	return w, err
-}
-
 // TestCutWhileADataNodeFails: whichever part was being written, the file is cut again, and nothing is left of the first try.
 func TestCutWhileADataNodeFails(t *testing.T) {
 	t.Parallel()
@@ -377,7 +357,7 @@ func TestCutWhileADataNodeFails(t *testing.T) {
 			o := outputOwner()
 			dir := o.begin(t)
 			_, want := cellsOf(t, dir)
-			fsys := &losingFS{FS: storage.Local, n: int64(n + 1)}
+			fsys := &testfs.LostDataNode{FS: storage.Local, Nth: int64(n + 1)}
 			if err := o.cut(t, localDir(t, fsys, dir, nil)); err != nil {
 				t.Fatal(err)
 			}

@@ -316,17 +316,22 @@ type salting struct {
 	short bool // the salts have no leading zeros, and some have more digits than others
 }
 
-// of is the call, in the key language, that makes the salt of a column.
-func (s salting) of(column string) string {
-	return fmt.Sprintf("%s(%s, %d)", s.functions()[0], column, s.n)
-}
+// of is the most frequent call, in the key language, that makes the salt of a column.
+func (s salting) of(column string) string { return s.calls(column)[0] }
 
-// functions are the functions of the key language that make such salts, the most frequent first.
-func (s salting) functions() []string {
-	if s.short {
-		return []string{"short_salt"}
+// calls are the calls that make such salts of a column, the most frequent first; none if the regions don't begin at salts.
+func (s salting) calls(column string) (all []string) {
+	functions := []string{"salt", "long_salt", "mod"}
+	switch {
+	case s.n == 0:
+		return nil
+	case s.short:
+		functions = []string{"short_salt"}
 	}
-	return []string{"salt", "long_salt", "mod"}
+	for _, f := range functions {
+		all = append(all, fmt.Sprintf("%s(%s, %d)", f, column, s.n))
+	}
+	return all
 }
 
 // saltsOf finds salts at the beginnings of regions: 1, 2 … or 01, 02 …, or without leading zeros 1, 10, 11 … 2 …. A region

@@ -88,10 +88,8 @@ func (t *Table) keyParts(columns []*tableColumn, salts salting) []keyPart {
 
 // partsOf are the functions of a column that are tried, the most telling first.
 func partsOf(column string, salts salting, c *tableColumn) (all []keyPart) {
-	if salts.n > 0 {
-		for _, function := range salts.functions() {
-			all = append(all, keyPart{text: fmt.Sprintf("%s(%s, %d)", function, column, salts.n), first: true})
-		}
+	for _, call := range salts.calls(column) {
+		all = append(all, keyPart{text: call, first: true})
 	}
 	for _, form := range []string{"md5(%s)", "md5_bytes(%s)", "md5(%s, 8)", "md5(%s, 4)", "desc(%s)", "int64(%s)", "%s", "reverse(%s)"} {
 		all = append(all, keyPart{text: fmt.Sprintf(form, column)})

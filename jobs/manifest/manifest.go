@@ -211,9 +211,14 @@ func (m *Manifest) RemoveAll() (old *Manifest) {
 	return &before
 }
 
+// HasLoaded reports whether files of the run are recorded as loaded, those included that were to be written again.
+func (m *Manifest) HasLoaded() bool {
+	return len(m.LoadedBefore) > 0 || len(m.Files().Loaded()) > 0
+}
+
 // MayBeLoaded reports whether the table has files of the run, or may have.
 func (m *Manifest) MayBeLoaded() bool {
-	return m.State == Loading || m.State == Loaded || len(m.LoadedBefore) > 0 || len(m.Files().Loaded()) > 0
+	return m.State == Loading || m.State == Loaded || m.HasLoaded()
 }
 
 // Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced by any other.

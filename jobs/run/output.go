@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"bulkload/jobs/failpoint"
@@ -103,7 +102,7 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 // written then, and cut at the current boundaries.
 func (w *outputRun) keepSplits() error {
 	m := w.out.Manifest
-	if len(m.LoadedBefore) == 0 && !slices.ContainsFunc(m.Files(), func(f *hfile.Summary) bool { return f.Loaded }) {
+	if !m.HasLoaded() {
 		return nil
 	}
 	splits, err := m.Boundaries()

@@ -279,44 +279,19 @@ func TestTooManyFilesOfARegion(t *testing.T) {
 	}
 }
 
-// tiredFS is the local disk, on which a DataNode fails while the n-th file is written.
-type tiredFS struct {
-	storage.FS
-	mu      sync.Mutex
-	left    int
-	created int
-}
-
-type tiredWriter struct{ storage.Writer }
-
-func (tiredWriter) Write([]byte) (int, error) {
-	return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)
-}
-
-func (f *tiredFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
-	w, err := f.FS.Create(name, perm)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.created++
-	if f.left--; f.left == 0 && err == nil {
-		return tiredWriter{w}, nil
-	}
-	return w, err
-}
-
 // TestFailedDataNodeCostsOneSlice: the slice is written again, and no other one; the progress counts its rows once.
 func TestFailedDataNodeCostsOneSlice(t *testing.T) {
 	t.Parallel()
-	for _, at := range []int{1, 2, 3} {
+	for _, at := range []int64{1, 2, 3} {
 		w, records := newStage(t, "", map[string]string{"part": "a1,x\nb1,y\nb2,z\nd1,x\n"})
-		fsys := &tiredFS{FS: w.Destination.FS, left: at}
+		fsys := &testfs.LostDataNode{FS: w.Destination.FS, Nth: at}
 		w.Destination.FS = fsys
 		if err := w.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantWritten(t, fmt.Sprintf("the DataNode of file %d failed", at), w, records)
-		if fsys.created != 4 || w.writes.Sum() != 4 {
-			t.Errorf("%d files were created for 3 slices; %d rows of 4 counted", fsys.created, w.writes.Sum())
+		if fsys.Created.Load() != 4 || w.writes.Sum() != 4 {
+			t.Errorf("%d files were created for 3 slices; %d rows of 4 counted", fsys.Created.Load(), w.writes.Sum())
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/child"
 	"bulkload/internal/testcluster/apt"
 )
 
@@ -227,7 +228,7 @@ func (k *KDC) Start() error {
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	endWithParent(cmd)
+	child.EndWithThread(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"bulkload/internal/child"
 	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/tasks"
@@ -102,7 +103,7 @@ func (e *Engine) runTask(ctx context.Context, p tasks.Phase, task int) error {
 	c.Args[0] = e.Name
 	said := &tail{}
 	c.Stderr = said
-	endWithThread(c)
+	child.EndWithThread(c)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) }
 	c.WaitDelay = grace
 	if err := c.Run(); err != nil {

@@ -3,6 +3,8 @@ package yarn
 import (
 	"os/exec"
 	"syscall"
+
+	"bulkload/internal/child"
 )
 
 // ownGroup puts a command into its own process group, so that Ctrl-C does not reach it.
@@ -10,7 +12,8 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 
 // detach is ownGroup for a command that ends with the thread that started it.
 func detach(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	ownGroup(cmd)
+	child.EndWithThread(cmd)
 }
 
 // end kills a command and what it started.
