@@ -1,7 +1,8 @@
 # make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
-.PHONY: test lint tidy vulncheck build crossbuild unit test-secured race fuzz microbench profile bench release clean
+HISTORIES ?= 20000
+.PHONY: test lint tidy vulncheck build crossbuild unit search test-secured race fuzz microbench profile bench release clean
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -9,7 +10,7 @@ FUZZTIME  ?= 1000x
 CLUSTER   ?= $(CURDIR)/out/cluster
 SECURED   ?= $(CURDIR)/out/secured
 ALL       := authentication+integrity+privacy
-PLATFORMS := darwin/arm64
+PLATFORMS := linux/arm64 darwin/arm64
 
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/bulkload ./cmd/bulkload
@@ -40,8 +41,8 @@ tidy:
 vulncheck:
 	.ci/vulncheck go run $(VULNCHECK)
 
-# The program for the other platform that it is meant for: build makes that for linux/amd64, and the tests of releases the one for
-# linux/arm64. Without the profile, whose use would compile every package anew.
+# The program for the other platforms that it is meant for: build makes that for linux/amd64. Without the profile, whose use would
+# compile every package anew.
 crossbuild:
 	for platform in $(PLATFORMS); do \
 	  echo "build $$platform"; \
@@ -54,22 +55,30 @@ $(PYTHON)/bin/pyflakes:
 	python3 -m venv $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
 
-# Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them.
+# Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them. The first has
+# two region servers, between which tests move regions.
 # The tests of jobs take the longest, and those on a cluster mostly wait for its servers, so they run beside those of the other
 # packages. -skip with the same names leaves every other test of jobs to its second run. golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint
 # mismatch"). The coverage of jobs is printed twice, for the tests with a cluster and for the others.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER); go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER); \
-	secured=$(SECURED); go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL) || \
-	  { [ "$${CI:-}" != true ] && secured=; }; \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
+	secured=$(SECURED); \
+	if ! go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); then \
+	  if [ "$${CI:-}" = true ]; then exit 1; fi; \
+	  secured=; \
+	fi; \
 	export BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python; \
 	tests='go test -count=1 -timeout 45m -vet=off -cover -pgo=off -ldflags=-w'; \
 	slow=$$(.ci/cluster-tests); \
 	{ failed=0; $$tests -parallel 3 -run "$$slow" ./jobs || failed=1; $$tests -skip "$$slow" ./jobs || failed=1; exit $$failed; } & jobs=$$!; \
 	failed=0; $$tests -p 2 -parallel 3 $$(go list ./... | grep -v '^bulkload/jobs$$') || failed=1; \
 	wait $$jobs && [ $$failed = 0 ]
+
+# More random histories for the proof that loads are readable than make test has time for, on simulated clusters.
+search:
+	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 
 # What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
 # several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of
@@ -79,14 +88,24 @@ test-secured:
 	mkdir -p $(SECURED)
 	trap 'go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
-	BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) BULKLOAD_SECURED_ALL=1 go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
+	BULKLOAD_SUITE=test-secured BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
+
+# The Airflow example in real Airflows, of which a virtual environment each is made. make test has stand-ins for their parts.
+AIRFLOWS := 2.10.5 3.1.8
+.PHONY: test-airflow
+test-airflow:
+	for version in $(AIRFLOWS); do \
+	  [ -e out/airflow/$$version/bin/airflow ] || { python3 -m venv out/airflow/$$version && out/airflow/$$version/bin/pip install --quiet "apache-airflow==$$version"; }; \
+	done
+	interpreters=$$(printf '$(CURDIR)/out/airflow/%s/bin/python:' $(AIRFLOWS)); \
+	BULKLOAD_AIRFLOW=$${interpreters%:} go test -v -count=1 -timeout 30m -pgo=off -run Airflow ./jobs ./cmd/bulkload
 
 # What takes longer on YARN: attempts and machines that fail, memory, Kerberos. One test after the other, since most start a
 # cluster of their own.
 .PHONY: test-yarn
 test-yarn:
 	mkdir -p $(CLUSTER)
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_YARN_ALL=1 go test -v -count=1 -timeout 60m -p 1 -run 'YARN' ./jobs/tasks/yarn ./cmd/bulkload
+	BULKLOAD_SUITE=test-yarn BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 60m -p 1 -run 'YARN' ./jobs/tasks/yarn ./cmd/bulkload
 
 # Loads while everything else fails, for about half an hour on a quiet machine: 20 loads of chains, and 20 moments at which a server
 # hangs or dies. BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
@@ -95,7 +114,7 @@ chaos:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 180m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad|StagingOfTheChecks' ./jobs
+	BULKLOAD_SUITE=chaos BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 180m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad|StagingOfTheChecks' ./jobs
 
 # How long HBase's clients wait while a load runs: the figures of docs/performance.md. make clients ROWS=1000000
 .PHONY: clients
@@ -103,23 +122,59 @@ clients:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -measure && \
-	BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=1 BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 30m -run ClientsDuringALoad ./jobs
+	BULKLOAD_SUITE=clients BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 30m -run ClientsDuringALoad ./jobs
+
+# Each call of storage fails once in runs, loads and tasks, of which make test draws some, and HBase reads 5,000 files of random settings: hours.
+.PHONY: exhaustive
+exhaustive:
+	mkdir -p $(CLUSTER)
+	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
+	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./hfilewriter
+
+# Runs on inputs that are large in other ways than by their rows: figures of docs/performance.md.
+.PHONY: big
+big:
+	BULKLOAD_SUITE=big go test -v -count=1 -timeout 60m -run BigCases ./cmd/bulkload
+
+# One process, local tasks and YARN side by side, for docs/performance.md: make yarn-costs ROWS=1000000,5000000
+.PHONY: yarn-costs
+yarn-costs:
+	mkdir -p $(CLUSTER)
+	BULKLOAD_SUITE=yarn-costs BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 120m -run YARNCosts ./cmd/bulkload
+
+# Which wrong lines of a package its tests notice: make mutants PACKAGE=jobs/cutting MUTATE='-n 40 -seed 7'. 40 take about an hour.
+.PHONY: mutants
+mutants:
+	@[ -n "$(PACKAGE)" ] || { echo "name a package: make mutants PACKAGE=jobs/cutting"; exit 2; }
+	mkdir -p $(CLUSTER)
+	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
+	BULKLOAD_CLUSTER=$(CLUSTER) .ci/mutants $(PACKAGE) $(MUTATE)
+
+# Runs one of the suites that take too long for CI, on a commit without changes, and writes a line of the table in
+# docs/reliability.md: make record-chaos, make record-test-secured, make record-test-yarn.
+record-%:
+	.ci/record $*
 
 # Tries the versions of HBase and Hadoop in docs/versions.md, and writes its table.
 .PHONY: versions
 versions:
-	BULKLOAD_VERSIONS=1 go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
+	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
-# The packages that start goroutines or share something between them, without the cluster. Of jobs, whose tests run all of them,
-# and of hfilewriter, the tests that have the most goroutines side by side: unit runs the others.
+# The packages that start goroutines or share something between them. CI= and -short: what needs a cluster or a tool that is not here, and
+# what takes long, is skipped; unit runs it. Of jobs, whose tests run all of them, of hfilewriter and of the command, the tests that have the
+# most goroutines side by side.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
-THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/storage jobs load partition | xargs -n1 dirname | sort -u)
+THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/parallel internal/storage internal/throttle jobs load partition | xargs -n1 dirname | sort -u)
 MANY_THREADS = 'Deterministic|AtAnyTime|SideBySide|Interrupted|VerifyInSlices|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|FullDisks|InputContents|ParquetGives|OutputsResume|DamagedSpill'
+OF_THE_COMMAND = 'Heartbeat|Bar|Levels|Terminal|Termination|Nohup|Lost|SecondSignal|Metrics|TimesAddUp|KilledLocalTasks|StatusOfTasks|Memory'
 RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off -ldflags=-w
 race:
 	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))
 	$(RACE) -run $(MANY_THREADS) ./jobs
 	$(RACE) -run 'EveryFailedWrite|RowAtATime' ./hfilewriter
+	$(RACE) -run $(OF_THE_COMMAND) ./cmd/bulkload
 
 # Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now
 # and then takes the end of its time for a failure.

@@ -3,6 +3,7 @@ package hfilewriter
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/testcluster"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 var typeNames = map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete", cell.DeleteFamilyVersion: "DeleteFamilyVersion", cell.DeleteColumn: "DeleteColumn", cell.DeleteFamily: "DeleteFamily"}
@@ -197,15 +200,12 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestRecipes draws cells and settings at random. BULKLOAD_RECIPES says how many; a failure names its seed.
+// TestRecipes draws cells and settings at random. A failure names its seed.
 func TestRecipes(t *testing.T) {
 	o := testcluster.Java(t)
 	n := 200
-	if v := os.Getenv("BULKLOAD_RECIPES"); v != "" {
-		var err error
-		if n, err = strconv.Atoi(v); err != nil {
-			t.Fatal(err)
-		}
+	if testcluster.In("exhaustive") {
+		n = 5000
 	}
 	for seed := range uint64(n) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -232,4 +232,77 @@ func recipe(r *rand.Rand) (Settings, []cell.Cell) {
 		BytesPerChecksum: one(0, 33, 100, 4096),
 	}
 	return s, forHBase(r, 1+r.IntN(one(3, 50, 3000)), r.IntN(3) == 0)
+}
+
+// TestEveryFlippedBitOfATrailer: the trailer has no checksum. A flipped bit of it is found, or HBase opens the file and reads the same cells.
+func TestEveryFlippedBitOfATrailer(t *testing.T) {
+	o := testcluster.Java(t)
+	for _, s := range []Settings{
+		{Compression: CompressNone, Encoding: EncodeNone, Bloom: BloomRowCol, BlockSize: 512},
+		smallIndex(Settings{Compression: CompressSnappy, Encoding: EncodeFastDiff, Bloom: BloomRow, BlockSize: 512}),
+		{Compression: CompressGZ, Encoding: EncodePrefix, Bloom: BloomNone},
+	} {
+		file := writeCells(t, s, forHBase(rand.New(rand.NewPCG(7, 7)), 150, false))
+		name := filepath.Join(t.TempDir(), "file")
+		writeFile(t, name, file)
+		want, err := o.Run("cells", "file://"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		missed := 0
+		for bit := range trailerLen * 8 {
+			if at := bit / 8; at >= 128 && at < trailerVersionOffset && bit%8 != at%8 {
+				continue // one bit of each byte of padding
+			}
+			damaged := bytes.Clone(file)
+			damaged[len(file)-trailerLen+bit/8] ^= 1 << (bit % 8)
+			if err := readAll(damaged); err != nil {
+				if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+					t.Errorf("%s: byte %d of the trailer, bit %d: %v is not marked as corruption", s.Compression, bit/8, bit%8, err)
+				}
+				continue
+			}
+			missed++
+			writeFile(t, name, damaged)
+			if got, err := o.Run("cells", "file://"+name); err != nil || got != want {
+				t.Errorf("%s: byte %d of the trailer, bit %d, and nothing found; but HBase: %v", s.Compression, bit/8, bit%8, err)
+			}
+		}
+		t.Logf("%s: HBase reads the same cells where nothing is found: %d bits", s.Compression, missed)
+	}
+}
+
+// TestComparators: HBase opens files with each of the comparators' names that Open takes, and files that name none.
+func TestComparators(t *testing.T) {
+	o := testcluster.Java(t)
+	cells := forHBase(rand.New(rand.NewPCG(7, 7)), 150, false)
+	file := writeCells(t, Settings{Compression: CompressNone, Encoding: EncodeNone, Bloom: BloomRow}, cells)
+	name := filepath.Join(t.TempDir(), "file")
+	writeFile(t, name, file)
+	want, err := o.Run("cells", "file://"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for comparator := range comparators {
+		tail, err := parseTrailer(file[len(file)-trailerLen:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		tail.comparator = comparator
+		renamed := tail.appendTo(bytes.Clone(file[:len(file)-trailerLen]))
+		writeFile(t, name, renamed)
+		if got, err := o.Run("cells", "file://"+name); err != nil || got != want {
+			t.Errorf("%s: %v", comparator, err)
+		}
+		sameCells(t, readCells(t, open(t, renamed), nil), cells)
+		field := func(number protowire.Number) []byte {
+			return protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), comparator)
+		}
+		other := bytes.Replace(renamed, field(11), field(15), 1)
+		writeFile(t, name, other)
+		if got, err := o.Run("cells", "file://"+name); err != nil || got != want {
+			t.Errorf("no comparator: %v", err)
+		}
+		sameCells(t, readCells(t, open(t, other), nil), cells)
+	}
 }

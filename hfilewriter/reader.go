@@ -82,6 +82,8 @@ func (r *Reader) loadTrailer() (tail []byte, err error) {
 		return nil, fmt.Errorf("%w: trailer puts the index root at %d of %d", ErrCorrupt, t.loadOnOpenOffset, r.end())
 	case t.cells < 0 || t.indexLevels < 1 || t.indexLevels > maxIndexLevels:
 		return nil, fmt.Errorf("%w: trailer tells %d cells and %d index levels", ErrCorrupt, t.cells, t.indexLevels)
+	case !comparators[t.comparator]:
+		return nil, fmt.Errorf("%w: trailer names %q as the comparator of the cells, which HBase does not have for a user's table", ErrCorrupt, t.comparator)
 	}
 	return tail, nil
 }
@@ -117,6 +119,8 @@ func (r *Reader) loadBlock(i int, b *block) (err error) {
 	switch {
 	case i == 0:
 		r.root, r.mid, err = parseRoot(payload, r.trailer.dataIndexCount, r.trailer.indexLevels > 1)
+	case i == 1:
+		_, _, err = parseRoot(payload, r.trailer.metaIndexCount, false)
 	case b.kind == blockFileInfo:
 		r.info, err = parseFileInfo(payload)
 	case b.kind == blockGeneralBloomMeta:
@@ -195,6 +199,24 @@ func (r *Reader) FirstRow() []byte {
 func (r *Reader) LastRow() []byte {
 	c, _ := parseKey(r.info[infoLastKey])
 	return c.Row
+}
+
+// RowsBetween returns up to n rows at about even distances between the first row and the last one, in order and without
+// repetition. Like FirstRow, they come from the index root, and not each of them need be in the file: the index has shortened
+// keys. A file of a few blocks has fewer.
+func (r *Reader) RowsBetween(n int) (rows [][]byte, err error) {
+	for i := 1; i <= n; i++ {
+		at := i * len(r.root) / (n + 1)
+		if at == 0 || at == (i-1)*len(r.root)/(n+1) {
+			continue
+		}
+		c, err := parseKey(r.root[at].key)
+		if err != nil {
+			return nil, fmt.Errorf("index entry %d: %w", at, err)
+		}
+		rows = append(rows, c.Row)
+	}
+	return rows, nil
 }
 
 // Settings returns the settings that the file was written with, as far as a file records them: the numbers are

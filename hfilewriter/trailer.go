@@ -1,6 +1,7 @@
 package hfilewriter
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -35,12 +36,23 @@ type trailer struct {
 	comparator           string      // 11: Java class of the cells' order
 	compression          Compression // 12: Compression.Algorithm's ordinal
 	encrypted            bool        // 13: whether there is an encryption key; never written
+	padded               bool        // parsed: there are only zeros between the message and the version
 }
 
 // storedComparator is what every HBase from 1 to 3 stores for a user's table
 // (FixedFileTrailer.getHBase1CompatibleName). HBase 2 maps the old name to its own class; a region of HBase 1 could
 // not open a file with the new one.
 const storedComparator = "org.apache.hadoop.hbase.KeyValue$KVComparator"
+
+// comparators are the names under which HBase knows the order of a user's table (FixedFileTrailer.getComparatorClass). HBase can't
+// open a file with the name of a class that it does not have.
+var comparators = map[string]bool{
+	storedComparator: true,
+	"org.apache.hadoop.hbase.KeyValue$KeyComparator":   true, // of HBase 0.94
+	"org.apache.hadoop.hbase.CellComparator":           true,
+	"org.apache.hadoop.hbase.CellComparatorImpl":       true,
+	"org.apache.hadoop.hbase.InnerStoreCellComparator": true,
+}
 
 // numbers returns the fields 1 to 10, in order: encoding, parsing and Layout share it, so that they can't differ.
 func (t *trailer) numbers() [10]*int64 {
@@ -69,8 +81,9 @@ func (t *trailer) appendTo(dst []byte) []byte {
 // parseTrailer decodes a file's last 4,096 bytes. The version is checked first: in any other file the rest means
 // nothing.
 //
-// No field is required here: a missing one is zero. loadTrailer refuses what can't be opened then, and Verify compares
-// its offsets and counts with the blocks, except metaIndexCount.
+// No field is required here: a missing one is zero, except the comparator and the compression, for which HBase has defaults.
+// loadTrailer refuses what can't be opened then, loadOnOpen compares metaIndexCount with the meta index, and Verify the other
+// offsets and counts with the blocks.
 func parseTrailer(b []byte) (*trailer, error) {
 	version := binary.BigEndian.Uint32(b[trailerVersionOffset:])
 	if major := version & 0xffffff; major != majorVersion {
@@ -83,20 +96,21 @@ func parseTrailer(b []byte) (*trailer, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: trailer: %v", ErrCorrupt, protowire.ParseError(n))
 	}
-	t := &trailer{compression: CompressNone}
+	padding := b[magicLen+n : trailerVersionOffset]
+	t := &trailer{comparator: storedComparator, compression: CompressNone, padded: len(bytes.Trim(padding, "\x00")) == 0}
 	numbers := t.numbers()
 	// Without field 12 a file is not compressed. Unknown fields are skipped, as protobuf demands: a later HBase may
 	// add some.
-	err := eachField(m, func(number protowire.Number, v uint64, bytes []byte) error {
+	err := eachField(m, func(number protowire.Number, v uint64, text []byte) error {
 		switch {
 		case number >= 1 && int(number) <= len(numbers):
 			*numbers[number-1] = int64(v)
-		case number == 11:
-			t.comparator = string(bytes)
+		case number == 11 && text != nil:
+			t.comparator = string(text)
 		case number == 12:
 			t.compression = Compression(min(v, 255))
 		case number == 13:
-			t.encrypted = len(bytes) > 0
+			t.encrypted = len(text) > 0
 		}
 		return nil
 	})

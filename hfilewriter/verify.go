@@ -362,12 +362,12 @@ func (v *verifier) nonRoot(b *block) error {
 	return nil
 }
 
-// root checks the data index root. The meta index root after it must be empty.
+// root checks the data index root. The meta index root after it is empty, unless there are blocks that can't be checked.
 func (v *verifier) root(b *block) error {
 	v.roots++
 	if v.roots > 1 {
 		if b.rawSize != 0 {
-			return fmt.Errorf("%w: meta index of %d bytes where the trailer tells of no meta blocks", ErrCorrupt, b.rawSize)
+			return fmt.Errorf("the file has meta blocks, which are %w", ErrUnsupported)
 		}
 		return nil
 	}
@@ -453,6 +453,9 @@ func (v *verifier) checkTrailer() error {
 		if c.stored != c.counted {
 			return fmt.Errorf("%w: it tells %d as %s, counted %d", ErrCorrupt, c.stored, c.what, c.counted)
 		}
+	}
+	if !t.padded {
+		return fmt.Errorf("%w: its padding has other bytes than zeros", ErrCorrupt)
 	}
 	return nil
 }

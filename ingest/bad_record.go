@@ -34,11 +34,11 @@ func (b *BadRecord) Error() string {
 	var s strings.Builder
 	switch {
 	case b.Rows:
-		fmt.Fprintf(&s, "%s, record %d", b.File.Path, b.Number)
+		fmt.Fprintf(&s, "%s, record %d", b.File, b.Number)
 	case b.Number > 0:
-		fmt.Fprintf(&s, "%s at byte %d (record %d)", b.File.Path, b.Offset, b.Number)
+		fmt.Fprintf(&s, "%s at byte %d (record %d)", b.File, b.Offset, b.Number)
 	default:
-		fmt.Fprintf(&s, "%s at byte %d", b.File.Path, b.Offset)
+		fmt.Fprintf(&s, "%s at byte %d", b.File, b.Offset)
 	}
 	if b.Column != "" {
 		fmt.Fprintf(&s, ", column %s", b.Column)

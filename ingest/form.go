@@ -41,6 +41,12 @@ type Records interface {
 	Close() error
 }
 
+// Skipper is implemented by Records that skip lines which are no records, such as repeated headings.
+type Skipper interface {
+	// Skipped is how many lines were skipped so far. An empty line is none of them.
+	Skipped() int64
+}
+
 // Split is a part of a file: the records that begin in [Start, End).
 type Split struct {
 	File       File

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 )
 
@@ -29,45 +30,132 @@ var ErrNoFile = errcode.InputFile.New("is a pipe, a socket or a device; the inpu
 // ErrLink says that an input is a symbolic link without a target.
 var ErrLink = errcode.InputFile.New("is a symbolic link to nothing or to itself; repair it or move it away")
 
+// ErrLoop says that an input has a symbolic link to a folder that contains it.
+var ErrLoop = errcode.InputFile.New("is a symbolic link to a folder above itself, so the input has no end; move the link away")
+
+// String is the file's name in errors and messages.
+func (f File) String() string { return printable.Name(f.Path) }
+
+// Same reports whether two listings describe the same content: equal path, size and time.
+func (f File) Same(o File) bool {
+	return f.Path == o.Path && f.Size == o.Size && f.ModTime.Equal(o.ModTime)
+}
+
+// CheckUnchanged checks that a file still has the size and the time with which it was listed.
+func (f File) CheckUnchanged(fsys storage.FS) error {
+	info, err := fsys.Stat(f.Path)
+	if err != nil {
+		return fmt.Errorf("look whether the input has changed: %w", err)
+	}
+	if info.Size != f.Size || !info.ModTime.Equal(f.ModTime) {
+		return errcode.InputChanged.Errorf("the input file %s has changed since it was listed: it had %d bytes of %s and has %d of %s; start again when the export is complete",
+			printable.Name(fsys.URI(f.Path)), f.Size, f.ModTime.UTC().Format(time.RFC3339Nano), info.Size, info.ModTime.UTC().Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// Listing is what a path of an input has.
+type Listing struct {
+	Files []File
+	// Folders are the directories that the path matches, and those of the files that it matches, in order.
+	Folders []Folder
+	// Unfinished are the folders, at any depth, with TemporaryName and without SuccessName.
+	Unfinished []string
+}
+
+// Folder is a folder of an input.
+type Folder struct {
+	Path               string
+	Temporary, Success bool // it has TemporaryName, SuccessName
+}
+
+const (
+	// TemporaryName is the folder in which Hadoop's jobs, including Sqoop's, write until they have succeeded.
+	TemporaryName = "_temporary"
+	// SuccessName is the file that Hadoop's jobs write when they have succeeded.
+	SuccessName = "_SUCCESS"
+)
+
+// Equal reports whether nothing has changed from one listing to the next.
+func (l *Listing) Equal(o *Listing) bool {
+	return slices.EqualFunc(l.Files, o.Files, File.Same) && slices.Equal(l.Folders, o.Folders) && slices.Equal(l.Unfinished, o.Unfinished)
+}
+
 // List finds the input files of a path: a file, a directory (all files in it and below, except names that begin with
 // _ or .) or a glob (of *, ? and [a-z] in any element; its matches may be files or directories, and only an element
 // that itself begins with _ or . matches hidden names). They are sorted by the bytes of their path. A path that
 // matches nothing is fs.ErrNotExist; an empty directory gives no files and no error.
 func List(fsys storage.FS, name string) ([]File, error) {
+	l, err := Look(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	return l.Files, nil
+}
+
+// Look is List, and also says which folders the input has and which of them are finished.
+func Look(fsys storage.FS, name string) (*Listing, error) {
 	roots, err := match(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	var files []File
+	l := &Listing{}
+	parents := map[string]bool{} // of files that the path matches
 	for _, root := range roots {
-		if files, err = collect(fsys, root, files); err != nil {
+		if !root.Dir {
+			parents[path.Dir(root.path)] = true
+		}
+		if err := l.collect(fsys, root, true); err != nil {
 			return nil, fmt.Errorf("list the input: %w", err)
 		}
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
-	for i := range files {
-		files[i].Ordinal = i
-	}
-	return files, nil
-}
-
-// Folders lists the folders of a path of List: the directories that it matches, and those of the files that it
-// matches. A path that matches nothing is fs.ErrNotExist.
-func Folders(fsys storage.FS, name string) ([]string, error) {
-	roots, err := match(fsys, name)
-	if err != nil {
-		return nil, err
-	}
-	var folders []string
-	for _, root := range roots {
-		if root.Dir {
-			folders = append(folders, root.path)
-		} else {
-			folders = append(folders, path.Dir(root.path))
+	for dir := range parents {
+		if err := l.lookInto(fsys, dir); err != nil {
+			return nil, fmt.Errorf("look whether the export is finished: %w", err)
 		}
 	}
-	slices.Sort(folders)
-	return slices.Compact(folders), nil
+	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	for i := range l.Files {
+		l.Files[i].Ordinal = i
+	}
+	slices.SortFunc(l.Folders, func(a, b Folder) int { return strings.Compare(a.Path, b.Path) })
+	slices.Sort(l.Unfinished)
+	return l, nil
+}
+
+// lookInto adds a folder that is not listed itself.
+func (l *Listing) lookInto(fsys storage.FS, dir string) (err error) {
+	f := Folder{Path: dir}
+	if f.Temporary, err = has(fsys, path.Join(dir, TemporaryName)); err != nil {
+		return err
+	}
+	// Afterwards: an export that ends in between has both or only this one.
+	if f.Success, err = has(fsys, path.Join(dir, SuccessName)); err != nil {
+		return err
+	}
+	l.add(f, true)
+	return nil
+}
+
+func (l *Listing) add(f Folder, matched bool) {
+	if matched {
+		l.Folders = append(l.Folders, f)
+	}
+	if f.Temporary && !f.Success {
+		l.Unfinished = append(l.Unfinished, f.Path)
+	}
+}
+
+// has reports whether a file exists. Any error except fs.ErrNotExist is returned: it says nothing about the file.
+func has(fsys storage.FS, name string) (bool, error) {
+	switch _, err := fsys.Stat(name); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
+	}
 }
 
 // found is a file or directory and its whole path.
@@ -82,7 +170,7 @@ func match(fsys storage.FS, name string) ([]found, error) {
 		return []found{{name, info}}, nil // even if the file's name looks like a glob
 	}
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, fmt.Errorf("find the input: %s: %w", name, ErrLink)
+		return nil, fmt.Errorf("find the input: %s: %w", printable.Name(name), ErrLink)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(name, `*?[`) {
 		return nil, fmt.Errorf("find the input: %w", err)
@@ -148,27 +236,36 @@ func oneIf(b bool) int {
 // hidden is Hadoop's rule for files that are no input (FileInputFormat.hiddenFileFilter).
 func hidden(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
-func collect(fsys storage.FS, at found, files []File) ([]File, error) {
+// collect adds the files of a root, or of a folder below it.
+func (l *Listing) collect(fsys storage.FS, at found, root bool) error {
+	if at.Mode&fs.ModeSymlink != 0 && at.Dir {
+		return fmt.Errorf("%s: %w", printable.Name(at.path), ErrLoop)
+	}
 	if at.Mode&fs.ModeSymlink != 0 { // the storage has followed those that have a target
-		return nil, fmt.Errorf("%s: %w", at.path, ErrLink)
+		return fmt.Errorf("%s: %w", printable.Name(at.path), ErrLink)
 	}
 	if at.Mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0 {
-		return nil, fmt.Errorf("%s: %w", at.path, ErrNoFile)
+		return fmt.Errorf("%s: %w", printable.Name(at.path), ErrNoFile)
 	}
 	if !at.Dir {
-		return append(files, File{Path: at.path, Size: at.Size, ModTime: at.ModTime}), nil
+		l.Files = append(l.Files, File{Path: at.path, Size: at.Size, ModTime: at.ModTime})
+		return nil
 	}
 	infos, err := fsys.ReadDir(at.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	f := Folder{Path: at.path}
 	for _, info := range infos {
+		f.Temporary = f.Temporary || info.Name == TemporaryName
+		f.Success = f.Success || info.Name == SuccessName
 		if hidden(info.Name) {
 			continue
 		}
-		if files, err = collect(fsys, found{path.Join(at.path, info.Name), info}, files); err != nil {
-			return nil, err
+		if err := l.collect(fsys, found{path.Join(at.path, info.Name), info}, false); err != nil {
+			return err
 		}
 	}
-	return files, nil
+	l.add(f, root)
+	return nil
 }

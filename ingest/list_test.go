@@ -3,8 +3,10 @@ package ingest
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"bulkload/internal/storage"
@@ -60,5 +62,30 @@ func TestList(t *testing.T) {
 	}
 	if _, err := List(storage.Local, filepath.Join(dir, "day[")); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a broken pattern: %v", err)
+	}
+}
+
+// TestLoopOfLinks: a link to a folder above itself is named once, however it gets there. A link to another folder is followed.
+func TestLoopOfLinks(t *testing.T) {
+	for what, c := range map[string]struct{ link, target string }{
+		"its folder":            {"in/l", "."},
+		"the folder above that": {"in/sub/l", ".."},
+		"above the input":       {"in/sub/l", "../.."},
+		"by another folder":     {"other/l", "../in"},
+	} {
+		dir := testfs.Tree(t, map[string]string{"in/a": "", "in/sub/b": "", "other/c": ""})
+		if err := errors.Join(os.Symlink("../other", filepath.Join(dir, "in/there")), os.Symlink(c.target, filepath.Join(dir, c.link))); err != nil {
+			t.Fatal(err)
+		}
+		_, err := List(storage.Local, filepath.Join(dir, "in"))
+		if !errors.Is(err, ErrLoop) || strings.Count(err.Error(), "/l") != 1 {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := os.Remove(filepath.Join(dir, c.link)); err != nil {
+			t.Fatal(err)
+		}
+		if files, err := List(storage.Local, filepath.Join(dir, "in")); err != nil || len(files) != 3 || filepath.Base(files[2].Path) != "c" {
+			t.Errorf("%s, without the link: %v, %v", what, files, err)
+		}
 	}
 }

@@ -24,9 +24,9 @@ type Position struct {
 // Location is the file and the byte, or the row from 1.
 func (p Position) Location() string {
 	if p.Rows {
-		return fmt.Sprintf("%s, row %d", p.File.Path, p.Offset+1)
+		return fmt.Sprintf("%s, row %d", p.File, p.Offset+1)
 	}
-	return fmt.Sprintf("%s, byte %d", p.File.Path, p.Offset)
+	return fmt.Sprintf("%s, byte %d", p.File, p.Offset)
 }
 
 // PositionIn is the position of a record for a reader of that file.

@@ -86,8 +86,17 @@ type Rate = throttle.Limit
 // Plural is jobfile.Plural.
 var Plural = jobfile.Plural
 
+// TableName is jobfile.TableName.
+var TableName = jobfile.TableName
+
 // Printable is printable.Bytes.
 var Printable = printable.Bytes
+
+// PrintableText is printable.Text.
+var PrintableText = printable.Text
+
+// PrintableName is printable.Name.
+var PrintableName = printable.Name
 
 // LevelStage is options.LevelStage.
 const LevelStage = options.LevelStage
@@ -121,9 +130,6 @@ type Outcome = outcome.Outcome
 
 // StatusDone is outcome.Done.
 const StatusDone = outcome.Done
-
-// LiveSkip is jobfile.LiveSkip.
-const LiveSkip = jobfile.LiveSkip
 
 // StatusEmpty is outcome.Empty.
 const StatusEmpty = outcome.Empty

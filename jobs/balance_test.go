@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
@@ -73,6 +75,39 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 			}
 			sameFiles(t, "written again", base, out)
 			nothingLeft(t, out)
+		})
+	}
+}
+
+// TestLostRowsAreNoticed: a run whose slices have fewer rows or cells than were read, or more, ends with that, and does not call its
+// output finished, however often it is repeated; --force writes it anew.
+func TestLostRowsAreNoticed(t *testing.T) {
+	dir := sampleDir(t, checkJob, 600)
+	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
+	mustRun(t, readCheck(t, dir, base), options.Options{})
+	for name, change := range map[string]func(*manifest.Slice){
+		"a row is lost":        func(s *manifest.Slice) { s.Books.Rows--; s.Entries-- },
+		"a cell is lost":       func(s *manifest.Slice) { s.Books.Cells-- },
+		"a row too many":       func(s *manifest.Slice) { s.Books.Rows++; s.Entries++ },
+		"a duplicate too many": func(s *manifest.Slice) { s.Books.Duplicates++; s.Entries++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(out); err != nil {
+				t.Fatal(err)
+			}
+			crash(t, dir, failpoint.Balanced, 1)
+			falsify(t, out, func(m *manifest.Manifest) { change(&m.Slices[len(m.Slices)/2]) })
+			j := readCheck(t, dir, out)
+			for range 2 {
+				if _, err := Run(context.Background(), j, options.Options{}); failure.CodeOf(err) != errcode.Books || failure.KindOf(err) != failure.Differs {
+					t.Errorf("%s: %v", failure.CodeOf(err), err)
+				}
+				if _, err := os.Stat(filepath.Join(out, ingest.SuccessName)); err == nil {
+					t.Error("the output is called finished")
+				}
+			}
+			mustRun(t, j, options.Options{Force: true})
+			sameFiles(t, "forced", base, out)
 		})
 	}
 }

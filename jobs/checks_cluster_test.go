@@ -105,9 +105,9 @@ func TestChecksOfATable(t *testing.T) {
 	if all, _ = l.findings(t, o); all["right to read"].State != "" {
 		t.Errorf("files are only written, and nothing is looked up: %+v", all["right to read"])
 	}
-	l.rewrite(t, "load: true", "load: true\nduplicates: {live: skip}")
+	l.rewrite(t, "load: true", "load: true\nduplicates: {live: error}")
 	all, _ = l.findings(t, o)
-	l.rewrite(t, "\nduplicates: {live: skip}", "")
+	l.rewrite(t, "\nduplicates: {live: error}", "")
 	wantFinding(t, all, "right to read", preflight.OK) // there is no AccessController, which would hide cells
 	t.Run("input", func(t *testing.T) {
 		if err := os.Rename(filepath.Join(l.dir, "in"), filepath.Join(l.dir, "away")); err != nil {
@@ -564,7 +564,7 @@ func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 // TestStagingOfTheChecks: the checks warn of a quota of HBase's staging folder that can't hold all of the load's files, and refuse a
 // staging folder that is an encryption zone. The test needs its own cluster, since no other load would succeed there.
 func TestStagingOfTheChecks(t *testing.T) {
-	onlyInChaos(t)
+	testcluster.OnlyIn(t, "chaos")
 	l := newFragile(t)
 	l.table = l.UniqueTable(t)
 	l.retarget(t)
@@ -585,4 +585,42 @@ func TestStagingOfTheChecks(t *testing.T) {
 		t.Errorf("an encryption zone: %v", err)
 	}
 	wantFinding(t, all, "encryption zone", preflight.Failed, staging, "is in an encryption zone", "outside of all zones")
+}
+
+// TestChecksAskWhatWasLoaded: if a run would refuse because of what was loaded before, the checks alone say so, with the output and
+// without.
+func TestChecksAskWhatWasLoaded(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 100, 91)
+	const name = "loaded before"
+	want := func(what string, state preflight.State, run errcode.Code, texts ...string) {
+		t.Helper()
+		all, err := l.findings(t, l.options())
+		if (err != nil) != (state == preflight.Failed) {
+			t.Errorf("%s: %v", what, err)
+		}
+		wantFinding(t, all, name, state, texts...)
+		if _, err := Run(t.Context(), l.job(t, night20), l.options()); err == nil && run != "" || err != nil && failure.CodeOf(err) != run {
+			t.Errorf("%s: the run ends with %v", what, err)
+		}
+	}
+	want("nothing loaded", preflight.OK, "", "no load of this job and date is known")
+	want("loaded", preflight.OK, "", "the table serves what was loaded")
+	fsys, out := l.hdfs(t, l.out)
+	if err := fsys.RemoveAll(out + "/" + night20); err != nil {
+		t.Fatal(err)
+	}
+	want("no output", preflight.OK, "", "according to the ledger, and the table serves it")
+	l.night(t, night20, 120, 92)
+	want("another input", preflight.Warning, errcode.LoadOther, "files that are not those of the input", "--on-change reload")
+	l.night(t, night20, 100, 91)
+	o := l.options()
+	o.Force = true
+	mustRun(t, l.job(t, night20), o)
+	l.oracle(t, "truncate", l.table, "-preserve")
+	want("a truncated table", preflight.Failed, errcode.LoadLost, "--force")
+	l.night(t, night20, 100, 91)
+	all, _ := l.findings(t, l.options())
+	wantFinding(t, all, "output", preflight.Warning, "It has read other files than those of the input")
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/testcluster"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/verify"
@@ -135,7 +136,7 @@ func latencies(some []clientOperation) string {
 // two splits. The load gives the clients no error that the splits alone did not, and no wrong answer, and loads every row.
 // BULKLOAD_ROWS=1000000 gives the figures of docs/performance.md.
 func TestClientsDuringALoad(t *testing.T) {
-	onlyInChaos(t)
+	testcluster.OnlyIn(t, "chaos", "clients")
 	rows, quiet := 100_000, 5*time.Second
 	if n, err := strconv.Atoi(os.Getenv("BULKLOAD_ROWS")); err == nil {
 		rows, quiet = n, 20*time.Second

@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
-	"bulkload/jobs/source"
 	"bulkload/jobs/verify"
 )
 
@@ -58,7 +58,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 			if again := mustRun(t, readCheck(t, dir, out), options.Options{}); again.Status != outcome.Nothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
-			if _, err := os.Stat(filepath.Join(out, source.SuccessName)); err != nil {
+			if _, err := os.Stat(filepath.Join(out, ingest.SuccessName)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/plan"
 	"bulkload/jobs/verify"
 	"bulkload/load"
 )
@@ -103,6 +105,42 @@ func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
 		l.oracle(t, "split", l.table, row)
 	}
 	l.wantAgain(t, night20)
+}
+
+// TestRegionsSplitBetweenNights: a job that names its boundaries loads every night, also after regions of the table have split.
+// The checks and plan say where its files are cut.
+func TestRegionsSplitBetweenNights(t *testing.T) {
+	l := newLive(t)
+	l.rewrite(t, "regions: {from: table}", "regions: {from: splits, splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}")
+	l.table10(t)
+	nights := []string{night20, "2026-11-21"}
+	for i, date := range nights {
+		l.night(t, date, 2000, 44+uint64(i))
+	}
+	mustRun(t, l.job(t, night20), l.options())
+	for _, row := range []string{"15", "25", "77"} {
+		l.oracle(t, "split", l.table, row)
+	}
+	ctx, j := t.Context(), l.job(t, nights[1])
+	all, err := Check(ctx, []*jobfile.Job{j}, l.options())
+	if err != nil || !slices.ContainsFunc(all.Runs[0].Checks, func(f Finding) bool {
+		return f.Name == "boundaries" && f.State == CheckWarning && strings.Contains(f.Text(), "(15, 25, 77)")
+	}) {
+		t.Errorf("the checks: %+v, %v", all.Runs[0].Checks, err)
+	}
+	if r, err := plan.Run(ctx, j, l.options(), plan.Options{Create: true}); err != nil || !r.Existed || !slices.Contains(found(r), "table-regions") {
+		t.Errorf("the plan: %+v, %v", r, err)
+	}
+	if s := mustRun(t, j, l.options()); s.Load.Files != 13 {
+		t.Errorf("%d files were loaded", s.Load.Files)
+	}
+	l.wantTable(t, "two nights", l.expected(t, night20), l.expected(t, nights[1]))
+	for _, date := range nights {
+		l.wantAgain(t, date)
+		if r, err := verify.Job(ctx, l.job(t, date), l.options(), true); err != nil || r.Cells == 0 {
+			t.Errorf("verify --live of %s: %+v, %v", date, r, err)
+		}
+	}
 }
 
 // TestRegionsSplitDuringLoad: the load continues with the files cut, and loads none twice.

@@ -361,7 +361,7 @@ func TestEveryCallOfACutFails(t *testing.T) {
 		})
 	}
 	calls := load(0, 0)
-	for i, n := range faultsOf(t, calls) {
+	for i, n := range faultsOf(t, calls, 14) {
 		load(1+i, n)
 	}
 	l.wantRaw(t, "every call fails", all)

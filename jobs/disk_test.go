@@ -14,6 +14,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
@@ -28,8 +29,7 @@ func smallDisk(t *testing.T, size int64) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
-		_, _ = fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: needs to mount a small disk, as root: %v\n\n", t.Name(), err)
-		t.Skip(err)
+		testcluster.Without(t, fmt.Sprintf("needs to mount a small disk, as root: %v", err))
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -102,7 +102,7 @@ func TestWorkFolderInMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := sampleDir(t, strings.Replace(checkJob, "input:", "input:"+c.spared, 1), c.rows)
 			if storage.InMemory(dir) && c.work != memory {
-				t.Skip("the tests' own folder is on tmpfs")
+				testcluster.Without(t, "needs a folder for temporary files that is not on tmpfs: set TMPDIR")
 			}
 			warnings := 0
 			o := options.Options{Memory: options.MinMemory, WorkDir: c.work, Say: func(text string) {

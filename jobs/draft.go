@@ -61,6 +61,7 @@ func IsTable(input string) bool {
 // DraftTable writes the first job file for a live table: its columns, the types that its values look like, and the row key that
 // gives the keys of its rows. It reads a few rows of a few regions.
 func DraftTable(ctx context.Context, name string, o options.Options) (job []byte, err error) {
+	name = jobfile.TableName(name)
 	s, err := site.Open(o, jobfile.HBase{}, true)
 	if err != nil {
 		return nil, err

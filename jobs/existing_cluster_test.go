@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path"
@@ -12,12 +11,9 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
-	"bulkload/internal/sample"
-	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/tasks"
@@ -27,26 +23,22 @@ import (
 const night21 = "2026-11-21"
 
 // existNight is a table with a night of 400 rows, and a second night of 700, of which 300 have keys of the first one.
-// duplicates is what the job says of them. fresh is a file with the 400 others.
-func existNight(t *testing.T, duplicates string) (l *live, fresh string) {
+// duplicates is what the job says of them.
+func existNight(t *testing.T, duplicates string) *live {
 	t.Helper()
-	l = newLive(t)
+	l := newLive(t)
 	l.table10(t)
 	l.night(t, night20, 400, 50)
 	mustRun(t, l.job(t, night20), l.options())
 	l.night(t, night21, 400, 51)
-	fresh = filepath.Join(t.TempDir(), "fresh")
 	part := filepath.Join(l.dir, "in", night21, "part-m-00000")
-	if err := os.Rename(part, fresh); err != nil {
-		t.Fatal(err)
-	}
 	old := records(t, filepath.Join(l.dir, "in", night20, "part-m-00000"))
-	both := append(append([]byte(nil), bytes.Join(old[:300], nil)...), bytes.Join(records(t, fresh), nil)...)
+	both := append(bytes.Join(old[:300], nil), mustRead(t, part)...)
 	if err := os.WriteFile(part, both, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.rewrite(t, "load: true", "load: true\nduplicates: "+duplicates)
-	return l, fresh
+	return l
 }
 
 // records are the records of a file, with their delimiters.
@@ -60,42 +52,35 @@ func records(t *testing.T, name string) [][]byte {
 	return all[:len(all)-1]
 }
 
-// expectedOf are the cells that Java computes for a file of a night's records.
-func (l *live) expectedOf(t *testing.T, date, file string) []string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "expected")
-	l.oracle(t, "expect", file, strings.Join(sample.CheckColumns, ","), "check_id", "id", "10", "f", fmt.Sprint(l.job(t, date).Timestamp), "-o", out)
-	return readLines(t, out)
-}
-
-// TestRowsThatExistAreLeftOutByTasks: the driver asks the table, and reduce tasks leave out what it has.
-func TestRowsThatExistAreLeftOutByTasks(t *testing.T) {
-	l, fresh := existNight(t, "{live: skip}")
+// TestRowsThatExistByTasks: the driver asks the table before any reduce task writes.
+func TestRowsThatExistByTasks(t *testing.T) {
+	l := existNight(t, "{live: overwrite}")
 	e := &inProcess{options: options.Options{WorkDir: t.TempDir(), Properties: map[string]string{"fs.defaultFS": l.FS()}}}
 	sizes := tasks.Sizes{Task: 50_000, Memory: options.MinMemory} // a few tasks: each has its own connections
 	s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: sizes}, l.job(t, night21), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantExisting(t, s, 300, 300)
+	wantExisting(t, s)
 	if len(e.ran) < 3 {
 		t.Errorf("only these tasks ran: %v", e.ran)
 	}
-	l.wantTable(t, "left out", l.expected(t, night20), l.expectedOf(t, night21, fresh))
+	l.wantVerified(t, night21, int64(len(l.expected(t, night21))))
 	l.wantAgain(t, night21)
 }
 
-func wantExisting(t *testing.T, s *Summary, found, left int64) {
+// wantExisting wants 300 of the 700 rows to be counted as those that the table had, and all of them to be written.
+func wantExisting(t *testing.T, s *Summary) {
 	t.Helper()
 	e := s.Existing
-	if e == nil || e.Rows != 700 || e.Found != found || len(e.Samples) != 10 || s.Books.Existing != left || s.Books.Written != 700-left {
+	if e == nil || e.Rows != 700 || e.Found != 300 || len(e.Samples) != 10 || s.Books.Written != 700 {
 		t.Errorf("%+v of %v", e, s.Books)
 	}
 }
 
 // TestRowsThatExistAreRefused: nothing of the run is loaded, and the table may be put right, or the job changed.
 func TestRowsThatExistAreRefused(t *testing.T) {
-	l, _ := existNight(t, "{live: error}")
+	l := existNight(t, "{live: error}")
 	s, err := Run(context.Background(), l.job(t, night21), l.options())
 	if failure.CodeOf(err) != errcode.RowsExist || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "300 of the 700 rows") {
 		t.Errorf("%v", err)
@@ -112,72 +97,45 @@ func TestRowsThatExistAreRefused(t *testing.T) {
 	l.wantAgain(t, night21)
 }
 
-// TestRowsThatExistAreLeftOut: also if the run is killed where its own rows are in the table, if a file must be written again
-// then, and if all is loaded again with --force.
-func TestRowsThatExistAreLeftOut(t *testing.T) {
+// TestRowsThatExistAreAskedForOnce: a run that is killed when the table has some of its own rows does not count them, nor if
+// a file must be written again then, or if all is loaded again with --force.
+func TestRowsThatExistAreAskedForOnce(t *testing.T) {
 	for _, c := range []struct {
 		at    failpoint.Point
 		times int
-	}{{"", 0}, {failpoint.ExistingKept, 1}, {failpoint.ExistingRecorded, 1}, {failpoint.Recorded, 4}, {failpoint.FilesLoaded, 3}} {
+	}{{"", 0}, {failpoint.ExistingRecorded, 1}, {failpoint.Recorded, 4}, {failpoint.FilesLoaded, 3}} {
 		t.Run("killed at "+string(c.at), func(t *testing.T) {
-			l, fresh := existNight(t, "{live: skip}")
+			l := existNight(t, "{live: overwrite}")
 			if c.at != "" {
 				l.crash(t, night21, c.at, c.times)
 			}
 			if c.at == failpoint.FilesLoaded {
 				l.loseFile(t, night21)
 			}
-			s := mustRun(t, l.job(t, night21), l.options())
-			wantExisting(t, s, 300, 300)
-			want := l.expectedOf(t, night21, fresh)
-			l.wantTable(t, "left out", l.expected(t, night20), want)
+			wantExisting(t, mustRun(t, l.job(t, night21), l.options()))
+			l.wantVerified(t, night21, int64(len(l.expected(t, night21))))
 			l.wantAgain(t, night21)
 			if c.at == "" {
-				l.wantVerified(t, night21, int64(len(want)))
 				o := l.options()
 				o.Force = true
-				wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
-				l.wantTable(t, "again", l.expected(t, night20), want)
+				wantExisting(t, mustRun(t, l.job(t, night21), o))
+				l.wantVerified(t, night21, int64(len(l.expected(t, night21))))
 			}
 		})
 	}
 }
 
-// TestLeftOutRowsAreGone: rows were left out because the table had them, and then the table is truncated: no run says "done"
-// until they are looked up again. Files without them are for no other table.
-func TestLeftOutRowsAreGone(t *testing.T) {
-	l, _ := existNight(t, "{live: skip}")
-	o := l.options()
-	o.NoLoad = true
-	wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
-	other := l.table
-	l.table = l.UniqueTable(t)
-	l.table10(t)
-	if _, err := LoadDir(context.Background(), l.job(t, night21).Output, l.table, l.options()); failure.CodeOf(err) != errcode.LoadOther {
-		t.Errorf("into another table: %v", err)
-	}
-	l.table = other
-	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := Run(context.Background(), l.job(t, night21), l.options()); failure.CodeOf(err) != errcode.LoadUnsure {
-		t.Errorf("after the table was truncated: %v", err)
-	}
-	o = l.options()
-	o.Force = true
-	if s := mustRun(t, l.job(t, night21), o); s.Books.Written != 700 || s.Existing.Found != 0 {
-		t.Errorf("%v, %+v", s.Books, s.Existing)
-	}
-	l.wantTable(t, "looked up again", l.expected(t, night21))
-	l.wantAgain(t, night21)
-}
-
 // TestEditedJobKnowsItsRows: a job that is edited and loaded again with --force does not take its own rows for old ones.
 func TestEditedJobKnowsItsRows(t *testing.T) {
-	l, _ := existNight(t, "{live: skip}")
-	wantExisting(t, mustRun(t, l.job(t, night21), l.options()), 300, 300)
+	l := existNight(t, "{live: error}")
+	l.oracle(t, "truncate", l.table, "-preserve")
+	mustRun(t, l.job(t, night21), l.options())
 	l.rewrite(t, "load: true", "columns_map: {source: {constant: check}}\nload: true")
 	o := l.options()
 	o.Force = true
-	wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
+	if s := mustRun(t, l.job(t, night21), o); s.Existing.Found != 0 || s.Books.Written != 700 {
+		t.Errorf("%+v, %v", s.Existing, s.Books)
+	}
 	l.refusesRowsOfOthers(t)
 }
 
@@ -190,7 +148,7 @@ func (l *live) refusesRowsOfOthers(t *testing.T) {
 	if err := os.WriteFile(part, other, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer(l.out, l.out+"/other", "{live: skip}", "last").Replace(string(mustRead(t, filepath.Join(l.dir, "check.yaml"))))
+	text := strings.NewReplacer(l.out, l.out+"/other", "{live: error}", "last").Replace(string(mustRead(t, filepath.Join(l.dir, "check.yaml"))))
 	if err := os.WriteFile(filepath.Join(l.dir, "other.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -206,20 +164,15 @@ func (l *live) refusesRowsOfOthers(t *testing.T) {
 	if err := os.WriteFile(part, append(bytes.Join(all, nil), other...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		live string
-		o    options.Options
-	}{{"skip", options.Options{Force: true}}, {"skip", options.Options{OnChange: options.Reload}}, {"error", options.Options{Force: true}}} {
-		c.o.Conf = l.ConfDir()
-		l.rewrite(t, "{live: skip}", "{live: "+c.live+"}")
-		_, err := Run(context.Background(), l.job(t, night21), c.o)
-		l.rewrite(t, "{live: "+c.live+"}", "{live: skip}")
+	for _, o := range []options.Options{{Force: true}, {OnChange: options.Reload}} {
+		o.Conf = l.ConfDir()
+		_, err := Run(context.Background(), l.job(t, night21), o)
 		if failure.CodeOf(err) != errcode.LoadUnsure || !strings.Contains(err.Error(), "or may have: other.yaml (run ") {
-			t.Errorf("%s, force %v: %v", c.live, c.o.Force, err)
+			t.Errorf("force %v: %v", o.Force, err)
 		}
 	}
 	// As an operator who knows that no row is in both does it.
-	l.rewrite(t, "{live: skip}", "{live: overwrite}")
+	l.rewrite(t, "{live: error}", "{live: overwrite}")
 	o := l.options()
 	o.Force = true
 	if s := mustRun(t, l.job(t, night21), o); s.Books.Written != 701 {
@@ -255,56 +208,12 @@ func (l *live) wantVerified(t *testing.T, date string, cells int64) {
 	}
 }
 
-// TestRowsThatExistAreLoadedOver: their number is reported.
-func TestRowsThatExistAreLoadedOver(t *testing.T) {
-	l, _ := existNight(t, "{input: error, live: overwrite}")
-	s := mustRun(t, l.job(t, night21), l.options())
-	wantExisting(t, s, 300, 0)
-	l.wantVerified(t, night21, int64(len(l.expected(t, night21))))
+// TestRowsThatExistAreReportedAgain: a command with nothing to do still says what the table had before the load.
+func TestRowsThatExistAreReportedAgain(t *testing.T) {
+	l := existNight(t, "{input: error, live: overwrite}")
+	wantExisting(t, mustRun(t, l.job(t, night21), l.options()))
 	if again, err := Run(context.Background(), l.job(t, night21), l.options()); err != nil || again.Status != outcome.Nothing || again.Existing.Found != 300 {
 		t.Errorf("%s, %+v, %v", again.Status, again.Existing, err)
-	}
-}
-
-// TestFilesOfRowsThatExist: files that are written now and loaded later leave out the rows, too; verify without a load
-// compares the others; a damaged file of keys is found before anything is written.
-func TestFilesOfRowsThatExist(t *testing.T) {
-	l, fresh := existNight(t, "{live: skip}")
-	o := l.options()
-	o.NoLoad = true
-	wantExisting(t, mustRun(t, l.job(t, night21), o), 300, 300)
-	want := l.expectedOf(t, night21, fresh)
-	if r, err := verify.Job(context.Background(), l.job(t, night21), l.options(), false); err != nil || r.Cells != int64(len(want)) {
-		t.Errorf("verify the files: %+v, %v", r, err)
-	}
-	l.damageKeys(t)
-	if _, err := verify.Job(context.Background(), l.job(t, night21), l.options(), false); failure.CodeOf(err) != errcode.ManifestChanged || failure.KindOf(err) != failure.Differs {
-		t.Errorf("verify with damaged keys: %v", err)
-	}
-	mustRun(t, l.job(t, night21), l.options()) // the files are written: it needs no keys
-	l.wantTable(t, "loaded later", l.expected(t, night20), want)
-}
-
-// damageKeys changes the kept keys of a region.
-func (l *live) damageKeys(t *testing.T) {
-	t.Helper()
-	w := l.work(t, l.job(t, night21))
-	dir := path.Join(w.out.Path, manifest.ExistingDir)
-	files, err := storage.List(w.out.FS, dir)
-	if err != nil || len(files) != 10 {
-		t.Fatal(files, err)
-	}
-	name := path.Join(dir, files[3].Name)
-	content, err := storage.ReadFile(w.out.FS, name, 1<<20)
-	if err == nil {
-		content[len(content)/2]++
-		err = storage.ReplaceFile(w.out.FS, name, name+".temp", content)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.out.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -312,7 +221,7 @@ func (l *live) damageKeys(t *testing.T) {
 func TestCostOfLookUps(t *testing.T) {
 	l := newLive(t)
 	l.table10(t)
-	l.rewrite(t, "load: true", "load: true\nduplicates: {live: skip}")
+	l.rewrite(t, "load: true", "load: true\nduplicates: {live: error}")
 	for date, rows := range map[string]int{night20: 10_000, night21: 20_000} {
 		l.night(t, date, rows, 52)
 		calls := 0

@@ -40,9 +40,15 @@ func moments(t *testing.T, least int) int {
 // newFragile is newLive with a cluster of its own, with two region servers: such tests run beside others, too.
 func newFragile(t *testing.T) *live {
 	t.Helper()
+	return newOwn(t, 2)
+}
+
+// newOwn starts a cluster for one test, with so many region servers.
+func newOwn(t *testing.T, servers int) *live {
+	t.Helper()
 	testcluster.Use(t) // where no cluster is wanted, none is started
 	t.Parallel()
-	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: 2, Session: sessionMillis})
+	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: servers, Session: sessionMillis})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,10 +216,9 @@ func (l *live) orphan(t *testing.T, date string, n int) {
 // again one day, readers see no difference.
 func TestFileUnknownToItsRegion(t *testing.T) {
 	t.Run("1 server", func(t *testing.T) {
-		l := newLive(t)
-		if l.RegionServers > 1 {
-			t.Skip("the cluster has more than one region server")
-		}
+		l := newOwn(t, 1)
+		l.table = "unknown"
+		l.retarget(t)
 		l.wantUnknownFileLoaded(t, true)
 	})
 	t.Run("2 servers", func(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
+	"bulkload/internal/testrand"
 	"bulkload/jobs/books"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/failpoint"
@@ -332,9 +332,9 @@ func TestKilledAtAnyTime(t *testing.T) {
 	begun := time.Now()
 	want := mustRun(t, base.job(t), base.options())
 	took := time.Since(begun)
-	seed := uint64(begun.UnixNano())
-	t.Logf("seed %d; an undisturbed run takes %v", seed, took)
-	r := rand.New(rand.NewPCG(1, seed))
+	t.Logf("an undisturbed run takes %v", took)
+	r := testrand.New(t)
+	hit := 0
 	for range rounds {
 		for range 3 {
 			k.Memory = options.MinMemory + r.Int64N(options.MinMemory)
@@ -345,7 +345,13 @@ func TestKilledAtAnyTime(t *testing.T) {
 			after := time.Duration(r.Int64N(int64(took)))
 			t.Logf("killed after %v, with %d bytes of memory", after, k.Memory)
 			end := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-			_ = cmd.Wait() // killed, or at its end
+			if err := cmd.Wait(); err == nil {
+				t.Log("it had come to its end")
+			} else if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatal(err)
+			} else {
+				hit++
+			}
 			end.Stop()
 		}
 		got := mustRun(t, k.job(t), k.options())
@@ -353,6 +359,9 @@ func TestKilledAtAnyTime(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if hit == 0 {
+		t.Errorf("all of %d processes had ended before they were to be killed", 3*rounds)
 	}
 }
 

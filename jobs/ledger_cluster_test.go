@@ -69,7 +69,7 @@ func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
 // unserved are the files that the ledger remembers as lost.
 func (l *live) unserved(t *testing.T) []ledger.Unserved {
 	t.Helper()
-	files, err := l.ledger(t).Unserved(l.table)
+	files, err := l.ledger(t).Unserved(l.table, func(ledger.Unserved) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +107,24 @@ func TestLedgerRemembers(t *testing.T) {
 	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("output deleted, table truncated: %v", err)
 	}
+}
+
+// TestCorrectionThatIsLoadedLater: a correction is written with --no-load after the output was deleted. The command that loads it need
+// not say again that it is one.
+func TestCorrectionThatIsLoadedLater(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night20, 300, 20)
+	mustRun(t, l.job(t, night20), l.options())
+	l.withoutOutput(t, night20)
+	l.night(t, night20, 310, 21)
+	o := l.options()
+	o.NoLoad, o.OnChange = true, Reload
+	mustRun(t, l.job(t, night20), o)
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Done {
+		t.Errorf("the load is %s", s.Status)
+	}
+	l.wantNothing(t, "after the load", night20)
 }
 
 // TestLedgerOfAnInterruptedLoad: an output that was deleted in the middle of its load is for a person to look at.
@@ -161,12 +179,12 @@ func TestArchivedInput(t *testing.T) {
 }
 
 // TestCorrectionOverALostFile: HBase took a file and does not serve it; its rows were loaded again. A correction, which has
-// the same timestamps, is refused while the lost file may still appear and hide it.
+// the same timestamps, is refused while the lost file may still appear and hide it. With a second region server no file would be lost:
+// its region would be opened there.
 func TestCorrectionOverALostFile(t *testing.T) {
-	l := newLive(t)
-	if l.RegionServers > 1 {
-		t.Skip("with a second region server no file is lost: its region is opened there")
-	}
+	l := newOwn(t, 1)
+	l.table = "lost"
+	l.retarget(t)
 	l.table10(t)
 	l.night(t, night20, 600, 61)
 	l.orphan(t, night20, 4)
@@ -174,15 +192,21 @@ func TestCorrectionOverALostFile(t *testing.T) {
 	if files := l.unserved(t); len(files) != 1 {
 		t.Fatalf("the ledger remembers %+v", files)
 	}
+	const older = "2026-11-19"
+	l.night(t, older, 600, 61)
+	mustRun(t, l.job(t, older), l.options()) // its timestamps are others: the file can't hide its cells
 	l.correct(t, night20)
 	o := l.options()
 	o.Force = true
-	if _, err := Run(context.Background(), l.job(t, night20), o); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may appear when the region") {
+	if _, err := Run(context.Background(), l.job(t, night20), o); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may appear when their regions") {
 		t.Fatalf("a correction: %v", err)
 	}
 	l.oracle(t, "disable", l.table)
 	l.oracle(t, "enable", l.table)
 	mustRun(t, l.job(t, night20), o)
+	if files := l.unserved(t); files != nil {
+		t.Errorf("after the regions were opened again the ledger remembers %+v", files)
+	}
 	l.wantDigest(t, "corrected after the regions were opened again", night20)
 	l.oracle(t, "disable", l.table)
 	l.oracle(t, "enable", l.table)

@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -16,14 +15,6 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/outcome"
 )
-
-// onlyInChaos skips a test that takes minutes, unless make chaos runs it.
-func onlyInChaos(t *testing.T) {
-	t.Helper()
-	if os.Getenv("BULKLOAD_MOMENTS") == "" {
-		t.Skip("takes minutes: make chaos runs it")
-	}
-}
 
 // TestTableIsDisabledDuringLoad: that is said at once, and not after a server's death could have passed; when the table is
 // enabled the same command continues.
@@ -54,7 +45,7 @@ func TestTableIsDisabledDuringLoad(t *testing.T) {
 
 // TestZooKeeperStopsDuringLoad: a load waits for ZooKeeper, for more than a minute.
 func TestZooKeeperStopsDuringLoad(t *testing.T) {
-	onlyInChaos(t)
+	testcluster.OnlyIn(t, "chaos")
 	testcluster.Use(t)
 	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: 2})
@@ -89,9 +80,46 @@ func TestZooKeeperStopsDuringLoad(t *testing.T) {
 	l.wantAgain(t, night20)
 }
 
+// TestKilledLoadIntoManyRegions: a load into 200 regions saves its manifest after every fourth request. When it is killed, the next one
+// asks the table for the files of the requests that the manifest lacks, and loads only the others: each once.
+func TestKilledLoadIntoManyRegions(t *testing.T) {
+	l := newLive(t)
+	var splits []string
+	for i := 1; i < 200; i++ {
+		splits = append(splits, strings.TrimSuffix(fmt.Sprintf("%d%02x", i/20, i%20*256/20), "00"))
+	}
+	l.oracle(t, "create", l.table, "f", strings.Join(splits, ","), "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
+	l.night(t, night20, 6000, 65)
+	o := l.options()
+	o.NoLoad = true
+	files := len(mustRun(t, l.job(t, night20), o).Files)
+	if files < 190 { // some regions get no row
+		t.Fatalf("%d files", files)
+	}
+	const killedAt, underWay = 150, 4 // 4: hbase.loadincremental.threads.max
+	l.crash(t, night20, failpoint.FilesLoaded, killedAt)
+	if left := len(l.manifest(t).NotLoaded()); left < files-killedAt-underWay || left > files-killedAt+files/64+underWay {
+		t.Errorf("the manifest says that %d of %d files are not loaded, after %d requests", left, files, killedAt)
+	}
+	var requests atomic.Int64
+	o = l.options()
+	o.Failpoint = func(p failpoint.Point) {
+		if p == failpoint.FilesLoaded {
+			requests.Add(1)
+		}
+	}
+	s := mustRun(t, l.job(t, night20), o)
+	if n := int(requests.Load()); s.Status != outcome.Done || n < files-killedAt-underWay || n > files-killedAt {
+		t.Errorf("%s, %d requests for %d files after %d", s.Status, n, files, killedAt)
+	}
+	l.wantStoreFiles(t, files)
+	l.wantDigest(t, "killed", night20)
+	l.wantAgain(t, night20)
+}
+
 // TestLoadIntoAThousandRegions: all files are loaded and served.
 func TestLoadIntoAThousandRegions(t *testing.T) {
-	onlyInChaos(t)
+	testcluster.OnlyIn(t, "chaos")
 	l := newLive(t)
 	var splits []string
 	for i := 1; i < 1000; i++ {

@@ -14,6 +14,7 @@ import (
 
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -69,10 +70,10 @@ func TestStoppedRunsMakeFewCalls(t *testing.T) {
 	const n, parts = 100, 8
 	j := manyRegions(t, n, n)
 	splitInput(t, j, n)
-	counted := &fault{}
-	o := options.Options{Storage: func(f storage.FS) storage.FS { return &failingFS{f, counted} }}
+	counted := &testfs.Fault{}
+	o := options.Options{Storage: func(f storage.FS) storage.FS { return &testfs.Failing{FS: f, Fault: counted} }}
 	mustRun(t, j, o)
-	calls := -counted.left.Load()
+	calls := -counted.Left.Load()
 	for part := range int64(parts) {
 		if testing.Short() && part%3 != 0 {
 			continue
@@ -81,12 +82,12 @@ func TestStoppedRunsMakeFewCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		counted.instead = cancel
-		counted.left.Store(1 + calls*part/parts)
+		counted.Instead = cancel
+		counted.Left.Store(1 + calls*part/parts)
 		_, err := Run(ctx, j, o)
-		after := -counted.left.Load()
+		after := -counted.Left.Load()
 		if failure.KindOf(err) != failure.Interrupted || after > int64(60+25*parallel.Workers()) {
-			t.Errorf("stopped at %v (%d/%d of %d calls): %d calls later it ended with %v", counted.failed.Load(), part, parts, calls, after, err)
+			t.Errorf("stopped at %v (%d/%d of %d calls): %d calls later it ended with %v", counted.Failed(), part, parts, calls, after, err)
 		}
 	}
 }

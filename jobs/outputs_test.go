@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
@@ -21,7 +22,6 @@ import (
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/plan"
-	"bulkload/jobs/source"
 	"bulkload/jobs/verify"
 )
 
@@ -309,7 +309,7 @@ func TestKilledOutputsGoOn(t *testing.T) {
 				if s.Outputs[i].Status == outcome.Nothing {
 					nothing++
 				}
-				if _, err := os.Stat(filepath.Join(dir, "out", name, source.SuccessName)); err != nil {
+				if _, err := os.Stat(filepath.Join(dir, "out", name, ingest.SuccessName)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -437,7 +437,7 @@ func TestReadOutputsErrors(t *testing.T) {
 		"key of an output":          {"  cells: [seller, buyer, ts]", "  cels: [seller]", "orders.yaml:22: unknown key outputs[2].cels; did you mean cells?"},
 		"input below":               {"  cells: [seller, buyer, ts]", "  input: {}", "orders.yaml:22: unknown key outputs[2].input"},
 		"missing":                   {"  output: out/index", "", "orders.yaml:19: output is missing"},
-		"one table for two":         {"- table: ns:by_buyer\n", "- table: ns:by_seller\n  duplicates: {live: skip}\n  load: true\n", "is the table of another output, too"},
+		"one table for two":         {"- table: ns:by_buyer\n", "- table: ns:by_seller\n  duplicates: {live: error}\n  load: true\n", "is the table of another output, too"},
 		"one directory for two":     {"out/index", "out/buyer", "orders.yaml:24: outputs[2].output: out/buyer is the directory of another output"},
 		"a directory in another":    {"out/index", "out/../out/buyer/f", "orders.yaml:24: outputs[2].output: "},
 		"unknown cell":              {"cells: [seller,", "cells: [sellr,", "orders.yaml:22: cells: input.columns has no column sellr; did you mean seller?"},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bulkload/internal/testcluster"
 	"bulkload/jobs/checkpoint"
 	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failpoint"
@@ -21,7 +22,7 @@ import (
 func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 	manyProcesses(t)
 	if dirlock.BootID() == "" {
-		t.Skip("the system has no boot IDs")
+		testcluster.Without(t, "needs a system with boot IDs")
 	}
 	dir := sampleDir(t, checkJob, 70_000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}

@@ -15,18 +15,22 @@ import (
 type RunReport struct {
 	page  report.Page
 	began time.Time
-	ended map[*jobfile.Job]bool
+	ended map[*jobfile.Job]*report.Run
 }
 
 // NewRunReport begins the report of a command of who, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
-	return &RunReport{page: report.Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]bool{}}
+	return &RunReport{page: report.Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]*report.Run{}}
 }
 
-// Add adds a run that ended now, with its error.
-func (r *RunReport) Add(s *Summary, o outcome.Outcome, took time.Duration) {
-	r.ended[s.Job()] = true
-	r.page.Runs = append(r.page.Runs, s.Page(o, r.began, took))
+// Add adds a run that ended now. Of one that was added before, only the outcome is another.
+func (r *RunReport) Add(s *Summary, took time.Duration) {
+	if known := r.ended[s.Job()]; known != nil {
+		known.Outcome = s.Outcome
+		return
+	}
+	r.ended[s.Job()] = s.Page(s.Outcome, r.began, took)
+	r.page.Runs = append(r.page.Runs, r.ended[s.Job()])
 }
 
 // Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the command
@@ -36,7 +40,7 @@ func (r *RunReport) Write(file string, o outcome.Outcome, meaning string, all []
 	p.Outcome, p.Meaning, p.Seconds = o, meaning, took.Seconds()
 	for _, one := range all {
 		for _, j := range one {
-			if !r.ended[j] {
+			if r.ended[j] == nil {
 				p.NotBegun = append(p.NotBegun, j.Title())
 			}
 		}

@@ -94,27 +94,35 @@ func TestCronFile(t *testing.T) {
 		}
 		commands = append(commands, strings.ReplaceAll(m[2], `\%`, "%"))
 	}
-	if len(commands) != 2 {
-		t.Fatalf("%d commands, want 2", len(commands))
+	if len(commands) != 3 {
+		t.Fatalf("%d commands, want 3", len(commands))
 	}
-	before := yesterday() // and after, should midnight come between
+	before := yesterday(t) // and after, should midnight come between
 	dir := fakeInstallation(t, recorder)
-	calls, _ := called(t, dir, strings.ReplaceAll(commands[0], "/opt/bulkload", dir))
-	const want = "run jobs/examples/check-hbase.yaml jobs/examples/opinion-hbase.yaml --work-dir /var/lib/bulkload --log-file /var/log/bulkload/nights.log " +
-		"--metrics-file /var/lib/node_exporter/bulkload.prom --date %s --quiet"
-	if got := calls[0]; got != fmt.Sprintf(want, before) && got != fmt.Sprintf(want, yesterday()) {
-		t.Errorf("the program is called with %q, want %q and yesterday", got, want)
+	for i, table := range []string{"check", "opinion"} { // a command of its own for each, so that one ends no tries of the other
+		calls, _ := called(t, dir, strings.ReplaceAll(commands[i], "/opt/bulkload", dir))
+		want := "run jobs/examples/" + table + "-hbase.yaml --work-dir /var/lib/bulkload --log-file /var/log/bulkload/nights.log " +
+			"--metrics-file /var/lib/node_exporter/bulkload-" + table + ".prom --date %s --quiet"
+		if got := calls[i]; got != fmt.Sprintf(want, before) && got != fmt.Sprintf(want, yesterday(t)) {
+			t.Errorf("the program is called with %q, want %q and yesterday", got, want)
+		}
 	}
-	calls, _ = called(t, dir, strings.ReplaceAll(commands[1], "/opt/bulkload", dir))
-	if got := calls[1]; !strings.HasPrefix(got, "clean hdfs:///user/tina/hfile --older-than 30d --rejects-older-than 7d ") {
+	calls, _ := called(t, dir, strings.ReplaceAll(commands[2], "/opt/bulkload", dir))
+	if got := calls[2]; !strings.HasPrefix(got, "clean hdfs:///user/tina/hfile --older-than 30d --rejects-older-than 7d ") {
 		t.Errorf("the program is called with %q", got)
 	}
 }
 
-// yesterday is the day before by the clock on the wall. At noon, since a zone may have days without a midnight.
-func yesterday() string {
-	year, month, day := time.Now().Date()
-	return time.Date(year, month, day-1, 12, 0, 0, 0, time.Local).Format(time.DateOnly)
+// yesterday is the date of yesterday in the zone of the file's exports, as this machine knows it: without tzdata that is UTC.
+func yesterday(t *testing.T) string {
+	t.Helper()
+	c := exec.Command("date", "-d", "yesterday", "+%F")
+	c.Env = append(os.Environ(), "TZ=Asia/Shanghai")
+	text, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // TestNightTriesAgain: only what may pass is tried again, for the same date, and not for ever.
@@ -192,8 +200,9 @@ type (
 		Metadata   kubeMeta `yaml:"metadata"`
 	}
 	kubeCronJob struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string `yaml:"kind"`
+		APIVersion string   `yaml:"apiVersion"`
+		Kind       string   `yaml:"kind"`
+		Metadata   kubeMeta `yaml:"metadata"`
 		Spec       struct {
 			TimeZone          string `yaml:"timeZone"`
 			ConcurrencyPolicy string `yaml:"concurrencyPolicy"`
@@ -278,10 +287,9 @@ func TestKubernetesCronJob(t *testing.T) {
 			t.Errorf("%v with %v: what resuming needs is not on the volume %s", c.Args, mounts, v.Name)
 		}
 	}
-	for _, arg := range c.Args {
-		if strings.HasSuffix(arg, ".yaml") && !strings.HasPrefix(arg, mounts["jobs"]+"/") {
-			t.Errorf("%s is in no mounted folder", arg)
-		}
+	files := slices.DeleteFunc(slices.Clone(c.Args), func(arg string) bool { return !strings.HasSuffix(arg, ".yaml") })
+	if want := []string{mounts["jobs"] + "/check-hbase.yaml"}; !slices.Equal(files, want) || cron.Metadata.Name != "bulkload-check-hbase" {
+		t.Errorf("%s runs %q, want %q: a job that fails for good ends the tries of all that are in its pod", cron.Metadata.Name, files, want)
 	}
 }
 
@@ -411,7 +419,7 @@ func TestAirflow(t *testing.T) {
 	check := func(interpreter, layout string) {
 		t.Helper()
 		cmd := exec.Command(interpreter, "testdata/airflow_check.py", "codes", layout, fakeInstallation(t, airflowProgram))
-		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "AIRFLOW_HOME="+t.TempDir())
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "checked "+layout) {
 			t.Errorf("Airflow %s: %v\n%s", layout, err, out)
 		}

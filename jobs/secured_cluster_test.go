@@ -274,9 +274,7 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 
 // TestSecuredPairs: a night under each pair of protections for HBase and for DataNodes; the NameNode's changes with them.
 func TestSecuredPairs(t *testing.T) {
-	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
-		t.Skip("takes some minutes: make test-secured")
-	}
+	testcluster.OnlyIn(t, "test-secured")
 	names := []string{"authentication", "integrity", "privacy"}
 	for i, hbase := range names {
 		for k, transfer := range names {

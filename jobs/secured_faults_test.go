@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -23,9 +22,7 @@ const (
 // TestSecuredFaults has servers fail, and tickets and tokens end, while a run is under way. Its cluster is its own: two
 // NameNodes, two region servers, and tickets and delegation tokens that last for a minute.
 func TestSecuredFaults(t *testing.T) {
-	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
-		t.Skip("takes ten minutes: make test-secured")
-	}
+	testcluster.OnlyIn(t, "test-secured")
 	c := startSecuredFaults(t)
 	for name, test := range map[string]func(*testing.T, *secret){
 		"tickets and tokens end": ticketsAndTokensEnd,

@@ -232,7 +232,7 @@ func TestSecuredRightsOfFamilies(t *testing.T) {
 	s := newSecret(t)
 	const date = "2026-11-20"
 	s.night(t, date, 20, 12)
-	s.rewrite(t, "load: true", "load: true\nduplicates: {live: skip}\ncolumns_map: {remark: {to: 'g:remark'}}")
+	s.rewrite(t, "load: true", "load: true\nduplicates: {live: overwrite}\ncolumns_map: {remark: {to: 'g:remark'}}")
 	for _, early := range []string{"true", "false"} {
 		s.oracle(t, "create", s.table, "f,g", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "TABLE:hbase.security.access.early_out="+early)
 		s.oracle(t, "grant", "loader", s.table, "C")

@@ -35,12 +35,13 @@ type SeveralOptions struct {
 	Parallel int      // how many series run side by side, within one memory budget; less than 2: one after the other
 	// Prepare changes the options of one run; nil: all have the same.
 	Prepare func(*jobfile.Job, options.Options) options.Options
-	// Ended hears of each run that ended, one at a time; nil: nobody listens.
+	// Ended hears of each run that ended, one at a time, and of one again whose rows the table does not serve at the end; nil: nobody
+	// listens.
 	Ended func(*Summary, error, time.Duration)
 }
 
-// RunSeveral runs several series. A failure ends its series; the others go on. The error is of the worst kind among those
-// of the runs: see failure.Worst.
+// RunSeveral runs several series. A failure ends its series; the others go on. The error is that of all failed runs, and has
+// the kind and the code of one of them: see decisive. If no run has failed, the tables are asked at the end for what each has loaded.
 func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, error) {
 	s := &Several{Outcome: outcome.New()}
 	side := max(1, min(o.Parallel, len(all)))
@@ -52,15 +53,21 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 			FormatSize(o.Memory), side, FormatSize(int64(side)*options.MinMemory))
 	}
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}
-	group := new(errgroup.Group)
-	group.SetLimit(side)
-	for i, one := range all {
-		group.Go(func() error {
-			r.run(ctx, i, one)
-			return nil
-		})
+	each := func(do func(context.Context, int, Series)) {
+		group := new(errgroup.Group)
+		group.SetLimit(side)
+		for i, one := range all {
+			group.Go(func() error {
+				do(ctx, i, one)
+				return nil
+			})
+		}
+		_ = group.Wait() // what went wrong is in the results
 	}
-	_ = group.Wait() // what went wrong is in the results
+	each(r.run)
+	if r.share.runs > 1 && r.err(ctx) == nil {
+		each(r.askAgain)
+	}
 	for _, result := range r.series {
 		s.Runs = append(s.Runs, result.runs...)
 	}
@@ -79,6 +86,7 @@ type several struct {
 // seriesResult is how far a series came.
 type seriesResult struct {
 	runs  []*Summary
+	took  []time.Duration // of each run
 	err   error
 	later Series // not begun
 	job   *jobfile.Job
@@ -91,20 +99,41 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 			result.later = one[i:]
 			return
 		}
-		o := r.Options
+		o := r.prepared(j)
 		o.Watch = r.share.of(place, i)
-		if r.Prepare != nil {
-			o = r.Prepare(j, o)
-		}
 		begun := time.Now()
 		summary, err := run.Job(ctx, r.By, j, o)
-		result.runs = append(result.runs, summary)
-		r.ended(summary, err, time.Since(begun))
+		result.runs, result.took = append(result.runs, summary), append(result.took, time.Since(begun))
+		r.ended(summary, err, result.took[i])
 		if err != nil {
 			result.err, result.job, result.later = err, j, one[i+1:]
 			return
 		}
 	}
+}
+
+// askAgain asks the tables for what the runs of a series have loaded. The later ones may have taken hours, in which a table may have lost
+// rows of the first.
+func (r *several) askAgain(ctx context.Context, place int, one Series) {
+	result := &r.series[place]
+	for i, j := range one {
+		if !result.runs[i].HasRows() { // nothing to ask for; and where another date's run has replaced its output, no trace of it
+			continue
+		}
+		begun := time.Now()
+		if err := run.AskAgain(ctx, j, r.prepared(j)); err != nil {
+			result.err, result.job = err, j
+			r.ended(result.runs[i], err, result.took[i]+time.Since(begun))
+			return
+		}
+	}
+}
+
+func (r *several) prepared(j *jobfile.Job) options.Options {
+	if r.Prepare == nil {
+		return r.Options
+	}
+	return r.Prepare(j, r.Options)
 }
 
 func (r *several) ended(s *Summary, err error, took time.Duration) {
@@ -116,33 +145,62 @@ func (r *several) ended(s *Summary, err error, took time.Duration) {
 	r.Ended(s, err, took)
 }
 
+// decisive is the order in which the runs' failures decide how the whole command ended. What another try may mend comes first,
+// because a scheduler repeats the whole command or none of it: a night that is late would be lost. What a person must correct
+// fails again on each try, is reported each time, and decides once nothing else is left.
+var decisive = slices.Concat([]failure.Kind{failure.Interrupted, failure.Later, failure.NotYet}, failure.Worst)
+
+// failedRuns is the error of several runs.
+type failedRuns struct {
+	lines, coded []string // of each failed run, without and with its code
+	code         errcode.Code
+}
+
+func (e *failedRuns) Error() string { return strings.Join(e.lines, "\n") }
+
+// ErrorCode implements errcode.Coder.
+func (e *failedRuns) ErrorCode() errcode.Code { return e.code }
+
+// TextWithCodes implements failure.Texts.
+func (e *failedRuns) TextWithCodes() string { return strings.Join(e.coded, "\n") }
+
+// add adds a failed run, or what was not begun because the command was stopped.
+func (e *failedRuns) add(of *jobfile.Job, err error, later Series) {
+	e.decide(failure.CodeOf(err))
+	e.lines = append(e.lines, fmt.Sprintf("%s: %v%s", of.Title(), err, notBegun(later)))
+	if several, ok := err.(failure.Texts); ok {
+		e.coded = append(e.coded, fmt.Sprintf("%s: %s%s", of.Title(), several.TextWithCodes(), notBegun(later)))
+		return
+	}
+	e.coded = append(e.coded, fmt.Sprintf("%s [%s]", e.lines[len(e.lines)-1], failure.CodeOf(err)))
+}
+
+// decide takes the code if its kind decides more than those that were seen.
+func (e *failedRuns) decide(code errcode.Code) {
+	rank := func(c errcode.Code) int { return slices.Index(decisive, c.Kind()) }
+	if e.code == "" || rank(code) < rank(e.code) {
+		e.code = code
+	}
+}
+
 // err names each job and date that failed, and what was not begun.
 func (r *several) err(ctx context.Context) error {
-	var texts []string
-	kind := len(failure.Worst)
-	var code errcode.Code // of the first failure of the worst kind
-	seen := func(k failure.Kind, c errcode.Code) {
-		if at := slices.Index(failure.Worst, k); at < kind {
-			kind, code = at, c
-		}
-	}
+	failed := &failedRuns{}
 	for i := range r.series {
 		one := &r.series[i]
 		if one.err != nil {
-			seen(failure.KindOf(one.err), failure.CodeOf(one.err))
-			texts = append(texts, fmt.Sprintf("%s: %v%s", one.job.Title(), one.err, notBegun(one.later)))
+			failed.add(one.job, one.err, one.later)
 		} else if len(one.later) > 0 {
-			seen(failure.Interrupted, errcode.OtherInterrupted)
-			texts = append(texts, fmt.Sprintf("%s: stopped before it began%s", one.later[0].Title(), notBegun(one.later[1:])))
+			failed.add(one.later[0], errcode.OtherInterrupted.New("stopped before it began"), one.later[1:])
 		}
 	}
-	if texts == nil {
+	if failed.lines == nil {
 		return nil
 	}
 	if ctx.Err() != nil { // which every run ends with that was at work
-		seen(failure.Interrupted, errcode.OtherInterrupted)
+		failed.decide(errcode.OtherInterrupted)
 	}
-	return code.New(strings.Join(texts, "\n"))
+	return failed
 }
 
 func notBegun(later Series) string {

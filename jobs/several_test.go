@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,15 +19,22 @@ import (
 	"bulkload/jobs/progress"
 )
 
-// TestWorst: of several failures the one counts that needs a person most.
-func TestWorst(t *testing.T) {
-	kinds := []failure.Kind{failure.Differs, failure.Failed, failure.Rejects, failure.Refused, failure.Usage, failure.Interrupted, failure.Later, failure.NotYet}
+// TestDecisiveFailure: of several failures one decides for all, whatever their order: one that another try may mend, or else the one
+// that needs a person most. Each has its own code in the text.
+func TestDecisiveFailure(t *testing.T) {
+	kinds := []failure.Kind{failure.Interrupted, failure.Later, failure.NotYet, failure.Differs, failure.Failed, failure.Rejects, failure.Refused, failure.Usage}
 	j := &jobfile.Job{Path: "a.yaml", Date: date20}
 	for i, a := range kinds {
 		for k, b := range kinds {
-			r := &several{series: []seriesResult{{job: j, err: failure.New(a, errors.New("x"))}, {job: j}, {job: j, err: failure.New(b, errors.New("y"))}}}
-			if got := failure.KindOf(r.err(context.Background())); got != kinds[min(i, k)] {
+			x, y := failure.New(a, errors.New("x")), failure.New(b, errors.New("y"))
+			r := &several{series: []seriesResult{{job: j, err: x}, {job: j}, {job: j, err: y}}}
+			err := r.err(context.Background())
+			if got := failure.KindOf(err); got != kinds[min(i, k)] {
 				t.Errorf("%d and %d: %d", a, b, got)
+			}
+			want := fmt.Sprintf("a.yaml for 2026-11-20: x [%s]\na.yaml for 2026-11-20: y [%s]", failure.CodeOf(x), failure.CodeOf(y))
+			if got := failure.TextOf(err); got != want {
+				t.Errorf("%s\nwant\n%s", got, want)
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	for _, c := range []struct {
 		state, want string
 		kind        failure.Kind
-	}{{manifest.Written, "nothing was loaded", failure.Refused}, {manifest.Loading, "does not serve 1 files that HBase took", failure.Later}} {
+	}{{manifest.Written, "nothing was loaded", failure.Refused}, {manifest.Loading, "does not serve 1 files that HBase took", failure.Refused}} {
 		state, want := c.state, c.want
 		w.out.Manifest.State = state
 		if err := errors.Join(w.out.Save(), w.out.Lock.Release()); err != nil {

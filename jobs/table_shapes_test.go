@@ -147,7 +147,7 @@ func TestManyRegionsAndFamilies(t *testing.T) {
 func TestManyRegionsChild(t *testing.T) {
 	dir := os.Getenv("MANY_REGIONS_DIR")
 	if dir == "" {
-		t.Skip("runs in a process of its own, begun by TestManyRegionsAndFamilies")
+		t.Skip("runs as a child of TestManyRegionsAndFamilies")
 	}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64}); err != nil {
 		t.Fatal(err)

@@ -3,11 +3,19 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
 
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/run"
+	"bulkload/jobs/site"
+	"bulkload/jobs/summary"
 	"bulkload/jobs/tasks"
 	"bulkload/jobs/tasks/local"
 )
@@ -27,6 +35,11 @@ func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tas
 // for each.
 func GatherTasks(ctx context.Context, document string, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
 	j, err := tasks.JobOf(document, o)
+	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
+		r := &TaskReport{Outcome: outcome.New(), Run: over.Manifest.Run, Tasks: []int{}}
+		r.Status = outcome.Nothing
+		return r, nil
+	}
 	if err != nil {
 		return &TaskReport{Outcome: outcome.New()}, err
 	}
@@ -36,10 +49,34 @@ func GatherTasks(ctx context.Context, document string, o options.Options, sizes 
 // FinishTasks finishes a run whose tasks are all done: it checks them, gives the files their names and loads them.
 func FinishTasks(ctx context.Context, document string, o options.Options) (*Summary, error) {
 	j, err := tasks.JobOf(document, o)
+	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
+		if over.Plan == "" {
+			return finished(ctx, over, o)
+		}
+		j, err = tasks.JobOf(over.Plan, o)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return RunBy(ctx, &ByTasks{Engine: tasks.Others{}}, j, o)
+}
+
+// finished is the summary of a run that was finished before. If its files were loaded, the table must serve them.
+func finished(ctx context.Context, over *tasks.WrittenError, o options.Options) (*Summary, error) {
+	s := summary.New(new(jobfile.Job))
+	out := s.Output(0)
+	out.Output = over.Output
+	out.Fill(over.Manifest)
+	out.SetManifest(over.Manifest)
+	if over.Manifest.State == manifest.Loaded {
+		out.Load.Requested = true
+		if _, err := loading.Directory(ctx, over.Output, over.Manifest.Run.Table, o); err != nil {
+			return s, err
+		}
+	}
+	out.Status = outcome.Nothing
+	s.SetStatus()
+	return s, nil
 }
 
 // TaskReport says which tasks others must run now.
@@ -56,8 +93,10 @@ func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks
 	by.Task = cmp.Or(by.Task, j.Engine.TaskSize)
 	s, err := RunBy(ctx, &by, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
+	r.Run.ID = s.Output(0).Run.ID // that of the tasks; empty before the run is known
 	over, err := tasks.Handed(err)
 	if over != nil && err == nil {
+		r.Run.ID = over.Phase.Run
 		r.Status, r.Phase, r.Document, r.Tasks = outcome.Done, over.Phase.Name, over.Phase.Document, over.Phase.Tasks
 	}
 	return r, err
@@ -69,8 +108,28 @@ var MapTask = tasks.Map
 // ReduceTask is tasks.Reduce.
 var ReduceTask = tasks.Reduce
 
+// TasksWritten is tasks.WrittenError.
+type TasksWritten = tasks.WrittenError
+
 // TaskSizes are tasks.Sizes.
 type TaskSizes = tasks.Sizes
 
-// LocalTasks is local.Engine.
-type LocalTasks = local.Engine
+// NewLocalTasks is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the site
+// files and the login of the driver: a task reads its plan before it knows the job.
+func NewLocalTasks(j *jobfile.Job, o options.Options, parallel int) *local.Engine {
+	at := site.Chosen(o, j.HBase)
+	var flags []string
+	add := func(name, value string) {
+		if value != "" {
+			flags = append(flags, name, value)
+		}
+	}
+	add("--work-dir", o.WorkDir)
+	add("--conf", at.Conf)
+	add("--principal", at.Kerberos.Principal)
+	add("--keytab", at.Kerberos.Keytab)
+	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
+		add("-D", name+"="+o.Properties[name])
+	}
+	return &local.Engine{Program: "/proc/self/exe", Name: os.Args[0], Flags: flags, Parallel: parallel}
+}

@@ -1,7 +1,9 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,7 +14,9 @@ import (
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
+	"bulkload/jobs/outcome"
 	"bulkload/jobs/site"
+	"bulkload/jobs/tasks"
 )
 
 // hdfsOf is the cluster's HDFS.
@@ -101,4 +105,59 @@ func digestsOf(m *manifest.Manifest) map[string]string {
 		all[f.Path] = fmt.Sprint(f.Bytes, f.Digest)
 	}
 	return all
+}
+
+// TestFinishedAgain: task finish may be repeated by the plan alone: after it stopped before the load, and after the load. It
+// says that there is nothing to do only if the table serves the files.
+func TestFinishedAgain(t *testing.T) {
+	l := newLive(t)
+	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	const date = "2026-11-20"
+	l.night(t, date, 300, 1)
+	planned, err := PlanTasks(t.Context(), l.job(t, date), l.options(), small)
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(err)
+	for _, task := range planned.Tasks {
+		check(tasks.Map(t.Context(), planned.Document, task, l.options()))
+	}
+	gathered, err := GatherTasks(t.Context(), planned.Document, l.options(), small)
+	check(err)
+	for _, task := range gathered.Tasks {
+		check(tasks.Reduce(t.Context(), gathered.Document, task, l.options()))
+	}
+	later := l.options()
+	later.NoLoad = true
+	s, err := FinishTasks(t.Context(), planned.Document, later)
+	if err != nil || s.Status != outcome.Done {
+		t.Fatal(s.Status, err)
+	}
+	if again, err := GatherTasks(t.Context(), planned.Document, l.options(), small); err != nil || again.Status != outcome.Nothing || len(again.Tasks) > 0 {
+		t.Errorf("gathered again: %+v, %v", again, err)
+	}
+	var over *tasks.WrittenError
+	if err := tasks.Map(t.Context(), planned.Document, 0, l.options()); !errors.As(err, &over) {
+		t.Errorf("a task of a written run: %v", err)
+	}
+	s, err = FinishTasks(t.Context(), planned.Document, l.options())
+	if err != nil || s.Status != outcome.Done || s.Load.Files != 10 {
+		t.Fatal(s.Status, err)
+	}
+	l.wantTable(t, "loaded", l.expected(t, date))
+	fsys, dir := l.hdfsOf(t), strings.TrimPrefix(l.out, "hdfs://")+"/"+date
+	if _, err := fsys.Stat(dir + "/" + manifest.TasksDir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the tasks' folder is left: %v", err)
+	}
+	s, err = FinishTasks(t.Context(), planned.Document, l.options())
+	if err != nil || s.Status != outcome.Nothing || s.Run.ID != planned.Run.ID {
+		t.Errorf("finished again: %s of %+v, %v", s.Status, s.Run, err)
+	}
+	l.oracle(t, "truncate", l.table, "-preserve")
+	if s, err = FinishTasks(t.Context(), planned.Document, l.options()); err == nil {
+		t.Errorf("with an empty table: %s", s.Status)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,14 +11,13 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testfs"
 	"bulkload/internal/testrand"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/options"
 	"bulkload/jobs/verify"
 )
-
-// everyCall asks for every call of storage in TestEveryCallOfALoadFails, not for some of them.
-const everyCall = "BULKLOAD_EVERY_CALL"
 
 // TestEveryCallOfALoadFails lets the n-th call of storage fail over a whole run with its load, for the first n, the last, and
 // twelve of those between them. The run ends well, or with an error that names the fault, of a kind that is documented; then
@@ -32,7 +30,7 @@ func TestEveryCallOfALoadFails(t *testing.T) {
 		t.Fatalf("a run with its load has %d calls of storage", calls)
 	}
 	nights := []string{"2026-01-01"}
-	for i, n := range faultsOf(t, calls) {
+	for i, n := range faultsOf(t, calls, 14) {
 		night := time.Date(2026, 1, 2+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
 		l.nightWithFault(t, night, n)
 		nights = append(nights, night)
@@ -54,20 +52,19 @@ func TestEveryCallOfALoadFails(t *testing.T) {
 // nightRows are the rows of a night.
 const nightRows = 40
 
-// faultsOf are the calls that are to fail.
-func faultsOf(t *testing.T, calls int64) []int64 {
+// faultsOf are the calls that are to fail: the first, the last, and others, drawn at random; in make exhaustive each of them.
+func faultsOf(t *testing.T, calls int64, some int) []int64 {
 	t.Helper()
 	var all []int64
 	for n := int64(1); n <= calls; n++ {
 		all = append(all, n)
 	}
-	if os.Getenv(everyCall) != "" {
+	if testcluster.In("exhaustive") || int(calls) <= some {
 		return all
 	}
-	const some = 12
 	between := all[1 : calls-1]
 	testrand.New(t).Shuffle(len(between), func(i, j int) { between[i], between[j] = between[j], between[i] })
-	picked := append([]int64{1, calls}, between[:some]...)
+	picked := append([]int64{1, calls}, between[:some-2]...)
 	slices.Sort(picked)
 	return picked
 }
@@ -86,17 +83,20 @@ func (l *live) nightWithFault(t *testing.T, date string, n int64) (calls int64) 
 // ended with an error. It returns how many calls the first load had.
 func (l *live) faulted(t *testing.T, n int64, load func(options.Options) error) (calls int64) {
 	t.Helper()
-	f := new(fault)
-	f.left.Store(n)
+	f := new(testfs.Fault)
+	f.Left.Store(n)
 	o := l.options()
-	o.Storage = func(fsys storage.FS) storage.FS { return &failingFS{fsys, f} }
+	o.Storage = func(fsys storage.FS) storage.FS { return &testfs.Failing{FS: fsys, Fault: f} }
 	err := load(o)
-	calls = n - f.left.Load()
-	what := fmt.Sprintf("call %d of %d, %v", n, calls, f.failed.Load())
+	calls = n - f.Left.Load()
+	what := fmt.Sprintf("call %d of %d, %v", n, calls, f.Failed())
 	if n > 0 {
 		t.Logf("%s: %v", what, err)
 	}
 	if err == nil {
+		if n > 0 {
+			wantHarmless(t, f, n)
+		}
 		return calls
 	}
 	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later {

@@ -20,9 +20,11 @@ import (
 	"syscall"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
 	"bulkload/internal/testleak"
 	"bulkload/internal/testrand"
 	"bulkload/jobs/dirlock"
@@ -30,147 +32,14 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
-	"bulkload/jobs/source"
 )
 
 // These tests look at whole runs from outside: a job and options go in, files and errors come out.
 
-// fault lets one call of the file systems fail that have it: the left-th from now on.
-type fault struct {
-	instead func() // is called, and the call does not fail; nil: it fails
-	left    atomic.Int64
-	failed  atomic.Value // what it was, a string
-}
-
-// failingFS is a file system with a fault. The calls of its open files count too.
-type failingFS struct {
-	storage.FS
-	*fault
-}
-
-func (f *fault) call(what, name string) error {
-	if f.left.Add(-1) != 0 {
-		return nil
-	}
-	f.failed.Store(what + " " + filepath.Base(name))
-	if f.instead != nil {
-		f.instead()
-		return nil
-	}
-	return &fs.PathError{Op: what, Path: name, Err: syscall.EIO}
-}
-
-func (f *failingFS) Open(name string) (storage.File, error) {
-	if err := f.call("open", name); err != nil {
-		return nil, err
-	}
-	file, err := f.FS.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	return &failingFile{file, f, name}, nil
-}
-
-func (f *failingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
-	if err := f.call("create", name); err != nil {
-		return nil, err
-	}
-	w, err := f.FS.Create(name, perm)
-	if err != nil {
-		return nil, err
-	}
-	return &failingWriter{w, f, name}, nil
-}
-
-func (f *failingFS) Stat(name string) (storage.Info, error) {
-	if err := f.call("stat", name); err != nil {
-		return storage.Info{}, err
-	}
-	return f.FS.Stat(name)
-}
-
-func (f *failingFS) ReadDir(name string) ([]storage.Info, error) {
-	if err := f.call("list", name); err != nil {
-		return nil, err
-	}
-	return f.FS.ReadDir(name)
-}
-
-func (f *failingFS) MkdirAll(name string, perm fs.FileMode) error {
-	return errOr(f.call("mkdir", name), func() error { return f.FS.MkdirAll(name, perm) })
-}
-
-func (f *failingFS) Rename(from, to string) error {
-	return errOr(f.call("rename", from), func() error { return f.FS.Rename(from, to) })
-}
-
-func (f *failingFS) Replace(from, to string) error {
-	return errOr(f.call("replace", to), func() error { return f.FS.Replace(from, to) })
-}
-
-func (f *failingFS) Remove(name string) error {
-	return errOr(f.call("remove", name), func() error { return f.FS.Remove(name) })
-}
-
-func (f *failingFS) RemoveAll(name string) error {
-	return errOr(f.call("remove all of", name), func() error { return f.FS.RemoveAll(name) })
-}
-
-func (f *failingFS) Free(name string) (int64, error) {
-	if err := f.call("statfs", name); err != nil {
-		return 0, err
-	}
-	return f.FS.Free(name)
-}
-
-func errOr(err error, call func() error) error {
-	if err != nil {
-		return err
-	}
-	return call()
-}
-
-type failingFile struct {
-	storage.File
-	fs   *failingFS
-	name string
-}
-
-func (f *failingFile) Read(b []byte) (int, error) {
-	if err := f.fs.call("read", f.name); err != nil {
-		return 0, err
-	}
-	return f.File.Read(b)
-}
-
-func (f *failingFile) ReadAt(b []byte, at int64) (int, error) {
-	if err := f.fs.call("read", f.name); err != nil {
-		return 0, err
-	}
-	return f.File.ReadAt(b, at)
-}
-
-type failingWriter struct {
-	storage.Writer
-	fs   *failingFS
-	name string
-}
-
-func (w *failingWriter) Write(b []byte) (int, error) {
-	if err := w.fs.call("write", w.name); err != nil {
-		return 0, err
-	}
-	return w.Writer.Write(b)
-}
-
-func (w *failingWriter) Close() error {
-	return errOr(w.fs.call("close", w.name), w.Writer.Close)
-}
-
 // TestEveryCallOfStorageFails lets the n-th call of the file system fail, for every n, over a whole run. The run ends well,
 // or with an error that names the fault and without _SUCCESS; then the same command ends well with the same files, and
-// no file or goroutine is left over. Where rows are spilled, a run is long: with BULKLOAD_EVERY_CALL=1 each call fails,
-// otherwise a few.
+// no file or goroutine is left over. Where rows are spilled, a run is long: make exhaustive has each call
+// fail, make test some.
 func TestEveryCallOfStorageFails(t *testing.T) {
 	t.Run("in memory", func(t *testing.T) { everyCallFails(t, false) })
 	t.Run("spilled", func(t *testing.T) { everyCallFails(t, true) })
@@ -188,34 +57,34 @@ func everyCallFails(t *testing.T, spilled bool) {
 	}
 	local := storage.Local
 	t.Cleanup(func() { storage.Local = local })
-	faulty := &failingFS{local, new(fault)}
+	faulty := &testfs.Failing{FS: local, Fault: new(testfs.Fault)}
 	storage.Local = faulty
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	s := mustRun(t, readCheck(t, dir, base), o)
-	calls := -faulty.left.Load()
+	calls := -faulty.Left.Load()
 	if calls < 50 || spilled != (s.Sort.Runs > 0) {
 		t.Fatalf("a run has %d calls, and spilled %d runs", calls, s.Sort.Runs)
 	}
-	step := int64(1)
-	switch all := os.Getenv(everyCall) != ""; {
-	case spilled && !all:
-		step = calls/12 + 1
+	some := int(calls)
+	switch {
+	case spilled:
+		some = 12
 	case testing.Short():
-		step = 7
+		some /= 7
 	}
-	failed := 0
-	for n := int64(1); n <= calls; n += step {
+	for _, n := range faultsOf(t, calls, some) {
 		if err := os.RemoveAll(out); err != nil {
 			t.Fatal(err)
 		}
-		faulty.left.Store(n)
+		faulty.Left.Store(n)
 		_, err := Run(context.Background(), readCheck(t, dir, out), o)
-		what := fmt.Sprintf("call %d, %v", n, faulty.failed.Load())
-		faulty.left.Store(0)
+		what := fmt.Sprintf("call %d, %v", n, faulty.Failed())
 		if err != nil {
-			failed++
 			wantFailedRun(t, what, out, err)
+		} else {
+			wantHarmless(t, faulty.Fault, n)
 		}
+		faulty.Left.Store(0)
 		if _, err := Run(context.Background(), readCheck(t, dir, out), o); err != nil {
 			t.Errorf("%s: the same command again: %v", what, err)
 			continue
@@ -223,8 +92,19 @@ func everyCallFails(t *testing.T, spilled bool) {
 		sameFiles(t, what, base, out)
 		noFilesIn(t, what, filepath.Join(out, dirlock.TempDir))
 	}
-	if failed < int(calls/step)/2 {
-		t.Errorf("only %d of %d runs failed", failed, calls/step)
+}
+
+// harmless matches calls whose failure ends no run: a lock that can't be read now is not lost, what can't be deleted is cleared away later,
+// unknown free space is no reason to stop, an output's old _SUCCESS is written anew, documents of tasks whose size is not known are read all the same, what earlier
+// attempts have left only explains failures, an output's encryption zone is named by the first write as well, and the first looks at the input only find what to
+// warn of: its records are read later, and each test compares what comes of them.
+var harmless = regexp.MustCompile(`^((open|read) (_lock|part-.*)|remove .*|statfs .*|list (\.tasks|map|reduce)|stat (_SUCCESS|plan\.json|units-.*\.json|\d{4}-\d\d-\d\d))$`)
+
+// wantHarmless is for a run that ended well although its n-th call was to fail.
+func wantHarmless(t *testing.T, f *testfs.Fault, n int64) {
+	t.Helper()
+	if what := f.Failed(); f.Left.Load() <= 0 && !harmless.MatchString(what) {
+		t.Errorf("call %d failed, and no error says so: %s", n, what)
 	}
 }
 
@@ -273,8 +153,8 @@ func wantFailedRun(t *testing.T, what, out string, err error) {
 	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later && !workDir {
 		t.Errorf("%s: kind %d: %v", what, kind, err)
 	}
-	if _, found := os.Stat(filepath.Join(out, source.SuccessName)); found == nil && !strings.Contains(what, source.SuccessName) && !strings.Contains(what, dirlock.LockName) {
-		t.Errorf("%s: %s is there after %v", what, source.SuccessName, err)
+	if _, found := os.Stat(filepath.Join(out, ingest.SuccessName)); found == nil && !strings.Contains(what, ingest.SuccessName) && !strings.Contains(what, dirlock.LockName) {
+		t.Errorf("%s: %s is there after %v", what, ingest.SuccessName, err)
 	}
 }
 

@@ -1,12 +1,12 @@
 package jobs
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
+	"bulkload/jobs/site"
 	"bulkload/jobs/tasks/yarn"
 )
 
@@ -21,13 +21,11 @@ func NewYARN(j *jobfile.Job, e jobfile.Engine, program string, o options.Options
 	engine := &yarn.Engine{Program: program, WorkDir: o.WorkDir, Log: o.Log, Settings: yarn.Settings{
 		Home: e.HadoopHome, Streaming: e.StreamingJar, Queue: e.Queue, Label: e.Label, Priority: e.Priority, JVM: e.JVM, Attempts: e.Attempts,
 		Speculate: e.Speculative, Properties: e.Properties, Services: hdfsServices(j)}}
-	if conf := cmp.Or(o.Conf, j.HBase.Conf); conf != "" {
-		engine.ConfDirs = []string{conf}
+	at := site.Chosen(o, j.HBase)
+	if at.Conf != "" {
+		engine.ConfDirs = []string{at.Conf}
 	}
-	engine.Principal, engine.Keytab = j.HBase.Kerberos.Principal, j.HBase.Kerberos.Keytab
-	if o.Keytab != "" {
-		engine.Principal, engine.Keytab = o.Principal, o.Keytab
-	}
+	engine.Principal, engine.Keytab = at.Kerberos.Principal, at.Kerberos.Keytab
 	return engine
 }
 

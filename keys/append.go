@@ -11,14 +11,19 @@ import (
 // null is an error in a column that the key uses. On an error, a *ValueError, dst is returned unchanged. It allocates
 // nothing if dst has capacity for the key and, after it, for the longest argument of a function.
 func (e *Expr) Append(dst []byte, fields []values.Value) ([]byte, error) {
-	return e.append(dst, fields, nil)
+	return e.append(dst, fields, nil, 1)
 }
 
-// append is Append with a memo of the record before for each step; nil if there is none.
-func (e *Expr) append(dst []byte, fields []values.Value, last []memo) ([]byte, error) {
+// AppendQualifier is Append for a qualifier, which may be empty.
+func (e *Expr) AppendQualifier(dst []byte, fields []values.Value) ([]byte, error) {
+	return e.append(dst, fields, nil, 0)
+}
+
+// append is Append with a memo of the record before for each step; nil if there is none. least is the least length.
+func (e *Expr) append(dst []byte, fields []values.Value, last []memo, least int) ([]byte, error) {
 	out, err := e.evaluate(e.steps, dst, fields, last)
 	if err == nil {
-		err = checkLength(len(out) - len(dst))
+		err = checkLength(len(out)-len(dst), least)
 	}
 	if err != nil {
 		return dst, err
@@ -26,9 +31,9 @@ func (e *Expr) append(dst []byte, fields []values.Value, last []memo) ([]byte, e
 	return out, nil
 }
 
-func checkLength(n int) error {
-	if n == 0 || n > cell.MaxRowLen {
-		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; HBase accepts 1 to %d", n, cell.MaxRowLen)}
+func checkLength(n, least int) error {
+	if n < least || n > cell.MaxRowLen {
+		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; %d to %d are possible", n, least, cell.MaxRowLen)}
 	}
 	return nil
 }
@@ -79,7 +84,7 @@ func (s *step) appendColumn(dst []byte, field values.Value) ([]byte, string) {
 	case field.Null():
 		return dst, problemNull
 	case s.check > 0 && len(x) != s.check:
-		return dst, "does not have the declared width"
+		return dst, fmt.Sprintf("%d bytes, declared width %d", len(x), s.check)
 	case s.typed.Whole():
 		if n, problem := parseLong(x); problem != "" || !s.typed.Holds(n) {
 			return dst, "not a value of type " + s.typed.String()
@@ -108,8 +113,14 @@ func (s *step) replace(dst []byte, mark int) ([]byte, string) {
 
 func (s *step) applyChecked(dst, x []byte) ([]byte, string) {
 	out, problem := s.apply(s, dst, x)
-	if problem == "" && s.check > 0 && len(out)-len(dst) != s.check {
-		problem = "the result does not have the declared width"
+	switch {
+	case problem != "":
+	case s.check > 0 && len(out)-len(dst) != s.check && s.declared > 0 && len(x) != s.declared:
+		problem = fmt.Sprintf("%d bytes, declared width %d", len(x), s.declared)
+	case s.check > 0 && len(out)-len(dst) != s.check:
+		problem = fmt.Sprintf("the result has %d bytes, and its width is fixed at %d", len(out)-len(dst), s.check)
+	case s.sameUnits && units(out[len(dst):]) != units(x):
+		problem = "the result has another number of characters, so the key's width is not fixed"
 	}
 	return out, problem
 }

@@ -26,15 +26,18 @@ type step struct {
 	literal []byte
 	text    string // as written, for errors
 
-	apply  applier
-	n      int64 // divisor, base, or where a substring begins
-	width  int   // of the result: digits or UTF-16 units; -1: to the end
-	check  int   // number of bytes that the result must have; 0: any
-	pad    byte
-	layout []datePart
-	zone   *time.Location // nil: UTC, and clocks as they were written
-	unit   time.Duration  // of a number that is a point in time; 0: its digits decide
-	typed  values.Kind    // what the column holds
+	apply applier
+	n     int64 // divisor, base, or where a substring begins
+	width int   // of the result: digits or UTF-16 units; -1: to the end
+	check int   // number of bytes that the result must have; 0: any
+	// sameUnits: the result must have as many characters as the value.
+	sameUnits bool
+	declared  int // the column's width in bytes; 0: any
+	pad       byte
+	layout    []datePart
+	zone      *time.Location // nil: UTC, and clocks as they were written
+	unit      time.Duration  // of a number that is a point in time; 0: its digits decide
+	typed     values.Kind    // what the column holds
 }
 
 // part is a term of the sum that is the key.
@@ -103,10 +106,11 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 	return w
 }
 
-// inherit copies the column's date unit and zone if the function does not set them.
+// inherit copies the column's date unit, and its zone if the function does not set one. A date has the local time as it
+// is written: only its own argument is a zone to convert to.
 func (s *step) inherit(c Column) {
-	s.unit, s.typed = c.Unit, c.Kind
-	if s.zone == nil {
+	s.unit, s.typed, s.declared = c.Unit, c.Kind, c.Width
+	if s.zone == nil && s.layout == nil {
 		s.zone = c.Zone
 	}
 }

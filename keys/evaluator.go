@@ -20,7 +20,12 @@ func (e *Expr) Evaluator() *Evaluator {
 
 // Append does what Expr.Append does.
 func (v *Evaluator) Append(dst []byte, fields []values.Value) ([]byte, error) {
-	return v.expr.append(dst, fields, v.last)
+	return v.expr.append(dst, fields, v.last, 1)
+}
+
+// AppendQualifier does what Expr.AppendQualifier does.
+func (v *Evaluator) AppendQualifier(dst []byte, fields []values.Value) ([]byte, error) {
+	return v.expr.append(dst, fields, v.last, 0)
 }
 
 // maxMemo bounds the length of remembered values, in bytes.

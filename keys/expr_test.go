@@ -247,7 +247,7 @@ func TestFaultyValues(t *testing.T) {
 		{"int64(rule_no + id)", "x", -1, "not a whole number, in int64(rule_no + id)"},
 		{"upper(rule_no + id) + phone", "x", -1, ""},
 		{"rule_no", "", -1, "row key has 0 bytes"},
-		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; HBase accepts 1 to 32767"},
+		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; 1 to 32767 are possible"},
 	} {
 		fields := checkFields()
 		fields[2] = values.ValueOf([]byte(c.value))
@@ -305,6 +305,68 @@ func TestDeclaredWidthsAreHeld(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// TestWidthsInCharacters: pad, reverse and substr count characters. What is around them must not count bytes, as Java does not.
+func TestWidthsInCharacters(t *testing.T) {
+	columns := []Column{{Name: "x"}, {Name: "declared", Width: 6}}
+	for _, c := range []struct{ text, value, want string }{
+		{"upper(pad(x, 4))", "中", "000中"},
+		{"lower(pad(x, 4))", "É中", "00é中"},
+		{"rotate(pad(x, 4), 1)", "中", "中000"},
+		{"substr(pad(x, 4), 1)", "中", "00中"},
+		{"reverse(pad(x, 4))", "中a", "a中00"},
+		{"upper(reverse(x, 4))", "中a", "A中00"},
+		{"lower(substr(x, 0, 2))", "中ÉA", "中é"},
+		{"upper(rotate(pad(x, 4), 1) + '-')", "a中", "中00A-"},
+		{"substr(pad(x, 4) + declared, 2)", "中é1", "é1中é1"},
+		{"upper(pad(x, 4))", "ß", "!the result has another number of characters"},
+		{"upper(declared)", "abcdef", "ABCDEF"},
+		{"upper(declared)", "中é1", "中É1"},
+		{"upper(declared)", "abc", "!3 bytes, declared width 6"},
+		{"substr(declared, 1)", "中é1", "!the result has 3 bytes, and its width is fixed at 5"},
+		{"declared", "abc", "!3 bytes, declared width 6"},
+		{"unhex(x)", "de ad be ef", "\xde\xad\xbe\xef"},
+		{"unhex(x)", "DEADbeef", "\xde\xad\xbe\xef"},
+		{"unhex(x)", "d ea", "!not hex digits"},
+		{"unhex(declared)", "dea dbe", "!"},
+		{"unhex(declared)", "deadbe", "\xde\xad\xbe"},
+		{"unhex(declared)", "de ad ", "!not hex digits"},
+	} {
+		e, err := Parse(c.text, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Append(nil, []values.Value{values.ValueOf([]byte(c.value)), values.ValueOf([]byte(c.value))})
+		if want, bad := strings.CutPrefix(c.want, "!"); bad && (err == nil || !strings.Contains(err.Error(), want)) || !bad && (err != nil || string(got) != c.want) {
+			t.Errorf("%s of %q: %q, %v; want %q", c.text, c.value, got, err, c.want)
+		}
+	}
+	e, err := Parse("unhex(x)", []Column{{Name: "x", Width: 8}})
+	if err != nil || e.Width() != (Width{4, 4}) {
+		t.Errorf("unhex of eight digits has width %v, %v", e.Width(), err)
+	}
+	if e, err = Parse("unhex(x)", []Column{{Name: "x", Width: 11}}); err != nil || e.Width() != (Width{4, 4}) {
+		t.Errorf("unhex of four bytes with spaces has width %v, %v", e.Width(), err)
+	}
+}
+
+// TestEmptyQualifier: HBase accepts an empty qualifier, and no empty row key.
+func TestEmptyQualifier(t *testing.T) {
+	e, err := Parse("x", []Column{{Name: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := []values.Value{values.ValueOf(nil)}
+	if got, err := e.AppendQualifier([]byte("row"), empty); err != nil || string(got) != "row" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := e.Evaluator().AppendQualifier([]byte("row"), empty); err != nil || string(got) != "row" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := e.Append(nil, empty); err == nil {
+		t.Error("an empty row key is accepted")
 	}
 }
 

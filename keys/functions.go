@@ -2,6 +2,7 @@ package keys
 
 import (
 	"math"
+	"slices"
 
 	"bulkload/cell"
 )
@@ -126,18 +127,41 @@ func shapeMD5(c *call, _ Width) (Width, step) {
 	return Width{n, n}, step{width: n}
 }
 
+// countsCharacters reports whether the width of a value is one of pad, reverse or substr, which count characters, so that
+// text outside ASCII has more bytes. Other fixed widths are those of columns and of ASCII.
+func countsCharacters(value []term) bool {
+	return slices.ContainsFunc(value, func(t term) bool {
+		if t.call == nil || !t.call.takesValue {
+			return false
+		}
+		switch c := t.call; c.name {
+		case "pad":
+			return true
+		case "reverse":
+			return len(c.numbers) > 0 || countsCharacters(c.value)
+		case "substr":
+			return len(c.numbers) > 1 || countsCharacters(c.value)
+		case "rotate", "upper", "lower":
+			return countsCharacters(c.value)
+		}
+		return false
+	})
+}
+
 // shapeSame is the shape of functions that keep the number of bytes of plain text. If a fixed width depends on that,
-// the step checks each value.
+// the step checks each value: its bytes, or its characters where they are counted.
 func shapeSame(c *call, w Width) (Width, step) {
 	s := step{}
 	if len(c.numbers) > 0 {
 		s.n = c.numbers[0]
 	}
-	if w.Fixed() {
-		s.check = w.Max
-		return w, s
+	if !w.Fixed() {
+		return Width{0, -1}, s
 	}
-	return Width{0, -1}, s
+	if s.sameUnits = countsCharacters(c.value); !s.sameUnits {
+		s.check = w.Max
+	}
+	return w, s
 }
 
 func shapeReverse(c *call, w Width) (Width, step) {
@@ -178,7 +202,11 @@ func shapeSubstr(c *call, w Width) (Width, step) {
 	}
 	if w.Fixed() && w.Max > from {
 		n := w.Max - from
-		return Width{n, n}, step{n: int64(from), width: -1, check: n}
+		s := step{n: int64(from), width: -1}
+		if !countsCharacters(c.value) {
+			s.check = n
+		}
+		return Width{n, n}, s
 	}
 	return Width{0, -1}, step{n: int64(from), width: -1}
 }
@@ -195,13 +223,18 @@ func shapeClock(digits int) func(*call, Width) (Width, step) {
 	return func(c *call, _ Width) (Width, step) { return Width{digits, digits}, step{width: digits, zone: c.zone} }
 }
 
+// shapeUnhex: with a space between bytes, a value has three characters for two digits, but for the last ones. Of a fixed
+// width, only an odd one tells that it has spaces.
 func shapeUnhex(_ *call, w Width) (Width, step) {
-	if w.Max < 0 {
-		return Width{w.Min / 2, -1}, step{}
+	switch {
+	case w.Max < 0:
+		return Width{(w.Min + 1) / 3, -1}, step{}
+	case !w.Fixed():
+		return Width{(w.Min + 1) / 3, w.Max / 2}, step{}
 	}
-	s := step{}
-	if w.Fixed() {
-		s.check = w.Max / 2
+	n := w.Max / 2
+	if w.Max%2 != 0 {
+		n = (w.Max + 1) / 3
 	}
-	return Width{w.Min / 2, w.Max / 2}, s
+	return Width{n, n}, step{check: n}
 }

@@ -3,7 +3,6 @@ package keys
 import (
 	"encoding/binary"
 
-	"bulkload/cell"
 	"bulkload/values"
 )
 
@@ -94,17 +93,5 @@ func applyInt32(_ *step, dst, x []byte) ([]byte, string) {
 	return binary.BigEndian.AppendUint32(dst, uint32(n)), ""
 }
 
-func applyUnhex(_ *step, dst, x []byte) ([]byte, string) {
-	if len(x)%2 != 0 {
-		return dst, "hex text with an odd number of digits"
-	}
-	out := dst
-	for i := 0; i < len(x); i += 2 {
-		high, low := cell.HexValue(x[i]), cell.HexValue(x[i+1])
-		if high < 0 || low < 0 {
-			return dst, "not hex digits"
-		}
-		out = append(out, byte(high<<4|low))
-	}
-	return out, ""
-}
+// applyUnhex accepts what a column of type hex may hold.
+func applyUnhex(_ *step, dst, x []byte) ([]byte, string) { return values.AppendHex(dst, x) }

@@ -76,5 +76,5 @@ func (q *Query) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
 		}
 		prefixes = longer
 	}
-	return prefixes, checkLength(len(prefixes[0]))
+	return prefixes, checkLength(len(prefixes[0]), 1)
 }

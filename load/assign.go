@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"fmt"
 	"sort"
 
 	"bulkload/internal/errcode"
@@ -49,9 +48,6 @@ func find(f *pendingFile, regions []Region) (int, error) {
 	}
 	// Regions are in order and without gaps (checkChain), so the last one that begins at or before the row holds it.
 	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, f.FirstRow) > 0 }) - 1
-	if i < 0 {
-		return 0, fmt.Errorf("no region holds row %q: %w", f.FirstRow, errInTransition)
-	}
 	if r := &regions[i]; !r.holds(f.LastRow) {
 		return 0, errcode.LoadStraddles.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
 			ErrRefused, ErrStraddles, f.URI, f.FirstRow, f.LastRow, r, r.End)

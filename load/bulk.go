@@ -22,8 +22,13 @@ type HFile struct {
 	FirstRow []byte
 	LastRow  []byte
 	Probes   []Probe // cells by which a region proves that it serves the file
-	// ServedBefore: the table returned these cells before the file was loaded, so they prove nothing.
-	ServedBefore bool
+	Opening  string  // of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
+}
+
+// ServedBefore reports whether the table returned all known cells of the file before the file was loaded, so that none of
+// them can prove it.
+func (f *HFile) ServedBefore() bool {
+	return len(f.Probes) > 0 && !slices.ContainsFunc(f.Probes, func(p Probe) bool { return !p.Before })
 }
 
 // Report says what a load did; after an error, how far it came.
@@ -58,7 +63,7 @@ type Hooks struct {
 	// an interrupted load leaves there. A folder that was not recorded before the first request could not be found
 	// after a kill.
 	Staging func(folder string) error
-	// ServedBefore gets, before the first request, the files whose cells the table already returns.
+	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks on these.
 	ServedBefore func([]HFile) error
 	// Looked gets how many more files the table was asked for, before the first request; it saves nothing.
 	Looked func(files int)
@@ -180,76 +185,48 @@ func (l *loadRun) anyInDoubt() bool {
 	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.inDoubt })
 }
 
-// findServedBefore finds the files whose cells the table already returns: their cells can't prove later that the file
-// was loaded.
-//
-// One cell that is missing is enough, so the others are asked for only if the first one is there.
+// findServedBefore marks the cells that the table returns before the load (Probe.Before): they can't prove later that their
+// file was loaded.
 //
 // It must be complete before the first request, and saved: after a request equal cells in the table could be the file's
-// own. Another writer's cell that appears between this look and the request would count as the file's. Unless the
-// probe is AnyCell, it needs the same timestamp and the same value for that.
+// own. Another writer's cell that appears between this look and the request would count as the file's, if it has the same
+// timestamp and the same value.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	p, err := l.cluster.proberOf(table)
 	if err != nil {
 		return err
 	}
 	p.watch = l.hooks.Looked
-	files := slices.DeleteFunc(slices.Clone(l.left), func(f *pendingFile) bool { return f.ServedBefore || len(f.Probes) == 0 })
-	files, err = p.servedFiles(ctx, files, func(all []Probe) []Probe { return all[:1] })
-	if err != nil {
-		return err
-	}
-	p.watch = nil // the rest are few
-	// The look-up after the probes is the latest one: the first round sends by it.
-	if p.seen != nil {
-		l.regions, p.regions = p.seen, p.seen
-	}
-	var known, several []*pendingFile
-	for _, f := range files {
-		if len(f.Probes) == 1 {
-			known = append(known, f)
-		} else {
-			several = append(several, f)
+	var asked []HFile
+	for _, f := range l.left {
+		if len(f.Probes) > 0 {
+			asked = append(asked, f.HFile)
 		}
 	}
-	several, err = p.servedFiles(ctx, several, func(all []Probe) []Probe { return all[1:] })
+	if len(asked) == 0 {
+		return nil
+	}
+	findings, err := p.probe(ctx, asked)
 	if err != nil {
 		return err
 	}
-	return l.setServedBefore(append(known, several...))
-}
-
-// setServedBefore marks files whose cells the table returns before they are loaded.
-func (l *loadRun) setServedBefore(files []*pendingFile) error {
 	var known []HFile
-	for _, f := range files {
-		f.ServedBefore = true
-		known = append(known, f.HFile)
+	for i := range findings {
+		f := &findings[i]
+		found := false
+		for k := range f.Probes {
+			if f.Answers[k].Serving != Missing && !f.Probes[k].Before {
+				f.Probes[k].Before, found = true, true // the probes are shared with l.left
+			}
+		}
+		if found {
+			known = append(known, f.HFile)
+		}
 	}
 	if len(known) == 0 || l.hooks.ServedBefore == nil {
 		return nil
 	}
 	return l.hooks.ServedBefore(known)
-}
-
-// servedFiles returns the files for which the table returns the selected probes.
-func (p *prober) servedFiles(ctx context.Context, files []*pendingFile, which func([]Probe) []Probe) ([]*pendingFile, error) {
-	if len(files) == 0 {
-		return nil, nil
-	}
-	asked := make([]HFile, len(files))
-	for i, f := range files {
-		asked[i] = f.HFile
-		asked[i].Probes = which(f.Probes)
-	}
-	findings, err := p.probe(ctx, asked)
-	var found []*pendingFile
-	for i := range findings {
-		if findings[i].Serving != Missing {
-			found = append(found, files[i])
-		}
-	}
-	return found, err
 }
 
 // LostError says that HBase took files that the table does not serve, and may never serve: a region server that died,
@@ -351,6 +328,9 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 	if hbase.IsRemote(err, "AccessDeniedException") {
 		return errcode.HBasePermission.Errorf("%w: user %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, l.cluster.user, table.Name, l.cluster.user, table.Name, err)
+	}
+	if mayPass(err) {
+		return fmt.Errorf("%w: prepare: %w", ErrUnavailable, err)
 	}
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
@@ -460,7 +440,7 @@ func (l *loadRun) cleanup(ctx context.Context) {
 // loaded from one that is missing.
 func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
-	for regions := l.regions; ; regions = nil {
+	for regions := l.regions; ; {
 		if len(regions) == 0 {
 			var err error
 			if regions, err = l.cluster.regions(ctx, l.table); err != nil {
@@ -473,8 +453,11 @@ func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, 
 			err = l.cluster.withTimeout(ctx, conn, func(ctx context.Context) error { return call(ctx, conn, first.Name) })
 		}
 		var lost *hbase.ConnError
-		if err == nil || !isTransient(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
+		if err == nil || !mayPass(err) && !errors.As(err, &lost) || !pause.wait(ctx) {
 			return err
+		}
+		if remedyOf(err) == relocate {
+			regions = nil
 		}
 	}
 }

@@ -216,6 +216,14 @@ func (l *lab) move(table string, region Region) {
 	l.Fatal("the region does not move")
 }
 
+// needsTwoServers ends a test that moves regions on a cluster where they have no other server.
+func (l *lab) needsTwoServers() {
+	l.Helper()
+	if l.real.RegionServers < 2 {
+		testcluster.Without(l.TB, "needs a cluster with two region servers: cluster up -rs 2")
+	}
+}
+
 func (l *lab) split(table, row string) {
 	l.Helper()
 	if _, err := l.real.Oracle(l.TB).Run("split", table, row); err != nil {
@@ -240,8 +248,8 @@ func TestCreateAndDescribe(t *testing.T) {
 		{Name: "g", Attributes: map[string]string{"TTL": "86400", "DFS_REPLICATION": "1", "my.note": "x"}},
 	}
 	splits := [][]byte{{0}, []byte("5"), {0xff, 0}}
-	if _, err := l.Create(t.Context(), name, families, splits); err != nil {
-		t.Fatal(err)
+	if made, err := l.Create(t.Context(), name, families, splits); err != nil || made != namespace {
+		t.Fatalf("with the namespace %q: %v", made, err)
 	}
 	table, err := l.Table(t.Context(), name)
 	if err != nil {
@@ -273,8 +281,8 @@ func TestCreateAndDescribe(t *testing.T) {
 			t.Errorf("region %+v, HBase says %s", table.Regions[i], line)
 		}
 	}
-	if _, err := l.Create(t.Context(), name, families, nil); !errors.Is(err, ErrExists) {
-		t.Errorf("again: %v", err)
+	if made, err := l.Create(t.Context(), name, families, nil); !errors.Is(err, ErrExists) || made != "" {
+		t.Errorf("again, with the namespace %q: %v", made, err)
 	}
 }
 
@@ -508,9 +516,7 @@ func TestSplitBetweenPlanAndLoad(t *testing.T) {
 // The region moves after it was looked up: the old server refuses, the next round finds the new one.
 func TestMoveWhileLoading(t *testing.T) {
 	l := newLab(t)
-	if l.real.RegionServers < 2 {
-		t.Skip("needs a cluster with two region servers")
-	}
+	l.needsTwoServers()
 	table := l.newTable()
 	f := l.write("1", "f", "a")
 	w := l.begin(table, f)
@@ -688,5 +694,8 @@ func TestDisabledTable(t *testing.T) {
 	err = l.ScanRange(t.Context(), table, nil, nil, func(*cell.Cell) error { return nil })
 	if !errors.Is(err, ErrRefused) {
 		t.Errorf("ScanRange: %v", err)
+	}
+	if _, err = l.Exist(t.Context(), table, allOf(-1, "a")); !errors.Is(err, ErrRefused) {
+		t.Errorf("Exist: %v", err)
 	}
 }

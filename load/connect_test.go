@@ -29,10 +29,9 @@ func TestZooKeeperDown(t *testing.T) {
 	conf := new(siteconf.Conf)
 	addr := closedPort(t)
 	conf.Set("hbase.zookeeper.quorum", addr)
-	started := time.Now()
 	_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), addr) || time.Since(started) > 5*time.Second {
-		t.Errorf("got %v after %v", err, time.Since(started))
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), addr) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -47,10 +46,9 @@ func TestZooKeeperSilent(t *testing.T) {
 	conf.Set("hbase.zookeeper.quorum", listener.Addr().String())
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	started := time.Now()
 	_, err = ConnectAs(ctx, conf, Identity{User: "tina"})
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(started) > 5*time.Second {
-		t.Errorf("got %v after %v", err, time.Since(started))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -101,6 +99,25 @@ func TestSettings(t *testing.T) {
 	s, err = readSettings(conf)
 	if err != nil || s.scanBytes != 16<<20 || s.load != 20*time.Minute || s.call != maxTimeout || s.idle != 5*time.Second {
 		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
+// TestTimeoutsAreBounded: whatever the site files say, a server that is silent from the start is unavailable within a minute: one
+// try ends with idle, and none begins after it (TestSilentServer).
+func TestTimeoutsAreBounded(t *testing.T) {
+	const longest = "2147483647"
+	conf := new(siteconf.Conf)
+	for i, name := range []string{"", "hbase.rpc.timeout", "hbase.ipc.client.socket.timeout.connect", "hbase.client.scanner.timeout.period", "zookeeper.session.timeout"} {
+		if i > 0 {
+			conf.Set(name, longest)
+		}
+		s, err := readSettings(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := max(s.dial, s.call, s.idle, callTimeout); most >= time.Minute {
+			t.Errorf("after %s: a silent server is unavailable after %v", name, most)
+		}
 	}
 }
 
@@ -161,12 +178,12 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 	closed, silent := closedPort(t), silentServer(t)
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,"+closed+","+silent)
-	c, err := open(conf, Identity{User: "tina"})
+	c, err := open(conf, Identity{User: "tina"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, err = c.servers.keeper.get(timed(t), "/hbase/master")
+	_, err = c.servers.finder.(*zooKeeper).get(timed(t), "/hbase/master")
 	if !errors.Is(err, ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
@@ -174,6 +191,20 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}
+	}
+}
+
+// TestNextServerOfTheQuorum: where one server is silent, the next one is asked soon, and its answer counts.
+func TestNextServerOfTheQuorum(t *testing.T) {
+	t.Parallel()
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.zookeeper.quorum", silentServer(t)+","+emptyZooKeeper(t))
+	z, err := findZooKeeper(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := z.Master(timed(t)); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "there is no /hbase/master") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -200,7 +231,7 @@ func TestQuorumIsForgottenLater(t *testing.T) {
 		return z
 	}
 	ask := func(z *zooKeeper) error {
-		_, err := z.master(timed(t))
+		_, err := z.Master(timed(t))
 		return err
 	}
 	forgotten := func(z *zooKeeper) *zooKeeper {

@@ -3,9 +3,16 @@ package load
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"bulkload/internal/hbase"
+	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/siteconf"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
 )
 
 // operations counts what asking for files costs.
@@ -47,7 +54,7 @@ func (o *operations) want(t *testing.T, what string, n, getsAFile, multis int, s
 	}
 }
 
-// TestCostOfProbes: a load asks for one cell of each file before the first request, and at its end for two, which their
+// TestCostOfProbes: a load asks for the known cells of each file before the first request and at its end, two here, which their
 // regions answer in one call of each server. How often the table's regions are read does not depend on their number.
 func TestCostOfProbes(t *testing.T) {
 	l := newLab(t)
@@ -67,7 +74,7 @@ func TestCostOfProbes(t *testing.T) {
 			again[i] = l.write(fmt.Sprintf("again-%d-%02d", n, i), "f", fmt.Sprintf("%02da", i), fmt.Sprintf("%02db", i))
 			again[i].Probes = f.Probes
 		}
-		l.count(func() { l.mustLoad(name, files) }).want(t, "the load", n, 1, 1, 2)
+		l.count(func() { l.mustLoad(name, files) }).want(t, "the load", n, 2, 1, 2)
 		table, err := l.Table(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
@@ -97,5 +104,41 @@ func (l *lab) mustLoad(table string, files []HFile) {
 	report, err := l.LoadFrom(l.Context(), l.fs, table, files, Hooks{})
 	if err != nil || report.Files != len(files) {
 		l.Fatal(report, err)
+	}
+}
+
+// TestCallsAtATime: the probes of many files are no more calls at a time than the site files allow.
+func TestCallsAtATime(t *testing.T) {
+	t.Parallel()
+	const most, calls = 2, 12
+	var now, peak, all atomic.Int32
+	server := hbasetest.Serve(t, func(hbasetest.Request) hbasetest.Answer {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for before := peak.Load(); n > before && !peak.CompareAndSwap(before, n); before = peak.Load() {
+		}
+		all.Add(1)
+		time.Sleep(5 * time.Millisecond) // so that others would come meanwhile
+		return hbasetest.Answer{Param: marshal(t, &pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{
+			{Exception: &pb.NameBytesPair{Name: proto.String("org.apache.hadoop.hbase.NotServingRegionException")}}}})}
+	})
+	conf := new(siteconf.Conf)
+	conf.Set("hbase.loadincremental.threads.max", fmt.Sprint(most))
+	limits, err := readSettings(conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+	t.Cleanup(c.servers.close)
+	p := &prober{cluster: c, batchSize: 1, regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}, open: make([]int, calls)}
+	var left []*pendingProbe
+	for i := range calls {
+		left = append(left, &pendingProbe{Probe: &Probe{Row: []byte("a")}, family: "f", file: i})
+	}
+	if answered, err := p.round(t.Context(), left); len(answered) > 0 || !isTransient(err) {
+		t.Errorf("%d answers, %v", len(answered), err)
+	}
+	if all.Load() != calls || peak.Load() > most {
+		t.Errorf("%d calls, %d at a time", all.Load(), peak.Load())
 	}
 }

@@ -42,6 +42,18 @@ var remedies = map[string]remedy{
 	"ServerTooBusyException":    backOff,
 	"TimeoutIOException":        backOff,
 
+	// What the server's own client of HDFS says while a NameNode or a DataNode is away, or in safe mode.
+	"BlockMissingException":   backOff,
+	"ConnectException":        backOff,
+	"ConnectTimeoutException": backOff,
+	"EOFException":            backOff,
+	"NoRouteToHostException":  backOff,
+	"RetriableException":      backOff,
+	"SafeModeException":       backOff,
+	"SocketException":         backOff,
+	"SocketTimeoutException":  backOff,
+	"StandbyException":        backOff,
+
 	"MasterNotRunningException":        relocate,
 	"MasterRegistryFetchException":     relocate,
 	"MasterStoppedException":           relocate,
@@ -60,6 +72,17 @@ var remedies = map[string]remedy{
 	"NoSuchColumnFamilyException": noRetry,
 	"TableNotEnabledException":    noRetry,
 	"TableNotFoundException":      noRetry,
+
+	// What HDFS refuses to the server, and faults of a request or of the server. HBase does not forbid to try these again.
+	"AccessControlException":              noRetry,
+	"DSQuotaExceededException":            noRetry,
+	"IllegalArgumentException":            noRetry,
+	"InvalidPathException":                noRetry,
+	"NSQuotaExceededException":            noRetry,
+	"NullPointerException":                noRetry,
+	"ParentNotDirectoryException":         noRetry,
+	"QuotaByStorageTypeExceededException": noRetry,
+	"UnsupportedOperationException":       noRetry,
 }
 
 // remedyOfException is the reaction to an exception. Unknown ones, such as an IOException of HDFS, are retried unless
@@ -75,9 +98,8 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 // isTransient reports whether err says that a server can't do it now, or not any more (regions move): asking again, after a
 // look at where the region is, will help.
 //
-// An exception that is in no list is not transient: a load ends with it, while a read tries a few more times
-// (reopenScanner). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is
-// harmless; for BulkLoadHFile resolveOutcome looks for the files in any case.
+// An exception that is in no list is not transient: a read tries a few more times (reopenScanner), and a load goes on (see
+// mayPass). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is harmless.
 func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {
@@ -85,6 +107,14 @@ func isTransient(err error) bool {
 	}
 	r := remedyOfException(remote)
 	return r == backOff || r == relocate
+}
+
+// mayPass reports whether the same request of a load may succeed later: isTransient, and any exception that is in no list
+// unless the server forbids to try again, such as an IOException of the server's own client of HDFS. It is for requests that may
+// be sent twice, with an end to the tries; for BulkLoadHFile resolveOutcome looks for the files first.
+func mayPass(err error) bool {
+	var remote *hbase.RemoteError
+	return isTransient(err) || errors.As(err, &remote) && remedyOfException(remote) != noRetry
 }
 
 // classify adds what kind of error it is, for callers to decide on. ctx is the caller's: where it ended, that is the
@@ -142,9 +172,6 @@ type backoff struct {
 
 // backoff returns one whose waits are logged.
 func (s *servers) backoff(what string) backoff {
-	if s == nil {
-		return backoff{}
-	}
 	return backoff{what: what, log: s.options.Log}
 }
 

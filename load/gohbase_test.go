@@ -22,7 +22,8 @@ import (
 func (l *lab) gohbase() gohbase.Client {
 	l.Helper()
 	logrus.SetOutput(io.Discard)
-	client := gohbase.NewClient(l.servers.keeper.String(), gohbase.ZookeeperRoot(l.servers.keeper.parent), gohbase.EffectiveUser(testUser))
+	keeper := l.servers.finder.(*zooKeeper)
+	client := gohbase.NewClient(keeper.String(), gohbase.ZookeeperRoot(keeper.parent), gohbase.EffectiveUser(testUser))
 	l.Cleanup(client.Close)
 	return client
 }

@@ -51,7 +51,12 @@ type Cluster struct {
 // hbase.security.authentication, hbase.rpc.protection, hbase.master.kerberos.principal and
 // hbase.regionserver.kerberos.principal say how servers are proved who we are, and how the connections are protected.
 func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Identity) (*Cluster, error) {
-	c, err := open(conf, who)
+	return ConnectVia(ctx, conf, who, nil)
+}
+
+// ConnectVia is ConnectAs by another network; nil: ZooKeeper and TCP.
+func ConnectVia(ctx context.Context, conf *siteconf.Conf, who Identity, network Network) (*Cluster, error) {
+	c, err := open(conf, who, network)
 	if err != nil {
 		return nil, fmt.Errorf("connect to HBase: %w", err)
 	}
@@ -65,7 +70,7 @@ func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Identity) (*Cluster
 }
 
 // open makes a Cluster that has no connections yet.
-func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
+func open(conf *siteconf.Conf, who Identity, network Network) (*Cluster, error) {
 	user, options, err := identify(conf, who)
 	if err != nil {
 		return nil, err
@@ -74,13 +79,15 @@ func open(conf *siteconf.Conf, who Identity) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	keeper, err := findZooKeeper(conf)
-	if err != nil {
+	var servers finder = network
+	if network != nil {
+		options.Dial = network.Dial
+	} else if servers, err = findZooKeeper(conf); err != nil {
 		return nil, err
 	}
 	c := &Cluster{conf: conf, user: user, secured: options.Handshake != nil, limits: limits}
 	options.DialTimeout, options.Log = limits.dial, who.Log
-	c.servers = newServers(keeper, options)
+	c.servers = newServers(servers, options)
 	c.reader = newReader(c.servers, limits)
 	c.reader.throttle(who.Rate)
 	return c, nil

@@ -83,7 +83,7 @@ func (r *reader) locate(ctx context.Context, table string, row []byte) (*Region,
 
 func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region, error) {
 	if table == metaTable {
-		addr, err := r.servers.keeper.meta(ctx)
+		addr, err := r.servers.finder.Meta(ctx)
 		return &Region{Name: []byte(metaRegion), Server: addr}, err
 	}
 	meta, err := r.locate(ctx, metaTable, nil)

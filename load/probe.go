@@ -29,8 +29,8 @@ type Probe struct {
 	Timestamp int64
 	Type      byte // KeyValue.Type's code
 	Value     ValueSum
-	// AnyCell: only the row and its timestamp are known, so each cell of the file's family counts.
-	AnyCell bool
+	// Before: the table returned an equal cell before the file was loaded, so this one proves nothing about the file.
+	Before bool
 }
 
 // ValueSum identifies a cell's value: the first half of its SHA-256.
@@ -48,7 +48,8 @@ type Serving int
 const (
 	// Served says: the region returns a cell of the file.
 	Served Serving = iota
-	// Superseded says: there are so many newer versions that the table no longer keeps the cells.
+	// Superseded says: there are so many newer versions that the table no longer keeps the cells, or they are delete markers,
+	// which a major compaction removes.
 	Superseded
 	// Deleted says: a delete marker hides the cells.
 	Deleted
@@ -69,9 +70,21 @@ type Finding struct {
 	Why     string // for people; "" if the file is served
 	// Reopened: the region was opened again before this probe, so it knows every file in its folder.
 	Reopened bool
+	// Answers are those for the file's probes, in their order.
+	Answers []Answer
 
 	regions []Region // that hold the rows of its probes
 }
+
+// Answer is what a region returns of one cell of a file.
+type Answer struct {
+	Serving Serving
+	Region  []byte // its name
+}
+
+// Proves reports whether the i-th probe proves that its region has the file: the region returns the cell, and did not return
+// it before the load.
+func (f *Finding) Proves(i int) bool { return f.Answers[i].Serving == Served && !f.Probes[i].Before }
 
 // String describes the finding for people.
 func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.Region, f.Why) }
@@ -274,11 +287,13 @@ type pendingProbe struct {
 	*Probe
 	family string
 	file   int // in the caller's list
+	index  int // among the file's probes
 	region Region
 	// thorough: use three reads. One read decides nearly always: see quickGet.
 	thorough bool
 	serving  Serving
 	why      string
+	counted  bool // by prober.count
 }
 
 const (
@@ -296,9 +311,9 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 		if len(f.Probes) == 0 {
 			return nil, fmt.Errorf("no cells of file %s are known", f.URI)
 		}
-		findings[i].HFile = f
+		findings[i].HFile, findings[i].Answers = f, make([]Answer, len(f.Probes))
 		for k := range f.Probes {
-			left = append(left, &pendingProbe{Probe: &f.Probes[k], family: f.Family, file: i, thorough: f.Probes[k].AnyCell})
+			left = append(left, &pendingProbe{Probe: &f.Probes[k], family: f.Family, file: i, index: k})
 		}
 	}
 	p.open = make([]int, len(files))
@@ -335,10 +350,10 @@ func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
 
 // add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
 //
-// So the first and the last row must both be there. After a split they may be in two regions, and either may have lost its
-// part of the file.
+// So all known rows must be there. After a split they may be in several regions, and each may have lost its part of the file.
 func (f *Finding) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
+	f.Answers[q.index] = Answer{q.serving, q.region.Name}
 	// Serving's values are ordered from best to worst.
 	if q.serving >= f.Serving {
 		f.Serving, f.Why, f.Region = q.serving, q.why, q.region.String()
@@ -396,10 +411,15 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	return answered, failed
 }
 
-// count passes on how many files have an answer to all of their probes now. The few answers that confirm discards count, too.
+// count passes on how many files have an answer to all of their probes now. An answer that confirm discards counts, too; the
+// one that replaces it does not count again.
 func (p *prober) count(answered []*pendingProbe) {
 	files := 0
 	for _, q := range answered {
+		if q.counted {
+			continue
+		}
+		q.counted = true
 		if p.open[q.file]--; p.open[q.file] == 0 {
 			files++
 		}
@@ -524,7 +544,7 @@ func (q *pendingProbe) gets() []hbase.RawGet {
 	return []hbase.RawGet{q.quickGet(q.family)}
 }
 
-// quickGet reads the first few cells that matter to a probe, which is not AnyCell: the delete markers of the family,
+// quickGet reads the first few cells that matter to a probe: the delete markers of the family,
 // then the delete markers and newer versions of its column, then the cell itself. HBase returns them in this order.
 // So if the cell is in the answer, everything before it is, too, and an answer with fewer cells than the limit is
 // complete; any other answer decides nothing.
@@ -552,17 +572,9 @@ func (b *Probe) splitAnswer(cells []hbase.StoredCell) []hbase.GetAnswer {
 // gets returns the reads of a thorough probe: the cell, newer versions and delete markers of its column, and delete
 // markers of the whole family.
 func (b *Probe) gets(family string) []hbase.RawGet {
-	qualifier := b.Qualifier
-	if b.AnyCell {
-		qualifier = nil
-	} else if qualifier == nil {
-		qualifier = []byte{}
-	}
+	qualifier := append([]byte{}, b.Qualifier...) // not nil, which would mean all columns
 	one := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
-	if b.AnyCell {
-		one.Limit = markerLimit
-	}
-	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markerLimit, KeysOnly: qualifier != nil}
+	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markerLimit, KeysOnly: true}
 	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markerLimit, KeysOnly: true}
 	return []hbase.RawGet{one, newer, markers}
 }
@@ -596,7 +608,14 @@ func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool
 func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
 	at := cell.Printable(b.Row)
 	f := p.family(family)
-	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 {
+	newer := int64(0)
+	for _, c := range answers[1].Cells {
+		if c.Type == byte(cell.Put) {
+			newer++
+		}
+	}
+	// HBase keeps the newest MIN_VERSIONS of a cell, however old they are.
+	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 && newer >= f.number("MIN_VERSIONS") {
 		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
 	}
 	for _, cells := range [][]hbase.StoredCell{answers[0].Cells, answers[1].Cells, answers[2].Cells} {
@@ -607,11 +626,8 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 	if slices.ContainsFunc(answers[0].Cells, b.matches) {
 		return Served, ""
 	}
-	newer := int64(0)
-	for _, c := range answers[1].Cells {
-		if c.Type == byte(cell.Put) {
-			newer++
-		}
+	if b.Type != byte(cell.Put) {
+		return Superseded, fmt.Sprintf("row %s no longer has the delete marker of timestamp %d, as after a major compaction", at, b.Timestamp)
 	}
 	if versions := max(f.number("VERSIONS"), 1); newer >= versions {
 		return Superseded, fmt.Sprintf("row %s has %d newer versions, and the family keeps %d", at, newer, versions)
@@ -629,7 +645,7 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 	if c.Timestamp != b.Timestamp {
 		return false
 	}
-	return b.AnyCell || c.Type == b.Type && bytes.Equal(c.Qualifier, b.Qualifier) && SumValue(c.Value) == b.Value
+	return c.Type == b.Type && bytes.Equal(c.Qualifier, b.Qualifier) && SumValue(c.Value) == b.Value
 }
 
 // hiddenBy returns a delete marker that hides the probe's cell; nil if the probe is a delete marker itself.
@@ -637,7 +653,7 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 // A marker hides a cell with its timestamp, or up to it, even if the cell is put later: the rule of HBase, which is why
 // rows can't be loaded again over a deletion.
 func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
-	if b.AnyCell || b.Type != byte(cell.Put) {
+	if b.Type != byte(cell.Put) {
 		return nil
 	}
 	for i := range cells {

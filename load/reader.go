@@ -100,6 +100,7 @@ type retries struct {
 	answered time.Time     // time of the last answer, or of the start
 	failures int           // exceptions since the read last progressed
 	pause    backoff
+	usable   func(context.Context) error // whether the table is there and enabled; nil: not asked
 }
 
 // maxFailures is how many consecutive exceptions are considered transient.
@@ -126,7 +127,7 @@ func (t *retries) progressed() {
 // wait waits before the next try. It returns an error if there should be none.
 //
 // Only exceptions with the remedy reopenScanner are counted. Those of regions that move or servers that are busy end by
-// themselves, and are bounded by the time without an answer.
+// themselves, and are bounded by the time without an answer. The regions of a table that was disabled or dropped never come back.
 func (t *retries) wait(ctx context.Context, err error) error {
 	remedy := remedyOf(err)
 	if remedy == reopenScanner {
@@ -139,6 +140,10 @@ func (t *retries) wait(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case !t.pause.wait(ctx):
 		return ctx.Err()
+	case remedy == relocate && t.usable != nil:
+		if gone := t.usable(ctx); errors.Is(gone, ErrRefused) || errors.Is(gone, ErrNotFound) {
+			return gone
+		}
 	}
 	return nil
 }

@@ -418,6 +418,10 @@ func TestRemedies(t *testing.T) {
 		{remote("TableNotEnabledException", false), noRetry},
 		{remote("ipc.FatalConnectionException", false), noRetry},
 		{remote("DoNotRetryIOException", false), noRetry},
+		{&hbase.RemoteError{Class: "java.net.ConnectException"}, backOff},
+		{&hbase.RemoteError{Class: "org.apache.hadoop.ipc.StandbyException"}, backOff},
+		{&hbase.RemoteError{Class: "org.apache.hadoop.hdfs.server.namenode.SafeModeException"}, backOff},
+		{&hbase.RemoteError{Class: "org.apache.hadoop.security.AccessControlException"}, noRetry},
 		{remote("Anything", true), noRetry},
 		{remote("Anything", false), reopenScanner},
 		{&hbase.ConnError{Err: errors.New("reset")}, relocate},
@@ -525,6 +529,33 @@ func TestRandomLocations(t *testing.T) {
 		}
 		if !slices.Equal(l.tables["t"], want) {
 			t.Fatalf("after %v: %v, want %v", next, l.tables["t"], want)
+		}
+	}
+}
+
+// TestMalformedMeta: a row of hbase:meta that can't be parsed does not look like a table that is gone, or a region.
+func TestMalformedMeta(t *testing.T) {
+	t.Parallel()
+	block := hbasetest.AppendCell(nil, &cell.Cell{Row: []byte("t,,1.x."), Family: []byte("info"), Qualifier: []byte("regioninfo"), Type: cell.Put, Value: []byte("none")})
+	answer := hbasetest.Answer{Param: marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, MoreResultsInRegion: proto.Bool(false)}), Cells: block}
+	server := hbasetest.Serve(t, func(hbasetest.Request) hbasetest.Answer { return answer })
+	limits, err := readSettings(new(siteconf.Conf))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := newServers(nil, hbase.Options{User: "tina"})
+	t.Cleanup(all.close)
+	r := newReader(all, limits)
+	r.locations.add(metaTable, &Region{Name: []byte(metaRegion), Server: server.Addr})
+	for what, look := range map[string]func() error{
+		"one region": func() error { _, err := r.locate(t.Context(), "t", []byte("a")); return err },
+		"all regions": func() error {
+			_, err := r.regions(t.Context(), hbase.TableName{Namespace: "default", Qualifier: "t"})
+			return err
+		},
+	} {
+		if err := look(); err == nil || errors.Is(err, ErrNotFound) || remedyOf(err) != noRetry || !strings.Contains(err.Error(), "t,,1.x.") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -33,8 +33,8 @@ func (r *Region) sameOpening(o *Region) bool {
 	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq && r.opened == o.opened
 }
 
-// encodedName is the part of a region's name that is its folder's name: between the last two dots.
-func (r *Region) encodedName() string {
+// EncodedName is the part of a region's name that is its folder's name, and its name in the HBase shell: between the last two dots.
+func (r *Region) EncodedName() string {
 	name := strings.TrimSuffix(string(r.Name), ".")
 	return name[strings.LastIndexByte(name, '.')+1:]
 }

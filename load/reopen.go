@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"bulkload/internal/errcode"
@@ -127,7 +128,7 @@ func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 		if len(servers) == 0 {
 			return errNoOtherServer
 		}
-		return master.MoveRegion(ctx, r.encodedName(), servers[n%len(servers)].Server)
+		return master.MoveRegion(ctx, r.EncodedName(), servers[n%len(servers)].Server)
 	})
 }
 
@@ -145,17 +146,35 @@ func (t *Table) Opening(row []byte) string {
 }
 
 func (r *Region) opening() string {
-	return fmt.Sprintf("%s@%s,%d,%d", r.encodedName(), r.Server, r.startCode, r.openSeq)
+	return fmt.Sprintf("%s@%s,%d,%d", r.EncodedName(), r.Server, r.startCode, r.openSeq)
+}
+
+// OpeningsOf is Openings for the rows of one file: it changes as well if the settings of the file's family change, or the
+// family is gone.
+func (t *Table) OpeningsOf(f *HFile) string {
+	h := sha256.New()
+	for _, family := range t.Families {
+		if family.Name == f.Family {
+			fmt.Fprintf(h, "%q\n", family.Attributes) // maps are printed in the order of their keys
+		}
+	}
+	fmt.Fprintln(h, t.Openings(f.FirstRow, f.LastRow))
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// Overlapping returns the regions that may hold rows from first to last.
+func (t *Table) Overlapping(first, last []byte) []Region {
+	from := sort.Search(len(t.Regions), func(i int) bool { r := &t.Regions[i]; return len(r.End) == 0 || bytes.Compare(r.End, first) > 0 })
+	to := sort.Search(len(t.Regions), func(i int) bool { return bytes.Compare(t.Regions[i].Start, last) > 0 })
+	return t.Regions[min(from, to):to]
 }
 
 // Openings is a text that changes when any of the regions that hold rows from first to last is opened again, moves, splits or is
 // truncated.
 func (t *Table) Openings(first, last []byte) string {
 	h := sha256.New()
-	for i := range t.Regions {
-		if r := &t.Regions[i]; bytes.Compare(r.Start, last) <= 0 && (len(r.End) == 0 || bytes.Compare(r.End, first) > 0) {
-			fmt.Fprintln(h, r.opening(), r.opened)
-		}
+	for _, r := range t.Overlapping(first, last) {
+		fmt.Fprintln(h, r.opening(), r.opened)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
@@ -209,9 +228,20 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	return loaded, lost, nil
 }
 
-// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. A
-// region that was opened again knows all files in its folder, so cells of earlier loads don't matter there.
-func (f *Finding) unproven() bool { return f.Serving == Missing || f.ServedBefore && !f.Reopened }
+// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. One of its
+// cells must be there that was not there before, unless the region was opened again: then it knows all files in its folder,
+// and cells of earlier loads, and newer versions that may have hidden this file's cells, don't matter.
+func (f *Finding) unproven() bool {
+	if f.Serving == Missing {
+		return true
+	}
+	for i := range f.Probes {
+		if f.Reopened || f.Proves(i) {
+			return false
+		}
+	}
+	return true
+}
 
 // withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has
 // opened the region: the server that has the request is dead, or wrongly believes it is alive.

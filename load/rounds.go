@@ -231,7 +231,7 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 // hbase:meta can't be read, that is unknown, and the files are in doubt. ctx is the request's, which may outlive the
 // caller's.
 func (l *loadRun) checkYes(ctx context.Context, g group) error {
-	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore }) {
+	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore() }) {
 		return nil
 	}
 	elsewhere, err := l.openedElsewhere(ctx, &g.region)
@@ -275,7 +275,7 @@ func (l *loadRun) recheckInDoubt(ctx context.Context, g group) (o outcome, moved
 
 // retryOrFail returns err as transient if trying again may help, and as final otherwise.
 func (l *loadRun) retryOrFail(err error) (transient, final error) {
-	if errors.Is(err, ErrUnavailable) {
+	if errcode.Is(err, ErrUnavailable) {
 		return err, nil
 	}
 	return nil, err
@@ -324,7 +324,7 @@ func (l *loadRun) resolveOutcome(ctx context.Context, g group, answer error) out
 	case answer == nil:
 		// A clear no. It says nothing about the reason, so files are offered again for some time.
 		o.err = l.refused(g.region, o.left)
-	case isTransient(answer), unclear:
+	case mayPass(answer), unclear:
 		o.transient = answer
 	default:
 		o.err = answer

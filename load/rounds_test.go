@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -137,20 +138,37 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
+// lookedAt is a file system in which something happens before so many looks at files.
+type lookedAt struct {
+	storage.FS
+	looks int
+	do    func()
+}
+
+func (f *lookedAt) Stat(name string) (storage.Info, error) {
+	if f.looks--; f.looks == 0 {
+		f.do()
+	}
+	return f.FS.Stat(name)
+}
+
 // After a lost connection the files' places tell what happened; nothing is sent again within the round.
 func TestConnectionLost(t *testing.T) {
 	for name, test := range map[string]struct {
 		before       func(*bench)
+		looks        int // before the server goes on and stages the second file; 0: it does not
 		loaded, left []string
 	}{
-		"before it began":      {func(*bench) {}, nil, []string{"a", "b"}},
-		"while staging":        {func(b *bench) { b.stage(0) }, nil, []string{"a", "b"}},
-		"while taking":         {func(b *bench) { b.take(0); b.stage(1) }, []string{"a"}, []string{"b"}},
-		"when all was done":    {func(b *bench) { b.take(0); b.take(1) }, []string{"a", "b"}, nil},
-		"while it was staging": {func(b *bench) { time.AfterFunc(10*time.Millisecond, func() { b.stage(1) }) }, nil, []string{"a", "b"}},
+		"before it began":      {func(*bench) {}, 0, nil, []string{"a", "b"}},
+		"while staging":        {func(b *bench) { b.stage(0) }, 0, nil, []string{"a", "b"}},
+		"while taking":         {func(b *bench) { b.take(0); b.stage(1) }, 0, []string{"a"}, []string{"b"}},
+		"when all was done":    {func(b *bench) { b.take(0); b.take(1) }, 0, []string{"a", "b"}, nil},
+		"while it was staging": {func(*bench) {}, 5, nil, []string{"a", "b"}}, // two before the request, two after it
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, func(b *bench) hbasetest.Answer { test.before(b); return hbasetest.Answer{Hangup: true} })
+			looked := &lookedAt{FS: b.fs, looks: test.looks, do: func() { b.stage(1) }}
+			b.fs = looked
 			passing, err := b.run()
 			if err != nil || (passing == nil) != (test.left == nil) {
 				t.Errorf("got %v, %v", passing, err)
@@ -159,6 +177,9 @@ func TestConnectionLost(t *testing.T) {
 			b.wantTold(test.loaded...)
 			if n := b.requests.Load(); n != 1 {
 				t.Errorf("%d requests", n)
+			}
+			if looked.looks > 0 {
+				t.Error("the files were looked at only once after the request")
 			}
 		})
 	}
@@ -267,8 +288,11 @@ func TestExceptions(t *testing.T) {
 		"org.apache.hadoop.hbase.ipc.ServerTooBusyException":        nil,
 		"org.apache.hadoop.hbase.exceptions.TimeoutIOException":     nil,
 		"org.apache.hadoop.hbase.security.AccessDeniedException":    ErrRefused,
-		"org.apache.hadoop.hbase.quotas.SpaceLimitingException":     ErrRefused,
-		"org.apache.hadoop.hbase.NotServingRegionExceptionNot":      ErrRefused,
+		"org.apache.hadoop.hbase.DoNotRetryIOException":             ErrRefused,
+		"org.apache.hadoop.security.AccessControlException":         ErrRefused,
+		"org.apache.hadoop.hbase.NotServingRegionExceptionNot":      nil,
+		"java.net.ConnectException":                                 nil,
+		"java.io.IOException":                                       nil,
 		"org.apache.hadoop.hbase.TableNotFoundException":            ErrNotFound,
 		"org.apache.hadoop.hbase.ipc.ServerNotRunningYetException":  nil,
 		"org.apache.hadoop.hbase.regionserver.WrongRegionException": nil,
@@ -279,6 +303,55 @@ func TestExceptions(t *testing.T) {
 			t.Errorf("%s: got %v, %v", class, passing, err)
 		}
 		b.wantLeft(false, "a", "b")
+	}
+}
+
+// TestStagingIsAskedForAgain: the server's own client of HDFS does not reach the NameNode, or any one that is active. That is
+// waited for, and what lasts is to be tried later; what the server or HDFS forbids ends the load at once.
+func TestStagingIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for class, kind := range map[string]error{
+		"java.net.ConnectException":                                nil,
+		"java.net.SocketTimeoutException":                          nil,
+		"java.io.IOException":                                      nil,
+		"org.apache.hadoop.ipc.StandbyException":                   nil,
+		"org.apache.hadoop.ipc.RemoteException":                    nil,
+		"org.apache.hadoop.ipc.RetriableException":                 nil,
+		"org.apache.hadoop.hdfs.server.namenode.SafeModeException": nil,
+		"org.apache.hadoop.hbase.security.AccessDeniedException":   ErrRefused,
+		"org.apache.hadoop.hbase.DoNotRetryIOException":            ErrRefused,
+		"org.apache.hadoop.hbase.TableNotFoundException":           ErrNotFound,
+		"org.apache.hadoop.security.AccessControlException":        ErrRefused,
+		"org.apache.hadoop.hdfs.protocol.NSQuotaExceededException": ErrRefused,
+	} {
+		for _, tries := range []int32{2, math.MaxInt32} {
+			var asked atomic.Int32
+			server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+				if asked.Add(1) > tries {
+					return hbasetest.Answer{Param: append([]byte{1<<3 | 2, 1}, 's')} // PrepareBulkLoadResponse{1 bulk_token}
+				}
+				return hbasetest.Answer{Exception: class, Stack: class + ": Call From h/127.0.0.1 to h:8020 failed"}
+			})
+			b := newBench(t, nil)
+			b.regions = []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}
+			wait := 10 * time.Second
+			if kind == nil && tries > 2 {
+				wait = time.Second
+			}
+			err := classify(t.Context(), b.requestStaging(t.Context(), &Table{Name: "t"}, wait))
+			switch {
+			case kind != nil:
+				if !errors.Is(err, kind) || asked.Load() > 1 {
+					t.Errorf("%s: asked %d times, %v", class, asked.Load(), err)
+				}
+			case tries == 2:
+				if err != nil || b.token != "s" {
+					t.Errorf("%s: %q, %v", class, b.token, err)
+				}
+			case !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRefused) || asked.Load() < 2:
+				t.Errorf("%s: asked %d times, %v", class, asked.Load(), err)
+			}
+		}
 	}
 }
 
@@ -374,11 +447,11 @@ func TestUndecided(t *testing.T) {
 func TestYesWithoutMeta(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
-		b.cluster.servers.keeper = &zooKeeper{servers: []string{closedPort(t)}, parent: "/hbase"}
+		b.cluster.servers.finder = &zooKeeper{servers: []string{closedPort(t)}, parent: "/hbase"}
 		limits := b.cluster.limits
 		limits.idle = 100 * time.Millisecond
 		b.cluster.reader = newReader(b.cluster.servers, limits)
-		b.group.files[1].ServedBefore = before
+		b.group.files[1].Probes = []Probe{{Before: before}}
 		doubted := 0
 		b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
 			doubted += len(files)

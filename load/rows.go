@@ -64,7 +64,8 @@ func (c *Cluster) lookUp(ctx context.Context, table string, rows []Lookup, first
 	if err != nil {
 		return nil, err
 	}
-	l := &lookups{reader: c.reader, table: id.String(), rows: rows, first: first, cells: make([][]hbase.StoredCell, len(rows)), onCall: c.onLookUpCall}
+	l := &lookups{reader: c.reader, table: id.String(), rows: rows, first: first, cells: make([][]hbase.StoredCell, len(rows)), onCall: c.onLookUpCall,
+		usable: func(ctx context.Context) error { return c.usable(ctx, id) }}
 	if err := l.run(ctx); err != nil {
 		return nil, fmt.Errorf("look up rows in table %s: %w", table, classify(ctx, err))
 	}
@@ -77,8 +78,9 @@ type lookups struct {
 	table  string
 	rows   []Lookup
 	first  bool
-	cells  [][]hbase.StoredCell // the answers
-	onCall func(rows int)       // for tests; nil
+	cells  [][]hbase.StoredCell        // the answers
+	onCall func(rows int)              // for tests; nil
+	usable func(context.Context) error // see retries
 
 	mu     sync.Mutex
 	left   []int // without an answer yet: indexes of rows
@@ -88,7 +90,7 @@ type lookups struct {
 // run asks until every row has an answer. It gives up after a time without any, or if asking again is useless.
 func (l *lookups) run(ctx context.Context) error {
 	tries := l.reader.newTries()
-	tries.timeout = max(l.reader.limits.outage, l.reader.limits.idle)
+	tries.timeout, tries.usable = max(l.reader.limits.outage, l.reader.limits.idle), l.usable
 	l.left = make([]int, len(l.rows))
 	for i := range l.left {
 		l.left[i] = i

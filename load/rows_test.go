@@ -54,6 +54,41 @@ func TestExist(t *testing.T) {
 	}
 }
 
+// TestExistWhileRegionsSplit: regions split when rows were assigned to them and not yet asked for. Each row is asked of the region that
+// has it then.
+func TestExistWhileRegionsSplit(t *testing.T) {
+	l := newLab(t)
+	table := l.newTable("m")
+	var rows, loaded []string
+	var want []bool
+	for i := range 4 * LookupsPerCall {
+		row := fmt.Sprintf("%c%05d", "an"[i%2], i)
+		if rows = append(rows, row); i%3 > 0 {
+			loaded = append(loaded, row)
+		}
+		want = append(want, i%3 > 0)
+	}
+	slices.Sort(loaded)
+	m, _ := slices.BinarySearch(loaded, "m")
+	if _, _, err := l.load(table, l.write("1", "f", loaded[:m]...), l.write("2", "f", loaded[m:]...)); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	var mu sync.Mutex
+	l.onLookUpCall = func(int) {
+		mu.Lock() // the others wait for the splits, too
+		defer mu.Unlock()
+		if calls++; calls == 1 {
+			l.oracle("split", table, "a02000")
+			l.oracle("split", table, "n02000")
+		}
+	}
+	l.wantExist("split under the look-ups", table, allOf(-1, rows...), want...)
+	if calls <= len(rows)/LookupsPerCall+1 {
+		t.Errorf("%d calls: none was asked again", calls)
+	}
+}
+
 // TestCostOfExist: the number of calls grows with the rows, not faster, and no faster than the servers need.
 func TestCostOfExist(t *testing.T) {
 	l := newLab(t)

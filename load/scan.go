@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"bulkload/cell"
@@ -21,27 +22,31 @@ import (
 // The scan continues when regions move, split or merge, and when a server dies: after its first answer it waits for
 // the next one as long as a region server's death may last.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
-	return c.scanCells(ctx, table, scan{next: start, stop: end}, visit)
+	return c.scanCells(ctx, table, scan{next: start, stop: end}, nil, visit)
 }
 
 // ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds, in some families (nil: all). HBase does
 // not read files that have none of them.
 func (c *Cluster) ScanTimestamp(ctx context.Context, table string, families []string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
-	var columns []*pb.Column
-	for _, f := range families {
-		columns = append(columns, &pb.Column{Family: []byte(f)})
-	}
-	return c.scanCells(ctx, table, scan{next: start, stop: end, columns: columns, timestamp: timestamp}, visit)
+	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: timestamp + 1}, families, visit)
 }
 
-func (c *Cluster) scanCells(ctx context.Context, table string, s scan, visit func(*cell.Cell) error) error {
+// ScanSince is ScanTimestamp for the newest version of each cell, if it has this timestamp or a later one.
+func (c *Cluster) ScanSince(ctx context.Context, table string, families []string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
+	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: math.MaxInt64}, families, visit)
+}
+
+func (c *Cluster) scanCells(ctx context.Context, table string, s scan, families []string, visit func(*cell.Cell) error) error {
+	for _, f := range families {
+		s.columns = append(s.columns, &pb.Column{Family: []byte(f)})
+	}
 	id, err := parseName(table)
 	if err == nil {
 		err = c.usable(ctx, id)
 	}
 	if err == nil {
 		s.reader, s.table = c.reader, id.String()
-		s.check = func(ctx context.Context) error { return c.usable(ctx, id) }
+		s.usable = func(ctx context.Context) error { return c.usable(ctx, id) }
 		err = s.run(ctx, visit)
 	}
 	var visited visitError
@@ -63,13 +68,14 @@ type visitError struct{ error }
 // row next, and alreadyVisited skips the cells of that row up to last. So each cell is visited exactly once, however
 // often the scanner is lost.
 type scan struct {
-	reader    *reader
-	table     string
-	next      []byte // the row to continue with
-	stop      []byte // empty: to the end
-	columns   []*pb.Column
-	timestamp int64                       // of the wanted cells; 0: any
-	check     func(context.Context) error // whether the table is still there; nil: not asked
+	reader  *reader
+	table   string
+	next    []byte // the row to continue with
+	stop    []byte // empty: to the end
+	columns []*pb.Column
+	from    int64                       // the first timestamp of the wanted cells
+	before  int64                       // the one after the last; 0: any timestamps
+	usable  func(context.Context) error // see retries
 
 	within bool      // the next row's cells up to last have been visited
 	last   cell.Cell // the last one visited
@@ -78,6 +84,7 @@ type scan struct {
 // run visits all cells.
 func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 	tries := s.reader.newTries()
+	tries.usable = s.usable
 	for {
 		done, err := s.region(ctx, tries, visit)
 		if done || errors.As(err, &visitError{}) {
@@ -89,11 +96,6 @@ func (s *scan) run(ctx context.Context, visit func(*cell.Cell) error) error {
 		}
 		if again := tries.wait(ctx, err); again != nil {
 			return again
-		}
-		if s.check != nil && remedyOf(err) == relocate {
-			if gone := s.check(ctx); errors.Is(gone, ErrRefused) || errors.Is(gone, ErrNotFound) {
-				return gone
-			}
 		}
 	}
 }
@@ -148,8 +150,8 @@ func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Con
 // cache, but hbase:meta is.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
 	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
-	if s.timestamp > 0 {
-		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.timestamp)), To: proto.Uint64(uint64(s.timestamp) + 1)}
+	if s.before > 0 {
+		m.TimeRange = &pb.TimeRange{From: proto.Uint64(uint64(s.from)), To: proto.Uint64(uint64(s.before))}
 	}
 	if s.table != metaTable {
 		m.CacheBlocks = proto.Bool(false)

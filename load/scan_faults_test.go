@@ -192,6 +192,7 @@ func TestScannerClosedElsewhere(t *testing.T) {
 // TestScanOfChangingRegions: regions split, merge and move while they are scanned, those that were, are and will be read.
 func TestScanOfChangingRegions(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "20000")
+	l.needsTwoServers()
 	b := l.bigTable(6000, 1500, 3000, 4500)
 	oracle := func(args ...string) {
 		if _, err := l.real.Oracle(t).Run(args...); err != nil {
@@ -199,8 +200,10 @@ func TestScanOfChangingRegions(t *testing.T) {
 		}
 	}
 	moved := func(row int) {
-		if l.real.RegionServers > 1 {
-			oracle("move", b.table, bigRow(row))
+		before := l.roleOf(b, row)
+		oracle("move", b.table, bigRow(row))
+		if after := l.roleOf(b, row); after == before {
+			t.Errorf("row %d is on %s, as before its move", row, after)
 		}
 	}
 	b.walk(t, l.Cluster, func(n int) {

@@ -70,6 +70,7 @@ func TestScanInSmallAnswers(t *testing.T) {
 // Regions split and move under the scan; every cell still comes once, in order.
 func TestScanWhileRegionsChange(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
+	l.needsTwoServers()
 	table, want := wide(l)
 	described, err := l.Table(t.Context(), table)
 	if err != nil {
@@ -81,9 +82,7 @@ func TestScanWhileRegionsChange(t *testing.T) {
 		case 120: // in the middle of a row
 			l.split(table, "r05")
 		case 620:
-			if l.real.RegionServers > 1 {
-				l.move(table, described.Regions[1])
-			}
+			l.move(table, described.Regions[1])
 		}
 		got = append(got, name(c))
 		return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -104,7 +103,7 @@ func protectionOf(b []byte) string {
 // ways.
 func wantWire(t *testing.T, real *testcluster.Cluster, conf *siteconf.Conf, table, want string) {
 	t.Helper()
-	c, err := open(conf, Identity{Login: loginAs(t, real, "loader")})
+	c, err := open(conf, Identity{Login: loginAs(t, real, "loader")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +151,7 @@ func TestSecuredWire(t *testing.T) {
 // TestSecuredMixedOffers: servers that offer some protections only get the first of the list that is among them, and a list
 // without any is refused. The servers have AES of HBase's own switched on.
 func TestSecuredMixedOffers(t *testing.T) {
-	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
-		t.Skip("starts a cluster of its own: make test-secured")
-	}
+	testcluster.OnlyIn(t, "test-secured")
 	testcluster.UseSecured(t) // runs where one is wanted at all
 	real, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"),
 		Kerberos: &testcluster.Kerberos{HBase: "integrity,privacy", HBaseAES: true}})

@@ -12,7 +12,7 @@ import (
 
 // servers keeps one connection to each server, and makes a new one after it broke.
 type servers struct {
-	keeper  *zooKeeper
+	finder  finder
 	options hbase.Options
 
 	mu     sync.Mutex
@@ -25,8 +25,8 @@ type server struct {
 	service hbase.Service
 }
 
-func newServers(keeper *zooKeeper, options hbase.Options) *servers {
-	return &servers{keeper: keeper, options: options, conns: make(map[server]*hbase.Conn)}
+func newServers(finder finder, options hbase.Options) *servers {
+	return &servers{finder: finder, options: options, conns: make(map[server]*hbase.Conn)}
 }
 
 // master is a connection to the master that is active now.
@@ -39,7 +39,7 @@ func (s *servers) master(ctx context.Context) (*hbase.Conn, error) {
 		}
 	}
 	s.mu.Unlock()
-	addr, err := s.keeper.master(ctx)
+	addr, err := s.finder.Master(ctx)
 	if err != nil {
 		return nil, err
 	}

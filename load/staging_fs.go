@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"syscall"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -35,13 +37,13 @@ func (s *StagingChecks) Err() error {
 	return nil
 }
 
-// CheckStaging checks whether files below the folder dir of fs could be loaded. It requests a staging folder, as a load
+// CheckStaging checks whether files below the folder dir of a file system could be loaded. It requests a staging folder, as a load
 // does, moves an empty file into it in the way that a region server moves an HFile of the family for us, and deletes both.
 // probe is the file's path; it must not exist, and its folder must. If it is empty, no file is moved.
 //
 // It has no hooks and sends no load request. A kill leaves an empty staging folder, as in prepare.
-func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table, family, dir, probe string) *StagingChecks {
-	l := &loadRun{cluster: c, fs: fs, regions: table.Regions}
+func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Table, family, dir, probe string) *StagingChecks {
+	l := &loadRun{cluster: c, fs: fsys, regions: table.Regions}
 	s := &StagingChecks{Right: ErrUnchecked, Place: ErrUnchecked, Enter: ErrUnchecked, Tracker: ErrUnchecked, Move: ErrUnchecked}
 	if l.table, s.Right = parseName(table.Name); s.Right != nil {
 		return s
@@ -52,7 +54,7 @@ func (c *Cluster) CheckStaging(ctx context.Context, fs storage.FS, table *Table,
 	}
 	defer l.cleanup(ctx)
 	s.Folder = l.token
-	if s.Place = l.checkPlace(fs.URI(dir)); s.Place != nil {
+	if s.Place = l.checkPlace(fsys.URI(dir)); s.Place != nil {
 		return s
 	}
 	info, err := l.enterStaging()
@@ -82,6 +84,10 @@ func (l *loadRun) moveProbe(family, probe string) error {
 	}
 	if err != nil {
 		_ = l.fs.Remove(probe) // err is the one to report
+		var fault syscall.Errno
+		if errors.Is(err, storage.ErrUnavailable) || errors.As(err, &fault) && !errors.Is(err, fs.ErrPermission) { // no refusal
+			return fmt.Errorf("try to move a file to HBase's staging folder: %w", err)
+		}
 		return errcode.LoadStaging.Errorf("%w: a file of %s can't be moved to HBase's staging folder %s, through which the files pass: %w",
 			ErrRefused, l.fs.URI(path.Dir(probe)), l.token, err)
 	}

@@ -25,18 +25,14 @@ type Table struct {
 	stateWritten int64 // when hbase:meta's table:state was written, in epoch milliseconds
 }
 
-// Identity is a text that changes where the table is dropped and created, truncated, split or merged, or disabled and
-// enabled. It is a hint only: a table that was cloned, restored or truncated region by region may keep it.
+// Identity is a text that changes when the table is dropped and created, truncated, restored to a snapshot, or disabled and
+// enabled, because HBase then writes the table's state anew. What concerns only some of its regions, or a family, changes
+// OpeningsOf their files instead.
 //
-// Manifest and ledger store it. With another form every table would seem changed: all files would be probed, and missing
-// ones left to a person. Region names count because they hold the time at which the region was made.
+// Manifest and ledger store it. With another form every table would seem changed.
 func (t *Table) Identity() string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %d\n", t.Name, t.stateWritten)
-	for i := range t.Regions {
-		fmt.Fprintf(h, "%q\n", t.Regions[i].Name)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", t.Name, t.stateWritten))
+	return hex.EncodeToString(sum[:12])
 }
 
 // Splits are the start rows of all regions but the first.

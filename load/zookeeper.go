@@ -18,6 +18,21 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
+// Network is a way to a cluster other than ZooKeeper and TCP.
+type Network interface {
+	finder
+	// Dial makes a connection to a server ("host:port").
+	Dial(ctx context.Context, addr string) (net.Conn, error)
+}
+
+// finder finds the servers by which all others are found.
+type finder interface {
+	// Master is the address of the active master.
+	Master(ctx context.Context) (addr string, err error)
+	// Meta is the address of the region server that holds hbase:meta.
+	Meta(ctx context.Context) (addr string, err error)
+}
+
 // zooKeeper finds the cluster's servers through ZooKeeper. It keeps no session: it is asked only now and then.
 type zooKeeper struct {
 	servers []string // host:port
@@ -54,11 +69,11 @@ func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 	return z, nil
 }
 
-// master is the address of the active master.
-func (z *zooKeeper) master(ctx context.Context) (string, error) { return z.server(ctx, "master") }
+// Master is the address of the active master.
+func (z *zooKeeper) Master(ctx context.Context) (string, error) { return z.server(ctx, "master") }
 
-// meta is the address of the region server that holds hbase:meta.
-func (z *zooKeeper) meta(ctx context.Context) (string, error) {
+// Meta is the address of the region server that holds hbase:meta.
+func (z *zooKeeper) Meta(ctx context.Context) (string, error) {
 	return z.server(ctx, "meta-region-server")
 }
 

@@ -127,7 +127,7 @@ func (s *Sorter) restore() error {
 		return fmt.Errorf("%w: %w", ErrStaleRuns, err)
 	}
 	for _, f := range s.persistent.Runs {
-		r, t, err := openPersistent(s.persistent.Store, f, s.regions.Len())
+		r, t, err := openPersistent(s.persistent.Store, f, s.regions.Len(), false)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrStaleRuns, s.persistent.Store.Path(f.Name), err)
 		}
@@ -175,7 +175,7 @@ func (f *folder) clear(runs []RunFile) error {
 //
 // It changes nothing, so it may be called for runs that turn out not to be used.
 func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
-	r, _, err := openPersistent(store, f, regions)
+	r, _, err := openPersistent(store, f, regions, false)
 	if err != nil {
 		return fmt.Errorf("%s: %w", store.Path(f.Name), err)
 	}
@@ -195,7 +195,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 }
 
 // openPersistent reads a persistent run's footer. The blocks have their own checksums.
-func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFooter, error) {
+func openPersistent(store Store, f RunFile, regions int, keep bool) (*spilledRun, *runFooter, error) {
 	// The record is text that could have been changed: a name with a folder in it would open, and later delete, a file
 	// elsewhere.
 	if f.Name != filepath.Base(f.Name) || f.FooterLen < 0 || int64(f.FooterLen) > f.Size {
@@ -205,8 +205,12 @@ func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFoote
 	if err != nil {
 		return nil, nil, err
 	}
-	// Closed again: a sort may have more runs than a process may have open files. planMerge merges them first.
-	defer func() { _ = in.Close() }() // it was only read
+	kept := false
+	defer func() {
+		if !kept {
+			_ = in.Close() // it was only read
+		}
+	}()
 	size, err := in.Size()
 	if err != nil {
 		return nil, nil, err
@@ -226,8 +230,13 @@ func openPersistent(store Store, f RunFile, regions int) (*spilledRun, *runFoote
 	if err != nil {
 		return nil, nil, err
 	}
-	return &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest, largestStored: t.Packed, index: t.index(),
-		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}, t, nil
+	r := &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest, largestStored: t.Packed, index: t.index(),
+		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}
+	// Otherwise it is closed again: a sort may have more runs than a process may have open files. planMerge merges them first.
+	if kept = keep; kept {
+		r.in = in
+	}
+	return r, t, nil
 }
 
 // parseFooter parses a footer and checks it against the run's size and the number of regions. Offsets are
@@ -304,7 +313,7 @@ func (s *Sorter) sampleOf(runs []*spilledRun) (*splitSample, error) {
 		return all, nil
 	}
 	for _, r := range runs {
-		_, t, err := openPersistent(s.persistent.Store, r.file(), s.regions.Len())
+		_, t, err := openPersistent(s.persistent.Store, r.file(), s.regions.Len(), false)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrStaleRuns, r.path(), err)
 		}

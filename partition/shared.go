@@ -15,6 +15,7 @@ import (
 type StoredFile struct {
 	Store Store
 	RunFile
+	Keep bool // it will be read, so it stays open, and its store need not find it twice
 }
 
 // WriteRun writes all entries to a store as one run of this name, with a footer, for OpenRuns. It may be called more
@@ -51,7 +52,7 @@ func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
 			break
 		}
 		group.Go(func() error {
-			r, t, err := openPersistent(f.Store, f.RunFile, regions.Len())
+			r, t, err := openPersistent(f.Store, f.RunFile, regions.Len(), f.Keep)
 			if err != nil {
 				at := f.Store.Path(f.Name)
 				return &RunError{at, fmt.Errorf("%w: %s: %w", ErrStaleRuns, at, err)}
@@ -61,6 +62,11 @@ func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
 		})
 	}
 	if err := group.Wait(); err != nil {
+		for _, r := range s.runs {
+			if r != nil {
+				_ = r.close() // it was only read
+			}
+		}
 		return nil, err
 	}
 	s.sample.compact()

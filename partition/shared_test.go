@@ -22,7 +22,7 @@ func sortInParts(t *testing.T, o Options, parts [][]Entry) []StoredFile {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, StoredFile{store, f})
+		files = append(files, StoredFile{Store: store, RunFile: f})
 	}
 	return files
 }
@@ -142,7 +142,7 @@ func TestIndexMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := slices.Repeat([]StoredFile{{store, f}}, MaxRuns)
+	files := slices.Repeat([]StoredFile{{Store: store, RunFile: f}}, MaxRuns)
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bulkload/internal/testcluster"
 )
 
 // spilled sorts entries in the least memory there is.
@@ -197,7 +199,7 @@ func TestFullDiskIsTold(t *testing.T) {
 		_ = w.file.Close()
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0) // every write says that the device is full
 		if err != nil {
-			t.Skip(err)
+			testcluster.Without(t, fmt.Sprintf("needs /dev/full: %v", err))
 		}
 		w.file = full
 		e := &Entry{Key: []byte("key"), Payload: make([]byte, 1000)}
@@ -230,6 +232,35 @@ func TestSpilledFilesArePrivate(t *testing.T) {
 	}
 	if _, err := os.Stat(work); err == nil {
 		t.Error("the work folder that the sort made is still there")
+	}
+}
+
+// TestDiscardAfterSort: a sort that has ended is discarded if that of another output fails. Its runs are closed, too.
+func TestDiscardAfterSort(t *testing.T) {
+	work := t.TempDir()
+	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard := s.NewShard()
+	if err := errors.Join(fill(shard), shard.Close()); err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := s.Sort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := sorted.runs
+	if err := s.Discard(); err != nil {
+		t.Error(err)
+	}
+	for _, r := range runs {
+		if r.in != nil {
+			t.Errorf("%s is open", r.path())
+		}
+	}
+	if left, _ := os.ReadDir(work); len(runs) == 0 || len(left) > 0 {
+		t.Errorf("%d entries are left in the work folder, of %d runs", len(left), len(runs))
 	}
 }
 

@@ -40,15 +40,15 @@ const (
 	problemOdd = "hex text with an odd number of digits"
 )
 
-// checkHex checks that appendHex can read x.
+// checkHex checks that AppendHex can read x.
 func checkHex(x []byte) string {
 	_, problem := scanHex(nil, x, false)
 	return problem
 }
 
-// appendHex decodes hex text as SQL*Plus writes a RAW (0A1F), and as Sqoop writes it, with a blank between the bytes
+// AppendHex decodes hex text as SQL*Plus writes a RAW (0A1F), and as Sqoop writes it, with a blank between the bytes
 // (0a 1f).
-func appendHex(dst, x []byte) ([]byte, string) {
+func AppendHex(dst, x []byte) ([]byte, string) {
 	out, problem := scanHex(dst, x, true)
 	if problem != "" {
 		return dst, problem

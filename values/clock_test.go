@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"bulkload/internal/testcluster"
 )
 
 // TestClocksAsJava: testdata/clocks.txt has the results of java.time's formatters for dates and times, or their refusal.
@@ -44,9 +46,12 @@ func TestClocksAsJava(t *testing.T) {
 
 // TestClocksAreJavas asks Java again, if it is installed.
 func TestClocksAreJavas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a JVM")
+	}
 	java, err := exec.LookPath("java")
-	if err != nil || testing.Short() {
-		t.Skip("no java here, or -short")
+	if err != nil {
+		testcluster.Without(t, "needs java to ask again")
 	}
 	said, err := exec.Command(java, "testdata/Clocks.java").Output()
 	if err != nil {

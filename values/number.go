@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -133,3 +134,31 @@ func appendFloat64(dst, x []byte) ([]byte, string) {
 	}
 	return binary.BigEndian.AppendUint64(dst, bits), ""
 }
+
+// Overflowed reports whether a text is what SQL*Plus writes for a number or a date that does not fit its column: two or
+// more # and nothing else.
+func Overflowed(x []byte) bool {
+	if len(x) < 2 || x[0] != '#' {
+		return false
+	}
+	for _, c := range x {
+		if c != '#' {
+			return false
+		}
+	}
+	return true
+}
+
+// Rounded reports whether a text is a number with a positive exponent, as SQL*Plus writes those that have more digits
+// than their column: 7.0000E+11. The other digits are lost.
+func Rounded(x []byte) bool {
+	_, x = CutSign(x)
+	mantissa, exponent, found := bytes.Cut(x, exponentMark)
+	if !found || !Digits(exponent) {
+		return false
+	}
+	whole, fraction, _ := bytes.Cut(mantissa, []byte{'.'})
+	return Digits(whole) && (len(fraction) == 0 || Digits(fraction))
+}
+
+var exponentMark = []byte("E+")

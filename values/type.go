@@ -108,7 +108,7 @@ func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
 	case KindDate, KindTimestamp:
 		return r.appendMoment(dst, x)
 	case KindHex:
-		return appendHex(dst, x)
+		return AppendHex(dst, x)
 	}
 	return append(dst, x...), ""
 }

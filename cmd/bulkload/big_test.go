@@ -12,17 +12,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// bigCases asks for the figures of the large cases in docs/performance.md.
-const bigCases = "BULKLOAD_BIG"
+	"bulkload/internal/testcluster"
+)
 
 // TestBigCases runs the program on inputs that are large in other ways than by their rows, and prints what each run uses. Then
 // it sends a SIGTERM in the middle of each, which must end it within a second.
 func TestBigCases(t *testing.T) {
-	if os.Getenv(bigCases) == "" {
-		t.Skipf("it takes minutes: set %s", bigCases)
-	}
+	testcluster.OnlyIn(t, "big")
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bulkload")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {

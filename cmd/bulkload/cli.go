@@ -60,7 +60,7 @@ type cli struct {
 func usage(err error) error { return jobs.UsageError(err) }
 
 func (s *session) options() jobs.Options {
-	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab}
+	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab, Stopped: s.stopped}
 }
 
 type planCommand struct {
@@ -161,6 +161,7 @@ func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	c.Table = jobs.TableName(c.Table)
 	s.measured = newMeasured(c.metricsFlags, loadMetrics, c.Table)
 	o := s.options()
 	o.OnBusy = c.onBusy()

@@ -36,7 +36,7 @@ func blocks(document string) []block {
 
 // volatile matches what differs between runs: times, rates, addresses, the progress of a load, and a table's size, which the
 // master learns some time after a load.
-var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/|which has [0-9.]+ [KMG]?i?B`)
+var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/|which has [0-9.]+ [KMG]?i?B|in [0-9]+ rounds?`)
 
 func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
 
@@ -167,25 +167,30 @@ func replay(t *testing.T, text string) string {
 	return out.String()
 }
 
-var pipe = regexp.MustCompile(`^(.*) \| (head|tail) -([0-9]+)$`)
+var pipe = regexp.MustCompile(`^(.*?)( 2>&1)? \| (head|tail) -([0-9]+)$`)
 
-// printed runs one command in this process and returns what a terminal would show.
+// printed runs one command in this process and returns what a terminal would show: what goes to stderr passes by a pipe, unless the command
+// joins it with stdout.
 func printed(t *testing.T, command string) string {
 	t.Helper()
 	limit, last := -1, false
+	var stdout, beside bytes.Buffer
+	stderr := &stdout
 	if m := pipe.FindStringSubmatch(command); m != nil {
-		command, last = m[1], m[2] == "tail"
-		limit, _ = strconv.Atoi(m[3]) // it is a number
+		command, last = m[1], m[3] == "tail"
+		limit, _ = strconv.Atoi(m[4]) // it is a number
+		if m[2] == "" {
+			stderr = &beside
+		}
 	}
 	words := strings.Fields(strings.TrimPrefix(command, "go run ./cmd/"))
 	if words[0] != "bulkload" {
 		t.Fatalf("the documents run %q, which this test does not know", command)
 	}
-	var terminal bytes.Buffer
-	if code := run(context.Background(), words[1:], &terminal, &terminal); code != 0 {
-		t.Fatalf("%s: exit code %d\n%s", command, code, &terminal)
+	if code := run(context.Background(), words[1:], &stdout, stderr); code != 0 {
+		t.Fatalf("%s: exit code %d\n%s%s", command, code, &beside, &stdout)
 	}
-	text := terminal.String()
+	text := stdout.String()
 	if limit >= 0 {
 		lines := strings.SplitAfter(text, "\n")
 		lines = lines[:len(lines)-1] // what comes after the last newline
@@ -194,7 +199,7 @@ func printed(t *testing.T, command string) string {
 		}
 		text = strings.Join(lines[:limit], "")
 	}
-	return text
+	return beside.String() + text
 }
 
 var (

@@ -52,3 +52,10 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 }
+
+// setOutcome sets how a command, or one of its runs, ended.
+func setOutcome(o *jobs.Outcome, err error) {
+	if o.Exit = exitCode(err); err != nil {
+		o.Status, o.Error, o.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
+	}
+}

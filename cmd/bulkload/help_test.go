@@ -98,6 +98,9 @@ func TestHelp(t *testing.T) {
 		t.Error(out)
 	}
 	show(0, "help", "help")
+	if out := show(0, "--version"); out != show(0, "version") || !strings.HasPrefix(out, "bulkload ") {
+		t.Errorf("--version: %s", out)
+	}
 	if man := show(0, "man"); !strings.Contains(man, "bulkload plan jobs/examples/check.yaml") {
 		t.Error("the manual has no example")
 	}

@@ -117,7 +117,7 @@ func (h *plainHandler) Handle(_ context.Context, r slog.Record) error {
 			return true
 		})
 	}
-	text := b.String()
+	text := continued(b.String())
 	if r.Level >= slog.LevelWarn {
 		text = paint(h.colours, yellow, text)
 	}
@@ -199,7 +199,7 @@ func outputAttrs(s *jobs.OutputSummary) []slog.Attr {
 	}
 	b := s.Books
 	return []slog.Attr{slog.Int64("rows_read", b.Read), slog.Int64("rows_written", b.Written), slog.Int64("rows_rejected", b.Rejected),
-		slog.Int64("rows_duplicate", b.Duplicates), slog.Int64("rows_filtered", b.Filtered), slog.Int64("rows_existing", b.Existing), slog.Int64("cells_written", b.CellsWritten),
+		slog.Int64("rows_duplicate", b.Duplicates), slog.Int64("rows_filtered", b.Filtered), slog.Int64("cells_written", b.CellsWritten),
 		slog.Int("files", len(s.Files)), slog.Int64("bytes", bytes), slog.String("output", s.Output), slog.Int("files_loaded", s.Load.Files)}
 }
 

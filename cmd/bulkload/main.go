@@ -11,8 +11,10 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -22,11 +24,27 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signals = append(signals, syscall.SIGHUP)
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // for good, because a lost terminal sends it twice
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	context.AfterFunc(ctx, stop) // a second SIGINT or SIGTERM ends the process at once
+	code := run(ctx, os.Args[1:], os.Stdout, lastingStderr())
 	stop()
 	os.Exit(code)
+}
+
+// lastingStderr is stderr that may lose its reader. Go ends a program that writes to file descriptor 2 after that, but a load must not
+// end with whoever reads its log. A write to another descriptor only fails.
+func lastingStderr() *os.File {
+	fd, err := syscall.Dup(int(os.Stderr.Fd()))
+	if err != nil {
+		return os.Stderr // closed
+	}
+	syscall.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), os.Stderr.Name())
 }
 
 // report is the result of a command, such as the summary of a run.
@@ -40,6 +58,7 @@ type command interface {
 // session is what all commands share: the common flags and where to write.
 type session struct {
 	common
+	stopped <-chan struct{} // is closed when the command is stopped
 	stdout  io.Writer
 	answer  *bufio.Writer     // see answers
 	model   *kong.Application // of the command line
@@ -60,7 +79,7 @@ type session struct {
 
 // run is the whole program except for the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &session{stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
+	s := &session{stopped: ctx.Done(), stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
 	cmd, name, helped, err := parse(args, s)
 	if helped {
 		return exitDone
@@ -121,10 +140,7 @@ func (s *session) finish(r report, err error) int {
 		r = &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusFailed}
 	}
 	out := r.Result()
-	out.Exit = exitCode(err)
-	if err != nil {
-		out.Status, out.Error, out.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
-	}
+	setOutcome(out, err)
 	took := time.Since(s.tracker.begun)
 	if s.measured != nil {
 		s.measured.report(s, ended{r, out.Exit, took})
@@ -134,7 +150,7 @@ func (s *session) finish(r report, err error) int {
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
-		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), jobs.TextOf(err))
+		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), continued(jobs.TextOf(err)))
 	}
 	if !s.JSON.wanted() {
 		return out.Exit
@@ -152,16 +168,29 @@ func (s *session) finish(r report, err error) int {
 	return out.Exit
 }
 
+// bytesAsGiven reads a text. kong's own way is by JSON, which replaces bytes that are not UTF-8, so a file with such a name would not be
+// found.
+func bytesAsGiven(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(token.String())
+	}
+	return err
+}
+
 // parse reads the command line. helped is true if help was asked for and printed.
 func parse(args []string, s *session) (cmd command, name string, helped bool, err error) {
 	var c cli
 	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and loads them into HBase.\n\n"+exitHelp),
-		kong.Writers(s.stdout, s.screen), kong.Exit(func(int) { helped = true }))
+		kong.Writers(s.stdout, s.screen), kong.Exit(func(int) { helped = true }), kong.KindMapper(reflect.String, kong.MapperFunc(bytesAsGiven)))
 	if err != nil {
 		return nil, "", false, err
 	}
 	if len(args) == 0 {
 		return nil, "", false, usage(errors.New("give a command, such as plan or run; bulkload help lists them"))
+	}
+	if slices.Equal(args, []string{"--version"}) { // as other programs have it
+		args = []string{"version"}
 	}
 	addExamples(k.Model)
 	parsed, err := k.Parse(joinDates(withHelp(args)))

@@ -47,8 +47,13 @@ var (
 	verifyMetrics = metricNames{"bulkload_last_verify", "verification", "job_file", "bulkload_last_verify_success_timestamp_seconds", "verify"}
 )
 
-// check refuses a URL to which metrics can't be pushed, before anything is done.
+// check refuses a file that can't be written and a URL to which metrics can't be pushed, before anything is done.
 func (f metricsFlags) check() error {
+	if f.MetricsFile != "" {
+		if err := checkReplaced("--metrics-file", f.MetricsFile); err != nil {
+			return err
+		}
+	}
 	if f.MetricsPush == "" {
 		return nil
 	}
@@ -66,8 +71,9 @@ func (f metricsFlags) check() error {
 type measured struct {
 	metricsFlags
 	metricNames
-	names []string         // of the job files, or the table, as labels; each once
-	ends  map[string]ended // by name: the last run of each
+	names     []string                      // of the job files, or the table, as labels; each once
+	ends      map[string]ended              // by name: the last run of each
+	succeeded map[string]map[string]float64 // by name: the metrics of the last success of each in this command
 }
 
 // ended is how a run ended.
@@ -78,7 +84,7 @@ type ended struct {
 }
 
 func newMeasured(f metricsFlags, names metricNames, jobFiles ...string) *measured {
-	m := &measured{metricsFlags: f, metricNames: names, ends: map[string]ended{}}
+	m := &measured{metricsFlags: f, metricNames: names, ends: map[string]ended{}, succeeded: map[string]map[string]float64{}}
 	for _, path := range jobFiles {
 		if name := filepath.Base(path); !slices.Contains(m.names, name) {
 			m.names = append(m.names, name)
@@ -88,14 +94,28 @@ func newMeasured(f metricsFlags, names metricNames, jobFiles ...string) *measure
 }
 
 // ended records the end of one of several runs. Only one goroutine may call it at a time.
-func (m *measured) ended(name string, e ended) { m.ends[name] = e }
+func (m *measured) ended(name string, e ended) {
+	m.ends[name] = e
+	if e.exit != exitDone {
+		return
+	}
+	m.succeeded[name] = map[string]float64{m.success: now()}
+	if summary, ok := e.report.(*jobs.Summary); ok {
+		if date, ok := dateOf(summary.Run.Date); ok {
+			m.succeeded[name][lastNight] = float64(date.Unix())
+		}
+	}
+}
+
+// now is the time as metrics have it.
+func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
 // report writes and pushes the metrics. whole is how the command ended: if no run has ended by itself, it holds for all. A
 // failed report is logged, and does not fail a completed run.
 func (m *measured) report(s *session, whole ended) {
 	if len(m.ends) == 0 {
 		for _, name := range m.names {
-			m.ends[name] = whole
+			m.ended(name, whole)
 		}
 	}
 	if m.MetricsFile != "" {
@@ -115,22 +135,21 @@ func (m *measured) report(s *session, whole ended) {
 	}
 }
 
-// write atomically replaces the file. If a job's run failed or was not started, the metrics of the job's last success stay in
-// the file.
+// write atomically replaces the file. If no run of a job ended well in this command, the metrics of the job's last success stay in the
+// file.
 func (m *measured) write() error {
 	registry := prometheus.NewRegistry()
 	before := m.successes()
 	for _, name := range m.names {
 		labelled := prometheus.WrapRegistererWith(prometheus.Labels{m.label: name}, registry)
-		e, known := m.ends[name]
-		if known {
+		if e, known := m.ends[name]; known {
 			m.register(labelled, e)
 		}
-		if !known || e.exit != exitDone {
-			for metric, value := range before[name] {
-				gauge(labelled, metric, m.successHelp()[metric], value)
-			}
+		success := m.succeeded[name]
+		if success == nil {
+			success = before[name]
 		}
+		m.registerSuccess(labelled, success)
 	}
 	return prometheus.WriteToTextfile(m.MetricsFile, registry)
 }
@@ -146,6 +165,7 @@ func (m *measured) push(name string, e ended) error {
 	u.User = nil // errors name the URL
 	registry := prometheus.NewRegistry()
 	m.register(registry, e)
+	m.registerSuccess(registry, m.succeeded[name])
 	p := push.New(u.String(), "bulkload").Grouping(m.label, name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
 	if m.command != "" { // a group of its own: what is pushed replaces the group
 		p = p.Grouping("command", m.command)
@@ -169,21 +189,27 @@ func (n *metricNames) successHelp() map[string]string {
 	return help
 }
 
-// register adds the known metrics of a command, or of a run.
+// registerSuccess adds the metrics of the last success.
+func (n *metricNames) registerSuccess(to prometheus.Registerer, success map[string]float64) {
+	for metric, value := range success {
+		gauge(to, metric, n.successHelp()[metric], value)
+	}
+}
+
+// register adds the known metrics of a command, or of a run. A run that read no row says nothing of how long runs take.
 func (n *metricNames) register(to prometheus.Registerer, e ended) {
-	now := float64(time.Now().UnixMilli()) / 1000
-	gauge(to, n.prefix+"_timestamp_seconds", "When the last "+n.what+" ended, in seconds since 1970.", now)
+	gauge(to, n.prefix+"_timestamp_seconds", "When the last "+n.what+" ended, in seconds since 1970.", now())
 	gauge(to, n.prefix+"_exit_code", "The exit code of the last "+n.what+".", float64(e.exit))
-	gauge(to, n.prefix+"_duration_seconds", "How long the last "+n.what+" took.", e.took.Seconds())
+	if n.command != "" || hasRead(e.report) {
+		gauge(to, n.prefix+"_duration_seconds", "How long the last "+n.what+" took.", e.took.Seconds())
+	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info", Help: "The bulkload of the last run; always 1."}, []string{"version"})
 	build.WithLabelValues(jobs.ThisBuild().Version).Set(1)
 	to.MustRegister(build)
-	if e.exit == exitDone {
-		gauge(to, n.success, n.successHelp()[n.success], now)
-	}
 	switch r := e.report.(type) {
 	case *jobs.Summary:
-		registerRun(to, r, e.exit)
+		registerPhases(to, r)
+		registerOutputs(to, r)
 	case *jobs.LoadReport:
 		gauge(to, n.prefix+"_files", "HFiles that the last load of a directory found.", float64(r.Files))
 		gauge(to, n.prefix+"_loaded_files", "HFiles that HBase took in the last load of a directory.", float64(r.Load.Files))
@@ -192,18 +218,23 @@ func (n *metricNames) register(to prometheus.Registerer, e ended) {
 	}
 }
 
-func registerRun(to prometheus.Registerer, summary *jobs.Summary, exit int) {
-	if date, ok := dateOf(summary.Run.Date); ok && exit == exitDone {
-		gauge(to, lastNight, runMetrics.successHelp()[lastNight], float64(date.Unix()))
+// hasRead reports whether a run read rows.
+func hasRead(r report) bool {
+	summary, ok := r.(*jobs.Summary)
+	if !ok || !slices.ContainsFunc(summary.Phases, isReading) {
+		return false
 	}
-	registerPhases(to, summary)
-	registerOutputs(to, summary)
+	read := summary.OutputSummary != nil && summary.Books.Read > 0
+	return read || slices.ContainsFunc(summary.Outputs, func(out *jobs.OutputReport) bool { return out.Books.Read > 0 })
 }
+
+// isReading reports whether a phase is the one that reads the input.
+func isReading(p jobs.Phase) bool { return p.Name == "sort" && p.Of == "" }
 
 func (n *metricNames) registerVerification(to prometheus.Registerer, r *jobs.VerifyReport) {
 	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))
 	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells", Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
-	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different, "extra": r.Extra} {
+	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different, "extra": r.Extra, "superseded": r.Superseded} {
 		cells.WithLabelValues(outcome).Set(float64(count))
 	}
 	to.MustRegister(cells)
@@ -233,7 +264,7 @@ func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
 		if p.Of == "" {
 			seconds.WithLabelValues(p.Name).Add(p.Seconds)
 		}
-		if p.Name == "sort" && p.Of == "" {
+		if isReading(p) {
 			gauge(to, "bulkload_last_run_input_bytes", "Size of the input of the last run.", float64(p.Bytes))
 		}
 	}
@@ -243,7 +274,8 @@ func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
 	}
 }
 
-// registerOutputs adds the figures of each table.
+// registerOutputs adds the figures of each table. Of a night that was loaded before, they are those of its run, as far as the output still
+// has them.
 func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))
@@ -255,13 +287,13 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	files := vector("bulkload_last_run_files", "HFiles of the last run.")
 	bytes := vector("bulkload_last_run_output_bytes", "Size of the HFiles of the last run.")
 	loaded := vector("bulkload_last_run_loaded_files", "HFiles that were loaded into HBase in the last run.")
-	add := func(table string, s *jobs.OutputSummary) {
+	add := func(table, status string, s *jobs.OutputSummary) {
 		b := s.Books
+		if b.Read == 0 && status != jobs.StatusEmpty { // nothing is known of the rows
+			return
+		}
 		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected, "duplicate": b.Duplicates, "filtered": b.Filtered} {
 			rows.WithLabelValues(table, outcome).Set(float64(n))
-		}
-		if s.Existing != nil {
-			rows.WithLabelValues(table, "existing").Set(float64(b.Existing))
 		}
 		var size int64
 		for _, f := range s.Files {
@@ -273,10 +305,10 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 		loaded.WithLabelValues(table).Set(float64(s.Load.Files))
 	}
 	if summary.OutputSummary != nil {
-		add(summary.Run.Table, summary.OutputSummary)
+		add(summary.Run.Table, summary.Status, summary.OutputSummary)
 	}
 	for _, out := range summary.Outputs {
-		add(out.Run.Table, &out.OutputSummary)
+		add(out.Run.Table, out.Status, &out.OutputSummary)
 	}
 }
 

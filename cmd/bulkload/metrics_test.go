@@ -111,24 +111,91 @@ func TestMetricsFile(t *testing.T) {
 		t.Error("the write took no time")
 	}
 	success := valueOf(t, all, lastSuccess)
+	if valueOf(t, all, runDuration) <= 0 {
+		t.Error("the run took no time")
+	}
+	runExample(t, dir, exitDone, night...)
+	all = readMetrics(t, "bulkload.prom")
+	if all[runDuration] != nil || valueOf(t, all, runRows, append(job, "outcome", "written")...) != 3000 {
+		t.Errorf("after a night that was loaded before: %v", all)
+	}
+	if again := valueOf(t, all, lastSuccess); again <= success {
+		t.Errorf("the success is at %g, after %g", again, success)
+	} else {
+		success = again
+	}
 
 	if err := os.RemoveAll("jobs/examples/testdata"); err != nil {
 		t.Fatal(err)
 	}
 	runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "bulkload.prom")
-	text, err = os.ReadFile("bulkload.prom")
-	if err != nil {
-		t.Fatal(err)
+	all = readMetrics(t, "bulkload.prom")
+	if all[runRows] != nil || all[runDuration] != nil {
+		t.Errorf("a run that read nothing has rows or a duration: %v", all)
 	}
-	all = families(t, text)
 	if valueOf(t, all, "bulkload_last_run_exit_code", job...) == 0 || valueOf(t, all, lastSuccess, job...) != success || valueOf(t, all, lastNight, job...) != 1795132800 {
-		t.Errorf("after a failure:\n%s", text)
+		t.Errorf("after a failure: %v", all)
 	}
 	if left, err := filepath.Glob("bulkload.prom*"); err != nil || len(left) != 1 {
 		t.Errorf("%v %v", left, err)
 	}
-	if said := runExample(t, dir, exitNotYet, "--date", "2026-11-21", "--metrics-file", "no/where.prom"); !strings.Contains(said, "the metrics were not written to no/where.prom") {
-		t.Errorf("said %q", said)
+}
+
+const (
+	runRows     = "bulkload_last_run_rows"
+	runDuration = "bulkload_last_run_duration_seconds"
+)
+
+// readMetrics reads a file of metrics.
+func readMetrics(t *testing.T, name string) map[string]*dto.MetricFamily {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families(t, text)
+}
+
+// TestMetricsOfARange: the nights that a command loads before one fails count as successes.
+func TestMetricsOfARange(t *testing.T) {
+	dir := exampleDir(t)
+	const in = "jobs/examples/testdata/check"
+	if err := os.CopyFS(filepath.Join(dir, in, "2026-11-21"), os.DirFS(filepath.Join(dir, in, "2026-11-20"))); err != nil {
+		t.Fatal(err)
+	}
+	var page []byte
+	gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		page, _ = io.ReadAll(r.Body)
+	}))
+	defer gateway.Close()
+	runExample(t, dir, exitNotYet, "--from", "2026-11-20", "--to", "2026-11-22", "--metrics-file", "bulkload.prom", "--metrics-push", gateway.URL)
+	all := readMetrics(t, "bulkload.prom")
+	if valueOf(t, all, lastNight) != 1795132800+86400 || valueOf(t, all, lastSuccess) == 0 || valueOf(t, all, "bulkload_last_run_exit_code") != exitNotYet {
+		t.Errorf("%v", all)
+	}
+	if !bytes.Contains(page, []byte(lastNight)) {
+		t.Errorf("pushed %q", page)
+	}
+}
+
+// TestMetricsFileIsRefusedFirst: a file that can't be written is refused before anything is done.
+func TestMetricsFileIsRefusedFirst(t *testing.T) {
+	dir := exampleDir(t)
+	t.Chdir(dir)
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"no/where.prom", "jobs", "file/x.prom", "/proc/x.prom"} {
+		for _, args := range [][]string{{"run", "jobs/examples/check.yaml", "--date", "2026-11-20"}, {"load", "out", "ns:t"}, {"verify", "jobs/examples/check.yaml"}} {
+			var stderr bytes.Buffer
+			code := run(context.Background(), append(args, "--metrics-file", name), io.Discard, &stderr)
+			if code != exitUsage || !strings.Contains(stderr.String(), "--metrics-file "+name) {
+				t.Errorf("%s %s: exit code %d: %s", args, name, code, &stderr)
+			}
+		}
+	}
+	if left, err := filepath.Glob("*"); err != nil || len(left) != 2 {
+		t.Errorf("%q %v", left, err)
 	}
 }
 

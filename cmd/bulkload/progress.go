@@ -24,7 +24,7 @@ func (t *tracker) show(p jobs.Progress) (begins bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	begins = p.Phase != t.latest.Phase || p.Total != t.latest.Total
+	begins = !p.SamePhase(t.latest)
 	switch {
 	case begins:
 		t.stage, t.before = now, p.Done

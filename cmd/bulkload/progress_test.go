@@ -10,7 +10,28 @@ import (
 	"time"
 
 	"bulkload/jobs"
+	"bulkload/jobs/progress"
 )
+
+// TestProgressOfAGrowingTotal: the rate is that of the whole phase, also while its total grows.
+func TestProgressOfAGrowingTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &tracker{begun: time.Now()}
+		begun := 0
+		m := progress.NewMeter(func(p jobs.Progress) {
+			if tr.show(p) {
+				begun++
+			}
+		}, "verify", 100, false)
+		for range 10 {
+			m.AddUnplanned(100)
+			time.Sleep(time.Second)
+		}
+		if got, want := tr.state().String(), "verify: 1,000 of 1,100 records, 90/s, 1s left"; got != want || begun != 1 {
+			t.Errorf("%q after %d beginnings, want %q", got, begun, want)
+		}
+	})
+}
 
 // TestProgressInWords: amounts are in binary units, and a rate and the time left are shown only when they mean something.
 func TestProgressInWords(t *testing.T) {
@@ -78,9 +99,11 @@ func TestHeartbeat(t *testing.T) {
 		stop := s.heartbeat()
 		time.Sleep(59 * time.Second)
 		s.tracker.show(jobs.Progress{Phase: "load", Done: 0, Total: 10, Unit: "files"})
+		s.screen.mu.Lock() // the goroutine that writes may take its turn at any time
 		if out.Len() > 0 {
 			t.Errorf("before the first minute: %q", &out)
 		}
+		s.screen.mu.Unlock()
 		time.Sleep(31 * time.Second)
 		s.tracker.show(jobs.Progress{Phase: "load", Done: 5, Total: 10, Unit: "files"})
 		time.Sleep(90*time.Second + time.Millisecond)

@@ -58,7 +58,10 @@ var (
 	harm = regexp.MustCompile(`\.(Kill|Pause)\(|SIG(KILL|STOP)|testcluster\.Flip\(|\b(crash|damage)\(t,`)
 
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(\w+ \*testing\.[TF]\)`)
-	citation = regexp.MustCompile("^`([a-z/]+\\.(?:Test|Fuzz)\\w+)(?:/(\\w+))?`$")
+	citation = regexp.MustCompile("^" + mention.String() + "$")
+	mention  = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+)(?:/(\\w+))?`(?: \\(make ([a-z-]+)\\))?")
+	// longSuites is the table of the suites that make test does not run.
+	longSuites = regexp.MustCompile(`(?m)^\| suite \|.*\n(?:\|.*\n)*`)
 )
 
 // testFile is a file of tests.
@@ -117,6 +120,7 @@ func (s *suite) add(name string, f *testFile) {
 // cited checks the rows of a document's tables: fault, promise, tests. It returns the tests that they name.
 func (s *suite) cited(document string) (named map[string]bool, problems []string) {
 	named = map[string]bool{}
+	document = longSuites.ReplaceAllStringFunc(document, func(table string) string { return strings.Repeat("\n", strings.Count(table, "\n")) })
 	for i, line := range strings.Split(document, "\n") {
 		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| fault |") {
 			continue
@@ -141,17 +145,51 @@ func (s *suite) checkRow(line string, named map[string]bool) (problems []string)
 	for _, test := range strings.Split(columns[2], ", ") {
 		m := citation.FindStringSubmatch(test)
 		if m == nil {
-			problems = append(problems, fmt.Sprintf("%q is not written `package.TestName` or `package.TestName/sub_test`", test))
+			problems = append(problems, fmt.Sprintf("%q is not written `package.TestName` or `package.TestName/sub_test`, with (make suite) where make test does not run it", test))
 			continue
 		}
 		named[m[1]] = true
-		if file, ok := s.tests[m[1]]; !ok {
-			problems = append(problems, "there is no test "+m[1])
-		} else if m[2] != "" && !s.files[file].has(m[2]) {
-			problems = append(problems, fmt.Sprintf("%s has no sub-test %s", m[1], m[2]))
+		if problem := s.checkMention(m); problem != "" {
+			problems = append(problems, problem)
 		}
 	}
 	return problems
+}
+
+// checkMention returns what is wrong with a match of mention.
+func (s *suite) checkMention(m []string) (problem string) {
+	file, ok := s.tests[m[1]]
+	if !ok {
+		return "there is no test " + m[1]
+	}
+	f := s.files[file]
+	if m[2] != "" && !f.has(m[2]) {
+		return fmt.Sprintf("%s has no sub-test %s", m[1], m[2])
+	}
+	if only := f.onlyIn(path.Ext(m[1])[1:], m[2]); (m[3] != "" || len(only) > 0) && !slices.Contains(only, m[3]) {
+		return fmt.Sprintf("%s/%s: make %q, and it runs in %q", m[1], m[2], m[3], only)
+	}
+	return ""
+}
+
+// onlyIn returns the make targets that alone run a test, or its sub-test if that is a function of its own; nil: make test does.
+func (f *testFile) onlyIn(test, subtest string) []string {
+	targets := f.targets(test)
+	if m := regexp.MustCompile(`"` + strings.ReplaceAll(subtest, "_", " ") + `"[:,]\s+(?:\w+\.)?(\w+)`).FindStringSubmatch(f.text); m != nil && len(targets) == 0 {
+		targets = f.targets(m[1])
+	}
+	return targets
+}
+
+// targets are the arguments of OnlyIn in a function's body.
+func (f *testFile) targets(function string) (targets []string) {
+	body := regexp.MustCompile(`(?ms)^func (?:\([^)]*\) )?` + function + `\(.*?^}`).FindString(f.text)
+	if m := onlyIn.FindStringSubmatch(body); m != nil {
+		for quoted := range strings.SplitSeq(m[1], ", ") {
+			targets = append(targets, strings.Trim(quoted, `"`))
+		}
+	}
+	return targets
 }
 
 // forgotten lists the tests of faults, and the files that do harm, that no row names.
@@ -179,7 +217,8 @@ func (s *suite) forgotten(named map[string]bool) (problems []string) {
 	return problems
 }
 
-// TestReliability: the tables of docs/reliability.md name existing tests, and all tests of faults.
+// TestReliability: the tables of docs/reliability.md name existing tests, all tests of faults, and the suite of those that make test
+// does not run.
 func TestReliability(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {
@@ -192,6 +231,26 @@ func TestReliability(t *testing.T) {
 	}
 }
 
+// TestDocumentsNameTests: the tests that any document names exist, and it names the suite of those that make test does not run.
+func TestDocumentsNameTests(t *testing.T) {
+	s := readSuite(t, "../..")
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatal(pages, err)
+	}
+	for _, name := range pages {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mention.FindAllStringSubmatch(string(text), -1) {
+			if problem := s.checkMention(m); problem != "" {
+				t.Errorf("%s: %s", name, problem)
+			}
+		}
+	}
+}
+
 // TestReliabilityFindsWrongRows runs the check above with wrong rows.
 func TestReliabilityFindsWrongRows(t *testing.T) {
 	s := &suite{map[string]*testFile{}, map[string]string{}}
@@ -199,12 +258,22 @@ func TestReliabilityFindsWrongRows(t *testing.T) {
 		"func TestKilledB(t *testing.T) {\n}\nfunc FuzzC(f *testing.F) {\n}\nfunc TestKilledChild(t *testing.T) {\n}\n"})
 	s.files["jobs/crash_test.go"].text = strings.Replace(s.files["jobs/crash_test.go"].text, "func TestA", "\nfunc TestA", 1)
 	s.add("load/x_test.go", &testFile{".", "func TestX(t *testing.T) {\n\t_ = syscall.SIG" + "STOP\n}\n"})
+	s.add("load/z_test.go", &testFile{".", "func TestZ(t *testing.T) {\n\ttestcluster.OnlyIn(t, \"chaos\", \"big\")\n}\nfunc TestW(t *testing.T) {\n" +
+		"\tt.Run(\"of w\", w.part)\n\tt.Run(\"of v\", w.quick)\n}\nfunc (w *w) part(t *testing.T) {\n\ttestcluster.OnlyIn(t, \"chaos\")\n}\nfunc (w *w) quick(t *testing.T) {\n}\n"})
 	s.add("load/y_test.go", &testFile{".", "func TestKilledY(t *testing.T) {\n}\n"})
 	for row, want := range map[string]string{
 		"| f | p | `jobs.TestA` |":                                "",
 		"| f | p | `jobs.TestA/one_thing`, `jobs.FuzzC` |":        "",
 		"| f | p | `cmd/bulkload.TestA` |":                        "there is no test cmd/bulkload.TestA",
 		"| f | p | `jobs.TestD` |":                                "there is no test jobs.TestD",
+		"| f | p | `load.TestZ` (make big), `load.TestW` |":       "",
+		"| f | p | `load.TestZ` |":                                `runs in ["chaos" "big"]`,
+		"| f | p | `load.TestZ` (make bench) |":                   `make "bench"`,
+		"| f | p | `jobs.TestA` (make chaos) |":                   `make "chaos"`,
+		"| f | p | `load.TestW/of_w` |":                           `runs in ["chaos"]`,
+		"| f | p | `load.TestW/of_w` (make chaos) |":              "",
+		"| f | p | `load.TestW/of_v` |":                           "",
+		"| suite | date |\n|---|---|\n| a | b |\n":                "",
 		"| f | p | `jobs.TestA/another_thing` |":                  "has no sub-test another_thing",
 		"| f | p | TestA |":                                       "is not written",
 		"| f | p | `jobs.TestA` and more |":                       "is not written",

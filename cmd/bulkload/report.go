@@ -30,17 +30,29 @@ func checkPage(flag, name string) error {
 	if strings.Contains(name, "://") {
 		return usage(fmt.Errorf("%s %s: the page is a local file; give a path", flag, name))
 	}
-	switch info, err := os.Stat(name); {
-	case err == nil && !info.Mode().IsRegular():
-		return usage(fmt.Errorf("%s %s: is not a regular file; give the path of the page", flag, name))
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return usage(fmt.Errorf("%s: %w", flag, err))
+	if err := checkReplaced(flag, name); err != nil {
+		return err
 	}
 	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" { // else it may be a job file, for want of a name
 		return usage(fmt.Errorf("%s %s: the page replaces the file; give a name that ends with .html", flag, name))
 	}
-	if _, err := os.Stat(filepath.Dir(name)); err != nil {
-		return usage(fmt.Errorf("%s: the folder of the page can't be used: %w", flag, err))
+	return nil
+}
+
+// checkReplaced refuses a file that can't be replaced at once by one that is made beside it.
+func checkReplaced(flag, name string) error {
+	switch info, err := os.Stat(name); {
+	case err == nil && !info.Mode().IsRegular():
+		return usage(fmt.Errorf("%s %s: is not a regular file; give the path of one", flag, name))
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return usage(fmt.Errorf("%s %s: %w", flag, name, err))
+	}
+	tried, err := os.CreateTemp(filepath.Dir(name), ".bulkload-*")
+	if err == nil {
+		err = errors.Join(tried.Close(), os.Remove(tried.Name()))
+	}
+	if err != nil {
+		return usage(fmt.Errorf("%s %s: its folder can't be used: %w", flag, name, err))
 	}
 	return nil
 }
@@ -61,15 +73,10 @@ func (s *session) newReported(f reportFlag) *reported {
 }
 
 // add adds a run that ended; it does nothing if no page is wanted.
-func (r *reported) add(summary *jobs.Summary, err error, took time.Duration) {
-	if r == nil {
-		return
+func (r *reported) add(summary *jobs.Summary, took time.Duration) {
+	if r != nil {
+		r.Add(summary, took)
 	}
-	o := summary.Outcome
-	if o.Exit = exitCode(err); err != nil {
-		o.Status, o.Error, o.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
-	}
-	r.Add(summary, o, took)
 }
 
 // write writes the page. A failure is logged, and does not fail a completed run.

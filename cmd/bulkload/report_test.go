@@ -66,7 +66,7 @@ func mustSay(t *testing.T, what, page string, wants ...string) {
 // runs in one command.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	dir := testfs.Tree(t, map[string]string{"a<b>.yaml": reportedJob, "wrong.yaml": "tabel: x\n",
+	dir := testfs.Tree(t, map[string]string{"a<b>.yaml": reportedJob, "wrong.yaml": "tabel: x\n", "twice.yaml": "tabel: x\nfamili: f\n",
 		"in/2026-11-20/part <i>": "1,10\n7,x<script>\n8,80\n", "in/2026-11-21/part": "1,x\n2,y\n3,z\n", "in/2026-11-24/part": ""})
 	job := filepath.Join(dir, "a<b>.yaml")
 
@@ -84,6 +84,12 @@ func TestReport(t *testing.T) {
 	mustSay(t, "missing", reportOf(t, dir, exitNotYet, job, "--date", "2026-11-22"), "Exit code 66", "BL-INPUT-MISSING", "No stage was reached.")
 	mustSay(t, "empty", reportOf(t, dir, exitDone, job, "--date", "2026-11-24"), "The input had no rows")
 	mustSay(t, "wrong", reportOf(t, dir, exitUsage, filepath.Join(dir, "wrong.yaml"), "--date", "2026-11-20"), "Exit code 2", "did you mean table?")
+
+	late := filepath.Join(testfs.Tree(t, map[string]string{"late.yaml": reportedJob}), "late.yaml")
+	two := reportOf(t, dir, exitNotYet, job, late, "--date", "2026-11-21")
+	mustSay(t, "two that failed", two, "Exit code 66</b>: the input does not exist yet, or is not complete</p></div>",
+		`<span class="status bad">failed</span> <code>BL-REJECT-TYPE</code>`, `<span class="status bad">failed</span> <code>BL-INPUT-MISSING</code>`)
+	mustSay(t, "two lines", reportOf(t, dir, exitUsage, filepath.Join(dir, "twice.yaml"), "--date", "2026-11-20"), "unknown key tabel", "twice.yaml:1: table is missing</p>")
 
 	several := reportOf(t, dir, exitRejects, job, "--from", "2026-11-20", "--to", "2026-11-23")
 	mustSay(t, "several", several, "4 runs", "When the runs ran", `<td>a&lt;b&gt;.yaml for 2026-11-23</td><td><span class="status plain">not begun</span>`,
@@ -116,7 +122,7 @@ func TestReportIsRefusedFirst(t *testing.T) {
 	t.Parallel()
 	dir := testfs.Tree(t, map[string]string{"a.yaml": reportedJob, "in/2026-11-20/part": "1,10\n"})
 	for name, want := range map[string]string{"hdfs://nn/run.html": "a local file", dir: "not a regular file", filepath.Join(dir, "none/run.html"): "no such file",
-		filepath.Join(dir, "a.yaml/run.html"): "not a directory", filepath.Join(dir, "a.yaml"): "a name that ends with .html"} {
+		filepath.Join(dir, "a.yaml/run.html"): "not a directory", filepath.Join(dir, "a.yaml"): "a name that ends with .html", "/proc/run.html": "its folder can't be used"} {
 		var stderr bytes.Buffer
 		if code := run(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--report", name}, io.Discard, &stderr); code != exitUsage ||
 			!strings.Contains(stderr.String(), want) {

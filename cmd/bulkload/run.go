@@ -78,15 +78,15 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	summary, err := jobs.RunJob(ctx, c.tasks, job, c.prepare(job, s.options()))
 	took := time.Since(began)
 	s.endBar()
-	s.reported.add(summary, err, took)
+	setOutcome(&summary.Outcome, err)
+	s.reported.add(summary, took)
 	writeSummary(s.people(), summary, took, s.Verbose > 0)
 	return summary, err
 }
 
 // onlyCheck makes the checks of all runs.
 func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Series) (report, error) {
-	o := s.options()
-	o.Force, o.NoLoad = c.Force, c.NoLoad
+	o := c.prepare(all[0][0], s.options())
 	r, err := jobs.Check(ctx, jobs.JobsOf(all), o)
 	s.endBar()
 	writeRunChecks(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
@@ -157,17 +157,14 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series)
 		return c.prepare(job, o)
 	}
 	o.Ended = func(summary *jobs.Summary, err error, took time.Duration) {
-		summary.Exit = exitCode(err)
-		if err != nil {
-			summary.Status, summary.Error = jobs.StatusFailed, err.Error()
-		}
+		setOutcome(&summary.Outcome, err)
 		s.endBar()
-		s.reported.add(summary, err, took)
+		s.reported.add(summary, took)
 		s.measured.ended(summary.Run.Job, ended{summary, summary.Exit, took})
 		s.logRun(summary, took)
 		writeSummary(s.people(), summary, took, s.Verbose > 0)
 		if err != nil {
-			fmt.Fprintf(s.people(), "  %-8s %v\n", "error", err)
+			fmt.Fprintf(s.people(), "  %-8s %s\n", "error", continued(jobs.TextOf(err)))
 		}
 	}
 	c.adviseHistory(s, all[0])

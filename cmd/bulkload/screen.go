@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+
+	"bulkload/jobs"
 
 	"golang.org/x/term"
 )
@@ -68,12 +71,47 @@ func paint(on bool, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
+// continued indents all lines of a message but the first. So a line break in the name of a folder, a job file or a server's text
+// can't begin what looks like another message.
+func continued(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
 // Write removes the bar and writes; the bar is drawn again below.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	return s.out.Write(p)
+	if _, err := s.out.Write(visible(p, s.colours)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// visible is a text without what a terminal would obey, except for our own colours: names of files and texts of servers
+// may have anything in them.
+func visible(p []byte, colours bool) []byte {
+	if !colours {
+		return []byte(jobs.PrintableText(string(p)))
+	}
+	var out strings.Builder
+	for rest := string(p); rest != ""; {
+		at := strings.IndexByte(rest, '\x1b')
+		if at < 0 {
+			at = len(rest)
+		}
+		out.WriteString(jobs.PrintableText(rest[:at]))
+		rest = rest[at:]
+		for _, own := range []string{"\x1b[" + red + "m", "\x1b[" + yellow + "m", "\x1b[0m"} {
+			if strings.HasPrefix(rest, own) {
+				out.WriteString(own)
+				rest = rest[len(own):]
+			}
+		}
+		if strings.HasPrefix(rest, "\x1b") {
+			out.WriteString(jobs.PrintableText(rest[:1]))
+			rest = rest[1:]
+		}
+	}
+	return []byte(out.String())
 }
 
 // begin returns a function that draws the bar for a tracker, and one that ends it.

@@ -63,6 +63,7 @@ var endCode = regexp.MustCompile(`(?m) \[(BL-[A-Z0-9-]+)\]$`)
 // checkCode requires an error's text to end with a code. docs/errors.md must list the code with this exit code and the
 // error's text.
 func checkCode(ts *testscript.TestScript, exit, stderr string) {
+	stderr = stderr[max(strings.Index(stderr, "bulkload: "), 0):] // before it, the summaries of several runs
 	m := endCode.FindAllStringSubmatchIndex(stderr, -1)
 	if m == nil {
 		ts.Fatalf("the error has no code:\n%s", stderr)
@@ -70,9 +71,9 @@ func checkCode(ts *testscript.TestScript, exit, stderr string) {
 	if words := testwords.Doubled(stderr); words != "" {
 		ts.Fatalf("the error says %q twice:\n%s", words, stderr)
 	}
-	begin := strings.Index(stderr, "bulkload: ")
+	begin := 0
 	for _, at := range m {
-		code, text := stderr[at[2]:at[3]], stderr[max(begin, 0):at[0]]
+		code, text := stderr[at[2]:at[3]], stderr[begin:at[0]]
 		begin = at[1]
 		listed, ok := errorsPage()[code]
 		switch {

@@ -82,7 +82,6 @@ type shortOutput struct {
 	Rejected    int64  `json:"rows_rejected"`
 	Duplicates  int64  `json:"rows_duplicate"`
 	Filtered    int64  `json:"rows_filtered"`
-	Existing    int64  `json:"rows_existing,omitempty"`
 	Files       int    `json:"files"`
 	Bytes       int64  `json:"bytes"`
 	Loaded      int    `json:"files_loaded"`
@@ -136,7 +135,7 @@ func shortRun(s *jobs.Summary) []shortOutput {
 func newShortOutput(table, run string, s *jobs.OutputSummary) *shortOutput {
 	b := s.Books
 	short := &shortOutput{Table: cut(table, shortText), Run: run, Read: b.Read, Written: b.Written, Rejected: b.Rejected, Duplicates: b.Duplicates,
-		Filtered: b.Filtered, Existing: b.Existing, Files: len(s.Files), Loaded: s.Load.Files, Output: cut(s.Output, shortText)}
+		Filtered: b.Filtered, Files: len(s.Files), Loaded: s.Load.Files, Output: cut(s.Output, shortText)}
 	for _, f := range s.Files {
 		short.Bytes += f.Bytes
 	}

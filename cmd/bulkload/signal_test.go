@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,47 +19,121 @@ import (
 	"bulkload/internal/sample"
 )
 
-// TestTermination: after SIGTERM in the middle of a run the exit code is 4, and the same command continues the run.
+// TestTermination: after SIGTERM in the middle of a run, or after the SIGHUPs of a lost terminal, the exit code is 4, the log has the
+// end, and the same command continues the run.
 func TestTermination(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := copyJobs(t, repository)
 	var rows bytes.Buffer
 	if err := sample.Check(&rows, sample.Options{Rows: 300_000, Seed: 3}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "jobs/examples/testdata/check/2026-11-20/part-m-00002"), rows.Bytes(), 0o600); err != nil {
+	// Under nohup this process ignores SIGHUP, and so would the programs that it starts.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	for name, signals := range map[string][]syscall.Signal{"SIGTERM": {syscall.SIGTERM}, "SIGHUP": {syscall.SIGHUP, syscall.SIGHUP}} {
+		t.Run(name, func(t *testing.T) {
+			dir := copyJobs(t, repository)
+			if err := os.WriteFile(filepath.Join(dir, "jobs/examples/testdata/check/2026-11-20/part-m-00002"), rows.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command := func() (*exec.Cmd, *bytes.Buffer) {
+				// testscript.Main has put a bulkload of this binary into the path.
+				cmd := exec.Command("bulkload", "run", "jobs/examples/check.yaml", "--date", "2026-11-20", "--log-file", "log")
+				cmd.Dir = dir
+				out := &bytes.Buffer{}
+				cmd.Stderr = out
+				return cmd, out
+			}
+			cmd, out := command()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			awaitFile(t, filepath.Join(dir, "out/check/2026-11-20/_manifest.json"))
+			for _, s := range signals {
+				if err := cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Millisecond) // two at once would be one
+			}
+			_ = cmd.Wait() // its exit code is checked
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), "the same command goes on") {
+				t.Fatalf("%v\n%s", cmd.ProcessState, out)
+			}
+			if log, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || !strings.Contains(string(log), "msg=end status=failed exit=4 ") {
+				t.Errorf("%v\n%s", err, log)
+			}
+			cmd, out = command()
+			if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "303,000 read = 303,000 written") {
+				t.Fatalf("going on: %v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestNohup: a SIGHUP that whoever starts the program has it ignore ends nothing.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	repository, err := filepath.Abs("../..")
+	if err != nil {
 		t.Fatal(err)
 	}
-	command := func() (*exec.Cmd, *bytes.Buffer) {
-		// testscript.Main has put a bulkload of this binary into the path.
-		cmd := exec.Command("bulkload", "run", "jobs/examples/check.yaml", "--date", "2026-11-20")
-		cmd.Dir = dir
-		out := &bytes.Buffer{}
-		cmd.Stderr = out
-		return cmd, out
-	}
-	cmd, out := command()
-	if err := cmd.Start(); err != nil {
+	dir := copyJobs(t, repository)
+	in := filepath.Join(dir, "jobs/examples/testdata/check/")
+	if err := os.Rename(filepath.Join(in, "2026-11-20"), filepath.Join(dir, "export")); err != nil {
 		t.Fatal(err)
 	}
-	awaitFile(t, filepath.Join(dir, "out/check/2026-11-20/_manifest.json"))
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	cmd := exec.Command("/bin/sh", "-c", `trap "" HUP; exec bulkload run jobs/examples/check.yaml --date 2026-11-20 --wait 1h --wait-settle 10ms`)
+	cmd.Dir = dir
+	notes, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	_ = cmd.Wait() // its exit code is checked
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !strings.Contains(out.String(), "the same command goes on") {
-		t.Fatalf("exit code %d\n%s", code, out)
+	lines := bufio.NewScanner(notes)
+	for lines.Scan() && !strings.Contains(lines.Text(), "waiting for the input") {
 	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v to stop", took)
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
 	}
-	cmd, out = command()
-	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "303,000 read = 303,000 written") {
-		t.Fatalf("going on: %v\n%s", err, out)
+	if err := os.Rename(filepath.Join(dir, "export"), filepath.Join(in, "2026-11-20")); err != nil {
+		t.Fatal(err)
+	}
+	var rest strings.Builder
+	for lines.Scan() {
+		rest.WriteString(lines.Text() + "\n")
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, &rest)
+	}
+}
+
+// TestLostStderr: a run goes on whose log nobody reads any more, as after "2>&1 | head -1".
+func TestLostStderr(t *testing.T) {
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bulkload", "run", "jobs/examples/check.yaml", "--date", "2026-11-20", "--log", "json", "--log-file", "log")
+	cmd.Dir = copyJobs(t, repository)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = reader.Close() // before the first line
+	cmd.Stdout, cmd.Stderr = writer, writer
+	err = cmd.Run()
+	_ = writer.Close()
+	if err != nil {
+		t.Errorf("the run: %v", err)
+	}
+	if log, err := os.ReadFile(filepath.Join(cmd.Dir, "log")); err != nil || !strings.Contains(string(log), `"msg":"end","status":"done"`) {
+		t.Errorf("%v\n%s", err, log)
 	}
 }
 

@@ -97,12 +97,11 @@ func rowsWritten(s *jobs.Summary) (rows int64) {
 // writeOutput describes what was written for one output.
 func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 	b := s.Books
-	existing := ""
-	if b.Existing > 0 {
-		existing = fmt.Sprintf(" + %s existing", count(b.Existing))
+	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
+		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
+	if b.Skipped > 0 {
+		line(w, "skipped", "%s of the input: repeated headings, prompts and messages of the client", jobs.Plural(int(b.Skipped), "line"))
 	}
-	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered%s",
-		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered), existing)
 	wide, records := "", "rows"
 	if b.TableRows > 0 {
 		wide, records = fmt.Sprintf(", in %s rows of the table", count(b.TableRows)), "records"
@@ -129,7 +128,9 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 }
 
 // place writes a local file's URI as a path, relative to the current folder if it is inside.
-func place(uri string) string {
+func place(uri string) string { return jobs.PrintableName(relative(uri)) }
+
+func relative(uri string) string {
 	path, local := strings.CutPrefix(uri, "file://")
 	if !local {
 		return uri
@@ -170,15 +171,11 @@ func writeExisting(w io.Writer, s *jobs.OutputSummary) {
 	if e == nil {
 		return
 	}
-	how := "loaded over"
-	if e.Live == jobs.LiveSkip {
-		how = "left out"
-	}
 	if e.Found == 0 {
 		line(w, "existing", "the table had none of %s rows on %s", count(e.Rows), e.Asked.Format(askedLayout))
 		return
 	}
-	line(w, "existing", "the table had %s of %s rows on %s; they were %s", count(e.Found), count(e.Rows), e.Asked.Format(askedLayout), how)
+	line(w, "existing", "the table had %s of %s rows on %s; they were loaded over", count(e.Found), count(e.Rows), e.Asked.Format(askedLayout))
 	for _, row := range e.Samples {
 		line(w, "", "row %s", row)
 	}
@@ -320,6 +317,9 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	if r.Missing+r.Different+extra+r.Rejected > 0 {
 		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
 			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
+	}
+	if r.Superseded > 0 {
+		line(w, "newer", "%s cells are superseded: readers get newer versions; these don't show that this run's cells were ever there", count(r.Superseded))
 	}
 	if r.Stale != nil {
 		line(w, "stale", "%s cells with this timestamp are not in the source; of %s rows the source has nothing at all; see %s",

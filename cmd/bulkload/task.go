@@ -139,10 +139,18 @@ func (s *session) task(ctx context.Context, do func(context.Context, string, int
 	}
 	stop := every(beat, s.reportStatus, func() {})
 	defer stop()
-	if err := do(ctx, document, task, s.options()); err != nil {
+	err = do(ctx, document, task, s.options())
+	done := &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}
+	if over := (*jobs.TasksWritten)(nil); errors.As(err, &over) {
+		s.endBar()
+		fmt.Fprintf(s.answers(), "%v\n", over)
+		done.Status = jobs.StatusNothing
+		return done, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	return &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}, nil
+	return done, nil
 }
 
 // readIndex reads a task's index, from stdin if it is "-": the lines that Hadoop Streaming gives may have other fields after it.
@@ -218,10 +226,10 @@ func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
 	}
 	return func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
 		own, err := c.settings(job)
-		engine := &jobs.LocalTasks{Program: "/proc/self/exe", Name: os.Args[0], Flags: s.taskFlags()}
-		by := &jobs.ByTasks{Engine: engine, Sizes: sizes}
+		by := &jobs.ByTasks{Sizes: sizes}
 		by.Task = cmp.Or(by.Task, own.TaskSize)
-		engine.Parallel, by.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
+		parallel, memory := shareMemory(o.Memory, runtime.GOMAXPROCS(0))
+		by.Engine, by.Memory = jobs.NewLocalTasks(job, o, parallel), memory
 		return by, err
 	}, nil
 }
@@ -231,17 +239,4 @@ func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
 func shareMemory(all int64, cores int) (parallel int, each int64) {
 	parallel = max(1, min(cores, int(all/jobs.MinMemory)))
 	return parallel, all / int64(parallel)
-}
-
-// taskFlags are the flags that tasks of this machine get from the command: where the cluster is, and who asks it.
-func (s *session) taskFlags() (flags []string) {
-	for name, value := range map[string]string{"--work-dir": s.WorkDir, "--conf": s.Conf, "--principal": s.Principal, "--keytab": s.Keytab} {
-		if value != "" {
-			flags = append(flags, name, value)
-		}
-	}
-	for name, value := range s.Define {
-		flags = append(flags, "-D", name+"="+value)
-	}
-	return flags
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,7 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"bulkload/internal/kerberos"
 	"bulkload/internal/sample"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testrand"
 	"bulkload/jobs"
 )
 
@@ -160,6 +166,110 @@ func TestKilledLocalTasks(t *testing.T) {
 	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
 }
 
+// TestTasksKilledAnywhere: whatever is killed of a run with --engine local-tasks, the driver or processes of tasks, at moments that the
+// seed decides, the same command comes to the files of a run in one process, and leaves nothing else.
+func TestTasksKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	random := testrand.New(t)
+	job := taskJob(t, 3000)
+	start := func(how string, more ...string) (*exec.Cmd, *bytes.Buffer) {
+		c, said := program(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q", "--work-dir", t.TempDir()}, more...)...), new(bytes.Buffer)
+		c.Stderr = said
+		fatal(t, c.Start())
+		return c, said
+	}
+	if c, said := start("here"); c.Wait() != nil {
+		t.Fatal(said)
+	}
+	byTasks := func() (*exec.Cmd, *bytes.Buffer) {
+		return start("tasks", "--engine", "local-tasks", "--task-size", "100KiB")
+	}
+	out := filepath.Join(filepath.Dir(job), "out-tasks")
+	begun := time.Now()
+	if c, said := byTasks(); c.Wait() != nil {
+		t.Fatal(said)
+	}
+	undisturbed := time.Since(begun)
+	killed := map[string]int{}
+	for range 3 {
+		fatal(t, os.RemoveAll(out))
+		for kills := 1 + random.IntN(5); ; kills-- {
+			c, said := byTasks()
+			if kills > 0 {
+				time.Sleep(time.Duration(random.Int64N(int64(undisturbed))))
+				victim, what := c.Process.Pid, "driver"
+				if pids := taskProcesses(t, victim); len(pids) > 0 && random.IntN(2) == 0 {
+					victim, what = pids[random.IntN(len(pids))], "task"
+				}
+				if syscall.Kill(victim, syscall.SIGKILL) == nil {
+					killed[what]++
+				}
+			}
+			err := c.Wait()
+			if err == nil {
+				break
+			}
+			if kills <= 0 {
+				t.Fatalf("nothing was killed: %v\n%s", err, said)
+			}
+		}
+		sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
+		if c, said := start("tasks"); c.Wait() != nil { // it compares what it finds with what was written
+			t.Error(said)
+		}
+	}
+	t.Logf("killed: %v", killed)
+}
+
+// TestSecuredLocalTasks: tasks of --engine local-tasks use the site files and the login of the job file, as their driver does.
+func TestSecuredLocalTasks(t *testing.T) {
+	t.Parallel()
+	c := testcluster.UseSecured(t)
+	job := taskJob(t, 300)
+	text, err := os.ReadFile(job)
+	fatal(t, err)
+	root := fmt.Sprintf("hdfs:///user/test/%s-%x", t.Name(), time.Now().UnixNano())
+	text = append(bytes.Replace(text, []byte("out-${HOW}"), []byte(root+"/${HOW}"), 1),
+		fmt.Sprintf("\nhbase: {conf: %s, kerberos: {principal: loader, keytab: %s}}\n", c.ConfDir(), c.Keytab("loader"))...)
+	fatal(t, os.WriteFile(job, text, 0o600))
+	for how, engine := range map[string]string{"here": "local", "tasks": "local-tasks"} {
+		cmd := program(t, "run", job, "--date", "2026-11-20", "--set", "HOW="+how, "-q", "--engine", engine)
+		cmd.Env = append(os.Environ(), "HADOOP_CONF_DIR=", "HBASE_CONF_DIR=", "KRB5_CONFIG="+c.Krb5Conf(), "KRB5CCNAME="+filepath.Join(t.TempDir(), "none"))
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", engine, err, said)
+		}
+	}
+	conf, err := siteconf.Load(c.ConfDir())
+	fatal(t, err)
+	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: "loader", Keytab: c.Keytab("loader"), Krb5Conf: c.Krb5Conf()})
+	fatal(t, err)
+	fsys, dir, err := storage.ResolveAs(root, "/", conf, storage.Identity{Login: login})
+	fatal(t, err)
+	t.Cleanup(func() { fatal(t, errors.Join(fsys.RemoveAll(dir), fsys.Close())) })
+	r := &yarnRig{fsys: fsys, root: dir}
+	want, got := map[string][]byte{}, map[string][]byte{}
+	r.addFiles(t, "here/f", want)
+	r.addFiles(t, "tasks/f", got)
+	if len(want) == 0 || len(got) != len(want) {
+		t.Errorf("%d files, and %d by tasks", len(want), len(got))
+	}
+	for name, content := range want {
+		if !bytes.Equal(got[strings.Replace(name, "here", "tasks", 1)], content) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+// runIn is the ID of the run whose tasks are in an output.
+func runIn(t *testing.T, out string) string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(out, ".tasks", "*"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	return filepath.Base(all[0])
+}
+
 // TestTaskCommands does a run by the commands for other schedulers, with the tasks in another order, some of them twice, and others
 // by an index from stdin.
 func TestTaskCommands(t *testing.T) {
@@ -176,7 +286,8 @@ func TestTaskCommands(t *testing.T) {
 	}
 	call(0, "run", job, "--date", "2026-11-20", "--set", "HOW=here")
 	plan := []string{"task", "plan", job, "--date", "2026-11-20", "--set", "HOW=tasks", "--task-size", "1KiB"}
-	if said := call(0, append(plan, "--json")...); !strings.Contains(said, `"phase":"map"`) || !strings.Contains(said, `"tasks":[0,1,2,3]`) {
+	if said := call(0, append(plan, "--json")...); !strings.Contains(said, `"phase":"map"`) || !strings.Contains(said, `"tasks":[0,1,2,3]`) ||
+		!strings.Contains(said, `"id":"`+runIn(t, out)+`"`) {
 		t.Fatal(said)
 	}
 	if said := call(1, "task", "gather", out); !strings.Contains(said, "4 map tasks") {
@@ -204,7 +315,37 @@ func TestTaskCommands(t *testing.T) {
 	if said := call(0, "task", "gather", out); !strings.HasPrefix(said, "0 reduce tasks") {
 		t.Error(said)
 	}
+	home := filepath.Join(out, ".tasks", runIn(t, out))
+	copied := filepath.Join(t.TempDir(), "plan.json")
+	text, err := os.ReadFile(filepath.Join(home, "plan.json"))
+	fatal(t, errors.Join(err, os.WriteFile(copied, text, 0o600)))
 	call(0, "task", "finish", out)
+	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
+
+	// A scheduler that has lost an answer repeats a command.
+	documents := map[string][]string{"map": {"plan.json"}, "gather": {"plan.json"}, "reduce": {"units.json", "units-0123456789ab.json"}, "finish": {"plan.json"}}
+	for command, names := range documents {
+		all := []string{out}
+		for _, name := range names {
+			all = append(all, filepath.Join(home, name))
+		}
+		if command != "reduce" {
+			all = append(all, copied)
+		}
+		for _, document := range all {
+			args := []string{"task", command, document}
+			if command == "map" || command == "reduce" {
+				args = append(args, "0")
+			}
+			if said := call(0, args...); command != "finish" && !strings.Contains(said, "nothing to do") {
+				t.Errorf("%v: %s", args, said)
+			}
+			if said := call(0, append(args, "--json")...); !strings.Contains(said, `"status":"nothing to do"`) {
+				t.Errorf("%v: %s", args, said)
+			}
+		}
+	}
+	call(exitRefused, "task", "map", filepath.Join(out, ".tasks", "0123", "plan.json"), "0") // another run
 	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
 }
 

@@ -84,11 +84,9 @@ func mustPrint(t *testing.T, want string, args ...string) {
 var versionsTable = regexp.MustCompile(`(?s)<!-- made by make versions -->\n(.*)<!-- end -->`)
 
 // TestVersions loads the examples into each version of HBase on each of Hadoop, and reads them. It takes five minutes and fetches
-// the jars of five versions, so it runs only with BULKLOAD_VERSIONS=1; with -update-docs it writes the table of docs/versions.md.
+// the jars of five versions, so only make versions runs it; with -update-docs it writes the table of docs/versions.md.
 func TestVersions(t *testing.T) {
-	if os.Getenv("BULKLOAD_VERSIONS") == "" {
-		t.Skip("starts five clusters: make versions")
-	}
+	testcluster.OnlyIn(t, "versions")
 	commit, err := exec.Command("git", "rev-parse", "--short=10", "HEAD").Output()
 	if err != nil {
 		t.Fatal(err)

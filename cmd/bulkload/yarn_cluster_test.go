@@ -235,18 +235,10 @@ func TestYARN(t *testing.T) {
 	r.wantSame(t, want)
 }
 
-// allYARN skips a test that only make test-yarn runs.
-func allYARN(t *testing.T) {
-	t.Helper()
-	if os.Getenv("BULKLOAD_YARN_ALL") == "" {
-		t.Skip("make test-yarn runs it")
-	}
-}
-
 // TestYARNFails: attempts that are killed, a container beyond its memory, and a machine that fails. Each is named with its cause,
 // and the files are those of a run in one process.
 func TestYARNFails(t *testing.T) {
-	allYARN(t)
+	testcluster.OnlyIn(t, "test-yarn")
 	c := testcluster.OwnYARN(t, testcluster.Options{})
 	r := newYARNRig(t, c, 30_000, nil)
 	want := r.alone(t)
@@ -328,7 +320,7 @@ func failedNode(t *testing.T, r *yarnRig) {
 // driver logs in with a keytab, with which
 // it gets Hadoop's commands a ticket.
 func TestYARNSecured(t *testing.T) {
-	allYARN(t)
+	testcluster.OnlyIn(t, "test-yarn")
 	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips on a machine without a KDC
 	c := testcluster.OwnYARN(t, testcluster.Options{HA: true, Kerberos: &testcluster.Kerberos{RPC: "privacy", Transfer: "integrity"}})
 	login, err := kerberos.Open(t.Context(), kerberos.Config{Principal: "loader", Keytab: c.Keytab("loader"), Krb5Conf: c.Krb5Conf()})
@@ -376,4 +368,23 @@ func TestYARNDryRun(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestYARNForgets: the ResourceManager is killed in the map phase, and started again without recovery. The job is gone with it, and the
+// run goes on at once with the tasks that are not done.
+func TestYARNForgets(t *testing.T) {
+	testcluster.OnlyIn(t, "test-yarn")
+	c := testcluster.OwnYARN(t, testcluster.Options{})
+	r := newYARNRig(t, c, 30_000, nil)
+	want := r.alone(t)
+	driver := r.start(t, "--engine", "yarn")
+	job := driver.until(t, `application_[0-9_]+`)
+	r.task(t, driver, "map")
+	fatal(t, r.Kill("rm"))
+	fatal(t, r.StartRole(t.Context(), "rm"))
+	driver.until(t, "YARN does not know "+job+" any more")
+	if err := driver.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, driver)
+	}
+	r.wantSame(t, want)
 }

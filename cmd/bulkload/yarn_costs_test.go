@@ -14,14 +14,12 @@ import (
 	"bulkload/internal/testcluster"
 )
 
-// TestYARNCosts measures one process, local tasks and YARN side by side: BULKLOAD_YARN_ROWS=1000000,5000000, on a quiet machine.
+// TestYARNCosts measures one process, local tasks and YARN side by side, for each of the numbers of rows in
+// BULKLOAD_ROWS, such as 1000000,5000000: on a quiet machine.
 func TestYARNCosts(t *testing.T) {
-	sizes := os.Getenv("BULKLOAD_YARN_ROWS")
-	if sizes == "" {
-		t.Skip("BULKLOAD_YARN_ROWS says how many rows to measure")
-	}
+	testcluster.OnlyIn(t, "yarn-costs")
 	c := testcluster.UseYARN(t)
-	for text := range strings.SplitSeq(sizes, ",") {
+	for text := range strings.SplitSeq(os.Getenv("BULKLOAD_ROWS"), ",") {
 		rows, err := strconv.Atoi(text)
 		fatal(t, err)
 		measureYARN(t, c, rows)

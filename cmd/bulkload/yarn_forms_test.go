@@ -23,7 +23,7 @@ import (
 // TestYARNForms: for all forms of input and shapes of tables, tasks on YARN write the same files as one process, even if two
 // attempts at a task race.
 func TestYARNForms(t *testing.T) {
-	allYARN(t)
+	testcluster.OnlyIn(t, "test-yarn")
 	c := testcluster.UseYARN(t)
 	t.Run("forms", func(t *testing.T) { forms(t, c) })
 	t.Run("speculation", func(t *testing.T) { speculation(t, c) })

@@ -28,6 +28,9 @@ NIGHT = "{{ data_interval_start.in_timezone('" + ZONE + "') | ds }}"  # the day 
 TABLES = {"check": "jobs/examples/check-hbase.yaml", "opinion": "jobs/examples/opinion-hbase.yaml"}
 SETTINGS = {
     "cwd": "/opt/bulkload",
+    # What a killed try has sorted is in the work folder: all workers that may get the next try need the same one, on a shared disk,
+    # or else the task a queue of one worker. The metrics are pushed, because the next try may run elsewhere.
+    "flags": ["--work-dir=/var/lib/bulkload", "--metrics-push=http://pushgateway:9091"],
     "env": {"HADOOP_CONF_DIR": "/etc/hadoop/conf", "HBASE_CONF_DIR": "/etc/hbase/conf"},
     "retries": 18,
     "retry_delay": timedelta(minutes=10),

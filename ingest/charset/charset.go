@@ -87,6 +87,22 @@ func (c *Charset) CheckMark(head []byte) error {
 	return nil
 }
 
+// CheckUTF16 checks whether a file's first bytes are UTF-16 without a mark: then every second byte of ASCII is zero, and
+// no other byte is. The error is a *MarkError.
+func (c *Charset) CheckUTF16(head []byte) error {
+	head = head[:min(len(head), 4096)]
+	var zeros [2]int
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	if most := max(zeros[0], zeros[1]); len(head) < 16 || min(zeros[0], zeros[1]) > 0 || most*8 < len(head) {
+		return nil
+	}
+	return &MarkError{fmt.Sprintf("it is UTF-16 without a byte order mark, and input.charset is %s; export it in UTF-8", c.Name())}
+}
+
 // Length is the number of bytes of the first character of text; 0 if text is empty, or begins with no character.
 func (c *Charset) Length(text []byte) int {
 	switch {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bulkload/internal/testcluster"
 )
 
 // TestJava: for every charset, every code of one, two and (GB18030, UTF-8) four bytes, and random texts, Java's decoder
@@ -195,12 +197,7 @@ func compiled(t *testing.T, program string) string {
 	t.Helper()
 	out, err := exec.Command("javac", "-version").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "javac 17.") {
-		why := fmt.Sprintf("needs a JDK 17 to compare with (%v, %s)", err, bytes.TrimSpace(out))
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s (CI=true: it must not be skipped)", why)
-		}
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
-		t.Skip(why)
+		testcluster.Without(t, fmt.Sprintf("needs a JDK 17 to compare with (%v, %s)", err, bytes.TrimSpace(out)))
 	}
 	dir := t.TempDir()
 	if out, err := exec.Command("javac", "-encoding", "UTF-8", "-d", dir, program).CombinedOutput(); err != nil {

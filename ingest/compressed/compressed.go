@@ -17,6 +17,7 @@ import (
 	"io"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 )
 
@@ -51,7 +52,7 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	if got := file.Size(); got == size {
 		r, err = NewReader(file, name, size, as)
 	} else {
-		err = errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", name, size, got)
+		err = errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", printable.Name(name), size, got)
 	}
 	if err != nil {
 		file.Close() // only read
@@ -67,13 +68,13 @@ func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, 
 	if as == Auto {
 		head, err := buffered.Peek(int(min(size, headSize)))
 		if err != nil {
-			return nil, fmt.Errorf("read the start of %s: %w", name, err)
+			return nil, fmt.Errorf("read the start of %s: %w", printable.Name(name), err)
 		}
 		if as, err = Detect(name, head); err != nil {
 			return nil, err
 		}
 	}
-	r := &Reader{name: name, codec: as, file: file, in: in, close: func() {}}
+	r := &Reader{name: printable.Name(name), codec: as, file: file, in: in, close: func() {}}
 	if size == 0 {
 		r.text = in
 		return r, nil

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/testcluster"
 )
 
 // texts are the texts to compress: empty, short, repetitive, and random.
@@ -71,10 +72,7 @@ func readFile(t testing.TB, name string, as Codec) ([]byte, Codec, error) {
 func tool(t testing.TB, content []byte, name string, args ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed", name)
-		}
-		t.Skipf("%s is not installed", name)
+		testcluster.Without(t, "needs "+name)
 	}
 	cmd := exec.Command(name, args...)
 	cmd.Stdin = bytes.NewReader(content)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 
 	"github.com/golang/snappy"
 )
@@ -29,7 +30,7 @@ func (e *RefusedError) ErrorCode() errcode.Code {
 
 // Error names the file, what it is and what to do.
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("read %s: it is %s, which can't be read; %s", e.Name, e.What, e.Do)
+	return fmt.Sprintf("read %s: it is %s, which can't be read; %s", printable.Name(e.Name), e.What, e.Do)
 }
 
 const (

@@ -22,7 +22,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 	case None:
 		text = in
 	case Gzip:
-		text, err = gzip.NewReader(in) // continues with the next member
+		text, err = openGzip(in)
 	case Bzip2:
 		text = &bzip2Reader{in: bitReader{in: in}}
 	case Zstd:
@@ -41,6 +41,56 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 		err = fmt.Errorf("%s is not a codec", c)
 	}
 	return text, release, err
+}
+
+// gzipMembers reads the members of a gzip file. Zeros may follow the last one: tapes and block devices fill their blocks with
+// them, and gzip and Java ignore them.
+type gzipMembers struct {
+	text *gzip.Reader
+	in   *bufio.Reader
+}
+
+func openGzip(in *bufio.Reader) (io.Reader, error) {
+	text, err := gzip.NewReader(in)
+	if err != nil {
+		return nil, err
+	}
+	text.Multistream(false)
+	return &gzipMembers{text, in}, nil
+}
+
+func (g *gzipMembers) Read(p []byte) (int, error) {
+	for {
+		n, err := g.text.Read(p)
+		if errors.Is(err, io.EOF) {
+			err = g.next()
+		}
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+// next advances to the next member; io.EOF if there is none.
+func (g *gzipMembers) next() error {
+	for zeros := 0; ; zeros++ {
+		switch head, err := g.in.Peek(1); {
+		case err != nil:
+			return err
+		case head[0] == 0:
+			if _, err := g.in.Discard(1); err != nil {
+				return err
+			}
+		case zeros > 0:
+			return errors.New("there is more after the zeros that follow the end of the stream")
+		default:
+			if err := g.text.Reset(g.in); err != nil {
+				return err
+			}
+			g.text.Multistream(false)
+			return nil
+		}
+	}
 }
 
 func openZstd(in io.Reader) (io.Reader, func(), error) {

@@ -103,7 +103,7 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %d bytes of %d, %v", codec, len(got), len(want), err)
 		}
 		if len(want) > 0 {
-			if _, err := unpacked(append(content, 0), codec, 1<<20); err == nil {
+			if _, err := unpacked(append(content, 1), codec, 1<<20); err == nil {
 				t.Errorf("%s: a byte after the last file is dropped", codec)
 			}
 		}
@@ -165,6 +165,29 @@ func lz4Literals(text []byte) []byte {
 
 // TestHadoopBlocks: blocks and chunks of all sizes, also with empty blocks between them, as Hadoop's writers make them when
 // they are flushed.
+// TestGzipBeforeZeros: tapes and block devices fill their blocks with zeros, which gzip and Java ignore. Nothing else may follow.
+func TestGzipBeforeZeros(t *testing.T) {
+	text := []byte(strings.Repeat("1\x01规则\x10", 2000))
+	one := packed(t, text)[Gzip]
+	two := append(bytes.Clone(one), one...)
+	for name, c := range map[string]struct {
+		content []byte
+		texts   int
+		wrong   bool
+	}{
+		"alone": {one, 1, false}, "members": {two, 2, false}, "one zero": {append(bytes.Clone(one), 0), 1, false},
+		"a block of zeros":     {append(bytes.Clone(two), make([]byte, 600<<10)...), 2, false},
+		"a member after zeros": {append(append(bytes.Clone(one), make([]byte, 512)...), one...), 1, true},
+		"text":                 {append(bytes.Clone(one), "x"...), 1, true}, "half a header": {append(bytes.Clone(one), 0x1f), 1, true},
+		"a member that is cut": {two[:len(two)-5], 2, true},
+	} {
+		got, err := unpacked(c.content, Gzip, 1<<20)
+		if (err != nil) != c.wrong || !c.wrong && !bytes.Equal(got, bytes.Repeat(text, c.texts)) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+}
+
 func TestHadoopBlocks(t *testing.T) {
 	r := testrand.New(t)
 	for range 100 {

@@ -13,6 +13,7 @@ package csv
 
 import (
 	"errors"
+	"fmt"
 
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
@@ -80,8 +81,23 @@ func (f *Form) Codec() compressed.Codec { return f.Compression }
 // RowOffsets is false: a record's offset is that of its first byte.
 func (f *Form) RowOffsets() bool { return false }
 
-// Warnings returns none: what looks wrong in CSV is a reject, or ends the reading.
-func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
+// Warnings is about the CR of line ends that the first line of a file does not have: it becomes a part of values that are not quoted.
+// It is also about a heading that is read as a record.
+func (f *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
+	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.File) {
+		if n := ingest.EndingWithCR(in); n > 0 {
+			doubts = append(doubts, fmt.Sprintf("the first %d records of %s end with CR LF and its first line with LF: the CR becomes a part of the last value; give all lines the same end", n, file))
+		}
+	})
+	if f.NoHeading {
+		ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.File) {
+			if heading := ingest.HeadingIn(in); heading != "" {
+				doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: remove input.header: false", file, heading))
+			}
+		})
+	}
+	return doubts
+}
 
 // Open opens a file and reads its heading.
 func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {

@@ -11,6 +11,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
+	"bulkload/ingest/delimited"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/testfs"
 	"bulkload/values"
@@ -187,6 +189,26 @@ func texts(all []got) [][]string {
 const spool = "SQL> select id, note\n  2  from t where a in (1, 2);\n\n" +
 	"\"ID\",\"NOTE\"\n1,\"x\"\n\n\"ID\",\"NOTE\"\n2,\"y\"\n\n2 rows selected.\n\nElapsed: 00:00:00.03\nSQL> spool off\n"
 
+// TestFeedbackInOtherLanguages: what SQL*Plus says after the rows is no record, in the languages and charsets of its clients,
+// in one column, too. Text that only contains it is.
+func TestFeedbackInOtherLanguages(t *testing.T) {
+	for _, c := range []struct{ charset, line string }{
+		{"utf-8", "1 Zeile wurde ausgewählt."}, {"iso-8859-1", "1 Zeile wurde ausgew\xe4hlt."}, {"utf-8", "20 Zeilen ausgewählt."},
+		{"utf-8", "2 Zeilen wurden ausgewählt."}, {"utf-8", "Es wurden keine Zeilen ausgewählt"}, {"utf-8", "Keine Zeilen ausgewählt."},
+		{"utf-8", "Session wurde geändert."}, {"utf-8", "Abgelaufen: 00:00:00.03"}, {"utf-8", "PL/SQL-Prozedur erfolgreich abgeschlossen."},
+		{"utf-8", "1 ligne sélectionnée."}, {"windows-1252", "20 lignes s\xe9lectionn\xe9es."}, {"utf-8", "aucune ligne sélectionnée"},
+		{"utf-8", "Session modifiée."}, {"utf-8", "Ecoulé : 00 :00 :00.03"}, {"utf-8", "Procédure PL/SQL terminée avec succès."},
+		{"utf-8", "1行が選択されました。"}, {"shift_jis", "20\x8ds\x82\xaa\x91I\x91\xf0\x82\xb3\x82\xea\x82\xdc\x82\xb5\x82\xbd\x81B"},
+		{"utf-8", "レコードが選択されませんでした。"}, {"utf-8", "セッションが変更されました。"}, {"utf-8", "経過: 00:00:00.03"}, {"utf-8", "PL/SQLプロシージャが正常に完了しました。"},
+	} {
+		f := with(form("id"), func(f *Form) { f.SkipNoise, f.Charset = true, named(t, c.charset) })
+		all, err := read(t, f, "ID\n1\n"+c.line+"\r\n2\nx"+c.line+"\n")
+		if err != nil || len(all) != 3 || all[2].fields == "" {
+			t.Errorf("%q in %s: %+v, %v", c.line, c.charset, all, err)
+		}
+	}
+}
+
 func TestNoise(t *testing.T) {
 	skip := with(form("id", "note"), func(f *Form) { f.SkipNoise = true })
 	for _, c := range []struct {
@@ -234,6 +256,78 @@ func TestNoise(t *testing.T) {
 	}
 }
 
+// TestMarksBeforeRecords: SQL*Plus begins each page with a form feed (set newpage 0), and files that were joined have byte order
+// marks inside. Neither makes a heading a record, nor becomes a part of a key.
+func TestMarksBeforeRecords(t *testing.T) {
+	plain, noHeading := form("id", "note"), with(form("id", "note"), func(f *Form) { f.NoHeading = true })
+	const bom = "\xef\xbb\xbf"
+	for _, c := range []struct {
+		form                      *Form
+		content, skipped, notSkip string
+	}{
+		{plain, "id,note\n1,x\n\fid,note\n2,y\n", "1|x;2|y", "1|x;heading;2|y"},
+		{plain, "\fid,note\n1,x\n\fid,note\n2,y\n", "1|x;2|y", "1|x;heading;2|y"},
+		{plain, "\fid,note\n1,x\nid,note\n2,y\n", "1|x;2|y", "1|x;heading;2|y"},
+		{plain, "id,note\n1,x\n" + bom + "id,note\n2,y\n", "1|x;2|y", "1|x;heading;2|y"},
+		{plain, "\f\n\f\"id\",\"note\"\n\"1\",x\n\f\n\f\"id\",\"note\"\n2,y\n\f", "1|x;2|y", "1|x;heading;2|y"},
+		{plain, "id,note\n1,x\n\f\f2,y\n\f\"3\",z\n", "1|x;2|y;3|z", "1|x;mark;mark"},
+		{noHeading, bom + "1,x\n" + bom + "2,y\n\f3,z", "1|x;2|y;3|z", "1|x;mark;mark"},
+		{noHeading, "1,\fx\n\"\f2\",y\n", "1|\fx;\f2|y", "1|\fx;\f2|y"},
+		{with(plain, func(f *Form) { f.Quote = 0 }), "id,note\n1,x\n\fid,note\n2,y\n", "1|x;2|y", "1|x;heading;2|y"},
+	} {
+		for _, skip := range []bool{true, false} {
+			want := c.notSkip
+			if skip {
+				want = c.skipped
+			}
+			for window := 4; window < 70; window += 3 {
+				all, err := readWindow(t, with(c.form, func(f *Form) { f.SkipNoise = skip }), c.content, window, 1000)
+				var found []string
+				for _, g := range all {
+					switch {
+					case strings.HasPrefix(g.reason, "the heading again"):
+						found = append(found, "heading")
+					case strings.HasPrefix(g.reason, "a form feed or a byte order mark"):
+						found = append(found, "mark")
+					default:
+						found = append(found, g.fields+g.reason)
+					}
+				}
+				if got := strings.Join(found, ";"); got != want || err != nil {
+					t.Fatalf("%q, skip_noise %t, window %d: %q (%v), want %q", c.content, skip, window, got, err, want)
+				}
+			}
+		}
+	}
+}
+
+// TestHeadingReadAsRecord: a warning says that the first record looks like a heading.
+func TestHeadingReadAsRecord(t *testing.T) {
+	f := with(form("c1", "c2"), func(f *Form) { f.NoHeading = true })
+	for content, warned := range map[string]bool{
+		"ID,NAME\n1,x\n2,y\n": true, "ID,NAME\nx,2026-11-20\n": true, "ID,NAME\nx,y\n": false, "ID,NAME\n": false, "1,NAME\n2,x\n": false, "ID,NAME\n1,x\nb,z\n": false, "ID,\n1,x\n": false,
+	} {
+		files := []ingest.File{{Path: "/memory", Size: int64(len(content))}}
+		if got := f.Warnings(testfs.Memory{Content: []byte(content)}, files); (len(got) == 1 && strings.Contains(got[0], "looks like a heading (ID, NAME)")) != warned {
+			t.Errorf("%q: %q", content, got)
+		}
+		text := &delimited.Form{Columns: f.Columns, FieldDelimiter: []byte{','}, RecordDelimiter: []byte{'\n'}}
+		if got := text.Warnings(testfs.Memory{Content: []byte(content)}, files); (len(got) == 1 && strings.Contains(got[0], "looks like a heading (ID, NAME)")) != warned {
+			t.Errorf("delimited, %q: %q", content, got)
+		}
+	}
+}
+
+// TestMixedLineEnds: where the first line ends with LF and the records with CR LF, a warning says what becomes of the CR.
+func TestMixedLineEnds(t *testing.T) {
+	for content, warned := range map[string]bool{"id,note\n1,x\r\n2,y\r\n": true, "id,note\r\n1,x\r\n": false, "id,note\n1,x\n2,y\r\n": false, "id,note\n": false} {
+		files := []ingest.File{{Path: "/memory", Size: int64(len(content))}}
+		if got := form("id", "note").Warnings(testfs.Memory{Content: []byte(content)}, files); (len(got) > 0) != warned {
+			t.Errorf("%q: %q", content, got)
+		}
+	}
+}
+
 func TestHeadings(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{"ID,TEXT\n1,2\n", "no column note, only ID, TEXT"},
@@ -245,6 +339,8 @@ func TestHeadings(t *testing.T) {
 		{"\"ID\",\"NOTE\"\r\"1\",\"a\"\r", "is not written twice; do its lines end with CR alone?"},
 		{"ID,\"NOTE\n", "the quote at byte 3 of the record is not closed"},
 		{"\xff\xfeI\x00", "UTF-16"},
+		{"\x00I\x00D\x00,\x00n\x00o\x00t\x00e\x00\n", "it is UTF-16 without a byte order mark"},
+		{"I\x00D\x00,\x00n\x00o\x00t\x00e\x00\n\x00", "it is UTF-16 without a byte order mark"},
 		{"ID,\xff,NOTE", "is not utf-8"},
 	} {
 		_, err := read(t, form("ID", "note"), c.content)
@@ -339,6 +435,19 @@ func TestLongest(t *testing.T) {
 	_, err = readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 200), 16, 64)
 	if err == nil || !strings.Contains(err.Error(), "the line at byte 4 is longer than 64 bytes") {
 		t.Errorf("a long line: %v", err)
+	}
+	for _, window := range []int{16, 33, 64} {
+		if all, err := readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 62)+"\n2,y\n", window, 64); err != nil || len(all) != 2 {
+			t.Errorf("a line of 64 bytes in a window of %d: %d records, %v", window, len(all), err)
+		}
+		_, err = readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 63)+"\n2,y\n", window, 64)
+		if err == nil || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.CSVLine || errcode.CSVLine.Kind() != errcode.Refused {
+			t.Errorf("a line of 65 bytes in a window of %d: %v", window, err)
+		}
+	}
+	_, err = readWindow(t, f, strings.Repeat("a,b\r", 20), 16, 64)
+	if err == nil || !strings.Contains(err.Error(), "do its lines end with CR alone?") {
+		t.Errorf("lines that end with CR: %v", err)
 	}
 	_, err = readWindow(t, f, "A,B\n1,a\"b"+strings.Repeat("x", 200), 16, 64)
 	if err == nil || !strings.Contains(err.Error(), "the line at byte 4 is longer than 64 bytes") {

@@ -20,6 +20,9 @@ const maxColumns = 4096
 func (r *reader) readHeading() error {
 	r.spans = make([]span, maxColumns)
 	for {
+		if err := r.skipMarks(); err != nil {
+			return err
+		}
 		end, what, err := r.frame()
 		if err != nil {
 			r.err = err // usually the end of the file
@@ -184,7 +187,8 @@ func (r *reader) occursUnquoted(line []byte, b byte) bool {
 
 // checkHeadings checks that all files have the same heading: the file of rejects has only one.
 func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
-	var first, heading string
+	var first ingest.File
+	heading := ""
 	for _, file := range files {
 		if f.NoHeading || file.Size == 0 {
 			continue
@@ -199,10 +203,10 @@ func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
 		}
 		switch {
 		case found == "":
-		case first == "":
-			first, heading = file.Path, found
+		case heading == "":
+			first, heading = file, found
 		case found != heading:
-			return refusef(errcode.CSVHeading, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file.Path, found, first, heading)
+			return refusef(errcode.CSVHeading, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file, found, first, heading)
 		}
 	}
 	return nil

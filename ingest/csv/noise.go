@@ -19,6 +19,7 @@ const (
 	prompt                // "SQL> spool off", and the lines of the statement that follow it
 	feedback              // "5 rows selected." and the like
 	failure               // ORA-01555 and the like
+	marked                // a record after a form feed or a byte order mark
 )
 
 var (
@@ -27,6 +28,9 @@ var (
 	feedbackLine = regexp.MustCompile(`^(` +
 		`(no rows|\d+ rows?) (selected|created|updated|deleted|inserted|merged)\.?` +
 		`|已选择 ?\d+ ?行。|未选定行。?|会话已更改。|已用时间: .*|PL/SQL 过程已成功完成。` +
+		`|\d+ Zeilen? (wurden? )?ausgewählt\.|(Es wurden keine|Keine) Zeilen ausgewählt\.?|Session wurde geändert\.|Abgelaufen: [\d:., ]+|PL/SQL-Prozedur erfolgreich abgeschlossen\.` +
+		`|\d+ lignes? sélectionnées?\.|aucune ligne sélectionnée\.?|Session modifiée\.|[EÉ]coulé ?: [\d:., ]+|Procédure PL/SQL terminée avec succès\.` +
+		`|\d+行が選択されました。|レコードが選択されませんでした。?|セッションが変更されました。|経過: [\d:., ]+|PL/SQLプロシージャが正常に完了しました。` +
 		`|Elapsed: [\d:.]+` +
 		`|(Session|System|Table|User|Commit|Rollback|Connect|Disconnect)( altered| created| truncated| dropped| complete)?(ed)?\.` +
 		`|PL/SQL procedure successfully completed\.` +
@@ -44,6 +48,11 @@ func (r *reader) classify(line []byte, right bool) nonRow {
 	switch {
 	case len(line) == 0, len(line) == 1 && line[0] == '\r':
 		return blank
+	case r.marks(line) > 0:
+		if kind := r.classify(line[r.marks(line):], false); kind != noNoise {
+			return kind
+		}
+		return marked
 	case r.names != nil && len(line) == len(r.rec.Heading) && string(line) == r.rec.Heading:
 		return repeatedHeader
 	case line[0] == 'S' && bytes.HasPrefix(line, []byte("SQL>")):
@@ -57,6 +66,39 @@ func (r *reader) classify(line []byte, right bool) nonRow {
 		return noNoise
 	}
 	return r.classifyMessage(line)
+}
+
+// marks is how many bytes at the start of a line belong to no record: form feeds, with which SQL*Plus begins its pages
+// (set newpage 0), and the byte order marks of files that were joined.
+func (r *reader) marks(line []byte) int {
+	n := 0
+	for n < len(line) {
+		switch {
+		case line[n] == '\f':
+			n++
+		case line[n] == byteOrderMark[0] && r.form.Charset.IsUTF8() && bytes.HasPrefix(line[n:], byteOrderMark):
+			n += len(byteOrderMark)
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// skipMarks advances over the marks before a record.
+func (r *reader) skipMarks() error {
+	for {
+		if len(r.rest()) < len(byteOrderMark) {
+			if err := r.more(); err != nil {
+				return err
+			}
+		}
+		n := r.marks(r.rest())
+		if n == 0 {
+			return nil
+		}
+		r.pos += n
+	}
 }
 
 // classifyMessage classifies a message by its text.
@@ -76,12 +118,14 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 200)])
 	if kind == failure {
 		if r.form.SkipErrors {
+			r.skipped++
 			return nil
 		}
 		return refusef(errcode.CSVExport, "read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
 			r.path, r.rec.Offset, r.withCause(text))
 	}
 	if r.form.SkipNoise {
+		r.skipped++
 		return nil
 	}
 	what := fmt.Sprintf("a message of the client, not a record: %q; export with set feedback off, timing off", text)
@@ -90,6 +134,8 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 		what = "the heading again, not a record; export with set pagesize 50000 or more"
 	case prompt:
 		what = fmt.Sprintf("a prompt, not a record: %q; export by a script, with set echo off", text)
+	case marked:
+		what = fmt.Sprintf("a form feed or a byte order mark before the record: %q; export with set newpage none, and join files without their marks", text)
 	}
 	r.begun(line)
 	return r.bad(errcode.RejectNoise, "", what+", or skip such lines by input.skip_noise: true")

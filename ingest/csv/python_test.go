@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"bulkload/internal/testvalues"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testvalues"
+
 	"bulkload/values"
 )
 
@@ -21,12 +23,7 @@ func python(t *testing.T, script string, in any, args ...string) []byte {
 	t.Helper()
 	name, err := exec.LookPath("python3")
 	if err != nil {
-		why := "needs python3, whose csv module is the second opinion"
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s (CI=true: it must not be skipped)", why)
-		}
-		fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
-		t.Skip(why)
+		testcluster.Without(t, "needs python3, whose csv module is the second opinion")
 	}
 	text, err := json.Marshal(in)
 	if err != nil {

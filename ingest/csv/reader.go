@@ -28,6 +28,7 @@ type reader struct {
 
 	decoded  []byte // the record's values that differ from the bytes in the file
 	number   int64  // of the last record delivered or rejected
+	skipped  int64  // lines
 	ended    bool   // a line has ended, so crlf is known
 	crlf     bool
 	good     bool // a usable record has been seen
@@ -69,7 +70,11 @@ func (r *reader) begin() error {
 	if err := ingest.DetectForeign(r.path, r.rest()); err != nil {
 		return err
 	}
-	if err := r.form.Charset.CheckMark(r.rest()); err != nil {
+	err := r.form.Charset.CheckMark(r.rest())
+	if err == nil {
+		err = r.form.Charset.CheckUTF16(r.rest())
+	}
+	if err != nil {
 		return fmt.Errorf("read %s: %w", r.path, err)
 	}
 	if bytes.HasPrefix(r.rest(), byteOrderMark) {
@@ -105,6 +110,11 @@ func (r *reader) Next() (*ingest.Record, error) {
 
 // next reads one or several lines; neither a record nor an error if they are to be skipped.
 func (r *reader) next() (*ingest.Record, error) {
+	if r.form.SkipNoise {
+		if err := r.skipMarks(); err != nil {
+			return nil, err
+		}
+	}
 	end, what, err := r.frame()
 	if err != nil {
 		return nil, err
@@ -212,6 +222,9 @@ func (r *reader) lastSpan() *span {
 	}
 	return &r.spans[r.count-1]
 }
+
+// Skipped is how many lines were skipped; see ingest.Skipper.
+func (r *reader) Skipped() int64 { return r.skipped }
 
 // Bytes is how many bytes of the file were consumed, or read if it is compressed.
 func (r *reader) Bytes() int64 {

@@ -35,7 +35,7 @@ func newText(in *compressed.Reader, file ingest.File, window, longest int) *text
 	if in.Codec() == compressed.None {
 		window = int(min(file.Size+1, int64(window))) // one more, to see the end
 	}
-	return &text{in: in, path: file.Path, buf: make([]byte, window), window: window, maxRecord: longest}
+	return &text{in: in, path: file.String(), buf: make([]byte, window), window: window, maxRecord: longest}
 }
 
 // rest is what was read and not yet delivered.
@@ -70,8 +70,8 @@ func (t *text) compact() {
 	left := t.fill - t.pos
 	to := t.buf
 	switch {
-	case left*2 > len(t.buf):
-		to = make([]byte, 2*len(t.buf))
+	case left*2 > len(t.buf) && len(t.buf) <= t.maxRecord:
+		to = make([]byte, min(2*len(t.buf), t.maxRecord+1)) // one more, for the line break or to see that the record is too long
 	case len(t.buf) > 4*t.window && left < t.window/2:
 		to = make([]byte, t.window) // the long record that needed the space is over
 	}
@@ -93,5 +93,5 @@ func (t *text) line() (line []byte, next int) {
 
 // tooLong is the error of a line that is too long.
 func (t *text) tooLong() error {
-	return refusef(errcode.CSVLine, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV", t.path, t.offset(), t.maxRecord)
+	return refusef(errcode.CSVLine, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV%s", t.path, t.offset(), t.maxRecord, loneCR(t.rest()))
 }

@@ -135,7 +135,7 @@ func (d *Form) detectCodec(fsys storage.FS, f ingest.File) (compressed.Codec, er
 	defer file.Close() // it is only read
 	head := make([]byte, min(f.Size, ingest.DetectLen))
 	if n, err := file.ReadAt(head, 0); n < len(head) {
-		return compressed.None, fmt.Errorf("read the start of %s: %w", f.Path, cmp.Or(err, io.ErrUnexpectedEOF))
+		return compressed.None, fmt.Errorf("read the start of %s: %w", f, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	codec := d.Compression
 	if codec == compressed.Auto {

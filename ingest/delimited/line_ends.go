@@ -19,17 +19,22 @@ const maxUnended = 10
 // maxOpenFiles is the number of files whose ends are read in parallel: in HDFS each takes several calls.
 const maxOpenFiles = 8
 
-// Warnings are about how records end: see LineEnds and Unended.
+// Warnings are about how records end, see LineEnds and Unended, and about a heading that is read as a record.
 func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
 	if doubt := d.LineEnds(fsys, files); doubt != "" {
 		doubts = append(doubts, doubt)
 	}
+	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.File) {
+		if heading := ingest.HeadingIn(in); heading != "" {
+			doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: export without it, or read the file with format: csv", f, heading))
+		}
+	})
 	unended := d.Unended(fsys, files)
 	for i, f := range unended {
 		if i == maxUnended {
 			return append(doubts, fmt.Sprintf("%d more files end without the record delimiter", len(unended)-i))
 		}
-		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f.Path,
+		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f,
 			ingest.FormatDelimiter(d.RecordDelimiter)))
 	}
 	return doubts
@@ -38,26 +43,17 @@ func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) 
 // LineEnds warns if the records of an input seem to end with CR LF although the form has LF: the CR would become a
 // part of the last column. It reads the start of the first file that is not empty. It returns "" if all is well, and
 // if the file can't be read, which its reader will report.
-func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) string {
+func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) (doubt string) {
 	if string(d.RecordDelimiter) != "\n" {
 		return ""
 	}
-	for _, f := range files {
-		if f.Size == 0 {
-			continue
+	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.File) {
+		if n := ingest.EndingWithCR(in); n > 0 {
+			doubt = fmt.Sprintf(`the first %d records of %s end with CR, which becomes a part of column %s: is the record delimiter \r\n?`,
+				n, f, d.Columns[len(d.Columns)-1])
 		}
-		in, err := d.Open(fsys, ingest.Split{File: f, End: f.Size})
-		if err != nil {
-			return ""
-		}
-		n := endingWithCR(in)
-		if err := in.Close(); err != nil || n == 0 {
-			return ""
-		}
-		return fmt.Sprintf(`the first %d records of %s end with CR, which becomes a part of column %s: is the record delimiter \r\n?`,
-			n, f.Path, d.Columns[len(d.Columns)-1])
-	}
-	return ""
+	})
+	return doubt
 }
 
 // Unended returns the plain-text files whose last record has no delimiter after it: the only sign of a truncated
@@ -105,22 +101,4 @@ func (d *Form) unended(fsys storage.FS, file ingest.File) bool {
 		return false
 	}
 	return codec == compressed.None && !bytes.Equal(end, d.RecordDelimiter)
-}
-
-// endingWithCR is how many records at the start of a file were examined; 0 if one of them has no CR at its end.
-func endingWithCR(in ingest.Records) (seen int) {
-	for seen < hintRecords {
-		rec, err := in.Next()
-		if bad := new(ingest.BadRecord); errors.As(err, &bad) {
-			continue
-		}
-		if err != nil {
-			return seen // the end
-		}
-		if !bytes.HasSuffix(rec.Fields[len(rec.Fields)-1].Bytes(), []byte{'\r'}) {
-			return 0
-		}
-		seen++
-	}
-	return seen
 }

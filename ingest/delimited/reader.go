@@ -69,11 +69,11 @@ func newReader(d *Form, file storage.File, split ingest.Split) *Reader {
 // begin advances to the split's first record.
 func (r *Reader) begin() error {
 	if s := r.split; s.Start < 0 || s.End < s.Start || s.End > s.File.Size {
-		return fmt.Errorf("read %s: it has no bytes %d to %d, only %d", s.File.Path, s.Start, s.End, s.File.Size)
+		return fmt.Errorf("read %s: it has no bytes %d to %d, only %d", s.File, s.Start, s.End, s.File.Size)
 	}
 	if got, want := r.file.Size(), r.split.File.Size; got != want {
 		return errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
-			r.split.File.Path, want, got)
+			r.split.File, want, got)
 	}
 	if r.split.Start == 0 {
 		return r.beginFile()
@@ -99,8 +99,12 @@ func (r *Reader) beginFile() error {
 	if err := ingest.DetectForeign(r.split.File.Path, head); err != nil {
 		return err
 	}
-	if err := r.form.Charset.CheckMark(head); err != nil {
-		return fmt.Errorf("read %s: %w", r.split.File.Path, err)
+	err := r.form.Charset.CheckMark(head)
+	if err == nil && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
+		err = r.form.Charset.CheckUTF16(head)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", r.split.File, err)
 	}
 	r.pos = int(markLength(head))
 	return nil
@@ -149,6 +153,16 @@ func (r *Reader) skipToDelimiter() error {
 // Next returns the next record, valid until the next call; io.EOF after the last one; a *BadRecord for one that can't
 // be used, after which reading can continue; any other error ends the reading.
 func (r *Reader) Next() (*ingest.Record, error) {
+	rec, err := r.next()
+	// The mark of the file's first record was skipped. Another one would be a part of a key that looks like any other.
+	if err == nil && len(rec.Raw) > 0 && rec.Raw[0] == byteOrderMark[0] && bytes.HasPrefix(rec.Raw, byteOrderMark) && r.form.Charset.IsUTF8() {
+		return nil, &ingest.BadRecord{Position: rec.Position, Raw: rec.Raw, Code: errcode.RejectCharset,
+			Reason: "a byte order mark before the record, as in files that were joined; join them without their marks"}
+	}
+	return rec, err
+}
+
+func (r *Reader) next() (*ingest.Record, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -281,13 +295,13 @@ func (r *Reader) more() error {
 // compact moves what is not yet delivered to the front of the buffer, and enlarges a full buffer.
 func (r *Reader) compact() error {
 	left := r.fill - r.pos
-	if left > r.maxRecord {
+	most := r.maxRecord + len(r.form.RecordDelimiter)
+	if left >= most {
 		return errcode.InputRecord.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
-			r.split.File.Path, r.base+int64(r.pos), r.maxRecord, ingest.FormatDelimiter(r.form.RecordDelimiter),
+			r.split.File, r.base+int64(r.pos), r.maxRecord, ingest.FormatDelimiter(r.form.RecordDelimiter),
 			otherDelimiter(r.buf[r.pos:r.pos+min(left, chunkSize)], r.form.RecordDelimiter))
 	}
 	to := r.buf
-	most := r.maxRecord + chunkSize
 	switch {
 	case left*2 > len(r.buf) && len(r.buf) < most:
 		to = make([]byte, min(2*len(r.buf), most))
@@ -309,7 +323,7 @@ func (r *Reader) readAt(p []byte, at int64) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("read %s at byte %d: %w", r.split.File.Path, at+int64(n), err)
+	return fmt.Errorf("read %s at byte %d: %w", r.split.File, at+int64(n), err)
 }
 
 // bad describes the record in rec, whose number of columns is wrong.

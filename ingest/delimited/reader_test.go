@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/testfs"
 	"bulkload/values"
@@ -105,7 +106,8 @@ func TestRecords(t *testing.T) {
 		{"an empty record of one column", one, "\x10a\x10\x10", []got{
 			{0, 1, "", []string{""}, ""}, {1, 2, "a", []string{"a"}, ""}, {3, 3, "", []string{""}, ""}}},
 		{"byte order mark", two, "\xef\xbb\xbfa\x01b\x10\xef\xbb\xbfc\x01d\x10", []got{
-			{3, 1, "a\x01b", []string{"a", "b"}, ""}, {7, 2, "\xef\xbb\xbfc\x01d", []string{"\xef\xbb\xbfc", "d"}, ""}}},
+			{3, 1, "a\x01b", []string{"a", "b"}, ""}, {7, 2, "\xef\xbb\xbfc\x01d", nil, "a byte order mark before the record, as in files that were joined; join them without their marks"}}},
+		{"a byte order mark within a record", two, "a\x01\xef\xbb\xbfb\x10", []got{{0, 1, "a\x01\xef\xbb\xbfb", []string{"a", "\xef\xbb\xbfb"}, ""}}},
 		{"a byte order mark alone", two, "\xef\xbb\xbf", nil},
 		{"delimiters of several bytes", wide, "a|b||c\nd\r\n|||\r\n\re||f", []got{
 			{0, 1, "a|b||c\nd", []string{"a|b", "c\nd"}, ""}, {10, 2, "|||", []string{"", "|"}, ""}, {15, 3, "\re||f", []string{"\re", "f"}, ""}}},
@@ -235,6 +237,30 @@ func TestRecordTooLong(t *testing.T) {
 	}
 	if _, again := r.Next(); again != err {
 		t.Errorf("then %v", again)
+	}
+	if errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.InputRecord || errcode.InputRecord.Kind() != errcode.Refused {
+		t.Errorf("%v is not for a person to mend", err)
+	}
+}
+
+// TestLongestRecord: whether a record is too long does not depend on where the buffer ends.
+func TestLongestRecord(t *testing.T) {
+	const longest = 3 * chunkSize
+	for _, before := range []int{0, 1, chunkSize - 2, chunkSize} {
+		for _, size := range []int{longest, longest + 1} {
+			m := testfs.Memory{Content: []byte(strings.Repeat("x", before) + "\x01b\x10" + strings.Repeat("c", size-1) + "\x01\x10" + "e\x01f\x10")}
+			r, err := sqoop("a", "b").Open(m, ingest.Split{File: fileOf(m), End: fileOf(m).Size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.(*Reader).maxRecord = longest
+			if _, err := r.Next(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.Next(); (err == nil) != (size == longest) {
+				t.Errorf("%d bytes after %d: %v", size, before, err)
+			}
+		}
 	}
 }
 

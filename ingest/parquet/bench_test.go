@@ -184,7 +184,7 @@ func TestNoAllocations(t *testing.T) {
 
 // TestMemory reads a row group of 90 MB in a separate process, which must stay below 100 MB.
 func TestMemory(t *testing.T) {
-	const asked = "BULKLOAD_READ_PARQUET"
+	const asked = "BULKLOAD_TEST_PARQUET"
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	if name := os.Getenv(asked); name != "" {
 		rows, _, err := readCounted(&Form{Columns: names}, name)

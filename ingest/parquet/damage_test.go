@@ -81,12 +81,20 @@ func TestDamaged(t *testing.T) {
 	outcomes := map[string]int{}
 	files := append([]string{"testdata/spark/spark-default.parquet", "testdata/spark/spark-v2-delta.parquet"}, readable...)
 	if testing.Short() {
-		files = files[1:2]
+		files = []string{"testdata/small.parquet"} // whose pages have checksums
 	}
 	for _, name := range files {
 		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		values := "" // of a file whose pages have checksums
+		if name == "testdata/small.parquet" || name == "testdata/v2.parquet" || name == "testdata/plain.parquet" {
+			var text strings.Builder
+			if _, err := readBytes(&want.Form, content, func(rec *ingest.Record) { writeValues(&text, rec) }); err != nil {
+				t.Fatal(err)
+			}
+			values = text.String()
 		}
 		d, spark := want, strings.HasPrefix(name, "testdata/spark/")
 		if spark {
@@ -96,16 +104,27 @@ func TestDamaged(t *testing.T) {
 			// Spark's files have indexes between pages and footer, which are not read.
 			damaged.mustFail = damaged.mustFail && !(spark && damaged.kind == "shorter")
 			watched(t, name+" "+damaged.what, func() {
-				outcomes[damaged.kind+": "+outcome(t, name, &d.Form, damaged, len(d.Rows))]++
+				outcomes[damaged.kind+": "+outcome(t, name, &d.Form, damaged, len(d.Rows), values)]++
 			})
 		}
 	}
 	t.Log(outcomes)
+	for _, kind := range []string{"cut", "shorter", "magic"} {
+		if outcomes[kind+": error"] == 0 || kind != "shorter" && outcomes[kind+": none"] > 0 {
+			t.Errorf("%s: %d errors, %d times none", kind, outcomes[kind+": error"], outcomes[kind+": none"])
+		}
+	}
+	for _, kind := range []string{"flip in the data", "zeroes", "large number"} { // statistics, the padding of a header and the like don't matter
+		if errors, none := outcomes[kind+": error"], outcomes[kind+": none"]; errors <= none {
+			t.Errorf("%s: %d errors, %d times none", kind, errors, none)
+		}
+	}
 }
 
-// outcome reads a damaged file and describes the result.
-func outcome(t *testing.T, name string, form *Form, d damage, rows int) string {
-	got, err := readBytes(form, d.content, func(*ingest.Record) {})
+// outcome reads a damaged file and describes the result. Where the pages have checksums, damage to the data must not change a value.
+func outcome(t *testing.T, name string, form *Form, d damage, rows int, want string) string {
+	var text strings.Builder
+	got, err := readBytes(form, d.content, func(rec *ingest.Record) { writeValues(&text, rec) })
 	switch {
 	case err != nil:
 		return "error"
@@ -113,23 +132,33 @@ func outcome(t *testing.T, name string, form *Form, d damage, rows int) string {
 		t.Errorf("%s, %s: no error", name, d.what)
 	case got != rows:
 		t.Errorf("%s, %s: %d rows and no error, want %d", name, d.what, got, rows)
+	case want != "" && d.inData && text.String() != want:
+		t.Errorf("%s, %s: other values and no error", name, d.what)
 	}
 	return "none"
+}
+
+func writeValues(text *strings.Builder, rec *ingest.Record) {
+	for _, f := range rec.Fields {
+		fmt.Fprintf(text, "%t %q ", f.Null(), f.Bytes())
+	}
 }
 
 type damage struct {
 	kind, what string
 	content    []byte
 	mustFail   bool
+	inData     bool // before the footer
 }
 
 // damages makes a few hundred damaged files from a good one.
 func damages(good []byte, rnd *rand.Rand) (all []damage) {
-	add := func(kind string, at int, mustFail bool, content []byte) {
-		all = append(all, damage{kind: kind, what: fmt.Sprintf("%s at %d", kind, at), content: content, mustFail: mustFail})
-	}
 	footer := int(binary.LittleEndian.Uint32(good[len(good)-8:]))
 	start := len(good) - 8 - footer
+	add := func(kind string, at int, mustFail bool, content []byte) {
+		inData := len(content) == len(good) && bytes.Equal(content[start:], good[start:])
+		all = append(all, damage{kind: kind, what: fmt.Sprintf("%s at %d", kind, at), content: content, mustFail: mustFail, inData: inData})
+	}
 	for range 20 {
 		at := rnd.IntN(len(good))
 		add("cut", at, true, good[:at])
@@ -178,7 +207,8 @@ func damages(good []byte, rnd *rand.Rand) (all []damage) {
 	return all
 }
 
-// TestDamagedPages flips every bit of the pages of a file whose pages have checksums: each flip must be found.
+// TestDamagedPages flips every bit of every page of files whose pages have checksums: each flip must be found. Only the column of the
+// page is read.
 func TestDamagedPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a file again and again")
@@ -189,24 +219,54 @@ func TestDamagedPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bodies := pageBodies(t, form, content)
+		foot, bodies := pageBodies(t, form, content)
 		found := 0
-		for i, body := range bodies {
-			for at := body[0]; at < body[1]; at += 1 + (body[1]-body[0])/25 {
-				content[at] ^= byte(1 << (i % 8))
-				if _, err := readBytes(form, content, func(*ingest.Record) {}); err == nil {
-					t.Errorf("%s: a flipped bit at byte %d was not found", name, at)
+		for _, g := range foot.groups {
+			for column, c := range g.chunks {
+				if rows, err := readChunk(form, foot, column, c, g.rows, content[c.start:c.end]); err != nil || rows != int(g.rows) {
+					t.Fatalf("%s, column %s: %d rows, %v", name, foot.columns[column].name, rows, err)
 				}
-				content[at] ^= byte(1 << (i % 8))
-				found++
+				for _, body := range bodies {
+					if body[0] < c.start || body[0] >= c.end {
+						continue
+					}
+					for at := body[0]; at < body[1]; at++ {
+						for bit := range 8 {
+							content[at] ^= 1 << bit
+							if _, err := readChunk(form, foot, column, c, g.rows, content[c.start:c.end]); err == nil {
+								t.Errorf("%s: bit %d of byte %d is flipped, and nothing was found", name, bit, at)
+							}
+							content[at] ^= 1 << bit
+							found++
+						}
+					}
+				}
 			}
+		}
+		bytes := int64(0)
+		for _, body := range bodies {
+			bytes += body[1] - body[0]
+		}
+		if int64(found) != 8*bytes || found == 0 {
+			t.Errorf("%s: %d flips of %d bytes", name, found, bytes)
 		}
 		t.Logf("%s: %d flips in %d pages", name, found, len(bodies))
 	}
 }
 
+// readChunk reads the pages of one column, and counts the rows.
+func readChunk(form *Form, foot *footer, column int, old chunk, want int64, chunkBytes []byte) (rows int, err error) {
+	split := ingest.Split{File: ingest.File{Path: "/it", Size: int64(len(chunkBytes))}}
+	one := *form
+	one.Columns = form.Columns[column : column+1]
+	r := newRecords(&one, memoryFS{content: chunkBytes}, memoryFile{bytes.NewReader(chunkBytes)}, &footer{columns: foot.columns[column : column+1]}, split)
+	r.groups = []rowGroup{{rows: want, chunks: []chunk{{end: int64(len(chunkBytes)), codec: old.codec}}}}
+	err = drain(r, func(*ingest.Record) { rows++ }, func(*ingest.BadRecord) { rows++ })
+	return rows, err
+}
+
 // pageBodies finds the position of each page's bytes.
-func pageBodies(t *testing.T, form *Form, content []byte) (bodies [][2]int64) {
+func pageBodies(t *testing.T, form *Form, content []byte) (foot *footer, bodies [][2]int64) {
 	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.File{Path: "/it", Size: int64(len(content))})
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +288,7 @@ func pageBodies(t *testing.T, form *Form, content []byte) (bodies [][2]int64) {
 			}
 		}
 	}
-	return bodies
+	return foot, bodies
 }
 
 // FuzzRead opens and reads any bytes as a Parquet file.
@@ -271,13 +331,7 @@ func FuzzPage(f *testing.F) {
 		if column < 0 || column >= len(foot.columns) || len(chunkBytes) == 0 {
 			return
 		}
-		split := ingest.Split{File: ingest.File{Path: "/it", Size: int64(len(chunkBytes))}}
-		r := newRecords(&Form{Columns: form.Columns[column : column+1]}, memoryFS{content: chunkBytes}, memoryFile{bytes.NewReader(chunkBytes)},
-			&footer{columns: foot.columns[column : column+1]}, split)
-		old := foot.groups[0].chunks[column]
-		r.groups = []rowGroup{{rows: foot.groups[0].rows, chunks: []chunk{{end: int64(len(chunkBytes)), codec: old.codec}}}}
-		rows := 0
-		err := drain(r, func(*ingest.Record) { rows++ }, func(*ingest.BadRecord) { rows++ })
+		rows, err := readChunk(&form, foot, column, foot.groups[0].chunks[column], foot.groups[0].rows, chunkBytes)
 		if err == nil && rows != int(foot.groups[0].rows) {
 			t.Fatalf("%d rows and no error", rows)
 		}

@@ -79,7 +79,7 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
 		}
 		if err != nil {
-			err = damagedUnlessRefused("read %s: %w", listed.Path, err)
+			err = damagedUnlessRefused("read %s: %w", listed, err)
 		}
 	}()
 	if file.Size() != listed.Size {
@@ -135,7 +135,7 @@ func ColumnNames(fsys storage.FS, listed ingest.File) (names []string, err error
 			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
 		}
 		if err != nil {
-			err = damagedUnlessRefused("read %s: %w", listed.Path, err)
+			err = damagedUnlessRefused("read %s: %w", listed, err)
 		}
 	}()
 	end, length, err := findFooter(file, listed.Path)

@@ -91,10 +91,10 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 		return nil, err
 	}
 	var splits []ingest.Split
+	var types seenTypes
 	for _, foot := range all {
-		if differ := sameTypes(all[0].columns, foot.columns); differ != "" {
-			return nil, refusef(errcode.ParquetUnsupported, "read %s: %s in %s; export both alike, or load them with separate jobs",
-				foot.file.Path, differ, all[0].file.Path)
+		if differ := types.add(foot.file.String(), foot.columns); differ != "" {
+			return nil, refusef(errcode.ParquetUnsupported, "read %s: %s; export both alike, or load them with separate jobs", foot.file, differ)
 		}
 		splits = foot.cut(splits, size)
 	}

@@ -2,12 +2,17 @@ package parquet
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bulkload/ingest"
 	"bulkload/internal/storage"
+
+	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
 // TestSpark reads what Spark and parquet-avro wrote in their various ways. testdata/spark/SparkFiles.java has the expected
@@ -89,6 +94,61 @@ func TestOtherTypes(t *testing.T) {
 	}
 	if _, err := (&Form{Columns: []string{"id", "at"}}).Splits(storage.Local, files, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestColumnOfNulls: a column without a value in a file has the type UNKNOWN there, as pandas and pyarrow write it. It fits any type that
+// other files have, and these must still agree.
+func TestColumnOfNulls(t *testing.T) {
+	column := func(name string, physical parquet.Type, logical schema.LogicalType, value any) *written {
+		return &written{name: name, physical: physical, logical: logical, length: -1, optional: true, values: []any{value}}
+	}
+	contents := map[string][]byte{}
+	for name, c := range map[string]*written{
+		"nulls": column("a", parquet.Types.Int32, schema.NullLogicalType{}, nil), "text": column("a", parquet.Types.ByteArray, schema.StringLogicalType{}, parquet.ByteArray("x")),
+		"number": column("a", parquet.Types.Int64, schema.NoLogicalType{}, int64(7)), "wrong": column("a", parquet.Types.Int32, schema.NullLogicalType{}, int32(7)),
+	} {
+		contents[name] = writeFile(t, []*written{column("id", parquet.Types.ByteArray, schema.StringLogicalType{}, parquet.ByteArray(name)), c}, []int{1})
+	}
+	for _, c := range []struct{ files, want string }{
+		{"nulls", "nulls:NULL "}, {"nulls text", "nulls:NULL text:x "}, {"text nulls", "text:x nulls:NULL "}, {"nulls number nulls", "nulls:NULL number:7 nulls:NULL "},
+		{"nulls text number", "column a is INTEGER here and STRING in "}, {"text nulls number", "column a is INTEGER here and STRING in "},
+		{"wrong text", "a value in a column of the type UNKNOWN, which is always null text:x "},
+	} {
+		dir := t.TempDir()
+		for i, name := range strings.Fields(c.files) {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), contents[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		form := &Form{Columns: []string{"id", "a"}, Millis: []string{"a"}}
+		if strings.Contains(c.files, "text") {
+			form.Millis = nil
+		}
+		splits, err := form.Splits(storage.Local, listed(t, dir), 0)
+		var got strings.Builder
+		if err != nil {
+			got.WriteString(err.Error())
+		}
+		for _, s := range splits {
+			r, err := form.Open(storage.Local, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = drain(r, func(rec *ingest.Record) {
+				value := "NULL"
+				if !rec.Fields[1].Null() {
+					value = string(rec.Fields[1].Bytes())
+				}
+				fmt.Fprintf(&got, "%s:%s ", rec.Fields[0].Bytes(), value)
+			}, func(bad *ingest.BadRecord) { got.WriteString(bad.Reason + " ") })
+			if err := errors.Join(err, r.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := strings.ReplaceAll(got.String(), "1970-01-01 00:00:00.007", "7"); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s, want %s", c.files, text, c.want)
+		}
 	}
 }
 

@@ -41,10 +41,14 @@ type kind struct {
 	scale  int   // of a decimal
 	unit   int64 // of times: units a second
 	single bool  // 32 bits
+	null   bool  // UNKNOWN: no row has a value, so nothing shows what the type was
 }
 
 // String is the type in words. If columns of two files have types of the same name, they are shown in the same way.
 func (k kind) String() string {
+	if k.null {
+		return "UNKNOWN (always null)"
+	}
 	name := shapeNames[k.shape]
 	switch k.shape {
 	case decimal:
@@ -61,7 +65,7 @@ func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
 	if err != nil {
 		return k, err
 	}
-	if slices.Contains(f.Millis, name) {
+	if slices.Contains(f.Millis, name) && !k.null {
 		if c.PhysicalType() != parquet.Types.Int64 || k.shape != signed {
 			return k, refusef(errcode.ParquetUnsupported, "is %s; only INT64 can hold the milliseconds that millis_columns says", k)
 		}
@@ -95,6 +99,10 @@ func (f *Form) annotated(c *schema.Column) (kind, error) {
 		return kind{shape: text}, nil
 	case schema.UUIDLogicalType:
 		return kind{shape: uuid}, checkLength(c, 16)
+	case schema.NullLogicalType:
+		k, err := f.physical(c)
+		k.null = true
+		return k, err
 	case schema.Float16LogicalType:
 		return kind{shape: float16Shape}, checkLength(c, 2)
 	}

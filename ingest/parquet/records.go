@@ -203,7 +203,7 @@ func (r *records) in(c *cursor, err error) error {
 	if err == nil {
 		return nil
 	}
-	return damagedUnlessRefused("read %s, row group at row %d, column %s: %w", r.split.File.Path, r.firstRow(), c.name, err)
+	return damagedUnlessRefused("read %s, row group at row %d, column %s: %w", r.split.File, r.firstRow(), c.name, err)
 }
 
 func (r *records) firstRow() int64 {

@@ -129,11 +129,25 @@ func (c *column) checkEncoding(e int32) error {
 	return refusef(errcode.ParquetUnsupported, "encoding %s of %s can't be read; write the file without it", encoding, c.descr.PhysicalType())
 }
 
-// sameTypes returns a description of the first column whose type differs between two files; "" if there is none.
-func sameTypes(a, b []column) string {
-	for i := range a {
-		if x, y := a[i].kind.String(), b[i].kind.String(); x != y {
-			return fmt.Sprintf("column %s is %s here and %s", a[i].name, y, x)
+// seenTypes are the types of the columns, each in the first file that says it. A column of only nulls says nothing.
+type seenTypes struct {
+	kinds []kind
+	files []string
+}
+
+// add compares a file's columns with those of the files before. It returns a description of the first one whose type
+// differs; "" if there is none.
+func (s *seenTypes) add(file string, columns []column) string {
+	if s.kinds == nil {
+		s.kinds, s.files = make([]kind, len(columns)), make([]string, len(columns))
+	}
+	for i, c := range columns {
+		switch {
+		case c.kind.null:
+		case s.files[i] == "":
+			s.kinds[i], s.files[i] = c.kind, file
+		case c.kind.String() != s.kinds[i].String():
+			return fmt.Sprintf("column %s is %s here and %s in %s", c.name, c.kind, s.kinds[i], s.files[i])
 		}
 	}
 	return ""

@@ -75,6 +75,11 @@ type formatFunc func(dst []byte, value int) (out []byte, problem string)
 func (c *cursor) newFormat(f *Form, old legacy, byRow bool) (formatFunc, error) {
 	v, k := &c.buffer, c.kind
 	var s formatFunc
+	if k.null {
+		return func(dst []byte, _ int) ([]byte, string) {
+			return dst, "a value in a column of the type UNKNOWN, which is always null"
+		}, nil
+	}
 	if byRow && k.shape == text && v.arrays != nil {
 		return func(dst []byte, i int) ([]byte, string) { return append(dst, v.arrays[i]...), "" }, nil
 	}

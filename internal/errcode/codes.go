@@ -107,6 +107,7 @@ const (
 	RejectCharset   Code = "BL-REJECT-CHARSET"
 	RejectQuote     Code = "BL-REJECT-QUOTE"
 	RejectNoise     Code = "BL-REJECT-NOISE"
+	RejectOverflow  Code = "BL-REJECT-OVERFLOW"
 	RejectType      Code = "BL-REJECT-TYPE"
 	RejectKey       Code = "BL-REJECT-KEY"
 	RejectTimestamp Code = "BL-REJECT-TIMESTAMP"
@@ -147,7 +148,6 @@ const (
 	ManifestSize      Code = "BL-MANIFEST-SIZE"
 	Duplicates        Code = "BL-DUPLICATES"
 	RowsExist         Code = "BL-ROWS-EXIST"
-	RowsLeftOut       Code = "BL-ROWS-LEFT-OUT"
 	Books             Code = "BL-BOOKS"
 	SliceRows         Code = "BL-SLICE-ROWS"
 	Digest            Code = "BL-DIGEST"
@@ -160,7 +160,6 @@ const (
 	TableDisabled Code = "BL-TABLE-DISABLED"
 	TableFamily   Code = "BL-TABLE-FAMILY"
 	TableSettings Code = "BL-TABLE-SETTINGS"
-	TableRegions  Code = "BL-TABLE-REGIONS"
 	Regions       Code = "BL-REGIONS"
 	TableAltered  Code = "BL-TABLE-ALTERED"
 	Salts         Code = "BL-SALTS"
@@ -201,6 +200,7 @@ const (
 
 	// Files and verification.
 	VerifyDiffers    Code = "BL-VERIFY-DIFFERS"
+	VerifySource     Code = "BL-VERIFY-SOURCE"
 	HFileCorrupt     Code = "BL-HFILE-CORRUPT"
 	HFileUnsupported Code = "BL-HFILE-UNSUPPORTED"
 	HFileMissing     Code = "BL-HFILE-MISSING"
@@ -309,12 +309,12 @@ var table = []entry{
 	{InputPlace, Refused, "The input is inside the output, or the output inside the input."},
 	{InputFile, Refused, "An input file is a pipe, a device or a broken link."},
 	{InputChanged, Failed, "An input file changed while it was read."},
-	{InputNew, NotYet, "A new file appeared in the input while it was listed."},
+	{InputNew, NotYet, "The input changed while it was listed."},
 	{InputFormat, Refused, "The input is in another format than the job file says."},
 	{InputPacked, Refused, "The file's name and its compression do not agree."},
 	{InputDamaged, Failed, "A compressed input file is damaged or cut short."},
-	{InputMark, Refused, "The file's byte order mark contradicts input.charset."},
-	{InputRecord, Failed, "A record is longer than any record can be."},
+	{InputMark, Refused, "The file's byte order mark contradicts input.charset, or it is UTF-16."},
+	{InputRecord, Refused, "A record is longer than any record can be."},
 	{CSVHeading, Refused, "The heading of a CSV file does not match the job."},
 	{CSVExport, Refused, "The export of a CSV file failed half-way."},
 	{CSVLine, Refused, "A line of a CSV file is too long."},
@@ -329,6 +329,7 @@ var table = []entry{
 	{RejectCharset, Rejects, "Records are not in the charset of the job file."},
 	{RejectQuote, Rejects, "A quoted or enclosed value is not well formed."},
 	{RejectNoise, Rejects, "A line of the client is among the records."},
+	{RejectOverflow, Rejects, "A value did not fit the width that SQL*Plus gave its column."},
 	{RejectType, Rejects, "A value is not of its column's type."},
 	{RejectKey, Rejects, "A row key can't be built from a record."},
 	{RejectTimestamp, Rejects, "A record's timestamp is not one that HBase can use."},
@@ -365,7 +366,6 @@ var table = []entry{
 	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
 	{ManifestSize, Refused, "The manifest or the ledger's entry of a run would be too large to be read."},
 	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
-	{RowsLeftOut, Refused, "Rows were left out, so the table's other cells can't be listed."},
 	{RowsExist, Failed, "The table has rows of the input already, and duplicates.live is error."},
 	{Books, Differs, "The row counts do not reconcile."},
 	{SliceRows, Differs, "Slices of an unfinished run begin at other rows than they would now."},
@@ -378,7 +378,6 @@ var table = []entry{
 	{TableDisabled, Refused, "The table is not enabled."},
 	{TableFamily, Refused, "The table lacks a family."},
 	{TableSettings, Refused, "The job and the table disagree about a setting."},
-	{TableRegions, Refused, "The job's region boundaries are not the table's."},
 	{Regions, Refused, "The region boundaries can't be used."},
 	{TableAltered, Refused, "The table was altered after the files were written."},
 	{Salts, Refused, "The region boundaries do not suit the salts of the row key."},
@@ -416,6 +415,7 @@ var table = []entry{
 	{LedgerPlace, Refused, "The ledger of loads can't be opened."},
 	// Files and verification.
 	{VerifyDiffers, Differs, "The files or the table differ from the source."},
+	{VerifySource, Refused, "Only the source shows whether the table lacks cells."},
 	{HFileCorrupt, Differs, "An HFile is corrupt."},
 	{HFileUnsupported, Failed, "An HFile uses something that is not supported."},
 	{HFileMissing, Refused, "The HFile or directory does not exist."},

@@ -9,6 +9,7 @@ package errcode
 import (
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Kind is what the user can do about an error. Each kind has its exit code.
@@ -70,7 +71,9 @@ var kinds = func() map[Code]Kind {
 	return all
 }()
 
-// Visit calls see for an error and all errors that it wraps, from the outermost to the innermost, until see returns true.
+// Visit calls see for an error and all errors that it wraps, from the outermost to the innermost, until see returns true. Of
+// errors that were joined (errors.Join) it visits the first one only, because the others are those of a cleanup after it, which
+// never say what the user can do about the first.
 func Visit(err error, see func(error) bool) bool {
 	if err == nil {
 		return false
@@ -82,13 +85,32 @@ func Visit(err error, see func(error) bool) bool {
 	case interface{ Unwrap() error }:
 		return Visit(e.Unwrap(), see)
 	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
+		all := e.Unwrap()
+		if reflect.TypeOf(err) == joined && len(all) > 0 {
+			all = all[:1]
+		}
+		for _, inner := range all {
 			if Visit(inner, see) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// joined is the type of what errors.Join returns, which has no name outside of its package. An error of fmt.Errorf with several
+// %w is one error with several marks, and so is any other error that wraps several.
+var joined = reflect.TypeOf(errors.Join(errors.New("")))
+
+// Is is errors.Is for what Visit visits.
+func Is(err, target error) bool {
+	return Visit(err, func(e error) bool {
+		if e == target {
+			return true
+		}
+		same, ok := e.(interface{ Is(error) bool })
+		return ok && same.Is(target)
+	})
 }
 
 // Of is the outermost code of an error for which accept returns true, or "".

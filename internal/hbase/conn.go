@@ -36,7 +36,9 @@ const (
 type Options struct {
 	User string // effective user; with Kerberos the full principal
 	// Handshake makes the handshake with a server ("host:port"); nil: Simple.
-	Handshake   func(addr string, s Service) Handshake
+	Handshake func(addr string, s Service) Handshake
+	// Dial makes the connection to a server ("host:port"); nil: by TCP.
+	Dial        func(ctx context.Context, addr string) (net.Conn, error)
 	DialTimeout time.Duration // for the connection and the handshake; 0: 10 s
 	Log         *slog.Logger  // gets each call, at calllog's level; nil: no log
 }
@@ -81,8 +83,10 @@ func Dial(ctx context.Context, addr string, service Service, o Options) (c *Conn
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
 	defer cancel()
-	var d net.Dialer
-	socket, err := d.DialContext(ctx, "tcp", addr)
+	if o.Dial == nil {
+		o.Dial = dialTCP
+	}
+	socket, err := o.Dial(ctx, addr)
 	if err != nil {
 		return nil, &ConnError{Addr: addr, Err: err}
 	}
@@ -94,6 +98,11 @@ func Dial(ctx context.Context, addr string, service Service, o Options) (c *Conn
 	c = &Conn{addr: addr, socket: socket, stream: stream, log: o.Log, pending: make(map[uint32]chan<- answer)}
 	go c.receive()
 	return c, nil
+}
+
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
 }
 
 // greet does everything that comes before the first call.

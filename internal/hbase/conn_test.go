@@ -114,7 +114,9 @@ func TestExceptionFields(t *testing.T) {
 }
 
 func TestLostConnectionFailsAllCalls(t *testing.T) {
+	arrived := make(chan string, 2)
 	server := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+		arrived <- r.Method
 		return hbasetest.Answer{Hangup: r.Method == "Die", Silence: true}
 	})
 	c := dial(t, server.Addr, Options{})
@@ -123,7 +125,7 @@ func TestLostConnectionFailsAllCalls(t *testing.T) {
 		_, err := c.Call(context.Background(), "Wait", nil)
 		waiting <- err
 	}()
-	time.Sleep(20 * time.Millisecond)
+	<-arrived
 	_, err := c.Call(context.Background(), "Die", nil)
 	for _, err := range []error{err, <-waiting} {
 		var lost *ConnError
@@ -211,15 +213,14 @@ func TestDialErrors(t *testing.T) {
 	if !errors.As(err, &conn) || conn.Sent || conn.Addr != addr {
 		t.Errorf("got %v", err)
 	}
-	started := time.Now()
 	hang := func(ctx context.Context, s io.ReadWriter) (io.ReadWriter, error) {
 		_, err := s.Read(make([]byte, 1)) // a server that never answers
 		return s, err
 	}
 	server := hbasetest.Serve(t, echo)
 	_, err = Dial(context.Background(), server.Addr, ClientService, Options{Handshake: always(hang), DialTimeout: 50 * time.Millisecond})
-	if !errors.As(err, &conn) || time.Since(started) > 5*time.Second {
-		t.Errorf("got %v after %v", err, time.Since(started))
+	if !errors.As(err, &conn) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -220,7 +220,7 @@ func FuzzConf(f *testing.F) {
 	f.Add("[a]\nb = {\nc =\n{\n}\n}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "include") {
-			t.Skip("other files")
+			return // it reads other files
 		}
 		p := &profile{files: []string{"krb5.conf"}}
 		if p.parse("krb5.conf", text, 0) != nil {

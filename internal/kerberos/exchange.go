@@ -158,7 +158,11 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 	}
 	part, err := decrypt(r.EncPart, key.key, keyusage.AS_REP_ENCPART)
 	if err != nil {
-		return credential{}, fmt.Errorf("%w: the KDC has number %d, %s has number %s", errKey, r.EncPart.KVNO, k.file, k.versions())
+		theirs := "" // some KDCs don't say it
+		if r.EncPart.KVNO > 0 {
+			theirs = fmt.Sprintf("the KDC has number %d, ", r.EncPart.KVNO)
+		}
+		return credential{}, fmt.Errorf("%w: %s%s has number %s", errKey, theirs, k.file, k.versions())
 	}
 	return c.checked(asked, r.KDCRepFields, part)
 }

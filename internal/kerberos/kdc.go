@@ -94,11 +94,14 @@ func lookUp(ctx context.Context, realm string) []string {
 	return addrs
 }
 
-// askOne asks a KDC by TCP, since tickets with many groups don't fit into a datagram, and by UDP if it has no TCP.
+// askOne asks a KDC by TCP, since tickets with many groups don't fit into a datagram, and by UDP if that fails. A firewall may
+// swallow what goes to the port of TCP, so TCP gets a part of the patience.
 func askOne(ctx context.Context, addr string, patience time.Duration, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	reply, err := byTCP(ctx, addr, request)
+	first, end := context.WithTimeout(ctx, patience*3/5)
+	defer end()
+	reply, err := byTCP(first, addr, request)
 	if err == nil || ctx.Err() != nil {
 		return reply, err
 	}

@@ -1,6 +1,7 @@
 package kerberos
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -81,6 +82,35 @@ func TestTheKDCThatAnsweredIsAskedFirst(t *testing.T) {
 				t.Errorf("the first KDC was asked %d times once the other one was down, want twice", n)
 			}
 		})
+	}
+}
+
+// TestSilentTCP: something swallows what is sent to a KDC by TCP, as a firewall does. It is asked by UDP in time.
+func TestSilentTCP(t *testing.T) {
+	k := kdc.Use(t, kdc.Options{})
+	keytab := k.Principal(t, "loader", "+requires_preauth", "loader")
+	addr, count := fakeKDC(t, "127.0.0.1:0", nil)
+	datagrams, err := net.ListenPacket("udp", addr)
+	must(t, err)
+	t.Cleanup(func() { datagrams.Close() })
+	go func() {
+		for {
+			request := make([]byte, 64<<10)
+			n, from, err := datagrams.ReadFrom(request)
+			if err != nil {
+				return
+			}
+			if reply, err := byTCP(context.Background(), k.Addr(), request[:n]); err == nil {
+				_, _ = datagrams.WriteTo(reply, from)
+			}
+		}
+	}()
+	conf := filepath.Join(t.TempDir(), "krb5.conf")
+	must(t, os.WriteFile(conf, fmt.Appendf(nil, "[libdefaults]\ndefault_realm = LAB.TEST\n[realms]\nLAB.TEST = {\nkdc = %s\n}\n", addr), 0o644))
+	_, err = Open(t.Context(), Config{Keytab: keytab, Krb5Conf: conf})
+	must(t, err)
+	if count.Load() == 0 {
+		t.Error("not asked by TCP")
 	}
 }
 

@@ -103,7 +103,11 @@ func TestLoginIsRefused(t *testing.T) {
 		t.Run("key exchanged "+flags, func(t *testing.T) {
 			old := k.Principal(t, "changed", flags, "changed")
 			must(t, k.Admin(ctx, "cpw -randkey changed"))
-			wantError(t, open("changed", old), "as changed@LAB.TEST", "KDC "+k.Addr(), "number 2 (aes256-cts-hmac-sha1-96)", "export")
+			err := open("changed", old)
+			wantError(t, err, "as changed@LAB.TEST", "KDC "+k.Addr(), "number 2 (aes256-cts-hmac-sha1-96)", "export")
+			if strings.Contains(err.Error(), "number 0") { // the KDC does not say it
+				t.Error(err)
+			}
 			must(t, k.Admin(ctx, "delprinc -force changed"))
 		})
 	}

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"bulkload/cell"
 )
@@ -40,4 +43,31 @@ func All(all [][]byte) []string {
 		out[i] = Bytes(b)
 	}
 	return out
+}
+
+// Name is the name of a file as errors and messages show it: what a terminal would obey, or what would begin another line of
+// a log, is escaped, and so are bytes that are not UTF-8. Whoever may write files into a folder chooses their names.
+func Name(name string) string { return escaped(name, "") }
+
+// Text is Name for a whole message, whose line breaks and tabs stay.
+func Text(text string) string { return escaped(text, "\n\t") }
+
+func escaped(text, kept string) string {
+	shown := func(r rune) bool { return unicode.IsPrint(r) || r == ' ' || strings.ContainsRune(kept, r) }
+	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !shown(r) }) < 0 {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if shown(r) && (r != utf8.RuneError || size > 1) {
+			out.WriteString(text[i : i+size])
+		} else {
+			for _, b := range []byte(text[i : i+size]) {
+				fmt.Fprintf(&out, `\x%02X`, b)
+			}
+		}
+		i += size
+	}
+	return out.String()
 }

@@ -236,9 +236,7 @@ func (c *writtenConn) operation(p []byte) {
 			}
 			return nil
 		})
-		if t, is := c.Conn.(patientConn); is {
-			t.waitLonger(time.Duration(len(c.pipeline)) * perNode)
-		}
+		waitLonger(c.Conn, time.Duration(len(c.pipeline))*perNode)
 	}
 	c.sent = nil
 }

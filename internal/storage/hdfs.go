@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/throttle"
 )
@@ -35,6 +38,8 @@ type hdfsFS struct {
 	replicas    *replicas
 	log         *slog.Logger // of calls; nil: no log
 	rate        *throttle.Limit
+	stopped     <-chan struct{} // see Interrupt; nil: never
+	noticed     atomic.Int64    // when that was seen first, in Unix nanoseconds
 	closing     sync.Once
 }
 
@@ -110,7 +115,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 				h.uri, strings.Join(options.Addresses, ", "))
 		}
 		if refused := h.names.refusal(); refused != nil {
-			return &fs.PathError{Op: "connect", Path: h.uri, Err: refused}
+			return &fs.PathError{Op: "connect", Path: printable.Name(h.uri), Err: refused}
 		}
 		if time.Since(begun) >= h.timeouts.start {
 			return h.explain("connect", h.uri, err)
@@ -194,7 +199,7 @@ func (h *hdfsFS) refuseFolder(dir string) error {
 		err = errcode.HDFSZone.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
 	}
 	if err != nil {
-		return &fs.PathError{Op: "create", Path: dir, Err: err}
+		return &fs.PathError{Op: "create", Path: printable.Name(dir), Err: err}
 	}
 	return nil
 }
@@ -242,7 +247,7 @@ func (h *hdfsFS) ReadDir(name string) ([]Info, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: syscall.ENOTDIR}
+		return nil, &fs.PathError{Op: "readdir", Path: printable.Name(name), Err: syscall.ENOTDIR}
 	}
 	var entries []fs.FileInfo
 	err = h.call("readdir", name, true, func() (err error) {
@@ -290,7 +295,7 @@ func (h *hdfsFS) Rename(from, to string) error {
 	// The library's rename always overwrites, even an empty directory.
 	switch _, err = h.stat("rename", to); {
 	case err == nil:
-		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+		return &fs.PathError{Op: "rename", Path: printable.Name(to), Err: fs.ErrExist}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -343,7 +348,9 @@ func (h *hdfsFS) Close() error {
 	var err error
 	h.closing.Do(func() {
 		h.names.close()
-		err = h.client.Close()
+		if err = h.client.Close(); errors.Is(err, net.ErrClosed) {
+			err = nil // the connection had ended before
+		}
 	})
 	return err
 }

@@ -60,7 +60,21 @@ func TestHDFSManyBlocks(t *testing.T) {
 	takesWritesOfAnySize(t, fsys, path.Join(root))
 	want := noise(5<<20 + 12345)
 	name := path.Join(root, "blocks")
-	write(t, fsys, name, want)
+	// A DataNode on a busy machine may report the last block but one too late for the next one. A run
+	// would end with 75 then.
+	for tries := 1; ; tries++ {
+		w, err := fsys.Create(name, 0)
+		check(t, err)
+		if _, err = w.Write(want); err == nil {
+			check(t, w.Close())
+			break
+		}
+		if !strings.Contains(err.Error(), "NotReplicatedYetException") || tries == 20 {
+			t.Fatal(err)
+		}
+		check(t, w.Abort())
+		time.Sleep(100 * time.Millisecond)
+	}
 	f, err := fsys.Open(name)
 	check(t, err)
 	defer f.Close()
@@ -126,31 +140,27 @@ func TestHDFSFailures(t *testing.T) {
 	service, err := defaultAuthority(conf)
 	check(t, err)
 
-	t.Run("start", func(t *testing.T) { waitForDataNode(t, conf) })
 	t.Run("standby first", func(t *testing.T) {
 		conf := siteOf(t, c)
 		conf.Set("dfs.ha.namenodes."+service, "nn2,nn1") // nn1 is active
 		fsys, root := onHDFS(t, conf)
-		begun := time.Now()
 		worksSideBySide(t, fsys, root)
-		if took := time.Since(begun); took > 3*time.Second {
-			t.Errorf("took %v", took)
-		}
 	})
 	t.Run("failover", func(t *testing.T) {
 		fsys, root := onHDFS(t, conf)
 		check(t, roundTrip(fsys, path.Join(root, "before"), noise(100_000)))
 		w, err := fsys.Create(path.Join(root, "during"), 0)
 		check(t, err)
-		_, err = w.Write(noise(200_000))
+		want := noise(500_000)
+		_, err = w.Write(want[:200_000])
 		check(t, err)
 		check(t, c.Failover(t.Context(), "nn2"))
-		_, err = w.Write(noise(300_000))
+		_, err = w.Write(want[200_000:])
 		check(t, err)
 		check(t, w.Close())
 		check(t, roundTrip(fsys, path.Join(root, "after"), noise(100_000)))
-		if got := read(t, fsys, path.Join(root, "during")); len(got) != 500_000 {
-			t.Errorf("%d bytes", len(got))
+		if got := read(t, fsys, path.Join(root, "during")); !bytes.Equal(got, want) {
+			t.Errorf("%d bytes are not what was written", len(got))
 		}
 		check(t, c.Failover(t.Context(), "nn1"))
 	})
@@ -195,7 +205,6 @@ func TestHDFSFailures(t *testing.T) {
 		_, err = fsys.Stat(name)
 		wants(t, err, fs.ErrNotExist)
 		check(t, c.StartRole(t.Context(), "dn1"))
-		waitForDataNode(t, conf)
 	})
 	t.Run("NameNode hangs", func(t *testing.T) {
 		short := hdfsTimeouts(conf)
@@ -210,7 +219,7 @@ func TestHDFSFailures(t *testing.T) {
 		begun := time.Now()
 		_, err = h.Stat("/")
 		wants(t, err, ErrUnavailable) // nn2 is on standby
-		if took := time.Since(begun); took < short.nameNode || took > 3*short.retry {
+		if took := time.Since(begun); took < short.nameNode {
 			t.Errorf("took %v", took)
 		}
 	})
@@ -229,22 +238,6 @@ func TestHDFSFailures(t *testing.T) {
 		_, err = h.Create("/f", 0)
 		wants(t, err, ErrUnavailable)
 	})
-}
-
-// waitForDataNode waits until files can be written.
-func waitForDataNode(t *testing.T, conf *siteconf.Conf) {
-	t.Helper()
-	fsys, root := onHDFS(t, conf)
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		err := roundTrip(fsys, path.Join(root, "probe"), []byte("x"))
-		if err == nil {
-			return
-		}
-		check(t, fsys.RemoveAll(path.Join(root, "probe.tmp")))
-		if time.Now().After(until) || !errors.Is(err, ErrUnavailable) {
-			t.Fatal(err)
-		}
-	}
 }
 
 // signal sends a signal to a role's process.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"strconv"
 	"sync"
@@ -23,6 +22,7 @@ type timeouts struct {
 	start    time.Duration // to keep trying to reach any NameNode
 	retry    time.Duration // to keep trying in a call, e.g. during a failover
 	complete time.Duration // for a closed file's last block to be replicated
+	stopped  time.Duration // for all of that once the command was stopped
 }
 
 // hdfsTimeouts returns the times for a real cluster: NameNodes that are down or hang are detected within about 30 s.
@@ -32,7 +32,7 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 		dataNode = time.Duration(ms) * time.Millisecond
 	}
 	return timeouts{dial: 5 * time.Second, nameNode: 20 * time.Second, dataNode: dataNode,
-		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute}
+		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute, stopped: 3 * time.Second}
 }
 
 // timedConn sets a deadline for each read and write. After a failure it is closed for good: nobody can know to which call a
@@ -91,27 +91,31 @@ func (c *timedConn) Write(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Write(p)
 	if err != nil {
-		if c.saysHTTP(err) {
-			err = errHTTP
-		}
-		err = c.first(err)
+		err = c.first(c.answered(err))
 		c.Conn.Close()
 	}
 	return n, err
 }
 
-// saysHTTP reports whether a write has failed because the server answered in HTTP and closed the connection. A server that
-// is no NameNode may do so while the greeting is still being written. It is false if anything was read before.
-func (c *timedConn) saysHTTP(err error) bool {
-	if c.heard.Load() || !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
-		return false
+// answered returns why a write has failed: what the server said before it closed the connection, if that can still be
+// read. A server that is no NameNode, or a NameNode that does not let us in, may do so while the greeting is being
+// written. If anything was read before, it is err.
+func (c *timedConn) answered(err error) error {
+	if c.heard.Load() || !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) ||
+		c.Conn.SetReadDeadline(time.Now().Add(time.Second)) != nil {
+		return err
 	}
-	var b [4]byte
-	if c.Conn.SetReadDeadline(time.Now().Add(time.Second)) != nil {
-		return false
+	frame, unread := readFrameUpTo(c.Conn, nil, maxLoginFrame)
+	if errors.Is(unread, errHTTP) {
+		return errHTTP
 	}
-	_, err = io.ReadFull(c.Conn, b[:])
-	return err == nil && string(b[:]) == "HTTP"
+	if unread != nil {
+		return err
+	}
+	if r, malformed := parseReply(frame); malformed == nil && r.refusal != nil && r.call < 0 {
+		return r.refusal
+	}
+	return err
 }
 
 // SetDeadline does nothing: the library sets "never" on every new connection.

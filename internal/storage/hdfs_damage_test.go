@@ -37,7 +37,6 @@ func TestDamagedBlocks(t *testing.T) {
 	check(t, err)
 	t.Cleanup(func() { check(t, c.Stop()) })
 	d := &damaged{Cluster: c, conf: siteOf(t, c)}
-	waitForDataNode(t, d.conf)
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *damaged)

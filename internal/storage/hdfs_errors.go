@@ -12,6 +12,7 @@ import (
 
 	"bulkload/internal/calllog"
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -43,8 +44,19 @@ const noDataNodes = "could only be written to 0 of the "
 // noReplica is the library's text for a block without a DataNode that the NameNode knows to be up.
 const noReplica = "no available datanodes"
 
+// isFinal reports a refusal that needs a person: by a server that does not let us in, or by us. Other errors may be joined
+// with it, such as those of another server, or of the use of the connection after that; they don't make it less final.
+func isFinal(err error) bool {
+	var login *loginError
+	return errors.As(err, &login) ||
+		!errors.Is(err, ErrUnavailable) && errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Refused }) != ""
+}
+
 func kindOf(err error) failure {
 	cause := rootCause(err)
+	if isFinal(cause) {
+		return refused
+	}
 	var remote hdfs.Error
 	if errors.As(cause, &remote) {
 		if retryableExceptions[remote.Exception()] || strings.Contains(remote.Message(), noDataNodes) {
@@ -56,7 +68,7 @@ func kindOf(err error) failure {
 	switch {
 	case strings.HasPrefix(cause.Error(), noNameNode), cause.Error() == noReplica:
 		return notDone
-	case isCut(cause), errors.As(cause, &network), cause.Error() == "unexpected sequence number":
+	case isCut(cause), errors.As(cause, &network):
 		return uncertain
 	}
 	return refused
@@ -78,6 +90,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	var block *blockError
 	isRemote := errors.As(cause, &remote)
 	switch {
+	case isFinal(cause):
 	case errors.As(cause, &block) && block.damaged():
 		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica", ErrChecksum, h.uri, block)
 	case block != nil:
@@ -92,11 +105,13 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 		cause = errcode.HDFSPermission.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(op, name))
 	case isRemote && remote.Exception() == "org.apache.hadoop.fs.ParentNotDirectoryException":
 		cause = syscall.ENOTDIR
+	case isRemote && strings.HasSuffix(remote.Exception(), "PathComponentTooLongException"):
+		cause = fmt.Errorf("%w: %s", syscall.ENAMETOOLONG, remoteText(remote.Exception(), remote.Message()))
 	case isRemote:
 		text := remoteText(remote.Exception(), remote.Message())
 		cause = codeOfRemote(text).New(text)
 	}
-	return &fs.PathError{Op: op, Path: name, Err: cause}
+	return &fs.PathError{Op: op, Path: printable.Name(name), Err: cause}
 }
 
 // codeOfRemote is the code for an exception of the NameNode, or for an error of the library.
@@ -110,6 +125,8 @@ func codeOfRemote(text string) errcode.Code {
 		return errcode.HDFSBlockMissing
 	case strings.Contains(text, "QuotaExceededException"):
 		return errcode.HDFSQuota
+	case strings.Contains(text, "InvalidToken"):
+		return errcode.KerberosToken
 	}
 	return ""
 }
@@ -132,15 +149,35 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 			return nil
 		}
 		kind := kindOf(err)
-		if refused := h.names.refusal(); kind == notDone && refused != nil {
-			return &fs.PathError{Op: op, Path: name, Err: refused}
+		if denied := h.names.refusal(); kind != refused && denied != nil {
+			return &fs.PathError{Op: op, Path: printable.Name(name), Err: denied}
 		}
 		if kind == refused || kind == uncertain && !repeatable || time.Since(begun) >= h.timeouts.retry {
 			return h.explain(op, name, err)
 		}
 		calllog.Again(context.Background(), h.log, op+" "+name, pause, nil)
-		time.Sleep(pause)
+		if !h.pause(pause) {
+			return h.explain(op, name, err)
+		}
 	}
+}
+
+// pause waits for another try. It is false, and the last error counts, some seconds after the command was stopped.
+func (h *hdfsFS) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-h.stopped:
+	}
+	now := time.Now()
+	h.noticed.CompareAndSwap(0, now.UnixNano())
+	if now.Sub(time.Unix(0, h.noticed.Load())) >= h.timeouts.stopped {
+		return false
+	}
+	time.Sleep(min(d, h.timeouts.stopped/10))
+	return true
 }
 
 // unknownHosts reports whether no name server knows the host of any of the addresses.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -51,7 +52,7 @@ func (f *hdfsFile) open() error {
 		err = errcode.InputChanged.New("the file has changed while it was read")
 	}
 	if err != nil {
-		return &fs.PathError{Op: "open", Path: f.name, Err: err}
+		return &fs.PathError{Op: "open", Path: printable.Name(f.name), Err: err}
 	}
 	f.reader, f.size, f.at, f.streaming = reader, info.Size(), 0, false
 	return nil
@@ -67,7 +68,7 @@ func (f *hdfsFile) Read(p []byte) (int, error) {
 
 func (f *hdfsFile) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, &fs.PathError{Op: "read", Path: f.name, Err: errors.New("negative offset")}
+		return 0, &fs.PathError{Op: "read", Path: printable.Name(f.name), Err: errors.New("negative offset")}
 	}
 	total := 0
 	for total < len(p) {
@@ -84,7 +85,7 @@ func (f *hdfsFile) ReadAt(p []byte, off int64) (int, error) {
 func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	switch {
 	case f.closed:
-		return 0, &fs.PathError{Op: "read", Path: f.name, Err: errClosed}
+		return 0, &fs.PathError{Op: "read", Path: printable.Name(f.name), Err: errClosed}
 	case len(p) == 0:
 		return 0, nil
 	case off >= f.size:
@@ -102,13 +103,15 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 		}
 		var blocked *blockError
 		switch isBlock := errors.As(err, &blocked); {
+		case isFinal(err):
+			return 0, f.fs.explain("read", f.name, err)
 		case isBlock && f.acceptBare(blocked):
 			// It was not a failure.
 		// The first time, the library may have asked only the DataNodes that it had not asked for earlier bytes.
 		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.timeouts.retry:
 			return 0, f.fs.explain("read", f.name, err)
-		default:
-			time.Sleep(pause)
+		case !f.fs.pause(pause):
+			return 0, f.fs.explain("read", f.name, err)
 		}
 		f.reader.Close() // only read
 		if err := f.open(); err != nil {

@@ -37,6 +37,7 @@ func TestSecuredHDFS(t *testing.T) {
 		{"protections", securedProtections},
 		{"wire", securedWire},
 		{"refusals", securedRefusals},
+		{"unprotected", securedUnprotected},
 		{"delegation tokens", delegationTokens},
 		{"damage", securedDamage},
 		{"permission", securedPermission},
@@ -187,6 +188,19 @@ func securedRefusals(t *testing.T, s *secured) {
 	fsys, _, err := ResolveAs("hdfs:///", "/", conf, as)
 	check(t, err)
 	check(t, fsys.Close())
+}
+
+// securedUnprotected: site files without dfs.data.transfer.protection, where the DataNodes want an exchange, are refused at once.
+func securedUnprotected(t *testing.T, s *secured) {
+	fsys, root := s.folder(t, siteOf(t, s.Cluster), Identity{Login: s.loader})
+	write(t, fsys, path.Join(root, "written"), noise(1000))
+	conf := siteOf(t, s.Cluster)
+	conf.Set(transferProperty, "")
+	without, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: s.loader})
+	check(t, err)
+	defer without.Close()
+	wantWriteRefused(t, without, path.Join(root, "refused"), transferProperty+" is not set", "hdfs-site.xml")
+	wantReadRefused(t, without, path.Join(root, "written"))
 }
 
 // delegationTokens: a token is enough for another program without any ticket, until it is cancelled.

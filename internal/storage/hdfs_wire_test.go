@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/testcluster"
 )
@@ -101,9 +103,7 @@ func encryptedWire(t *testing.T, s *secured) {
 // TestSecuredMixedOffers: with servers that offer only some protections, the first of the list that they offer is used, and a
 // list without any of them is refused.
 func TestSecuredMixedOffers(t *testing.T) {
-	if os.Getenv("BULKLOAD_SECURED_ALL") == "" {
-		t.Skip("starts a cluster of its own: make test-secured")
-	}
+	testcluster.OnlyIn(t, "test-secured")
 	s := startSecured(t, testcluster.Options{Kerberos: &testcluster.Kerberos{RPC: "integrity,privacy", Transfer: "authentication,integrity"}})
 	conf := siteOf(t, s.Cluster)
 	for _, c := range []struct{ rpc, transfer, wantRPC, wantTransfer string }{
@@ -117,6 +117,10 @@ func TestSecuredMixedOffers(t *testing.T) {
 	conf.Set(transferProperty, "privacy")
 	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
 	wantWriteRefused(t, fsys, path.Join(root, "refused"), "the server offers authentication,integrity, the site files ask for privacy")
+	sound := siteOf(t, s.Cluster)
+	there, _ := s.folder(t, sound, Identity{Login: s.loader})
+	write(t, there, path.Join(root, "written"), noise(1000))
+	wantReadRefused(t, fsys, path.Join(root, "written"))
 	conf.Set(rpcProtectionProperty, "authentication")
 	_, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: s.loader})
 	if err == nil || !strings.Contains(err.Error(), "the server offers integrity,privacy, the site files ask for authentication") {
@@ -127,15 +131,39 @@ func TestSecuredMixedOffers(t *testing.T) {
 // wantWriteRefused requires that no file can be written, and that the error says why.
 func wantWriteRefused(t *testing.T, fsys FS, name string, parts ...string) {
 	t.Helper()
-	fsys.(*hdfsFS).timeouts.retry = time.Second
 	w, err := fsys.Create(name, 0)
 	check(t, err)
+	begun := time.Now()
 	_, err = w.Write(noise(1 << 20))
-	err = errors.Join(err, w.Close())
+	if err == nil {
+		err = w.Close()
+	}
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDataNode) || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.KerberosProtection {
+		t.Errorf("as if it could be better later: %v", err)
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	check(t, w.Abort())
+	if _, err := fsys.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something is left: %v", err)
+	}
 	for _, part := range parts {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v; want %q", err, part)
 		}
+	}
+}
+
+// wantReadRefused requires that a file can't be read, for a reason that does not pass.
+func wantReadRefused(t *testing.T, fsys FS, name string) {
+	t.Helper()
+	f, err := fsys.Open(name)
+	check(t, err)
+	defer f.Close()
+	_, err = f.Read(make([]byte, 10))
+	if errors.Is(err, ErrUnavailable) || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.KerberosProtection {
+		t.Errorf("as if it could be better later: %v", err)
 	}
 }
 
@@ -250,8 +278,9 @@ func digestTokens(t *testing.T, b []byte) bool {
 // TestSecuredPrivilegedDataNode: a DataNode on a port that only root may open is trusted without a login, as the DataNode itself
 // requires, though the site files name protections. If the first of them is stronger than authentication, it is refused.
 func TestSecuredPrivilegedDataNode(t *testing.T) {
-	if os.Getenv("BULKLOAD_SECURED_ALL") == "" || os.Getuid() != 0 {
-		t.Skip("starts a cluster of its own, and opens a port as root: make test-secured")
+	testcluster.OnlyIn(t, "test-secured")
+	if os.Getuid() != 0 {
+		testcluster.Without(t, "needs to open a port as root")
 	}
 	port := 1023
 	for ; port > 900; port-- {

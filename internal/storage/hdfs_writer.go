@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 
 	"github.com/colinmarc/hdfs/v2"
 )
@@ -30,7 +31,7 @@ func newHDFSWriter(h *hdfsFS, name string, file *hdfs.FileWriter) *hdfsWriter {
 
 func (w *hdfsWriter) Write(p []byte) (int, error) {
 	if w.closed {
-		return 0, &fs.PathError{Op: "write", Path: w.name, Err: errClosed}
+		return 0, &fs.PathError{Op: "write", Path: printable.Name(w.name), Err: errClosed}
 	}
 	if w.err != nil {
 		return 0, w.err
@@ -69,24 +70,26 @@ func (w *hdfsWriter) complete() error {
 		late := time.Since(begun)
 		switch {
 		case waiting && late >= w.fs.timeouts.complete:
-			return &fs.PathError{Op: "close", Path: w.name, Err: fmt.Errorf(
+			return &fs.PathError{Op: "close", Path: printable.Name(w.name), Err: fmt.Errorf(
 				"%w: %s: no DataNode has reported the file's last block within %v", ErrUnavailable, w.fs.uri, late.Round(time.Second))}
 		case !waiting && (kindOf(err) != notDone || late >= w.fs.timeouts.retry):
 			return w.explain("close", err)
 		}
-		time.Sleep(pause)
+		if !w.fs.pause(pause) {
+			return &fs.PathError{Op: "close", Path: printable.Name(w.name), Err: fmt.Errorf("%w: %s: the command was stopped before the file was complete", ErrUnavailable, w.fs.uri)}
+		}
 	}
 }
 
-// explain is hdfsFS.explain for what may be an error of a DataNode. What is none of the NameNode's is one of theirs.
+// explain is hdfsFS.explain for what may be an error of a DataNode: any error that is not the NameNode's, and not final.
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
 	text := cause.Error()
-	if errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode) {
+	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode) {
 		return w.fs.explain(op, w.name, err)
 	}
-	return &fs.PathError{Op: op, Path: w.name, Err: errcode.HDFSNoDataNode.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrDataNode, text)}
+	return &fs.PathError{Op: op, Path: printable.Name(w.name), Err: errcode.HDFSNoDataNode.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrDataNode, text)}
 }
 
 func (w *hdfsWriter) Abort() error {
@@ -96,7 +99,7 @@ func (w *hdfsWriter) Abort() error {
 	if errors.Is(w.err, errAborted) {
 		return nil
 	}
-	w.closed, w.err = true, &fs.PathError{Op: "write", Path: w.name, Err: errAborted}
+	w.closed, w.err = true, &fs.PathError{Op: "write", Path: printable.Name(w.name), Err: errAborted}
 	err := w.fs.Remove(w.name)
 	w.file.Close() // ends the connection to the DataNode; it fails, since the file is gone
 	if errors.Is(err, fs.ErrNotExist) {

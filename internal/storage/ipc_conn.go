@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -27,23 +28,42 @@ type nameNodeConn struct {
 	out    []byte // of an incomplete frame
 	token  []byte // the last wrapped frame; its memory is reused
 
-	mu       sync.Mutex
-	defaults map[int32]bool // calls that ask for the servers' defaults
-	blocks   map[int32]bool // calls that ask for a block
+	mu    sync.Mutex
+	calls map[int32]string // the methods of the calls that have no answer yet
 
 	encrypts func(bool)         // is called with whether the DataNodes want encryption
 	refuses  func(*remoteError) // is called when a call is refused
-	heard    func()             // is called when the server has answered as a NameNode does
+	ended    func(error)        // is called when the connection has ended, with the reason
+	heard    *atomic.Bool       // the server has answered as a NameNode does
 	nodes    *excludedNodes     // nil: no DataNode is excluded
 	in, rest []byte             // the current frame, and its unread rest
 }
 
 // newNameNodeConn presents a NameNode's connection to the library. If secured, the login is complete.
 func newNameNodeConn(c net.Conn, secured bool, layer sasl.Layer) *nameNodeConn {
-	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, defaults: map[int32]bool{}, blocks: map[int32]bool{}}
+	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, calls: map[int32]string{}, heard: &atomic.Bool{}}
 }
 
 func (c *nameNodeConn) Write(p []byte) (int, error) {
+	n, err := c.write(p)
+	if err != nil {
+		var refusal *remoteError
+		if errors.As(err, &refusal) && !refusal.later() {
+			err = c.refused(refusal)
+		}
+		c.end(err)
+	}
+	return n, err
+}
+
+// end says why the connection has ended.
+func (c *nameNodeConn) end(err error) {
+	if c.ended != nil {
+		c.ended(err)
+	}
+}
+
+func (c *nameNodeConn) write(p []byte) (int, error) {
 	written := len(p)
 	if n := min(c.greet, len(p)); n > 0 {
 		if c.plain {
@@ -80,13 +100,11 @@ func wholeFrame(b []byte) []byte {
 }
 
 func (c *nameNodeConn) send(frame []byte) error {
-	switch call, method, err := parseCall(frame); {
-	case err != nil:
-	case method == "getServerDefaults":
-		c.note(c.defaults, call)
-	case method == "addBlock" && c.nodes != nil:
-		c.note(c.blocks, call)
-		frame = c.nodes.addTo(frame)
+	if call, method, err := parseCall(frame); err == nil && call >= 0 {
+		c.note(call, method)
+		if method == "addBlock" && c.nodes != nil {
+			frame = c.nodes.addTo(frame)
+		}
 	}
 	if c.layer == nil {
 		_, err := c.Conn.Write(frame)
@@ -101,19 +119,19 @@ func (c *nameNodeConn) send(frame []byte) error {
 }
 
 // note remembers a call until its answer.
-func (c *nameNodeConn) note(calls map[int32]bool, call int32) {
+func (c *nameNodeConn) note(call int32, method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	calls[call] = true
+	c.calls[call] = method
 }
 
-// noted reports whether a call was noted, and forgets it.
-func (c *nameNodeConn) noted(calls map[int32]bool, call int32) bool {
+// noted returns the method of a call, and forgets it; false if the call was not made, or was answered already.
+func (c *nameNodeConn) noted(call int32) (method string, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	asked := calls[call]
-	delete(calls, call)
-	return asked
+	method, due = c.calls[call]
+	delete(c.calls, call)
+	return method, due
 }
 
 // parseCall returns the number and the method of a call; for other frames, whose second message differs, any name.
@@ -151,6 +169,7 @@ func (c *nameNodeConn) Read(p []byte) (int, error) {
 				_ = t.first(err) // a later write fails with the same error
 			}
 			c.Conn.Close() // err is the one to report
+			c.end(err)
 			return 0, err
 		}
 	}
@@ -164,47 +183,89 @@ const keptFrame = 1 << 20
 
 // next reads an answer.
 func (c *nameNodeConn) next() error {
+	frame, err := c.frame()
+	if err != nil {
+		return err
+	}
+	r, err := parseReply(frame)
+	if err != nil {
+		return c.untrusted(err)
+	}
+	c.heard.Store(true)
+	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer that belongs to no call
+		return c.refused(r.refusal)
+	}
+	method, due := c.noted(r.call)
+	if !due {
+		return c.untrusted(malformedf("an answer to call %d, which is not due", r.call))
+	}
+	c.rest = frame
+	switch {
+	case r.refusal != nil && c.refuses != nil:
+		c.refuses(r.refusal)
+	case r.refusal != nil:
+	case method == "addBlock" && c.nodes != nil:
+		c.nodes.learn(r.body)
+	case method == "getServerDefaults":
+		c.clearEncryption(r)
+	}
+	return nil
+}
+
+// frame reads a frame, and unwraps it.
+func (c *nameNodeConn) frame() ([]byte, error) {
 	if cap(c.in) > keptFrame {
 		c.in = nil
 	}
 	var err error
 	if c.in, err = readFrame(c.Conn, c.in); err != nil {
-		return err
-	}
-	frame := c.in
-	if c.layer != nil {
-		if frame, err = c.unwrap(frame); err != nil {
-			return err
+		if _, malformed := err.(malformedError); malformed {
+			err = c.untrusted(err)
 		}
+		return nil, err
 	}
-	r, err := parseReply(frame)
+	if c.layer == nil {
+		return c.in, nil
+	}
+	frame, err := c.unwrap(c.in)
 	if err != nil {
-		return err
+		return nil, c.untrusted(err)
 	}
-	if c.heard != nil {
-		c.heard()
+	return frame, nil
+}
+
+// untrustedError is the end of a connection on which something was changed, repeated or lost on the way, or came from
+// another sender. Like one that was cut, it gets no more calls, and another one may be sound.
+type untrustedError struct{ err error }
+
+func (e *untrustedError) Error() string {
+	return "connection to the NameNode given up: " + e.err.Error()
+}
+func (e *untrustedError) Unwrap() error { return e.err }
+
+// untrusted is the error of an answer that can't be the NameNode's. A server that has never answered otherwise, and has
+// not logged us in, is no NameNode.
+func (c *nameNodeConn) untrusted(err error) error {
+	if c.plain && !c.heard.Load() {
+		return errcode.HDFSAddress.Errorf("%v does not answer as a NameNode does (%w): is this its port for clients?", c.RemoteAddr(), err)
 	}
-	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer that belongs to no call
-		return c.refused(r.refusal)
-	}
-	if r.refusal != nil && c.refuses != nil {
-		c.refuses(r.refusal)
-	}
-	c.rest = frame
-	if asked := c.noted(c.blocks, r.call); asked && r.refusal == nil {
-		c.nodes.learn(r.body)
-	}
-	c.clearEncryption(r)
-	return nil
+	return &untrustedError{err}
 }
 
 // refused is the server's refusal of the connection itself.
 func (c *nameNodeConn) refused(e *remoteError) error {
-	err := error(e)
-	if c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled") {
+	var err error
+	switch {
+	case c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled"):
 		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
+	case strings.HasSuffix(e.class, "AccessControlException"), strings.HasSuffix(e.class, "AuthorizationException"):
+		err = errcode.HDFSPermission.Wrap(e)
+	case c.plain:
+		err = errcode.HDFSAddress.Wrap(e)
+	default:
+		err = errcode.KerberosRefused.Wrap(e)
 	}
-	return &loginError{c.RemoteAddr().String(), err}
+	return &loginError{"NameNode " + c.RemoteAddr().String(), err}
 }
 
 var errNotWrapped = errors.New("the NameNode answers in clear on a protected connection")
@@ -237,9 +298,6 @@ func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 
 // clearEncryption sets encryptDataTransfer (field 6) to false in the servers' defaults, and reports its former value.
 func (c *nameNodeConn) clearEncryption(r response) {
-	if asked := c.noted(c.defaults, r.call); !asked || r.refusal != nil {
-		return
-	}
 	encrypts := false
 	_ = eachField(r.body, func(f field) error { // the library's own parser reports what is wrong
 		if f.key() == bytesField(1) {

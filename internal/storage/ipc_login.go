@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,21 +14,26 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// loginError is a refused login, by a NameNode or by us: trying again would have the same result.
+// loginError is a refused login, by a server or by us: trying again would have the same result.
 type loginError struct {
-	address string
-	err     error
+	server string // and its address
+	err    error
 }
 
-func (e *loginError) Error() string { return "log in to NameNode " + e.address + ": " + e.err.Error() }
+func (e *loginError) Error() string { return "log in to " + e.server + ": " + e.err.Error() }
 func (e *loginError) Unwrap() error { return e.err }
+
+// ErrorCode is the code of the cause, if it has one.
+func (e *loginError) ErrorCode() errcode.Code {
+	return cmp.Or(errcode.Of(e.err, func(errcode.Code) bool { return true }), errcode.KerberosRefused)
+}
 
 // logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from then
 // on; nil for none.
 func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
 	layer, err := s.greet(ctx, c, address)
 	if err != nil && !passes(err) {
-		err = &loginError{address, err}
+		err = &loginError{"NameNode " + address, err}
 	}
 	return layer, err
 }

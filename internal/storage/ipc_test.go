@@ -67,7 +67,7 @@ func (p *played) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4
 
 // defaultsBody is a GetServerDefaultsResponseProto.
 func defaultsBody(encrypt uint64) message {
-	return message(nil).bytes(1, message(nil).number(1, 1<<27).number(4, 3).number(6, encrypt).number(7, 300))
+	return message(nil).bytes(1, message(nil).number(1, 1<<27).number(2, 512).number(3, 64<<10).number(4, 3).number(5, 4096).number(6, encrypt).number(7, 300))
 }
 
 func TestNameNodeConn(t *testing.T) {
@@ -163,12 +163,21 @@ func TestNameNodeConnRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || len(b) > 0 {
 			t.Errorf("%s: %q, %v; want %q", name, b, err, c.want)
 		}
+		if final := name == "refused as such"; isCut(err) == final || (kindOf(err) == uncertain) == final {
+			t.Errorf("%s: final is %v: %v", name, !final, err)
+		}
 	}
 	_, err := io.ReadAll(newNameNodeConn(&played{in: bytes.NewReader(refusalFrame(-1, "x.AccessControlException",
 		"SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]"))}, false, nil))
-	var refused *loginError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), authenticationProperty) {
+	var login *loginError
+	if !errors.As(err, &login) || !strings.Contains(err.Error(), authenticationProperty) {
 		t.Errorf("%v", err)
+	}
+	// The library may use the connection again, or take another NameNode's failure for the reason.
+	for _, later := range []error{endedError{err}, errors.Join(io.EOF, err), errors.Join(err, io.EOF)} {
+		if kindOf(later) != refused {
+			t.Errorf("not final: %v", later)
+		}
 	}
 }
 
@@ -188,6 +197,7 @@ func TestLoginRefuses(t *testing.T) {
 	}
 	const challenge = `realm="default",nonce="n",qop="auth",charset=utf-8,algorithm=md5-sess`
 	good := negotiate(offer("TOKEN", "DIGEST-MD5", challenge))
+	question := len(saslGreeting) + len(requestFrame(saslCall, clientID(), message(nil).number(2, saslNegotiate)))
 	for name, c := range map[string]struct {
 		in   []byte
 		want string
@@ -210,10 +220,15 @@ func TestLoginRefuses(t *testing.T) {
 		s, err := readSecurity(conf)
 		check(t, err)
 		s.tokens = []Token{token}
-		layer, err := s.logIn(t.Context(), &played{in: bytes.NewReader(c.in)}, "localhost:8020")
+		server := &played{in: bytes.NewReader(c.in)}
+		layer, err := s.logIn(t.Context(), server, "localhost:8020")
 		var refused *loginError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "topsecret") || layer != nil {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
+		}
+		// Whoever asks for no proof learns nothing but that somebody has connected.
+		if sent := server.out.Bytes(); bytes.Contains(sent, []byte("topsecret")) || !bytes.HasPrefix(c.in, good) && len(sent) != question {
+			t.Errorf("%s: sent %q", name, sent)
 		}
 	}
 	s, err := readSecurity(conf)
@@ -236,7 +251,7 @@ func FuzzNameNodeFrames(f *testing.F) {
 		if secured {
 			c.layer = marked{}
 		}
-		c.defaults[1] = true
+		c.calls[1] = "getServerDefaults"
 		out, _ := io.ReadAll(c)
 		if len(out) > len(in) {
 			t.Fatalf("%d bytes out of %d", len(out), len(in))

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"bulkload/internal/printable"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +29,7 @@ func (localFS) Open(name string) (File, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
-		err = &fs.PathError{Op: "open", Path: name, Err: syscall.EISDIR}
+		err = &fs.PathError{Op: "open", Path: printable.Name(name), Err: syscall.EISDIR}
 	}
 	if err != nil {
 		f.Close()
@@ -94,13 +96,30 @@ func (l localFS) ReadDir(name string) ([]Info, error) {
 	return infos, nil
 }
 
+// isAbove reports whether a folder is dir or one above it, on the way by which dir was reached.
+func isAbove(folder fs.FileInfo, dir string) bool {
+	for {
+		if st, err := os.Stat(dir); err == nil && os.SameFile(st, folder) {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
+}
+
 // entryInfo follows a symbolic link to its target. A link without a target is described as a link, so that opening it fails
-// with an error.
+// with an error. A link to a folder above itself is described as both, so that nobody follows it for ever.
 func entryInfo(dir string, e fs.DirEntry) (Info, error) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
 			info := localInfo(st)
 			info.Name = e.Name()
+			if info.Dir && isAbove(st, dir) {
+				info.Mode |= fs.ModeSymlink
+			}
 			return info, nil
 		}
 	}
@@ -201,6 +220,12 @@ func (localFS) Remove(name string) error {
 	if err != nil {
 		return err
 	}
+	// A caller that deletes a directory means one that is empty, and the system deletes a link whatever is in the directory.
+	if link, err := os.Lstat(name); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+		if to, err := os.Stat(name); err == nil && to.IsDir() {
+			return &fs.PathError{Op: "remove", Path: printable.Name(name), Err: errors.New("it is a symbolic link to a directory")}
+		}
+	}
 	return os.Remove(name)
 }
 
@@ -224,7 +249,7 @@ func (localFS) Free(name string) (int64, error) {
 			return int64(st.Bavail) * int64(st.Bsize), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
-			return 0, &fs.PathError{Op: "statfs", Path: dir, Err: err}
+			return 0, &fs.PathError{Op: "statfs", Path: printable.Name(dir), Err: err}
 		}
 	}
 }
@@ -257,5 +282,5 @@ func asPathError(op, name string, err error) error {
 	if errors.As(err, &p) {
 		err, name = p.Err, p.Path
 	}
-	return &fs.PathError{Op: op, Path: name, Err: err}
+	return &fs.PathError{Op: op, Path: printable.Name(name), Err: err}
 }

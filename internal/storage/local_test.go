@@ -5,6 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -45,11 +48,57 @@ func TestLocalLinks(t *testing.T) {
 }
 
 func TestLocalNoPermission(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
 	dir := t.TempDir()
 	check(t, os.Chmod(dir, 0o500))
-	_, err := Local.Create(filepath.Join(dir, "f"), 0)
+	var err error
+	asNobody(t, func() { _, err = Local.Create(filepath.Join(dir, "f"), 0) })
 	wants(t, err, fs.ErrPermission)
+}
+
+// asNobody does something without root's rights to files, which would open everything. They are dropped on one thread of the system,
+// which ends with its goroutine.
+func asNobody(t *testing.T, do func()) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends
+		var err error
+		if os.Getuid() == 0 {
+			err = syscall.Setfsuid(65534)
+		}
+		if err == nil {
+			do()
+		}
+		done <- err
+	}()
+	check(t, <-done)
+}
+
+// TestLinksStay: deleting an empty directory does not delete a symbolic link to one, nor a link to nothing.
+func TestLinksStay(t *testing.T) {
+	dir := t.TempDir()
+	real, link, lost, file := filepath.Join(dir, "real"), filepath.Join(dir, "link"), filepath.Join(dir, "lost"), filepath.Join(dir, "file")
+	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, link), os.Symlink(filepath.Join(dir, "nothing"), lost), os.Symlink("/etc/passwd", file)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Local.Remove(link); err == nil || !strings.Contains(err.Error(), "symbolic link to a directory") {
+		t.Errorf("a link to a directory: %v", err)
+	}
+	missing, err := Missing(Local, lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	RemoveEmpty(Local, append(missing, link))
+	for _, name := range []string{real, link, lost} {
+		if _, err := os.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := Local.Remove(file); err != nil { // a link to a file is as a file
+		t.Error(err)
+	}
+	RemoveEmpty(Local, []string{real})
+	if _, err := os.Lstat(real); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty directory stays: %v", err)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"bulkload/internal/printable"
 )
 
 type localWriter struct {
@@ -21,7 +23,7 @@ func newLocalWriter(f *os.File) *localWriter {
 
 func (w *localWriter) Write(p []byte) (int, error) {
 	if w.closed {
-		return 0, &fs.PathError{Op: "write", Path: w.file.Name(), Err: errClosed}
+		return 0, &fs.PathError{Op: "write", Path: printable.Name(w.file.Name()), Err: errClosed}
 	}
 	n, err := w.buf.Write(p)
 	return n, w.keep(err)

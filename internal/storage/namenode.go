@@ -19,11 +19,11 @@ type rpcClient struct {
 	user      string // in whose name calls are made
 	dial      dialFunc
 
-	nodes excludedNodes
-	heard atomic.Bool // a server has answered as a NameNode does
+	nodes         excludedNodes
+	opened, heard atomic.Bool // a server has accepted a connection, and has answered as a NameNode does
 
 	mu       sync.Mutex
-	failures map[string]error // of the last connection, by address
+	failures map[string]error // why the last connection could not be opened, or has ended, by address; nil while it is open
 	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
 	active   int              // index in addresses of the one that answered last
 	idle     *callConn        // for our next call; nil if there is none
@@ -43,14 +43,20 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
+	n.opened.Store(true)
 	wrapped := newNameNodeConn(c, n.kerberos, layer)
+	wrapped.ended = func(err error) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.failures[address] = err
+	}
 	wrapped.encrypts = func(yes bool) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.encrypts = yes
 	}
 	wrapped.nodes = &n.nodes
-	wrapped.heard = func() { n.heard.Store(true) }
+	wrapped.heard = &n.heard
 	wrapped.refuses = func(e *remoteError) {
 		n.nodes.refused(e)
 		n.remember(e)
@@ -73,16 +79,16 @@ func (n *rpcClient) open(ctx context.Context, address string) (net.Conn, sasl.La
 }
 
 // refusal returns why no NameNode lets us in, if all refuse for good, or if one does and the others can't be reached.
-func (n *rpcClient) refusal() *loginError {
+func (n *rpcClient) refusal() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var refused *loginError
+	var refused error
 	for _, address := range n.addresses {
 		switch err, known := n.failures[address]; {
 		case known && err == nil:
 			return nil
-		case refused == nil:
-			errors.As(err, &refused)
+		case refused == nil && isFinal(err):
+			refused = err
 		}
 	}
 	return refused
@@ -90,14 +96,7 @@ func (n *rpcClient) refusal() *loginError {
 
 // accepts reports whether a server accepts connections, and has never answered as a NameNode does.
 func (n *rpcClient) accepts() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, err := range n.failures {
-		if err == nil {
-			return !n.heard.Load()
-		}
-	}
-	return false
+	return n.opened.Load() && !n.heard.Load()
 }
 
 // encrypted reports whether DataNodes want encrypted connections.
@@ -107,8 +106,9 @@ func (n *rpcClient) encrypted() bool {
 	return n.encrypts
 }
 
-// isCut reports whether the other end closed the connection, or was never there.
+// isCut reports whether the connection is lost: the other end closed it or was never there, or it can't be trusted.
 func isCut(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+	var untrusted *untrustedError
+	return errors.As(err, &untrusted) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

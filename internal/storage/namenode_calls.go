@@ -35,8 +35,7 @@ func (n *rpcClient) call(ctx context.Context, method string, request message) (a
 	n.mu.Lock()
 	first := n.active
 	n.mu.Unlock()
-	var failed error
-	final := false
+	var failed, final error
 	for i := range n.addresses {
 		which := (first + i) % len(n.addresses)
 		a, err := n.callAt(ctx, n.addresses[which], method, request)
@@ -46,17 +45,21 @@ func (n *rpcClient) call(ctx context.Context, method string, request message) (a
 			n.mu.Unlock()
 			return a, nil
 		}
-		failed = errors.Join(failed, fmt.Errorf("%s at NameNode %s: %w", method, n.addresses[which], err))
-		final = final || !passes(err)
+		said := fmt.Errorf("%s at NameNode %s: %w", method, n.addresses[which], err)
+		if final == nil && !passes(err) {
+			final = said
+		} else {
+			failed = errors.Join(failed, said)
+		}
 		var remote *remoteError
 		if errors.As(err, &remote) && !remote.later() {
 			break // an answer
 		}
 	}
-	if !final {
-		failed = fmt.Errorf("%w: %w", ErrUnavailable, failed)
+	if final != nil { // a refusal counts, whatever the other NameNode does
+		return answer{}, errors.Join(final, failed)
 	}
-	return answer{}, failed
+	return answer{}, fmt.Errorf("%w: %w", ErrUnavailable, failed)
 }
 
 // callAt makes a call at one NameNode, on the kept connection unless the NameNode has closed it meanwhile.
@@ -81,6 +84,7 @@ func (n *rpcClient) newCallConn(ctx context.Context, address string) (*callConn,
 		return nil, err
 	}
 	c := &callConn{nameNodeConn: newNameNodeConn(raw, n.kerberos, layer), address: address}
+	c.heard = &n.heard
 	for _, p := range [][]byte{[]byte(plainGreeting), connectionContext(c.client, n.user)} {
 		if _, err := c.Write(p); err != nil {
 			raw.Close() // err is the one to report
@@ -119,8 +123,6 @@ func (c *callConn) ask(method string, request message) ([]byte, error) {
 		return nil, err
 	case r.refusal != nil:
 		return nil, r.refusal
-	case r.call != call:
-		return nil, malformedf("an answer to call %d where that to call %d is due", r.call, call)
 	}
 	return r.body, nil
 }

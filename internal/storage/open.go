@@ -49,6 +49,14 @@ func Throttle(fsys FS, limit *throttle.Limit) {
 	}
 }
 
+// Interrupt says by a channel that the command was stopped. What it still saves in HDFS is tried for some seconds from then on,
+// and no call waits longer for a NameNode or a DataNode. Call it before files are opened.
+func Interrupt(fsys FS, stopped <-chan struct{}) {
+	if h, ok := fsys.(*hdfsFS); ok {
+		h.stopped = stopped
+	}
+}
+
 // splitScheme cuts off a URI's scheme. A colon alone makes no scheme: 10:30/part-0 is a local path.
 func splitScheme(path string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(path, ":")

@@ -26,9 +26,12 @@ func Missing(fsys FS, dir string) (missing []string, err error) {
 	}
 }
 
-// RemoveEmpty deletes directories, as Missing names them, that were made and are empty.
+// RemoveEmpty deletes directories, as Missing names them, that were made and are empty. A symbolic link to nothing, which Missing
+// names, too, stays: only its owner knows what it is for.
 func RemoveEmpty(fsys FS, dirs []string) {
 	for _, dir := range dirs {
-		_ = fsys.Remove(dir) // succeeds only if it is empty, as intended
+		if info, err := fsys.Stat(dir); err == nil && info.Dir {
+			_ = fsys.Remove(dir) // succeeds only if it is empty, as intended
+		}
 	}
 }

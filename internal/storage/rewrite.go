@@ -2,9 +2,9 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/pause"
 )
 
@@ -30,7 +30,7 @@ func rewrite(ctx context.Context, tries int, write func() error, failed func(err
 	wait := firstRewritePause
 	for try := 1; ; try++ {
 		err := write()
-		if !errors.Is(err, ErrDataNode) || try == tries || ctx.Err() != nil {
+		if !errcode.Is(err, ErrDataNode) || try == tries || ctx.Err() != nil {
 			return err
 		}
 		failed(err)

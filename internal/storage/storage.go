@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"time"
+
+	"bulkload/internal/printable"
 )
 
 // ErrUnavailable marks errors of a file system that can't be reached now: try again later.
@@ -38,7 +40,8 @@ type FS interface {
 	Rename(from, to string) error
 	// Replace moves a file over another one, atomically and durably.
 	Replace(from, to string) error
-	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist.
+	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist. A symbolic link to a directory stays, with an
+	// error: it is neither.
 	Remove(name string) error
 	// RemoveAll deletes a tree; it is no error if it does not exist.
 	RemoveAll(name string) error
@@ -75,8 +78,8 @@ type Info struct {
 	Size    int64
 	ModTime time.Time
 	Dir     bool
-	Mode    fs.FileMode
-	Owner   string // HDFS only
+	Mode    fs.FileMode // of a directory with ModeSymlink: a local link to a folder above itself
+	Owner   string      // HDFS only
 	// Encrypted: it is in an encryption zone. ErasureCoded: it has an erasure coding policy. HDFS only.
 	Encrypted, ErasureCoded bool
 }
@@ -93,7 +96,7 @@ var (
 // absolute returns the clean form of an absolute name.
 func absolute(op, name string) (string, error) {
 	if !path.IsAbs(name) {
-		return "", &fs.PathError{Op: op, Path: name, Err: errRelative}
+		return "", &fs.PathError{Op: op, Path: printable.Name(name), Err: errRelative}
 	}
 	return path.Clean(name), nil
 }

@@ -75,8 +75,11 @@ func (c *transferConn) Read(p []byte) (int, error) {
 }
 
 // waitLonger gives each read from now on so much more time.
-func (c *transferConn) waitLonger(d time.Duration) {
-	if t, is := c.Conn.(patientConn); is {
+func (c *transferConn) waitLonger(d time.Duration) { waitLonger(c.Conn, d) }
+
+// waitLonger gives each read of a connection from now on so much more time, if it has timeouts.
+func waitLonger(c net.Conn, d time.Duration) {
+	if t, is := c.(patientConn); is {
 		t.waitLonger(d)
 	}
 }
@@ -148,9 +151,47 @@ func (t *transfers) connect(ctx context.Context, network, address string) (net.C
 		return conn, nil
 	case t.names.kerberos && t.names.transfer != nil && !privileged(c.RemoteAddr()):
 		return &transferConn{Conn: c, open: t.authenticate}, nil
+	case t.names.kerberos && t.names.transfer == nil && !privileged(c.RemoteAddr()):
+		return &unprotectedConn{Conn: c, again: func() (net.Conn, error) { return t.dial(ctx, network, address) }, round: t.round}, nil
 	}
 	return c, nil
 }
+
+// unprotectedConn is a connection on which the site files ask for no exchange. A DataNode that wants one closes it without an
+// answer, as one that has just ended does. So it is asked what it wants.
+type unprotectedConn struct {
+	net.Conn
+	again func() (net.Conn, error)
+	round func(net.Conn, message) (transferReply, error)
+	heard bool
+}
+
+func (c *unprotectedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n == 0 && !c.heard && isCut(err) && c.wantsExchange() {
+		err = errcode.KerberosProtection.Errorf("DataNode %v protects its connections, and %s is not set in the site files that this program reads (%w); "+
+			"take the property over from the cluster's hdfs-site.xml", c.RemoteAddr(), transferProperty, err)
+	}
+	c.heard = true
+	return n, err
+}
+
+// wantsExchange reports whether the DataNode begins an exchange on another connection. It needs no token for that.
+func (c *unprotectedConn) wantsExchange() bool {
+	other, err := c.again()
+	if err != nil {
+		return false
+	}
+	defer other.Close()
+	if _, err := other.Write(append([]byte(nil), saslMagic...)); err != nil {
+		return false
+	}
+	challenge, err := c.round(other, transferMessage(nil))
+	return err == nil && len(challenge.payload) > 0
+}
+
+// waitLonger gives each read from now on so much more time.
+func (c *unprotectedConn) waitLonger(d time.Duration) { waitLonger(c.Conn, d) }
 
 // protected reports whether connections are encrypted with the NameNode's key. If not, a connection to a DataNode on a port
 // that only root may open is trusted without an exchange (SaslDataTransferClient.send); it is refused if the site files

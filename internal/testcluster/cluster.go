@@ -287,6 +287,9 @@ func (c *Cluster) Stop() error {
 	return errors.Join(errs...)
 }
 
+// ErrNotRunning says that a role has no process.
+var ErrNotRunning = errors.New("it isn't running")
+
 // Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…; rm; nm) as a crash would. The containers of a
 // NodeManager go on; see KillNode. HBase survives the loss of its NameNode for a while, but not that of its only
 // DataNode: its servers end at their next write. Tests that kill must have their own cluster (Start), not that of Use.
@@ -296,7 +299,7 @@ func (c *Cluster) Kill(name string) error {
 	}
 	was, err := c.kill(name)
 	if err == nil && !was {
-		err = fmt.Errorf("kill %s: it isn't running", name)
+		err = fmt.Errorf("kill %s: %w", name, ErrNotRunning)
 	}
 	return err
 }
@@ -311,13 +314,14 @@ func (c *Cluster) Resume(name string) error { return c.signal(name, syscall.SIGC
 func (c *Cluster) signal(name string, s syscall.Signal) error {
 	pid, alive := c.pid(name)
 	if !alive {
-		return fmt.Errorf("%v for %s: it isn't running", s, name)
+		return fmt.Errorf("%v for %s: %w", s, name, ErrNotRunning)
 	}
 	return syscall.Kill(-pid, s)
 }
 
 // StartRole starts a killed role, and returns when its port is open. A DataNode must also have registered with the
-// running NameNodes. A NameNode must have left safe mode, if a DataNode runs, and the master must have initialized.
+// running NameNodes and reported its blocks to them, and a region server with the master. A NameNode must have left safe
+// mode, if a DataNode runs, and the master must have initialized.
 // With HA the NameNode is then standby. Regions are assigned some seconds later.
 func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	r, err := c.role(name)

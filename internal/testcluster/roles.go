@@ -85,7 +85,11 @@ func (c *Cluster) dataNode(i int) role {
 	var registered []string
 	for _, nn := range c.nameNodes() {
 		if _, alive := c.pid(nn.name); alive {
-			registered = append(registered, fmt.Sprintf(":%d successfully registered with NN", c.Port+nn.port))
+			// Before the report of its blocks no client is sent to it to read them.
+			registered = append(registered, fmt.Sprintf(":%d successfully registered with NN", c.Port+nn.port), "Successfully sent block report")
+			if c.HA { // each NameNode gets one; older releases don't name it
+				registered = append(registered, fmt.Sprintf(":%d,  containing", c.Port+nn.port))
+			}
 		}
 	}
 	address := c.address(port)
@@ -103,7 +107,8 @@ func (c *Cluster) dataNode(i int) role {
 func (c *Cluster) regionServer(i int) role {
 	port := portRegionServer + i - 1
 	return role{name: fmt.Sprintf("rs%d", i), stage: stageServers, heap: "1g", class: "org.apache.hadoop.hbase.regionserver.HRegionServer", port: port,
-		args: []string{"-D", fmt.Sprintf("hbase.regionserver.port=%d", c.Port+port), "start"}}
+		ready: []string{"Serving as "}, // the master knows it
+		args:  []string{"-D", fmt.Sprintf("hbase.regionserver.port=%d", c.Port+port), "start"}}
 }
 
 func (c *Cluster) role(name string) (role, error) {

@@ -4,12 +4,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"bulkload/internal/testcluster/apt"
 )
 
 // Environment is the variable with the folder of the cluster that tests use.
@@ -96,11 +98,22 @@ func sharedOracle(conf, classes, jars string) *Oracle {
 // Without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
 func Without(t testing.TB, why string) {
 	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s (CI=true: it must not be skipped)", why)
+	apt.Without(t, why)
+}
+
+// suiteEnvironment is the variable with the make target that runs the tests, if it is not make test.
+const suiteEnvironment = "BULKLOAD_SUITE"
+
+// In reports whether the tests run in one of these make targets.
+func In(targets ...string) bool { return slices.Contains(targets, os.Getenv(suiteEnvironment)) }
+
+// OnlyIn skips a test for which make test has no time, unless one of these make targets runs it. The Makefile's line of such a
+// target is compared with its tests (cmd/bulkload, TestSuites).
+func OnlyIn(t testing.TB, targets ...string) {
+	t.Helper()
+	if !In(targets...) {
+		t.Skipf("takes minutes: make %s runs it", targets[0])
 	}
-	fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
-	t.Skip(why)
 }
 
 // UniqueTable returns a name, in HBase's default namespace, that no other test has. A table with that name is dropped

@@ -16,11 +16,11 @@ type Books struct {
 	Duplicates   int64 `json:"rows_duplicate"` // identical and differing ones
 	Differing    int64 `json:"rows_differing"` // of the duplicates, those whose columns differ from the winner's
 	Filtered     int64 `json:"rows_filtered"`
-	Existing     int64 `json:"rows_existing,omitempty"` // that the table had already, and that were left out for that reason
 	CellsWritten int64 `json:"cells_written"`
 	Nulls        int64 `json:"nulls_omitted"`
-	Columns      int   `json:"columns"`              // that become cells
-	TableRows    int64 `json:"table_rows,omitempty"` // of a wide table: the rows that the records above went into
+	Skipped      int64 `json:"lines_skipped,omitempty"` // of the input, beside the rows read: repeated headings, prompts, messages
+	Columns      int   `json:"columns"`                 // that become cells
+	TableRows    int64 `json:"table_rows,omitempty"`    // of a wide table: the rows that the records above went into
 }
 
 // Written is a region's share.
@@ -28,7 +28,6 @@ type Written struct {
 	Rows       int64 `json:"rows"`
 	Duplicates int64 `json:"rows_duplicate"`
 	Differing  int64 `json:"rows_differing"`
-	Existing   int64 `json:"rows_existing,omitempty"`
 	Cells      int64 `json:"cells"`
 	Nulls      int64 `json:"nulls"`
 	TableRows  int64 `json:"table_rows,omitempty"`
@@ -39,7 +38,6 @@ func (b *Books) Add(r Written) {
 	b.Written += r.Rows
 	b.Duplicates += r.Duplicates
 	b.Differing += r.Differing
-	b.Existing += r.Existing
 	b.CellsWritten += r.Cells
 	b.Nulls += r.Nulls
 	b.TableRows += r.TableRows
@@ -47,9 +45,9 @@ func (b *Books) Add(r Written) {
 
 // Check returns what does not add up.
 func (b Books) Check() error {
-	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered + b.Existing; b.Read != sum {
-		return errcode.Books.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered%s = %d",
-			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.existing(), sum)
+	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
+		return errcode.Books.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
+			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, sum)
 	}
 	if b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
 		return errcode.Books.Errorf("the counts do not add up: %d cells written + %d nulls are not %d rows × %d columns",
@@ -58,16 +56,8 @@ func (b Books) Check() error {
 	return nil
 }
 
-// existing is the term for rows that the table had; "" if there are none.
-func (b Books) existing() string {
-	if b.Existing == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" + %d existing", b.Existing)
-}
-
 // String formats the counts in one line.
 func (b Books) String() string {
-	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered%s; %d cells + %d nulls = %d rows × %d columns",
-		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.existing(), b.CellsWritten, b.Nulls, b.Written, b.Columns)
+	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d rows × %d columns",
+		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)
 }

@@ -16,7 +16,8 @@ import (
 // records. That is what makes resuming exact: a record is either in a run and in the counts and before the position,
 // or in none of them. If one of them were recorded at another moment, records would be lost or sorted twice.
 type Checkpoint struct {
-	Read    int64        `json:"read"` // records, including rejected ones
+	Read    int64        `json:"read"`              // records, including rejected ones
+	Skipped int64        `json:"skipped,omitempty"` // lines that are no records
 	Ended   []EndedSplit `json:"ended,omitempty"`
 	Part    *SplitPart   `json:"part,omitempty"` // of the split being read
 	Rejects *rejectSpan  `json:"rejects,omitempty"`

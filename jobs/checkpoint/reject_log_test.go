@@ -1,6 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -52,8 +56,11 @@ func TestRejectLogKeepsAll(t *testing.T) {
 	if !reflect.DeepEqual(now, want) || !reflect.DeepEqual(again, want) {
 		t.Errorf("replayed %+v %+v, want %+v %+v", again[0], again[1], want[0], want[1])
 	}
-	if err := log.CloseFile(); err != nil {
+	if err := errors.Join(log.CloseFile(), os.Remove(filepath.Join(k.dir, span.File))); err != nil {
 		t.Error(err)
+	}
+	if err := k.Replay(span, &again); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the file: %v", err)
 	}
 }
 

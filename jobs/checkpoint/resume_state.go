@@ -18,6 +18,7 @@ import (
 // are compared.
 type ResumeState struct {
 	Read    int64
+	Skipped int64             // lines that are no records
 	ended   map[int]int64     // bytes of the splits that were read to their end
 	parts   map[int]SplitPart // of splits that were read in part
 	Rejects []*rejectSpan
@@ -77,6 +78,7 @@ func (s *ResumeState) Apply(line Line, splits int) error {
 
 func (s *ResumeState) applyCheckpoint(c *Checkpoint, splits int) error {
 	s.Read += c.Read
+	s.Skipped += c.Skipped
 	for _, e := range c.Ended {
 		if e.Split < 0 || e.Split >= splits {
 			return fmt.Errorf("split %d of %d", e.Split, splits)

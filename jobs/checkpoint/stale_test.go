@@ -1,11 +1,40 @@
 package checkpoint
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"bulkload/jobs/options"
 )
+
+// TestFilesOfKilledRuns: a run that begins to keep files deletes those that no process can continue with, so that killed runs never fill
+// the disk. What the next process of another run continues with stays.
+func TestFilesOfKilledRuns(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	stays := map[string]bool{Prefix + "late": true, Prefix + "old": false, "bulkload-sort-1": false}
+	for name := range stays {
+		if err := os.Mkdir(filepath.Join(work, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := time.Now().Add(-MaxAge - time.Hour)
+	if err := os.Chtimes(filepath.Join(work, Prefix+"old"), long, long); err != nil {
+		t.Fatal(err)
+	}
+	k, err := openStore(t, work, ofRun, options.Options{})
+	if err = errors.Join(err, k.Begin()); err != nil {
+		t.Fatal(err)
+	}
+	for name, stays := range stays {
+		if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
 
 // TestCheckpointFoldersOfOthers: what others have put into a work folder that is open to all is neither entered nor deleted,
 // however old it is.

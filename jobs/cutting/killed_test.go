@@ -284,15 +284,16 @@ func TestKilledCuts(t *testing.T) {
 
 var errStorage = errors.New("storage has failed")
 
-// failingFS fails the call number fail that changes something, and all calls after it.
+// failingFS fails the call number fail that changes something, and all calls after it, unless it is to fail once.
 type failingFS struct {
 	storage.FS
 	calls atomic.Int64
 	fail  int64
+	once  bool
 }
 
 func (f *failingFS) do(call func() error) error {
-	if f.calls.Add(1) >= f.fail {
+	if n := f.calls.Add(1); n == f.fail || n > f.fail && !f.once {
 		return errStorage
 	}
 	return call()
@@ -301,6 +302,10 @@ func (f *failingFS) do(call func() error) error {
 func (f *failingFS) Create(name string, perm fs.FileMode) (w storage.Writer, err error) {
 	err = f.do(func() error { w, err = f.FS.Create(name, perm); return err })
 	return w, err
+}
+
+func (f *failingFS) MkdirAll(name string, perm fs.FileMode) error {
+	return f.do(func() error { return f.FS.MkdirAll(name, perm) })
 }
 
 func (f *failingFS) Rename(from, to string) error {
@@ -320,30 +325,41 @@ func (f *failingFS) Remove(name string) error {
 func TestCutsOnFailingStorage(t *testing.T) {
 	t.Parallel()
 	for name, kind := range owners {
-		step := int64(1)
-		if testing.Short() {
-			step = 3
+		for _, once := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", once: ", once), func(t *testing.T) {
+				t.Parallel()
+				cutOnFailingStorage(t, name, kind, once)
+			})
 		}
-		for n := step; ; n += step {
-			o := kind()
-			dir := o.begin(t)
-			_, want := cellsOf(t, dir)
-			err := o.cut(t, localDir(t, &failingFS{FS: storage.Local, fail: n}, dir, nil))
-			if err == nil {
-				if n < 10 {
-					t.Errorf("%s: a cut makes only %d calls", name, n-1)
-				}
-				break
+	}
+}
+
+func cutOnFailingStorage(t *testing.T, name string, kind func() owner, once bool) {
+	t.Helper()
+	step := int64(1)
+	if testing.Short() {
+		step = 3
+	}
+	for n := step; ; n += step {
+		o := kind()
+		dir := o.begin(t)
+		_, want := cellsOf(t, dir)
+		fsys := &failingFS{FS: storage.Local, fail: n, once: once}
+		err := o.cut(t, localDir(t, fsys, dir, nil))
+		if calls := fsys.calls.Load(); calls < n { // none was to fail
+			if err != nil || calls < 10 {
+				t.Errorf("%s: a cut makes only %d calls, %v", name, calls, err)
 			}
-			when := fmt.Sprintf("%s, call %d", name, n)
-			if !errors.Is(err, errStorage) {
-				t.Errorf("%s: %v", when, err)
-			}
-			if err := o.finish(localDir(t, storage.Local, dir, nil)); err != nil {
-				t.Fatalf("%s: %v", when, err)
-			}
-			o.check(t, dir, when, want)
+			break
 		}
+		when := fmt.Sprintf("%s, call %d", name, n)
+		if !errors.Is(err, errStorage) {
+			t.Errorf("%s: %v", when, err)
+		}
+		if err := o.finish(localDir(t, storage.Local, dir, nil)); err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		o.check(t, dir, when, want)
 	}
 }
 
@@ -418,6 +434,31 @@ func (o *owner) checkUncut(t *testing.T, dir, when string) {
 	slices.Sort(listed)
 	if err != nil || !slices.Equal(files, listed) || !slices.Contains(files, "f/"+fileName(2)) {
 		t.Errorf("%s: the files are %q, and the records name %q (%v)", when, files, listed, err)
+	}
+}
+
+// TestPartsOfAnotherToolsFile: what a tool has noted in a file, such as who has made it and when, is in each of its parts.
+func TestPartsOfAnotherToolsFile(t *testing.T) {
+	t.Parallel()
+	o := directoryOwner()
+	dir := o.begin(t)
+	if err := o.cut(t, localDir(t, storage.Local, dir, nil)); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := cellsOf(t, dir)
+	for _, f := range d.Files {
+		in, err := d.Open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for property, want := range map[string]string{"BULKLOAD_SOURCE_TASK": "test", "hfile.CREATE_TIME_TS": "1"} {
+			if got := in.Info().Text(property); got != want {
+				t.Errorf("%s: %s is %q, want %q", f.Path, property, got, want)
+			}
+		}
+		if err := in.File.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

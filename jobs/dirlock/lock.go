@@ -155,6 +155,15 @@ func (l *Lock) create() error {
 }
 
 // takeOver moves the lock of a dead owner away; an error if the owner may be alive.
+//
+// A rename is one step, so of several runs that find the same dead owner, only one moves its lock. The others find nothing to move, and
+// the one that creates the new lock first has it. Between the look and the move, the dead owner's lock may have been replaced by that of
+// a living run. So what was moved is read, and put back if it is another one, or if it can't be read. If a third run has locked in that
+// moment, it can't be put back, because a rename replaces nothing: then the run that lost its lock finds that out before its next change
+// (Check), and ends.
+//
+// An owner that only seems to be dead, since it was stopped for LockStale, is not kept from its next change by the rename, but by Fresh
+// and Check, which each change needs (Guarded).
 func (l *Lock) takeOver() error {
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +181,11 @@ func (l *Lock) takeOver() error {
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
-	// Another run may have taken over between the check and the move: then it was its lock that was moved.
-	if moved, err := l.read(aside); err == nil && !moved.same(held) {
+	switch moved, err := l.read(aside); {
+	case errors.Is(err, fs.ErrNotExist): // it was released, or another run has taken it over
+	case err != nil:
+		return errors.Join(fmt.Errorf("take over the lock of %v: read what was moved: %w", held, err), l.FS.Rename(aside, l.name()))
+	case !moved.same(held):
 		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
 	}
 	l.beaten = append(l.beaten, held.Token)
@@ -217,7 +229,7 @@ func (l *Lock) read(name string) (Owner, error) {
 // old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
 // clock.
 //
-// Asking that clock takes a new file. A run that waits, which asks each second, does so only if by our clock the lock may be
+// Asking that clock takes a new file. A run that waits, which asks every few seconds, does so only if by our clock the lock may be
 // old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be touched less than half
 // of the limit ago or from now. Otherwise the file also shows whether this run could write into the folder at all.
 func (l *Lock) old(held Owner) (bool, error) {

@@ -20,7 +20,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/books"
+	"bulkload/internal/testcluster"
 	"bulkload/jobs/failure"
 )
 
@@ -145,6 +145,46 @@ func TestTrueCauses(t *testing.T) {
 	}
 }
 
+// unreadableFS can't read the files whose names contain a text.
+type unreadableFS struct {
+	storage.FS
+	text string
+}
+
+func (f unreadableFS) Open(name string) (storage.File, error) {
+	if strings.Contains(path.Base(name), f.text) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
+	}
+	return f.FS.Open(name)
+}
+
+// TestUnreadableLocks: a lock that can't be read may be a living run's. It stays, or is put back if it was moved already.
+func TestUnreadableLocks(t *testing.T) {
+	for _, unreadable := range []string{LockName, "_stale_"} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, LockName)
+		if err := os.WriteFile(name, nil, 0o600); err != nil { // it names nobody, so its age decides
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-2*lockBlank)); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := Acquire(t.Context(), unreadableFS{storage.Local, unreadable}, dir, "tina", func(error) {}); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: the lock is %v, %v", unreadable, l, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != LockName {
+			t.Errorf("%s: left in the directory: %v, %v", unreadable, left, err)
+		}
+		l, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // hold has this process hold a lock.
 func hold(t *testing.T, token string) {
 	heldHere.Store(token, true)
@@ -159,7 +199,7 @@ func (stuckFS) Remove(string) error { return errors.New("no NameNode answers") }
 // TestLockThatStays: a lock that could not be deleted does not keep out another run of the same process.
 func TestLockThatStays(t *testing.T) {
 	if systemProcesses.namespaces() == "" {
-		t.Skip("the system has no /proc that names namespaces: no owner can be seen")
+		testcluster.Without(t, "needs a system with a /proc that names namespaces: without it no owner can be seen")
 	}
 	dir := t.TempDir()
 	first, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, "tina", func(error) {})
@@ -186,7 +226,7 @@ func TestLockThatStays(t *testing.T) {
 func TestStaleLocks(t *testing.T) {
 	me := systemProcesses.self("otto")
 	if me.Boot == "" || me.Namespaces == "" {
-		t.Skip("the system has no /proc that names boots and namespaces: no owner can be seen")
+		testcluster.Without(t, "needs a system with a /proc that names boots and namespaces: without it no owner can be seen")
 	}
 	const token = "0123456789abcdef"
 	hold(t, token)
@@ -274,7 +314,7 @@ func TestWaitingAsksForNoTime(t *testing.T) {
 	t.Parallel()
 	me := systemProcesses.self("otto")
 	if me.Boot == "" || me.Namespaces == "" {
-		t.Skip("the system has no /proc that names boots and namespaces: no owner can be seen")
+		testcluster.Without(t, "needs a system with a /proc that names boots and namespaces: without it no owner can be seen")
 	}
 	me.Token, me.Output = "00112233445566aa", "hdfs:///b"
 	hold(t, me.Token)
@@ -336,25 +376,6 @@ func (c lockCase) acquire(t *testing.T, acquire func(dir string) (*Lock, error))
 	}
 }
 
-func TestBooksCheck(t *testing.T) {
-	good := books.Books{Read: 10, Written: 6, Rejected: 1, Duplicates: 2, Filtered: 1, CellsWritten: 11, Nulls: 1, Columns: 2}
-	if err := good.Check(); err != nil {
-		t.Error(err)
-	}
-	for name, change := range map[string]func(*books.Books){
-		"a row lost":        func(b *books.Books) { b.Written-- },
-		"a reject too many": func(b *books.Books) { b.Rejected++ },
-		"a cell lost":       func(b *books.Books) { b.CellsWritten-- },
-		"a null too many":   func(b *books.Books) { b.Nulls++ },
-	} {
-		b := good
-		change(&b)
-		if err := b.Check(); failure.KindOf(err) != failure.Differs {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // TestZombieHoldsNoLock: a killed process whose parent has not asked for it is gone, though its number is still there.
 func TestZombieHoldsNoLock(t *testing.T) {
 	child := exec.Command("sleep", "60")
@@ -366,7 +387,7 @@ func TestZombieHoldsNoLock(t *testing.T) {
 	o := me
 	o.PID = child.Process.Pid
 	if o.Process = p.start(fmt.Sprint(o.PID)); o.Process == "" || me.Namespaces == "" {
-		t.Skip("the system has no /proc that shows processes")
+		testcluster.Without(t, "needs a system with a /proc that shows processes")
 	}
 	if f, why := p.fate(o, me); f != alive {
 		t.Errorf("%+v is taken for %d (%s)", o, f, why)
@@ -486,7 +507,7 @@ func lockElsewhere(t *testing.T, dir string) (says string, kill func()) {
 		args = append(args, "--user", "--map-root-user")
 	}
 	if out, err := exec.Command("unshare", append(args, "true")...).CombinedOutput(); err != nil {
-		t.Skipf("NOT TESTED: this system lets nobody make PID namespaces: %v: %s", err, out)
+		testcluster.Without(t, fmt.Sprintf("needs a system that lets this user make PID namespaces: %v: %s", err, out))
 	}
 	cmd := exec.Command("unshare", append(args, os.Args[0], "-test.run=^TestLockChild$")...)
 	cmd.Env = append(os.Environ(), lockEnvironment+"="+dir)
@@ -568,7 +589,7 @@ func TestLocksOfOneProcess(t *testing.T) {
 func TestTemporaryFilesHaveOwners(t *testing.T) {
 	me := systemProcesses.self("tina")
 	if me.Namespaces == "" {
-		t.Skip("the system has no /proc that names namespaces: no owner can be seen")
+		testcluster.Without(t, "needs a system with a /proc that names namespaces: without it no owner can be seen")
 	}
 	dir := t.TempDir()
 	folder := func(token string, age time.Duration, o *Owner) string {

@@ -27,7 +27,9 @@ import (
 	"bulkload/ingest/compressed"
 	"bulkload/ingest/parquet"
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/values"
 )
 
 const (
@@ -77,7 +79,7 @@ func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 		}
 	}
 	if len(full) == 0 {
-		return nil, errcode.InputUnknown.Errorf("%s has no file with a record: a draft needs a sample", fsys.URI(name))
+		return nil, errcode.InputUnknown.Errorf("%s has no file with a record: a draft needs a sample", printable.Name(fsys.URI(name)))
 	}
 	samples, err := read(fsys, full)
 	if err != nil {
@@ -113,14 +115,14 @@ func read(fsys storage.FS, files []ingest.File) ([]sample, error) {
 func readOne(fsys storage.FS, f ingest.File) (s sample, err error) {
 	r, err := compressed.Open(fsys, f.Path, f.Size, compressed.Auto)
 	if err != nil {
-		return s, fmt.Errorf("look at %s: %w", fsys.URI(f.Path), err)
+		return s, fmt.Errorf("look at %s: %w", printable.Name(fsys.URI(f.Path)), err)
 	}
 	defer func() { _ = r.Close() }() // it is only read
 	text, err := io.ReadAll(io.LimitReader(r, sampleBytes+1))
 	if err != nil {
-		return s, fmt.Errorf("look at %s: %w", fsys.URI(f.Path), err)
+		return s, fmt.Errorf("look at %s: %w", printable.Name(fsys.URI(f.Path)), err)
 	}
-	s = sample{name: fsys.URI(f.Path), text: text, whole: len(text) <= sampleBytes}
+	s = sample{name: printable.Name(fsys.URI(f.Path)), text: text, whole: len(text) <= sampleBytes}
 	if !bytes.HasPrefix(text, []byte("PAR1")) {
 		err = ingest.DetectForeign(s.name, text[:min(len(text), ingest.DetectLen)])
 	}
@@ -133,7 +135,7 @@ func (d *Draft) ofParquet(fsys storage.FS, file ingest.File) error {
 	d.form = form{format: "parquet"}
 	names, err := parquet.ColumnNames(fsys, file)
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", fsys.URI(file.Path), err)
+		return fmt.Errorf("look at %s: %w", printable.Name(fsys.URI(file.Path)), err)
 	}
 	for _, name := range names {
 		d.columns = append(d.columns, &column{name: name})
@@ -175,6 +177,18 @@ func (d *Draft) describe(records [][]string) {
 	}
 	if d.form.unsure {
 		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
+	}
+	for _, c := range d.columns {
+		for value, n := range c.distinct {
+			if values.Overflowed([]byte(value)) {
+				d.note("Column %s has the value %s, %d times: SQL*Plus writes that for a number or date that does not fit its column. A run rejects these records. Export again with set numwidth 40.", c.name, value, n)
+			}
+		}
+	}
+	if len(records) == 0 {
+		d.note("CHECK THIS. The only line is taken for the heading. If it is a record, set header: false.")
+		d.key = keyByNames(d.columns)
+		return
 	}
 	d.key = keyOf(d.columns, records)
 }

@@ -46,15 +46,14 @@ func formOf(name string, texts [][]byte) (best form, err error) {
 			n, share := commonest(f.split(text, false))
 			if n > 1 && share > score+0.001 {
 				best, score = f, share
-				best.columns, best.noise = n, share < 1
+				best.columns, best.noise = n, f.noise || share < 1
 			}
 		}
 	}
 	if best.field == "" {
 		return best, errcode.InputUnknown.Errorf("no delimiter gives the records of %s the same number of columns: write the job file by hand, with field_delimiter and record_delimiter", name)
 	}
-	best.findHeading(text)
-	return best, nil
+	return best, best.findHeading(name, text)
 }
 
 // crlf reports whether all lines end with CR LF.
@@ -80,7 +79,7 @@ func (f *form) split(text []byte, whole bool) [][]string {
 	if f.format == "csv" {
 		split = f.splitCSV
 	}
-	records := split(text)
+	records := f.withoutPrompts(split(text))
 	if !whole && len(records) > 1 && len(records) < maxRecords {
 		records = records[:len(records)-1]
 	}
@@ -149,42 +148,68 @@ func commonest(records [][]string) (columns int, share float64) {
 	return columns, float64(most) / float64(max(len(records), 1))
 }
 
-var columnName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ]{0,63}$`)
+// continued is a line of a statement after its first one, as SQL*Plus shows it.
+var continued = regexp.MustCompile(`^ *\d+[ *] `)
 
-// findHeading decides whether the first record has the columns' names. They look like names, each is there once, and they are unlike
-// the values below: some column has numbers or times, or no name comes again as a value.
-func (f *form) findHeading(text []byte) {
-	records := f.split(text, false)
-	if len(records) == 0 {
-		return
-	}
-	seen := map[string]bool{}
-	for _, name := range records[0] {
-		if lower := strings.ToLower(name); !columnName.MatchString(name) || seen[lower] {
-			return
-		} else {
-			seen[lower] = true
+// withoutPrompts drops the statement that SQL*Plus shows before the heading.
+func (f *form) withoutPrompts(records [][]string) [][]string {
+	for prompted := false; f.isLines() && len(records) > 0; records = records[1:] {
+		first := records[0][0]
+		blank := strings.TrimSpace(strings.Join(records[0], "")) == ""
+		if !strings.HasPrefix(first, "SQL>") && !(prompted && (blank || continued.MatchString(first))) {
+			break
 		}
+		f.noise, prompted = true, true
 	}
-	rows := without(records[0], records[1:])
-	if len(rows) == 0 || !unlike(records[0], rows) {
-		return
-	}
-	f.noise = f.noise || len(rows) < len(records)-1
-	f.heading = len(f.field) == 1 && (f.record == "\n" || f.record == "\r\n")
-	if f.heading {
-		f.format, f.escape, f.enclosure = "csv", false, false
-	}
+	return records
 }
 
-func unlike(names []string, records [][]string) bool {
-	columns, _ := columnsOf(names, records, false)
-	again := false
-	for _, c := range columns {
-		if c.kind != "" {
-			return true
+// isLines reports whether the records are lines, as in CSV.
+func (f *form) isLines() bool { return len(f.field) == 1 && (f.record == "\n" || f.record == "\r\n") }
+
+var (
+	columnName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ]{0,63}$`)
+	// expressionName is the name of a column that is an expression, such as COUNT(*).
+	expressionName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ().*+/|-]{0,127}$`)
+)
+
+// findHeading decides whether the first record has the columns' names. They look like names and are unlike the values below: some column
+// has numbers or times, or no name comes again as a value. A heading with a name twice is refused: a run can't read such columns.
+func (f *form) findHeading(file string, text []byte) error {
+	records := f.split(text, false)
+	if len(records) == 0 || !f.isLines() {
+		return nil
+	}
+	seen, double, expressions := map[string]bool{}, "", false
+	for _, name := range records[0] {
+		if !expressionName.MatchString(name) {
+			return nil
 		}
+		lower := strings.ToLower(name)
+		if seen[lower] {
+			double = name
+		}
+		seen[lower], expressions = true, expressions || !columnName.MatchString(name)
+	}
+	rows := without(records[0], records[1:])
+	typed, again := f.compare(records[0], rows)
+	if !typed && (again || double != "" || expressions) {
+		return nil
+	}
+	if double != "" {
+		return errcode.InputUnknown.Errorf("the heading of %s has the column %s twice: give one of them another name in the query, and export again", file, double)
+	}
+	f.noise = f.noise || len(rows) < len(records)-1
+	f.heading, f.format, f.escape, f.enclosure = true, "csv", false, false
+	return nil
+}
+
+// compare compares names with the records below: whether some column has numbers or times, and whether some name comes again as a value.
+func (f *form) compare(names []string, records [][]string) (typed, again bool) {
+	columns, _ := columnsOf(names, records, false)
+	for _, c := range columns {
+		typed = typed || c.kind != ""
 		again = again || slices.ContainsFunc(names, func(name string) bool { return c.distinct[name] > 0 })
 	}
-	return !again
+	return typed, again
 }

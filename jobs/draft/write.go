@@ -26,10 +26,10 @@ func (d *Draft) YAML() []byte {
 		fmt.Fprintf(&w, "# %s\n", reason)
 	}
 	fmt.Fprintf(&w, "rowkey: %s\nquery: [%s]\n", text(d.key.expression), flow(d.key.query))
-	fmt.Fprintf(&w, "# bulkload plan shows how even the regions are, and suggests how many there should be. A live table has its own: from: table\n")
+	fmt.Fprintf(&w, "# bulkload plan shows how even the regions are, and suggests how many there should be. A job that loads takes the table's: regions: {from: table}\n")
 	fmt.Fprintf(&w, "regions:\n  from: splits\n  splits: [%s]\n", quotedList(d.key.splits))
 	fmt.Fprintf(&w, "hfile: {compression: snappy, encoding: fast_diff, bloom: row, block_size: 64KiB}\n")
-	fmt.Fprintf(&w, "# To load: an output in HDFS, such as hdfs:///user/me/hfile/%s/${date}, and load: true\n", name)
+	fmt.Fprintf(&w, "# To load: an output in HDFS, such as hdfs:///user/me/hfile/%s/${date}, load: true, and regions: {from: table}\n", name)
 	output := "out/" + name
 	if d.day != "" {
 		output += "/${date}"

@@ -3,6 +3,7 @@ package entry
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
@@ -19,6 +20,7 @@ type Key struct {
 	keys      *keys.Evaluator
 	qualifier *keys.Evaluator // of a wide table; nil: a record is a row
 	rules     columnRules
+	cut       []cutColumn // in which SQL*Plus may have cut values
 
 	Key    []byte // of the current record, in the sort's form
 	RowLen int    // of its first part, the row
@@ -33,15 +35,50 @@ type Key struct {
 // NewKey returns a Key for one goroutine.
 func NewKey(j *jobfile.Job) Key {
 	k := Key{Job: j, keys: j.RowKey.Evaluator(), rules: newColumnRules(j)}
+	used := j.RowKey.Columns()
 	if j.Wide != nil {
 		k.qualifier = j.Wide.Qualifier.Evaluator()
+		used = append(used, j.Wide.Qualifier.Columns()...)
+	}
+	if form := j.Input.Form; form == nil || form.RowOffsets() {
+		return k // Parquet has numbers as such
+	}
+	for i := range j.Columns {
+		if kind := j.Columns[i].Type.Kind; kind != values.KindText && kind != values.KindBytes {
+			k.cut = append(k.cut, cutColumn{i, slices.Contains(used, i) && kind != values.KindFloat32 && kind != values.KindFloat64})
+		}
 	}
 	return k
+}
+
+// cutColumn is a column that may hold numbers or dates.
+type cutColumn struct {
+	column int
+	key    bool // it is in the row key or the qualifier, which need all digits
+}
+
+// checkCut refuses a record with a value that SQL*Plus has cut to the width of its column.
+func (k *Key) checkCut(record *ingest.Record) error {
+	for _, c := range k.cut {
+		x := record.Fields[c.column].Bytes()
+		if len(x) > 1 && x[0] == '#' && values.Overflowed(x) {
+			return reject(errcode.RejectOverflow, record, k.Job, c.column,
+				"only #, which SQL*Plus writes for a number or date that does not fit its column; export again with set numwidth 40 and wide column formats, or declare type: text")
+		}
+		if c.key && len(x) > 3 && x[len(x)-1]-'0' <= 9 && values.Rounded(x) {
+			return reject(errcode.RejectOverflow, record, k.Job, c.column,
+				"a number with an exponent, whose digits SQL*Plus has cut; export again with set numwidth 40, since the key needs all of them, or declare type: text")
+		}
+	}
+	return nil
 }
 
 // append appends a record's row key to dst, and applies the column rules. The error is ErrFiltered if the record is
 // dropped, and an *ingest.BadRecord if it can't be used.
 func (k *Key) append(dst []byte, record *ingest.Record) (row []byte, err error) {
+	if err := k.checkCut(record); err != nil {
+		return nil, err
+	}
 	if k.rules.filter != nil {
 		if err := k.rules.applyFilter(record); err != nil {
 			return nil, err
@@ -72,7 +109,7 @@ func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 		return err
 	}
 	row := sortentry.AppendRow(buffer, k.Row)
-	if k.Key, err = k.qualifier.Append(row, record.Fields); err != nil {
+	if k.Key, err = k.qualifier.AppendQualifier(row, record.Fields); err != nil {
 		return k.refuse(record, err, true)
 	}
 	k.RowLen = len(row)

@@ -31,11 +31,15 @@ type Reader struct {
 	meter       *progress.Meter
 	Read        int64 // records so far, including rejected ones
 	Refused     int64 // rejected ones among them
-	At          int64 // offset of the last of them
+	Skipped     int64 // lines that are no records, such as repeated headings
+	At          int64 // offset of the last record
 	ResumeAfter int64 // records of a split up to this offset are skipped; -1: none
 	In          ingest.Records
 	Times       *timing.ReadTimes
 	Busy        func() time.Duration // time that the visitor has spent in another phase so far
+
+	skipper ingest.Skipper // of the split; nil for forms that skip no lines
+	passed  int64          // lines that it had skipped when the last record was read
 }
 
 // NewReader is for one goroutine.
@@ -58,6 +62,8 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 		return 0, fmt.Errorf("open the input: %w", err)
 	}
 	r.In = in
+	r.skipper, _ = in.(ingest.Skipper)
+	r.passed = 0
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var told int64
 	for n := 1; err == nil; n++ {
@@ -73,7 +79,9 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 		}
 	}
 	if errors.Is(err, io.EOF) {
-		return told, ctx.Err()
+		r.Skipped += r.newlySkipped()
+		// Readers compare only the size, when they open a file. One that was overwritten meanwhile has another time.
+		return told, errors.Join(ctx.Err(), split.File.CheckUnchanged(r.FS))
 	}
 	return told, err
 }
@@ -97,22 +105,38 @@ func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) 
 func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error {
 	record, err := in.Next()
 	if err == nil {
-		if record.Offset <= r.ResumeAfter {
+		if !r.count(record.Offset) {
 			return nil
 		}
-		r.Read++
-		r.At = record.Offset
 		return visit(record)
 	}
 	var bad *ingest.BadRecord
-	if errors.As(err, &bad) {
-		if bad.Offset <= r.ResumeAfter {
-			return nil
-		}
-		r.Read++
-		r.At = bad.Offset
+	if errors.As(err, &bad) && !r.count(bad.Offset) {
+		return nil
 	}
 	return r.Reject(err)
+}
+
+// count counts a record and the lines that were skipped before it; false if an earlier process has counted them.
+func (r *Reader) count(offset int64) bool {
+	skipped := r.newlySkipped()
+	if offset <= r.ResumeAfter {
+		return false
+	}
+	r.Read++
+	r.Skipped += skipped
+	r.At = offset
+	return true
+}
+
+// newlySkipped is how many lines were skipped since the last call.
+func (r *Reader) newlySkipped() int64 {
+	if r.skipper == nil {
+		return 0
+	}
+	n := r.skipper.Skipped() - r.passed
+	r.passed += n
+	return n
 }
 
 // Reject passes on a record that can't be used; the error says that there are too many. Any error but an

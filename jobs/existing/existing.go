@@ -1,5 +1,4 @@
-// Package existing finds the rows of a run that the table has already, before anything is loaded, and keeps the answer
-// with the output: after the load the run's own rows are in the table, too.
+// Package existing finds the rows of a run that the table has already, before anything is loaded.
 package existing
 
 import (
@@ -7,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
-	"bulkload/internal/storage"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -36,8 +33,6 @@ type Finder struct {
 	// Again: an earlier load of this job and date may have put rows into the table. So cells with a row's own timestamp
 	// don't count.
 	Again bool
-	FS    storage.FS
-	Temp  string // a folder for the files of keys; it need not exist
 	Watch func(progress.Progress)
 
 	meter *progress.Meter
@@ -47,18 +42,12 @@ type Finder struct {
 // maxSamples bounds how many rows are reported.
 const maxSamples = 10
 
-// Find asks the table for every row, region by region, in the order of their keys. With duplicates.live: skip, the keys of
-// those that it has are in files in Temp, one for each region that has any.
+// Find asks the table for every row, region by region, in the order of their keys.
 func (f *Finder) Find(ctx context.Context) (*manifest.Existing, error) {
 	if !f.Target.Layout.Wide {
 		f.all = f.columns(nil)
 	}
 	f.meter = progress.NewCounter(f.Watch, "look up", f.Rows.Sorted.Stats().Entries, "rows")
-	if f.Job.Live == jobfile.LiveSkip {
-		if err := f.FS.MkdirAll(f.Temp, storage.DirPerm); err != nil {
-			return nil, fmt.Errorf("make the folder for the keys of rows that exist: %w", err)
-		}
-	}
 	regions := make([]found, len(f.Rows.Regions))
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
@@ -80,7 +69,6 @@ func (f *Finder) Find(ctx context.Context) (*manifest.Existing, error) {
 type found struct {
 	asked, exist int64
 	samples      []string
-	file         *manifest.KeyFile // nil if there is none
 }
 
 // sum adds up the regions. The samples are the first rows, so they are the same whatever the order of the answers was.
@@ -90,9 +78,6 @@ func sum(regions []found) *manifest.Existing {
 		all.Rows += r.asked
 		all.Found += r.exist
 		all.Samples = append(all.Samples, r.samples...)
-		if r.file != nil {
-			all.Files = append(all.Files, *r.file)
-		}
 	}
 	all.Samples = all.Samples[:min(len(all.Samples), maxSamples)]
 	return all
@@ -105,8 +90,7 @@ func (f *Finder) region(ctx context.Context, region int) (all found, err error) 
 		return all, fmt.Errorf("merge: %w", err)
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	b := &batch{finder: f, region: region}
-	defer func() { err = errors.Join(err, b.abort()) }()
+	b := &batch{finder: f}
 	for {
 		e, more, err := f.nextKey(run, b)
 		if err == nil && e != nil {
@@ -119,11 +103,9 @@ func (f *Finder) region(ctx context.Context, region int) (all found, err error) 
 			return all, err
 		}
 		if !more {
-			break
+			return b.found, nil
 		}
 	}
-	b.found.file, err = b.close()
-	return b.found, err
 }
 
 // nextKey is the last record of the next key: the one that is written. more is false after the last one.
@@ -148,13 +130,11 @@ func (f *Finder) nextKey(run *partition.RunReader, b *batch) (last *partition.En
 // batch is the rows of one region that are looked up in one call.
 type batch struct {
 	finder *Finder
-	region int
 	ahead  *partition.Entry // read, but not in the batch yet
 	keys   [][]byte         // of the sort
 	rows   []load.Lookup
 	bytes  int
 	found  found
-	file   *keyWriter // nil before the first key
 }
 
 // batchBytes bounds the keys of a call, so that its request stays small.
@@ -240,27 +220,5 @@ func (b *batch) exists(key []byte) (err error) {
 		}
 		b.found.samples = append(b.found.samples, text)
 	}
-	if b.finder.Job.Live != jobfile.LiveSkip {
-		return nil
-	}
-	if b.file == nil {
-		if b.file, err = createKeys(b.finder.FS, path.Join(b.finder.Temp, fileName(b.region)), b.region); err != nil {
-			return err
-		}
-	}
-	return b.file.add(key)
-}
-
-func (b *batch) close() (*manifest.KeyFile, error) {
-	if b.file == nil {
-		return nil, nil
-	}
-	return b.file.close()
-}
-
-func (b *batch) abort() error {
-	if b.file == nil {
-		return nil
-	}
-	return b.file.abort()
+	return nil
 }

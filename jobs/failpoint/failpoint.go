@@ -9,8 +9,7 @@ const (
 	Merged           Point = "merged"            // some of them were merged into one, and the journal does not say so yet
 	Replaced         Point = "replaced"          // the journal says so; those that were merged are still there
 	Sorted           Point = "sorted"            // all input was read
-	ExistingKept     Point = "existing kept"     // the keys of rows that the table had are in the output, and the manifest does not say so yet
-	ExistingRecorded Point = "existing recorded" // the manifest says so; no slice is written yet
+	ExistingRecorded Point = "existing recorded" // the manifest says what the table had of the rows; no slice is written yet
 	Begun            Point = "begun"             // a slice's writing begins
 	Verified         Point = "verified"          // its files were read back, still under temporary names
 	Renamed          Point = "renamed"           // one of them has its name, which the manifest does not know yet

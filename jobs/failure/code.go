@@ -2,13 +2,11 @@ package failure
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"syscall"
 
 	"bulkload/hfilewriter"
-	"bulkload/ingest/charset"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/load"
@@ -68,14 +66,13 @@ func sentinels() []sentinel {
 	is := func(codes errcode.Code, marks ...error) sentinel {
 		return sentinel{codes, func(err error) bool {
 			for _, mark := range marks {
-				if errors.Is(err, mark) {
+				if errcode.Is(err, mark) {
 					return true
 				}
 			}
 			return false
 		}}
 	}
-	var mark *charset.MarkError
 	return []sentinel{
 		is(errcode.Stopped, context.Canceled),
 		is(errcode.DiskFull, syscall.ENOSPC, syscall.EDQUOT),
@@ -90,6 +87,6 @@ func sentinels() []sentinel {
 		is(errcode.TableMissing, load.ErrNotFound),
 		is(errcode.TableExists, load.ErrExists),
 		is(errcode.HBaseRefused, load.ErrRefused),
-		{errcode.InputMark, func(err error) bool { return errors.As(err, &mark) }},
+		{errcode.InputMark, isMark},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest/charset"
@@ -55,14 +56,14 @@ func Damagedf(format string, args ...any) error {
 	return err
 }
 
-// KindOf returns an error's kind.
+// KindOf returns an error's kind. Of joined errors (errors.Join) the first one decides, whatever its cleanup has met.
 func KindOf(err error) Kind {
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errcode.Is(err, context.Canceled):
 		return Interrupted
-	case errors.Is(err, storage.ErrUnavailable), errors.Is(err, load.ErrUnavailable):
+	case errcode.Is(err, storage.ErrUnavailable), errcode.Is(err, load.ErrUnavailable):
 		return Later
-	case errors.Is(err, storage.ErrChecksum):
+	case errcode.Is(err, storage.ErrChecksum):
 		return Differs
 	}
 	kind, found := Failed, false
@@ -74,11 +75,26 @@ func KindOf(err error) Kind {
 		}
 		return found
 	})
-	var marked *charset.MarkError
-	if !found && (errors.Is(err, load.ErrNotFound) || errors.Is(err, load.ErrRefused) || errors.Is(err, fs.ErrPermission) || errors.As(err, &marked)) {
+	if !found && (errcode.Is(err, load.ErrNotFound) || errcode.Is(err, load.ErrRefused) || errcode.Is(err, fs.ErrPermission) || isMark(err)) {
 		return Refused
 	}
 	return kind
+}
+
+// isMark reports a byte order mark that contradicts the job.
+func isMark(err error) bool {
+	return errcode.Visit(err, func(e error) bool {
+		_, is := e.(*charset.MarkError)
+		return is
+	})
+}
+
+// Several joins the errors of parts of equal rank, such as several outputs, with the worst one first.
+func Several(errs ...error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	rank := func(err error) int { return slices.Index(Worst, KindOf(err)) }
+	slices.SortStableFunc(errs, func(a, b error) int { return rank(a) - rank(b) })
+	return errors.Join(errs...)
 }
 
 // Early gives an error the kind for failures before anything was changed, such as missing site files.

@@ -65,18 +65,27 @@ func TestKindsOfErrors(t *testing.T) {
 		"a damaged HFile":                {Damagedf("f: %w", hfilewriter.ErrCorrupt), Differs, errcode.HFileCorrupt},
 		"an HFile that can't be read":    {Damagedf("f: %w", path), Refused, errcode.Permission},
 		"a mark of another charset":      {&charset.MarkError{}, Refused, errcode.InputMark},
-		"joined errors":                  {errors.Join(errors.New("x"), errcode.Digest.New("y")), Differs, errcode.Digest},
+		"damage, and a failed cleanup":   {errors.Join(errcode.Digest.New("y"), storage.ErrUnavailable), Differs, errcode.Digest},
+		"rejects, and a failed cleanup":  {errors.Join(errcode.RejectsMany.New("y"), load.ErrUnavailable), Rejects, errcode.RejectsMany},
+		"unknown, and a failed cleanup":  {errors.Join(errors.New("x"), storage.ErrUnavailable), Failed, errcode.OtherFailed},
+		"unknown, and damage after it":   {errors.Join(errors.New("x"), errcode.Digest.New("y")), Failed, errcode.OtherFailed},
+		"a denied cleanup of damage":     {fmt.Errorf("a: %w", errors.Join(fmt.Errorf("b: %w", storage.ErrChecksum), path)), Differs, errcode.HDFSBlockCorrupt},
+		"a cancelled cleanup of damage":  {errors.Join(errcode.Digest.New("y"), context.Canceled), Differs, errcode.Digest},
+		"down, and a damaged cleanup":    {errors.Join(load.ErrUnavailable, errcode.Digest.New("y")), Later, errcode.HBaseDown},
+		"a mark of a full disk":          {errors.Join(syscall.ENOSPC, &charset.MarkError{}), Failed, errcode.DiskFull},
+		"several outputs":                {Several(nil, load.ErrUnavailable, errcode.Digest.New("y"), path), Differs, errcode.Digest},
+		"several marks of one error":     {fmt.Errorf("%w: %w", load.ErrRefused, fmt.Errorf("x: %w", load.ErrUnavailable)), Later, errcode.HBaseDown},
 		"too early":                      {Early(errors.New("x")), Refused, errcode.OtherRefused},
 		"too early, and damaged":         {Early(errcode.Digest.New("x")), Differs, errcode.Digest},
 		"too early, but worth a try":     {Early(fmt.Errorf("x: %w", load.ErrUnavailable)), Later, errcode.HBaseDown},
 	} {
-		for _, err := range []error{c.err, fmt.Errorf("do it: %w", c.err), errors.Join(errors.New("before"), c.err)} {
+		for _, err := range []error{c.err, fmt.Errorf("do it: %w", c.err), errors.Join(c.err, errcode.Digest.New("after"), storage.ErrUnavailable)} {
 			if kind, code := KindOf(err), CodeOf(err); kind != c.kind || code != c.code || code.Kind() != kind {
 				t.Errorf("%s: kind %d, want %d; code %s, want %s, for %v", name, kind, c.kind, code, c.code, err)
 			}
 		}
 	}
-	if Early(nil) != nil || Default(errcode.Digest, nil) != nil {
+	if Several() != nil || Several(nil, nil) != nil || Early(nil) != nil || Default(errcode.Digest, nil) != nil {
 		t.Error("no error has become one")
 	}
 }

@@ -38,8 +38,8 @@ type Summary struct {
 	Loaded   bool       `json:"loaded"`
 	// Probes are cells by which the open region proves that it serves the file; only the manifest has them.
 	Probes []Cell `json:"probes,omitempty"`
-	// ServedBefore: the table returned these cells before the file was loaded.
-	ServedBefore bool `json:"served_before,omitempty"`
+	// Opening is that of its regions when it was last known to be served, or about to be loaded: see load.Table.OpeningsOf.
+	Opening string `json:"opening,omitempty"`
 }
 
 // Name is a file's name: 32 hex digits that follow from the run and from the file's region, slice, family and
@@ -155,7 +155,7 @@ func Verify(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.S
 	if err != nil {
 		return report, cells.Sum, nil, err
 	}
-	probes, err := PickProbes(r)
+	probes, err := PickProbes(r, in.Size())
 	return report, cells.Sum, probes, err
 }
 

@@ -177,7 +177,7 @@ func (d *Directory) pickProbesOf(f *File) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.File.Close()) }()
-	cells, err := hfile.PickProbes(in.Reader)
+	cells, err := hfile.PickProbes(in.Reader, f.Size)
 	if err != nil {
 		return failure.Damagedf("read %s: %w", f.Path, err)
 	}

@@ -86,7 +86,6 @@ type LivePolicy string
 const (
 	LiveUnasked   LivePolicy = "" // the table is not asked
 	LiveError     LivePolicy = "error"
-	LiveSkip      LivePolicy = "skip"
 	LiveOverwrite LivePolicy = "overwrite"
 )
 

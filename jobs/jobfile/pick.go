@@ -9,7 +9,7 @@ import (
 
 // Pick chooses one of several outputs: the one whose table, or whose output as the job file has it, is called name.
 func (j *Job) Pick(name string) (*Job, error) {
-	return j.Only(fmt.Sprintf("are called %q; there are", name), func(out *Job) bool { return out.Table == name || out.Output == name })
+	return j.Only(fmt.Sprintf("are called %q; there are", name), func(out *Job) bool { return out.Table == TableName(name) || out.Output == name })
 }
 
 // Only is the one output that found accepts; the error says why it is wanted, and lists them all.

@@ -122,8 +122,18 @@ func readDuplicates(j *Job, s *document.Section) {
 	own.Known(schema.Duplicates)
 	j.Strict = own.OneOf("input", "last", "error") == "error"
 	if own.Has("live") {
-		j.Live = LivePolicy(own.OneOf("live", string(LiveError), string(LiveSkip), string(LiveOverwrite)))
+		j.Live = readLive(own)
 	}
+}
+
+// readLive reads what becomes of rows that the table has already.
+func readLive(s *document.Section) LivePolicy {
+	if document.Resolve(s.Values["live"]).Value != "skip" {
+		return LivePolicy(s.OneOf("live", string(LiveError), string(LiveOverwrite)))
+	}
+	// A load proves that the table has its own rows. That it has kept the rows of others can't be proved.
+	s.Fail("live", "no run leaves out the rows that the table has: it could not prove that they are still there after the load. Write error, and take those rows out of the input or the table, or write overwrite")
+	return LiveError
 }
 
 // tableName follows TableName.isLegalFullyQualifiedTableName.
@@ -132,11 +142,16 @@ var tableName = regexp.MustCompile(`^(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.
 // ValidTable reports whether a table may have the name: namespace:name, or name.
 func ValidTable(name string) bool { return tableName.MatchString(name) }
 
+// TableName is the one form of a valid name, without the default namespace, as HBase writes it. Locks, ledger and checks
+// compare names, so each name that a person writes must pass through it.
+func TableName(name string) string { return strings.TrimPrefix(name, "default:") }
+
 func readTable(j *Job, s *document.Section) {
 	j.Table = s.Text("table")
 	if j.Table != "" && !ValidTable(j.Table) {
 		s.Fail("table", "%q is not a table's name; write namespace:name or name", j.Table)
 	}
+	j.Table = TableName(j.Table)
 	if family := s.Text("family"); family != "" {
 		checkFamily(s, "family", family)
 	}

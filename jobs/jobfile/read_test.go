@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/ingest/delimited"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/failure"
 )
 
@@ -107,7 +109,7 @@ func TestReadJobVariants(t *testing.T) {
 		"declared width":             {map[int]string{17: "columns_map: {id: {width: 32}}"}, func(j *Job) bool { return j.Columns[0].Width == 32 && j.RowKey.Width().Fixed() }},
 		"duplicates as an error":     {map[int]string{17: "duplicates: error"}, func(j *Job) bool { return j.Strict }},
 		"duplicates of records":      {map[int]string{17: "duplicates: {input: error}"}, func(j *Job) bool { return j.Strict && j.Live == LiveUnasked }},
-		"rows that exist":            {map[int]string{16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: skip}"}, func(j *Job) bool { return !j.Strict && j.Live == LiveSkip }},
+		"rows that exist":            {map[int]string{16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: overwrite}"}, func(j *Job) bool { return !j.Strict && j.Live == LiveOverwrite }},
 		"live table without hfile":   {map[int]string{12: "regions: {from: table}", 13: "-", 14: "-", 15: "-"}, func(j *Job) bool { return j.Regions.From == "table" && len(j.HFile.Given) == 0 }},
 		"load from HDFS":             {map[int]string{16: "output: hdfs:///out", 17: "load: true"}, func(j *Job) bool { return j.Load }},
 		"YAML's anchors and aliases": {map[int]string{5: "  path: &p in", 16: "output: *p"}, func(j *Job) bool { return j.Output == "in" }},
@@ -130,34 +132,36 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		lines map[int]string
 		want  string // after the file's name
 	}{
-		"unknown key":                  {map[int]string{17: "lod: true"}, ":17: unknown key lod; did you mean load?"},
-		"unknown key below":            {map[int]string{9: "  max_reject: 0"}, ":9: unknown key input.max_reject; did you mean max_rejects?"},
-		"unknown key of a column":      {map[int]string{17: "columns_map: {id: {too: x}}"}, ":17: unknown key columns_map.id.too; did you mean to?"},
-		"key twice":                    {map[int]string{17: "table: u"}, ":17: table is given twice, first in line 1"},
-		"missing key":                  {map[int]string{10: "-"}, ":1: rowkey is missing"},
-		"missing key below":            {map[int]string{5: "-"}, ":5: input.path is missing"},
-		"empty value":                  {map[int]string{1: "table:"}, ":1: table is empty; it must be a text"},
-		"list for a text":              {map[int]string{1: "table: [a]"}, ":1: table is a list; it must be a text"},
-		"text for a list":              {map[int]string{6: "  columns: id"}, `:6: input.columns is "id"; it must be a list`},
-		"text for a mapping":           {map[int]string{12: "regions: table", 13: "-", 14: "-"}, `:12: regions is "table"; it must be a mapping`},
-		"number for a flag":            {map[int]string{17: "load: 1"}, `:17: load: "1" is neither true nor false`},
-		"undefined variable":           {map[int]string{16: "output: out/${dat}"}, ":16: output: ${dat} is not defined; there are ${date}"},
-		"undefined environment":        {map[int]string{16: "output: out/${env.NOBODY}"}, ":16: output: ${env.NOBODY} is not defined: the environment has no NOBODY"},
-		"open variable":                {map[int]string{16: "output: out/${date"}, ":16: output: \"out/${date\" has a ${ without a }"},
-		"bad size":                     {map[int]string{15: "hfile: {compression: snappy, block_size: 64Kilo}"}, `:15: hfile.block_size: "64Kilo" is not a size`},
-		"bad compression":              {map[int]string{15: "hfile: {compression: snapy}"}, `:15: hfile.compression: compression "snapy" is not supported`},
-		"bad timestamp":                {map[int]string{3: "timestamp: yesterday"}, `:3: timestamp: "yesterday" is neither a date`},
-		"timestamp before 1970":        {map[int]string{3: "timestamp: 1969-12-31"}, ":3: timestamp: 1969-12-31 is not after 1970-01-01"},
-		"RFC 3339 before 1970":         {map[int]string{3: "timestamp: 1969-12-31T23:59:59Z"}, ":3: timestamp: 1969-12-31T23:59:59Z is not after 1970-01-01"},
-		"negative timestamp":           {map[int]string{3: "timestamp: -5"}, ":3: timestamp: -5 is not after 1970-01-01"},
-		"timestamp from a column":      {map[int]string{3: "timestamp: column:id"}, ":3: timestamp: column id is not declared as a point in time; declare it"},
-		"no format at all":             {map[int]string{9: "  format: xml"}, `:9: input.format: "xml" is none of delimited, csv, parquet`},
-		"charset":                      {map[int]string{9: "  charset: utf-16"}, `:9: input.charset: charset "utf-16" is not known; there are utf-8, cesu-8, us-ascii, gbk, gb18030`},
-		"outputs without a table":      {map[int]string{17: "outputs: []"}, ":17: outputs: lists no table"},
-		"outputs that are no list":     {map[int]string{17: "outputs: {table: t}"}, ":17: outputs: is a mapping; it must be a list"},
-		"outputs beside a table":       {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"}, ":1: table can't be given beside outputs"},
-		"kerberos":                     {map[int]string{17: "hbase: {kerberos: {principal: a@b@c, keytab: b}}"}, `:17: hbase.kerberos.principal: principal "a@b@c"`},
-		"kerberos without a keytab":    {map[int]string{17: "hbase: {kerberos: {principal: a}}"}, ":17: hbase.kerberos.keytab is missing"},
+		"unknown key":               {map[int]string{17: "lod: true"}, ":17: unknown key lod; did you mean load?"},
+		"unknown key below":         {map[int]string{9: "  max_reject: 0"}, ":9: unknown key input.max_reject; did you mean max_rejects?"},
+		"unknown key of a column":   {map[int]string{17: "columns_map: {id: {too: x}}"}, ":17: unknown key columns_map.id.too; did you mean to?"},
+		"key twice":                 {map[int]string{17: "table: u"}, ":17: table is given twice, first in line 1"},
+		"missing key":               {map[int]string{10: "-"}, ":1: rowkey is missing"},
+		"missing key below":         {map[int]string{5: "-"}, ":5: input.path is missing"},
+		"empty value":               {map[int]string{1: "table:"}, ":1: table is empty; it must be a text"},
+		"list for a text":           {map[int]string{1: "table: [a]"}, ":1: table is a list; it must be a text"},
+		"text for a list":           {map[int]string{6: "  columns: id"}, `:6: input.columns is "id"; it must be a list`},
+		"text for a mapping":        {map[int]string{12: "regions: table", 13: "-", 14: "-"}, `:12: regions is "table"; it must be a mapping`},
+		"number for a flag":         {map[int]string{17: "load: 1"}, `:17: load: "1" is neither true nor false`},
+		"undefined variable":        {map[int]string{16: "output: out/${dat}"}, ":16: output: ${dat} is not defined; there are ${date}"},
+		"undefined environment":     {map[int]string{16: "output: out/${env.NOBODY}"}, ":16: output: ${env.NOBODY} is not defined: the environment has no NOBODY"},
+		"open variable":             {map[int]string{16: "output: out/${date"}, ":16: output: \"out/${date\" has a ${ without a }"},
+		"bad size":                  {map[int]string{15: "hfile: {compression: snappy, block_size: 64Kilo}"}, `:15: hfile.block_size: "64Kilo" is not a size`},
+		"bad compression":           {map[int]string{15: "hfile: {compression: snapy}"}, `:15: hfile.compression: compression "snapy" is not supported`},
+		"bad timestamp":             {map[int]string{3: "timestamp: yesterday"}, `:3: timestamp: "yesterday" is neither a date`},
+		"timestamp before 1970":     {map[int]string{3: "timestamp: 1969-12-31"}, ":3: timestamp: 1969-12-31 is not after 1970-01-01"},
+		"RFC 3339 before 1970":      {map[int]string{3: "timestamp: 1969-12-31T23:59:59Z"}, ":3: timestamp: 1969-12-31T23:59:59Z is not after 1970-01-01"},
+		"negative timestamp":        {map[int]string{3: "timestamp: -5"}, ":3: timestamp: -5 is not after 1970-01-01"},
+		"timestamp from a column":   {map[int]string{3: "timestamp: column:id"}, ":3: timestamp: column id is not declared as a point in time; declare it"},
+		"no format at all":          {map[int]string{9: "  format: xml"}, `:9: input.format: "xml" is none of delimited, csv, parquet`},
+		"charset":                   {map[int]string{9: "  charset: utf-16"}, `:9: input.charset: charset "utf-16" is not known; there are utf-8, cesu-8, us-ascii, gbk, gb18030`},
+		"outputs without a table":   {map[int]string{17: "outputs: []"}, ":17: outputs: lists no table"},
+		"outputs that are no list":  {map[int]string{17: "outputs: {table: t}"}, ":17: outputs: is a mapping; it must be a list"},
+		"outputs beside a table":    {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"}, ":1: table can't be given beside outputs"},
+		"kerberos":                  {map[int]string{17: "hbase: {kerberos: {principal: a@b@c, keytab: b}}"}, `:17: hbase.kerberos.principal: principal "a@b@c"`},
+		"kerberos without a keytab": {map[int]string{17: "hbase: {kerberos: {principal: a}}"}, ":17: hbase.kerberos.keytab is missing"},
+		"rows left out": {map[int]string{16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: skip}"},
+			":18: duplicates.live: no run leaves out the rows that the table has: it could not prove that they are still there after the load. Write error, and take"},
 		"column type":                  {map[int]string{17: "columns_map: {id: {type: int}}"}, `:17: columns_map.id.type: "int" is none of text, int16, int32`},
 		"splits that do not ascend":    {map[int]string{14: "  splits: ['2', '1']"}, `:14: regions.splits: split "1" does not come after "2"`},
 		"empty split":                  {map[int]string{14: "  splits: ['']"}, ":14: regions.splits: a split must not be empty"},
@@ -292,12 +296,43 @@ func TestJobHash(t *testing.T) {
 		"compression": {15: "hfile: {compression: none, encoding: fast_diff, bloom: row}"},
 		"max_size":    {15: "hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 1GiB}"},
 		"duplicates":  {17: "duplicates: error"},
-		"live":        {16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: skip}"},
+		"live":        {16: "output: hdfs:///out", 17: "load: true\nduplicates: {live: error}"},
 		"family":      {2: "family: g"},
 	} {
 		if hash(lines) == base {
 			t.Errorf("%s: does not change the hash", name)
 		}
+	}
+}
+
+// TestNamesOfATable: a table in the default namespace has one name, however it is written: locks, ledger and checks compare
+// names. So does the job's identity, which decides whether an output is finished.
+func TestNamesOfATable(t *testing.T) {
+	var hashes []string
+	for _, name := range []string{"t", "default:t"} {
+		j, err := readJob(t, jobWith(map[int]string{1: "table: " + name}), nil)
+		if err != nil || j.Table != "t" {
+			t.Fatalf("%s is %q, %v", name, j.Table, err)
+		}
+		if _, err := j.Pick("default:t"); err != nil {
+			t.Error(err)
+		}
+		hashes = append(hashes, j.Hash())
+	}
+	if hashes[0] != hashes[1] {
+		t.Error("one table under two names makes two jobs")
+	}
+	for _, name := range []string{"default:", "default:default:t", ":t"} {
+		if _, err := readJob(t, jobWith(map[int]string{1: "table: '" + name + "'"}), nil); failure.CodeOf(err) != errcode.TableName {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	text := "family: f\ninput: {path: a, columns: [id]}\noutputs:\n"
+	for i, name := range []string{"t", "default:t"} {
+		text += fmt.Sprintf("- {table: %q, output: 'hdfs:///%d', timestamp: 1, rowkey: id, load: true, regions: {from: table}, duplicates: {live: error}}\n", name, i)
+	}
+	if _, err := Read(writeJob(t, text), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "t is the table of another output, too") {
+		t.Errorf("two outputs for one table: %v", err)
 	}
 }
 

@@ -5,14 +5,16 @@
 // checksum:
 //
 //	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>.json
-//	<folder>/<table>/unserved.json
+//	<folder>/<table>/unserved-<random letters>.json
 //
-// The second one, if it exists, lists files of all jobs that the table did not serve.
+// The second kind lists files that the table did not serve. Runs that lose files at the same time write one document each, so that
+// none of them replaces what another one has just recorded.
 //
 // A document is replaced as a whole, so that a reader finds either the old one or the new one.
 package ledger
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -66,8 +68,10 @@ type Entry struct {
 
 	// Staging is HBase's staging folder of an interrupted load of a directory without a manifest.
 	Staging string `json:"staging,omitempty"`
-	// Identity changes when the table is created again or splits; see load.Table.
+	// Identity changes when the table is created again, restored or truncated; see load.Table.
 	Identity string `json:"table_identity,omitempty"`
+	// Repeated: another load may have put equal cells into the table before this one, so a snapshot may have them.
+	Repeated bool `json:"repeated,omitempty"`
 
 	Program string    `json:"program"`           // that loaded: the SHA-256 of its executable
 	Version string    `json:"version,omitempty"` // of that program; "" in entries of older ones
@@ -76,8 +80,8 @@ type Entry struct {
 	Time    time.Time `json:"time"` // when this was written
 }
 
-// HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of each file, the
-// first and the last row are known.
+// HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of each file, a
+// few cells are known.
 func (e *Entry) HasTimestamp(timestamp int64) bool {
 	return slices.ContainsFunc(e.Files, func(f File) bool {
 		return slices.ContainsFunc(f.Probes, func(c Cell) bool { return c.Timestamp == timestamp })
@@ -112,8 +116,8 @@ type File struct {
 	FirstRow string `json:"first_row"` // in the notation of HBase's shell
 	LastRow  string `json:"last_row"`
 	Probes   []Cell `json:"probes"`
-	// ServedBefore: the table returned these cells before the file was loaded.
-	ServedBefore bool `json:"served_before,omitempty"`
+	// Opening is that of its regions when it was last known to be served, or about to be loaded: see load.Table.OpeningsOf.
+	Opening string `json:"opening,omitempty"`
 }
 
 // Cell is a cell of an HFile.
@@ -123,6 +127,8 @@ type Cell struct {
 	Timestamp int64  `json:"timestamp"`
 	Type      int    `json:"type"`  // KeyValue.Type's code
 	Value     string `json:"value"` // the first half of its SHA-256, in hex
+	// Before: the table returned an equal cell before the file was loaded.
+	Before bool `json:"before,omitempty"`
 }
 
 // Unserved is a file that HBase accepted but did not serve, so that its rows were loaded a second time. It may be in its
@@ -134,7 +140,9 @@ type Unserved struct {
 	Opening string     `json:"opening"` // of its region when it was loaded again; see load.Table
 	Run     string     `json:"run"`
 	Digest  digest.Sum `json:"digest"` // of the run's cells
-	Time    time.Time  `json:"time"`
+	// Timestamp is that of all its cells, in epoch milliseconds; 0: they have several, or it is not known.
+	Timestamp int64     `json:"timestamp,omitempty"`
+	Time      time.Time `json:"time"`
 }
 
 // Ledger is the folder.
@@ -212,6 +220,11 @@ func (l *Ledger) name(table, date, jobHash string) string {
 	return path.Join(l.folder(table), fmt.Sprintf("%s_%.16s.json", date, jobHash))
 }
 
+// EntryURI names the document of a job and date.
+func (l *Ledger) EntryURI(table, date, jobHash string) string {
+	return l.fsys.URI(l.name(table, date, jobHash))
+}
+
 // Read returns the entry of a job and date; nil if there is none. A damaged entry is seal.ErrMismatch or
 // seal.ErrMalformed, with its name.
 func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
@@ -256,7 +269,7 @@ func (l *Ledger) Entries(table string) (all []*Entry, damaged []error, err error
 		return nil, nil, fmt.Errorf("list the ledger's entries of table %s: %w", table, err)
 	}
 	for _, f := range files {
-		if f.Dir || f.Name[0] == '.' || f.Name == unservedFile || path.Ext(f.Name) != ".json" {
+		if f.Dir || f.Name[0] == '.' || isUnserved(f.Name) || path.Ext(f.Name) != ".json" {
 			continue
 		}
 		e, err := l.read(path.Join(l.folder(table), f.Name))
@@ -311,19 +324,37 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// marksBytes is by how many bytes the marks of a load lengthen a file's record in an entry.
-const marksBytes = len(`,"served_before":true`)
+// What a load adds to an entry after its beginning: the opening of each file, and a mark for each cell that the table had before.
+const (
+	openingBytes = len(`,"opening":"0123456789abcdef01234567"`)
+	beforeBytes  = len(`,"before":true`)
+)
+
+// growth is by how many bytes the rest of a load may lengthen an entry.
+func (e *Entry) growth() (bytes int) {
+	if e.State != Loading {
+		return 0
+	}
+	for i := range e.Files {
+		f := &e.Files[i]
+		if f.Opening == "" {
+			bytes += openingBytes
+		}
+		for k := range f.Probes {
+			if !f.Probes[k].Before {
+				bytes += beforeBytes
+			}
+		}
+	}
+	return bytes
+}
 
 // Write replaces an entry. It refuses one that is too large to be read, or will be at the end of its load
 // (errcode.ManifestSize).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Table, e.Date, e.JobHash)
-	grows := 0
-	if e.State == Loading {
-		grows = marksBytes * len(e.Files)
-	}
-	if err := l.write(name, e, grows); err != nil {
+	if err := l.write(name, e, e.growth()); err != nil {
 		return fmt.Errorf("write the ledger's entry %s: %w", l.fsys.URI(name), err)
 	}
 	return nil
@@ -382,34 +413,55 @@ func (l *Ledger) RemoveVerification(e *Entry) error {
 	return storage.RemoveIfThere(l.fsys, l.verification(e))
 }
 
-// unservedFile is the document with a table's unserved files.
-const unservedFile = "unserved.json"
+// unservedPrefix begins the names of the documents with a table's unserved files. An entry's name begins with its date.
+const unservedPrefix = "unserved-"
+
+func isUnserved(name string) bool {
+	return strings.HasPrefix(name, unservedPrefix) && path.Ext(name) == ".json"
+}
 
 type unservedDocument struct {
 	Schema int        `json:"schema"`
 	Files  []Unserved `json:"files"`
 }
 
-// Unserved lists the files of a table that HBase took and did not serve.
-func (l *Ledger) Unserved(table string) ([]Unserved, error) {
-	name := path.Join(l.folder(table), unservedFile)
-	var d unservedDocument
-	err := l.readInto(name, &d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && d.Schema != schema {
-		err = fmt.Errorf("%w: it has schema %d, this program knows %d", seal.ErrMalformed, d.Schema, schema)
-	}
+// Unserved lists the files of a table that HBase took and did not serve. over reports that a file can't appear any more. A
+// document in which that holds for all files is deleted.
+func (l *Ledger) Unserved(table string, over func(Unserved) bool) (all []Unserved, err error) {
+	folder := l.folder(table)
+	names, err := storage.List(l.fsys, folder)
 	if err != nil {
-		return nil, fmt.Errorf("read the ledger's list %s: %w", l.fsys.URI(name), err)
+		return nil, fmt.Errorf("list the ledger's files of table %s: %w", table, err)
 	}
-	return d.Files, nil
+	for _, n := range names {
+		if n.Dir || !isUnserved(n.Name) {
+			continue
+		}
+		name := path.Join(folder, n.Name)
+		var d unservedDocument
+		err := l.readInto(name, &d)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // another run has just found that its files are over
+		}
+		if err == nil && d.Schema != schema {
+			err = fmt.Errorf("%w: it has schema %d, this program knows %d", seal.ErrMalformed, d.Schema, schema)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the ledger's list %s: %w", l.fsys.URI(name), err)
+		}
+		if d.Files = slices.DeleteFunc(d.Files, over); len(d.Files) == 0 {
+			if err := storage.RemoveIfThere(l.fsys, name); err != nil {
+				return nil, fmt.Errorf("delete the ledger's list %s: %w", l.fsys.URI(name), err)
+			}
+		}
+		all = append(all, d.Files...)
+	}
+	return all, nil
 }
 
-// SetUnserved replaces the list of a table's unserved files.
-func (l *Ledger) SetUnserved(table string, files []Unserved) error {
-	name := path.Join(l.folder(table), unservedFile)
+// AddUnserved records files of a table that HBase took and did not serve.
+func (l *Ledger) AddUnserved(table string, files []Unserved) error {
+	name := path.Join(l.folder(table), unservedPrefix+rand.Text()+".json")
 	if err := l.write(name, unservedDocument{schema, files}, 0); err != nil {
 		return fmt.Errorf("write the ledger's list %s: %w", l.fsys.URI(name), err)
 	}

@@ -3,10 +3,12 @@ package ledger
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,8 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func sample() *Entry {
@@ -123,23 +127,92 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 	if err := l.Write(other); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := l.Unserved(want.Table); err != nil || files != nil {
-		t.Errorf("unserved: %v, %v", files, err)
-	}
-	unserved := []Unserved{{URI: "u", Row: "a", Opening: "o", Run: "r0", Time: time.Unix(1e9, 0).UTC()}}
-	if err := l.SetUnserved(want.Table, unserved); err != nil {
-		t.Fatal(err)
-	}
-	if files, err := l.Unserved(want.Table); err != nil || !reflect.DeepEqual(files, unserved) {
-		t.Errorf("unserved: %v, %v", files, err)
-	}
 	for _, name := range []string{dir, filepath.Join(dir, "ns=t"), filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef.json")} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	if names, err := os.ReadDir(filepath.Join(dir, "ns=t")); err != nil || len(names) != 3 {
+	if names, err := os.ReadDir(filepath.Join(dir, "ns=t")); err != nil || len(names) != 2 {
 		t.Errorf("left: %v, %v", names, err)
+	}
+}
+
+// unlistedFS can't list folders.
+type unlistedFS struct{ storage.FS }
+
+func (unlistedFS) ReadDir(name string) ([]storage.Info, error) {
+	return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrPermission}
+}
+
+// TestUnlistedLedger: a ledger that can't be listed is not taken for an empty one.
+func TestUnlistedLedger(t *testing.T) {
+	l, dir := newLedger(t)
+	e := sample()
+	if err := errors.Join(l.Write(e), l.AddUnserved(e.Table, []Unserved{{URI: "u"}})); err != nil {
+		t.Fatal(err)
+	}
+	l = Open(unlistedFS{storage.Local}, dir)
+	_, _, err1 := l.Entries(e.Table)
+	_, err2 := l.Unserved(e.Table, func(Unserved) bool { return false })
+	_, err3 := l.OfDirectory("hdfs:///out")
+	for _, err := range []error{err1, err2, err3} {
+		if !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// TestUnservedFiles: what several runs record at the same time is all there, and is deleted when its regions were opened again.
+func TestUnservedFiles(t *testing.T) {
+	l, dir := newLedger(t)
+	over := map[string]bool{}
+	left := func() (uris []string) {
+		t.Helper()
+		files, err := l.Unserved("ns:t", func(u Unserved) bool { return over[u.URI] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range files {
+			uris = append(uris, u.URI)
+		}
+		slices.Sort(uris)
+		return uris
+	}
+	if files := left(); files != nil {
+		t.Errorf("before: %v", files)
+	}
+	const runs = 8
+	var all []string
+	var group errgroup.Group
+	for i := range runs {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		all = append(all, a, b)
+		group.Go(func() error {
+			return l.AddUnserved("ns:t", []Unserved{{URI: a, Row: "a", Opening: "o", Run: "r0", Timestamp: 7, Time: time.Unix(1e9, 0).UTC()}, {URI: b}})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	if files := left(); !slices.Equal(files, all) {
+		t.Errorf("there are %v, want %v", files, all)
+	}
+	over["a0"], over["a1"], over["b1"] = true, true, true
+	if files := left(); len(files) != len(all)-3 {
+		t.Errorf("after three: %v", files)
+	}
+	if names, err := os.ReadDir(filepath.Join(dir, "ns=t")); err != nil || len(names) != runs-1 {
+		t.Errorf("left: %v, %v", names, err)
+	}
+	if entries, damaged, err := l.Entries("ns:t"); len(entries)+len(damaged) > 0 || err != nil {
+		t.Errorf("they are taken for entries: %v, %v, %v", entries, damaged, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ns=t", "unserved-x.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Unserved("ns:t", func(Unserved) bool { return false }); !errors.Is(err, seal.ErrMalformed) && !errors.Is(err, seal.ErrMismatch) {
+		t.Errorf("a damaged list: %v", err)
 	}
 }
 
@@ -210,6 +283,71 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 	if was, err := l.Read(e.Table, e.Date, e.JobHash); err != nil || was.State != Loaded {
 		t.Errorf("the one before: %+v, %v", was, err)
+	}
+	verified := map[string]int{"rows": 7}
+	if err := l.WriteVerification(e, verified); err != nil {
+		t.Fatal(err)
+	}
+	maxBytes = 10
+	if e, err := l.Read(e.Table, e.Date, e.JobHash); !errors.Is(err, seal.ErrMalformed) {
+		t.Errorf("one that is too large: %+v, %v", e, err)
+	}
+	if found, err := l.ReadVerification(e, &verified); found || err != nil {
+		t.Errorf("a verification that is too large: %t, %v, %v", found, verified, err)
+	}
+}
+
+// TestEntryOfAnotherProgram: an entry in another schema, or in a state that this program does not know, is not believed.
+func TestEntryOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Entry){
+		"schema": func(e *Entry) { e.Schema++ },
+		"state":  func(e *Entry) { e.State = "moving" },
+	} {
+		l, _ := newLedger(t)
+		e := sample()
+		e.Schema = schema
+		change(e)
+		if err := l.write(l.name(e.Table, e.Date, e.JobHash), e, 0); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := l.Read(e.Table, e.Date, e.JobHash); !errors.Is(err, seal.ErrMalformed) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+		if all, damaged, err := l.Entries(e.Table); err != nil || len(all) > 0 || len(damaged) != 1 {
+			t.Errorf("%s: %v, %v, %v", name, all, damaged, err)
+		}
+	}
+}
+
+// TestLoadsOfADirectory: those into any table are found. Tables into which only jobs, or other directories, were loaded have none.
+func TestLoadsOfADirectory(t *testing.T) {
+	t.Parallel()
+	l, _ := newLedger(t)
+	for table, uri := range map[string]string{"ns:t": "", "t1": "hdfs:///dir", "t2": "hdfs:///dir", "t3": "hdfs:///other"} {
+		e := sample()
+		if e.Table = table; uri != "" {
+			e.Date, e.JobHash, e.Output = "", DirectoryKey(uri), uri
+		}
+		if err := l.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for uri, want := range map[string]string{"hdfs:///dir": "t1 t2", "hdfs:///other": "t3", "hdfs:///new": ""} {
+		all, err := l.OfDirectory(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tables []string
+		for _, e := range all {
+			if e != nil {
+				tables = append(tables, e.Table)
+			}
+		}
+		slices.Sort(tables)
+		if len(tables) != len(all) || strings.Join(tables, " ") != want {
+			t.Errorf("%s: %d loads, into %q, want %q", uri, len(all), tables, want)
+		}
 	}
 }
 

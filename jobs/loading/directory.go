@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -42,6 +43,8 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if !jobfile.ValidTable(table) {
 		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
+	table = jobfile.TableName(table)
+	report.Table = table
 	if !storage.IsHDFS(dir) {
 		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
@@ -124,6 +127,9 @@ func (c *directoryCommand) run(ctx context.Context, d *hfiledir.Directory) (err 
 		return c.checkServed(ctx)
 	}
 	if err := c.reach(ctx); err != nil {
+		return err
+	}
+	if err := c.checkOtherTables(); err != nil {
 		return err
 	}
 	if c.out.Manifest != nil {
@@ -213,16 +219,51 @@ func (c *directoryCommand) checkServed(ctx context.Context) (err error) {
 	return err
 }
 
-// checkEmpty refuses a directory that has files but no families: it is most likely a family's folder.
+// maxNamed is how many of the directories below one without HFiles are looked at.
+const maxNamed = 5
+
+// checkEmpty refuses a directory without HFiles and without a manifest that is most likely not the one that is meant: a family's
+// folder, or the directory above several outputs.
 func (c *directoryCommand) checkEmpty() error {
+	dir := c.out.FS.URI(c.out.Path)
 	infos, err := storage.List(c.out.FS, c.out.Path)
 	if err != nil || c.out.Manifest != nil {
 		return err
 	}
+	var outputs []string
 	for _, info := range infos {
-		if !info.Dir && !hfile.Hidden(info.Name) {
+		switch {
+		case hfile.Hidden(info.Name) || len(outputs) == maxNamed:
+		case !info.Dir:
 			return errcode.HFileNone.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
-				c.out.FS.URI(c.out.Path), info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
+				dir, info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
+		default:
+			if below, err := hfiledir.Open(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil && len(below.Files) > 0 {
+				outputs = append(outputs, info.Name)
+			}
+		}
+	}
+	if outputs != nil {
+		return errcode.HFileNone.Errorf("%s has no HFiles in folders of families, but the directories below it have: name one of them (%s)", dir, failure.FirstFew(outputs))
+	}
+	return nil
+}
+
+// checkOtherTables refuses a directory without a manifest some of whose files may be in another table: its load there was
+// interrupted, and only the same command can tell which files that table has.
+func (c *directoryCommand) checkOtherTables() error {
+	if c.out.Manifest != nil {
+		return nil
+	}
+	dir := c.out.FS.URI(c.out.Path)
+	all, err := c.ledger.OfDirectory(dir)
+	if err != nil {
+		return damagedRecord(err)
+	}
+	for _, e := range all {
+		if e.Table != c.report.Table && e.State == ledger.Loading {
+			return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted (%s), so that table may have some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its entry in the ledger",
+				dir, e.Table, e.Time.Format(time.RFC3339), dir, e.Table, c.ledger.EntryURI(e.Table, "", e.JobHash))
 		}
 	}
 	return nil
@@ -242,9 +283,6 @@ func (c *directoryCommand) checkState() error {
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
 		return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, m.Run.Job)
-	case m.Existing.LeftOut():
-		return errcode.LoadOther.Errorf("%s lacks the %d rows that table %s had already (duplicates.live: skip), so it can't be loaded into table %s: run a job for that table",
-			c.out.FS.URI(c.out.Path), m.Existing.Found, m.Run.Table, table)
 	default:
 		c.out.Manifest = nil
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 
-	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/jobs/cutting"
 	"bulkload/jobs/hfiledir"
@@ -25,7 +25,6 @@ type directoryLoad struct {
 	table   string
 	cluster *load.Cluster
 	record  directoryRecord
-	probes  prober
 	lost    lostFiles
 	cuts    cutting.Directory
 	send    *handover
@@ -38,7 +37,6 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 		table:   table,
 		cluster: cluster,
 		record:  record,
-		probes:  prober{cluster, out.Options},
 		lost:    lostFiles{l, cluster, out},
 		cuts:    cutting.Directory{Out: out, Replaced: record.replaceFiles},
 		send:    &handover{out: out, cluster: cluster, turn: turn},
@@ -67,24 +65,48 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 		return err
 	}
 	e, err := l.record.read()
-	if e == nil || err != nil {
+	if err != nil {
 		return err
+	}
+	if e == nil {
+		return errcode.HFileNone.Errorf("%s has no HFiles in folders of families, and according to the ledger nothing was loaded from it into table %s",
+			l.out.FS.URI(l.out.Path), l.table)
 	}
 	for _, f := range e.Files {
 		// Recovery has moved it back since the directory was listed. Its rows are not in the table, so "nothing to do" would
 		// be wrong.
-		if _, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI))); err == nil {
+		_, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI)))
+		if err == nil {
 			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
+		if !errors.Is(err, fs.ErrNotExist) { // a file that can't be seen must not count as gone
+			return fmt.Errorf("look for %s, which may have come back from an interrupted load: %w", f.URI, err)
+		}
 	}
-	files, err := loadedFiles(e)
+	c, err := l.claim(e)
+	if err == nil {
+		err = l.proof().check(ctx, c)
+	}
 	if err != nil {
 		return err
 	}
-	if err := l.probes.checkServed(ctx, l.table, e.Identity, files); err != nil {
-		return err
-	}
-	return l.record.end(e)
+	return l.record.end(e, nil)
+}
+
+// claim is what the ledger's entry says.
+func (l *directoryLoad) claim(e *ledger.Entry) (claim, error) {
+	files, err := loadedFiles(e)
+	return claim{l.table, e.Identity, e.Repeated, files, nil, l.record.othersHadEqualCells}, err
+}
+
+func (l *directoryLoad) proof() proof {
+	return proof{cluster: l.cluster, options: l.out.Options, again: l.again()}
+}
+
+// again is what a person can do about files that are not in the table: nobody can write them again here.
+func (l *directoryLoad) again() string {
+	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if their rows are not wanted any more, delete %s, the ledger's entry of this load",
+		l.out.FS.URI(l.out.Path), l.record.uri())
 }
 
 // load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut
@@ -96,7 +118,7 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.
 		err = checkCounts(l.out, table, loadable(d))
 	}
 	if err == nil {
-		err = l.lost.checkCorrection(ctx, l.table, l.record.key(), digest.Sum{})
+		err = l.lost.checkCorrection(ctx, table, l.cells())
 	}
 	if err != nil {
 		return report, err
@@ -109,7 +131,7 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.
 			l.send.begin(len(d.Files))
 		}
 		var e *ledger.Entry
-		if e, err = l.offer(ctx, d, report); err == nil {
+		if e, err = l.offer(ctx, table, d, report); err == nil {
 			return report, l.confirm(ctx, e)
 		}
 		if !errors.Is(err, load.ErrStraddles) {
@@ -135,11 +157,11 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.
 //
 // The entry says "loading" with all files before the first request. A kill after it leaves files at their source, in
 // staging, or taken; recover brings back what it can, and the entry still names the others, to be probed.
-func (l *directoryLoad) offer(ctx context.Context, d *hfiledir.Directory, report *load.Report) (*ledger.Entry, error) {
+func (l *directoryLoad) offer(ctx context.Context, table *load.Table, d *hfiledir.Directory, report *load.Report) (*ledger.Entry, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
-	e, err := l.record.begin(d)
+	e, err := l.record.begin(table, d)
 	if err != nil {
 		return nil, err
 	}
@@ -154,36 +176,31 @@ func (l *directoryLoad) offer(ctx context.Context, d *hfiledir.Directory, report
 // confirm ends a load: every file must be served, and every row readable. Only then does the ledger say that they
 // are loaded.
 func (l *directoryLoad) confirm(ctx context.Context, e *ledger.Entry) error {
-	all, err := loadedFiles(e)
+	c, err := l.claim(e)
 	if err != nil {
 		return err
 	}
-	table, err := site.LookUp(ctx, l.cluster, l.table)
-	if err != nil {
-		return err
-	}
-	findings, err := l.probes.probeAndReopen(ctx, table, all, loadsShare, 1)
+	table, err := l.proof().confirm(ctx, c, loadsShare, 1)
 	if err != nil {
 		return l.describeFailure(ctx, err)
 	}
-	if err := refuseUnreadable(l.table, findings, lostSomehow); err != nil {
-		return err
-	}
-	e.Identity = table.Identity()
-	return l.record.end(e)
+	return l.record.end(e, table)
 }
 
-// describeFailure records files that HBase lost, and says what to do: they can't be written again.
+// describeFailure records files that HBase lost, and says what to do: they can't be written again, so a person must act.
 func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
 		return err
 	}
-	if failed := l.lost.add(ctx, lost, l.record.key(), digest.Sum{}); failed != nil {
+	if failed := l.lost.add(ctx, lost, l.cells()); failed != nil {
 		return errors.Join(err, failed)
 	}
-	return fmt.Errorf("%w; move the region to another server in the HBase shell, and run this again", err)
+	return errcode.LoadLost.Errorf("%v. The region may have them when it is opened again: move it to another server in the HBase shell, and run this again; otherwise, %s", err, l.again())
 }
+
+// cells are those of the directory. Nobody reads all of them, so neither their digest nor their timestamps are known.
+func (l *directoryLoad) cells() cells { return cells{run: l.record.key()} }
 
 // loadable is a directory's files in the form for load.
 func loadable(d *hfiledir.Directory) []load.HFile {

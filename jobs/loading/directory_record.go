@@ -9,6 +9,7 @@ import (
 
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
+	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/hfiledir"
 	"bulkload/jobs/ledger"
@@ -43,42 +44,66 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 	return r.ledger.Write(e)
 }
 
-// end records that the table serves all files. The entry then has the time of the end: clean keeps the originals of files that
-// were cut for a while after it. A load that had ended before keeps its time.
-func (r directoryRecord) end(e *ledger.Entry) error {
+// uri names the entry.
+func (r directoryRecord) uri() string { return r.ledger.EntryURI(r.table, "", r.key()) }
+
+// end records that a table serves all files; nil: it is the one that the entry names, and nothing was loaded. The entry then has
+// the time of the end: clean keeps the originals of files that were cut for a while after it. A load that had ended before
+// keeps its time.
+func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
 	if e.State != ledger.Loaded {
 		e.Time = time.Now().UTC().Truncate(time.Second)
+	}
+	if table != nil {
+		files, err := loadedFiles(e)
+		if err != nil {
+			return err
+		}
+		e.Identity = table.Identity()
+		for i := range files {
+			e.Files[i].Opening = table.OpeningsOf(&files[i])
+		}
 	}
 	e.State, e.Staging = ledger.Loaded, ""
 	return r.write(e)
 }
 
-// begin records that the directory's files are about to be loaded, along with those of an earlier interrupted load.
-func (r directoryRecord) begin(d *hfiledir.Directory) (*ledger.Entry, error) {
+// begin records that the directory's files are about to be loaded into a table, along with those of an earlier interrupted load.
+func (r directoryRecord) begin(table *load.Table, d *hfiledir.Directory) (*ledger.Entry, error) {
 	old, err := r.read()
 	if err != nil {
 		return nil, err
 	}
 	host, _ := os.Hostname() // for people
 	hash, err := program.Hash()
-	e := &ledger.Entry{State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table, Output: r.out.FS.URI(r.out.Path),
+	e := &ledger.Entry{Identity: table.Identity(), Repeated: old != nil,
+		State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table, Output: r.out.FS.URI(r.out.Path),
 		Moments: true, // nobody reads all cells of the files
 		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		uri := r.out.URI(f.Path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells})
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells,
+			Opening: table.OpeningsOf(&load.HFile{Family: f.Family, FirstRow: f.First, LastRow: f.Last})})
 	}
 	// HBase took these before the interruption. Without them here the final probes would not ask for their rows.
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {
 			if !present[f.URI] {
 				e.Files = append(e.Files, f)
+				e.Identity = old.Identity // of the table that took them
 			}
 		}
 	}
 	return e, errors.Join(err, r.write(e))
+}
+
+// othersHadEqualCells reports whether another load, according to the ledger, may have put cells into the table that are equal to
+// some of these: nobody reads all cells of the files, so any load may have.
+func (r directoryRecord) othersHadEqualCells() (bool, error) {
+	all, damaged, err := r.ledger.Entries(r.table)
+	return len(damaged) > 0 || slices.ContainsFunc(all, func(e *ledger.Entry) bool { return e.JobHash != r.key() && len(e.Files) > 0 }), err
 }
 
 // hooks record what a second command must know of an interrupted load.
@@ -88,12 +113,14 @@ func (r directoryRecord) begin(d *hfiledir.Directory) (*ledger.Entry, error) {
 func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
 		ServedBefore: func(known []load.HFile) error {
-			served := make(map[string]bool, len(known))
-			for _, h := range known {
-				served[h.URI] = true
+			byURI := make(map[string]*load.HFile, len(known))
+			for i := range known {
+				byURI[known[i].URI] = &known[i]
 			}
 			for i := range e.Files {
-				e.Files[i].ServedBefore = e.Files[i].ServedBefore || served[e.Files[i].URI]
+				if h := byURI[e.Files[i].URI]; h != nil {
+					markBefore(e.Files[i].Probes, h)
+				}
 			}
 			return r.write(e)
 		},
@@ -101,7 +128,10 @@ func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 			e.Staging = folder
 			return r.write(e)
 		},
-		Done: func([]load.HFile) error { return nil },
+		Done: func([]load.HFile) error {
+			r.out.Options.Failpoint.Reached(failpoint.FilesLoaded)
+			return nil
+		},
 	}
 }
 

@@ -23,7 +23,7 @@ func TestEndOfADirectoryLoad(t *testing.T) {
 	end := func(e *ledger.Entry) *ledger.Entry {
 		t.Helper()
 		e.Table, e.JobHash, e.Books, e.Inputs = "t", r.key(), []byte("{}"), []byte("[]")
-		if err := r.end(e); err != nil {
+		if err := r.end(e, nil); err != nil {
 			t.Fatal(err)
 		}
 		read, err := r.read()
@@ -62,7 +62,7 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 	}
 	begin := func(want string, names ...string) *ledger.Entry {
 		t.Helper()
-		if _, err := r.begin(directory(names...)); err != nil {
+		if _, err := r.begin(tableOf("m"), directory(names...)); err != nil {
 			t.Fatal(err)
 		}
 		e, err := r.read()
@@ -73,7 +73,7 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 	}
 	begin("1 2 3", "1", "2", "3")
 	e := begin("2 4 1 3", "2", "4")
-	if err := r.end(e); err != nil {
+	if err := r.end(e, tableOf("m")); err != nil {
 		t.Fatal(err)
 	}
 	begin("5", "5")

@@ -1,6 +1,7 @@
 package loading
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
+	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/ledger"
@@ -54,37 +56,33 @@ func (l *Loader) WasLoaded() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	l.Out.Manifest = &manifest.Manifest{JobHash: l.Out.Job.Hash(), Run: l.Out.Job.Info()}
-	if m == nil {
+	l.Out.Manifest = &manifest.Manifest{JobHash: l.Out.Job.Hash(), Run: l.Out.Job.Info(), Timestamp: l.Out.Job.Timestamp}
+	if m == nil || m.JobHash != l.Out.Manifest.JobHash || m.Run.Date != l.Out.Manifest.Run.Date { // a run that has replaced this one's output
 		e, err := l.Entry()
 		return e != nil && e.State == ledger.Loaded && len(e.Files) > 0, err
 	}
-	same := m.State == manifest.Loaded && !m.WroteNothing() && m.JobHash == l.Out.Job.Hash() && m.Run.Date == l.Out.Manifest.Run.Date
-	if same {
-		l.Out.Manifest = m
+	if m.State != manifest.Loaded || m.WroteNothing() {
+		return false, nil
 	}
-	return same, nil
+	l.Out.Manifest = m
+	return true, nil
 }
 
 // LoadedElsewhere searches the ledger, if the output is empty, for a load of this job and date. If the table serves
-// what was loaded then from the same input, there is nothing to do. Anything else is refused: only a person knows
-// whether to load it again.
+// what was loaded then from the same input, there is nothing to do. Another input is read if --on-change reload says so. Anything
+// else is refused: 75 while the load of the other output is under way, otherwise 5, since only a person knows whether to load it again.
 func (l *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	e, err := l.Entry()
 	if e == nil || err != nil || len(e.Files) == 0 { // a later export replaces an empty one
 		return false, err
 	}
-	const advice = "--force writes and loads it again"
 	same, err := l.sameAs(ctx, e)
 	if err != nil {
 		return false, err
 	}
 	switch {
-	// An interrupted load whose output is gone: some of its files may be in the table, and nothing here can tell
-	// which.
 	case e.State != ledger.Loaded:
-		return false, errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; %s",
-			e.Output, e.Time.Format(time.RFC3339), e.Table, advice)
+		return false, l.refuseUnfinished(e)
 	case !same && l.Out.Options.OnChange == options.Reload:
 		l.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: reading the new input (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
@@ -97,6 +95,63 @@ func (l *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	return true, l.Adopt(ctx, e)
 }
 
+// refuseUnfinished refuses to load what another output has begun to load. If a process is at work there, the load is under way. Otherwise
+// it was interrupted: some of its files may be in the table, and nothing here can tell which.
+func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
+	when := e.Time.Format(time.RFC3339)
+	if e.Output != l.Out.FS.URI(l.Out.Path) { // whose lock this process has
+		who, err := l.Out.Works(e.Output)
+		if err != nil {
+			return fmt.Errorf("look for a load from %s: %w", e.Output, err)
+		}
+		if who != "" {
+			return errcode.TableBusy.Errorf("this job and date is being loaded into table %s from %s (since %s), by %s; try again when that has ended", e.Table, e.Output, when, who)
+		}
+	}
+	// The load may have ended after its entry was read and before its lock was.
+	if now, err := l.Entry(); err != nil || now == nil || now.State == ledger.Loaded || now.Run != e.Run {
+		return cmp.Or(err, errcode.TableBusy.Errorf("a load of this job and date from %s has just ended; try again", e.Output))
+	}
+	return errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; --force writes and loads it again",
+		e.Output, when, e.Table)
+}
+
+// Corrects records in the manifest of a new run which run of this job and date it replaces; its own ID if its rows are loaded once
+// more, see askAllAgain. Without that, its files would not be loaded over those of the other one: see checkHistory.
+func (l *Loader) Corrects() error {
+	if l.Out.Continues {
+		return nil // a run that was restored from a copy may be older than what was loaded since
+	}
+	r, o := l.Out.Replaced, l.Out.Options
+	if r != nil && r.MayBeLoaded() {
+		l.Out.Manifest.Corrects = r.Run.ID
+	}
+	e, err := l.knownEntry()
+	// What was loaded from another output is corrected only if the command says so: see LoadedElsewhere.
+	elsewhere := !o.Force && (r == nil || r.WroteNothing())
+	if e != nil && len(e.Files) > 0 && (!elsewhere || e.Run == l.Out.Manifest.Run.ID || e.State == ledger.Loaded && o.OnChange == options.Reload) {
+		l.Out.Manifest.Corrects = e.Run
+	}
+	return err
+}
+
+// knownEntry is Entry also for a run that does not load, and so has no ledger: another command may load its files.
+func (l *Loader) knownEntry() (e *ledger.Entry, err error) {
+	if l.Ledger != nil || !storage.IsHDFS(l.Out.Job.Output) {
+		return l.Entry()
+	}
+	known, err := l.Out.Site.ReadLedger()
+	if err == nil {
+		e, err = (&Loader{Out: l.Out, Ledger: known}).Entry()
+		err = errors.Join(err, known.Close())
+	}
+	if err != nil {
+		l.Out.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need --on-change reload: %v", err)
+		return nil, nil
+	}
+	return e, nil
+}
+
 // Adopt checks that the table serves what an entry says was loaded, and adopts its counts.
 //
 // Nothing is written: neither the ledger nor a manifest in the empty output. The next command asks the table again.
@@ -105,7 +160,7 @@ func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := l.prober().checkServed(ctx, e.Table, e.Identity, files); err != nil {
+	if err := l.proof().check(ctx, claim{e.Table, e.Identity, e.Repeated, files, nil, func() (bool, error) { return l.othersHadEqualCells(e.Run) }}); err != nil {
 		return err
 	}
 	l.Out.Options.Infof("already loaded on %s, according to the ledger %s, and the table serves it", e.Time.Format(time.RFC3339), l.Ledger.URI())
@@ -131,12 +186,12 @@ func (l *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
-		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes}
+		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening}
 		h, err := record.Loadable()
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
-		h.URI, h.ServedBefore = f.URI, f.ServedBefore
+		h.URI = f.URI
 		files = append(files, h)
 	}
 	return files, nil

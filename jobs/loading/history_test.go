@@ -1,10 +1,13 @@
 package loading
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/jobs/dirlock"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
@@ -35,7 +38,7 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 		out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
 		l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
 		if c.state != "" {
-			e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Files: c.files, Books: []byte("{}"),
+			e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: c.files, Books: []byte("{}"),
 				Inputs: []byte(`[{"path":"/in/a"}]`)}
 			if err := l.Ledger.Write(e); err != nil {
 				t.Fatal(err)
@@ -45,5 +48,90 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 		if done || (err == nil) != (c.want == "") || err != nil && failure.CodeOf(err) != c.want {
 			t.Errorf("%s: done %t, %v", name, done, err)
 		}
+	}
+}
+
+// TestWhatIsCorrected: a new run records which run of its job and date it replaces, if the command may replace that one. A run that does
+// not load records the same: its files may be loaded later.
+func TestWhatIsCorrected(t *testing.T) {
+	t.Parallel()
+	begun := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "old"}, Slices: []manifest.Slice{{}}}
+	for name, c := range map[string]struct {
+		state    string // of the ledger's entry, of run "old"
+		options  options.Options
+		replaced *manifest.Manifest
+		want     string
+	}{
+		"nothing was loaded":                        {"", options.Options{}, nil, ""},
+		"loaded, and the output is gone":            {ledger.Loaded, options.Options{}, nil, ""},
+		"loaded, gone, and a reload is wanted":      {ledger.Loaded, options.Options{OnChange: options.Reload}, nil, "old"},
+		"loaded, gone, and forced":                  {ledger.Loaded, options.Options{Force: true}, nil, "old"},
+		"interrupted, gone, and a reload is wanted": {ledger.Loading, options.Options{OnChange: options.Reload}, nil, ""},
+		"interrupted, gone, and forced":             {ledger.Loading, options.Options{Force: true}, nil, "old"},
+		"loaded, and the output's run is replaced":  {ledger.Loaded, options.Options{OnChange: options.Reload}, begun, "old"},
+	} {
+		for _, load := range []bool{true, false} {
+			dir := t.TempDir()
+			c.options.NoLoad, c.options.Properties = !load, map[string]string{"bulkload.ledger.dir": "file://" + dir}
+			out := localOutput(t, c.options)
+			out.Job, out.Replaced = &jobfile.Job{Table: "t", Output: "hdfs:///out", Load: true}, c.replaced
+			out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
+			l := &Loader{Out: out}
+			known := ledger.Open(storage.Local, dir)
+			if load {
+				l.Ledger = known
+			}
+			if c.state != "" {
+				e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: []ledger.File{{}},
+					Books: []byte("{}"), Inputs: []byte("[]")}
+				if err := known.Write(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := l.Corrects(); err != nil || out.Manifest.Corrects != c.want {
+				t.Errorf("%s, load %t: it corrects %q, want %q, %v", name, load, out.Manifest.Corrects, c.want, err)
+			}
+		}
+	}
+}
+
+// TestLoadedFromAnotherOutputNow: while a load of the job and date from another output is under way, this one is to be tried again later.
+// When that process has ended without an end of its load, the load was interrupted.
+func TestLoadedFromAnotherOutputNow(t *testing.T) {
+	t.Parallel()
+	out := localOutput(t, options.Options{})
+	out.Job = &jobfile.Job{Table: "t"}
+	out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
+	other := t.TempDir()
+	l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
+	e := &ledger.Entry{State: ledger.Loading, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: storage.Local.URI(other),
+		Files: []ledger.File{{URI: "file:///other/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}, Books: []byte("{}"), Inputs: []byte("[]")}
+	if err := l.Ledger.Write(e); err != nil {
+		t.Fatal(err)
+	}
+	wantCode := func(what string, want errcode.Code, text string) {
+		t.Helper()
+		done, err := l.LoadedElsewhere(t.Context())
+		if done || failure.CodeOf(err) != want || !strings.Contains(fmt.Sprint(err), text) {
+			t.Errorf("%s: done %t, %v", what, done, err)
+		}
+	}
+	wantCode("no output", errcode.LoadInterrupted, "was interrupted")
+	lock, err := dirlock.Acquire(t.Context(), storage.Local, other, "tina", func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode("a process works there", errcode.TableBusy, "by process")
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	wantCode("no load", errcode.LoadInterrupted, "was interrupted")
+	ended := *e
+	ended.State = ledger.Loaded
+	if err := l.Ledger.Write(&ended); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.refuseUnfinished(e); failure.CodeOf(err) != errcode.TableBusy || !strings.Contains(err.Error(), "has just ended") {
+		t.Errorf("ends meanwhile: %v", err)
 	}
 }

@@ -3,13 +3,15 @@
 //
 // There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, outputLoad), that
 // of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: handover
-// sends the requests, prober asks whether files are served, lostFiles records those that are not, and package cutting cuts
+// sends the requests, proof decides whether files are served, lostFiles records those that are not, and package cutting cuts
 // files with rows of several regions.
 package loading
 
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/ledger"
@@ -28,6 +30,7 @@ type Loader struct {
 	Cluster *load.Cluster    // nil if the output needs none
 	Ledger  *ledger.Ledger   // nil if nothing is loaded
 	Table   *tablelock.Table // as jobs share it; nil if loads into it take no turns
+	Rows    AskRows          // nil if the run's rows are not known
 }
 
 // AwaitTurn returns when it is this load's turn. Turn.End must follow.
@@ -52,42 +55,53 @@ func awaitTurn(ctx context.Context, out *output.Dir, table *tablelock.Table) (*t
 	return table.Lock(ctx, out.Options)
 }
 
-// CheckLeftOut checks that the table still has the rows that this run left out because the table had them: it is an
-// error if the table was created, truncated, restored or enabled since they were looked up.
-func (l *Loader) CheckLeftOut(ctx context.Context) error {
-	e, table := l.Out.Manifest.Existing, l.Out.Manifest.Run.Table
-	if !e.LeftOut() {
-		return nil
-	}
-	enabled, err := l.Cluster.Enabled(ctx, table)
-	if err != nil || enabled == e.Enabled {
+// CheckServed checks that the files that were loaded are readable in the table. If they are not it is an error: only a person
+// knows why they are gone. It changes nothing; see proof.
+func (l *Loader) CheckServed(ctx context.Context) error {
+	if err := l.checkLatest(); err != nil {
 		return err
 	}
-	return errcode.LoadUnsure.Errorf("%d rows were left out because table %s had them at %s (duplicates.live: skip), but since then it was created, truncated, restored, or disabled and enabled: it may have lost them. Run again with --force, which looks them up again",
-		e.Found, table, e.Asked.Format("2006-01-02 15:04:05 MST"))
+	c, err := l.claim(l.Out.Manifest.Files().Loaded())
+	if err != nil || len(c.files) == 0 {
+		return err
+	}
+	return l.proof().check(ctx, c)
 }
 
-// CheckServed checks that the table serves the files that were loaded into it: all of them or, if nothing hints at a
-// change of the table, one in each region. If rows can't be read it is an error: only a person knows why they are
-// gone.
-//
-// It changes nothing, in the table or in the manifest: rows may have been deleted on purpose, and a command that has
-// nothing to do must not bring them back.
-func (l *Loader) CheckServed(ctx context.Context) error {
-	if err := l.CheckLeftOut(ctx); err != nil {
+// checkLatest refuses a loaded output if the ledger says that another run of its job and date was loaded since: the output was
+// restored from a copy, and the table has other rows.
+func (l *Loader) checkLatest() error {
+	m := l.Out.Manifest
+	e, err := l.Entry()
+	if e == nil || err != nil || len(e.Files) == 0 || e.Run == m.Run.ID {
 		return err
+	}
+	return errcode.LoadOther.Errorf("%s was loaded as run %s, but according to the ledger another run of this job and date, %s, was loaded into table %s on %s from %s: the output may be an older version, as from a backup; --force writes and loads its input again",
+		l.Out.FS.URI(l.Out.Path), m.Run.ID, e.Run, e.Table, e.Time.Format(time.RFC3339), e.Output)
+}
+
+// claim is what the manifest says of some of its files.
+func (l *Loader) claim(files manifest.Files) (claim, error) {
+	m := l.Out.Manifest
+	loadable, err := files.Loadable(l.Out.FS, l.Out.Path)
+	if err != nil {
+		return claim{}, err
+	}
+	missing, err := m.MissingRows()
+	return claim{m.Run.Table, m.Table, m.Repeated, loadable, missing, func() (bool, error) { return l.othersHadEqualCells(m.Run.ID) }}, err
+}
+
+// othersHadEqualCells reports whether loads of other runs, according to the ledger, may have put cells with the timestamps of
+// this one into the table. Without a ledger nobody knows.
+func (l *Loader) othersHadEqualCells(run string) (bool, error) {
+	if l.Ledger == nil {
+		return true, nil
 	}
 	m := l.Out.Manifest
-	loaded, err := m.Files().Loaded().Loadable(l.Out.FS, l.Out.Path)
-	if err != nil || len(loaded) == 0 {
-		return err
-	}
-	// Without a finished load there is no identity to compare: all files are probed.
-	identity := ""
-	if m.State == manifest.Loaded {
-		identity = m.Table
-	}
-	return l.prober().checkServed(ctx, m.Run.Table, identity, loaded)
+	all, damaged, err := l.Ledger.Entries(m.Run.Table)
+	return len(damaged) > 0 || slices.ContainsFunc(all, func(e *ledger.Entry) bool {
+		return e.Run != run && len(e.Files) > 0 && (m.Timestamp == 0 || e.MayHaveTimestamp(m.Timestamp))
+	}), err
 }
 
 // Replace deletes the run that --force replaces. The old run stays as it is until the new one is sorted, and nothing
@@ -144,10 +158,13 @@ func (l *Loader) recoverReplaced(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, record.ledger.Close()) }()
 	}
-	return record.add(ctx, lost, old.Run.ID, old.Digest)
+	return record.add(ctx, lost, cellsOf(old))
 }
 
-func (l *Loader) prober() prober { return prober{l.Cluster, l.Out.Options} }
+func (l *Loader) proof() proof {
+	return proof{cluster: l.Cluster, options: l.Out.Options, rows: l.Rows,
+		again: "--force writes and loads them again. If another load has written them with the same timestamps, --force would undo that"}
+}
 
 // Summary is the result of a load.
 type Summary struct {

@@ -5,29 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 	"bulkload/load"
 )
 
-// lostFiles are the files that HBase took and does not serve, as the ledger lists them for each table.
+// lostFiles are the files that HBase took and does not serve, as the ledger lists them for each table. Each loss is a document of its
+// own there, so loads at the same time need no lock for it.
 type lostFiles struct {
 	ledger  *ledger.Ledger // nil if nothing is loaded: then nothing is recorded, or found
 	cluster *load.Cluster
-	out     *output.Dir // whose lock is needed to change the list
+	out     *output.Dir // whose files they are
+}
+
+// cells are what a load puts into a table, as far as it decides whether cells of a lost file may win over them.
+type cells struct {
+	run       string
+	digest    digest.Sum
+	timestamp int64 // of all cells, in epoch milliseconds; 0: they have several, or it is not known
+}
+
+// cellsOf are the cells of a run.
+func cellsOf(m *manifest.Manifest) cells { return cells{m.Run.ID, m.Digest, m.Timestamp} }
+
+// mayHide reports whether cells of a lost file may hide these, or be hidden by them, depending on which came first. Equal cells do
+// no harm if they appear twice. Of cells with different timestamps the newer one wins, whenever it comes.
+func (c cells) mayHide(u *ledger.Unserved) bool {
+	equal := u.Run == c.run || u.Digest == c.digest && c.digest != digest.Sum{}
+	return !equal && (u.Timestamp == 0 || c.timestamp == 0 || u.Timestamp == c.timestamp)
 }
 
 // add records, outside of the output, files that HBase took and does not serve.
 //
 // It must come before the files are written again. If a kill came first, a later load with other cells would not know
 // that old ones may still appear. An entry too many costs a look at its region, and perhaps a move.
-func (l *lostFiles) add(ctx context.Context, lost *load.LostError, run string, cells digest.Sum) error {
+func (l *lostFiles) add(ctx context.Context, lost *load.LostError, of cells) error {
 	if l.ledger == nil {
 		return nil
 	}
@@ -35,20 +56,22 @@ func (l *lostFiles) add(ctx context.Context, lost *load.LostError, run string, c
 	if err != nil {
 		return err
 	}
-	all, err := l.ledger.Unserved(lost.Table)
-	if err != nil {
-		return damagedRecord(err)
-	}
-	// Files whose region was opened since are served or do not exist: they can't appear any more.
-	all = slices.DeleteFunc(all, func(u ledger.Unserved) bool { return opened(table, u) })
+	var all []ledger.Unserved
+	var moves []string
 	for _, f := range lost.Files {
+		if move := moveOf(table, f.FirstRow); !f.Reopened && !slices.Contains(moves, move) {
+			moves = append(moves, move)
+		}
 		all = append(all, ledger.Unserved{URI: f.URI, Row: printable.Bytes(f.FirstRow), Opening: table.Opening(f.FirstRow),
-			Run: run, Digest: cells, Time: time.Now().UTC().Truncate(time.Second)})
+			Run: of.run, Digest: of.digest, Timestamp: of.timestamp, Time: time.Now().UTC().Truncate(time.Second)})
 	}
 	if err := l.out.CheckLock(); err != nil {
 		return err
 	}
-	return l.ledger.SetUnserved(lost.Table, all)
+	if moves != nil {
+		l.out.Options.Warnf("other rows with the same timestamps are not loaded into table %s until the regions of the lost files are opened again, as by %s in the HBase shell", lost.Table, strings.Join(moves, ", "))
+	}
+	return l.ledger.AddUnserved(lost.Table, all)
 }
 
 // opened reports whether the region of an unserved file was opened since: then the file is served, or does not exist.
@@ -58,45 +81,51 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 }
 
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear. A region that
-// is opened again finds such a file in its folder, and its cells may then win over the later ones, which have the
-// same timestamps. Once the region has been opened since, that can't happen any more.
-func (l *lostFiles) checkCorrection(ctx context.Context, name, run string, cells digest.Sum) error {
+// is opened again finds such a file in its folder, and its cells may then win over the later ones, if they have the
+// same timestamps. Once the region has been opened since (load.ReopenRegion waits for that), that can't happen any more.
+func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, these cells) error {
 	if l.ledger == nil {
 		return nil
 	}
-	all, err := l.ledger.Unserved(name)
-	if err != nil || len(all) == 0 {
+	all, err := l.ledger.Unserved(table.Name, func(u ledger.Unserved) bool { return opened(table, u) })
+	if err != nil {
 		return damagedRecord(err)
 	}
+	var moves []string // what opens the regions again that this user may not move
+	var closed []ledger.Unserved
+	var refused error
 	for _, u := range all {
-		table, err := site.LookUp(ctx, l.cluster, name) // again: the region of the file before may have been moved
-		if err != nil {
-			return err
-		}
-		// The same cells with the same timestamps do no harm if they appear twice.
-		if u.Run == run || u.Digest == cells || opened(table, u) {
+		if !these.mayHide(&u) || opened(table, u) {
 			continue
 		}
-		if err := l.reopenRegion(ctx, table, &u); err != nil {
-			return err
+		row, err := printable.Parse(u.Row)
+		if err != nil {
+			return fmt.Errorf("read the ledger: %w", err)
 		}
+		if move := moveOf(table, row); !slices.Contains(moves, move) {
+			switch err := l.cluster.ReopenRegion(ctx, table, row); {
+			case err == nil:
+				if table, err = site.LookUp(ctx, l.cluster, table.Name); err != nil { // it may have been the region of others, too
+					return err
+				}
+				continue
+			case !errors.Is(err, load.ErrRefused):
+				return err
+			default:
+				moves, refused = append(moves, move), err
+			}
+		}
+		closed = append(closed, u)
 	}
-	return nil
+	if closed == nil {
+		return nil
+	}
+	return errcode.LoadMove.Errorf("%s of earlier loads of table %s (%s, lost on %s, is one) may appear when their regions are opened again, with cells that hide these: "+
+		"open the regions again with %s in the HBase shell, as a user with the right 'A', or disable and enable the table; then run this again (%w)",
+		jobfile.Plural(len(closed), "file"), table.Name, closed[0].URI, closed[0].Time.Format(time.RFC3339), strings.Join(moves, ", "), refused)
 }
 
-// reopenRegion moves a region so that it finds the files in its folder.
-//
-// It waits until hbase:meta shows another opening (load.ReopenRegion). From then on the region knows every file in its
-// folder, and none of them can appear after the cells that are loaded now.
-func (l *lostFiles) reopenRegion(ctx context.Context, table *load.Table, u *ledger.Unserved) error {
-	row, err := printable.Parse(u.Row)
-	if err != nil {
-		return fmt.Errorf("read the ledger: %w", err)
-	}
-	err = l.cluster.ReopenRegion(ctx, table, row)
-	if err == nil || !errors.Is(err, load.ErrRefused) {
-		return err
-	}
-	return errcode.LoadMove.Errorf("file %s of an earlier load of table %s was lost on %s and may appear when the region of row %s is opened again, with cells that hide these: move that region to another server, or disable and enable the table, and run this again (%w)",
-		u.URI, table.Name, u.Time.Format(time.RFC3339), u.Row, err)
+// moveOf is the command of the HBase shell that opens the region of a row again, on another server.
+func moveOf(table *load.Table, row []byte) string {
+	return fmt.Sprintf("move '%s'", table.Overlapping(row, row)[0].EncodedName())
 }

@@ -1,13 +1,18 @@
 package loading
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/cutting"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/hfile"
+	"bulkload/jobs/options"
 	"bulkload/jobs/output"
 	"bulkload/jobs/site"
 	"bulkload/jobs/tablelock"
@@ -54,7 +59,14 @@ func (r *Recovered) Load(ctx context.Context) (*Handed, *load.Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := l.record.begin(table); err != nil {
+	repeats, err := l.repeats()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := l.askAllAgain(); err != nil {
+		return nil, nil, err
+	}
+	if err := l.record.begin(table, repeats); err != nil {
 		return nil, nil, err
 	}
 	// The manifest says "loading" on disk. Requests may follow.
@@ -74,21 +86,15 @@ func (r *Recovered) Load(ctx context.Context) (*Handed, *load.Report, error) {
 // loaded.
 func (h *Handed) Confirm(ctx context.Context) error {
 	l := h.load
-	files, err := l.out.Manifest.Files().Loadable(l.out.FS, l.out.Path)
+	c, err := l.loader.claim(l.out.Manifest.Files())
 	if err != nil {
 		return err
 	}
-	table, err := site.LookUp(ctx, l.cluster, l.table())
-	if err != nil {
-		return err
-	}
-	findings, err := l.probes.probeAndReopen(ctx, table, files, loadsShare, 1)
+	// After an error the state stays Loading on disk. The next command probes again, whatever a person did to the table
+	// meanwhile.
+	table, err := l.loader.proof().confirm(ctx, c, loadsShare, 1)
 	if err != nil {
 		return l.describeFailure(ctx, err)
-	}
-	// The state stays Loading on disk. The next command probes again, whatever a person did to the table meanwhile.
-	if err := refuseUnreadable(table.Name, findings, lostSomehow); err != nil {
-		return err
 	}
 	return l.record.end(table)
 }
@@ -99,7 +105,6 @@ type outputLoad struct {
 	out     *output.Dir
 	cluster *load.Cluster
 	record  *outputRecord
-	probes  prober
 	lost    lostFiles
 	cuts    cutting.Output
 	send    *handover
@@ -111,7 +116,6 @@ func newOutputLoad(l *Loader, turn *tablelock.Lock) *outputLoad {
 		out:     l.Out,
 		cluster: l.Cluster,
 		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
-		probes:  l.prober(),
 		lost:    lostFiles{l.Ledger, l.Cluster, l.Out},
 		cuts:    cutting.Output{Out: l.Out},
 		send:    &handover{out: l.Out, cluster: l.Cluster, turn: turn},
@@ -121,13 +125,9 @@ func newOutputLoad(l *Loader, turn *tablelock.Lock) *outputLoad {
 // table is the name of the table.
 func (l *outputLoad) table() string { return l.out.Manifest.Run.Table }
 
-// check checks what can refuse the load before its first request: rows that were left out, damaged files, files that
-// the table lost, too many of them, cells that may win over these later. Regions that do not serve their files are
-// opened again.
+// check checks what can refuse the load before its first request: damaged files, files that the table lost, too many of
+// them, cells that may win over these later. Regions that do not serve their files are opened again.
 func (l *outputLoad) check(ctx context.Context) (*load.Table, error) {
-	if err := l.loader.CheckLeftOut(ctx); err != nil {
-		return nil, err
-	}
 	if err := VerifyBeforeLoad(ctx, l.out); err != nil {
 		return nil, err
 	}
@@ -141,25 +141,50 @@ func (l *outputLoad) check(ctx context.Context) (*load.Table, error) {
 	if err := l.checkUnloadedCounts(table); err != nil {
 		return nil, err
 	}
-	return table, l.lost.checkCorrection(ctx, table.Name, l.out.Manifest.Run.ID, l.out.Manifest.Digest)
+	if err := l.checkHistory(); err != nil {
+		return nil, err
+	}
+	return table, l.lost.checkCorrection(ctx, table, cellsOf(l.out.Manifest))
 }
 
 // checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
 // not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
 func (l *outputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
-	if l.out.Manifest.Table != table.Identity() {
-		// Created again, restored or split since: only a person knows whether rows are missing on purpose.
-		return l.loader.CheckServed(ctx)
-	}
-	loaded, err := l.out.Manifest.Files().Loaded().Loadable(l.out.FS, l.out.Path)
-	if err != nil || len(loaded) == 0 {
+	c, err := l.loader.claim(l.out.Manifest.Files().Loaded())
+	if err != nil || len(c.files) == 0 {
 		return err
 	}
-	findings, err := l.probes.probeAndReopen(ctx, table, loaded, 0, checkShare)
-	if err != nil {
+	c.missing = nil // Confirm asks for all rows there
+	p := l.loader.proof()
+	p.rewrite = l.out.Job != nil // the input has rows that are not loaded yet, so all of its rows prove nothing
+	var unproven *unprovenError
+	if c.identity != table.Identity() {
+		// Created again or restored since: only a person knows whether rows are missing on purpose.
+		err = p.check(ctx, c)
+	} else if _, err = p.confirm(ctx, c, 0, checkShare); err != nil && !errors.As(err, &unproven) {
 		return l.describeFailure(ctx, err)
 	}
-	return refuseUnreadable(table.Name, findings, lostUnchanged)
+	if errors.As(err, &unproven) {
+		return l.rewrite(unproven.lost)
+	}
+	return err
+}
+
+// checkHistory refuses to undo a later load: to load files over those of another run of this job and date that the ledger
+// names, unless this run was begun to replace them, or the command says so.
+func (l *outputLoad) checkHistory() error {
+	m := l.out.Manifest
+	e, err := l.loader.Entry()
+	if e == nil || err != nil || len(e.Files) == 0 || e.Run == m.Run.ID || e.Run == m.Corrects {
+		return err
+	}
+	when := e.Time.Format(time.RFC3339)
+	if l.out.Options.OnChange == options.Reload {
+		l.out.Options.Infof("run %s of this job and date was loaded into table %s on %s: loading run %s over it (--on-change reload)", e.Run, e.Table, when, m.Run.ID)
+		return nil
+	}
+	return errcode.LoadOther.Errorf("the files of %s are those of run %s, but according to the ledger another run of this job and date, %s, was loaded into table %s on %s from %s: they may be an older version of its rows, as from a backup. To load them over it, run the job with --on-change reload",
+		l.out.FS.URI(l.out.Path), m.Run.ID, e.Run, e.Table, when, e.Output)
 }
 
 // checkUnloadedCounts is checkCounts for the files that are not loaded.
@@ -169,6 +194,33 @@ func (l *outputLoad) checkUnloadedCounts(table *load.Table) error {
 		return err
 	}
 	return checkCounts(l.out, table, files)
+}
+
+// repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's entry of such
+// a run is about to be replaced by that of this one.
+func (l *outputLoad) repeats() (bool, error) {
+	m := l.out.Manifest
+	e, err := l.loader.Entry()
+	return m.Corrects != "" || e != nil && (e.Repeated || e.Run != m.Run.ID && len(e.Files) > 0), err
+}
+
+// askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): it is told to because rows are missing,
+// and what hides them may hide them still.
+func (l *outputLoad) askAllAgain() error {
+	m := l.out.Manifest
+	if m.Corrects != m.Run.ID || m.Missing != nil || l.loader.Rows == nil {
+		return nil
+	}
+	files, err := m.Files().Loadable(l.out.FS, l.out.Path)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	all := load.RowRange{First: files[0].FirstRow, Last: files[0].LastRow}
+	for _, f := range files {
+		all.First, all.Last = slices.MinFunc([][]byte{all.First, f.FirstRow}, bytes.Compare), slices.MaxFunc([][]byte{all.Last, f.LastRow}, bytes.Compare)
+	}
+	m.SetMissing([]load.RowRange{all})
+	return nil
 }
 
 // maxCuts bounds how often regions may split during a load.
@@ -190,6 +242,11 @@ func (l *outputLoad) loadAndCut(ctx context.Context) (*load.Report, error) {
 			return report, err
 		}
 		if err := l.cuts.Cut(ctx, table); err != nil {
+			return report, err
+		}
+		// For the files that this pass loads; the hooks save it before the first request. A region that is opened after this may
+		// lose what it took.
+		if err := l.out.Manifest.SetOpenings(table, func(f *hfile.Summary) bool { return !f.Loaded }); err != nil {
 			return report, err
 		}
 		files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)
@@ -226,7 +283,12 @@ func stillSplitting(table string) error {
 // describeFailure adds to the error of a load how far it came, and what to do.
 func (l *outputLoad) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
-	if errors.As(err, &lost) {
+	var missing *missingError
+	switch {
+	case errors.As(err, &missing):
+		l.out.Manifest.SetMissing(missing.ranges)
+		return l.rewrite(missing.LostError)
+	case errors.As(err, &lost):
 		return l.rewriteLost(ctx, lost)
 	}
 	all := len(l.out.Manifest.Files())

@@ -27,13 +27,16 @@ type outputRecord struct {
 	unsaved int            // load requests whose end is not in the saved manifest yet; recovery makes up for them by probes
 }
 
-// begin records that requests may follow. From then on a kill leaves a load to recover.
-func (r *outputRecord) begin(table *load.Table) error {
+// begin records that requests may follow. From then on a kill leaves a load to recover. table is the one that served the
+// files that are loaded, just now. repeated says that an earlier run of the job and date may have loaded equal cells.
+func (r *outputRecord) begin(table *load.Table, repeated bool) error {
+	r.out.Manifest.Repeated = r.out.Manifest.Repeated || repeated
 	return r.write(manifest.Loading, ledger.Loading, table)
 }
 
 // end records that the table serves all files.
 func (r *outputRecord) end(table *load.Table) error {
+	r.out.Manifest.Missing = nil
 	return r.write(manifest.Loaded, ledger.Loaded, table)
 }
 
@@ -44,6 +47,9 @@ func (r *outputRecord) end(table *load.Table) error {
 func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	m := r.out.Manifest
 	m.State, m.Staging, m.Table = state, "", table.Identity()
+	if err := m.SetOpenings(table, func(f *hfile.Summary) bool { return f.Loaded }); err != nil {
+		return err
+	}
 	if err := r.writeEntry(entry); err != nil {
 		return err
 	}
@@ -80,14 +86,21 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 	}
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
-		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table,
+		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table, Repeated: m.Repeated,
 		Moments: m.Timestamp == 0, // of the manifest, since a directory is loaded without its job
 		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
-		e.Files = append(e.Files, ledger.File{URI: r.out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, ServedBefore: f.ServedBefore})
+		e.Files = append(e.Files, ledger.File{URI: r.out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening})
 	}
 	return e, nil
+}
+
+// markBefore marks the recorded cells of a file that the table returned before its load.
+func markBefore(cells []hfile.Cell, h *load.HFile) {
+	for i := range cells {
+		cells[i].Before = cells[i].Before || h.Probes[i].Before
+	}
 }
 
 // maxSaves bounds how often a load saves the manifest for loaded files. The manifest grows with the files, so a save
@@ -107,9 +120,9 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
-					// It must be on disk before the first request: without the mark, a recovery would take the cells
+					// It must be on disk before the first request: without the marks, a recovery would take the cells
 					// of an older load as proof that this file is loaded.
-					f.ServedBefore = true
+					markBefore(f.Probes, &h)
 				}
 			}
 			return r.out.Save()

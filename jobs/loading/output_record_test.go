@@ -54,7 +54,8 @@ func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 		if i > 0 {
 			m.Splits = append(m.Splits, row)
 		}
-		f := hfile.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1}
+		f := hfile.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1,
+			Probes: []hfile.Cell{{Row: row, Type: 4, Value: strings.Repeat("0", 32)}}}
 		f.Digest.Cells = 1
 		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
 	}
@@ -100,14 +101,14 @@ func TestServedBeforeIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := w.out.Manifest.Files()[1]
-	if err := w.hooks(2).ServedBefore([]load.HFile{{URI: w.out.URI(second.Path)}}); err != nil {
+	if err := w.hooks(2).ServedBefore([]load.HFile{{URI: w.out.URI(second.Path), Probes: []load.Probe{{Before: true}}}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := manifest.Read(w.out.FS, w.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files := m.Files(); files[0].ServedBefore || !files[1].ServedBefore {
+	if files := m.Files(); files[0].Probes[0].Before || !files[1].Probes[0].Before {
 		text, _ := storage.ReadFile(w.out.FS, path.Join(w.out.Path, manifest.Name), 1<<20)
 		t.Errorf("the manifest has %s", strings.TrimSpace(string(text)))
 	}
@@ -125,7 +126,7 @@ func TestTheLedgerComesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	saves.fail = errors.New("no space")
-	if err := w.begin(tableOf()); !errors.Is(err, saves.fail) {
+	if err := w.begin(tableOf(), false); !errors.Is(err, saves.fail) {
 		t.Errorf("%v", err)
 	}
 	e, err := w.ledger.Read("t", "", m.JobHash)

@@ -40,6 +40,15 @@ func localOutput(t *testing.T, o options.Options) *output.Dir {
 	return &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o, Site: s}
 }
 
+// TestNameOfTheTable: a load of a directory knows a table in the default namespace by the name that jobs have for it.
+func TestNameOfTheTable(t *testing.T) {
+	t.Parallel()
+	r, err := Directory(t.Context(), t.TempDir(), "default:t", options.Options{})
+	if failure.CodeOf(err) != errcode.LoadLocal || r.Table != "t" {
+		t.Errorf("it is %s, %v", r.Table, err)
+	}
+}
+
 // TestRegionOf: a region begins with its boundary.
 func TestRegionOf(t *testing.T) {
 	t.Parallel()
@@ -104,27 +113,22 @@ func TestAlteredFamily(t *testing.T) {
 // load.
 func TestStatesOfADirectory(t *testing.T) {
 	t.Parallel()
-	left := &manifest.Existing{Files: []manifest.KeyFile{{}}}
 	for name, c := range map[string]struct {
 		state, table string
-		existing     *manifest.Existing
 		want         errcode.Code
 		recorded     bool // in the manifest
 	}{
-		"written":                      {manifest.Written, "t", nil, "", true},
-		"loaded":                       {manifest.Loaded, "t", nil, "", true},
-		"loading":                      {manifest.Loading, "t", nil, "", true},
-		"writing":                      {manifest.Writing, "t", nil, errcode.OutputUnfinished, true},
-		"writing, of another table":    {manifest.Writing, "u", nil, errcode.OutputUnfinished, true},
-		"loading into another table":   {manifest.Loading, "u", nil, errcode.LoadInterrupted, true},
-		"loaded into another table":    {manifest.Loaded, "u", nil, "", false},
-		"lacks rows of this table":     {manifest.Written, "t", left, "", true},
-		"lacks rows of another table":  {manifest.Written, "u", left, errcode.LoadOther, true},
-		"written for another table":    {manifest.Written, "u", nil, "", false},
-		"lacks rows, loaded elsewhere": {manifest.Loaded, "u", left, errcode.LoadOther, true},
+		"written":                    {manifest.Written, "t", "", true},
+		"loaded":                     {manifest.Loaded, "t", "", true},
+		"loading":                    {manifest.Loading, "t", "", true},
+		"writing":                    {manifest.Writing, "t", errcode.OutputUnfinished, true},
+		"writing, of another table":  {manifest.Writing, "u", errcode.OutputUnfinished, true},
+		"loading into another table": {manifest.Loading, "u", errcode.LoadInterrupted, true},
+		"loaded into another table":  {manifest.Loaded, "u", "", false},
+		"written for another table":  {manifest.Written, "u", "", false},
 	} {
 		command := commandIn(t, "t")
-		command.out.Manifest = &manifest.Manifest{State: c.state, Existing: c.existing, Run: jobfile.RunInfo{Table: c.table}}
+		command.out.Manifest = &manifest.Manifest{State: c.state, Run: jobfile.RunInfo{Table: c.table}}
 		err := command.checkState()
 		if err != nil && failure.CodeOf(err) != c.want || err == nil && c.want != "" || (command.out.Manifest != nil) != c.recorded {
 			t.Errorf("%s: %v, recorded in its manifest: %t", name, err, command.out.Manifest != nil)

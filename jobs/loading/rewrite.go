@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
 	"bulkload/load"
@@ -32,18 +33,27 @@ func (e *RewriteError) Unwrap() error { return e.Lost }
 // the lost files.
 func (l *outputLoad) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := l.out.Manifest
-	if err := l.lost.add(ctx, lost, m.Run.ID, m.Digest); err != nil {
+	if err := l.lost.add(ctx, lost, cellsOf(m)); err != nil {
 		return err
 	}
 	if l.out.Job == nil {
-		return fmt.Errorf("%w; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
+		return errcode.LoadLost.Errorf("%v; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
 			lost, m.Run.Job)
 	}
+	return l.rewrite(lost)
+}
+
+// rewrite is rewriteLost for files that can't appear later: their regions know them, or have lost them with all that they had.
+func (l *outputLoad) rewrite(lost *load.LostError) error {
+	m := l.out.Manifest
 	gone := map[string]bool{}
 	for _, f := range lost.Files {
 		gone[f.URI] = true
 	}
 	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return l.dropLost(r, gone) })
+	// A file that was kept when others of its slice were written again may be lost now. Otherwise the write stage would take it
+	// for loaded again.
+	m.ForgetLoaded(func(f *hfile.Summary) bool { return gone[l.out.URI(f.Path)] })
 	// The run has files to write again. The loaded files of these slices move to LoadedBefore, so they are neither
 	// written nor loaded twice.
 	m.State = manifest.Writing

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -88,7 +90,7 @@ func TestLostFilesWithoutTheirJob(t *testing.T) {
 	t.Parallel()
 	l, paths, lost := lostLoad(t)
 	err := l.rewriteLost(t.Context(), lost)
-	if !errors.Is(err, lost) || !strings.Contains(err.Error(), "run the job job.yaml") {
+	if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "run the job job.yaml") {
 		t.Errorf("%v", err)
 	}
 	if n := len(l.out.Manifest.Files()); n != len(paths) || l.out.Manifest.State != manifest.Loading {

@@ -97,9 +97,12 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	return nil
 }
 
-// marksBytes is how many bytes a file's record grows by marks during a load. It is one more than the marks have, since "loaded" changes
-// from false to true: of so many files that it matters, these bytes hold the name of the load's staging folder, too.
-const marksBytes = int64(len(`,"served_before":true`))
+// openingBytes is how many bytes a file's record grows by its opening during a load. It holds those of "loaded", too, which gets
+// shorter by one: of so many files that it matters, these bytes are enough for the name of the load's staging folder.
+const openingBytes = int64(len(`,"opening":"0123456789abcdef01234567"`))
+
+// markBytes is how many bytes each of a file's cells grows by a mark.
+const markBytes = int64(len(`,"before":true`))
 
 // grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not begin.
 func (m *Manifest) grows() (most int64) {
@@ -107,8 +110,8 @@ func (m *Manifest) grows() (most int64) {
 		return 0
 	}
 	for _, f := range m.Files() {
-		if !f.Loaded && !f.ServedBefore {
-			most += marksBytes
+		if !f.Loaded {
+			most += openingBytes + int64(len(f.Probes))*markBytes
 		}
 	}
 	return most
@@ -139,7 +142,7 @@ func (m *Manifest) CheckSize(sliced, files int64) error {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
-	size := int64(len(text)) + sliced*int64(len(slice)) + files*(int64(len(file))+marksBytes)
+	size := int64(len(text)) + sliced*int64(len(slice)) + files*(int64(len(file))+openingBytes+markBytes)
 	for i := range m.Inputs {
 		if m.Inputs[i].Content == nil {
 			size += int64(len(content))
@@ -184,13 +187,16 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 }
 
 func (r *Slice) marshal() (text []byte, err error) {
-	marks := 0 // marks are never removed, so their number reports whether text is current
+	marks := 0 // those of loads are never removed, so their number reports whether text is current
 	for i := range r.Files {
-		if r.Files[i].Loaded {
+		f := &r.Files[i]
+		if f.Loaded {
 			marks++
 		}
-		if r.Files[i].ServedBefore {
-			marks++
+		for k := range f.Probes {
+			if f.Probes[k].Before {
+				marks++
+			}
 		}
 	}
 	if r.text == nil || r.marks != marks {

@@ -1,12 +1,14 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/digest"
+	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/hfile"
 	"bulkload/load"
@@ -96,6 +98,58 @@ func (all Files) Most() (family string, region int, n int64) {
 		}
 	}
 	return family, region, n
+}
+
+// SetOpenings records for some files the openings of the regions that have their rows, as a table shows them.
+func (m *Manifest) SetOpenings(t *load.Table, which func(*hfile.Summary) bool) error {
+	for i := range m.Slices {
+		r := &m.Slices[i]
+		for k := range r.Files {
+			f := &r.Files[k]
+			if !which(f) {
+				continue
+			}
+			h, err := f.Loadable()
+			if err != nil {
+				return fmt.Errorf("read the manifest: %w", err)
+			}
+			f.Opening, r.text = t.OpeningsOf(&h), nil
+		}
+	}
+	return nil
+}
+
+// RowRange is a range of rows, in the notation of Printable.
+type RowRange struct {
+	First string `json:"first"`
+	Last  string `json:"last"` // is in the range
+}
+
+// SetMissing records the ranges whose rows are all to be asked for before the load is done.
+func (m *Manifest) SetMissing(ranges []load.RowRange) {
+	m.Missing = nil
+	for _, r := range ranges {
+		m.Missing = append(m.Missing, RowRange{printable.Bytes(r.First), printable.Bytes(r.Last)})
+	}
+}
+
+// MissingRows returns Missing in the form for load.
+func (m *Manifest) MissingRows() (ranges []load.RowRange, err error) {
+	for _, r := range m.Missing {
+		first, failed := printable.Parse(r.First)
+		last, failed2 := printable.Parse(r.Last)
+		if err := errors.Join(failed, failed2); err != nil {
+			return nil, fmt.Errorf("read the manifest: missing rows: %w", err)
+		}
+		ranges = append(ranges, load.RowRange{First: first, Last: last})
+	}
+	return ranges, nil
+}
+
+// ForgetLoaded removes files from those that the table serves of slices that are written again.
+func (m *Manifest) ForgetLoaded(which func(*hfile.Summary) bool) {
+	m.LoadedBefore = slices.DeleteFunc(m.LoadedBefore, func(f hfile.Summary) bool { return which(&f) })
+	m.twins = twins{} // the index goes by the number of files, which may be the same after another one is added
 }
 
 // LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives

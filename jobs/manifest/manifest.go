@@ -16,8 +16,6 @@ import (
 const (
 	Name       = "_manifest.json"
 	RejectsDir = ".rejects"
-	// ExistingDir has the keys of rows that the table had already, and that are left out.
-	ExistingDir = ".existing"
 	// CutsDir is in a directory of another tool, which has no manifest: the files that were cut before a load. CutsName is in it
 	// during a cut.
 	CutsDir  = ".cut"
@@ -87,15 +85,20 @@ const (
 //   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when it is
 //     confirmed. The state Loading without it means that no request was sent since the load began. If it were lost, files
 //     in the folder would be missing from their source, and be regarded as lost.
-//   - table_identity: when a load begins, and when it is confirmed. While it is the table's, fewer files
-//     are probed, and files that the table does not serve are written again; otherwise that is for a person to decide.
+//   - table_identity, and opening of each file: when a load begins, and when it is confirmed. The proof that the files are
+//     readable (loading.proof) begins with them: what they don't show to be unchanged since must be shown by cells.
+//   - repeated: when a load begins. If it were lost, equal cells of a restored snapshot could count as this run's.
+//   - missing: when a load of rows that were loaded before begins (--force), and before slices are written again because the table
+//     lacked rows of theirs; until the load is confirmed. If it were lost, rows that a client's delete marker hides could be
+//     called loaded.
+//   - corrects: when the run begins. If it were lost, the load would be refused, because the ledger names another run; or, where
+//     that is the run itself, not all of its rows would be asked for.
 //   - cuts: before parts get their names, until the surplus files are deleted (output.FinishCuts). A program of this schema
 //     that did not know the field finds files that its manifest does not name, and refuses the output as foreign.
 //   - kept: files of slices that are removed from the manifest while the table has them. The write stage asks for them
 //     (LoadedTwin), and records such a file as loaded. If it were lost, equal cells would be loaded a second time.
-//   - existing: after the files of keys that it names are in their folder, before the first slice is written. The write stage
-//     leaves out those keys. While it is there the table is not asked again, since it may have the run's own rows by then. If
-//     it were lost, the next run would ask again, and not count cells with the run's own timestamps.
+//   - existing: before the first slice is written. While it is there the table is not asked again, since it may have the run's
+//     own rows by then. If it were lost, the next run would ask again, and not count cells with the run's own timestamps.
 type Manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
@@ -112,6 +115,14 @@ type Manifest struct {
 	Staging   string            `json:"staging,omitempty"` // HBase's folder for a load that has not ended; recorded before the first request
 	// Table is load.Table's Identity at the time of the load.
 	Table string `json:"table_identity,omitempty"`
+	// Repeated: another load may have put equal cells into the table before this one, so a snapshot may have them.
+	Repeated bool `json:"repeated,omitempty"`
+	// Missing are ranges in which the table lacked rows of this run when it was asked for all of them, or all its rows if it is loaded
+	// once more (--force). The table is asked for them before the load is done.
+	Missing []RowRange `json:"missing,omitempty"`
+	// Corrects is the ID of the run of this job and date that was loaded before, and that this run replaces. It is the run's own if
+	// that is loaded once more.
+	Corrects string `json:"corrects,omitempty"`
 	// Cuts are cuts at new region boundaries in progress. See package cutting for the steps.
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, of slices that are written again for the sake of other files.
@@ -142,7 +153,7 @@ type Slice struct {
 	Files   []hfile.Summary `json:"files"`
 
 	text  []byte // its encoded form, while that is current
-	marks int    // number of marks on its files in text: loaded, or served before
+	marks int    // number of marks of a load in text: on files that are loaded, and on cells that the table had before
 }
 
 // WroteNothing reports whether the run is finished and had no row to write.
@@ -221,9 +232,10 @@ func (m *Manifest) MayBeLoaded() bool {
 	return m.State == Loading || m.State == Loaded || m.HasLoaded()
 }
 
-// Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced by any other.
+// Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced by any other. A
+// run whose load has begun counts even while it has no files, because all are to be written again.
 func (m *Manifest) Begun() bool {
-	return m.State != Writing || len(m.Slices) > 0 || m.MayBeLoaded()
+	return m.State != Writing || len(m.Slices) > 0 || m.Table != "" || m.MayBeLoaded()
 }
 
 func compareSlices(a, b Slice) int {

@@ -103,6 +103,12 @@ func TestRemovedSlices(t *testing.T) {
 	if m.LoadedTwin(&twin) != &m.LoadedBefore[0] || m.LoadedTwin(&hfile.Summary{Path: "f/later"}) != &m.LoadedBefore[2] {
 		t.Error("after more files, an equal file is not found")
 	}
+	// A file that was lost is not kept any more, also if another one is added instead of it.
+	m.ForgetLoaded(func(f *hfile.Summary) bool { return f.Path == "f/later" })
+	m.LoadedBefore = append(m.LoadedBefore, hfile.Summary{Path: "f/last"})
+	if m.LoadedTwin(&hfile.Summary{Path: "f/later"}) != nil || m.LoadedTwin(&hfile.Summary{Path: "f/last"}) != &m.LoadedBefore[2] {
+		t.Errorf("the files that are remembered are %v", m.LoadedBefore)
+	}
 	for what, change := range map[string]func(*hfile.Summary){
 		"name": func(f *hfile.Summary) { f.Path = "f/0" }, "length": func(f *hfile.Summary) { f.Bytes++ }, "content": func(f *hfile.Summary) { f.Digest.Timed++ },
 	} {
@@ -382,13 +388,16 @@ func TestLoadedManifestFits(t *testing.T) {
 		if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.ManifestSize {
 			t.Errorf("%s: saved without a reserve: %v", state, err)
 		}
-		maxBytes += marksBytes * 200
+		maxBytes += m.grows()
 		if err := m.Save(storage.Local, dir, dir); err != nil {
 			t.Errorf("%s: %v", state, err)
 		}
 		m.State, m.Staging = Loading, "hdfs://namenode:8020/hbase/staging/loader__table__0123456789abcdef"
 		for _, f := range m.Files() {
-			f.Loaded, f.ServedBefore = true, true
+			f.Loaded, f.Opening = true, "0123456789abcdef01234567"
+			for i := range f.Probes {
+				f.Probes[i].Before = true
+			}
 		}
 		if err := m.Save(storage.Local, dir, dir); err != nil {
 			t.Errorf("%s, then loaded: %v", state, err)

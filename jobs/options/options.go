@@ -34,6 +34,7 @@ type Options struct {
 	Log        *slog.Logger            // gets notes, warnings and, at the levels below Info, details; nil: no log
 	Say        func(string)            // gets the texts of notes and warnings, besides Log; may be nil
 	Watch      func(progress.Progress) // gets progress, from several goroutines; may be nil
+	Stopped    <-chan struct{}         // is closed when the context of the command ends, so that calls of HDFS stop waiting; may be nil
 
 	Failpoint failpoint.Hook              // for tests that stop a run at one of its points; may be nil
 	Available func() int64                // for tests that sort as a machine with less memory does: its available bytes; nil: this machine's

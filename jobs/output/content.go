@@ -76,7 +76,8 @@ func checkFamilyDir(w *Dir, family string, known map[string]*hfile.Summary) (for
 }
 
 // RemoveUnrecorded deletes the files of a family that were renamed but not recorded before the run was killed: those
-// of slices that its manifest lacks. Their names follow from the run, the region, the slice and the sequence.
+// of slices that its manifest lacks. Their names are hashes of the run, the region, the slice and the sequence, so they can only be
+// tried. Hardly ever is a file there that the manifest does not name, and then no slice is tried after the last of them is found.
 func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil
@@ -85,20 +86,27 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
-	if len(infos) == 0 {
-		return nil
-	}
-	present := map[string]bool{}
+	unrecorded := map[string]bool{}
 	for _, info := range infos {
-		present[info.Name] = true
+		if hfile.IsName(info.Name) {
+			unrecorded[info.Name] = true
+		}
+	}
+	for _, f := range m.Files() {
+		if f.Family == family {
+			delete(unrecorded, path.Base(f.Path))
+		}
 	}
 	for region := range len(m.Splits) + 1 {
 		for slice := range sorting.MaxSlices {
+			if len(unrecorded) == 0 {
+				return nil
+			}
 			if m.Done(region, slice) != nil {
 				continue
 			}
 			place := func(sequence int) string { return hfile.Name(m.Run.ID, region, slice, family, sequence) }
-			if err := removeSlice(w, family, place, present); err != nil {
+			if err := removeSlice(w, family, place, unrecorded); err != nil {
 				return err
 			}
 		}
@@ -108,9 +116,10 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 
 // removeSlice deletes the files of one slice, the last one first. So if it is interrupted, those that are left still
 // begin at 0, and the next run finds them.
-func removeSlice(w *Dir, family string, name func(sequence int) string, present map[string]bool) error {
+func removeSlice(w *Dir, family string, name func(sequence int) string, unrecorded map[string]bool) error {
 	n := 0
-	for present[name(n)] {
+	for unrecorded[name(n)] {
+		delete(unrecorded, name(n))
 		n++
 	}
 	for n > 0 {

@@ -10,10 +10,10 @@ import (
 	"path"
 	"syscall"
 
+	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/dirlock"
-	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
@@ -34,7 +34,8 @@ type Dir struct {
 	Lock           *dirlock.Lock
 	Manifest       *manifest.Manifest
 	Replaced       *manifest.Manifest // of the run that --force replaces by this one; nil once it is deleted
-	found          bool               // the output had a manifest
+	Continues      bool               // Manifest is that of the output, not that of a new run
+	found          bool               // the output had the manifest of a run that has begun
 	VerifiedBefore map[string]bool    // files that an earlier process has verified; nil: all of them
 }
 
@@ -59,8 +60,8 @@ func makeError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("make the output directory, which `output` of the job file names: %w", err)
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
-		// There is a file at the path or above it, or nothing can be made there, as in /proc.
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENAMETOOLONG):
+		// There is a file at the path or above it, or nothing can be made there, as in /proc, or a name in it is too long.
 		return errcode.OutputPlace.Errorf("no directory can be made at the path that `output` of the job file names: %w", err)
 	}
 	return fmt.Errorf("make the output directory: %w", err)
@@ -148,17 +149,12 @@ func (w *Dir) Clean(m *manifest.Manifest) error {
 	if err := w.CleanFiles(m); err != nil {
 		return err
 	}
-	if m.Existing != nil {
-		if err := existing.Remove(w.FS, w.Path); err != nil {
-			return err
-		}
-	}
 	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
 }
 
 // CleanFiles deletes the files that a manifest names.
 func (w *Dir) CleanFiles(m *manifest.Manifest) error {
-	errs := []error{storage.RemoveIfThere(w.FS, w.Path, source.SuccessName)}
+	errs := []error{storage.RemoveIfThere(w.FS, w.Path, ingest.SuccessName)}
 	for _, f := range m.Files() {
 		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, f.Path))
 	}
@@ -191,6 +187,20 @@ func (w *Dir) IsEmpty() bool {
 
 // WantsLoad reports whether the run is to load the files.
 func (w *Dir) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
+
+// Works describes the process that works in another output now; "" if none does.
+func (w *Dir) Works(output string) (who string, err error) {
+	fsys, dir, err := w.Site.Resolve(output, "")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, fsys.Close()) }()
+	held, alive, err := dirlock.Holder(fsys, dir, w.Site.User)
+	if err != nil || !alive {
+		return "", err
+	}
+	return held.String(), nil
+}
 
 // ClearRejects deletes the rejects of earlier runs.
 func (w *Dir) ClearRejects() error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -15,7 +16,6 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
 	"bulkload/jobs/writing"
 )
 
@@ -23,7 +23,7 @@ import (
 // duplicates + filtered.
 func (w *Dir) Balance(rows *sorting.Rows) error {
 	m := w.Manifest
-	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Columns: len(w.Job.CellColumns())}
+	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped, Columns: len(w.Job.CellColumns())}
 	if err := recordContents(w.Manifest, rows); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (w *Dir) Succeed() error {
 
 // MarkSuccess writes _SUCCESS if it is missing: a run may have been killed between the finished manifest and this.
 func (w *Dir) MarkSuccess() error {
-	name := path.Join(w.Path, source.SuccessName)
+	name := path.Join(w.Path, ingest.SuccessName)
 	if _, err := w.FS.Stat(name); err == nil {
 		return nil
 	}
@@ -86,10 +86,10 @@ func (w *Dir) MarkSuccess() error {
 		text, err = json.Marshal(w.Manifest.Run)
 	}
 	if err == nil {
-		err = storage.ReplaceFile(w.FS, name, path.Join(temps, source.SuccessName), append(text, '\n'))
+		err = storage.ReplaceFile(w.FS, name, path.Join(temps, ingest.SuccessName), append(text, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", source.SuccessName, err)
+		return fmt.Errorf("write %s: %w", ingest.SuccessName, err)
 	}
 	return nil
 }

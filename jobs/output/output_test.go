@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -22,7 +23,6 @@ import (
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/manifest"
-	"bulkload/jobs/source"
 )
 
 // failingFS is a file system some of whose calls may fail; nil leaves one as it is.
@@ -80,6 +80,39 @@ func TestCleaningCutShort(t *testing.T) {
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
 			t.Errorf("stopped after %d: %d are left (%v)", stop, len(names), err)
 		}
+	}
+}
+
+// TestRecordedFilesAreNotLookedFor: where each file is recorded, no name of another one is made, however many regions there are.
+func TestRecordedFilesAreNotLookedFor(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const regions = 1000
+	m := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "run"}, MadeFor: manifest.MadeFor{Splits: make([]string, regions-1)}}
+	write := func(region int) string {
+		t.Helper()
+		name := hfile.Name("run", region, 0, "f", 0)
+		if err := os.WriteFile(filepath.Join(dir, "f", name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	m.Add(manifest.Slice{Region: 5, Files: []hfile.Summary{{Path: "f/" + write(5), Family: "f", Region: 5}}})
+	w := &Dir{FS: storage.Local, Path: dir}
+	remove := func() {
+		if err := w.RemoveUnrecorded(m, "f"); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := testing.AllocsPerRun(3, remove); n > regions {
+		t.Errorf("it allocates %v times for %d regions", n, regions)
+	}
+	write(regions - 1)
+	remove()
+	if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) != 1 {
+		t.Errorf("%d files are left (%v)", len(names), err)
 	}
 }
 
@@ -339,7 +372,7 @@ func TestSuccessMark(t *testing.T) {
 	if err := w.Succeed(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, source.SuccessName)
+	name := filepath.Join(dir, ingest.SuccessName)
 	text, err := os.ReadFile(name)
 	if err != nil || !strings.Contains(string(text), `"table":"t"`) {
 		t.Fatalf("%s, %v", text, err)
@@ -352,5 +385,43 @@ func TestSuccessMark(t *testing.T) {
 	}
 	if text, err := os.ReadFile(name); string(text) != "mine" {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestOutputThatCannotBeMade: a person must name another output; none of these errors is of an unknown cause.
+func TestOutputThatCannotBeMade(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{file, filepath.Join(file, "below"), filepath.Join(t.TempDir(), strings.Repeat("x", 300)), "/" + strings.Repeat("x/", 2100), "/proc/nothing"} {
+		err := makeError(storage.Local.MkdirAll(name, storage.DirPerm))
+		if code := failure.CodeOf(err); code != errcode.OutputPlace {
+			t.Errorf("%.40s: %s: %v", name, code, err)
+		}
+	}
+}
+
+// TestOutputThatIsALink: an output may be a symbolic link to a folder elsewhere. It stays when the output is closed, empty or not.
+func TestOutputThatIsALink(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "out")
+	if err := errors.Join(os.Mkdir(real, 0o700), os.Symlink(real, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"", "f"} {
+		if err := os.MkdirAll(filepath.Join(real, content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := dirlock.Acquire(t.Context(), storage.Local, link, "tina", func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&Dir{FS: lock.Guarded(), Path: link, Lock: lock}).Close(); err != nil {
+			t.Error(err)
+		}
+		if to, err := os.Readlink(link); err != nil || to != real {
+			t.Errorf("with %q in it the link leads to %q, %v", content, to, err)
+		}
 	}
 }

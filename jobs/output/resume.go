@@ -2,6 +2,7 @@ package output
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
@@ -19,7 +20,7 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w.Manifest, w.found = fresh, old != nil
+	w.Manifest, w.found = fresh, old != nil && old.Begun()
 	if old != nil {
 		r := &resumption{dir: w, old: old, fresh: fresh}
 		if err := r.adoptInput(ctx); err != nil {
@@ -29,7 +30,11 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 			return false, err
 		}
 	}
-	if w.Manifest == old {
+	w.Continues = w.Manifest == old
+	if w.Replaced != nil && w.Replaced.WroteNothing() {
+		w.found = false // what the ledger says of other outputs counts
+	}
+	if w.Continues {
 		if err := w.FinishCuts(); err != nil {
 			return false, err
 		}
@@ -42,6 +47,14 @@ func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
 		w.VerifiedBefore[f.Path] = true
 	}
 	return w.Manifest.State != manifest.Writing, nil
+}
+
+// Fresh is the manifest of this run, as if it had done nothing yet.
+func (w *Dir) Fresh() *manifest.Manifest { return newManifest(w) }
+
+// HasRead reports whether a run has read the very files of the input, by their names, sizes and times.
+func (w *Dir) HasRead(m *manifest.Manifest) bool {
+	return slices.EqualFunc(m.Inputs, manifest.Inputs(w.Source.Files), func(a, b manifest.Input) bool { return a.SameFile(&b) })
 }
 
 // newManifest is the manifest of a run that has done nothing yet.

@@ -27,6 +27,9 @@ func (p *planner) facts(c *candidate) *stats.Facts {
 		f.Oldest, f.Newest = counts.oldest, counts.newest
 		f.Midnight = f.Oldest == f.Newest && f.Oldest%86_400_000 == 0
 	}
+	if c.table != nil && !c.open {
+		f.Further = c.target.Further(c.table)
+	}
 	if j.Moments == "" {
 		f.Folders = p.globbedFolders()
 	}

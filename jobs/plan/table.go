@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"bulkload/internal/errcode"
@@ -64,9 +66,15 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	return err
 }
 
-// checkExisting refuses a table that is to be created and is there with other regions than the job says.
+// checkExisting refuses a table that is to be created and exists without the boundaries that the job names. Further ones come from
+// regions that have split since.
 func checkExisting(j *jobfile.Job, table *load.Table) error {
-	if from := j.Regions.From; from != "splits" && from != "file" || sameSplits(j.Regions.Splits, table.Splits()) {
+	live := table.Splits()
+	missing := func(split []byte) bool {
+		_, found := slices.BinarySearchFunc(live, split, bytes.Compare)
+		return !found
+	}
+	if from := j.Regions.From; from != "splits" && from != "file" || !slices.ContainsFunc(j.Regions.Splits, missing) {
 		return nil
 	}
 	return errcode.TableExists.Errorf("table %s exists already, with %s, and the job's regions.%s say %d with other boundaries: use regions: {from: table}, or drop the table",

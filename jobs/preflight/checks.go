@@ -190,10 +190,17 @@ func (o *Output) checkTarget() {
 	if !found[checkFamilies] {
 		o.ok(checkFamilies, "%s: %s", strings.Join(o.families, ", "), describeSettings(t))
 	}
+	var further []string
+	if o.Table != nil {
+		further = t.Further(o.Table)
+	}
 	switch {
 	case found[checkBoundaries]:
 	case o.Table != nil && o.Table.Regions == nil:
 		o.unknown(checkBoundaries, "the regions are not known")
+	case len(further) > 0:
+		o.add(checkBoundaries, Warning, "with regions: {from: table} they are written for the table's regions", "table %s has region boundaries that the job file lacks (%s): the load cuts the files there",
+			o.Job.Table, failure.FirstFew(further))
 	case o.Job.RowKey.Salts() != nil:
 		o.ok(checkBoundaries, "each of %d salts begins a region", len(o.Job.RowKey.Salts()))
 	default:

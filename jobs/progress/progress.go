@@ -10,6 +10,13 @@ type Progress struct {
 	Bytes       bool    // whether bytes are counted, rather than Unit
 	Unit        string  // what is counted, in the plural; "": records
 	Whole       float64 // share of the whole command that is done, from 0 to 1
+
+	meter *Meter // that has counted; nil: none
+}
+
+// SamePhase reports whether two are of one phase, whose total may have grown.
+func (p Progress) SamePhase(o Progress) bool {
+	return p.Phase == o.Phase && p.meter == o.meter && (p.meter != nil || p.Total == o.Total)
 }
 
 // Within passes on a stage's progress as that of a part of the whole command, between two shares of it.
@@ -54,7 +61,7 @@ func NewCounter(watch func(Progress), phase string, total int64, unit string) *M
 
 // Add counts n more.
 func (m *Meter) Add(n int64) {
-	p := Progress{Phase: m.phase, Done: m.done.Add(n), Total: m.total.Load(), Bytes: m.bytes, Unit: m.unit}
+	p := Progress{Phase: m.phase, Done: m.done.Add(n), Total: m.total.Load(), Bytes: m.bytes, Unit: m.unit, meter: m}
 	if p.Total > 0 {
 		p.Whole = min(float64(p.Done)/float64(p.Total), 1)
 	}

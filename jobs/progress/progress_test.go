@@ -26,7 +26,7 @@ func TestMeter(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if want := (Progress{Phase: "sort", Done: 1200, Total: 1000, Bytes: true, Whole: 1}); most != want || reports != 400 || m.Sum() != 1200 {
+	if want := (Progress{Phase: "sort", Done: 1200, Total: 1000, Bytes: true, Whole: 1, meter: m}); most != want || reports != 400 || m.Sum() != 1200 {
 		t.Errorf("%d reports up to %+v, %d in total, want %+v", reports, most, m.Sum(), want)
 	}
 }
@@ -36,7 +36,20 @@ func TestCounterReportsItsBegin(t *testing.T) {
 	var reports []Progress
 	m := NewCounter(func(p Progress) { reports = append(reports, p) }, "verify", 4, "files")
 	m.Add(1)
-	if len(reports) != 2 || reports[0] != (Progress{Phase: "verify", Total: 4, Unit: "files"}) || reports[1].Whole != 0.25 {
+	if len(reports) != 2 || reports[0] != (Progress{Phase: "verify", Total: 4, Unit: "files", meter: m}) || reports[1].Whole != 0.25 {
+		t.Errorf("%+v", reports)
+	}
+}
+
+// TestSamePhase: a phase whose total grows is still the same one, and the next of that name is another.
+func TestSamePhase(t *testing.T) {
+	var reports []Progress
+	watch := func(p Progress) { reports = append(reports, p) }
+	m := NewMeter(watch, "verify", 4, false)
+	m.Add(4)
+	m.AddUnplanned(10)
+	NewMeter(watch, "verify", 14, false).Add(1)
+	if last := reports[1]; !reports[0].SamePhase(last) || last.Done != 14 || last.Total != 14 || last.SamePhase(reports[2]) {
 		t.Errorf("%+v", reports)
 	}
 }

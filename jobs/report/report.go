@@ -196,6 +196,7 @@ var pageTemplate = page.New(text, template.FuncMap{
 	"severity": severity, "passed": passed, "settings": settings, "position": writing.Position.String,
 	"more":    func(shown, all int) int { return max(0, all-shown) },
 	"seconds": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
+	"lines":   func(err string) []string { return strings.Split(page.Cut(4000, err), "\n") },
 	"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
 })
 

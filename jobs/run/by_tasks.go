@@ -6,12 +6,14 @@ import (
 	"io"
 
 	"bulkload/ingest"
+	"bulkload/internal/storage"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/tasks"
+	"bulkload/jobs/writing"
 )
 
 // ByTasks is how a run is done by tasks.
@@ -72,7 +74,7 @@ func (t *targeted) byTasks(ctx context.Context) error {
 	if err = errors.Join(err, sorted.close()); err != nil {
 		return err
 	}
-	return opened.clearTasks()
+	return opened.endTasks()
 }
 
 // taskOutputs are the outputs for the tasks.
@@ -85,10 +87,15 @@ func (t *targeted) taskOutputs() []tasks.OutputDir {
 }
 
 // clearTasks deletes what tasks have left in the outputs.
-func (r *opened) clearTasks() error {
+func (r *opened) clearTasks() error { return r.eachOutput(tasks.Clear) }
+
+// endTasks deletes what tasks have left in the outputs, which are written, but for the plan.
+func (r *opened) endTasks() error { return r.eachOutput(tasks.End) }
+
+func (r *opened) eachOutput(do func(fsys storage.FS, output string) error) error {
 	var errs []error
 	for _, w := range r.outputs {
-		errs = append(errs, tasks.Clear(w.out.FS, w.out.Path))
+		errs = append(errs, do(w.out.FS, w.out.Path))
 	}
 	return errors.Join(errs...)
 }
@@ -138,16 +145,16 @@ func tooManyRejects(task, all error) error {
 // writeByTasks has the files of all outputs written, and balances the counts of each.
 func (r *ready) writeByTasks(ctx context.Context, mapped *tasks.Mapped) error {
 	opened, summary, rows := r.sorted.run.opened, r.sorted.run.summary, r.sorted.rows
-	stages := make([]*tasks.Writing, len(opened.outputs))
+	stages := make([]*writing.Stage, len(opened.outputs))
 	for i, w := range opened.outputs {
 		if rows[i] != nil {
-			stages[i] = &tasks.Writing{Stage: w.writeStage(rows[i]), Asked: w.out.Manifest.Existing}
+			stages[i] = w.writeStage(rows[i])
 		}
 	}
 	err := summary.Phase("write", "", func() (int64, error) { return 0, mapped.Reduce(ctx, stages) })
 	for i, w := range opened.outputs {
 		if stages[i] != nil {
-			w.reportStage(stages[i].Stage, summary)
+			w.reportStage(stages[i], summary)
 		}
 	}
 	if err != nil {

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
-	"bulkload/internal/printable"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
@@ -28,9 +25,6 @@ import (
 // defaultLookups is how many rows a second a run looks up in a table, unless Options.Lookups limits it.
 const defaultLookups = 20_000
 
-// existingFolder is the name of the folder, among the temporary files, that collects the keys of existing rows.
-const existingFolder = "existing"
-
 // question asks an output's table which of the sorted rows it has already.
 type question struct {
 	out    *output.Dir
@@ -39,29 +33,15 @@ type question struct {
 	report *summary.OutputReport
 }
 
-// answer is a table's answer, until it is recorded.
-type answer struct {
-	out      *output.Dir
-	existing *manifest.Existing
-	temp     string // the folder with the keys of the rows that it has
-}
-
-// ask looks up the sorted rows in the table, and refuses existing rows if the job says so. It changes nothing in the
-// output except temporary files. The answer is nil if the job does not ask, or if an earlier process has asked.
-func (q *question) ask(ctx context.Context, rows *sorting.Rows, s *summary.Summary) (*answer, error) {
+// ask looks up the sorted rows in the table, and refuses existing rows if the job says so. The answer is nil if the job
+// does not ask, or if an earlier process has asked.
+func (q *question) ask(ctx context.Context, rows *sorting.Rows, s *summary.Summary) (*manifest.Existing, error) {
 	if q.out.Job.Live == jobfile.LiveUnasked {
 		return nil, nil
 	}
 	if e := q.out.Manifest.Existing; e != nil {
-		if err := q.loader.CheckLeftOut(ctx); err != nil {
-			return nil, err
-		}
 		q.out.Options.Infof("which rows table %s has already was asked at %s, and counts", q.out.Job.Table, e.Asked.Format("2006-01-02 15:04:05 MST"))
-		return nil, existing.Check(q.out.FS, q.out.Path, e)
-	}
-	temps, err := q.out.TempFolder()
-	if err != nil {
-		return nil, err
+		return nil, nil
 	}
 	again, err := q.loadedBefore()
 	if err != nil {
@@ -72,33 +52,26 @@ func (q *question) ask(ctx context.Context, rows *sorting.Rows, s *summary.Summa
 			return nil, err
 		}
 	}
-	a := &answer{out: q.out, temp: path.Join(temps, existingFolder)}
-	if a.existing, err = q.find(ctx, rows, a.temp, again, s); err != nil {
-		return nil, err
-	}
-	q.report.SetExisting(q.out.Job.Live, a.existing)
-	return a, q.judge(a.existing)
-}
-
-// find looks up the rows. It writes the keys of those that the table has to the folder temp.
-func (q *question) find(ctx context.Context, rows *sorting.Rows, temp string, again bool, s *summary.Summary) (found *manifest.Existing, err error) {
-	enabled, err := q.loader.Cluster.Enabled(ctx, q.out.Job.Table) // before the first answer
+	found, err := q.find(ctx, rows, again, s)
 	if err != nil {
 		return nil, err
 	}
+	q.report.SetExisting(q.out.Job.Live, found)
+	return found, q.judge(found)
+}
+
+// find looks up the rows.
+func (q *question) find(ctx context.Context, rows *sorting.Rows, again bool, s *summary.Summary) (found *manifest.Existing, err error) {
 	// If a user may read only some of the families or columns, HBase hides the other cells: rows would seem to be absent.
 	if err := q.loader.Cluster.EnsureRead(ctx, q.out.Job.Table, q.families()); err != nil {
 		return nil, err
 	}
 	q.warnOfBlooms()
-	if err := q.out.FS.RemoveAll(temp); err != nil {
-		return nil, err
-	}
 	limit := q.out.Options.Lookups
 	if limit == nil {
 		limit = throttle.NewCount(ctx, defaultLookups)
 	}
-	f := existing.Finder{Cluster: q.loader.Cluster, Job: q.out.Job, Target: q.target, Rows: rows, Limit: limit, Again: again, FS: q.out.FS, Temp: temp,
+	f := existing.Finder{Cluster: q.loader.Cluster, Job: q.out.Job, Target: q.target, Rows: rows, Limit: limit, Again: again,
 		Watch: progress.Within(q.out.Options.Watch, sortShare, sortShare)}
 	err = s.Phase("look up", q.report.Name(), func() (int64, error) {
 		found, err = f.Find(ctx)
@@ -107,7 +80,6 @@ func (q *question) find(ctx context.Context, rows *sorting.Rows, temp string, ag
 	if err != nil {
 		return nil, fmt.Errorf("find the rows that table %s has already: %w", q.out.Job.Table, err)
 	}
-	found.Enabled = enabled
 	return found, nil
 }
 
@@ -191,54 +163,23 @@ func (q *question) judge(e *manifest.Existing) error {
 	if e.Found > int64(len(e.Samples)) {
 		samples += ", …"
 	}
-	switch q.out.Job.Live {
-	case jobfile.LiveError:
-		return errcode.RowsExist.Errorf("table %s has %d of the %d rows already (duplicates.live: error): %s. Nothing was loaded. Delete them from the input or the table, or set duplicates.live to skip or overwrite",
+	if q.out.Job.Live == jobfile.LiveError {
+		return errcode.RowsExist.Errorf("table %s has %d of the %d rows already (duplicates.live: error): %s. Nothing was loaded. Delete them from the input or the table, or set duplicates.live to overwrite",
 			table, e.Found, e.Rows, samples)
-	case jobfile.LiveSkip:
-		q.out.Options.Infof("table %s has %d of the %d rows already; they are left out: %s", table, e.Found, e.Rows, samples)
-	default:
-		q.out.Options.Infof("table %s has %d of the %d rows already; they are loaded over: %s", table, e.Found, e.Rows, samples)
 	}
+	q.out.Options.Infof("table %s has %d of the %d rows already; they are loaded over: %s", table, e.Found, e.Rows, samples)
 	return nil
 }
 
-// keep records the answer, before the first slice is written.
-func (a *answer) keep() error {
-	if a == nil {
+// keepExisting records what the table had of the rows, before the first slice is written; nil: nothing was asked.
+func (w *outputRun) keepExisting(e *manifest.Existing) error {
+	if e == nil {
 		return nil
 	}
-	if err := existing.Keep(a.out.FS, a.out.Path, a.temp, a.existing); err != nil {
+	w.out.Manifest.Existing = e
+	if err := w.out.Save(); err != nil {
 		return err
 	}
-	a.out.Options.Failpoint.Reached(failpoint.ExistingKept)
-	a.out.Manifest.Existing = a.existing
-	if err := a.out.Save(); err != nil {
-		return err
-	}
-	a.out.Options.Failpoint.Reached(failpoint.ExistingRecorded)
+	w.out.Options.Failpoint.Reached(failpoint.ExistingRecorded)
 	return nil
-}
-
-// forgetExisting drops what was found by other region boundaries, by which the files of keys are named, and deletes files
-// of keys that the manifest does not name.
-func forgetExisting(out *output.Dir, t *target.Target) error {
-	m := out.Manifest
-	if m.Existing != nil && !slices.Equal(m.Splits, printable.All(t.Splits)) {
-		m.Existing = nil
-	}
-	if m.Existing != nil || out.Replaced != nil {
-		return nil
-	}
-	return existing.Remove(out.FS, out.Path)
-}
-
-// leftOut returns the function by which the write stage finds the rows of a region that are left out; nil if there are
-// none.
-func leftOut(out *output.Dir) func(region int) (*existing.Keys, error) {
-	e := out.Manifest.Existing
-	if !e.LeftOut() {
-		return nil
-	}
-	return func(region int) (*existing.Keys, error) { return existing.Open(out.FS, out.Path, e, region) }
 }

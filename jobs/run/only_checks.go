@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
+	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
 	"bulkload/jobs/output"
@@ -104,6 +106,10 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 	c.opened.outputs = append(c.opened.outputs, w)
 	opening, closed := c.openOutput(ctx, w)
 	found := preflight.Findings{opening}
+	if closed == nil && w.out.WantsLoad() && c.opened.source != nil && c.opened.ledger != nil && c.opened.cluster != nil {
+		w.loader.Ledger = c.opened.ledger
+		found = append(found, checkLoaded(ctx, w)...)
+	}
 	if c.opened.ledger != nil && w.out.WantsLoad() {
 		w.loader.Table = tablelock.Open(c.opened.ledger, out.Table, c.opened.site.User, out.Title(), "", c.opened.lost)
 	}
@@ -152,7 +158,50 @@ func (c *checking) describeOutput(w *outputRun) preflight.Finding {
 	}
 	w.out.Manifest = old
 	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
+	if s := c.opened.source; s != nil && old.Begun() && !old.WroteNothing() && !c.opened.options.Force && c.opened.options.OnChange != options.Reload && !w.out.HasRead(old) {
+		ok.State = preflight.Warning
+		ok.Detail += ". It has read other files than those of the input: a run compares their records, and refuses to replace them by others"
+		ok.Fix = "--on-change reload replaces them"
+	}
 	return ok
+}
+
+// checkLoaded asks what a run asks if there seems to be nothing to do: the ledger, if the output has no run, and the table, if files were
+// loaded.
+func checkLoaded(ctx context.Context, w *outputRun) preflight.Findings {
+	const name = "loaded before"
+	if old := w.out.Manifest; old.State == manifest.Loaded {
+		if w.out.Options.Force {
+			return nil
+		}
+		if err := w.loader.CheckServed(ctx); err != nil {
+			return preflight.Findings{preflight.Fail(name, err, "")}
+		}
+		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "the table serves what was loaded"}}
+	} else if old.Begun() {
+		return nil
+	}
+	w.out.Manifest = w.out.Fresh()
+	defer func() { w.out.Manifest = &manifest.Manifest{State: manifest.Writing} }()
+	if !w.out.IsEmpty() {
+		return nil
+	}
+	e, err := w.loader.Entry()
+	if err == nil && e != nil && e.State == ledger.Loaded && e.Run != w.out.Manifest.Run.ID && w.out.Options.OnChange != options.Reload {
+		return preflight.Findings{{Name: name, State: preflight.Warning, Detail: fmt.Sprintf("this job and date was loaded on %s from files that are not those of the input: a run reads them, and refuses to load other records",
+			e.Time.Format(time.RFC3339)), Fix: "--on-change reload loads them"}}
+	}
+	loaded := false
+	if err == nil {
+		loaded, err = w.loader.LoadedElsewhere(ctx)
+	}
+	switch {
+	case err != nil:
+		return preflight.Findings{preflight.Fail(name, err, "")}
+	case loaded:
+		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "according to the ledger, and the table serves it"}}
+	}
+	return preflight.Findings{{Name: name, State: preflight.OK, Detail: "no load of this job and date is known to the ledger"}}
 }
 
 // rememberMissing has the directories above an output removed that do not exist yet: locking it makes them.

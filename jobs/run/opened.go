@@ -9,6 +9,7 @@ import (
 	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/options"
 	"bulkload/jobs/outcome"
 	"bulkload/jobs/output"
@@ -16,6 +17,7 @@ import (
 	"bulkload/jobs/site"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/source"
+	"bulkload/jobs/verify"
 	"bulkload/load"
 )
 
@@ -63,6 +65,14 @@ func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, 
 func (r *opened) openOutput(ctx context.Context, out *jobfile.Job) (err error) {
 	w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site, Source: r.source})
 	w.part, w.tasks = r.job.Part(out), r.tasks && len(r.outputs) == 0
+	w.loader.Rows = func(ctx context.Context, ranges []load.RowRange) (found loading.RowsFound, err error) {
+		report, err := verify.Rows(ctx, r.job, r.options, out.Output, r.source.Files, ranges)
+		found.Rows, found.Missing = report.Rows, report.Missing+report.Different
+		if len(report.Differences) > 0 {
+			found.Example = report.Differences[0].String()
+		}
+		return found, err
+	}
 	if out.Connects(!r.options.NoLoad) {
 		w.loader.Cluster = r.cluster
 	}

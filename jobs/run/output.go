@@ -8,6 +8,7 @@ import (
 
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
+	"bulkload/jobs/jobfile"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/outcome"
@@ -41,6 +42,11 @@ func newOutputRun(d *output.Dir) *outputRun {
 // what it needs first is its recovery.
 func (w *outputRun) waitsForLoad() bool {
 	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written
+}
+
+// unloaded reports whether the job loads the files, and has not done so: --no-load may have put that off.
+func (w *outputRun) unloaded() bool {
+	return w.out.Job.Load && (w.out.Manifest == nil || w.out.Manifest.State != manifest.Loaded)
 }
 
 // checks are the checks of an output at the beginning of a run.
@@ -129,9 +135,6 @@ func (w *outputRun) begin() error {
 	} else if len(m.Slices) > 0 {
 		w.out.Options.Infof("going on with run %s: %s are written", m.Run.ID, m.Files().Amount())
 	}
-	if err := forgetExisting(w.out, w.target); err != nil {
-		return err
-	}
 	w.out.Manifest.SetTable(w.target)
 	if err := w.out.Manifest.CheckSize(int64(w.target.Regions.Len()), 0); err != nil { // each region has a slice
 		return err
@@ -170,7 +173,7 @@ func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 // writeStage makes the write stage of an output.
 func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
 	o := w.out.Options
-	return writing.New(&writing.Writer{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID, LeftOut: leftOut(w.out),
+	return writing.New(&writing.Writer{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID,
 		Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder}, Log: o.Log, Failpoint: o.Failpoint}, rows, w.out.Records(), w.share.write)
 }
 
@@ -198,6 +201,10 @@ func (w *outputRun) reportStage(stage *writing.Stage, s *summary.Summary) {
 func (w *outputRun) complete(rows *sorting.Rows) error {
 	if err := w.out.Balance(rows); err != nil {
 		return err
+	}
+	if n := w.out.Manifest.Books.Differing; n > 0 {
+		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
+			w.out.Job.Table, jobfile.Plural(int(n), "record"))
 	}
 	w.out.Options.Failpoint.Reached(failpoint.Balanced)
 	return w.out.Succeed()

@@ -29,6 +29,11 @@ import (
 // If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
 // loaded in the order of the job file.
 func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
+	return carryOut(ctx, engine, j, o, (*runner).untilServed)
+}
+
+// carryOut opens what a run needs, and calls do with it.
+func carryOut(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options, do func(*runner, context.Context) error) (*summary.Summary, error) {
 	s := summary.New(j)
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -48,7 +53,7 @@ func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options
 	switch {
 	case err == nil:
 		r := &runner{opened: opened, by: by, summary: s}
-		err = errors.Join(opened.explainLock(running, r.untilServed(running)), opened.close())
+		err = errors.Join(opened.explainLock(running, do(r, running)), opened.close())
 	case errors.As(err, &missing) && mayBeArchived(j, o):
 		err = loadedWithoutInput(running, j, o, opened.site, s, err)
 	}
@@ -157,9 +162,11 @@ func (r *runner) resumeOutput(ctx context.Context, i int) (finished bool, err er
 	case finished:
 		return true, errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.opened.job.Input, w.out.Manifest.Books.Read))
 	case w.out.IsEmpty():
-		return w.loader.LoadedElsewhere(ctx)
+		if finished, err := w.loader.LoadedElsewhere(ctx); finished || err != nil {
+			return finished, err
+		}
 	}
-	return false, nil
+	return false, w.loader.Corrects()
 }
 
 // inputFirst reports what is wrong with the input before the refusal of an output with another run: a job file that
@@ -188,7 +195,23 @@ func (f *written) finish(ctx context.Context) error {
 			return f.run.opened.wrap(w, err)
 		}
 	}
+	// The load of one output may take hours, in which the table of another may have changed.
+	if len(f.run.opened.outputs) > 1 {
+		for _, w := range f.run.opened.outputs {
+			if w.out.WantsLoad() && w.out.Manifest.State == manifest.Loaded {
+				if err := w.loader.CheckServed(ctx); err != nil {
+					return f.run.opened.wrap(w, err)
+				}
+			}
+		}
+	}
 	f.run.summary.SetStatus()
+	if slices.ContainsFunc(f.run.opened.outputs, (*outputRun).unloaded) {
+		return nil // the plan of its tasks, if there were any, is needed for the load
+	}
+	if err := f.run.opened.clearTasks(); err != nil { // the run is done all the same
+		f.run.opened.options.Warnf("%v; the next run into the output deletes it", err)
+	}
 	return nil
 }
 

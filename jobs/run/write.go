@@ -23,7 +23,7 @@ import (
 func (c *checked) write(ctx context.Context) (*written, error) {
 	r := c.run
 	if len(c.todo) == 0 {
-		err := errors.Join(checkpoint.RemoveFinished(r.opened.options.WorkDir, r.opened.uris()), r.opened.clearTasks())
+		err := errors.Join(checkpoint.RemoveFinished(r.opened.options.WorkDir, r.opened.uris()), r.opened.endTasks())
 		return &written{run: r}, err
 	}
 	t, err := c.aim(ctx)
@@ -162,7 +162,7 @@ func (t *targeted) sort(ctx context.Context, checkpoints *checkpoint.Store) (*so
 func (t *targeted) countFailed(rows []*sorting.Rows) {
 	for i, w := range t.run.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
-			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Columns: len(w.out.Job.CellColumns())}
+			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Skipped: rows[i].Skipped, Columns: len(w.out.Job.CellColumns())}
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (s *sorted) prepare(ctx context.Context) (*ready, error) {
 			return nil, opened.wrap(w, err)
 		}
 	}
-	answers := map[*outputRun]*answer{}
+	answers := map[*outputRun]*manifest.Existing{}
 	for i, w := range opened.outputs { // all of them before the first file is written
 		if s.rows[i] == nil {
 			continue
@@ -210,7 +210,7 @@ func (s *sorted) prepare(ctx context.Context) (*ready, error) {
 		if err := w.loader.Replace(ctx); err != nil {
 			return nil, opened.wrap(w, err)
 		}
-		if err := answers[w].keep(); err != nil {
+		if err := w.keepExisting(answers[w]); err != nil {
 			return nil, opened.wrap(w, err)
 		}
 	}

@@ -71,10 +71,18 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 func (s *Site) announce(l *kerberos.Login) {
 	text := fmt.Sprintf("logged in as %s with %s", l.Principal(), l.Source())
 	if end := l.Expiry(); !end.IsZero() {
-		text += fmt.Sprintf(", which expires at %s (in %v): use a keytab if the run takes longer", end.Format(time.RFC3339), time.Until(end).Round(time.Minute))
+		text += fmt.Sprintf(", which expires at %s (in %v): use a keytab if the run takes longer", end.Format(time.RFC3339), roughly(time.Until(end)))
 	}
 	s.log.Infof("%s", text)
 	s.warnOf("the ticket cache", l.File())
+}
+
+// roughly is a time to the minute, or to the second if it is short.
+func roughly(d time.Duration) time.Duration {
+	if d < 10*time.Minute {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Minute)
 }
 
 // warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is not

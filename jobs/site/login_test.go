@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/testcluster/kdc"
@@ -44,6 +45,17 @@ func TestLoginBeforeTokens(t *testing.T) {
 	err := s.logIn(jobfile.Kerberos{Principal: "loader", Keytab: k.Principal(t, "loader", "", "loader@LAB.TEST")})
 	if err != nil || s.login == nil || s.User != "loader" || len(s.tokens) != 0 || s.noLogin != nil {
 		t.Errorf("%v: %+v", err, s)
+	}
+}
+
+// TestRoughly: a ticket that ends soon has its seconds.
+func TestRoughly(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		20 * time.Second: "20s", 19600 * time.Millisecond: "20s", 9*time.Minute + 59*time.Second: "9m59s", 10*time.Hour + 29*time.Second: "10h0m0s", -3 * time.Second: "-3s",
+	} {
+		if got := roughly(d).String(); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
 	}
 }
 

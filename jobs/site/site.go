@@ -2,6 +2,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,12 @@ type Site struct {
 // Open reads the site files if something needs them: remote is false for a job that uses local disks only, which must
 // work whatever the environment says.
 func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
+	hbase = Chosen(o, hbase)
 	var dirs []string
 	if remote {
-		dirs = siteDirs(o.Conf, hbase.Conf)
+		if dirs = []string{hbase.Conf}; hbase.Conf == "" {
+			dirs = siteconf.FindDirs()
+		}
 	}
 	conf, err := siteconf.Load(dirs...)
 	if err != nil {
@@ -54,23 +58,17 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	if !remote {
 		return s, nil
 	}
-	who := hbase.Kerberos
-	if o.Principal != "" {
-		who = jobfile.Kerberos{Principal: o.Principal, Keytab: o.Keytab}
-	}
-	return s, s.logIn(who)
+	return s, s.logIn(hbase.Kerberos)
 }
 
-// siteDirs are the folders of site files: from the command line, otherwise the job, the environment, or the packages'
-// default.
-func siteDirs(flag, job string) []string {
-	switch {
-	case flag != "":
-		return []string{flag}
-	case job != "":
-		return []string{job}
+// Chosen is the folder of site files and the login that a job uses: those of the command line, otherwise its own. Without a
+// folder, the environment or the packages' default counts.
+func Chosen(o options.Options, h jobfile.HBase) jobfile.HBase {
+	h.Conf = cmp.Or(o.Conf, h.Conf)
+	if o.Principal != "" {
+		h.Kerberos = jobfile.Kerberos{Principal: o.Principal, Keytab: o.Keytab}
 	}
-	return siteconf.FindDirs()
+	return h
 }
 
 // userName is the user's name for HDFS and HBase.
@@ -90,6 +88,7 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	if err == nil {
 		storage.Listen(fsys, s.log.Log)
 		storage.Throttle(fsys, s.log.Rate)
+		storage.Interrupt(fsys, s.log.Stopped)
 		if s.wrap != nil {
 			fsys = s.wrap(fsys)
 		}

@@ -25,11 +25,9 @@ type Cells struct {
 	cells  []cell.Cell // rest of the current row
 	all    []cell.Cell
 	Rows   int64
-	// LeftOut reports whether the source's row of a key is not wanted. It is called with ascending keys; nil: all rows are.
-	LeftOut func(key []byte) (bool, error)
 }
 
-// NewCells iterates over a slice, for one family or AllFamilies. LeftOut may be set before the first call of Next.
+// NewCells iterates over a slice, for one family or AllFamilies.
 func NewCells(t *target.Target, sorted *partition.Sorted, slice partition.Slice, family int) (*Cells, error) {
 	run, err := sorted.Slice(slice)
 	if err != nil {
@@ -80,11 +78,6 @@ func (e *Cells) nextRow() error {
 			break
 		}
 		entry = next
-	}
-	if e.LeftOut != nil {
-		if out, err := e.LeftOut(entry.Key); out || err != nil {
-			return err
-		}
 	}
 	row, named, err := e.target.SplitKey(entry.Key)
 	if err != nil {

@@ -13,6 +13,7 @@ type checkpointer struct {
 	ended   []checkpoint.EndedSplit
 	split   int              // the split being read; -1: none
 	read    int64            // at the last checkpoint
+	skipped int64            // likewise
 	regions [][]books.Region // at the last checkpoint, of each output
 
 	filtered []int64 // likewise
@@ -49,7 +50,7 @@ func (f *sortWorker) checkpoint() error {
 	if err := c.store.Begin(); err != nil {
 		return err
 	}
-	line := &checkpoint.Checkpoint{Read: f.records.Read - c.read, Ended: c.ended}
+	line := &checkpoint.Checkpoint{Read: f.records.Read - c.read, Skipped: f.records.Skipped - c.skipped, Ended: c.ended}
 	if c.split >= 0 {
 		f.countFile()
 		// The record at this offset is in the shards already: resuming skips up to and including it.
@@ -73,7 +74,7 @@ func (f *sortWorker) checkpoint() error {
 		return err
 	}
 	// Only now, after the line was appended.
-	c.read, c.ended = f.records.Read, nil
+	c.read, c.skipped, c.ended = f.records.Read, f.records.Skipped, nil
 	for i, out := range f.outputs {
 		out.moveFiles(f.file)
 		copy(c.regions[i], out.regions)

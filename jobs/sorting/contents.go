@@ -27,7 +27,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	for _, i := range files {
 		wanted = append(wanted, src.Files[i])
 	}
-	o.Infof("%s changed since the input was read (such as %s): reading again to compare the records", jobfile.Plural(len(wanted), "input file"), wanted[0].Path)
+	o.Infof("%s changed since the input was read (such as %s): reading again to compare the records", jobfile.Plural(len(wanted), "input file"), wanted[0])
 	splits, err := src.Job.Input.Form.Splits(src.Until(ctx), wanted, source.SplitSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)

@@ -30,6 +30,7 @@ type Rows struct {
 	Read     int64
 	Rejected int64
 	Filtered int64
+	Skipped  int64 // lines that are no records
 	Regions  []books.Region
 	Files    books.Contents // of the input
 	Times    timing.ReadTimes
@@ -132,7 +133,7 @@ func (o *Output) weight() int64 {
 // Weight is an output's share of the memory of all: its cells, plus the equivalent of three for a row's key.
 func Weight(t *target.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
 
-// discard ends the sorts of a reading that failed.
+// discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs of their rows.
 func (s *Stage) discard() error {
 	var errs []error
 	for _, out := range s.Outputs {
@@ -231,6 +232,7 @@ func (s *Stage) totals(workers []*sortWorker) []*Rows {
 		rows := &Rows{Regions: make([]books.Region, s.Outputs[i].regions()), Files: books.Contents{}}
 		for _, f := range workers {
 			rows.Read += f.records.Read
+			rows.Skipped += f.records.Skipped
 			rows.Filtered += f.outputs[i].filtered
 			rows.Times.Add(f.records.Times)
 			rows.Files.Add(f.outputs[i].checkpointed)
@@ -242,6 +244,7 @@ func (s *Stage) totals(workers []*sortWorker) []*Rows {
 		if s.Checkpoints != nil {
 			// Counts of this process and of earlier ones are disjoint: a checkpoint's records are never read again.
 			rows.Read += s.Checkpoints.State.Read
+			rows.Skipped += s.Checkpoints.State.Skipped
 			rows.Filtered += s.Checkpoints.State.Outputs[i].Filtered
 			rows.Files.Add(s.Checkpoints.State.Outputs[i].Files)
 			for k := range rows.Regions {

@@ -12,6 +12,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
@@ -93,12 +94,12 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
 		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
 		if (matched || at == s.root) && s.FS.URI(at) == fsys.URI(at) {
-			return errcode.InputPlace.Errorf("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), s.FS.URI(s.root))
+			return errcode.InputPlace.Errorf("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), printable.Name(s.FS.URI(s.root)))
 		}
 	}
 	for _, f := range s.Files {
 		if storage.Below(dir, f.Path) && s.FS.URI(f.Path) == fsys.URI(f.Path) {
-			return errcode.InputPlace.Errorf("the input %s is inside the output %s; choose another output", s.FS.URI(f.Path), fsys.URI(dir))
+			return errcode.InputPlace.Errorf("the input %s is inside the output %s; choose another output", printable.Name(s.FS.URI(f.Path)), fsys.URI(dir))
 		}
 	}
 	return nil
@@ -107,115 +108,68 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 // Close closes the file system.
 func (s *Source) Close() error { return s.FS.Close() }
 
-// Find lists the files. Whether the export is finished is checked before: what is listed then is complete.
-func (s *Source) Find(name string) (err error) {
-	var finished []string
-	if s.Job.Input.RequireSuccess {
-		if finished, err = s.finishedFolders(name); err != nil {
+// maxListings is how often an input is listed that changes each time.
+const maxListings = 10
+
+// Find lists the files. A listing takes time, and an export that ends meanwhile moves its files in one by one. So the
+// input is listed until two listings agree on all files, and on which exports are finished.
+func (s *Source) Find(name string) error {
+	last, err := ingest.Look(s.FS, name)
+	for n := 1; err == nil; n++ {
+		if err = s.checkFinished(name, last); err != nil {
 			return err
 		}
-	}
-	if s.Files, err = ingest.List(s.FS, name); err != nil {
-		return err
-	}
-	folders := setOf(finished)
-	for _, f := range s.Files {
-		if s.Job.Input.RequireSuccess && !folders.above(f.Path) {
-			return errcode.InputNew.Errorf("the input file %s appeared while the input was listed; try again", s.FS.URI(f.Path))
+		var again *ingest.Listing
+		if again, err = ingest.Look(s.FS, name); err != nil {
+			break
 		}
+		if again.Equal(last) {
+			s.take(last.Files)
+			return s.checkEmpty(last)
+		}
+		if n == maxListings {
+			return errcode.InputNew.Errorf("the input %s changed each time it was listed, %d times; try again when its export is finished", printable.Name(s.FS.URI(name)), n)
+		}
+		last = again
+	}
+	return err
+}
+
+func (s *Source) take(files []ingest.File) {
+	s.Files = files
+	for _, f := range files {
 		s.Bytes += f.Size
 		s.Text += f.Size * compressed.ExpansionFactor(f.Path, s.Job.Input.Form.Codec())
 	}
-	if err := s.checkUnfinished(name); err != nil || len(s.Files) > 0 {
-		return err
-	}
-	return s.checkEmpty(name)
 }
 
-// folderSet is a set of folders, without the slash at their end.
-type folderSet map[string]bool
-
-func setOf(folders []string) folderSet {
-	set := folderSet{}
-	for _, dir := range folders {
-		set[strings.TrimSuffix(dir, "/")] = true
-	}
-	return set
-}
-
-// above reports whether a name is below one of the folders, by the rule of storage.Below.
-func (s folderSet) above(name string) bool {
-	for i := strings.LastIndexByte(name, '/'); i >= 0; i = strings.LastIndexByte(name, '/') {
-		if name = name[:i]; s[name] {
-			return true
+// checkFinished refuses folders whose export is still running, or was aborted: their files are not complete. A file that
+// is named itself is the caller's choice, unless input.require_success asks for _SUCCESS beside it.
+func (s *Source) checkFinished(name string, l *ingest.Listing) error {
+	for _, f := range l.Folders {
+		if s.Job.Input.RequireSuccess && !f.Success {
+			return errcode.InputUnfinished.Errorf("the input %s has no %s: its export is not finished (input.require_success)", printable.Name(s.FS.URI(f.Path)), ingest.SuccessName)
 		}
 	}
-	return false
-}
-
-// temporaryName is the folder in which Hadoop's jobs, including Sqoop's, write until they have succeeded.
-const temporaryName = "_temporary"
-
-// checkUnfinished refuses folders whose export is still running, or was aborted: their files are not complete. A file
-// that is named itself is the caller's choice.
-func (s *Source) checkUnfinished(name string) error {
-	if len(s.Files) == 1 && s.Files[0].Path == name {
-		return nil
-	}
-	folders, err := ingest.Folders(s.FS, name)
-	if err != nil {
-		return err
-	}
-	for _, dir := range folders {
-		if _, err := s.FS.Stat(path.Join(dir, temporaryName)); errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("look whether the export is finished: %w", err)
-		}
-		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
-			return errcode.InputUnfinished.Errorf("the input %s has %s and no %s: the export is still running or has failed; wait for it, or export again",
-				s.FS.URI(dir), temporaryName, SuccessName)
-		}
+	if len(l.Unfinished) > 0 && !(len(l.Files) == 1 && l.Files[0].Path == name) {
+		return errcode.InputUnfinished.Errorf("the input %s has %s and no %s: the export is still running or has failed; wait for it, or export again",
+			printable.Name(s.FS.URI(l.Unfinished[0])), ingest.TemporaryName, ingest.SuccessName)
 	}
 	return nil
 }
 
 // checkEmpty refuses folders without a file, unless each has a _SUCCESS: then its export had nothing to write.
-func (s *Source) checkEmpty(name string) error {
-	folders, err := ingest.Folders(s.FS, name)
-	if err != nil {
-		return err
+func (s *Source) checkEmpty(l *ingest.Listing) error {
+	if len(l.Files) > 0 {
+		return nil
 	}
-	for _, dir := range folders {
-		if _, err := s.FS.Stat(path.Join(dir, SuccessName)); errors.Is(err, fs.ErrNotExist) {
-			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without records must have an empty file, or %s", s.FS.URI(dir), SuccessName)}
-		} else if err != nil {
-			return fmt.Errorf("look whether the export is finished: %w", err)
+	for _, f := range l.Folders {
+		if !f.Success {
+			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without records must have an empty file, or %s", printable.Name(s.FS.URI(f.Path)), ingest.SuccessName)}
 		}
 	}
 	return nil
 }
-
-// finishedFolders lists the folders of the input, each of which must have its _SUCCESS.
-func (s *Source) finishedFolders(name string) ([]string, error) {
-	folders, err := ingest.Folders(s.FS, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, dir := range folders {
-		_, err := s.FS.Stat(path.Join(dir, SuccessName))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errcode.InputUnfinished.Errorf("the input %s has no %s: its export is not finished (input.require_success)", s.FS.URI(dir), SuccessName)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look whether the export is finished: %w", err)
-		}
-	}
-	return folders, nil
-}
-
-// SuccessName is the file that Hadoop's jobs write when they have succeeded.
-const SuccessName = "_SUCCESS"
 
 // Splits returns the splits, which are read in parallel.
 func Splits(ctx context.Context, in *jobfile.Input, src *Source) ([]ingest.Split, error) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +45,7 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 		}
 	}
 	put("part-0")
-	fsys := &listedFS{storage.Local, func() { put("part-1"); put(SuccessName) }}
+	fsys := &listedFS{storage.Local, func() { put("part-1"); put(ingest.SuccessName) }}
 	j := &jobfile.Job{}
 	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	s := &Source{Job: j, FS: fsys}
@@ -54,10 +53,92 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 		t.Errorf("%d files, %v", len(s.Files), err)
 	}
 	put("part-1")
-	put(SuccessName)
+	put(ingest.SuccessName)
 	s = &Source{Job: j, FS: storage.Local}
 	if err := s.Find(dir); err != nil || len(s.Files) != 2 {
 		t.Errorf("finished: %d files, %v", len(s.Files), err)
+	}
+}
+
+// TestListingOfAnExportThatCommits: an export moves its files in one by one, removes _temporary and writes _SUCCESS, while its
+// folder or the one beside it is listed. Its files are found all or none.
+func TestListingOfAnExportThatCommits(t *testing.T) {
+	for name, path := range map[string]string{"folder": "in/b", "glob of folders": "in/*", "glob of files": "in/*/part-*", "all folders": "in"} {
+		for _, when := range []int{1, 2, 3} { // the listing after which the export ends
+			dir := testfs.Tree(t, map[string]string{"in/a/part-0": "x", "in/b/part-0": "x", "in/b/_temporary/part-1": "x"})
+			n := 0
+			commit := func() {
+				if n++; n != when {
+					return
+				}
+				b := filepath.Join(dir, "in/b")
+				if err := errors.Join(os.Rename(filepath.Join(b, "_temporary/part-1"), filepath.Join(b, "part-1")), os.RemoveAll(filepath.Join(b, "_temporary")),
+					os.WriteFile(filepath.Join(b, ingest.SuccessName), nil, 0o600)); err != nil {
+					t.Error(err)
+				}
+			}
+			s := &Source{Job: textJob(), FS: &listedFS{storage.Local, commit}}
+			err := s.Find(filepath.Join(dir, path))
+			found := 0
+			for _, f := range s.Files {
+				if strings.HasPrefix(f.Path, filepath.Join(dir, "in/b")) {
+					found++
+				}
+			}
+			if failure.CodeOf(err) != errcode.InputUnfinished && (err != nil || found != 2) {
+				t.Errorf("%s, commit after listing %d: %d files, %v", name, when, found, err)
+			}
+		}
+	}
+}
+
+// TestInputThatChangesWhileItIsListed: what appears during the first listing is found; what changes in every listing is not complete.
+func TestInputThatChangesWhileItIsListed(t *testing.T) {
+	dir := testfs.Tree(t, map[string]string{"in/a/part-0": "x"})
+	n, most := 0, 2
+	grow := func() {
+		if n++; n > most {
+			return
+		}
+		folder := filepath.Join(dir, "in", fmt.Sprintf("b%d", n))
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "part-0"), []byte("x"), 0o600)); err != nil {
+			t.Error(err)
+		}
+	}
+	s := &Source{Job: textJob(), FS: &listedFS{storage.Local, grow}}
+	if err := s.Find(filepath.Join(dir, "in/*")); err != nil || len(s.Files) != 3 || s.Bytes != 3 {
+		t.Errorf("%d files of %d bytes, %v", len(s.Files), s.Bytes, err)
+	}
+	n, most = 2, 1_000_000
+	s = &Source{Job: textJob(), FS: &listedFS{storage.Local, grow}}
+	if err := s.Find(filepath.Join(dir, "in/*")); failure.CodeOf(err) != errcode.InputNew || failure.KindOf(err) != failure.NotYet {
+		t.Errorf("%d files, %v", len(s.Files), err)
+	}
+}
+
+// blindFS is a file system that can't look at files of one name.
+type blindFS struct {
+	storage.FS
+	name string
+}
+
+func (f *blindFS) Stat(name string) (storage.Info, error) {
+	if path.Base(name) == f.name {
+		return storage.Info{}, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrPermission}
+	}
+	return f.FS.Stat(name)
+}
+
+// TestFailedLookAtAnExport: a file that can't be looked at is not one that is missing, nor one that exists.
+func TestFailedLookAtAnExport(t *testing.T) {
+	dir := testfs.Tree(t, map[string]string{"running/_temporary/": "", "running/part-0": "x", "none/part-0": "x"})
+	for _, blind := range []string{ingest.SuccessName, "_temporary"} {
+		for _, name := range []string{"running", "running/part-*", "*/part-0", "none/part-*"} {
+			s := &Source{Job: textJob(), FS: &blindFS{storage.Local, blind}}
+			if err := s.Find(filepath.Join(dir, name)); failure.CodeOf(err) != errcode.InputUnfinished && !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%s, %s: %d files, %v", name, blind, len(s.Files), err)
+			}
+		}
 	}
 }
 
@@ -71,15 +152,15 @@ func (f *manyFolders) Stat(name string) (storage.Info, error) {
 	switch {
 	case name == "/in":
 		return storage.Info{Name: "in", Dir: true}, nil
-	case strings.HasPrefix(name, "/in/") && path.Base(name) == SuccessName:
-		return storage.Info{Name: SuccessName}, nil
+	case strings.HasPrefix(name, "/in/") && path.Base(name) == ingest.SuccessName:
+		return storage.Info{Name: ingest.SuccessName}, nil
 	}
 	return storage.Info{}, fs.ErrNotExist
 }
 
 func (f *manyFolders) ReadDir(name string) ([]storage.Info, error) {
 	if name != "/in" {
-		return []storage.Info{{Name: "part-0", Size: 1}, {Name: SuccessName}}, nil
+		return []storage.Info{{Name: "part-0", Size: 1}, {Name: ingest.SuccessName}}, nil
 	}
 	var infos []storage.Info
 	for i := range f.n {
@@ -97,20 +178,6 @@ func TestManyFolders(t *testing.T) {
 	s := &Source{Job: j, FS: &manyFolders{n: n}}
 	if err := s.Find("/in/[0-9]*"); err != nil || len(s.Files) != n {
 		t.Errorf("%d files, %v", len(s.Files), err)
-	}
-}
-
-// TestFolderSet: a name is below a folder, by the same rule as for one folder.
-func TestFolderSet(t *testing.T) {
-	t.Parallel()
-	for _, folders := range [][]string{nil, {"/"}, {"/in"}, {"/in/"}, {"/in/a", "/in/b"}, {"in"}, {"/in/a/b", "/inn"}} {
-		set := setOf(folders)
-		for _, name := range []string{"/in/a/part", "/in/part", "/in", "/inn/part", "/in/a/b/c/part", "in/part", "part", "/", "", "/in//part"} {
-			want := slices.ContainsFunc(folders, func(dir string) bool { return storage.Below(dir, name) })
-			if got := set.above(name); got != want {
-				t.Errorf("%q below %q: %t", name, folders, got)
-			}
-		}
 	}
 }
 
@@ -136,7 +203,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := os.WriteFile(filepath.Join(dir, name, SuccessName), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, ingest.SuccessName), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,11 +226,11 @@ func textJob() *jobfile.Job {
 func TestUnfinishedInput(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{
 		"running/_temporary/0/part-0": "x", "running/part-0": "x", "done/_temporary/": "", "done/_SUCCESS": "", "done/part-0": "x\n",
-		"none/": "", "nothing/_SUCCESS": "", "hidden/.part-0": "x", "hidden/_logs": "x",
+		"none/": "", "nothing/_SUCCESS": "", "hidden/.part-0": "x", "hidden/_logs": "x", "all/day/_temporary/": "", "all/day/part-0": "x",
 	})
 	for name, want := range map[string]errcode.Code{
 		"running": errcode.InputUnfinished, "*": errcode.InputUnfinished, "running/part-0": "", "done": "", "none": errcode.InputMissing, "nothing": "",
-		"hidden": errcode.InputMissing,
+		"hidden": errcode.InputMissing, "all": errcode.InputUnfinished,
 	} {
 		s := &Source{Job: textJob(), FS: storage.Local}
 		if err := s.Find(filepath.Join(dir, name)); failure.CodeOf(err) != want && (err != nil || want != "") {

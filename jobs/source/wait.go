@@ -73,7 +73,7 @@ func (w *waiter) atRest(src *Source) error {
 		return nil
 	}
 	now := w.options.Wait.Clock.Now()
-	if w.since.IsZero() || !slices.EqualFunc(w.files, src.Files, sameFile) {
+	if w.since.IsZero() || !slices.EqualFunc(w.files, src.Files, ingest.File.Same) {
 		w.files, w.since = src.Files, now
 	}
 	if now.Sub(w.since) >= w.options.Wait.Settle {
@@ -81,10 +81,6 @@ func (w *waiter) atRest(src *Source) error {
 	}
 	return errcode.InputUnfinished.Errorf("the input %s has %s of %d bytes, which must not change for %v before they are read (--wait-settle)",
 		src.FS.URI(src.root), jobfile.Plural(len(src.Files), "file"), src.Bytes, w.options.Wait.Settle)
-}
-
-func sameFile(a, b ingest.File) bool {
-	return a.Path == b.Path && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
 }
 
 // say reports the wait when it begins, and once a minute.

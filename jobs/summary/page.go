@@ -60,6 +60,11 @@ func (s *Summary) reports() []*OutputReport {
 	return s.Outputs
 }
 
+// HasRows reports whether the run has rows in some output, written now or before.
+func (s *Summary) HasRows() bool {
+	return slices.ContainsFunc(s.reports(), func(r *OutputReport) bool { return r.Books.Written > 0 })
+}
+
 // table is the output's part of a page.
 func (s *OutputReport) table() *report.Table {
 	t := &report.Table{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Books: s.Books, Digest: s.Digest, Load: s.Load,

@@ -183,11 +183,9 @@ func (s *OutputReport) Name() string { return s.name }
 // SetManifest sets the output's manifest, for the page; nil: the run has none.
 func (s *OutputReport) SetManifest(m *manifest.Manifest) { s.manifest = m }
 
-// SetExisting records which rows the table had, without the names of the files with their keys.
+// SetExisting records which rows the table had.
 func (s *OutputReport) SetExisting(live jobfile.LivePolicy, e *manifest.Existing) {
-	shown := *e
-	shown.Files = nil
-	s.Existing = &ExistingRows{live, shown}
+	s.Existing = &ExistingRows{live, *e}
 }
 
 // Fill copies the manifest's figures.
@@ -196,7 +194,7 @@ func (s *OutputReport) Fill(m *manifest.Manifest) {
 	s.Files = []hfile.Summary{}
 	for _, f := range m.Files() {
 		shown := *f
-		shown.Probes, shown.ServedBefore = nil, false
+		shown.Probes, shown.Opening = nil, ""
 		s.Files = append(s.Files, shown)
 	}
 	s.Regions = []RegionShare{}

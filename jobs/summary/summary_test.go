@@ -95,18 +95,14 @@ func TestStatusOfSeveralOutputs(t *testing.T) {
 func TestFill(t *testing.T) {
 	t.Parallel()
 	m := &manifest.Manifest{MadeFor: manifest.MadeFor{Splits: []string{"5"}}, Books: books.Books{Read: 9}, Digest: digest.Sum{Cells: 4}}
-	m.Add(manifest.Slice{Region: 1, Books: books.Written{Rows: 2, Cells: 3}, Files: []hfile.Summary{{Path: "f/a", Bytes: 10, ServedBefore: true}}},
+	m.Add(manifest.Slice{Region: 1, Books: books.Written{Rows: 2, Cells: 3}, Files: []hfile.Summary{{Path: "f/a", Bytes: 10, Opening: "x"}}},
 		manifest.Slice{Region: 1, Slice: 1, Books: books.Written{Rows: 1, Cells: 1}, Files: []hfile.Summary{{Path: "f/b", Bytes: 5}}})
 	r := new(OutputReport)
 	r.Fill(m)
 	if want := []RegionShare{{Region: 0, End: "5"}, {Region: 1, Start: "5", Rows: 3, Cells: 4, Bytes: 15, Files: 2}}; !slices.Equal(r.Regions, want) {
 		t.Errorf("%+v", r.Regions)
 	}
-	if len(r.Files) != 2 || r.Files[0].ServedBefore || !m.Files()[0].ServedBefore || r.Books.Read != 9 || r.Digest.Cells != 4 {
+	if len(r.Files) != 2 || r.Files[0].Opening != "" || m.Files()[0].Opening == "" || r.Books.Read != 9 || r.Digest.Cells != 4 {
 		t.Errorf("%+v", r)
-	}
-	r.SetExisting(jobfile.LiveSkip, &manifest.Existing{Found: 3, Files: []manifest.KeyFile{{}}})
-	if r.Existing.Found != 3 || r.Existing.Files != nil {
-		t.Errorf("%+v", r.Existing)
 	}
 }

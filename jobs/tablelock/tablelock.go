@@ -99,8 +99,9 @@ func (t *Table) Others() ([]string, error) {
 type Lock struct{ held *dirlock.Lock }
 
 const (
-	pollBusy = time.Second // between two attempts to lock a table
-	sayBusy  = time.Minute // between two notes about waiting for it
+	pollBusy = time.Second      // between the first two attempts to lock a table, each of which asks the NameNode
+	pollLong = 10 * time.Second // likewise, after a while
+	sayBusy  = time.Minute      // between two notes about waiting for it
 )
 
 // Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release must
@@ -110,6 +111,7 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Lock, error) {
 	if err := t.ledger.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
 	}
+	begun, wait := time.Now(), pollBusy
 	var said time.Time
 	for {
 		held, err := dirlock.AcquireTurn(ctx, t.fsys, dir, t.User, t.Purpose, t.Output, t.Lost)
@@ -127,12 +129,17 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Lock, error) {
 			o.Warnf("table %s: loading beside another load, of %s (--on-busy load)", t.Name, by)
 			return nil, nil
 		case time.Since(said) >= sayBusy:
-			o.Infof("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)", t.Name, by)
+			text := fmt.Sprintf("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)", t.Name, by)
+			if !said.IsZero() {
+				text += fmt.Sprintf("; %v so far. It is alive: its lock would be taken over if it had not been touched for %v", time.Since(begun).Round(time.Second), dirlock.LockStale)
+			}
+			o.Infof("%s", text)
 			said = time.Now()
 		}
-		if err := pause.For(ctx, pollBusy); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return nil, fmt.Errorf("wait for the load of another job into table %s: %w", t.Name, err)
 		}
+		wait = min(wait*3/2, pollLong)
 	}
 }
 

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -138,4 +142,43 @@ func TestTurns(t *testing.T) {
 		t.Errorf("said %q", said.String())
 	}
 	check(t, lock.Release())
+}
+
+// countingFS counts attempts to make a lock.
+type countingFS struct {
+	storage.FS
+	locks *atomic.Int64
+}
+
+func (f countingFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+	if filepath.Base(name) == dirlock.LockName {
+		f.locks.Add(1)
+	}
+	return f.FS.Create(name, perm)
+}
+
+// TestLongWait: a load that waits for hours asks the NameNode less and less often, and says how long it has waited for whom.
+func TestLongWait(t *testing.T) {
+	a, b, _ := two(t)
+	synctest.Test(t, func(t *testing.T) {
+		held, err := a.Lock(t.Context(), options.Options{})
+		check(t, err)
+		var locks atomic.Int64
+		b.fsys = countingFS{b.fsys, &locks}
+		stopped, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		var said []string
+		o, err := options.Options{Say: func(text string) { said = append(said, text) }}.WithDefaults()
+		check(t, err)
+		if _, err := b.Lock(stopped, o); failure.KindOf(err) != failure.Interrupted && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("stopped: %v", err)
+		}
+		if n := locks.Load(); n < 300 || n > 400 {
+			t.Errorf("%d attempts in an hour", n)
+		}
+		if len(said) < 50 || !strings.Contains(said[len(said)-1], "of a.yaml for 2026-11-20") || !strings.Contains(said[len(said)-1], "59m") {
+			t.Errorf("%d notes: %q", len(said), said[max(0, len(said)-1):])
+		}
+		check(t, held.Release())
+	})
 }

@@ -95,10 +95,27 @@ func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Proble
 		}
 		t.Families = append(t.Families, Family{f.Name, settings})
 	}
-	if table != nil && table.Regions != nil && j.Regions.From != "table" {
-		add(CheckBoundaries, checkBoundaries(t.Splits, table))
-	}
 	return t, problems
+}
+
+// Reading makes the target of a job whose rows are only compared with its live table. The boundaries are the table's, whatever the
+// job says of them; nil: none. Nothing is written, so salts may share a region, and the settings of the families don't matter.
+func Reading(j *jobfile.Job, s *site.Site, table *load.Table) (t *Target, err error) {
+	t = &Target{}
+	var splits [][]byte
+	if table != nil {
+		splits = table.Splits()
+	}
+	if err = t.SetSplits(splits, j.Wide != nil); err == nil {
+		t.Layout, err = entry.NewLayout(j)
+	}
+	if err == nil {
+		t.MaxSize, err = maxSize(j, s)
+	}
+	if err == nil {
+		t.MaxFiles, err = s.MaxFiles()
+	}
+	return t, err
 }
 
 // setBoundaries sets the region boundaries of the job or of the live table, and compares them with the salts.
@@ -250,15 +267,14 @@ func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.
 	return settings, nil
 }
 
-// checkBoundaries checks that every live boundary is one of the job's: then no file crosses one.
-func checkBoundaries(splits [][]byte, table *load.Table) error {
+// Further lists the boundaries of the table that the files will not have, because the job names others: the load cuts the files there.
+func (t *Target) Further(table *load.Table) (further []string) {
 	for _, live := range table.Splits() {
-		if _, found := slices.BinarySearchFunc(splits, live, bytes.Compare); !found {
-			return errcode.TableRegions.Errorf("table %s has a region boundary at %s, which the job file's regions lack; use regions: {from: table}",
-				table.Name, printable.Bytes(live))
+		if _, found := slices.BinarySearchFunc(t.Splits, live, bytes.Compare); !found {
+			further = append(further, printable.Bytes(live))
 		}
 	}
-	return nil
+	return further
 }
 
 // FileLimitHelp is the advice for too many files: raw is the largest number of a family's KeyValue bytes in a region.

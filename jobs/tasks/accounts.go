@@ -6,6 +6,9 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // account is the document that a task writes last.
@@ -16,36 +19,62 @@ type account interface {
 func (a *mapAccount) whose() *identity    { return &a.identity }
 func (a *reduceAccount) whose() *identity { return &a.identity }
 
+// accountsAtOnce is how many tasks are looked at side by side: most of the time is that of a remote file system's answers.
+const accountsAtOnce = 16
+
+// sideBySide calls look for 0 to n-1.
+func sideBySide(n int, look func(i int) error) error {
+	var group errgroup.Group
+	group.SetLimit(accountsAtOnce)
+	for i := range n {
+		group.Go(func() error { return look(i) })
+	}
+	return group.Wait()
+}
+
 // accounts reads the sound accounts of a phase, by task. A task has one of each completed attempt, in the order of the
 // attempts' names. fresh makes an empty account.
 func accounts[A account](w *Work, phase string, fresh func() A) (map[int][]A, error) {
-	all := map[int][]A{}
 	at := w.home().in(phase)
 	names, err := at.folders()
 	if err != nil {
 		return nil, fmt.Errorf("look what the tasks have done: %w", err)
 	}
-	for _, name := range names {
-		task, err := strconv.Atoi(name)
+	var mu sync.Mutex
+	all := map[int][]A{}
+	err = sideBySide(len(names), func(i int) error {
+		task, err := strconv.Atoi(names[i])
 		if err != nil {
-			continue // the engine's folder
+			return nil // the engine's folder
 		}
-		attempts, err := at.in(name).folders()
-		if err != nil {
-			return nil, fmt.Errorf("look what the tasks have done: %w", err)
+		found, err := accountsOf(at.in(names[i]), identity{Plan: w.id, Phase: phase, Task: task}, fresh)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(found) > 0 {
+			all[task] = found
 		}
-		for _, attempt := range attempts {
-			found := fresh()
-			err := at.in(name, attempt).read(AccountName, found)
-			if err != nil && !errors.Is(err, errNoDocument) {
-				return nil, err
-			}
-			if i := found.whose(); err == nil && i.Plan == w.id && i.Phase == phase && i.Task == task && i.Attempt == attempt {
-				all[task] = append(all[task], found)
-			}
+		return err
+	})
+	return all, err
+}
+
+// accountsOf reads the sound accounts in the folder of a task, which must be those of its attempts.
+func accountsOf[A account](at folder, of identity, fresh func() A) (sound []A, err error) {
+	attempts, err := at.folders()
+	if err != nil {
+		return nil, fmt.Errorf("look what the tasks have done: %w", err)
+	}
+	for _, attempt := range attempts {
+		found := fresh()
+		err := at.in(attempt).read(AccountName, found)
+		if err != nil && !errors.Is(err, errNoDocument) {
+			return nil, err
+		}
+		if i := found.whose(); err == nil && i.Plan == of.Plan && i.Phase == of.Phase && i.Task == of.Task && i.Attempt == attempt {
+			sound = append(sound, found)
 		}
 	}
-	return all, nil
+	return sound, nil
 }
 
 // pastAttempts are the attempts at tasks before an engine runs, by task and name: true for those that have failed.

@@ -31,15 +31,20 @@ func workOf(t *testing.T) *Work {
 	}
 	p := &Plan{Job: &jobfile.Origin{}, Inputs: []jobfile.InputFile{{Path: "/in/a"}}, Splits: []Split{{0, 0, 10}, {0, 10, 20}, {0, 20, 30}}, Pieces: []int{0, 2},
 		Outputs: []Output{{Dir: "out", Target: &target.Fixed{}}}}
-	return &Work{id: "plan", plan: p, options: o, source: &source.Source{FS: storage.Local, Files: []ingest.File{{Path: "/in/a", Size: 30}}},
+	w := &Work{plan: p, options: o, sizes: Sizes{}.withDefaults(), source: &source.Source{FS: storage.Local, Files: []ingest.File{{Path: "/in/a", Size: 30}}},
 		outputs: []OutputDir{{Target: nil}}, folders: []runFolder{newRunFolder(storage.Local, t.TempDir(), "run")}}
+	if err := w.writePlan(p); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // attemptAt is an attempt at a map task of the run, which began at a second.
 func attemptAt(t *testing.T, w *Work, task int, name string, begun int) *attempt {
 	t.Helper()
-	a := &attempt{folder: w.home().in(MapPhase, TaskFolder(task), name),
+	a := &attempt{of: &planned{id: w.id, outputs: w.folders}, folder: w.home().in(MapPhase, TaskFolder(task), name),
 		identity: identity{Plan: w.id, Phase: MapPhase, Task: task, Attempt: name, Begun: time.Unix(int64(begun), 0)}}
+	a.files = a.folder
 	if err := errors.Join(a.make(), a.write(AttemptName, &a.identity)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,20 +6,24 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/failure"
+	"bulkload/jobs/manifest"
 )
 
 // attempt is one attempt at a task, by this process.
 type attempt struct {
 	folder
 	identity
+	of      *planned
+	files   folder      // of a reduce task: where its files are, which may be another output
 	rejects *rejectSink // of a map task, once it reads
-	files   *folder     // of a reduce task: its files, if they are in another output
 }
 
 // identity says whose attempt it is. All documents of an attempt have it.
@@ -80,37 +84,64 @@ func (w *planned) checkPlan() error {
 	return nil
 }
 
-// begin begins an attempt at a task: nobody else knows its folder.
-func (w *planned) begin(phase string, task int) (*attempt, error) {
-	if err := w.checkPlan(); err != nil {
-		return nil, err
-	}
-	home := w.home()
+// hasEnded reports whether an error of checkPlan says that the run is done or was begun anew.
+func hasEnded(err error) bool { return failureCode(err) == errcode.TaskPlan }
+
+// newAttempt is an attempt at a task. Nobody else knows its folder.
+func (w *planned) newAttempt(phase string, task int) *attempt {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
 	}
-	a := &attempt{identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(), Host: host, PID: os.Getpid(),
+	a := &attempt{of: w, identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(), Host: host, PID: os.Getpid(),
 		Begun: time.Now().UTC()}}
-	a.folder = home.in(phase, TaskFolder(task), a.Attempt)
-	if err := a.make(); err != nil {
-		return nil, fmt.Errorf("begin the task: %w", err)
-	}
-	return a, a.write(AttemptName, &a.identity)
+	a.folder = w.home().in(phase, TaskFolder(task), a.Attempt)
+	a.files = a.folder
+	return a
 }
 
-// do does the task, and writes its account last. If the task fails, do deletes its files and writes a failure report.
-// If the context has ended, it deletes the attempt's folder.
-func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error)) error {
-	account, err := work(ctx)
+// begin makes the folders of the attempt, its own and more, and says who it is. No folder is made later: the run may end
+// meanwhile, and what a task makes anew after that is deleted by nobody.
+func (a *attempt) begin(more []folder) error {
+	if err := a.of.checkPlan(); err != nil {
+		if out := a.of.outputs[0]; errors.Is(err, fs.ErrNotExist) {
+			return orWritten(out.fs, out.output, a.of.plan.Run, err)
+		}
+		return err
+	}
+	for _, f := range append([]folder{a.folder}, more...) {
+		if err := f.make(); err != nil {
+			return fmt.Errorf("begin the task: %w", err)
+		}
+	}
+	return a.write(AttemptName, &a.identity)
+}
+
+// do begins the attempt, does the task, and writes its account last. If the task fails, do deletes its files and writes a failure report.
+// If the context or the run has ended, it deletes the attempt's folder.
+func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error), more ...folder) error {
+	var account any
+	err := a.begin(more)
+	if err == nil {
+		account, err = work(ctx)
+	}
+	if err == nil {
+		err = a.of.checkPlan()
+	}
 	if err == nil {
 		err = a.write(AccountName, account)
 	}
 	if err == nil {
 		return nil
 	}
+	if over := (*WrittenError)(nil); errors.As(err, &over) {
+		return err
+	}
 	if ctx.Err() != nil {
-		return errors.Join(err, a.fs.RemoveAll(a.dir), a.clearFiles())
+		return errors.Join(err, a.remove(false))
+	}
+	if ended := a.of.checkPlan(); hasEnded(ended) { // then this is the reason, whatever failed
+		return errors.Join(ended, a.remove(errors.Is(ended, fs.ErrNotExist)))
 	}
 	report := &failureReport{identity: a.identity, Ended: time.Now().UTC(), Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
 	if a.rejects != nil {
@@ -121,17 +152,25 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 	return err
 }
 
-// clearFiles deletes the files of a reduce task in another output.
-func (a *attempt) clearFiles() error {
-	if a.files == nil {
-		return nil
+// remove deletes the folders of the attempt, and above them those that are empty then, if the run has ended: this
+// attempt may have made them in the moment in which the driver deleted them.
+func (a *attempt) remove(above bool) error {
+	var errs []error
+	for _, f := range []folder{a.folder, a.files} {
+		errs = append(errs, f.fs.RemoveAll(f.dir))
+		for dir, empty := f.dir, above; empty && path.Base(dir) != manifest.TasksDir; {
+			dir = path.Dir(dir)
+			empty = f.fs.Remove(dir) == nil
+		}
 	}
-	return a.files.fs.RemoveAll(a.files.dir)
+	return errors.Join(errs...)
 }
 
 // clear deletes what a failed attempt has written, but for its rejects: people look into them.
 func (a *attempt) clear() {
-	_ = a.clearFiles() // the driver deletes what stays
+	if a.files.uri("") != a.uri("") {
+		_ = a.files.fs.RemoveAll(a.files.dir) // the driver deletes what stays
+	}
 	all, err := a.fs.ReadDir(a.dir)
 	if err != nil {
 		return

@@ -23,9 +23,9 @@ type Engine interface {
 	Run(ctx context.Context, p Phase) error
 }
 
-// ErrAgain says that an engine has waited for the tasks of an earlier process, instead of running those of the phase.
-// The caller asks it again to run the tasks that are not done.
-var ErrAgain = errors.New("the tasks of an earlier process have ended")
+// ErrAgain says that an engine has waited for the tasks of an earlier process, instead of running those of the phase, or that
+// what ran the tasks has lost them. The caller asks it again to run the tasks that are not done.
+var ErrAgain = errors.New("the tasks that ran have ended: those that are not done must run again")
 
 // The phases of a run.
 const (

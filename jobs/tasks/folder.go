@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
@@ -14,7 +15,7 @@ import (
 
 // A run as tasks has a folder in its first output:
 //
-//	.tasks/<run>/plan.json                       the plan
+//	.tasks/<run>/plan.json                       the plan; written.json when all files are written, until they are loaded
 //	.tasks/<run>/map/00017/<attempt>/            for each attempt at a map task:
 //	    attempt.json                             who began it; written first
 //	    0/run, 1/run, …                          a sorted run for each output that got rows
@@ -34,6 +35,7 @@ import (
 // without one is garbage.
 const (
 	planName    = "plan.json"
+	writtenName = "written.json"
 	unitsName   = "units.json"
 	rejectsName = "rejects"
 	runName     = "run"
@@ -169,8 +171,27 @@ func (f folder) read(name string, into any) error {
 // TaskFolder is the name of a task's folder in that of its phase.
 func TaskFolder(index int) string { return fmt.Sprintf("%05d", index) }
 
-// readDocument reads the document that a task was given, and returns its text. The error has errcode.TaskPlan.
-func readDocument(fsys storage.FS, name string, into any) ([]byte, error) {
+// documentShare is the part of a task's memory that the text of its document may have. What is read from it needs about as much
+// again, and the rest is for the work.
+const documentShare = 8
+
+// checkDocument refuses a document of size bytes for a task with so many bytes of memory.
+func checkDocument(uri string, size, memory int64) error {
+	if size <= memory/documentShare {
+		return nil
+	}
+	return errcode.TaskMemory.Errorf("%s has %s, too much for a task with %s of memory: give each task at least %s, or fewer and larger input files",
+		uri, bytesize.Format(size), bytesize.Format(memory), bytesize.Format(wholeMebi(size*documentShare)))
+}
+
+// readDocument reads the document that a task was given, and returns its text. memory is the task's; 0: not known. The error
+// has errcode.TaskPlan, or errcode.TaskMemory.
+func readDocument(fsys storage.FS, name string, memory int64, into any) ([]byte, error) {
+	if info, err := fsys.Stat(name); err == nil && memory > 0 {
+		if err := checkDocument(fsys.URI(name), info.Size, memory); err != nil {
+			return nil, err
+		}
+	}
 	text, err := storage.ReadFile(fsys, name, maxDocument)
 	if err != nil {
 		return nil, errcode.TaskPlan.Errorf("read the plan of the task: %w; it is deleted when its run is done or begun anew", err)

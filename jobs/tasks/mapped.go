@@ -34,17 +34,19 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := &Mapped{work: w}
+		m := &Mapped{work: w, accounts: make([]*mapAccount, len(w.plan.Pieces))}
+		err = sideBySide(len(m.accounts), func(task int) (err error) {
+			m.accounts[task], err = w.soundRuns(task, found[task])
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 		var missing []int
-		for task := range w.plan.Pieces {
-			a, err := w.soundRuns(task, found[task])
-			if err != nil {
-				return nil, err
-			}
+		for task, a := range m.accounts {
 			if a == nil {
 				missing = append(missing, task)
 			}
-			m.accounts = append(m.accounts, a)
 		}
 		if w.handsOver(MapPhase) {
 			return nil, &HandedOver{w.phase(MapPhase, planName, missing, 0, mapShare)}
@@ -235,7 +237,7 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 			continue
 		}
 		found := state.Outputs[i]
-		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Regions: found.Regions, Files: found.Files}
+		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Skipped: state.Skipped, Regions: found.Regions, Files: found.Files}
 		for _, a := range m.accounts {
 			rows.Times.Add(&a.Times)
 		}

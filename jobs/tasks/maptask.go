@@ -2,7 +2,7 @@ package tasks
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -42,14 +42,17 @@ func Map(ctx context.Context, document string, task int, o options.Options) erro
 	if task < 0 || task >= len(p.Pieces) {
 		return errcode.TaskIndex.Errorf("the plan has the map tasks 0 to %d, and no task %d", len(p.Pieces)-1, task)
 	}
-	a, err := w.begin(MapPhase, task)
-	if err != nil {
-		return err
+	a := w.newAttempt(MapPhase, task)
+	var runs []folder
+	for i, t := range w.targets {
+		if t != nil {
+			runs = append(runs, a.runFolder(i))
+		}
 	}
-	return a.do(ctx, func(ctx context.Context) (any, error) { return w.sortPiece(ctx, a) })
+	return a.do(ctx, func(ctx context.Context) (any, error) { return w.sortPiece(ctx, a) }, runs...)
 }
 
-// sortPiece sorts the splits of a map task. Its input must be as it was planned, before and after.
+// sortPiece sorts the splits of a map task. Its input must be as it was planned.
 func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapAccount, error) {
 	first, splits := w.plan.splitsOf(a.Task, w.source.Files)
 	if err := w.checkFiles(splits); err != nil {
@@ -73,9 +76,6 @@ func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapAccount, error
 	if closed := sorting.CloseRows(rows); err == nil {
 		err = closed
 	}
-	if err == nil {
-		err = w.checkFiles(splits)
-	}
 	return account, err
 }
 
@@ -85,7 +85,7 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 		if rows == nil {
 			continue
 		}
-		account.Read, account.Times = rows.Read, rows.Times
+		account.Read, account.Skipped, account.Times = rows.Read, rows.Skipped, rows.Times
 		share := checkpoint.RunShare{Output: i, Filtered: rows.Filtered, Files: checkpoint.FileShares(rows.Files),
 			Regions: checkpoint.SharesSince(make([]books.Region, len(rows.Regions)), rows.Regions)}
 		if rows.Sorted.Stats().Entries > 0 {
@@ -102,10 +102,13 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 	return nil
 }
 
+// runFolder is the folder of an attempt's run for an output.
+func (f folder) runFolder(output int) folder { return f.in(strconv.Itoa(output)) }
+
 // runs is the store of an attempt's runs for an output.
 func (f folder) runs(output int) partition.Store { return f.runsFor(output, nil) }
 
 // runsFor is runs with the number of readers that each run will have at a time: see store.
 func (f folder) runsFor(output int, readers *int) partition.Store {
-	return store{f.in(fmt.Sprint(output)), readers}
+	return store{f.runFolder(output), readers}
 }

@@ -1,6 +1,9 @@
 package tasks
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -43,25 +46,77 @@ func open(document, name string, o options.Options, into any) ([]byte, error) {
 		return nil, err
 	}
 	defer fsys.Close()
+	output, run := file, ""
 	if path.Ext(file) != path.Ext(name) {
-		if file, err = documentOf(fsys, file, name); err != nil {
-			return nil, err
-		}
+		file, err = documentOf(fsys, output, name)
+	} else {
+		output, run = outputOf(file)
 	}
-	return readDocument(fsys, file, into)
+	var text []byte
+	if err == nil {
+		text, err = readDocument(fsys, file, o.Memory, into)
+	}
+	if errors.Is(err, fs.ErrNotExist) && output != "" {
+		return nil, orWritten(fsys, output, run, err)
+	}
+	return text, err
 }
 
 // documentOf finds a document in an output.
 func documentOf(fsys storage.FS, output, name string) (string, error) {
 	at := folder{fs: fsys, dir: path.Join(output, manifest.TasksDir)}
 	runs, err := at.folders()
-	if err == nil && len(runs) != 1 {
-		err = errcode.TaskPlan.Errorf("%s has the tasks of %s; name the file %s of one", at.uri(""), jobfile.Plural(len(runs), "run"), name)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case len(runs) == 0:
+		return "", errcode.TaskPlan.Errorf("find the tasks of a run: %w", &fs.PathError{Op: "open", Path: at.dir, Err: fs.ErrNotExist})
+	case len(runs) > 1:
+		return "", errcode.TaskPlan.Errorf("%s has the tasks of %d runs; name the file %s of one", at.uri(""), len(runs), name)
 	}
 	return at.in(runs[0]).path(name), nil
+}
+
+// outputOf returns the output and the run of a document; "" if it is a copy in another place.
+func outputOf(document string) (output, run string) {
+	at := path.Dir(document)
+	if path.Base(path.Dir(at)) != manifest.TasksDir {
+		return "", ""
+	}
+	return path.Dir(path.Dir(at)), path.Base(at)
+}
+
+// WrittenError says that the documents of tasks are gone because the files of their run are written: no task is left to do.
+type WrittenError struct {
+	Output   string             // the URI of the run's first output
+	Manifest *manifest.Manifest // its
+	Plan     string             // the URI of the plan, if the files still wait for their load; otherwise ""
+}
+
+// Error names the output.
+func (e *WrittenError) Error() string {
+	return fmt.Sprintf("the files of run %s are written to %s: its tasks have nothing to do", e.Manifest.Run.ID, e.Output)
+}
+
+// orWritten returns a *WrittenError if the files of a run are written, otherwise the error missing of looking for a document
+// of its tasks. run is "" for the only one of the output.
+func orWritten(fsys storage.FS, output, run string, missing error) error {
+	m, err := manifest.Read(fsys, output)
+	if err != nil {
+		return err
+	}
+	if m == nil || m.State == manifest.Writing || run != "" && m.Run.ID != run {
+		return missing
+	}
+	written := &WrittenError{Output: fsys.URI(output), Manifest: m}
+	home := newRunFolder(fsys, output, m.Run.ID)
+	switch _, err := fsys.Stat(home.path(writtenName)); {
+	case err == nil:
+		written.Plan = home.uri(writtenName)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return written
 }
 
 // newPlanned rebuilds what a plan was made of.
@@ -130,7 +185,7 @@ func (w *planned) close() {
 	}
 }
 
-// checkFiles checks that the input files of splits are as they were planned.
+// checkFiles checks that the input files of splits are as they were planned, before they are read; the reader checks again afterwards.
 func (w *planned) checkFiles(splits []ingest.Split) error {
 	checked := map[int]bool{}
 	for _, s := range splits {
@@ -138,7 +193,7 @@ func (w *planned) checkFiles(splits []ingest.Split) error {
 			continue
 		}
 		checked[s.File.Ordinal] = true
-		if err := w.source.CheckUnchanged(s.File); err != nil {
+		if err := s.File.CheckUnchanged(w.source.FS); err != nil {
 			return err
 		}
 	}

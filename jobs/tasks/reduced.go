@@ -4,34 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
-	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/writing"
 )
 
-// Writing is the write stage of an output, whose slices tasks write.
-type Writing struct {
-	Stage *writing.Stage
-	Asked *manifest.Existing // the rows that the table has already; nil: it was not asked
-}
-
 // Reduce has the engine run reduce tasks for the slices that the stages lack, and passes the slices to the stages. all
 // has an entry for each output; nil for one that is written. If others are to run the tasks, the error is a
 // *HandedOver.
-func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
+func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceTask, len(all))}
 	for i, w := range all {
 		if w == nil {
 			continue
 		}
-		if r.left[i], err = w.Stage.Unfinished(); err != nil {
+		if r.left[i], err = w.Unfinished(); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, w.Stage.Records.Flush()) }()
+		defer func() { err = errors.Join(err, w.Records.Flush()) }()
 	}
 	if r.work.handsOver(ReducePhase) {
 		return r.handOver()
@@ -60,7 +54,7 @@ func (m *Mapped) Reduce(ctx context.Context, all []*Writing) (err error) {
 // reduction is Mapped.Reduce at work.
 type reduction struct {
 	*Mapped
-	all  []*Writing
+	all  []*writing.Stage
 	left [][]sorting.SliceTask // for each output: the slices that are not accepted yet
 }
 
@@ -90,7 +84,7 @@ func (r *reduction) checkMemory(units *Units) error {
 		if !slices.ContainsFunc(units.Tasks, func(t unitTask) bool { return t.Output == i }) {
 			continue
 		}
-		if _, err := slicesAtOnce(w.Stage.Rows.Sorted, r.work.home(), r.work.sizes.Memory); err != nil {
+		if _, err := slicesAtOnce(w.Rows.Sorted, r.work.home(), r.work.sizes.Memory); err != nil {
 			return err
 		}
 	}
@@ -157,17 +151,21 @@ func (w *Work) writeUnits(units *Units) (name string, err error) {
 		return "", err
 	}
 	name = fmt.Sprintf("units-%s.json", textID(text)[:12])
+	if err := w.checkDocument(name, text); err != nil {
+		return "", err
+	}
 	return name, errors.Join(w.home().writeText(name, text), w.home().writeText(unitsName, text))
 }
 
 // units are the reduce tasks of all slices that are left.
 func (r *reduction) units() *Units {
-	u := &Units{PlanID: r.work.id, Plan: r.work.plan, Runs: r.runs, Asked: make([]*manifest.Existing, len(r.all))}
+	plan := *r.work.plan
+	plan.Splits, plan.Pieces = nil, nil // map tasks need them
+	u := &Units{PlanID: r.work.id, Plan: &plan, Runs: r.runs}
 	for i, w := range r.all {
 		if w == nil {
 			continue
 		}
-		u.Asked[i] = w.Asked
 		u.Tasks = append(u.Tasks, unitTasks(i, r.left[i], r.work.sizes.Task)...)
 	}
 	return u
@@ -204,15 +202,17 @@ func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	if err != nil {
 		return nil, err
 	}
+	all := slices.Concat(slices.Collect(maps.Values(found))...)
+	sizes := make([]map[string]int64, len(all)) // of the files of each account
+	err = sideBySide(len(all), func(i int) (err error) {
+		sizes[i], err = r.work.sizesOf(all[i])
+		return err
+	})
 	written := map[sliceID]*foundSlice{}
-	for _, attempts := range found {
-		for _, a := range attempts {
-			if err := r.work.addSlices(a, written); err != nil {
-				return nil, err
-			}
-		}
+	for i, a := range all {
+		r.work.addSlices(a, sizes[i], written)
 	}
-	return written, nil
+	return written, err
 }
 
 // collect passes the slices that tasks have written to the stages.
@@ -251,17 +251,26 @@ type foundSlice struct {
 	by *reduceAccount
 }
 
-// addSlices adds the slices of an account whose files are all there. Those of accepted slices were moved away, and a
-// kill may have interrupted that.
-func (w *Work) addSlices(a *reduceAccount, to map[sliceID]*foundSlice) error {
+// filesOf is where the files of an account are.
+func (w *Work) filesOf(a *reduceAccount) folder {
+	return w.folders[a.Output].in(ReducePhase, TaskFolder(a.Task), a.Attempt)
+}
+
+// sizesOf are the lengths of the files of an account, by name; nil if it contradicts itself.
+func (w *Work) sizesOf(a *reduceAccount) (map[string]int64, error) {
 	if a.Output < 0 || a.Output >= len(w.folders) || len(a.Units) != len(a.Slices) {
-		return nil
+		return nil, nil
 	}
-	at := w.folders[a.Output].in(ReducePhase, TaskFolder(a.Task), a.Attempt)
-	sizes, err := at.sizes()
-	if err != nil {
-		return err
+	return w.filesOf(a).sizes()
+}
+
+// addSlices adds the slices of an account whose files are all there, with these lengths. Those of accepted slices were moved
+// away, and a kill may have interrupted that.
+func (w *Work) addSlices(a *reduceAccount, sizes map[string]int64, to map[sliceID]*foundSlice) {
+	if sizes == nil {
+		return
 	}
+	at := w.filesOf(a)
 	for i, s := range a.Slices {
 		f := &foundSlice{writing.Finished{Record: s}, a}
 		whole := true
@@ -275,7 +284,6 @@ func (w *Work) addSlices(a *reduceAccount, to map[sliceID]*foundSlice) error {
 			to[a.Units[i].id(a.Output)] = f
 		}
 	}
-	return nil
 }
 
 // accept passes the slices that were written to the i-th output's stage, and keeps the rest in left.
@@ -288,12 +296,12 @@ func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
 			left = append(left, s)
 			continue
 		}
-		if err := r.all[i].Stage.Accept(&f.Finished); err != nil {
+		if err := r.all[i].Accept(&f.Finished); err != nil {
 			return fmt.Errorf("%v: %w", &f.by.identity, err)
 		}
 		if !used[f.by] {
 			used[f.by] = true
-			r.all[i].Stage.AddReport(f.by.Samples, &f.by.Times)
+			r.all[i].AddReport(f.by.Samples, &f.by.Times)
 		}
 	}
 	r.left[i] = left

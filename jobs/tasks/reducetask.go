@@ -9,7 +9,6 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
-	"bulkload/jobs/existing"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
 	"bulkload/jobs/options"
@@ -53,15 +52,13 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 	if task < 0 || task >= len(u.Tasks) {
 		return errcode.TaskIndex.Errorf("there are the reduce tasks 0 to %d, and no task %d", len(u.Tasks)-1, task)
 	}
-	if out := u.Tasks[task].Output; out < 0 || out >= len(w.targets) || w.targets[out] == nil || len(u.Runs) != len(w.targets) || len(u.Asked) != len(w.targets) {
+	if out := u.Tasks[task].Output; out < 0 || out >= len(w.targets) || w.targets[out] == nil || len(u.Runs) != len(w.targets) {
 		return errcode.TaskPlan.Errorf("%s contradicts itself", document)
 	}
-	a, err := w.begin(ReducePhase, task)
-	if err != nil {
-		return err
-	}
+	a := w.newAttempt(ReducePhase, task)
+	a.files = w.outputs[u.Tasks[task].Output].in(ReducePhase, TaskFolder(task), a.Attempt)
 	r := &reducing{planned: w, attempt: a, units: u, unitTask: u.Tasks[task]}
-	return a.do(ctx, func(ctx context.Context) (any, error) { return r.run(ctx) })
+	return a.do(ctx, func(ctx context.Context) (any, error) { return r.run(ctx) }, a.files)
 }
 
 // reducing is a reduce task at work.
@@ -93,15 +90,9 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	if err != nil {
 		return nil, err
 	}
-	into := r.destination()
-	if r.Output > 0 {
-		r.attempt.files = &into
-	}
-	if err := into.make(); err != nil {
-		return nil, err
-	}
+	into := r.attempt.files
 	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: atOnce,
-		LeftOut: r.leftOut(), Log: r.options.Log, Failpoint: r.options.Failpoint,
+		Log: r.options.Log, Failpoint: r.options.Failpoint,
 		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
 		return nil, err
@@ -117,22 +108,6 @@ func (r *reducing) accept(f *writing.Finished) error {
 	at := slices.IndexFunc(r.Slices, func(u unit) bool { return u.Region == f.Record.Region && u.Number == f.Record.Slice })
 	r.done.Units, r.done.Slices = append(r.done.Units, r.Slices[at]), append(r.done.Slices, f.Record)
 	return nil
-}
-
-// destination is the attempt's folder in its output.
-func (r *reducing) destination() folder {
-	return r.outputs[r.Output].in(ReducePhase, TaskFolder(r.Task), r.Attempt)
-}
-
-// leftOut returns a function that opens the keys of a region's rows that the table has already; nil if no row is left
-// out.
-func (r *reducing) leftOut() func(region int) (*existing.Keys, error) {
-	asked := r.units.Asked[r.Output]
-	if !asked.LeftOut() {
-		return nil
-	}
-	out := r.outputs[r.Output]
-	return func(region int) (*existing.Keys, error) { return existing.Open(out.fs, out.output, asked, region) }
 }
 
 // slicesAtOnce returns how many slices can be merged at a time in a task's memory, which is in bytes. home is where the
@@ -153,8 +128,13 @@ func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, err
 // memoryFor returns the least --memory, in bytes, of a task whose merge needs that many bytes. It is rounded up to whole
 // MiB, for messages.
 func memoryFor(merge int64) int64 {
+	return wholeMebi(merge/5*8 + 8)
+}
+
+// wholeMebi rounds bytes up to whole MiB.
+func wholeMebi(n int64) int64 {
 	const mebi = 1 << 20
-	return (merge/5*8 + 8 + mebi - 1) / mebi * mebi
+	return (n + mebi - 1) / mebi * mebi
 }
 
 // damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause, or if nothing is known

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -163,7 +164,7 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 		if err := w.home().make(); err != nil {
 			t.Fatal(err)
 		}
-		r := &reduction{Mapped: &Mapped{work: w}, all: []*Writing{{Stage: &writing.Stage{Rows: &sorting.Rows{Sorted: sorted}}}},
+		r := &reduction{Mapped: &Mapped{work: w}, all: []*writing.Stage{{Rows: &sorting.Rows{Sorted: sorted}}},
 			left: [][]sorting.SliceTask{{{Number: 0, Size: 5}, {Number: 1, Size: 5}}}}
 		over, rest := Handed(r.handOver())
 		if over == nil || rest != nil || len(over.Phase.Tasks) != 1 {
@@ -172,5 +173,49 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 		if got := strings.Contains(log.String(), "which is not known here"); got != warns {
 			t.Errorf("with %d bytes of memory it says %s", memory, &log)
 		}
+	}
+}
+
+// TestDocumentsCountAsMemory: a plan or units that need more than a part of a task's memory are refused, by the driver before it writes
+// them and by the task before it reads them, and the memory that the error names is enough.
+func TestDocumentsCountAsMemory(t *testing.T) {
+	t.Parallel()
+	w := workOf(t)
+	w.plan.Build = strings.Repeat("x", 3<<20)
+	least := int64(0)
+	for _, memory := range []int64{16 << 20, 0} {
+		if w.sizes.Memory = memory; memory == 0 {
+			w.sizes.Memory = least
+		}
+		err := w.writePlan(w.plan)
+		_, unitsErr := w.writeUnits(&Units{Plan: w.plan})
+		if memory == 0 {
+			if err := errors.Join(err, unitsErr); err != nil {
+				t.Error(err)
+			}
+			break
+		}
+		for _, err := range []error{err, unitsErr} {
+			if failureCode(err) != errcode.TaskMemory {
+				t.Fatalf("with %d bytes: %v", memory, err)
+			}
+			_, rest, _ := strings.Cut(err.Error(), "give each task at least ")
+			size, _, _ := strings.Cut(rest, ",")
+			n, parseErr := bytesize.Parse(size)
+			if parseErr != nil {
+				t.Fatal(parseErr)
+			}
+			least = max(least, n)
+		}
+	}
+	name := w.home().path(planName)
+	for memory, refused := range map[int64]bool{0: false, 16 << 20: true, least: false} {
+		if _, err := readDocument(storage.Local, name, memory, new(Plan)); (failureCode(err) == errcode.TaskMemory) != refused || err != nil && !refused {
+			t.Errorf("with %d bytes: %v", memory, err)
+		}
+	}
+	w.others, w.sizes.Memory = &Others{}, 1
+	if err := w.writePlan(w.plan); err != nil {
+		t.Errorf("for others' tasks: %v", err)
 	}
 }

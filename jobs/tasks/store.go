@@ -17,11 +17,8 @@ type store struct {
 	readers *int // how many readers each run has at a time; it may be set after the runs are opened. nil: not known
 }
 
-// Create creates a run. The folder is created with the first one.
+// Create creates a run. The folder must exist.
 func (s store) Create(name string) (io.WriteCloser, error) {
-	if err := s.make(); err != nil {
-		return nil, err
-	}
 	w, err := s.fs.Create(s.path(name), filePerm)
 	if err != nil {
 		return nil, err
@@ -136,8 +133,12 @@ func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReadAt(p, off)
 }
 
-// take returns an idle stream that can continue at off. If there is none, it returns a new one or, if no more may be idle,
-// the one that was not used for the longest time.
+// maxBack is how far a reader goes back at most: by a block that it has read with the one before.
+const maxBack = 128 << 10
+
+// take returns an idle stream that can continue at off. If there is none, it returns one that must be moved, if that takes
+// it from no other reader: it was read to its end, or its reader goes back. Otherwise it returns a new one or, if no more
+// may be idle, the one that was not used for the longest time.
 func (r *openRun) take(off int64) (*stream, error) {
 	r.mu.Lock()
 	if r.closed {
@@ -145,6 +146,9 @@ func (r *openRun) take(off int64) (*stream, error) {
 		return nil, fmt.Errorf("read %s: %w", r.fs.URI(r.name), fs.ErrClosed)
 	}
 	at := slices.IndexFunc(r.idle, func(s *stream) bool { return s.goesOn(off) })
+	if at < 0 {
+		at = slices.IndexFunc(r.idle, func(s *stream) bool { return s.at >= r.size || off < s.at && s.at-off <= maxBack })
+	}
 	if at < 0 && len(r.idle) >= r.mayIdle() {
 		at = 0
 	}

@@ -55,7 +55,7 @@ func (f *countedFile) Close() error {
 func TestReadersHaveTheirStreams(t *testing.T) {
 	t.Parallel()
 	counted := &countedFS{FS: storage.Local}
-	s := store{folder: folder{fs: counted, dir: filepath.Join(t.TempDir(), "runs")}}
+	s := store{folder: folder{fs: counted, dir: t.TempDir()}}
 	content := make([]byte, 300_000)
 	for i := range content {
 		content[i] = byte(rand.Uint32())

@@ -1,20 +1,18 @@
 package tasks
 
 import (
-	"bulkload/jobs/manifest"
 	"bulkload/jobs/sorting"
 	"bulkload/jobs/target"
 	"bulkload/partition"
 )
 
-// Units describes the reduce tasks of a run: each writes some slices of one output. It has the plan, so that a task
-// reads one document.
+// Units describes the reduce tasks of a run: each writes some slices of one output. It has the plan but for the splits, so
+// that a task reads one document.
 type Units struct {
-	PlanID string               `json:"plan_id"`
-	Plan   *Plan                `json:"plan"`
-	Runs   [][]mapRun           `json:"runs"`  // for each output
-	Tasks  []unitTask           `json:"tasks"` // the reduce tasks
-	Asked  []*manifest.Existing `json:"asked"` // for each output: the rows that its table has; nil if it was not asked
+	PlanID string     `json:"plan_id"`
+	Plan   *Plan      `json:"plan"`
+	Runs   [][]mapRun `json:"runs"`  // for each output
+	Tasks  []unitTask `json:"tasks"` // the reduce tasks
 }
 
 // mapRun is the run that an attempt of a map task has left for an output.
@@ -55,7 +53,7 @@ func stored(home folder, output int, runs []mapRun, readers *int) []partition.St
 	var files []partition.StoredFile
 	for _, r := range runs {
 		at := home.in(MapPhase, TaskFolder(r.Task), r.Attempt)
-		files = append(files, partition.StoredFile{Store: at.runsFor(output, readers), RunFile: r.Run})
+		files = append(files, partition.StoredFile{Store: at.runsFor(output, readers), RunFile: r.Run, Keep: readers != nil})
 	}
 	return files
 }

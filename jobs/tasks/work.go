@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
@@ -171,18 +172,55 @@ func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 
 func (w *Work) writePlan(p *Plan) error {
 	home := w.home()
-	if err := home.make(); err != nil {
-		return fmt.Errorf("make a folder for the tasks: %w", err)
-	}
 	text, err := sealed(p)
 	if err != nil {
 		return err
+	}
+	if err := w.checkDocument(planName, text); err != nil {
+		return err
+	}
+	if err := home.make(); err != nil {
+		return fmt.Errorf("make a folder for the tasks: %w", err)
 	}
 	if err := home.writeText(planName, text); err != nil {
 		return err
 	}
 	w.plan, w.id = p, textID(text)
 	return nil
+}
+
+// checkDocument refuses a document that is too large for its tasks. The memory of others' tasks is not known.
+func (w *Work) checkDocument(name string, text []byte) error {
+	if w.others != nil {
+		return nil
+	}
+	return checkDocument(w.home().uri(name), int64(len(text)), w.sizes.Memory)
+}
+
+// End deletes what the tasks of a run have left in an output whose files are written. The plan gets another name: a task that
+// begins now is refused, and the run can still be finished by its plan if the load fails.
+func End(fsys storage.FS, output string) error {
+	runs, err := folder{fs: fsys, dir: output}.in(manifest.TasksDir).folders()
+	for _, run := range runs {
+		err = errors.Join(err, newRunFolder(fsys, output, run).end())
+	}
+	if err != nil {
+		return fmt.Errorf("delete what the tasks of a run have left: %w", err)
+	}
+	return nil
+}
+
+func (f runFolder) end() error {
+	if err := f.fs.Replace(f.path(planName), f.path(writtenName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	all, err := storage.List(f.fs, f.dir)
+	for _, info := range all {
+		if info.Name != writtenName {
+			err = errors.Join(err, f.fs.RemoveAll(f.path(info.Name)))
+		}
+	}
+	return err
 }
 
 // Clear deletes what tasks have left in an output.

@@ -101,6 +101,7 @@ def check_dags():
     nights, history = made
     assert nights.given["dag_id"] == "bulkload_nights" and nights.given["schedule"] == ("10 2 * * *", "Asia/Shanghai")
     assert [t.job for t in nights.tasks] == list(bulkload_nights.TABLES.values())
+    assert all(t.flags == ["--work-dir=/var/lib/bulkload", "--metrics-push=http://pushgateway:9091"] for t in nights.tasks + history.tasks)
     assert all(t.retries == 18 and "in_timezone('Asia/Shanghai') | ds" in t.date for t in nights.tasks)
     assert [(t.task_id, t.date) for t in history.tasks] == [("check", "days"), ("opinion", "days")], history.tasks
     days = functions["days"]
@@ -147,7 +148,9 @@ def tasks(dag_id):
     """The operators of a DAG, by table, with their folder."""
     if functions is None:
         from airflow.models import DagBag
-        dag = DagBag(os.path.dirname(bulkload_nights.__file__), include_examples=False).get_dag(dag_id)
+        bag = DagBag(os.path.dirname(bulkload_nights.__file__), include_examples=False)
+        assert not bag.import_errors, bag.import_errors
+        dag = bag.dags[dag_id]  # get_dag would ask Airflow's database
     else:
         dag = next(d for d in made if d.given["dag_id"] == dag_id)
     found = {t.task_id: t for t in dag.tasks if t.task_id in bulkload_nights.TABLES}
@@ -157,7 +160,8 @@ def tasks(dag_id):
 
 def operator(table, date, **more):
     """A task of a night, as the DAGs make it."""
-    settings = {**bulkload_nights.SETTINGS, "cwd": folder, "retries": 1, **more}
+    flags = [f"--work-dir={folder}/work", f"--metrics-file={folder}/{table}.prom"]  # instead of the machine's own
+    settings = {**bulkload_nights.SETTINGS, "cwd": folder, "retries": 1, "flags": flags, **more}
     return BulkloadOperator(task_id=table, job=bulkload_nights.TABLES[table], date=date, **settings)
 
 
@@ -184,6 +188,8 @@ def check_nights():
     for table, task in nights.items():
         assert (task.job, task.cwd, task.missing) == (bulkload_nights.TABLES[table], "/opt/bulkload", "fail")
         result = run(operator(table, "2026-11-20"))
+        with open(f"{folder}/{table}.prom") as f:
+            assert f'job_file="{table}-hbase.yaml"' in f.read(), os.listdir(folder)
         assert (result["status"], result["exit"], result["rows_written"], result["date"]) == ("done", 0, rows[table], "2026-11-20"), result
     # A backfill of four days, of which two have an export: done nights are not done again, and missing ones are skipped.
     days = [f"2026-11-{n}" for n in range(19, 23)] if functions is None else functions["days"](params={"from": "2026-11-19", "to": "2026-11-22"})

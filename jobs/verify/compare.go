@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/cell"
+	"bulkload/internal/digest"
 	"bulkload/internal/printable"
 	"bulkload/jobs/progress"
 	"bulkload/jobs/sorting"
@@ -99,9 +100,10 @@ type joiner struct {
 	extraCells int64
 	extraRows  int64
 	extraRow   []byte     // the last row counted as extra
-	strict     bool       // an extra cell is a difference
+	strict     bool       // an extra cell is a difference, and so is a newer one
 	stale      *staleList // gets extra cells; nil: they are counted only
 	matched    int64
+	superseded int64           // cells of the source that a newer version hides
 	compared   *progress.Meter // counts rows; nil: nobody does
 	counted    int64           // rows of the source that it has
 	countedNew int64           // extra rows that it has
@@ -112,13 +114,16 @@ type cursor struct {
 	want *sorting.Cells
 	next *cell.Cell // nil at the end
 	ours []byte     // the last row that the source had
+	sum  digest.Stream
 }
 
 func (c *cursor) advance() (err error) {
 	if c.next != nil {
 		c.ours = append(c.ours[:0], c.next.Row...)
 	}
-	c.next, err = c.want.Next()
+	if c.next, err = c.want.Next(); c.next != nil {
+		c.sum.Add(c.next)
+	}
 	return err
 }
 
@@ -164,6 +169,14 @@ func newJoiner(want []*sorting.Cells, family func(name []byte) int, found *diffe
 	return j, nil
 }
 
+// sum is the digest of the cells that the source wants, as far as they are compared.
+func (j *joiner) sum() (all digest.Sum) {
+	for _, c := range j.cursors {
+		all.Add(c.sum.Sum)
+	}
+	return all
+}
+
 // first is the source's first row that is not compared yet; nil if all are.
 func (j *joiner) first() []byte {
 	var first []byte
@@ -196,10 +209,13 @@ func (j *joiner) visit(got *cell.Cell) error {
 		j.extra(got)
 		return nil
 	}
-	if at.next.Timestamp != got.Timestamp || at.next.Type != got.Type || !bytes.Equal(at.next.Value, got.Value) {
-		j.found.add(differentCell, got, at.next, got)
-	} else {
+	switch want := at.next; {
+	case want.Timestamp == got.Timestamp && want.Type == got.Type && bytes.Equal(want.Value, got.Value):
 		j.matched++
+	case want.Timestamp < got.Timestamp && !j.strict: // readers get the newer one, whether or not the table still has ours
+		j.superseded++
+	default:
+		j.found.add(differentCell, got, want, got)
 	}
 	return j.advance(at)
 }

@@ -90,33 +90,40 @@ func TestComparison(t *testing.T) {
 		matched, missing, different int64
 		extraCells, extraRows       int64
 		says                        string
+		superseded                  int64 // in a table; in files these are different
 	}{
-		"the same":      {func(all []cell.Cell) []cell.Cell { return all }, 6, 0, 0, 0, 0, ""},
-		"nothing":       {func([]cell.Cell) []cell.Cell { return nil }, 0, 6, 0, 0, 0, "row a, f:a: missing, want"},
-		"first gone":    {func(all []cell.Cell) []cell.Cell { return all[1:] }, 5, 1, 0, 0, 0, "row a, f:a: missing"},
-		"last gone":     {func(all []cell.Cell) []cell.Cell { return all[:5] }, 5, 1, 0, 0, 0, "row c, f:b: missing"},
-		"a row gone":    {func(all []cell.Cell) []cell.Cell { return slices.Delete(all, 2, 4) }, 4, 2, 0, 0, 0, "row b, f:a: missing"},
-		"another value": {func(all []cell.Cell) []cell.Cell { all[2].Value = []byte("33"); return all }, 5, 0, 1, 0, 0, `got "33"`},
-		"another time":  {func(all []cell.Cell) []cell.Cell { all[2].Timestamp++; return all }, 5, 0, 1, 0, 0, "row b, f:a: want"},
-		"another type":  {func(all []cell.Cell) []cell.Cell { all[2].Type = cell.DeleteColumn; return all }, 5, 0, 1, 0, 0, "type 12"},
-		"a row before":  {func(all []cell.Cell) []cell.Cell { return append([]cell.Cell{extra("0", "a")}, all...) }, 6, 0, 0, 1, 1, "row 0, f:a: not in the source"},
+		"the same":      {func(all []cell.Cell) []cell.Cell { return all }, 6, 0, 0, 0, 0, "", 0},
+		"nothing":       {func([]cell.Cell) []cell.Cell { return nil }, 0, 6, 0, 0, 0, "row a, f:a: missing, want", 0},
+		"first gone":    {func(all []cell.Cell) []cell.Cell { return all[1:] }, 5, 1, 0, 0, 0, "row a, f:a: missing", 0},
+		"last gone":     {func(all []cell.Cell) []cell.Cell { return all[:5] }, 5, 1, 0, 0, 0, "row c, f:b: missing", 0},
+		"a row gone":    {func(all []cell.Cell) []cell.Cell { return slices.Delete(all, 2, 4) }, 4, 2, 0, 0, 0, "row b, f:a: missing", 0},
+		"another value": {func(all []cell.Cell) []cell.Cell { all[2].Value = []byte("33"); return all }, 5, 0, 1, 0, 0, `got "33"`, 0},
+		"a newer time":  {func(all []cell.Cell) []cell.Cell { all[2].Timestamp++; return all }, 5, 0, 0, 0, 0, "row b, f:a: want", 1},
+		"newer, equal and not": {func(all []cell.Cell) []cell.Cell {
+			all[0].Timestamp++
+			all[5].Timestamp, all[5].Value = all[5].Timestamp+1, []byte("66")
+			return all
+		}, 4, 0, 0, 0, 0, "row c, f:b: want", 2},
+		"an older time": {func(all []cell.Cell) []cell.Cell { all[2].Timestamp--; return all }, 5, 0, 1, 0, 0, "row b, f:a: want", 0},
+		"another type":  {func(all []cell.Cell) []cell.Cell { all[2].Type = cell.DeleteColumn; return all }, 5, 0, 1, 0, 0, "type 12", 0},
+		"a row before":  {func(all []cell.Cell) []cell.Cell { return append([]cell.Cell{extra("0", "a")}, all...) }, 6, 0, 0, 1, 1, "row 0, f:a: not in the source", 0},
 		"rows after": {func(all []cell.Cell) []cell.Cell {
 			return append(all, extra("d", "a"), extra("d", "b"), extra("e", "a"))
-		}, 6, 0, 0, 3, 2, "row d"},
-		"a cell of ours": {func(all []cell.Cell) []cell.Cell { return slices.Insert(all, 4, extra("b", "z")) }, 6, 0, 0, 1, 0, "row b, f:z"},
-		"one for one":    {func(all []cell.Cell) []cell.Cell { all[1] = extra("aa", "a"); return all }, 5, 1, 0, 1, 1, "row a, f:b: missing"},
+		}, 6, 0, 0, 3, 2, "row d", 0},
+		"a cell of ours": {func(all []cell.Cell) []cell.Cell { return slices.Insert(all, 4, extra("b", "z")) }, 6, 0, 0, 1, 0, "row b, f:z", 0},
+		"one for one":    {func(all []cell.Cell) []cell.Cell { all[1] = extra("aa", "a"); return all }, 5, 1, 0, 1, 1, "row a, f:b: missing", 0},
 	} {
 		got := c.change(present(t, want()))
 		j, found := joined(t, want(), got, false, nil)
-		if j.matched != c.matched || found.missing != c.missing || found.different != c.different || j.extraCells != c.extraCells || j.extraRows != c.extraRows || found.extra != 0 {
-			t.Errorf("%s: %d matched, %d missing, %d different, %d extra cells, %d extra rows", what, j.matched, found.missing, found.different, j.extraCells, j.extraRows)
+		if j.matched != c.matched || found.missing != c.missing || found.different != c.different || j.extraCells != c.extraCells || j.extraRows != c.extraRows || found.extra != 0 || j.superseded != c.superseded {
+			t.Errorf("%s: %d matched, %d missing, %d different, %d extra cells, %d extra rows, %d superseded", what, j.matched, found.missing, found.different, j.extraCells, j.extraRows, j.superseded)
 		}
 		_, strict := joined(t, want(), got, true, nil)
 		var said []string
 		for _, d := range strict.listed {
 			said = append(said, d.String())
 		}
-		if strict.extra != c.extraCells || strict.count() != c.missing+c.different+c.extraCells || !strings.Contains(strings.Join(said, "\n"), c.says) {
+		if strict.extra != c.extraCells || strict.count() != c.missing+c.different+c.extraCells+c.superseded || !strings.Contains(strings.Join(said, "\n"), c.says) {
 			t.Errorf("%s, strictly: %d extra, %q", what, strict.extra, said)
 		}
 	}

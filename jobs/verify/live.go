@@ -8,7 +8,6 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/bytesize"
-	"bulkload/jobs/existing"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/options"
 	"bulkload/jobs/sorting"
@@ -33,7 +32,7 @@ const bytesPerGet = 64 << 10
 // are read one by one; keys that keep it together, and small tables, are scanned. A wide row may be far larger than what the
 // source has of it, so it is only scanned.
 func (v *outputVerifier) choose(ctx context.Context, rows *sorting.Rows, o options.Options) {
-	if v.cluster == nil || v.stale != nil {
+	if v.unasked() || v.cluster == nil || v.stale != nil {
 		return
 	}
 	n := rows.Sorted.Stats().Entries
@@ -73,8 +72,11 @@ func (v *outputVerifier) scanAround(ctx context.Context, slice partition.Slice, 
 	if first == nil {
 		return nil
 	}
-	_, end := v.bounds(slice)
-	err := v.cluster.ScanRange(ctx, v.job.Table, bytes.Clone(first), end, func(c *cell.Cell) error {
+	_, end, err := v.bounds(slice)
+	if err != nil {
+		return err
+	}
+	err = v.cluster.ScanRange(ctx, v.job.Table, bytes.Clone(first), end, func(c *cell.Cell) error {
 		if j.first() == nil && !j.has(c.Row) {
 			return errPast
 		}
@@ -93,12 +95,7 @@ func (v *outputVerifier) getRows(ctx context.Context, sorted *partition.Sorted, 
 		return err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	leftOut, err := v.leftOut.of(slice.Region)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, leftOut.Close()) }()
-	b := &getBatch{verifier: v, visit: visit, leftOut: leftOut}
+	b := &getBatch{verifier: v, visit: visit}
 	for _, family := range v.target.Layout.Families {
 		b.columns = append(b.columns, load.Columns{Family: family.Bytes})
 	}
@@ -120,7 +117,6 @@ func (v *outputVerifier) getRows(ctx context.Context, sorted *partition.Sorted, 
 type getBatch struct {
 	verifier *outputVerifier
 	visit    func(*cell.Cell) error
-	leftOut  *existing.Keys
 	columns  []load.Columns
 	rows     []load.Lookup
 	last     []byte
@@ -131,9 +127,6 @@ func (b *getBatch) add(ctx context.Context, key []byte) error {
 		return nil
 	}
 	b.last = bytes.Clone(key)
-	if out, err := b.leftOut.Has(key); out || err != nil {
-		return err
-	}
 	if b.rows = append(b.rows, load.Lookup{Row: b.last, Columns: b.columns, Other: -1}); len(b.rows) < load.LookupsPerCall {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/books"
+	"bulkload/jobs/failure"
 	"bulkload/jobs/jobfile"
 	"bulkload/jobs/ledger"
 	"bulkload/jobs/manifest"
@@ -29,6 +30,9 @@ import (
 // After a load the files are HBase's, and the ledger has the digest of all cells that were loaded. The table's cells with the
 // run's timestamp, between the first and the last row of each file, must add up to it. That needs no source, and HBase skips
 // files that have no cell of that timestamp: before a major compaction it reads little more than what the run has loaded.
+//
+// If they don't add up to it, cells are gone or have come. A later load may have put newer versions of them into the table, and
+// a compaction then drops the older ones. Which cells these are only the source tells.
 
 // loadedRun is what was loaded for a job and date.
 type loadedRun struct {
@@ -38,6 +42,7 @@ type loadedRun struct {
 	cluster *load.Cluster
 	entries []*ledger.Entry // one for each output
 	jobs    []*jobfile.Job
+	open    []error // of each output: what is wrong unless the source shows otherwise; nil: nothing
 }
 
 // openLoaded opens what the ledger says was loaded; nil if it does not say that of all outputs.
@@ -95,6 +100,36 @@ func (r *loadedRun) close() error {
 	return err
 }
 
+// run compares the table with the ledger and, where that leaves something open, with the source.
+func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options, report *Report) (*Report, error) {
+	r.open = make([]error, len(r.entries))
+	err := errors.Join(r.verify(ctx, report), r.close())
+	open := failure.Several(r.open...)
+	switch {
+	case err != nil:
+		return report, failure.Several(err, open)
+	case open == nil:
+		report.Status = outcome.Done
+		return report, nil
+	}
+	o.Infof("%v. So table and source are compared cell by cell", open)
+	again := &Report{Outcome: outcome.New(), Differences: []Difference{}, Sharers: report.Sharers}
+	v, err := compare(ctx, j, o, again, true, byRanges)
+	switch code := failure.CodeOf(err); {
+	case failure.KindOf(err) == failure.NotYet:
+		return report, fmt.Errorf("%w. There is no source to compare with: %w", open, err)
+	case err != nil && code != errcode.VerifyDiffers && code != errcode.RejectsMany:
+		return again, err
+	}
+	for i, out := range v.outputs {
+		if want := r.entries[i].Digest; out.wantedSum != want {
+			return report, fmt.Errorf("%w. The source is not what was loaded: table %s would get %d cells from it, with digest %v",
+				open, out.job.Table, out.wantedSum.Cells, out.wantedSum)
+		}
+	}
+	return again, err
+}
+
 // verify compares the table with the ledger for each output.
 func (r *loadedRun) verify(ctx context.Context, report *Report) (err error) {
 	if r.cluster, err = r.site.Connect(ctx); err != nil {
@@ -107,30 +142,28 @@ func (r *loadedRun) verify(ctx context.Context, report *Report) (err error) {
 			one = &Report{Outcome: outcome.New(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, one)
 		}
-		errs = append(errs, r.verifyOne(ctx, r.jobs[i], e, one))
+		r.open[i], err = r.verifyOne(ctx, r.jobs[i], e, one)
+		errs = append(errs, err)
 		if one != report {
 			report.Rows, report.Cells = report.Rows+one.Rows, report.Cells+one.Cells
 		}
 	}
-	if err = errors.Join(errs...); err == nil {
-		report.Status = outcome.Done
-	}
-	return err
+	return failure.Several(errs...)
 }
 
-// verifyOne compares the table with one entry.
-func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Entry, report *Report) error {
+// verifyOne compares the table with one entry. open is what is wrong if the source does not show otherwise.
+func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Entry, report *Report) (open, err error) {
 	report.Against = "table " + e.Table
 	if j.Moments != "" {
-		return errcode.Command.Errorf("%s: each row of table %s has its own timestamp, so the cells of this load can't be distinguished from others without the source: use --live", j.Path, e.Table)
+		return nil, errcode.Command.Errorf("%s: each row of table %s has its own timestamp, so the cells of this load can't be distinguished from others without the source: use --live", j.Path, e.Table)
 	}
 	ranges, err := rangesOf(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sharers, loads, err := r.loadsOf(j, e)
 	if report.Sharers = sharers; err != nil {
-		return err
+		return nil, err
 	}
 	if report.Sharers != nil {
 		r.options.Infof("other loads have put cells with the same timestamp into table %s: %s", e.Table, strings.Join(report.Sharers, ", "))
@@ -139,23 +172,34 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	reader := &rangeReader{options: r.options, cluster: r.cluster, ledger: r.ledger, job: j, want: columnsOf(j)}
 	reader.read = progress.NewCounter(r.options.Watch, "compare", loadedRows(e), "rows")
 	if err = reader.resume(ctx, e, ranges, loads); err != nil {
-		return fmt.Errorf("verify table %s: %w", e.Table, err)
+		return nil, fmt.Errorf("verify table %s: %w", e.Table, err)
 	}
 	sum, earlier, err := reader.sum(ctx, e)
 	report.Rows, report.Cells, report.Digest, report.Resumed = reader.rows(), sum.Cells, sum, earlier
 	if err != nil {
-		return fmt.Errorf("verify table %s: %w", e.Table, err)
+		return nil, fmt.Errorf("verify table %s: %w", e.Table, err)
 	}
 	if sum == e.Digest {
 		report.Status = outcome.Done
-		return nil
+		return nil, nil
+	}
+	orNewer, err := reader.countSince(ctx, e)
+	if err != nil {
+		return nil, fmt.Errorf("verify table %s: %w", e.Table, err)
 	}
 	shared := ""
 	if report.Sharers != nil {
 		shared = "; the ledger has other loads of this timestamp: " + strings.Join(report.Sharers, ", ")
 	}
-	return errcode.VerifyDiffers.Errorf("table %s has %d cells of the run's columns with timestamp %d, with digest %v; run %s has loaded %d, with digest %v%s. verify --live lists the differences, with the source",
+	text := fmt.Sprintf("table %s has %d cells of the run's columns with timestamp %d, with digest %v; run %s has loaded %d, with digest %v%s",
 		e.Table, sum.Cells, j.Timestamp, sum, e.Run, e.Digest.Cells, e.Digest, shared)
+	switch {
+	case orNewer < e.Digest.Cells:
+		return nil, errcode.VerifyDiffers.Errorf("%s; at least %d cells are gone without a newer version. verify --live lists the differences, with the source", text, e.Digest.Cells-orNewer)
+	case sum.Cells < e.Digest.Cells:
+		return errcode.VerifySource.Errorf("%s; there are newer versions of up to %d others, and only the source shows whether these are the missing ones", text, orNewer-sum.Cells), nil
+	}
+	return errcode.VerifyDiffers.Errorf("%s. Only the source shows which cells differ", text), nil
 }
 
 // announce says what is going to be read.

@@ -216,6 +216,25 @@ func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum,
 	return sum, err
 }
 
+// countSince counts the run's columns in the rows of all ranges that have a cell with its timestamp or a later one.
+func (r *rangeReader) countSince(ctx context.Context, e *ledger.Entry) (cells int64, err error) {
+	group, running := errgroup.WithContext(ctx)
+	group.SetLimit(load.Scans())
+	sums := make([]rangeSum, len(r.saved.Ranges))
+	for i := range r.saved.Ranges {
+		at := &r.saved.Ranges[i]
+		sums[i] = rangeSum{columns: r.want, look: func([]byte) error { return nil }}
+		group.Go(func() error {
+			return r.cluster.ScanSince(running, e.Table, r.job.Families(), at.first, append(bytes.Clone(at.last), 0), r.job.Timestamp, sums[i].add)
+		})
+	}
+	err = group.Wait()
+	for i := range sums {
+		cells += sums[i].stream.Sum.Cells
+	}
+	return cells, err
+}
+
 func (r *rangeReader) rows() (n int64) {
 	for i := range r.saved.Ranges {
 		n += r.saved.Ranges[i].Rows

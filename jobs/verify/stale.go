@@ -44,7 +44,7 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 	if err != nil {
 		return report, errcode.Command.Errorf("--stale: %w", err)
 	}
-	v, err := openVerifyRun(ctx, j, o, true)
+	v, err := openVerifyRun(ctx, j, o, true, nil)
 	for _, out := range v.outputs {
 		out.stale = list
 	}

@@ -38,9 +38,12 @@ type Report struct {
 	Cells     int64  `json:"cells"`
 	Rejected  int64  `json:"rows_rejected"`
 	Filtered  int64  `json:"rows_filtered"`
+	Skipped   int64  `json:"lines_skipped,omitempty"` // of the source, beside its records
 	Missing   int64  `json:"cells_missing"`
 	Different int64  `json:"cells_different"`
 	Extra     int64  `json:"cells_extra"`
+	// Superseded are cells of the source that newer versions hide in a table. Readers get those, so they are no difference.
+	Superseded int64 `json:"cells_superseded"`
 	// ExtraRows are those of a live table, which may hold more than this source.
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
@@ -83,10 +86,16 @@ func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool
 			return report, err
 		}
 		if loaded != nil {
-			return report, errors.Join(loaded.verify(ctx, report), loaded.close())
+			return loaded.run(ctx, j, o, report)
 		}
 	}
-	v, err := openVerifyRun(ctx, j, o, live)
+	_, err = compare(ctx, j, o, report, live, how)
+	return report, err
+}
+
+// compare compares the source with what was written or, with live, with the table, and returns the comparison.
+func compare(ctx context.Context, j *jobfile.Job, o options.Options, report *Report, live bool, how method) (v *verifyRun, err error) {
+	v, err = openVerifyRun(ctx, j, o, live, nil)
 	if err == nil {
 		for _, out := range v.outputs {
 			out.method = how
@@ -98,7 +107,7 @@ func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool
 	if ctx.Err() != nil && err != nil {
 		err = failure.New(failure.Interrupted, err)
 	}
-	return report, err
+	return v, err
 }
 
 // nameTarget says what was to be compared where that could not be opened.
@@ -132,20 +141,22 @@ type verifyRun struct {
 
 // outputVerifier compares one output with the source.
 type outputVerifier struct {
-	job     *jobfile.Job
-	target  *target.Target
-	cluster *load.Cluster       // nil if files are compared
-	files   *hfiledir.Directory // nil if the table is compared
-	record  *manifest.Manifest  // of the files; nil if there is none
-	report  *Report
-	stale   *staleList // nil unless cells are listed that the source has no more
-	method  method     // how the table is read
-	leftOut leftOut    // rows that the run did not write, since the table had them
+	job       *jobfile.Job
+	target    *target.Target
+	cluster   *load.Cluster       // nil if files are compared
+	files     *hfiledir.Directory // nil if the table is compared
+	record    *manifest.Manifest  // of the files; nil if there is none
+	report    *Report
+	stale     *staleList      // nil unless cells are listed that the source has no more
+	method    method          // how the table is read
+	within    []load.RowRange // only slices with rows of these ranges are compared; nil: all
+	wantedSum digest.Sum      // of the source's cells
 
 	compared *progress.Meter // rows
 }
 
-func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (v *verifyRun, err error) {
+// openVerifyRun opens a job's source and what it is compared with. within gives the ranges of an output's rows; nil: all rows.
+func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool, within func(*jobfile.Job) []load.RowRange) (v *verifyRun, err error) {
 	v = &verifyRun{job: j, options: o}
 	if v.site, err = site.Open(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
@@ -160,6 +171,9 @@ func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live 
 	}
 	for _, out := range j.Feeds() {
 		one := &outputVerifier{job: out}
+		if within != nil {
+			one.within = within(out)
+		}
 		v.outputs = append(v.outputs, one)
 		if err := one.open(ctx, v, live); err != nil {
 			return v, err
@@ -171,20 +185,18 @@ func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live 
 // open opens what is compared with the source: the table, or the output's files.
 func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (err error) {
 	var table *load.Table
-	if live || v.job.Regions.From == "table" {
+	if !v.unasked() && (live || v.job.Regions.From == "table") {
 		if table, err = site.LookUp(ctx, of.cluster, v.job.Table); err != nil {
 			return err
 		}
 	}
-	if v.target, err = target.Of(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
-		return err
-	}
 	if live {
 		v.cluster = of.cluster
-		if err := v.openLeftOut(of.site); err != nil || v.stale == nil || v.leftOut.found == nil {
-			return err
-		}
-		return errcode.RowsLeftOut.Errorf("--stale lists cells of the table that the source does not have, but the last run of this job left out rows that the table had already (duplicates.live: skip): whose cells those rows have is not known; leave --stale out")
+		v.target, err = target.Reading(v.job, of.site, table)
+		return err
+	}
+	if v.target, err = target.Of(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
+		return err
 	}
 	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
 	if err != nil {
@@ -197,16 +209,12 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
 		err = errcode.OutputMoved.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
-	if err == nil && v.record != nil {
-		err = v.leftOut.open(fsys, dir, v.record, v.target)
-	}
 	return err
 }
 
 func (v *verifyRun) close() error {
 	var errs []error
 	for _, out := range v.outputs {
-		errs = append(errs, out.leftOut.close())
 		if out.files != nil {
 			errs = append(errs, out.files.FS.Close())
 		}
@@ -248,7 +256,7 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 			out.report = &Report{Outcome: outcome.New(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, out.report)
 		}
-		out.report.Rejected, out.report.Filtered = rejects.Count(), all[i].Filtered
+		out.report.Rejected, out.report.Filtered, out.report.Skipped = rejects.Count(), all[i].Filtered, all[i].Skipped
 		o := v.options
 		o.Watch = progress.Within(v.options.Watch, sortShare+(1-sortShare)*float64(i)/float64(len(all)), sortShare+(1-sortShare)*float64(i+1)/float64(len(all)))
 		if err := errors.Join(out.run(ctx, all[i], o), all[i].Sorted.Close()); failure.KindOf(err) == failure.Differs {
@@ -295,9 +303,6 @@ func (r *Report) proveNothing(read int64, o options.Options) {
 		r.Status = outcome.Empty
 	}
 	r.Reason = fmt.Sprintf("the source has no row to compare: %d records read, of which %d are rejected and %d filtered", read, r.Rejected, r.Filtered)
-	if out := read - r.Rejected - r.Filtered; out > 0 {
-		r.Reason += fmt.Sprintf("; %d rows were left out because the table had them", out)
-	}
 	o.Warnf("%s. So nothing is proved about %s", r.Reason, r.Against)
 }
 
@@ -318,11 +323,12 @@ func (r *Report) addOutput() {
 		r.Against += out.Against
 		r.Rows += out.Rows
 		r.Cells += out.Cells
-		r.Rejected = out.Rejected
+		r.Rejected, r.Skipped = out.Rejected, out.Skipped
 		r.Filtered += out.Filtered
 		r.Missing += out.Missing
 		r.Different += out.Different
 		r.Extra += out.Extra
+		r.Superseded += out.Superseded
 		r.ExtraRows += out.ExtraRows
 	}
 }
@@ -343,10 +349,22 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 		return err
 	}
 	for _, j := range joined {
-		report.Rows += j.rows()
-		report.Cells += j.matched
 		report.ExtraRows += j.extraRows
 		report.Extra += j.extraCells
+	}
+	if v.stale != nil && found.count() > 0 {
+		// Among the cells with the job's timestamp only the extra ones are known for sure: what differs may have newer versions.
+		v.stale, found = nil, &differences{}
+		v.choose(ctx, rows, o)
+		if joined, err = v.joinAll(ctx, rows, o, found); err != nil {
+			return err
+		}
+	}
+	for _, j := range joined {
+		report.Rows += j.rows()
+		report.Cells += j.matched
+		report.Superseded += j.superseded
+		v.wantedSum.Add(j.sum())
 	}
 	report.Missing, report.Different, report.Extra = found.missing, found.different, report.Extra+found.extra
 	report.Differences = append(report.Differences, found.listed...)
@@ -367,7 +385,14 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 	group, ctx := errgroup.WithContext(ctx)
 	// The sort leaves memory for as many readers of its rows as there are workers.
 	group.SetLimit(max(1, parallel.Workers()/len(v.orders())))
-	units := rows.SliceTasks(v.job, v.target)
+	var units []sorting.SliceTask
+	for _, u := range rows.SliceTasks(v.job, v.target) {
+		if compared, err := v.compares(u.Slice); err != nil {
+			return nil, err
+		} else if compared {
+			units = append(units, u)
+		}
+	}
 	total := rows.Sorted.Stats().Entries
 	v.compared = progress.NewCounter(o.Watch, "compare", total, "rows")
 	joined := make([]*joiner, len(units))
@@ -405,12 +430,11 @@ func (v *outputVerifier) orders() []int {
 func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (j *joiner, err error) {
 	var want []*sorting.Cells
 	for _, family := range v.orders() {
-		var cells *sorting.Cells
-		var done func() error
-		if cells, done, err = v.wanted(sorted, slice, family); err != nil {
+		cells, err := sorting.NewCells(v.target, sorted, slice, family)
+		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, done()) }()
+		defer func() { err = errors.Join(err, cells.Close()) }()
 		want = append(want, cells)
 	}
 	j, err = newJoiner(want, v.target.Layout.FamilyNamed, found, v)
@@ -423,31 +447,16 @@ func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, sli
 	return j, err
 }
 
-// wanted are the cells that the source wants in a slice. done must be called in the end.
-func (v *outputVerifier) wanted(sorted *partition.Sorted, slice partition.Slice, family int) (cells *sorting.Cells, done func() error, err error) {
-	if cells, err = sorting.NewCells(v.target, sorted, slice, family); err != nil {
-		return nil, nil, err
-	}
-	keys, err := v.leftOut.of(slice.Region)
-	if err != nil {
-		return nil, nil, errors.Join(err, cells.Close())
-	}
-	if keys != nil {
-		cells.LeftOut = keys.Has
-	}
-	return cells, func() error { return errors.Join(cells.Close(), keys.Close()) }, nil
-}
-
 // bounds are the first row of a slice and the one after its last; nil at the table's ends.
-func (v *outputVerifier) bounds(slice partition.Slice) (start, end []byte) {
+func (v *outputVerifier) bounds(slice partition.Slice) (start, end []byte, err error) {
 	start, end = v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
 	if len(slice.Start) > 0 {
-		start, _, _ = v.target.SplitKey(slice.Start)
+		start, _, err = v.target.SplitKey(slice.Start)
 	}
-	if len(slice.End) > 0 {
-		end, _, _ = v.target.SplitKey(slice.End)
+	if len(slice.End) > 0 && err == nil {
+		end, _, err = v.target.SplitKey(slice.End)
 	}
-	return start, end
+	return start, end, err
 }
 
 // present gives the joiner the present cells of a slice: all of them, or those that the method reads.
@@ -463,7 +472,10 @@ func (v *outputVerifier) present(ctx context.Context, sorted *partition.Sorted, 
 
 // scan visits the present cells of a slice.
 func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
-	start, end := v.bounds(slice)
+	start, end, err := v.bounds(slice)
+	if err != nil {
+		return err
+	}
 	if v.stale != nil {
 		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, visit)
 	}

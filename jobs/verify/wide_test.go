@@ -155,12 +155,12 @@ func TestWideComparison(t *testing.T) {
 		}
 		var want []*sorting.Cells
 		for _, family := range v.orders() {
-			cells, done, err := v.wanted(rows.Sorted, partition.Slice{}, family)
+			cells, err := sorting.NewCells(v.target, rows.Sorted, partition.Slice{}, family)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() {
-				if err := done(); err != nil {
+				if err := cells.Close(); err != nil {
 					t.Error(err)
 				}
 			}()

@@ -15,7 +15,6 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/books"
 	"bulkload/jobs/entry"
-	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/manifest"
@@ -39,10 +38,9 @@ type sliceWriter struct {
 	counted  int64 // of them, those that the progress has
 	times    timing.WriteTimes
 	books    books.Written
-	merged   digest.Sum     // of all merged records; unused for a region's only slice, which is compared with the region's sum
-	dropped  digest.Sum     // of the duplicates that were dropped, and of the rows that were left out
-	digest   digest.Sum     // of the files
-	leftOut  *existing.Keys // of rows that are not written, since the table has them; nil if there are none
+	merged   digest.Sum // of all merged records; unused for a region's only slice, which is compared with the region's sum
+	dropped  digest.Sum // of the duplicates that were dropped
+	digest   digest.Sum // of the files
 }
 
 // run writes and verifies the slice.
@@ -86,12 +84,6 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 		return fmt.Errorf("merge: %w", err)
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	if r.writer.LeftOut != nil {
-		if r.leftOut, err = r.writer.LeftOut(r.unit.Region); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, r.leftOut.Close()) }()
-	}
 	var last *partition.Entry
 	for {
 		timed := r.entries%timing.SampleEvery == timing.SampleEvery-1
@@ -149,14 +141,6 @@ func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
 
 // append writes one record into a file for each family: a row or, in a wide table, a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
-	if r.leftOut != nil {
-		if out, err := r.leftOut.Has(e.Key); err != nil {
-			return err
-		} else if out {
-			r.books.Existing++
-			return r.digestEntry(&r.dropped, e)
-		}
-	}
 	r.books.Rows++
 	if r.writer.Target.Layout.Wide {
 		timestamp, err := r.writer.Target.Layout.Unpack(e.Payload, r.values)

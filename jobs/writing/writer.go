@@ -10,7 +10,6 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
-	"bulkload/jobs/existing"
 	"bulkload/jobs/failpoint"
 	"bulkload/jobs/hfile"
 	"bulkload/jobs/jobfile"
@@ -31,11 +30,9 @@ type Writer struct {
 	Inputs      []ingest.File // by their ordinals
 	Destination hfile.Destination
 	RunID       string // of the run that writes: it is in the files' names
-	// LeftOut opens the keys of a region's rows that are not written, since the table has them; nil: all rows are.
-	LeftOut   func(region int) (*existing.Keys, error)
-	Log       *slog.Logger
-	Failpoint failpoint.Hook
-	Parallel  int // how many slices are merged at a time; 0: one for each core
+	Log         *slog.Logger
+	Failpoint   failpoint.Hook
+	Parallel    int // how many slices are merged at a time; 0: one for each core
 
 	sorted  *partition.Sorted
 	writes  *progress.Meter // of entries

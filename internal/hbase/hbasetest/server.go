@@ -1,5 +1,5 @@
-// Package hbasetest is a small HBase server for tests of faults that a real one does not show on demand. It accepts
-// connections as a real one does, and answers calls as the test says.
+// Package hbasetest is the server's side of HBase's protocol, without a cluster: it accepts connections as a real server does,
+// and answers calls as its caller says. Tests use it for faults that a real server does not show on demand.
 package hbasetest
 
 import (
@@ -32,8 +32,6 @@ type Answer struct {
 type Server struct {
 	Addr string
 
-	handle func(Request) Answer
-
 	mu          sync.Mutex
 	connections [][]byte // the first bytes of each one: preamble and connection header
 }
@@ -46,7 +44,7 @@ func Serve(t testing.TB, handle func(Request) Answer) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	s := &Server{Addr: listener.Addr().String(), handle: handle}
+	s := &Server{Addr: listener.Addr().String()}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -54,7 +52,7 @@ func Serve(t testing.TB, handle func(Request) Answer) *Server {
 				return
 			}
 			t.Cleanup(func() { conn.Close() })
-			go s.serve(conn)
+			go ServeConn(conn, s.greeted, handle)
 		}
 	}()
 	return s
@@ -67,7 +65,15 @@ func (s *Server) Connections() [][]byte {
 	return s.connections
 }
 
-func (s *Server) serve(conn net.Conn) {
+func (s *Server) greeted(header []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connections = append(s.connections, header)
+}
+
+// ServeConn answers the calls of one connection until it ends. greeted gets its preamble and connection header; handle is
+// called once for each request, by several goroutines.
+func ServeConn(conn net.Conn, greeted func([]byte), handle func(Request) Answer) {
 	defer conn.Close()
 	preamble := make([]byte, 6)
 	if _, err := io.ReadFull(conn, preamble); err != nil {
@@ -77,9 +83,7 @@ func (s *Server) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	s.mu.Lock()
-	s.connections = append(s.connections, append(preamble, header...))
-	s.mu.Unlock()
+	greeted(append(preamble, header...))
 	var write sync.Mutex
 	for {
 		request, err := frame(conn)
@@ -88,7 +92,7 @@ func (s *Server) serve(conn net.Conn) {
 		}
 		go func() {
 			id, r := parse(request)
-			a := s.handle(r)
+			a := handle(r)
 			write.Lock()
 			defer write.Unlock()
 			switch {

@@ -1,4 +1,4 @@
-// Package apt installs what tests need from the system's packages, where this process may do so.
+// Package apt installs what tests need from the system's packages, where this process may do so, and ends tests that can't run without.
 package apt
 
 import (
@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 )
 
 // ErrUnable means that this machine has no apt-get, or that this process is not root.
@@ -42,6 +43,16 @@ func Unpack(dir, name string) error {
 		return fmt.Errorf("apt-get download %s: it left %d files", name, len(files))
 	}
 	return run(dir, "dpkg-deb", "-x", files[0], dir)
+}
+
+// Without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
+func Without(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%s (CI=true: it must not be skipped)", why)
+	}
+	fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
+	t.Skip(why)
 }
 
 // exclude waits until no other test uses apt-get, which fails if another one is at work.

@@ -1,7 +1,6 @@
 package oracle;
 
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
@@ -9,11 +8,10 @@ import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptor;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Delete;
+import org.apache.hadoop.hbase.client.Put;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
-import org.apache.hadoop.hbase.security.access.Permission;
-import org.apache.hadoop.hbase.security.access.UserPermission;
 import org.apache.hadoop.hbase.util.Bytes;
 
 /** What an operator may do to a table while a load is under way, or after it. */
@@ -57,49 +55,32 @@ final class Changes {
     }
   }
 
-  /**
-   * grant USER TABLE PERMISSIONS [FAMILY[:QUALIFIER]]: some of R, W, X, C, A, or - for none; in a table or a part of it, or in a
-   * namespace where TABLE is @NAMESPACE.
-   */
-  static void grant(String user, String table, String permissions, String column) throws Exception {
-    boolean none = permissions.equals("-");
-    Permission.Action[] actions =
-        (none ? "" : permissions).chars().mapToObj(c -> ACTIONS.get((char) c)).toArray(Permission.Action[]::new);
-    Permission permission;
-    if (table.startsWith("@")) {
-      permission = Permission.newBuilder(table.substring(1)).withActions(actions).build();
-    } else {
-      Permission.Builder builder = Permission.newBuilder(TableName.valueOf(table));
-      if (column != null) {
-        String[] parts = column.split(":", 2);
-        builder.withFamily(Bytes.toBytes(parts[0]));
-        if (parts.length > 1) {
-          builder.withQualifier(Bytes.toBytes(parts[1]));
-        }
-      }
-      permission = builder.withActions(actions).build();
-    }
-    try (Admin admin = Tables.connection().getAdmin()) {
-      UserPermission granted = new UserPermission(user, permission);
-      if (none) {
-        admin.revoke(granted);
-      } else {
-        admin.grant(granted, false);
-      }
-    }
-  }
-
-  private static final Map<Character, Permission.Action> ACTIONS =
-      Map.of(
-          'R', Permission.Action.READ,
-          'W', Permission.Action.WRITE,
-          'X', Permission.Action.EXEC,
-          'C', Permission.Action.CREATE,
-          'A', Permission.Action.ADMIN);
-
   static void snapshot(String name, String table) throws Exception {
     try (Admin admin = Tables.connection().getAdmin()) {
       admin.snapshot(name, TableName.valueOf(table));
+    }
+  }
+
+  static void deleteSnapshot(String name) throws Exception {
+    try (Admin admin = Tables.connection().getAdmin()) {
+      admin.deleteSnapshot(name);
+    }
+  }
+
+  /** put TABLE CELL…: cells as ROW,FAMILY,QUALIFIER,TIMESTAMP,VALUE, or ROW,FAMILY,,TIMESTAMP for a delete marker of the family; then flushes. */
+  static void put(String[] a) throws Exception {
+    TableName name = TableName.valueOf(a[1]);
+    try (Table t = Tables.connection().getTable(name); Admin admin = Tables.connection().getAdmin()) {
+      for (int i = 2; i < a.length; i++) {
+        String[] c = a[i].split(",");
+        byte[] row = Bytes.toBytes(c[0]), family = Bytes.toBytes(c[1]);
+        if (c.length == 4) {
+          t.delete(new Delete(row).addFamily(family, Long.parseLong(c[3])));
+        } else {
+          t.put(new Put(row).addColumn(family, Bytes.toBytes(c[2]), Long.parseLong(c[3]), Bytes.toBytes(c[4])));
+        }
+      }
+      admin.flush(name);
     }
   }
 
@@ -134,6 +115,25 @@ final class Changes {
       }
       ColumnFamilyDescriptor changed = family.build();
       admin.modifyTable(TableDescriptorBuilder.newBuilder(admin.getDescriptor(name)).modifyColumnFamily(changed).build());
+    }
+  }
+
+  /** add-family TABLE FAMILY KEY=VALUE…: settings as create takes them. */
+  static void addFamily(String[] a) throws Exception {
+    try (Admin admin = Tables.connection().getAdmin()) {
+      ColumnFamilyDescriptorBuilder family = ColumnFamilyDescriptorBuilder.newBuilder(Bytes.toBytes(a[2]));
+      for (int i = 3; i < a.length; i++) {
+        String[] pair = a[i].split("=", 2);
+        family.setValue(pair[0], pair[1]);
+      }
+      admin.addColumnFamily(TableName.valueOf(a[1]), family.build());
+    }
+  }
+
+  /** Removes a family with all of its cells. */
+  static void deleteFamily(String table, String family) throws Exception {
+    try (Admin admin = Tables.connection().getAdmin()) {
+      admin.deleteColumnFamily(TableName.valueOf(table), Bytes.toBytes(family));
     }
   }
 

@@ -53,11 +53,13 @@ import org.apache.hadoop.hbase.HBaseConfiguration;
  *                                   region's file after a split has a '.' in its name
  *   split TABLE [ROW]               splits a region there, or its regions where HBase chooses, and waits until the halves serve
  *   compact TABLE                   major compaction, switched on where the table has it off; waits until every file is new
+ *   put TABLE CELL…                 cells, ROW,FAMILY,QUALIFIER,TIMESTAMP,VALUE each, or ROW,FAMILY,,TIMESTAMP for a delete marker of the family; then a flush
  *   delete TABLE ROW                a delete marker for the row, of now
  *   truncate TABLE [-preserve]      -preserve: keeps the splits
  *   truncate-region TABLE ROW       the region that holds the row
  *   disable TABLE, enable TABLE
- *   snapshot NAME TABLE             then restore NAME TABLE (puts the table back), or reclone NAME TABLE (drops it and makes it from the snapshot)
+ *   snapshot NAME TABLE             then restore NAME TABLE (puts the table back), or reclone NAME TABLE (drops it and makes it from the snapshot), which delete the
+ *                                   snapshot, or delete-snapshot NAME
  *   grant USER TABLE PERMISSIONS [FAMILY[:QUALIFIER]]   some of R, W, X, C, A, or - for none; replaces what the user had there.
  *                                   TABLE may be @NAMESPACE
  *   alter TABLE FAMILY KEY=VALUE…   settings of a family, by HBase's names
@@ -171,10 +173,14 @@ public final class Oracle {
       case "disable": Changes.enabled(need(a, 2, 2)[1], false); break;
       case "enable": Changes.enabled(need(a, 2, 2)[1], true); break;
       case "snapshot": Changes.snapshot(need(a, 3, 3)[1], a[2]); break;
+      case "delete-snapshot": Changes.deleteSnapshot(need(a, 2, 2)[1]); break;
+      case "put": Changes.put(need(a, 3, -1)); break;
       case "restore": Changes.restore(need(a, 3, 3)[1], a[2]); break;
       case "reclone": Changes.reclone(need(a, 3, 3)[1], a[2]); break;
-      case "grant": Changes.grant(need(a, 4, 5)[1], a[2], a[3], a.length > 4 ? a[4] : null); break;
+      case "grant": Rights.grant(need(a, 4, 5)[1], a[2], a[3], a.length > 4 ? a[4] : null); break;
       case "alter": Changes.alter(need(a, 4, -1)); break;
+      case "add-family": Changes.addFamily(need(a, 3, -1)); break;
+      case "delete-family": Changes.deleteFamily(need(a, 3, 3)[1], a[2]); break;
       case "move": Changes.move(need(a, 3, 3)[1], a[2]); break;
       case "merge": Changes.merge(need(a, 4, 4)[1], a[2], a[3]); break;
       case "clients": Clients.run(need(a, 6, 6), out); break;

@@ -139,7 +139,7 @@ var (
 	// Duplicates are the keys of duplicates, if it is a mapping.
 	Duplicates = []Key{
 		{Name: "input", Kind: Choice, Choice: []string{"last", "error"}, Means: "What to do if records with the same row key differ. Default: last."},
-		{Name: "live", Kind: Choice, Choice: []string{"error", "skip", "overwrite"}, Means: "What to do about rows that the table has already; needs load. Default: the table is not asked."},
+		{Name: "live", Kind: Choice, Choice: []string{"error", "overwrite"}, Means: "What to do about rows that the table has already; needs load. Default: the table is not asked."},
 	}
 	// HFile are the keys of hfile.
 	HFile = []Key{

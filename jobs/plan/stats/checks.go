@@ -40,6 +40,7 @@ type Facts struct {
 	Unzoned        []string      // columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
 	Mixed          []Mixture     // columns whose values are spelled as by several exporters
 	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
+	Further        []string      // boundaries of the table that the job file lacks
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
 	MaxRegion      int64         // hbase.hregion.max.filesize
 	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
@@ -104,6 +105,7 @@ var checks = []check{
 	{"region-empty", checkEmpty},
 	{"region-skew", checkSkew},
 	{"table-unknown", checkTableUnknown},
+	{"table-regions", checkTableRegions},
 	{"table-empty", checkTableEmpty},
 	{"table-skew", checkTableSkew},
 	{"files-blocking", checkBlocking},
@@ -519,6 +521,14 @@ func checkTableUnknown(r *Report, _ *Facts) []Finding {
 	}
 	return one(Note, "none needed for the splits; plan again later to see the sizes",
 		"the number of servers and the sizes of the table's regions are unknown: %s", r.Live.Unknown)
+}
+
+func checkTableRegions(_ *Report, f *Facts) []Finding {
+	if len(f.Further) == 0 {
+		return nil
+	}
+	return one(Warning, "use regions: {from: table}, with which a run writes its files for the table's regions",
+		"the table has %d region boundaries that the job file lacks, the first at %s: a load cuts the files there", len(f.Further), f.Further[0])
 }
 
 func checkTableEmpty(r *Report, _ *Facts) []Finding {

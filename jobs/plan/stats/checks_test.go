@@ -132,6 +132,7 @@ func TestChecks(t *testing.T) {
 			r.Live.Unknown, r.Live.Regions, r.Live.Skew = "answer of 70000000 bytes", nil, 0
 		}, "table-unknown", Note, "answer of 70000000 bytes"},
 		"skew":               {func(r *Report, _ *Facts) { r.Skew = 1.6 }, "region-skew", Warning, "1.6 times the mean"},
+		"other regions":      {func(_ *Report, f *Facts) { f.Further = []string{"15", "77"} }, "table-regions", Warning, "2 region boundaries that the job file lacks, the first at 15"},
 		"empty in the table": {func(r *Report, _ *Facts) { r.Live.Empty = 2 }, "table-empty", Note, "2 of the table's 6 regions"},
 		"an empty table":     {func(r *Report, _ *Facts) { r.Live.Empty = 6 }, "", "", ""},
 		"skew of the table":  {func(r *Report, _ *Facts) { r.Live.Skew = 3 }, "table-skew", Warning, "3.0 times"},

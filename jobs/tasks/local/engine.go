@@ -17,6 +17,7 @@ import (
 
 	"bulkload/internal/child"
 	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
 	"bulkload/jobs/failure"
 	"bulkload/jobs/tasks"
 
@@ -31,13 +32,17 @@ type Engine struct {
 	Parallel int      // how many tasks run at a time; 0: the cores divided by those of a task
 }
 
-// How often a task is tried, and how long it may continue after it was asked to end.
-const (
-	tries = 3
-	grace = 10 * time.Second
-)
+// grace is how long a task may continue after it was asked to end.
+const grace = 10 * time.Second
 
-// Run runs the tasks. One that ends with exitLater, as it does if a server is down, is tried again.
+// pauses are those before another try of a task that may succeed later: a NameNode that is started again needs a minute or
+// two.
+var pauses = [...]time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute}
+
+// wait makes a pause. Only tests change it.
+var wait = pause.For
+
+// Run runs the tasks. One that ends with exitLater, as it does if a server is down, is tried again after a pause.
 func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 	group, running := errgroup.WithContext(ctx)
 	parallel := e.Parallel
@@ -78,15 +83,22 @@ func (c *count) add(done, running int) {
 }
 
 func (e *Engine) tryTask(ctx context.Context, p tasks.Phase, task int) error {
-	for try := 1; ; try++ {
+	for try := 0; ; try++ {
 		err := e.runTask(ctx, p, task)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		var exit *exec.ExitError
-		if later := errors.As(err, &exit) && exit.ExitCode() == exitLater; !later || try == tries {
+		later := errors.As(err, &exit) && exit.ExitCode() == exitLater
+		if !later || try == len(pauses) {
+			if later {
+				err = failure.New(failure.Later, err)
+			}
 			host, _ := os.Hostname()
 			return &tasks.TaskError{Phase: p.Name, Task: task, Host: host, Err: err}
+		}
+		if err := wait(ctx, pauses[try]); err != nil {
+			return err
 		}
 	}
 }

@@ -103,9 +103,7 @@ func (r *rig) outputs(t *testing.T) map[string]string {
 
 // TestOnYARN runs the cases on one cluster.
 func TestOnYARN(t *testing.T) {
-	if os.Getenv("BULKLOAD_YARN_ALL") == "" {
-		t.Skip("runs with make test-yarn")
-	}
+	testcluster.OnlyIn(t, "test-yarn")
 	c := testcluster.UseYARN(t)
 	for name, run := range map[string]func(*testing.T, *testcluster.Cluster){
 		"once":     onceEach,

@@ -38,8 +38,9 @@ type Engine struct {
 	// Kill is asked when a run is interrupted while a job runs: true kills the job. nil: it goes on.
 	Kill func(application string) bool
 
-	tools   tools
-	tickets tickets
+	tools     tools
+	tickets   tickets
+	forgotten int // jobs that YARN did not know any more
 }
 
 var _ tasks.Engine = (*Engine)(nil)

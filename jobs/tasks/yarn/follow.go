@@ -174,6 +174,8 @@ func (f *follower) poll(ctx context.Context) error {
 			return err
 		case r.succeeded():
 			return nil
+		case r.state == stateForgotten:
+			return f.goneOn()
 		case r.ended():
 			return f.ended(r)
 		}
@@ -181,6 +183,23 @@ func (f *follower) poll(ctx context.Context) error {
 			return f.interrupted(ctx)
 		}
 	}
+}
+
+// maxForgotten bounds how many jobs of a run YARN may forget.
+const maxForgotten = 3
+
+// goneOn ends the following of a job that YARN has forgotten: the caller asks for the tasks that are not done. The end of the
+// job is not known, so this is bounded.
+func (f *follower) goneOn() error {
+	application := f.known()
+	f.forgotten++
+	if f.forgotten > maxForgotten {
+		return errcode.YarnTask.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of this run: does its ResourceManager "+
+			"start again and again? Run the same command again to redo what is missing", f.phase.Name, application, f.forgotten)
+	}
+	f.Log.Warn(fmt.Sprintf("YARN does not know %s any more: its ResourceManager was started again without recovery. The run goes on with the tasks that are not done. "+
+		"Hadoop may have left the folder %s below yarn.app.mapreduce.am.staging-dir in HDFS: delete it", application, strings.Replace(application, "application", "job", 1)))
+	return tasks.ErrAgain
 }
 
 // ended is the error of a job that did not succeed.

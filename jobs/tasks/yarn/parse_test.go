@@ -1,6 +1,7 @@
 package yarn
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/jobs/tasks"
@@ -192,5 +194,33 @@ func TestIdleReducerFails(t *testing.T) {
 	f.event(event{attempt: reducer, state: "FAILED", diagnostics: "no memory"})
 	if err := f.ended(report{diagnostics: "Task failed task_1_0001_m_000003"}); !strings.Contains(err.Error(), mapper) || strings.Contains(err.Error(), "idle") {
 		t.Errorf("a task ended the job: %v", err)
+	}
+}
+
+// TestForgottenJob: a job that YARN does not know any more has ended, so the run goes on with what is missing, at once. A run whose jobs are
+// forgotten again and again fails. The test is not parallel: a process that another test forks would keep the script open for writing.
+func TestForgottenJob(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "yarn")
+	for what, script := range map[string]string{
+		"fails":      "echo \"Application with id '$3' doesn't exist in RM or Timeline Server.\"; exit 255",
+		"on stderr":  "echo \"ApplicationNotFoundException: Application with id '$3' doesn't exist in RM. Please check\" >&2; exit 1",
+		"exits well": "echo \"Application with id '$3' doesn't exist in RM or Timeline Server.\"",
+	} {
+		check(t, os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		var log strings.Builder
+		e := &Engine{Log: slog.New(slog.NewTextHandler(&log, nil)), tools: tools{yarn: program}}
+		for i := range maxForgotten + 1 {
+			f := &follower{Engine: e, phase: tasks.Phase{Name: tasks.MapPhase}, application: "application_1_0007"}
+			err := f.poll(t.Context())
+			if last := i == maxForgotten; !last && !errors.Is(err, tasks.ErrAgain) || last && errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.YarnTask {
+				t.Fatalf("%s: job %d: %v", what, i, err)
+			}
+		}
+		if text := log.String(); !strings.Contains(text, "job_1_0007") || strings.Contains(text, "does not answer") {
+			t.Errorf("%s: it says %s", what, text)
+		}
+		if err := e.kill(t.Context(), "application_1_0007"); err != nil {
+			t.Errorf("%s: kill: %v", what, err)
+		}
 	}
 }

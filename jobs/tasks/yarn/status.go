@@ -117,9 +117,22 @@ func (e *Engine) live(ctx context.Context, name string) (string, error) {
 	return ids[0], nil
 }
 
+// noSuchJob is what YARN says of a job that it does not know: one from before its ResourceManager was started again without
+// recovery, which is the default, or one that ended so long ago that YARN has forgotten it. Neither runs any more.
+const noSuchJob = "doesn't exist in RM"
+
+// stateForgotten is the state of a job that YARN does not know any more.
+const stateForgotten = "forgotten"
+
 func (e *Engine) status(ctx context.Context, application string) (report, error) {
 	out, err := e.yarn(ctx, "application", "-status", application)
 	if err != nil {
+		out = err.Error()
+	}
+	switch {
+	case strings.Contains(out, noSuchJob):
+		return report{state: stateForgotten}, nil
+	case err != nil:
 		return report{}, err
 	}
 	return parseReport(out)
@@ -127,5 +140,8 @@ func (e *Engine) status(ctx context.Context, application string) (report, error)
 
 func (e *Engine) kill(ctx context.Context, application string) error {
 	_, err := e.yarn(ctx, "application", "-kill", application)
+	if err != nil && strings.Contains(err.Error(), noSuchJob) {
+		return nil
+	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"bulkload/partition"
@@ -29,7 +30,7 @@ func TestTicketsOfAKilledDriver(t *testing.T) {
 	foreign := filepath.Join(work, ticketsPrefix+"foreign")
 	check(t, os.Mkdir(foreign, 0o777))
 	check(t, os.Chmod(foreign, 0o777))
-	_, third := tickets()
+	holder, third := tickets()
 	for file, stays := range map[string]bool{stale: false, used: true, own: true, third: true, foreign: true} {
 		if _, err := os.Stat(file); (err == nil) != stays {
 			t.Errorf("%s: %v", file, err)
@@ -52,4 +53,5 @@ func TestTicketsOfAKilledDriver(t *testing.T) {
 	if lock, err := partition.LockFolder(filepath.Dir(third)); err == nil {
 		t.Errorf("%s is not locked", lock.Name())
 	}
+	runtime.KeepAlive(holder) // the garbage collector would close its lock
 }

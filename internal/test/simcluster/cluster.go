@@ -1,0 +1,246 @@
+// Package simcluster is an HBase cluster that exists only in memory, for tests that need thousands of clusters or faults in a
+// certain order. It is a state machine: tables, regions, servers and store files as sets of cells, with HBase's rules for what a
+// reader sees and what a compaction keeps. It is spoken to in HBase's own framing over connections in memory, so a
+// *load.Cluster works on it as on a real one (load.ConnectVia). What happens to a table is a call of a method.
+//
+// Nothing in it is random, and it has no clock of its own: within testing/synctest its time is the bubble's.
+package simcluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/hbase"
+	"bulkload/internal/hbase/hbasetest"
+)
+
+// Cluster is a master, which also has hbase:meta, and some region servers.
+type Cluster struct {
+	mu        sync.Mutex
+	servers   []*server // the first is the master's
+	tables    map[string]*table
+	snapshots map[string]*table // each is a copy
+	denyMoves bool
+	lastTime  int64 // see now
+	opened    int   // regions, so that they are spread over the servers
+	scanners  map[uint64]*scanner
+	lastID    uint64 // of a scanner
+	waiting   int    // calls until interrupt
+	interrupt func()
+	staging   string // has the loads' staging folders; "": nobody may load
+	folder    string // the staging folder that was made last
+	serve     Serve
+}
+
+// server is a server's process.
+type server struct {
+	host      string
+	startCode int64
+	conns     []net.Conn
+}
+
+const port = 16020
+
+func (s *server) addr() string { return net.JoinHostPort(s.host, strconv.Itoa(port)) }
+
+// Family is a column family with its attributes, such as VERSIONS, MIN_VERSIONS and TTL.
+type Family = hbase.FamilySchema
+
+type table struct {
+	name     hbase.TableName
+	state    hbase.TableState
+	written  int64 // when the state was written, in epoch milliseconds
+	families []Family
+	regions  []*region // in order
+	parents  []*region // of splits: hbase:meta has them until their daughters are compacted
+}
+
+type region struct {
+	table      hbase.TableName
+	id         int64 // when it was made, in epoch milliseconds
+	name       []byte
+	start, end []byte
+	server     *server // that has it open, or had it last; nil: none yet
+	open       bool
+	startCode  int64 // of the server's process when it opened the region
+	openSeq    int64
+	opened     int64             // when, in epoch milliseconds
+	seq        int64             // sequence number of the last change
+	stores     map[string][]file // by family
+}
+
+// New makes a cluster with so many region servers, and without tables.
+func New(servers int) *Cluster {
+	c := &Cluster{tables: map[string]*table{}, snapshots: map[string]*table{}, scanners: map[uint64]*scanner{}}
+	for i := range servers + 1 {
+		c.servers = append(c.servers, &server{host: fmt.Sprint("server", i), startCode: c.now()})
+	}
+	return c
+}
+
+// now is the time in epoch milliseconds, later with each call: no two events have the same time.
+func (c *Cluster) now() int64 {
+	c.lastTime = max(time.Now().UnixMilli(), c.lastTime+1)
+	return c.lastTime
+}
+
+// Master is the master's address, for load.Network.
+func (c *Cluster) Master(context.Context) (string, error) { return c.servers[0].addr(), nil }
+
+// Meta is the address of the server that has hbase:meta, for load.Network.
+func (c *Cluster) Meta(context.Context) (string, error) { return c.servers[0].addr(), nil }
+
+// Dial connects to a server, for load.Network.
+func (c *Cluster) Dial(_ context.Context, addr string) (net.Conn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.servers, func(s *server) bool { return s.addr() == addr })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no server %s", addr)
+	}
+	// net.Pipe has no buffer. That is enough, because both sides read while they write.
+	client, conn := net.Pipe()
+	s := c.servers[i]
+	s.conns = append(s.conns, conn)
+	go hbasetest.ServeConn(conn, func([]byte) {}, func(r hbasetest.Request) hbasetest.Answer { return c.answer(s, r) })
+	return client, nil
+}
+
+// Close ends all connections.
+func (c *Cluster) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.servers {
+		s.disconnect()
+	}
+}
+
+func (s *server) disconnect() {
+	for _, conn := range s.conns {
+		conn.Close()
+	}
+	s.conns = nil
+}
+
+// Restart ends a region server's process, the i-th from 0, and begins another on the same host. Its regions open elsewhere.
+func (c *Cluster) Restart(i int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.servers[1+i%(len(c.servers)-1)]
+	s.disconnect()
+	s.startCode = c.now()
+	for _, t := range c.tables {
+		for _, r := range t.regions {
+			if r.open && r.server == s {
+				c.open(r, c.after(s))
+			}
+		}
+	}
+}
+
+// Interrupt calls a function once, after so many more calls of clients and before the next one is answered; nil: never.
+func (c *Cluster) Interrupt(calls int, do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting, c.interrupt = calls, do
+}
+
+// interrupted calls what Interrupt was given, if its time has come.
+func (c *Cluster) interrupted() {
+	c.mu.Lock()
+	do := c.interrupt
+	if c.waiting--; c.waiting >= 0 {
+		do = nil
+	}
+	if do != nil {
+		c.interrupt = nil
+	}
+	c.mu.Unlock()
+	if do != nil {
+		do()
+	}
+}
+
+// DenyMoves lets the master refuse to move regions, as if the user lacked the permission.
+func (c *Cluster) DenyMoves(deny bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denyMoves = deny
+}
+
+// Serve is what a region server does with the files of a load request: it may move them to the load's staging folder, or take them.
+// All are on the local disk. It returns the cells that the region has by them, and whether the server says that they are loaded. An
+// error is an exception; ErrHangUp breaks the connection. It must not call methods of the cluster.
+type Serve func(folder string, files []string) (cells []cell.Cell, loaded bool, err error)
+
+// ErrHangUp lets a server break the connection instead of answering a load request.
+var ErrHangUp = errors.New("hang up")
+
+// Loads lets clients load files. Each load gets a new staging folder below staging. Without this call the user lacks the permission.
+func (c *Cluster) Loads(staging string, serve Serve) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.staging, c.serve = staging, serve
+}
+
+// after is the region server after another one; itself if there is only one.
+func (c *Cluster) after(s *server) *server {
+	all := c.servers[1:]
+	return all[(slices.Index(all, s)+1)%len(all)]
+}
+
+// open opens a region on a server; nil: on the next one in turn.
+func (c *Cluster) open(r *region, s *server) {
+	if s == nil {
+		s = c.servers[1+c.opened%(len(c.servers)-1)]
+		c.opened++
+	}
+	r.seq++ // the log's marker of the opening
+	// A region is never closed and opened within a millisecond, but the tests' clock may stand still.
+	r.open, r.server, r.startCode, r.openSeq, r.opened = true, s, s.startCode, r.seq, max(c.now(), r.opened+1)
+}
+
+// newRegion makes a region that is closed and has no files.
+func (c *Cluster) newRegion(t *table, start, end []byte) *region {
+	id := c.now()
+	name := fmt.Appendf(nil, "%s,%s,%d", t.name, start, id)
+	return &region{table: t.name, id: id, name: fmt.Appendf(name, ".%x.", md5.Sum(name)), start: start, end: end, stores: map[string][]file{}, seq: 1}
+}
+
+// encoded is the part of the name that is the folder's name.
+func (r *region) encoded() []byte { return r.name[len(r.name)-1-2*md5.Size : len(r.name)-1] }
+
+func (r *region) holds(row []byte) bool {
+	return bytes.Compare(row, r.start) >= 0 && (len(r.end) == 0 || bytes.Compare(row, r.end) < 0)
+}
+
+// copyOf is a region with the same name and files.
+func copyOf(r *region) *region {
+	same := *r
+	same.stores = make(map[string][]file, len(r.stores))
+	for family, files := range r.stores {
+		same.stores[family] = slices.Clone(files)
+	}
+	return &same
+}
+
+// region finds a region by its name.
+func (c *Cluster) region(name []byte) (*table, *region) {
+	for _, t := range c.tables {
+		for _, r := range t.regions {
+			if bytes.Equal(r.name, name) || bytes.Equal(r.encoded(), name) {
+				return t, r
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,317 @@
+package simcluster
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/hbase"
+)
+
+// Create creates a table with regions that begin with the splits, and enables it.
+func (c *Cluster) Create(name string, splits [][]byte, families ...Family) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id, err := hbase.ParseTableName(name)
+	if err != nil {
+		return err
+	}
+	if c.tables[id.String()] != nil {
+		return fmt.Errorf("table %s exists", name)
+	}
+	t := &table{name: id, families: families}
+	c.makeRegions(t, splits)
+	c.tables[id.String()] = t
+	c.enable(t)
+	return nil
+}
+
+// makeRegions gives a table new regions without files.
+func (c *Cluster) makeRegions(t *table, splits [][]byte) {
+	t.regions, t.parents = nil, nil
+	bounds := slices.Concat([][]byte{nil}, splits, [][]byte{nil})
+	for i := range len(bounds) - 1 {
+		t.regions = append(t.regions, c.newRegion(t, bounds[i], bounds[i+1]))
+	}
+}
+
+// enable opens a table's regions where they were, or in turn.
+func (c *Cluster) enable(t *table) {
+	for _, r := range t.regions {
+		c.open(r, r.server)
+	}
+	t.state, t.written = hbase.Enabled, c.now()
+}
+
+// disable closes a table's regions.
+func (c *Cluster) disable(t *table) {
+	for _, r := range t.regions {
+		r.open = false
+	}
+	t.state, t.written = hbase.Disabled, c.now()
+}
+
+// change calls a function with a table.
+func (c *Cluster) change(name string, do func(*table) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tables[name]
+	if t == nil {
+		return fmt.Errorf("there is no table %s", name)
+	}
+	return do(t)
+}
+
+// changeRegion calls a function with an enabled table and the index of a row's region.
+func (c *Cluster) changeRegion(name string, row []byte, do func(t *table, i int) error) error {
+	return c.change(name, func(t *table) error {
+		if t.state != hbase.Enabled {
+			return fmt.Errorf("table %s is %s", name, t.state)
+		}
+		return do(t, slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(row) }))
+	})
+}
+
+// Drop deletes a table.
+func (c *Cluster) Drop(name string) error {
+	return c.change(name, func(*table) error { delete(c.tables, name); return nil })
+}
+
+// Disable closes a table.
+func (c *Cluster) Disable(name string) error {
+	return c.change(name, func(t *table) error { c.disable(t); return nil })
+}
+
+// Enable opens a table.
+func (c *Cluster) Enable(name string) error {
+	return c.change(name, func(t *table) error { c.enable(t); return nil })
+}
+
+// Truncate makes a table empty, with new regions: one, or with the same boundaries if preserve is set.
+func (c *Cluster) Truncate(name string, preserve bool) error {
+	return c.change(name, func(t *table) error {
+		var splits [][]byte
+		if preserve {
+			for _, r := range t.regions[1:] {
+				splits = append(splits, r.start)
+			}
+		}
+		c.makeRegions(t, splits)
+		c.enable(t)
+		return nil
+	})
+}
+
+// TruncateRegion makes the region of a row empty. It keeps its name, and its sequence numbers begin again.
+func (c *Cluster) TruncateRegion(name string, row []byte) error {
+	return c.changeRegion(name, row, func(t *table, i int) error {
+		r := t.regions[i]
+		r.stores, r.seq = map[string][]file{}, 1
+		c.open(r, r.server)
+		return nil
+	})
+}
+
+// Alter sets a table's families. The files of those that it has no more are gone. Its regions are opened again.
+func (c *Cluster) Alter(name string, families ...Family) error {
+	return c.change(name, func(t *table) error {
+		t.families = families
+		for _, r := range t.regions {
+			for family := range r.stores {
+				if t.family(family) == nil {
+					delete(r.stores, family)
+				}
+			}
+			if r.open {
+				c.open(r, r.server)
+			}
+		}
+		return nil
+	})
+}
+
+func (t *table) family(name string) *Family {
+	for i := range t.families {
+		if t.families[i].Name == name {
+			return &t.families[i]
+		}
+	}
+	return nil
+}
+
+// Snapshot keeps what a table has now.
+func (c *Cluster) Snapshot(name, snapshot string) error {
+	return c.change(name, func(t *table) error { c.snapshots[snapshot] = t.copy(); return nil })
+}
+
+// copy is a table whose regions are closed, with the same names, families and files.
+func (t *table) copy() *table {
+	same := &table{name: t.name, families: slices.Clone(t.families)}
+	for _, r := range t.regions {
+		r = copyOf(r)
+		r.open = false
+		same.regions = append(same.regions, r)
+	}
+	return same
+}
+
+// Restore makes a table what it was when the snapshot was taken, also the names and sequence numbers of its regions, and
+// enables it. The table may have been dropped since: that is a clone of the snapshot with the table's name.
+func (c *Cluster) Restore(snapshot string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.snapshots[snapshot]
+	if kept == nil {
+		return fmt.Errorf("there is no snapshot %s", snapshot)
+	}
+	t := kept.copy()
+	c.tables[t.name.String()] = t
+	c.enable(t)
+	return nil
+}
+
+// Split splits the region of a row at that row. A region is not split at its first row.
+func (c *Cluster) Split(name string, row []byte) error {
+	return c.changeRegion(name, row, func(t *table, i int) error {
+		parent := t.regions[i]
+		if bytes.Equal(parent.start, row) {
+			return fmt.Errorf("the region begins with row %q", row)
+		}
+		low, high := c.newRegion(t, parent.start, row), c.newRegion(t, row, parent.end)
+		for _, daughter := range []*region{low, high} {
+			daughter.seq = parent.seq
+			for family, files := range parent.stores {
+				for _, f := range files {
+					if half := f.rows(daughter.start, daughter.end); len(half) > 0 {
+						daughter.stores[family] = append(daughter.stores[family], half)
+					}
+				}
+			}
+			c.open(daughter, parent.server)
+		}
+		t.regions = slices.Replace(t.regions, i, i+1, low, high)
+		t.parents = append(t.parents, parent)
+		return nil
+	})
+}
+
+// Merge merges the region of a row with the next one.
+func (c *Cluster) Merge(name string, row []byte) error {
+	return c.changeRegion(name, row, func(t *table, i int) error {
+		if i+1 == len(t.regions) {
+			return fmt.Errorf("there is no region after that of row %q", row)
+		}
+		low, high := t.regions[i], t.regions[i+1]
+		both := c.newRegion(t, low.start, high.end)
+		both.seq = max(low.seq, high.seq)
+		for _, r := range []*region{low, high} {
+			for family, files := range r.stores {
+				both.stores[family] = append(both.stores[family], files...)
+			}
+		}
+		c.open(both, low.server)
+		t.regions = slices.Replace(t.regions, i, i+2, both)
+		return nil
+	})
+}
+
+// Move moves the region of a row to the next server.
+func (c *Cluster) Move(name string, row []byte) error {
+	return c.changeRegion(name, row, func(t *table, i int) error {
+		c.open(t.regions[i], c.after(t.regions[i].server))
+		return nil
+	})
+}
+
+// Compact compacts the region of a row: all files, or only the first n of each family. A major compaction also forgets
+// delete markers.
+func (c *Cluster) Compact(name string, row []byte, n int, major bool) error {
+	return c.changeRegion(name, row, func(t *table, i int) error {
+		r := t.regions[i]
+		for k := range t.families {
+			r.compact(&t.families[k], n, major, c.now())
+		}
+		t.parents = slices.DeleteFunc(t.parents, func(p *region) bool { return p.holds(row) })
+		return nil
+	})
+}
+
+// Put writes cells, which may be delete markers, as a client does: one after the other.
+func (c *Cluster) Put(name string, cells ...cell.Cell) error {
+	for i := range cells {
+		if err := c.BulkLoad(name, cells[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BulkLoad adds one file for each region and family that the cells belong to.
+func (c *Cluster) BulkLoad(name string, cells []cell.Cell) error {
+	return c.change(name, func(t *table) error {
+		if t.state != hbase.Enabled {
+			return fmt.Errorf("table %s is %s", name, t.state)
+		}
+		for i := range cells {
+			if family := string(cells[i].Family); t.family(family) == nil {
+				return fmt.Errorf("table %s has no family %s", name, family)
+			}
+		}
+		for _, r := range t.regions {
+			r.add(t, cells)
+		}
+		return nil
+	})
+}
+
+// add adds a file for each family of those cells that are the region's.
+func (r *region) add(t *table, cells []cell.Cell) {
+	for _, f := range t.families {
+		part := slices.DeleteFunc(slices.Clone(cells), func(c cell.Cell) bool { return string(c.Family) != f.Name || !r.holds(c.Row) })
+		if len(part) > 0 {
+			r.seq++
+			r.stores[f.Name] = append(r.stores[f.Name], newFile(part, r.seq))
+		}
+	}
+}
+
+// Unreadable are those of some cells that readers of a table find neither as they are nor in enough newer versions: what is true,
+// whatever a client found out. Enough are so many, or, with 0, as many as the family keeps.
+func (c *Cluster) Unreadable(name string, enough int, cells []cell.Cell) (lost []cell.Cell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.tables[name]
+	for _, want := range cells {
+		if t == nil || t.state != hbase.Enabled || !t.readable(&want, enough, time.Now().UnixMilli()) {
+			lost = append(lost, want)
+		}
+	}
+	return lost
+}
+
+func (t *table) readable(want *cell.Cell, enough int, now int64) bool {
+	f := t.family(string(want.Family))
+	if f == nil {
+		return false
+	}
+	r := t.regions[slices.IndexFunc(t.regions, func(r *region) bool { return r.holds(want.Row) })]
+	v := viewOf(f, now)
+	if enough == 0 {
+		enough = v.versions
+	}
+	newer := 0
+	for _, s := range v.visible(r.stored(f.Name, want.Row, append(bytes.Clone(want.Row), 0))) {
+		if !bytes.Equal(s.Qualifier, want.Qualifier) {
+			continue
+		}
+		if s.Timestamp == want.Timestamp && bytes.Equal(s.Value, want.Value) {
+			return true
+		}
+		if s.Timestamp > want.Timestamp {
+			newer++
+		}
+	}
+	return newer >= enough
+}

@@ -1,0 +1,111 @@
+package simcluster
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"bulkload/cell"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+const metaRegion = "hbase:meta,,1"
+
+// meta are the rows of hbase:meta in order.
+func (c *Cluster) meta() (rows [][]cell.Cell) {
+	for _, t := range c.tables {
+		state := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(t.state)) // TableState{1 state}
+		rows = append(rows, []cell.Cell{metaCell(t.name.String(), "table", "state", t.written, state)})
+		for _, r := range t.regions {
+			rows = append(rows, r.meta("OPEN"))
+		}
+		for _, r := range t.parents {
+			rows = append(rows, r.meta("SPLIT"))
+		}
+	}
+	slices.SortFunc(rows, func(a, b []cell.Cell) int { return compareMeta(a[0].Row, b[0].Row) })
+	return rows
+}
+
+// meta is a region's row, in the order of its columns.
+func (r *region) meta(state string) []cell.Cell {
+	split := state == "SPLIT"
+	if !split && !r.open {
+		state = "CLOSED"
+	}
+	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split, // has no error: all is set
+		TableName: &pb.TableName{Namespace: []byte(r.table.Namespace), Qualifier: []byte(r.table.Qualifier)}})
+	long := func(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+	name := string(r.name)
+	row := []cell.Cell{metaCell(name, "info", "regioninfo", r.id, append([]byte("PBUF"), info...))}
+	if r.server != nil {
+		row = append(row, metaCell(name, "info", "seqnumDuringOpen", r.opened, long(r.openSeq)), metaCell(name, "info", "server", r.opened, []byte(r.server.addr())),
+			metaCell(name, "info", "serverstartcode", r.opened, long(r.startCode)))
+	}
+	return append(row, metaCell(name, "info", "state", r.opened, []byte(state)))
+}
+
+func metaCell(row, family, qualifier string, timestamp int64, value []byte) cell.Cell {
+	return cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: timestamp, Type: cell.Put, Value: value}
+}
+
+// compareMeta is the order of rows of hbase:meta (MetaCellComparator): by the table's name, the start row, then the rest.
+func compareMeta(a, b []byte) int {
+	table1, start1, rest1 := cutMeta(a)
+	table2, start2, rest2 := cutMeta(b)
+	return cmp.Or(strings.Compare(table1, table2), strings.Compare(start1, start2), strings.Compare(rest1, rest2))
+}
+
+// cutMeta cuts a region's name at the first and at the last comma. A part that there is not comes before an empty one.
+func cutMeta(name []byte) (table, start, rest string) {
+	table, start, found := strings.Cut(string(name), ",")
+	if !found {
+		return table, "", ""
+	}
+	i := strings.LastIndexByte(start, ',')
+	if i < 0 {
+		return table, "," + start, ""
+	}
+	return table, "," + start[:i], "," + start[i+1:]
+}
+
+func (c *Cluster) metaRow(q *question, name []byte) []cell.Cell {
+	for _, row := range c.meta() {
+		if bytes.Equal(row[0].Row, name) {
+			return q.ofMeta(row)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) metaScan(q *question, scan *pb.Scan) (rows [][]cell.Cell) {
+	for _, row := range c.meta() {
+		from, to := compareMeta(row[0].Row, scan.StartRow), compareMeta(row[0].Row, scan.StopRow)
+		inRange := from >= 0 && (len(scan.StopRow) == 0 || to < 0)
+		if scan.GetReversed() {
+			inRange = from <= 0
+		}
+		if cells := q.ofMeta(row); inRange && len(cells) > 0 {
+			rows = append(rows, cells)
+		}
+	}
+	if scan.GetReversed() {
+		slices.Reverse(rows)
+	}
+	return rows
+}
+
+// ofMeta are the cells of a row that are asked for. Clients ask hbase:meta neither for versions nor with filters.
+func (q *question) ofMeta(row []cell.Cell) (found []cell.Cell) {
+	for _, c := range row {
+		if q.wants(string(c.Family), c.Qualifier) {
+			found = append(found, c)
+		}
+	}
+	return found
+}

@@ -1,0 +1,432 @@
+package simcluster
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/hbase/hbasetest"
+
+	"github.com/tsuna/gohbase/pb"
+	"google.golang.org/protobuf/proto"
+)
+
+// refusal is an exception with which a server answers.
+type refusal struct{ class, why string }
+
+func (r refusal) Error() string { return r.class + ": " + r.why }
+
+const exceptions = "org.apache.hadoop.hbase."
+
+func notServing(region []byte) error {
+	return refusal{exceptions + "NotServingRegionException", fmt.Sprintf("%q is not open here", region)}
+}
+
+// goesOn reports whether a call goes on with a scan, or closes it. A scanner returns what was there when it was opened, so a change
+// before such a call is one after the client's last look.
+func goesOn(r hbasetest.Request) bool {
+	var request pb.ScanRequest
+	return r.Method == "Scan" && proto.Unmarshal(r.Param, &request) == nil && request.Scan == nil
+}
+
+// answer answers one call of a server.
+func (c *Cluster) answer(s *server, r hbasetest.Request) hbasetest.Answer {
+	if !goesOn(r) {
+		c.interrupted()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call, known := calls[r.Method]
+	if !known {
+		call = unknown
+	}
+	var block []byte
+	message, err := call(c, s, r.Param, &block)
+	if err == nil {
+		var param []byte
+		if param, err = proto.Marshal(message); err == nil {
+			return hbasetest.Answer{Param: param, Cells: block}
+		}
+	}
+	class := exceptions + "DoNotRetryIOException"
+	if refused, ok := err.(refusal); ok {
+		class = refused.class
+	}
+	if err == ErrHangUp {
+		return hbasetest.Answer{Hangup: true}
+	}
+	return hbasetest.Answer{Exception: class, Stack: class + ": " + err.Error()}
+}
+
+// handler answers a call with a message, and with cells that it appends to a block.
+type handler func(c *Cluster, s *server, param []byte, block *[]byte) (proto.Message, error)
+
+// handle is a handler that gets the parsed request.
+func handle[M any, P interface {
+	*M
+	proto.Message
+}](do func(c *Cluster, s *server, request P, block *[]byte) (proto.Message, error)) handler {
+	return func(c *Cluster, s *server, param []byte, block *[]byte) (proto.Message, error) {
+		request := P(new(M))
+		if err := proto.Unmarshal(param, request); err != nil {
+			return nil, err
+		}
+		return do(c, s, request, block)
+	}
+}
+
+// calls are the methods of the master and of region servers, by name.
+var calls = map[string]handler{
+	"BulkLoadHFile":       handle((*Cluster).bulkLoadHFile),
+	"CleanupBulkLoad":     handle((*Cluster).cleanupBulkLoad),
+	"GetTableDescriptors": handle((*Cluster).getTableDescriptors),
+	"GetClusterStatus":    handle((*Cluster).getClusterStatus),
+	"MoveRegion":          handle((*Cluster).moveRegion),
+	"ExecService":         noService,
+	"Get":                 handle((*Cluster).get),
+	"Multi":               handle((*Cluster).multi),
+	"PrepareBulkLoad":     handle((*Cluster).prepareBulkLoad),
+	"Scan":                handle((*Cluster).scan),
+}
+
+func unknown(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
+	return nil, refusal{exceptions + "exceptions.UnknownProtocolException", "the simulated cluster has no such method"}
+}
+
+// noService is the answer of a cluster without an AccessController.
+func noService(*Cluster, *server, []byte, *[]byte) (proto.Message, error) {
+	return nil, refusal{exceptions + "exceptions.UnknownProtocolException", "no AccessControlService is registered"}
+}
+
+func (c *Cluster) getTableDescriptors(_ *server, request *pb.GetTableDescriptorsRequest, _ *[]byte) (proto.Message, error) {
+	var answer pb.GetTableDescriptorsResponse
+	for _, t := range c.tables {
+		if slices.ContainsFunc(request.TableNames, func(n *pb.TableName) bool { return proto.Equal(n, t.message()) }) {
+			answer.TableSchema = append(answer.TableSchema, t.schema())
+		}
+	}
+	return &answer, nil
+}
+
+func (t *table) message() *pb.TableName {
+	return &pb.TableName{Namespace: []byte(t.name.Namespace), Qualifier: []byte(t.name.Qualifier)}
+}
+
+func (t *table) schema() *pb.TableSchema {
+	schema := &pb.TableSchema{TableName: t.message()}
+	for _, f := range t.families {
+		m := &pb.ColumnFamilySchema{Name: []byte(f.Name)}
+		for name, value := range f.Attributes {
+			m.Attributes = append(m.Attributes, &pb.BytesBytesPair{First: []byte(name), Second: []byte(value)})
+		}
+		schema.ColumnFamilies = append(schema.ColumnFamilies, m)
+	}
+	return schema
+}
+
+func (s *server) message() *pb.ServerName {
+	return &pb.ServerName{HostName: &s.host, Port: proto.Uint32(port), StartCode: proto.Uint64(uint64(s.startCode))}
+}
+
+func (c *Cluster) getClusterStatus(*server, *pb.GetClusterStatusRequest, *[]byte) (proto.Message, error) {
+	status := &pb.ClusterStatus{HbaseVersion: &pb.HBaseVersionFileContent{Version: proto.String("2.6.1")}}
+	for _, s := range c.servers[1:] {
+		report := &pb.ServerLoad{ReportEndTime: proto.Uint64(uint64(time.Now().UnixMilli()))}
+		for _, t := range c.tables {
+			for _, r := range t.regions {
+				if r.open && r.server == s {
+					files := 0
+					for _, f := range r.stores {
+						files += len(f)
+					}
+					report.RegionLoads = append(report.RegionLoads, &pb.RegionLoad{Storefiles: proto.Uint32(uint32(files)), RegionSpecifier: &pb.RegionSpecifier{
+						Type: pb.RegionSpecifier_REGION_NAME.Enum(), Value: r.name}})
+				}
+			}
+		}
+		status.LiveServers = append(status.LiveServers, &pb.LiveServerInfo{Server: s.message(), ServerLoad: report})
+	}
+	return &pb.GetClusterStatusResponse{ClusterStatus: status}, nil
+}
+
+func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte) (proto.Message, error) {
+	if c.denyMoves {
+		return nil, refusal{exceptions + "security.AccessDeniedException", "Insufficient permissions (action=ADMIN)"}
+	}
+	_, r := c.region(request.GetRegion().GetValue())
+	if r == nil || !r.open {
+		return nil, refusal{exceptions + "UnknownRegionException", string(request.GetRegion().GetValue())}
+	}
+	for _, s := range c.servers[1:] {
+		if proto.Equal(s.message(), request.DestServerName) && s != r.server {
+			c.open(r, s)
+		}
+	}
+	return &pb.MoveRegionResponse{}, nil
+}
+
+// question is what a Get or a Scan asks of a row.
+type question struct {
+	columns []*pb.Column // nil: all
+	view    view
+	limit   int // cells of a family; 0: all
+	filter  filter
+}
+
+// filter is the part of HBase's filters that package hbase uses.
+type filter struct {
+	pass  func(*cell.Cell) bool
+	first bool // only a row's first cell
+	keys  bool // without values
+}
+
+// asker is what Get and Scan have in common.
+type asker interface {
+	GetColumn() []*pb.Column
+	GetAttribute() []*pb.NameBytesPair
+	GetFilter() *pb.Filter
+	GetTimeRange() *pb.TimeRange
+	GetMaxVersions() uint32
+	GetStoreLimit() uint32
+}
+
+func parseQuestion(a asker) (q question, err error) {
+	q = question{columns: a.GetColumn(), limit: int(a.GetStoreLimit()), view: view{to: 1<<63 - 1, versions: int(a.GetMaxVersions())}}
+	if tr := a.GetTimeRange(); tr != nil {
+		q.view.from, q.view.to = int64(tr.GetFrom()), int64(tr.GetTo())
+	}
+	for _, attribute := range a.GetAttribute() {
+		if attribute.GetName() == "_raw_" {
+			q.view.raw, q.view.markers = true, true
+		}
+	}
+	q.filter, err = parseFilter(a.GetFilter())
+	return q, err
+}
+
+func parseFilter(m *pb.Filter) (f filter, err error) {
+	f.pass = func(*cell.Cell) bool { return true }
+	name := m.GetName()
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "":
+	case "KeyOnlyFilter":
+		f.keys = true
+	case "FirstKeyOnlyFilter":
+		f.first = true
+	case "ColumnRangeFilter":
+		var column pb.ColumnRangeFilter
+		err = proto.Unmarshal(m.SerializedFilter, &column)
+		f.pass = func(c *cell.Cell) bool {
+			return bytes.Compare(c.Qualifier, column.MinColumn) >= 0 && bytes.Compare(c.Qualifier, column.MaxColumn) <= 0
+		}
+	case "FilterList":
+		return parseFilterList(m.SerializedFilter)
+	default:
+		err = fmt.Errorf("the simulated cluster has no filter %s", name)
+	}
+	return f, err
+}
+
+func parseFilterList(b []byte) (f filter, err error) {
+	var m pb.FilterList
+	if err := proto.Unmarshal(b, &m); err != nil {
+		return f, err
+	}
+	var parts []filter
+	for _, part := range m.Filters {
+		p, err := parseFilter(part)
+		if err != nil {
+			return f, err
+		}
+		f.first, f.keys, parts = f.first || p.first, f.keys || p.keys, append(parts, p)
+	}
+	all := m.GetOperator() == pb.FilterList_MUST_PASS_ALL
+	f.pass = func(c *cell.Cell) bool {
+		return all != slices.ContainsFunc(parts, func(p filter) bool { return p.pass(c) != all })
+	}
+	return f, nil
+}
+
+// wants reports whether a column is asked for.
+func (q *question) wants(family string, qualifier []byte) bool {
+	return q.columns == nil || slices.ContainsFunc(q.columns, func(c *pb.Column) bool {
+		return string(c.Family) == family && (len(c.Qualifier) == 0 || slices.ContainsFunc(c.Qualifier, func(b []byte) bool { return bytes.Equal(b, qualifier) }))
+	})
+}
+
+// row are the cells of a row that answer a question.
+func (q *question) row(t *table, r *region, row []byte) (found []cell.Cell, err error) {
+	for _, c := range q.columns {
+		if t.family(string(c.Family)) == nil {
+			return nil, refusal{exceptions + "regionserver.NoSuchColumnFamilyException", fmt.Sprintf("Column family %s does not exist", c.Family)}
+		}
+	}
+	for i := range t.families {
+		f, n := &t.families[i], 0
+		v := q.view
+		if keeps := viewOf(f, time.Now().UnixMilli()); !v.raw {
+			v.versions, v.least, v.oldest = min(v.versions, keeps.versions), keeps.least, keeps.oldest
+		}
+		for _, s := range v.visible(r.stored(f.Name, row, append(bytes.Clone(row), 0))) {
+			if !q.wants(f.Name, s.Qualifier) || !q.filter.pass(&s.Cell) || q.limit > 0 && n == q.limit || q.filter.first && len(found) > 0 {
+				continue
+			}
+			n++
+			if q.filter.keys {
+				s.Value = nil
+			}
+			found = append(found, s.Cell)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b cell.Cell) int { return bytes.Compare(a.Family, b.Family) })
+	return found, nil
+}
+
+// served finds a region that a server has open; for hbase:meta, nil.
+func (c *Cluster) served(s *server, name []byte) (*table, *region, error) {
+	if s == c.servers[0] {
+		if string(name) != metaRegion {
+			return nil, nil, notServing(name)
+		}
+		return nil, nil, nil
+	}
+	t, r := c.region(name)
+	if r == nil || !r.open || r.server != s || r.startCode != s.startCode {
+		return nil, nil, notServing(name)
+	}
+	return t, r, nil
+}
+
+func appendCells(block *[]byte, cells []cell.Cell) *pb.Result {
+	for i := range cells {
+		*block = hbasetest.AppendCell(*block, &cells[i])
+	}
+	return &pb.Result{AssociatedCellCount: proto.Int32(int32(len(cells)))}
+}
+
+func (c *Cluster) read(s *server, region []byte, get *pb.Get) ([]cell.Cell, error) {
+	t, r, err := c.served(s, region)
+	if err != nil {
+		return nil, err
+	}
+	q, err := parseQuestion(get)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return c.metaRow(&q, get.Row), nil
+	}
+	return q.row(t, r, get.Row)
+}
+
+func (c *Cluster) get(s *server, request *pb.GetRequest, block *[]byte) (proto.Message, error) {
+	cells, err := c.read(s, request.GetRegion().GetValue(), request.Get)
+	return &pb.GetResponse{Result: appendCells(block, cells)}, err
+}
+
+func (c *Cluster) multi(s *server, request *pb.MultiRequest, block *[]byte) (proto.Message, error) {
+	var answer pb.MultiResponse
+	for _, region := range request.RegionAction {
+		var result pb.RegionActionResult
+		if _, _, err := c.served(s, region.GetRegion().GetValue()); err != nil {
+			result.Exception = exception(err)
+		} else {
+			for _, action := range region.Action {
+				one := &pb.ResultOrException{Index: action.Index}
+				if cells, err := c.read(s, region.GetRegion().GetValue(), action.Get); err != nil {
+					one.Exception = exception(err)
+				} else {
+					one.Result = appendCells(block, cells)
+				}
+				result.ResultOrException = append(result.ResultOrException, one)
+			}
+		}
+		answer.RegionActionResult = append(answer.RegionActionResult, &result)
+	}
+	return &answer, nil
+}
+
+func exception(err error) *pb.NameBytesPair {
+	class := exceptions + "DoNotRetryIOException"
+	if refused, ok := err.(refusal); ok {
+		class = refused.class
+	}
+	return &pb.NameBytesPair{Name: &class, Value: []byte(class + ": " + err.Error())}
+}
+
+// scanner is what an open scanner has still to return, row by row.
+type scanner struct {
+	server *server
+	rows   [][]cell.Cell
+}
+
+// scan answers all requests of a scanner. A scanner sees its region as it was when it was opened.
+func (c *Cluster) scan(s *server, request *pb.ScanRequest, block *[]byte) (proto.Message, error) {
+	var open *scanner
+	id := request.GetScannerId()
+	if request.Scan != nil {
+		rows, err := c.scanRows(s, request)
+		if err != nil {
+			return nil, err
+		}
+		c.lastID++
+		id, open = c.lastID, &scanner{s, rows}
+		c.scanners[id] = open
+	} else if open = c.scanners[id]; open == nil || open.server != s {
+		return nil, refusal{exceptions + "UnknownScannerException", fmt.Sprint(id)}
+	}
+	answer := &pb.ScanResponse{ScannerId: &id}
+	n := min(int(request.GetNumberOfRows()), len(open.rows))
+	for _, row := range open.rows[:n] {
+		answer.CellsPerResult = append(answer.CellsPerResult, uint32(len(row)))
+		answer.PartialFlagPerResult = append(answer.PartialFlagPerResult, false)
+		appendCells(block, row)
+	}
+	open.rows = open.rows[n:]
+	answer.MoreResultsInRegion = proto.Bool(len(open.rows) > 0)
+	answer.MoreResults = proto.Bool(true)
+	if len(open.rows) == 0 || request.GetCloseScanner() {
+		delete(c.scanners, id)
+	}
+	return answer, nil
+}
+
+// scanRows are the rows of a region that a scan asks for.
+func (c *Cluster) scanRows(s *server, request *pb.ScanRequest) (rows [][]cell.Cell, err error) {
+	t, r, err := c.served(s, request.GetRegion().GetValue())
+	if err != nil {
+		return nil, err
+	}
+	q, err := parseQuestion(request.Scan)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return c.metaScan(&q, request.Scan), nil
+	}
+	if request.Scan.GetReversed() {
+		return nil, fmt.Errorf("the simulated cluster scans only %s backwards", metaRegion)
+	}
+	var names [][]byte
+	for _, files := range r.stores {
+		for _, f := range files {
+			for _, row := range eachRow(f.rows(request.Scan.StartRow, request.Scan.StopRow)) {
+				names = append(names, row[0].Row)
+			}
+		}
+	}
+	slices.SortFunc(names, bytes.Compare)
+	for _, name := range slices.CompactFunc(names, bytes.Equal) {
+		cells, err := q.row(t, r, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(cells) > 0 {
+			rows = append(rows, cells)
+		}
+	}
+	return rows, nil
+}

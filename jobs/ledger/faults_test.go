@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/internal/testfs"
+)
+
+// filled is a ledger with an entry, a load of a directory, lost files and a verification.
+func filled(t *testing.T) *Ledger {
+	t.Helper()
+	l, _ := newLedger(t)
+	directory := sample()
+	directory.Date, directory.JobHash = "", DirectoryKey("hdfs:///other")
+	err := errors.Join(l.Write(sample()), l.Write(directory), l.AddUnserved("ns:t", []Unserved{{URI: "u", Row: "a"}}), l.WriteVerification(sample(), map[string]int{"a": 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func never(Unserved) bool { return false }
+
+// TestEveryCallOfTheLedgerFails: whichever call of storage fails, that is said: a ledger that can't be read never looks empty, and what
+// was not written never counts as written.
+func TestEveryCallOfTheLedgerFails(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(*Ledger) error{
+		"make":                  (*Ledger).Make,
+		"try":                   (*Ledger).Try,
+		"make a folder":         func(l *Ledger) error { return l.MakeFolder(filepath.Join(l.dir, "ns=t", "runs", "1")) },
+		"read":                  func(l *Ledger) error { _, err := l.Read("ns:t", "2026-11-20", sample().JobHash); return err },
+		"entries":               func(l *Ledger) error { _, _, err := l.Entries("ns:t"); return err },
+		"of a directory":        func(l *Ledger) error { _, err := l.OfDirectory("hdfs:///other"); return err },
+		"write":                 func(l *Ledger) error { return l.Write(sample()) },
+		"unserved":              func(l *Ledger) error { _, err := l.Unserved("ns:t", never); return err },
+		"add unserved":          func(l *Ledger) error { return l.AddUnserved("ns:t", []Unserved{{URI: "v"}}) },
+		"drop unserved":         func(l *Ledger) error { _, err := l.Unserved("ns:t", func(Unserved) bool { return true }); return err },
+		"read verification":     func(l *Ledger) error { _, err := l.ReadVerification(sample(), &map[string]int{}); return err },
+		"write verification":    func(l *Ledger) error { return l.WriteVerification(sample(), map[string]int{"b": 2}) },
+		"remove verification":   func(l *Ledger) error { return l.RemoveVerification(sample()) },
+		"write the first":       func(l *Ledger) error { return Open(l.fsys, l.dir+"2").Write(sample()) },
+		"try, without a ledger": func(l *Ledger) error { return Open(l.fsys, l.dir+"2").Try() },
+	} {
+		for n := int64(1); ; n++ {
+			whole := filled(t)
+			failing := &testfs.Failing{FS: storage.Local, Fault: new(testfs.Fault)}
+			failing.Left.Store(n)
+			err := do(Open(failing, whole.dir))
+			if failing.Failed() == "" {
+				if err != nil || n == 1 {
+					t.Errorf("%s: %d calls, %v", name, n-1, err)
+				}
+				break
+			}
+			// Folders that are left are empty: that they can be looked at and removed in the end is not needed.
+			if err == nil && !(strings.HasSuffix(name, "without a ledger") && (strings.HasPrefix(failing.Failed(), "remove ") || n > 4 && strings.HasPrefix(failing.Failed(), "stat "))) || err != nil && !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s, %s: %v", name, failing.Failed(), err)
+			}
+			if e, err := whole.Read("ns:t", "2026-11-20", sample().JobHash); err != nil || e == nil {
+				t.Errorf("%s, %s: the entry is %v, %v", name, failing.Failed(), e, err)
+			}
+		}
+	}
+}
+
+// TestListOfAnotherProgram: a list of lost files that a later program has written is not taken for an empty one.
+func TestListOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	l := filled(t)
+	if err := l.write(filepath.Join(l.folder("ns:t"), unservedPrefix+"x.json"), unservedDocument{schema + 1, nil}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := l.Unserved("ns:t", never); !errors.Is(err, seal.ErrMalformed) {
+		t.Errorf("%v, %v", files, err)
+	}
+}

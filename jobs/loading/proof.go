@@ -1,0 +1,454 @@
+package loading
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
+	"bulkload/internal/printable"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/site"
+	"bulkload/load"
+)
+
+// proof decides whether the files of a load are readable in their table now. Every command that ends with 0 asks it: after a
+// load, if there is nothing to do, if the ledger says that a load was done, for an input that was archived, and for a
+// directory.
+//
+// It compares the table with what the load recorded of it, and asks the table for cells of the files:
+//
+//   - A file is unchanged if the table's identity and the openings of the file's regions are the recorded ones. Then nothing
+//     can have hidden its rows but the family's TTL or a client's delete, and it is enough that its first and last cells
+//     are there, or newer versions of them. Of the unchanged files one in each region and family is asked for.
+//   - Otherwise the regions may have been truncated, the family may have been removed and added again, or the table may be
+//     another one. Cells that were there before the load and newer versions prove nothing then, since later loads may have put
+//     them there. In each region that may hold rows of the file, the table must return one of its cells that was not there
+//     before. If the table's state was written since (it was created again, truncated, restored, or disabled and enabled),
+//     even that proves nothing where another load had equal cells: a snapshot may have brought them back.
+//   - Where the known cells can't decide, all rows of the run in these regions are asked for, if the input is still there
+//     (AskRows). What even they can't decide is an error (errcode.LoadUnsure): only a person knows.
+//
+// What it does not see, because no region was opened since: single rows that a client has deleted. bulkload verify finds
+// them.
+type proof struct {
+	cluster *load.Cluster
+	options options.Options
+	rows    AskRows // nil if the rows are not known: of a directory, or of an input that is gone
+	again   string  // how to load the files again, for people
+	rewrite bool    // files that the known cells can't prove are to be written again (*unprovenError), since others are not loaded yet
+}
+
+// unprovenError says which files nothing proves. To write and load them again does no harm if the table has them.
+type unprovenError struct {
+	lost *load.LostError
+	why  string
+}
+
+func (e *unprovenError) Error() string { return e.why }
+
+// missingError says that the table lacks rows of a load in some ranges: it was asked for all of them. Their files can't appear
+// later, because regions that were opened after they took a file know it.
+type missingError struct {
+	*load.LostError
+	ranges []load.RowRange
+}
+
+// Unwrap is the error for callers that need not know the ranges.
+func (e *missingError) Unwrap() error { return e.LostError }
+
+// claim is what a load has recorded: its files, and the table that had them.
+type claim struct {
+	table    string
+	identity string       // load.Table's; "" if it was not recorded
+	repeated bool         // an earlier load of the same job and date may have had equal cells
+	files    []load.HFile // with their openings
+	// missing are ranges in which the table lacked rows of the load, in order, or may have lacked them. Their files were written and
+	// loaded again since. What hid the rows may hide them still, such as a client's delete marker, so no known cell proves
+	// anything there.
+	missing []load.RowRange
+	// others reports whether another load may have had equal cells, according to the ledger; nil: no. It reads all of the ledger's
+	// entries of the table, so it is called only if the table's state was written since.
+	others func() (bool, error)
+}
+
+// AskRows asks a table for all rows of a run in some ranges, which are in order.
+type AskRows func(ctx context.Context, ranges []load.RowRange) (RowsFound, error)
+
+// RowsFound is what a table has of a run's rows.
+type RowsFound struct {
+	Rows    int64  // of the run in the ranges
+	Missing int64  // cells of theirs that a reader finds neither as they were loaded nor in a newer version
+	Example string // the first of them, for people
+}
+
+// verdict is what a table shows of a claim's files.
+type verdict struct {
+	table *load.Table    // as it was while it was asked
+	files []load.HFile   // that were asked for
+	bad   []load.Finding // files whose rows can't be read
+	gaps  []gap          // what the known cells can't decide
+	// restored: the table's state was written since, and another load had equal cells, which a snapshot may have brought back.
+	restored bool
+}
+
+// gap is a part of a file's rows, in one region, of which no cell proves anything.
+type gap struct {
+	file   load.Finding
+	rows   load.RowRange
+	reason string // for people
+}
+
+// maxLooks bounds how often the table is asked again because it has changed meanwhile, with growing pauses: for about a minute and a
+// half.
+const maxLooks = 20
+
+// lookPause is by how much the pauses grow.
+const lookPause = 500 * time.Millisecond
+
+// look asks the table for the files of a claim, or, unless every file is to be asked for, for one of the unchanged files in
+// each region and family, and for all others. The progress goes from one share of the load to another.
+//
+// The table is looked up before and after it is asked. An answer counts only if nothing was opened in between: a table that
+// is restored right after it was asked has other cells.
+func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) (*verdict, error) {
+	table, err := site.LookUp(ctx, p.cluster, c.table)
+	if err != nil {
+		return nil, err
+	}
+	type answer struct {
+		opening string
+		load.Finding
+	}
+	known := map[string]answer{} // by URI
+	for looks := 0; ; looks++ {
+		chosen := c.choose(table, every)
+		var asked []load.HFile
+		for _, f := range chosen {
+			if known[f.URI].opening != table.OpeningsOf(&f) {
+				asked = append(asked, f)
+			}
+		}
+		findings, err := p.cluster.ProbeTable(ctx, table, asked, watchProbes(p.options, len(asked), from, to))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range findings {
+			known[f.URI] = answer{table.OpeningsOf(&f.HFile), f}
+		}
+		now, err := site.LookUp(ctx, p.cluster, c.table)
+		if err != nil {
+			return nil, err
+		}
+		if !changed(table, now, chosen) {
+			v := &verdict{table: now, files: chosen}
+			if c.identity != now.Identity() {
+				if v.restored = c.repeated; !v.restored && c.others != nil {
+					if v.restored, err = c.others(); err != nil {
+						return nil, err
+					}
+				}
+			}
+			for _, f := range chosen {
+				v.add(c, known[f.URI].Finding)
+			}
+			return v, nil
+		}
+		if looks == maxLooks {
+			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s were opened again each time it was asked for the files' rows: run this again when they no longer move",
+				load.ErrUnavailable, c.table)
+		}
+		if now.Identity() != table.Identity() {
+			clear(known)
+		}
+		table = now
+		if err := pause.For(ctx, time.Duration(looks)*lookPause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// changed reports whether a table, or a region with rows of the files, is another one or was opened again between two looks.
+func changed(before, after *load.Table, files []load.HFile) bool {
+	return before.Identity() != after.Identity() ||
+		slices.ContainsFunc(files, func(f load.HFile) bool { return before.OpeningsOf(&f) != after.OpeningsOf(&f) })
+}
+
+// unchanged reports whether neither the table nor a region of the file was opened since the load recorded it.
+func (c *claim) unchanged(t *load.Table, f *load.HFile) bool {
+	return c.identity != "" && c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)
+}
+
+// choose selects the files that are asked for, and their cells. The first and last cells of an unchanged file in one region are
+// enough.
+func (c *claim) choose(t *load.Table, every bool) (chosen []load.HFile) {
+	type place struct{ family, region string }
+	seen := map[place]bool{}
+	for _, f := range c.files {
+		if c.unchanged(t, &f) {
+			if n := len(f.Probes); n > 2 && len(t.Overlapping(f.FirstRow, f.LastRow)) == 1 {
+				f.Probes = []load.Probe{f.Probes[0], f.Probes[n-1]}
+			}
+			wanted := every || c.asksAll(load.RowRange{First: f.FirstRow, Last: f.LastRow})
+			for _, p := range f.Probes { // a region that split before the load was recorded may share the file with another one
+				at := place{f.Family, string(t.Overlapping(p.Row, p.Row)[0].Name)}
+				wanted, seen[at] = wanted || !seen[at], true
+			}
+			if !wanted {
+				continue
+			}
+		}
+		chosen = append(chosen, f)
+	}
+	return chosen
+}
+
+// asksAll reports whether all rows in a range are to be asked for.
+func (c *claim) asksAll(rows load.RowRange) bool {
+	return slices.ContainsFunc(c.missing, func(m load.RowRange) bool { return overlap(m, rows) })
+}
+
+func overlap(a, b load.RowRange) bool {
+	return bytes.Compare(a.First, b.Last) <= 0 && bytes.Compare(b.First, a.Last) <= 0
+}
+
+// add judges what the table returns of one file.
+func (v *verdict) add(c claim, f load.Finding) {
+	if !f.Serving.Readable() {
+		v.bad = append(v.bad, f)
+		return
+	}
+	unchanged := c.unchanged(v.table, &f.HFile)
+	for _, r := range v.table.Overlapping(f.FirstRow, f.LastRow) {
+		proven := unchanged
+		for i := range f.Probes {
+			proven = proven || !v.restored && f.Proves(i) && bytes.Equal(f.Answers[i].Region, r.Name)
+		}
+		rows := load.RowRange{First: f.FirstRow, Last: f.LastRow}
+		if bytes.Compare(r.Start, rows.First) > 0 {
+			rows.First = r.Start
+		}
+		if len(r.End) > 0 && bytes.Compare(r.End, rows.Last) < 0 {
+			rows.Last = r.End
+		}
+		switch {
+		case c.asksAll(rows):
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a client may have deleted would stay hidden", f.URI, c.table)})
+		case !proven:
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and the cells of the file that it returns were there before, or are hidden by newer ones",
+				&r, c.table, f.URI)})
+		}
+	}
+}
+
+// check returns an error unless all files of a claim are readable. It changes nothing, in the table or on record: rows may have
+// been deleted on purpose, and a command that has nothing to do must not bring them back.
+func (p proof) check(ctx context.Context, c claim) error {
+	answered := map[string]bool{}
+	for looks := 1; ; looks++ {
+		v, err := p.look(ctx, c, false, 0, 1)
+		if err != nil {
+			return err
+		}
+		if err := p.refuseUnreadable(c, v); err != nil {
+			return err
+		}
+		err = p.close(ctx, c, v, answered)
+		var missing *missingError
+		switch {
+		case errors.As(err, &missing):
+			return p.lost(c, v.table, missing.Files, len(c.files))
+		case !errors.Is(err, errMoved) || looks == maxRowLooks:
+			return err
+		}
+	}
+}
+
+// maxRowLooks bounds how often a table is asked again because regions have moved while it was asked for all rows of the run.
+const maxRowLooks = 5
+
+// errMoved says that a region was opened again while the table was asked for all rows of the run in it.
+var errMoved = errors.New("opened again meanwhile")
+
+// confirm is check for files that HBase has just taken. Each file is asked for. Regions that do not serve what they took are
+// opened again; if that does not help, the error is a *load.LostError, and these files must be written again. If the table lacks
+// rows of theirs, it is a *missingError as well, or errcode.LoadLost if they were written again already. It returns the table
+// that serves the files.
+//
+// Any other error says nothing about the files: they may be served or not.
+func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Table, error) {
+	v, err := p.look(ctx, c, true, from, to)
+	if err != nil {
+		return nil, err
+	}
+	// Cells that are deleted or expired are explained. Opening a region again would not bring them back.
+	if missing := onlyMissing(v.bad); len(missing) > 0 {
+		p.options.Warnf("table %s does not serve %d of %d files, such as %s: opening their regions again", c.table, len(missing), len(v.files), missing[0].URI)
+		if missing, err = p.cluster.ReopenAndProbe(ctx, c.table, missing); err != nil {
+			return nil, err
+		}
+		if lost := onlyMissing(missing); len(lost) > 0 {
+			return nil, &load.LostError{Table: c.table, Files: lost}
+		}
+		// All files again: the regions that were opened may serve others now, too.
+		if v, err = p.look(ctx, c, true, to, to); err != nil {
+			return nil, err
+		}
+		if lost := onlyMissing(v.bad); len(lost) > 0 {
+			return nil, &load.LostError{Table: c.table, Files: lost}
+		}
+	}
+	answered := map[string]bool{}
+	for looks := 1; ; looks++ {
+		if err := p.refuseUnreadable(c, v); err != nil {
+			return nil, err
+		}
+		err := p.close(ctx, c, v, answered)
+		if !errors.Is(err, errMoved) || looks == maxRowLooks {
+			return v.table, err
+		}
+		if v, err = p.look(ctx, c, true, to, to); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// onlyMissing selects the files whose rows are missing for no reason that the table shows.
+func onlyMissing(all []load.Finding) []load.Finding {
+	return slices.DeleteFunc(slices.Clone(all), func(f load.Finding) bool { return f.Serving != load.Missing })
+}
+
+// close asks for all rows of the run where the known cells could not decide. The error is a *missingError if the table lacks some. No
+// region of any file may have been opened again when they are answered for, since that may take hours. answered has the
+// gaps of earlier calls that the table has answered for, by file and openings.
+func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[string]bool) error {
+	key := func(g gap) string {
+		return fmt.Sprintf("%s %s %q", g.file.URI, v.table.OpeningsOf(&g.file.HFile), g.rows.First)
+	}
+	v.gaps = slices.DeleteFunc(v.gaps, func(g gap) bool { return answered[key(g)] })
+	if len(v.gaps) == 0 {
+		return nil
+	}
+	why := v.gaps[0].reason
+	if p.rewrite {
+		lost := &load.LostError{Table: c.table}
+		for _, g := range v.gaps {
+			g.file.Why = g.reason
+			lost.Files = append(lost.Files, g.file)
+		}
+		return &unprovenError{lost, why}
+	}
+	if p.rows == nil {
+		return errcode.LoadUnsure.Errorf("%s: so it is not certain that the table still has the rows of %s; compare it with the source (bulkload verify JOB --live); %s",
+			why, jobfile.Plural(len(v.gaps), "file"), p.again)
+	}
+	ranges := rangesOf(v.gaps)
+	p.options.Infof("%s: reading the input again, to ask the table for all rows of the run in %s", why, jobfile.Plural(len(ranges), "range"))
+	found, err := p.rows(ctx, ranges)
+	if err != nil {
+		return fmt.Errorf("%s, and asking for all rows of the run there failed: %w", why, err)
+	}
+	p.options.Infof("table %s was asked for %s of the run: %s missing", c.table, jobfile.Plural(int(found.Rows), "row"), jobfile.Plural(int(found.Missing), "cell"))
+	if found.Missing > 0 {
+		return p.missing(c, ranges, found)
+	}
+	now, err := site.LookUp(ctx, p.cluster, c.table)
+	if err != nil {
+		return err
+	}
+	for _, g := range v.gaps {
+		answered[key(g)] = !changed(v.table, now, []load.HFile{g.file.HFile})
+	}
+	if changed(v.table, now, v.files) {
+		return errcode.HBaseRegion.Errorf("%w: a region of table %s, which was asked for all rows of the run in %s, was %w: run this again",
+			load.ErrUnavailable, c.table, jobfile.Plural(len(ranges), "range"), errMoved)
+	}
+	return nil
+}
+
+// missing is the error for rows that the table lacks. They were asked for in all families, so each file with rows in these ranges may
+// be theirs.
+func (p proof) missing(c claim, ranges []load.RowRange, found RowsFound) error {
+	if slices.ContainsFunc(ranges, c.asksAll) {
+		return errcode.LoadLost.Errorf("table %s lacks %s of the rows that were written and loaded again, such as %s: most likely delete markers or cells of other clients hide them, or the table lost rows again. A major compaction removes markers with what they hide; after that, %s",
+			c.table, jobfile.Plural(int(found.Missing), "cell"), found.Example, p.again)
+	}
+	lost := &load.LostError{Table: c.table}
+	for _, f := range c.files {
+		rows := load.RowRange{First: f.FirstRow, Last: f.LastRow}
+		if i := slices.IndexFunc(ranges, func(r load.RowRange) bool { return overlap(r, rows) }); i >= 0 {
+			lost.Files = append(lost.Files, load.Finding{HFile: f, Serving: load.Missing, Region: fmt.Sprintf("rows %s to %s", printable.Bytes(ranges[i].First), printable.Bytes(ranges[i].Last)),
+				Why: fmt.Sprintf("of the run's rows there, %s missing, such as %s", jobfile.Plural(int(found.Missing), "cell"), found.Example)})
+		}
+	}
+	return &missingError{lost, ranges}
+}
+
+// rangesOf returns the rows of gaps as ranges in order, without overlaps.
+func rangesOf(gaps []gap) (ranges []load.RowRange) {
+	sorted := slices.SortedFunc(slices.Values(gaps), func(a, b gap) int { return bytes.Compare(a.rows.First, b.rows.First) })
+	for _, g := range sorted {
+		if n := len(ranges); n > 0 && bytes.Compare(g.rows.First, ranges[n-1].Last) <= 0 {
+			if bytes.Compare(g.rows.Last, ranges[n-1].Last) > 0 {
+				ranges[n-1].Last = g.rows.Last
+			}
+			continue
+		}
+		ranges = append(ranges, g.rows)
+	}
+	return ranges
+}
+
+// watchProbes begins to count the files that the table is asked for, as a part of the load between two shares of it.
+func watchProbes(o options.Options, files int, from, to float64) func(int) {
+	probes := progress.NewCounter(progress.Within(o.Watch, from, to), "probe", int64(files), "files")
+	return func(n int) { probes.Add(int64(n)) }
+}
+
+// Why a table may lack rows that were loaded, by what comparing its identity has shown.
+const (
+	lostSomehow   = "Most likely the table was truncated, created again or restored after the load, or the rows were deleted"
+	lostByChange  = "The table was changed after the load: created again, truncated, restored, or disabled and enabled"
+	lostUnchanged = "The table was neither created again nor truncated as a whole after the load: most likely a region was truncated, " +
+		"a family was removed and added again, or rows were deleted, which stay hidden until a major compaction"
+)
+
+// lostHow says how a table may have lost rows.
+func lostHow(table *load.Table, identity string) string {
+	switch identity {
+	case "":
+		return lostSomehow
+	case table.Identity():
+		return lostUnchanged
+	}
+	return lostByChange
+}
+
+// refuseUnreadable refuses files whose rows can't be read in the table now.
+func (p proof) refuseUnreadable(c claim, v *verdict) error {
+	if len(v.bad) == 0 {
+		return nil
+	}
+	return p.lost(c, v.table, v.bad, len(v.files))
+}
+
+func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) error {
+	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", c.table, len(lost), of, lost[0].String(), p.adviceFor(lost[0].Serving, lostHow(table, c.identity)))
+}
+
+// adviceFor is the advice for rows that can't be read.
+func (p proof) adviceFor(s load.Serving, how string) string {
+	switch s {
+	case load.Deleted:
+		return "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major compaction removes it; after that, " + p.again
+	case load.Expired:
+		return "The family's TTL hides them; only a longer TTL makes them readable"
+	}
+	return how + ". " + p.again
+}

@@ -1,0 +1,243 @@
+package loading
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/test/simcluster"
+	"bulkload/internal/testcluster"
+	"bulkload/internal/testrand"
+	"bulkload/load"
+)
+
+// realWorld is a table of a real cluster. Its files are what clients have put, flushed: cells whose rows are not looked for.
+type realWorld struct {
+	oracle    *testcluster.Oracle
+	client    *load.Cluster
+	ctx       context.Context
+	table     string            // that every history calls historyTable
+	families  []string          // of now
+	snapshots map[string]string // HBase's names
+	taken     int
+}
+
+func (w *realWorld) run(args ...string) error {
+	_, err := w.oracle.Run(args...)
+	return err
+}
+
+func (w *realWorld) Create(_ string, splits [][]byte, families ...simcluster.Family) error {
+	var names, settings []string
+	for _, f := range families {
+		names = append(names, f.Name)
+		for k, v := range f.Attributes {
+			settings = append(settings, fmt.Sprintf("%s:%s=%s", f.Name, k, v))
+		}
+	}
+	var keys []string
+	for _, s := range splits {
+		keys = append(keys, string(s))
+	}
+	w.families = names
+	return w.run(append([]string{"create", w.table, strings.Join(names, ","), strings.Join(keys, ",")}, settings...)...)
+}
+
+func (w *realWorld) Drop(string) error    { return w.run("drop", w.table) }
+func (w *realWorld) Disable(string) error { return w.run("disable", w.table) }
+func (w *realWorld) Enable(string) error  { return w.run("enable", w.table) }
+
+func (w *realWorld) Truncate(_ string, preserve bool) error {
+	if preserve {
+		return w.run("truncate", w.table, "-preserve")
+	}
+	return w.run("truncate", w.table)
+}
+
+func (w *realWorld) TruncateRegion(_ string, row []byte) error {
+	return w.run("truncate-region", w.table, string(row))
+}
+
+// Alter removes families, adds them, or sets attributes of those that stay.
+func (w *realWorld) Alter(_ string, families ...simcluster.Family) error {
+	for _, name := range w.families {
+		if !slices.ContainsFunc(families, func(f simcluster.Family) bool { return f.Name == name }) {
+			if err := w.run("delete-family", w.table, name); err != nil {
+				return err
+			}
+		}
+	}
+	before := w.families
+	w.families = nil
+	for _, f := range families {
+		w.families = append(w.families, f.Name)
+		args := []string{"alter", w.table, f.Name}
+		if !slices.Contains(before, f.Name) {
+			args[0] = "add-family"
+		} else if len(families) != len(before) {
+			continue // another one came or went
+		}
+		for k, v := range f.Attributes {
+			args = append(args, k+"="+v)
+		}
+		if err := w.run(args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *realWorld) Snapshot(_, snapshot string) error {
+	if old := w.snapshots[snapshot]; old != "" {
+		if err := w.run("delete-snapshot", old); err != nil {
+			return err
+		}
+	}
+	w.taken++
+	w.snapshots[snapshot] = fmt.Sprintf("%s_%d", w.table, w.taken)
+	return w.run("snapshot", w.snapshots[snapshot], w.table)
+}
+
+// Restore restores a table that is disabled, or was dropped. The oracle deletes the snapshot, so it is taken again.
+func (w *realWorld) Restore(snapshot string) error {
+	name := w.snapshots[snapshot]
+	delete(w.snapshots, snapshot)
+	how := "restore"
+	if out, err := w.oracle.Run("regions", w.table); err != nil || out == "" {
+		how = "reclone"
+	}
+	if err := w.run(how, name, w.table); err != nil {
+		return err
+	}
+	return w.Snapshot("", snapshot)
+}
+
+func (w *realWorld) Split(_ string, row []byte) error { return w.run("split", w.table, string(row)) }
+
+// Merge merges two regions, and first compacts the table: regions that have split shortly before could not be merged otherwise.
+func (w *realWorld) Merge(_ string, row []byte) error {
+	table, err := w.client.Table(w.ctx, w.table)
+	if err != nil {
+		return err
+	}
+	end := table.Overlapping(row, row)[0].End
+	if len(end) == 0 {
+		return fmt.Errorf("there is no region after that of row %q", row)
+	}
+	if err := w.run("compact", w.table); err != nil {
+		return err
+	}
+	return w.run("merge", w.table, string(row), string(end))
+}
+
+// likeReal is a simulated cluster that compacts as a realWorld does, so that both forget the same delete markers.
+type likeReal struct{ *simcluster.Cluster }
+
+func (w likeReal) Compact(name string, _ []byte, _ int, _ bool) error {
+	for _, row := range theRows {
+		if err := w.Cluster.Compact(name, row, 0, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w likeReal) Merge(name string, row []byte) error {
+	if err := w.Cluster.Merge(name, row); err != nil {
+		return err
+	}
+	return w.Compact(name, nil, 0, true)
+}
+
+func (w *realWorld) Move(_ string, row []byte) error { return w.run("move", w.table, string(row)) }
+
+// Compact compacts the whole table; so does likeReal.
+func (w *realWorld) Compact(string, []byte, int, bool) error { return w.run("compact", w.table) }
+
+func (w *realWorld) Put(_ string, cells ...cell.Cell) error { return w.BulkLoad("", cells) }
+
+func (w *realWorld) BulkLoad(_ string, cells []cell.Cell) error {
+	args := []string{"put", w.table}
+	for _, c := range cells {
+		if c.Type == cell.DeleteFamily {
+			args = append(args, fmt.Sprintf("%s,%s,,%d", c.Row, c.Family, c.Timestamp))
+		} else {
+			args = append(args, fmt.Sprintf("%s,%s,%s,%d,%s", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
+		}
+	}
+	return w.run(args...)
+}
+
+func (w *realWorld) Restart(int)           {}
+func (w *realWorld) Interrupt(int, func()) {}
+
+// Unreadable reads the table as other readers do. A single newer version of a cell is enough.
+func (w *realWorld) Unreadable(_ string, _ int, cells []cell.Cell) (lost []cell.Cell) {
+	var asked []load.Lookup
+	for _, c := range cells {
+		asked = append(asked, load.Lookup{Row: c.Row, Columns: []load.Columns{{Family: c.Family, Qualifiers: [][]byte{c.Qualifier}}}, Other: -1})
+	}
+	rows, err := w.client.Rows(w.ctx, w.table, asked)
+	if err != nil {
+		return cells
+	}
+	for i, c := range cells {
+		if !slices.ContainsFunc(rows[i], func(f cell.Cell) bool {
+			return f.Timestamp > c.Timestamp || f.Timestamp == c.Timestamp && string(f.Value) == string(c.Value)
+		}) {
+			lost = append(lost, c)
+		}
+	}
+	return lost
+}
+
+// TestProofHistoriesOnCluster: the proof says of a table of a real cluster what it says of a simulated one with the same history,
+// and it is true.
+func TestProofHistoriesOnCluster(t *testing.T) {
+	t.Parallel()
+	cluster := testcluster.Use(t)
+	conf, err := siteconf.Load(cluster.ConfDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const workers = 3 // as many as the oracle has JVMs
+	all := make([][]step, histories(t, 9))
+	rng := testrand.New(t)
+	for i := range all {
+		all[i] = slices.DeleteFunc(drawHistory(rng, 12, harmless, harmful), func(s step) bool { return s.kind == "wait" || s.kind == "restart" })
+	}
+	for worker := range workers {
+		t.Run(fmt.Sprint(worker), func(t *testing.T) {
+			t.Parallel()
+			client, err := load.ConnectAs(t.Context(), conf, load.Identity{User: "tina"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			for i := worker; i < len(all) && !t.Failed(); i += workers {
+				w := &realWorld{oracle: cluster.Oracle(t), client: client, ctx: t.Context(), table: cluster.UniqueTable(t), snapshots: map[string]string{}}
+				begun := time.Now()
+				h := newHistory(w.table, w, client)
+				h.source = true
+				if err := h.play(t.Context(), all[i]); err != nil {
+					t.Error(err)
+				}
+				for _, name := range w.snapshots {
+					if err := w.run("delete-snapshot", name); err != nil {
+						t.Error(err)
+					}
+				}
+				simulated := simulate(t, all[i], false, true)
+				if h.wrong != "" || !slices.Equal(h.verdicts, simulated.verdicts) {
+					t.Errorf("history %d: %s\n%s\n\nsimulated: %s\n%s", i, h.wrong, strings.Join(h.log, "\n"), simulated.wrong, strings.Join(simulated.log, "\n"))
+				}
+				t.Logf("history %d: %d steps, %d questions in %s", i, len(all[i]), h.checks, time.Since(begun).Round(time.Second))
+			}
+		})
+	}
+}

@@ -1,0 +1,589 @@
+package loading
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/internal/test/simcluster"
+	"bulkload/jobs/failpoint"
+	"bulkload/jobs/failure"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/ledger"
+	"bulkload/jobs/manifest"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
+	"bulkload/jobs/progress"
+	"bulkload/jobs/target"
+	"bulkload/load"
+)
+
+// These tests load outputs and directories of the local disk into a table of a simulated cluster, in a bubble of time of its own.
+
+// simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and an output with a file of one
+// row in each of them.
+type simulation struct {
+	*testing.T
+	sim      *simcluster.Cluster
+	client   *load.Cluster
+	out      *output.Dir
+	ledger   *ledger.Ledger
+	requests int
+	serve    func(files []string) (cells []cell.Cell, loaded bool, err error) // what region servers do with files; nil: they take them
+}
+
+func simulated(t *testing.T, run func(s *simulation)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &simulation{T: t, sim: simcluster.New(2), ledger: ledger.Open(storage.Local, t.TempDir())}
+		t.Cleanup(s.sim.Close)
+		var err error
+		s.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Identity{User: "tina"}, s.sim)
+		s.do(err)
+		t.Cleanup(func() { s.client.Close() })
+		s.do(s.sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f", Attributes: map[string]string{"VERSIONS": "3"}}))
+		s.sim.Loads(t.TempDir(), func(_ string, files []string) ([]cell.Cell, bool, error) {
+			if s.requests++; s.serve != nil {
+				return s.serve(files)
+			}
+			return s.take(files), true, nil
+		})
+		s.out = writtenOutput(t, options.Options{}, "a", "h", "x")
+		s.out.Manifest.JobHash, s.out.Manifest.Timestamp = "0123456789abcdef", 1
+		settings, err := target.TableSettings(s.out.Site, s.table(), "f")
+		s.do(err)
+		s.out.Manifest.Families["f"] = jobfile.SettingsText(settings)
+		run(s)
+	})
+}
+
+func (s *simulation) do(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *simulation) table() *load.Table {
+	s.Helper()
+	table, err := s.client.Table(s.Context(), "t")
+	s.do(err)
+	return table
+}
+
+// take removes files from their place, as a region server does, and returns their cells: each has one, in one of three rows.
+func (s *simulation) take(files []string) (cells []cell.Cell) {
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err = errors.Join(err, os.Remove(name)); err != nil {
+			s.Error(err)
+		}
+		for _, row := range []string{"a", "h", "x"} {
+			c := cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(row)}
+			if strings.Contains(string(text), "\x00\x01"+row+"\x01fq") { // the cell's key: row, family, qualifier
+				cells = append(cells, c)
+			}
+		}
+	}
+	return cells
+}
+
+// loader is that of a process that finds the output as it is on the disk.
+func (s *simulation) loader() *Loader {
+	s.Helper()
+	m, err := manifest.Read(storage.Local, s.out.Path)
+	if s.do(err); m != nil {
+		s.out.Manifest, s.out.VerifiedBefore = m, nil
+	}
+	return &Loader{Out: s.out, Cluster: s.client, Ledger: s.ledger}
+}
+
+// load does all steps of a load.
+func (s *simulation) load(l *Loader) (report *load.Report, err error) {
+	turn, err := l.AwaitTurn(s.Context())
+	s.do(err)
+	defer func() { err = errors.Join(err, turn.End()) }()
+	recovered, err := turn.Recover(s.Context())
+	if err != nil {
+		return nil, err
+	}
+	handed, report, err := recovered.Load(s.Context())
+	if err != nil {
+		return report, err
+	}
+	return report, handed.Confirm(s.Context())
+}
+
+// wantRecords compares the states of manifest and ledger, and the files that the manifest says are not loaded.
+func (s *simulation) wantRecords(what, state, entry string, left int) {
+	s.Helper()
+	m, err := manifest.Read(storage.Local, s.out.Path)
+	s.do(err)
+	e, err := s.ledger.Read("t", "", m.JobHash)
+	s.do(err)
+	if m.State != state || len(m.NotLoaded()) != left || e == nil || e.State != entry || len(e.Files) != 3 {
+		s.Errorf("%s: the manifest says %s with %d files left, the ledger has %+v", what, m.State, len(m.NotLoaded()), e)
+	}
+}
+
+// TestSimulatedOutput: before the first request the disk says all that a process needs to find the load. In the end it says what proves
+// it, and the table is asked whenever the output is met again.
+func TestSimulatedOutput(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.serve = func(files []string) ([]cell.Cell, bool, error) {
+			if s.requests == 1 {
+				s.wantRecords("before a request", manifest.Loading, ledger.Loading, 3)
+			}
+			if m, err := manifest.Read(storage.Local, s.out.Path); err != nil || m.Staging == "" {
+				s.Errorf("the manifest has no staging folder: %v", err)
+			}
+			return s.take(files), true, nil
+		}
+		report, err := s.load(s.loader())
+		if s.do(err); report.Files != 3 || s.requests != 3 {
+			s.Errorf("%d requests, report %+v", s.requests, report)
+		}
+		s.wantRecords("after the load", manifest.Loaded, ledger.Loaded, 0)
+		l := s.loader()
+		e, err := l.Entry()
+		s.do(err)
+		table := s.table()
+		if m := l.Out.Manifest; m.Staging != "" || m.Table != table.Identity() || e.Identity != m.Table {
+			s.Errorf("the manifest has the folder %q and the table %s, the ledger the table %s; it is %s", m.Staging, m.Table, e.Identity, table.Identity())
+		}
+		for _, f := range e.Files {
+			if f.Opening != table.OpeningsOf(&load.HFile{Family: "f", FirstRow: []byte(f.FirstRow), LastRow: []byte(f.LastRow)}) {
+				s.Errorf("the ledger has another opening of %s", f.URI)
+			}
+		}
+		if report, err = s.load(l); err != nil || report.Files != 0 || s.requests != 3 {
+			s.Errorf("loaded again: %d requests, %+v, %v", s.requests, report, err)
+		}
+		s.do(s.loader().CheckServed(s.Context()))
+		s.do(s.loader().Adopt(s.Context(), e))
+		s.do(s.sim.Move("t", []byte("h")))
+		s.do(s.loader().CheckServed(s.Context()))
+		s.do(s.sim.TruncateRegion("t", []byte("h")))
+		if err := s.loader().CheckServed(s.Context()); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "1 of 3 files") {
+			s.Errorf("a region was truncated: %v", err)
+		}
+		if err := s.loader().Adopt(s.Context(), e); failure.CodeOf(err) != errcode.LoadLost {
+			s.Errorf("a region was truncated, according to the ledger: %v", err)
+		}
+		if e.Run = "another"; l.Ledger.Write(e) != nil || failure.CodeOf(s.loader().CheckServed(s.Context())) != errcode.LoadOther {
+			s.Error("another run was loaded since, and the output says that it is loaded")
+		}
+	})
+}
+
+// TestSimulatedInterruption: a load that ended after some requests goes on with the files that the table does not have, and asks for the
+// others. Rows that were lost meanwhile are written again by the job, and are for the job to be run without it.
+func TestSimulatedInterruption(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile func(s *simulation) error
+		job       *jobfile.Job
+		code      errcode.Code
+		rewrite   bool
+	}{
+		"goes on": {func(*simulation) error { return nil }, nil, "", false},
+		"moved":   {func(s *simulation) error { return s.sim.Move("t", []byte("a")) }, nil, "", false},
+		// What is loaded is not loaded again for the question that Confirm asks; here without the input.
+		"all rows are to be asked for": {func(s *simulation) error {
+			s.out.Manifest.SetMissing([]load.RowRange{{First: []byte("a"), Last: []byte("z")}})
+			return s.out.Save()
+		}, &jobfile.Job{}, errcode.LoadUnsure, false},
+		"lost, of a job":       {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, &jobfile.Job{}, "", true},
+		"lost, of a directory": {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, nil, errcode.LoadLost, false},
+		"another table":        {func(s *simulation) error { return s.sim.Truncate("t", true) }, &jobfile.Job{}, errcode.LoadLost, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(s *simulation) {
+				s.serve = func(files []string) ([]cell.Cell, bool, error) {
+					if !strings.Contains(files[0], filepath.Base(s.out.Manifest.Slices[0].Files[0].Path)) {
+						return nil, false, errors.New("no more today")
+					}
+					return s.take(files), true, nil
+				}
+				if report, err := s.load(s.loader()); err == nil || !strings.Contains(err.Error(), "of 3 files are in the table") || report.Files > 1 {
+					s.Fatalf("report %+v, %v", report, err)
+				}
+				s.serve = nil
+				done := 3 - len(s.out.Manifest.NotLoaded())
+				s.wantRecords("interrupted", manifest.Loading, ledger.Loading, 3-done)
+				if done == 0 { // the first request was another one's
+					name := filepath.Join(s.out.Path, s.out.Manifest.Slices[0].Files[0].Path)
+					s.do(s.sim.BulkLoad("t", s.take([]string{name})))
+				}
+				l := s.loader()
+				l.Out.Job = c.job
+				if done == 0 {
+					turn, err := l.AwaitTurn(s.Context())
+					s.do(err)
+					_, err = turn.Recover(s.Context())
+					s.do(err)
+					s.wantRecords("recovered", manifest.Loading, ledger.Loading, 2)
+				}
+				s.do(c.meanwhile(s))
+				s.requests = 0
+				_, err := s.load(l)
+				var again *RewriteError
+				switch {
+				case c.rewrite:
+					if !errors.As(err, &again) || len(again.Lost.Files) != 1 || l.Out.Manifest.State != manifest.Writing || s.requests > 0 {
+						s.Errorf("%d requests, %v", s.requests, err)
+					}
+				case failure.CodeOf(err) != c.code && err != nil || (err == nil) != (c.code == ""):
+					s.Errorf("%v", err)
+				case err == nil:
+					s.wantRecords("at the end", manifest.Loaded, ledger.Loaded, 0)
+					if s.requests != 2 {
+						s.Errorf("%d requests", s.requests)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestSimulatedLoss: a server says that it loaded a file, and its region never serves it. The ledger lists the file before anything is
+// written again. Until its region was opened again, no other run may load cells of the same timestamp.
+func TestSimulatedLoss(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.serve = func(files []string) ([]cell.Cell, bool, error) {
+			if cells := s.take(files); string(cells[0].Row) != "h" {
+				return cells, true, nil
+			}
+			return nil, true, nil
+		}
+		l := s.loader()
+		l.Out.Job = &jobfile.Job{}
+		var again *RewriteError
+		if _, err := s.load(l); !errors.As(err, &again) || len(again.Lost.Files) != 1 || !again.Lost.Files[0].Reopened {
+			s.Fatal(err)
+		}
+		unserved, err := s.ledger.Unserved("t", func(ledger.Unserved) bool { return false })
+		if s.do(err); len(unserved) != 1 || unserved[0].Row != "h" || unserved[0].Run != "run" || unserved[0].Timestamp != 1 {
+			s.Fatalf("the ledger lists %+v", unserved)
+		}
+		check := func(of cells) error {
+			record := lostFiles{s.ledger, s.client, s.out}
+			return record.checkCorrection(s.Context(), s.table(), of)
+		}
+		other := digest.Sum{Cells: 7}
+		s.sim.DenyMoves(true)
+		s.do(check(cells{"run", other, 1}))
+		s.do(check(cells{"other", other, 2}))
+		before := s.table().Opening([]byte("h"))
+		if err := check(cells{"other", other, 1}); failure.CodeOf(err) != errcode.LoadMove || !strings.Contains(err.Error(), unserved[0].URI) {
+			s.Errorf("the region can't be opened again: %v", err)
+		}
+		s.sim.DenyMoves(false)
+		if s.do(check(cells{"other", other, 1})); s.table().Opening([]byte("h")) == before {
+			s.Error("the region was not opened again")
+		}
+		s.sim.DenyMoves(true)
+		s.do(check(cells{"other", other, 1}))
+	})
+}
+
+// TestSimulatedDirectory: the load of a directory without its manifest is known by the ledger alone, with each of its files until the end.
+func TestSimulatedDirectory(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		files := s.out.Manifest.Files()
+		s.out.Manifest = nil
+		command := func() *directoryCommand {
+			return &directoryCommand{out: s.out, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+		}
+		record := func() *directoryLoad { return newDirectoryLoad(s.out, "t", s.client, s.ledger, nil) }
+		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.HFileNone {
+			s.Errorf("nothing was loaded: %v", err)
+		}
+		s.serve = func(files []string) ([]cell.Cell, bool, error) {
+			if s.requests > 1 {
+				return nil, false, errors.New("no more today")
+			}
+			if e, err := record().record.read(); err != nil || e == nil || e.State != ledger.Loading || e.Staging == "" || len(e.Files) != 3 {
+				s.Errorf("before a request the ledger has %+v (%v)", e, err)
+			}
+			return s.take(files), true, nil
+		}
+		c := command()
+		if err := c.loadDirectory(s.Context()); err == nil || !strings.Contains(err.Error(), "1 of 3 files are in the table") || c.report.Load.Files != 1 {
+			s.Errorf("report %+v, %v", c.report, err)
+		}
+		other := command()
+		other.report.Table = "u"
+		if err := other.checkOtherTables(); failure.CodeOf(err) != errcode.LoadInterrupted {
+			s.Errorf("into another table, after an interruption: %v", err)
+		}
+		s.do(command().checkOtherTables())
+		s.serve = nil
+		c = command()
+		s.do(c.loadDirectory(s.Context()))
+		if c.report.Files != 2 || c.report.Load.Files != 2 {
+			s.Errorf("the rest: report %+v", c.report)
+		}
+		if e, err := record().record.read(); err != nil || e.State != ledger.Loaded || e.Staging != "" || len(e.Files) != 3 || e.Identity != s.table().Identity() {
+			s.Errorf("in the end the ledger has %+v (%v)", e, err)
+		}
+		s.do(other.checkOtherTables())
+		s.do(record().checkServed(s.Context()))
+		name := filepath.Join(s.out.Path, files[0].Path)
+		s.do(os.WriteFile(name, []byte("x"), 0o600))
+		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.LoadAgain {
+			s.Errorf("a file came back: %v", err)
+		}
+		s.do(os.Remove(name))
+		s.do(s.sim.Truncate("t", true))
+		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "put the files into") {
+			s.Errorf("truncated: %v", err)
+		}
+	})
+}
+
+// TestSimulatedLossOfADirectory: what HBase lost of a directory can't be written again here, so it is for a person, and listed.
+func TestSimulatedLossOfADirectory(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.out.Manifest = nil
+		s.serve = func(files []string) ([]cell.Cell, bool, error) { s.take(files); return nil, true, nil }
+		l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+		d, err := l.recovered(s.Context())
+		s.do(err)
+		_, err = l.load(s.Context(), d)
+		if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "move it to another server") || !strings.Contains(err.Error(), l.record.uri()) {
+			s.Errorf("%v", err)
+		}
+		if unserved, err := s.ledger.Unserved("t", func(ledger.Unserved) bool { return false }); err != nil || len(unserved) != 3 {
+			s.Errorf("the ledger lists %+v (%v)", unserved, err)
+		}
+	})
+}
+
+// TestSimulatedCommand: the command that loads an output records it as its job does, and refuses one that lacks files.
+func TestSimulatedCommand(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		ctx, cancel := context.WithTimeout(s.Context(), time.Hour)
+		defer cancel()
+		c := &directoryCommand{out: s.out, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+		name := filepath.Join(s.out.Path, s.out.Manifest.Files()[1].Path)
+		s.do(os.Rename(name, name+"x"))
+		if err := c.loadOutput(ctx); err == nil || s.requests > 0 {
+			s.Errorf("without a file: %d requests, %v", s.requests, err)
+		}
+		s.do(os.Rename(name+"x", name))
+		s.do(c.loadOutput(ctx))
+		if c.report.Files != 3 || c.report.Load.Files != 3 || s.requests != 3 {
+			s.Errorf("%d requests, report %+v", s.requests, c.report)
+		}
+		s.wantRecords("after the command", manifest.Loaded, ledger.Loaded, 0)
+	})
+}
+
+// TestDisabledAtEveryCall: if the table is disabled at any of the calls that ask for what was loaded, the answer is not that it is served.
+func TestDisabledAtEveryCall(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		_, err := s.load(s.loader())
+		s.do(err)
+		for n := 0; ; n++ {
+			isDisabled := false
+			s.sim.Interrupt(n, func() { isDisabled = true; s.do(s.sim.Disable("t")) })
+			err := s.loader().CheckServed(s.Context())
+			s.sim.Interrupt(0, nil)
+			if !isDisabled {
+				if s.do(err); n < 5 {
+					s.Errorf("only %d calls were made", n)
+				}
+				return
+			}
+			if !errors.Is(err, load.ErrRefused) {
+				s.Errorf("at call %d: %v", n, err)
+			}
+			s.do(s.sim.Enable("t"))
+		}
+	})
+}
+
+// TestDisabledDuringALoad: a load during which the table is disabled at any call either fails, and goes on when the table is enabled again,
+// or has ended. Then readers find all rows, and nothing was loaded twice.
+func TestDisabledDuringALoad(t *testing.T) {
+	t.Parallel()
+	for n, isDone := 0, false; !isDone; n += 2 {
+		simulated(t, func(s *simulation) {
+			isDisabled := false
+			s.sim.Interrupt(n, func() { isDisabled = true; s.do(s.sim.Disable("t")) })
+			_, err := s.load(s.loader())
+			s.sim.Interrupt(0, nil)
+			if isDone = !isDisabled; isDone {
+				s.do(err)
+				return
+			}
+			s.do(s.sim.Enable("t"))
+			if err != nil {
+				_, err = s.load(s.loader())
+			}
+			if err != nil || s.loader().Out.Manifest.State != manifest.Loaded {
+				s.Errorf("after call %d: the manifest says %s, %v", n, s.out.Manifest.State, err)
+			}
+			var all []cell.Cell
+			for _, row := range []string{"a", "h", "x"} {
+				all = append(all, cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(row)})
+			}
+			if lost := s.sim.Unreadable("t", 0, all); len(lost) > 0 {
+				s.Errorf("after call %d: %d rows are lost", n, len(lost))
+			}
+		})
+	}
+}
+
+// TestEnabledAgainDuringALoad: a table that is disabled and enabled when it has all files is recorded as it is in the end, not as it was.
+func TestEnabledAgainDuringALoad(t *testing.T) {
+	for _, isOutput := range []bool{true, false} {
+		simulated(t, func(s *simulation) {
+			taken := 0
+			s.out.Options.Failpoint = func(p failpoint.Point) {
+				if p == failpoint.FilesLoaded {
+					if taken++; taken == 3 {
+						s.do(errors.Join(s.sim.Disable("t"), s.sim.Enable("t")))
+					}
+				}
+			}
+			var identity string
+			if isOutput {
+				_, err := s.load(s.loader())
+				s.do(err)
+				identity = s.loader().Out.Manifest.Table
+			} else {
+				s.out.Manifest = nil
+				l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+				d, err := l.recovered(s.Context())
+				s.do(err)
+				_, err = l.load(s.Context(), d)
+				s.do(err)
+				e, err := l.record.read()
+				s.do(err)
+				identity = e.Identity
+			}
+			if now := s.table().Identity(); taken != 3 || identity != now {
+				s.Errorf("output %t: the table is %s, recorded is %s", isOutput, now, identity)
+			}
+		})
+	}
+}
+
+// TestSimulatedLedgerFails: a load that can't be recorded in the ledger sends nothing. What was loaded is not said to be served if the
+// ledger can't be read.
+func TestSimulatedLedgerFails(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		full := errors.New("no space")
+		l := s.loader()
+		l.Ledger = ledger.Open(&countedSaves{FS: storage.Local, fail: full}, s.TempDir())
+		if _, err := s.load(l); !errors.Is(err, full) || s.requests > 0 {
+			s.Errorf("%d requests, %v", s.requests, err)
+		}
+		_, err := s.load(s.loader())
+		s.do(err)
+		name := strings.TrimPrefix(s.ledger.EntryURI("t", "", s.out.Manifest.JobHash), "file://")
+		text, err := os.ReadFile(name)
+		s.do(err)
+		s.do(os.WriteFile(name, text[:len(text)/2], 0o600))
+		if err := s.loader().CheckServed(s.Context()); failure.CodeOf(err) != errcode.LedgerMalformed {
+			s.Errorf("the ledger's entry is cut: %v", err)
+		}
+	})
+}
+
+// TestContinuedRunsCorrectNothing: a run that goes on may come from a copy that is older than what was loaded since, so it does not say
+// that it replaces that.
+func TestContinuedRunsCorrectNothing(t *testing.T) {
+	t.Parallel()
+	for _, isContinued := range []bool{true, false} {
+		out := writtenOutput(t, options.Options{Force: true}, "a")
+		out.Continues, out.Job = isContinued, &jobfile.Job{Table: "t"}
+		l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
+		e := &ledger.Entry{State: ledger.Loaded, Table: "t", JobHash: out.Manifest.JobHash, Run: "later", Files: []ledger.File{{Family: "f"}}, Books: []byte("{}"), Inputs: []byte("[]")}
+		if err := errors.Join(l.Ledger.Write(e), l.Corrects()); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.Manifest.Corrects; (got == "") != isContinued {
+			t.Errorf("continued %t: it corrects %q", isContinued, got)
+		}
+	}
+}
+
+// TestProgressOfALoad: the progress names all files in the end, and the share of the whole never falls. Requests after files were cut are
+// no new look at the table: its share is behind them.
+func TestProgressOfALoad(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		var mu sync.Mutex
+		done, whole := map[string]int64{}, 0.0
+		s.out.Options.Watch = func(p progress.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			if done[p.Phase] = p.Done; p.Whole < whole {
+				s.Errorf("%s: %v of the whole after %v", p.Phase, p.Whole, whole)
+			}
+			whole = p.Whole
+		}
+		_, err := s.load(s.loader())
+		if s.do(err); done["load"] != 3 || done["probe"] != 3 || whole != 1 {
+			s.Errorf("%v are done, and %v of the whole", done, whole)
+		}
+		s.out.Options.Watch = nil
+		h := &handover{out: s.out}
+		h.begin(3)
+		first := h.watchLook(3)
+		if h.count(0); first == nil || h.watchLook(3) != nil {
+			s.Error("the first look is not counted, or a later one is")
+		}
+		if h.begin(0); h.watchLook(0) != nil {
+			s.Error("no file is looked for, and that is counted")
+		}
+	})
+}
+
+// TestOthersWithEqualCells: another load may have had equal cells if the ledger has one with the timestamp of this one, or one whose
+// timestamps it does not know. Where nobody knows, it may.
+func TestOthersWithEqualCells(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		entry     *ledger.Entry
+		timestamp int64
+		want      bool
+	}{
+		"none":                           {nil, 5, false},
+		"its own":                        {&ledger.Entry{Run: "run", Moments: true}, 5, false},
+		"of another timestamp":           {&ledger.Entry{Run: "other"}, 6, false},
+		"of the same":                    {&ledger.Entry{Run: "other"}, 5, true},
+		"of unknown ones":                {&ledger.Entry{Run: "other", Moments: true}, 6, true},
+		"whatever this one's cells have": {&ledger.Entry{Run: "other"}, 0, true},
+	} {
+		out := writtenOutput(t, options.Options{}, "a")
+		out.Manifest.Timestamp = c.timestamp
+		l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
+		if e := c.entry; e != nil {
+			e.State, e.Table, e.JobHash, e.Books, e.Inputs = ledger.Loaded, "t", "fedcba9876543210", []byte("{}"), []byte("[]")
+			e.Files = []ledger.File{{Family: "f", Probes: []ledger.Cell{{Timestamp: 5}}}}
+			if err := l.Ledger.Write(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := l.othersHadEqualCells("run"); got != c.want || err != nil {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+		l.Ledger = nil
+		if got, err := l.othersHadEqualCells("run"); !got || err != nil {
+			t.Errorf("%s, without a ledger: %t, %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/jobfile"
+	"bulkload/jobs/options"
+	"bulkload/jobs/output"
+)
+
+// AskAgain asks the tables whether they still serve what a job's run loaded, perhaps hours ago. It loads nothing.
+func AskAgain(ctx context.Context, j *jobfile.Job, o options.Options) error {
+	if o.NoLoad || !slices.ContainsFunc(j.Feeds(), func(out *jobfile.Job) bool { return out.Load }) {
+		return nil
+	}
+	o.Force, o.OnChange, o.Wait, o.Watch = false, options.Fail, options.Wait{}, nil
+	_, err := carryOut(ctx, nil, j, o, (*runner).askAgain)
+	return err
+}
+
+func (r *runner) askAgain(ctx context.Context) error {
+	resumed, err := r.resume(ctx)
+	var another *output.AnotherRunError
+	if errors.As(err, &another) { // a run of another date into the same output, or the input has changed
+		return loadedWithoutInput(ctx, r.opened.job, r.opened.options, r.opened.site, r.summary, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range r.opened.outputs {
+		if slices.Contains(resumed.todo, w) || w.unloaded() {
+			return r.opened.wrap(w, errcode.LoadAgain.Errorf("%s was loaded, and was changed after that; run this again", w.out.FS.URI(w.out.Path)))
+		}
+		if w.out.WantsLoad() {
+			if err := w.loader.CheckServed(ctx); err != nil {
+				return r.opened.wrap(w, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/failure"
+)
+
+// TestRangeIsAskedAgain: what a range of dates has loaded is asked for at its end, since the table may have changed while the later dates
+// were loaded; also if each date has replaced the output of the one before.
+func TestRangeIsAskedAgain(t *testing.T) {
+	for _, share := range []bool{false, true} {
+		t.Run(fmt.Sprintf("one output %t", share), func(t *testing.T) {
+			l := newLive(t)
+			l.table10(t)
+			l.night(t, night19, 600, 63)
+			l.night(t, night20, 400, 64)
+			both := Series{l.job(t, night19), l.job(t, night20)}
+			for _, j := range both {
+				if share {
+					j.Output = l.out + "/both"
+				}
+			}
+			var heard []string
+			run := func(change func()) error {
+				heard = nil
+				o := SeveralOptions{Options: l.options()}
+				o.Force = share
+				o.Ended = func(s *Summary, err error, _ time.Duration) {
+					if heard = append(heard, fmt.Sprintf("%s %t", s.Run.Date, err == nil)); len(heard) == len(both) {
+						change()
+					}
+				}
+				_, err := RunSeveral(context.Background(), []Series{both}, o)
+				return err
+			}
+			if err := run(func() {
+				l.oracle(t, "move", l.table, "4")
+				l.oracle(t, "split", l.table, "48")
+			}); err != nil || len(heard) != 2 {
+				t.Errorf("a region was moved and split: %v, %v", heard, err)
+			}
+			err := run(func() { l.oracle(t, "truncate", l.table, "-preserve") })
+			if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "for "+night19) || !slices.Equal(heard, []string{night19 + " true", night20 + " true", night19 + " false"}) {
+				t.Errorf("truncated: %v, %v", heard, err)
+			}
+		})
+	}
+}
+
+// TestRangeWithAnEmptyDate: a date without rows, whose output a later date of the range has replaced, is nothing to ask for.
+func TestRangeWithAnEmptyDate(t *testing.T) {
+	l := newLive(t)
+	l.table10(t)
+	l.night(t, night19, 0, 63)
+	l.night(t, night20, 100, 64)
+	both := Series{l.job(t, night19), l.job(t, night20)}
+	for _, j := range both {
+		j.Output = l.out + "/both"
+	}
+	o := SeveralOptions{Options: l.options()}
+	o.Force = true
+	if _, err := RunSeveral(context.Background(), []Series{both}, o); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,738 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"bulkload/cell"
+	"bulkload/internal/calllog"
+	"bulkload/internal/hbase"
+	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/siteconf"
+	"bulkload/internal/storage"
+	"bulkload/internal/test/simcluster"
+
+	"github.com/tsuna/gohbase/pb"
+)
+
+// These tests have whole loads on a simulated cluster, in a bubble of time of its own. Its files are on the local disk.
+
+// simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and a client of it.
+type simulation struct {
+	*testing.T
+	*Cluster
+	world   *simcluster.Cluster
+	source  string // folder of the files
+	staging string // folder of the staging folders
+	cells   map[string][]cell.Cell
+	serve   simcluster.Serve // what region servers do with files; nil: they take them
+	told    []string         // what hooks were told
+}
+
+func simulated(t *testing.T, run func(s *simulation), properties ...string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &simulation{T: t, world: simcluster.New(2), source: t.TempDir(), staging: t.TempDir(), cells: map[string][]cell.Cell{}}
+		t.Cleanup(s.world.Close)
+		conf := new(siteconf.Conf)
+		for i := 0; i < len(properties); i += 2 {
+			conf.Set(properties[i], properties[i+1])
+		}
+		var err error
+		if s.Cluster, err = ConnectVia(t.Context(), conf, Identity{User: "tina"}, s.world); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		s.do(s.world.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f"}, simcluster.Family{Name: "g"}))
+		s.world.Loads(s.staging, func(folder string, files []string) ([]cell.Cell, bool, error) {
+			if s.serve != nil {
+				return s.serve(folder, files)
+			}
+			return s.take(files...), true, nil
+		})
+		run(s)
+	})
+}
+
+// Context is the test's; Cluster has no such method.
+func (s *simulation) Context() context.Context { return s.T.Context() }
+
+func (s *simulation) do(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// write makes a file of a family, with one cell in each row.
+func (s *simulation) write(name, family string, rows ...string) HFile {
+	s.Helper()
+	at := filepath.Join(s.source, name)
+	s.do(os.WriteFile(at, []byte("cells"), 0o600))
+	f := HFile{Family: family, URI: "file://" + at, FirstRow: []byte(rows[0]), LastRow: []byte(rows[len(rows)-1])}
+	for _, row := range rows {
+		c := cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte("q"), Timestamp: 1000, Type: cell.Put, Value: []byte(row)}
+		s.cells[at] = append(s.cells[at], c)
+		f.Probes = append(f.Probes, Probe{Row: c.Row, Qualifier: c.Qualifier, Timestamp: 1000, Type: byte(cell.Put), Value: SumValue(c.Value)})
+	}
+	return f
+}
+
+// take removes files from their place, as a region server does, and returns their cells.
+func (s *simulation) take(files ...string) (cells []cell.Cell) {
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			s.Error(err)
+		}
+		cells = append(cells, s.cells[f]...)
+	}
+	return cells
+}
+
+// stage moves a file of family f to the staging folder.
+func (s *simulation) stage(folder, file string) {
+	to := filepath.Join(folder, "f", filepath.Base(file))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(file, to)); err != nil {
+		s.Error(err)
+	}
+}
+
+// hooks note what they are told.
+func (s *simulation) hooks() Hooks {
+	var mu sync.Mutex
+	names := func(what string, files []HFile) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, f := range files {
+			what += " " + path.Base(f.URI)
+		}
+		s.told = append(s.told, what)
+		return nil
+	}
+	return Hooks{
+		ServedBefore: func(files []HFile) error { return names("served before:", files) },
+		Staging:      func(string) error { return names("staging", nil) },
+		Before:       func() error { return names("request", nil) },
+		Done:         func(files []HFile) error { return names("done:", files) },
+	}
+}
+
+func (s *simulation) load(hooks Hooks, files ...HFile) (*Report, error) {
+	report, err := s.LoadFrom(s.Context(), storage.Local, "t", files, hooks)
+	report.Probed = 0
+	return report, err
+}
+
+// wantTold compares what hooks were told since the last call, before the first request, and in any order from then on.
+func (s *simulation) wantTold(want ...string) {
+	s.Helper()
+	if first := slices.Index(s.told, "request"); first >= 0 {
+		slices.Sort(s.told[first+1:])
+	}
+	if !slices.Equal(s.told, want) {
+		s.Errorf("told %q, want %q", s.told, want)
+	}
+	s.told = nil
+}
+
+// wantLeft compares the files that are at their source, and whether a staging folder is left.
+func (s *simulation) wantLeft(isStaging bool, want ...string) {
+	s.Helper()
+	var left []string
+	for _, dir := range []string{s.source, s.staging} {
+		infos, err := os.ReadDir(dir)
+		s.do(err)
+		for _, info := range infos {
+			if dir == s.source {
+				left = append(left, info.Name())
+			} else if !isStaging {
+				s.Error("a staging folder is left")
+			}
+		}
+	}
+	if !slices.Equal(left, want) {
+		s.Errorf("at their source are %q, want %q", left, want)
+	}
+}
+
+// wantRows compares which of some rows readers find.
+func (s *simulation) wantRows(rows string, want ...bool) {
+	s.Helper()
+	var all []Lookup
+	for _, row := range strings.Fields(rows) {
+		all = append(all, Lookup{Row: []byte(row), Other: -1})
+	}
+	if got, err := s.Exist(s.Context(), "t", all); err != nil || !slices.Equal(got, want) {
+		s.Errorf("rows %s are there: %v, want %v (%v)", rows, got, want, err)
+	}
+}
+
+// TestSimulatedLoad: the hooks are called in their order, and the report counts what they were told. The regions are looked up before
+// the table is asked for the files' rows, and after it, and not again. A second load of equal cells says that they were there before.
+func TestSimulatedLoad(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		looks := s.reader.metaScans.Load()
+		report, err := s.load(s.hooks(), s.write("1", "f", "a", "c"), s.write("2", "g", "b"), s.write("3", "f", "h"))
+		if s.do(err); *report != (Report{Files: 3, Regions: 2, Rounds: 1}) {
+			s.Errorf("report %+v", report)
+		}
+		if n := s.reader.metaScans.Load() - looks; n != 2 {
+			s.Errorf("all regions were looked up %d times", n)
+		}
+		s.wantTold("staging", "request", "done: 1 2", "done: 3", "request")
+		s.wantLeft(false)
+		s.wantRows("h a b x c", true, true, true, false, true)
+		_, err = s.load(s.hooks(), s.write("1", "f", "a", "z"), s.write("4", "f", "x"))
+		if err == nil {
+			s.Error("a file with rows of several regions was loaded")
+		}
+		s.wantTold()
+		report, err = s.load(s.hooks(), s.write("1", "f", "a", "c"), s.write("4", "f", "x"))
+		if s.do(err); *report != (Report{Files: 2, Regions: 2, Rounds: 1}) {
+			s.Errorf("again: report %+v", report)
+		}
+		s.wantTold("served before: 1", "staging", "request", "done: 1", "done: 4", "request")
+		s.wantRows("x", true)
+	})
+}
+
+// TestRefusedBeforeAnyRequest: a load that can't succeed as a whole makes no staging folder, or deletes it again, and sends nothing.
+func TestRefusedBeforeAnyRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		table  string
+		change func(s *simulation, f *HFile)
+		kind   error
+		want   string
+	}{
+		"no table":    {"u", func(*simulation, *HFile) {}, ErrNotFound, "u"},
+		"bad name":    {"a b", func(*simulation, *HFile) {}, ErrRefused, "a b"},
+		"no family":   {"t", func(_ *simulation, f *HFile) { f.Family = "x" }, ErrNotFound, "no family x"},
+		"straddles":   {"t", func(_ *simulation, f *HFile) { f.LastRow = []byte("g") }, ErrStraddles, `before "g"`},
+		"no rows":     {"t", func(_ *simulation, f *HFile) { f.FirstRow = nil }, ErrRefused, "says that its rows go from"},
+		"gone":        {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, "20"},
+		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) + "/below/1" }, ErrRefused, "same name"},
+		"a folder":    {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, "is a folder"},
+		"empty": {"t", func(s *simulation, f *HFile) { s.do(os.Truncate(strings.TrimPrefix(f.URI, "file://"), 0)) },
+			ErrRefused, "is empty"},
+		"too many": {"t", func(_ *simulation, f *HFile) { f.Family = "f" }, ErrRefused, "more than 1 files"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(s *simulation) {
+				files := []HFile{s.write("1", "f", "a"), s.write("2", map[bool]string{true: "f", false: "g"}[name == "of one name"], "b")}
+				c.change(s, &files[1])
+				report, err := s.LoadFrom(s.Context(), storage.Local, c.table, files, s.hooks())
+				if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+					s.Errorf("%v, want %v with %q", err, c.kind, c.want)
+				}
+				if report.Probed = 0; *report != (Report{}) {
+					s.Errorf("report %+v", report)
+				}
+				s.wantTold()
+				s.wantLeft(false, "1", "2")
+			}, MaxFilesProperty, "1")
+		})
+	}
+}
+
+// TestStagingThatCannotBeUsed: a staging folder that the caller can't record, or that is on another file system than the files, is
+// deleted again, and nothing is sent. Without the right to load there is none.
+func TestStagingThatCannotBeUsed(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		full := errors.New("no space")
+		hooks := s.hooks()
+		hooks.Staging = func(string) error { return full }
+		f := s.write("1", "f", "a")
+		if report, err := s.load(hooks, f); !errors.Is(err, full) || *report != (Report{}) || strings.Contains(err.Error(), s.staging) {
+			s.Errorf("not recorded: %+v, %v", report, err)
+		}
+		s.wantLeft(false, "1")
+		l := newLoadRun(s.Cluster, storage.Local)
+		l.token = "hdfs://nn:8020/staging/1"
+		for uri, ok := range map[string]bool{"hdfs://nn/f": true, "hdfs:///f": true, "hdfs://other/f": false, "hdfs://nn:9000/f": false} {
+			if err := l.checkPlace(uri); (err == nil) != ok || err != nil && !errors.Is(err, ErrRefused) {
+				s.Errorf("%s: %v", uri, err)
+			}
+		}
+		s.world.Loads("", nil)
+		if report, err := s.load(s.hooks(), f); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', 't'") || *report != (Report{}) {
+			s.Errorf("no right: %+v, %v", report, err)
+		}
+		s.wantTold()
+		s.wantLeft(false, "1")
+	})
+}
+
+// TestServerThatLoadsNothing: files that a server leaves in the staging folder come back, each time. In the end the load fails, with
+// all files at their source.
+func TestServerThatLoadsNothing(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		requests := 0
+		s.serve = func(folder string, files []string) ([]cell.Cell, bool, error) {
+			requests++
+			s.stage(folder, files[0])
+			return nil, false, nil
+		}
+		report, err := s.load(s.hooks(), s.write("1", "f", "a"), s.write("2", "g", "b"))
+		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "does not say why") || *report != (Report{Rounds: report.Rounds}) || requests < 10 {
+			s.Errorf("%d requests, report %+v, %v", requests, report, err)
+		}
+		s.wantLeft(false, "1", "2")
+		s.wantRows("a b", false, false)
+	})
+}
+
+// TestSimulatedLostAnswers: after a connection that breaks, the files' places and the table tell what has happened.
+func TestSimulatedLostAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve func(s *simulation, folder, file string) []cell.Cell
+		lost  bool
+		times int // requests
+	}{
+		"nothing was done":       {func(*simulation, string, string) []cell.Cell { return nil }, false, 2},
+		"staged":                 {func(s *simulation, folder, file string) []cell.Cell { s.stage(folder, file); return nil }, false, 2},
+		"loaded":                 {func(s *simulation, _, file string) []cell.Cell { return s.take(file) }, false, 1},
+		"taken, and not served":  {func(s *simulation, _, file string) []cell.Cell { s.take(file); return nil }, true, 1},
+		"taken, it can't reopen": {func(s *simulation, _, file string) []cell.Cell { s.take(file); return nil }, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(s *simulation) {
+				deny := strings.Contains(name, "reopen")
+				s.world.DenyMoves(deny)
+				requests := 0
+				s.serve = func(folder string, files []string) ([]cell.Cell, bool, error) {
+					if requests++; requests == 1 {
+						return c.serve(s, folder, files[0]), true, simcluster.ErrHangUp
+					}
+					return s.take(files...), true, nil
+				}
+				report, err := s.load(s.hooks(), s.write("1", "f", "a", "b"))
+				var lost *LostError
+				switch {
+				case c.lost:
+					if !errors.As(err, &lost) || lost.Files[0].Reopened == deny || strings.Contains(err.Error(), "can't be opened again") != deny {
+						s.Errorf("lost: %v", err)
+					}
+				case err != nil || report.Files != 1:
+					s.Errorf("report %+v, %v", report, err)
+				}
+				if report.Staging != "" || requests != c.times {
+					s.Errorf("%d requests, report %+v", requests, report)
+				}
+				s.wantLeft(false)
+				s.wantRows("a b", !c.lost, !c.lost)
+			})
+		})
+	}
+}
+
+// TestTableThatCannotBeAsked: if HBase took a file, its answer got lost and the table can't be asked, the load fails. The file is
+// neither loaded nor lost, and the staging folder stays.
+func TestTableThatCannotBeAsked(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.serve = func(_ string, files []string) ([]cell.Cell, bool, error) {
+			return s.take(files...), true, simcluster.ErrHangUp
+		}
+		hooks := s.hooks()
+		hooks.Before = func() error {
+			s.world.Interrupt(1, func() { s.do(s.world.Disable("t")) }) // after the request
+			return nil
+		}
+		report, err := s.load(hooks, s.write("1", "f", "a"))
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "DISABLED") || report.Files != 0 || report.Staging == "" || !strings.Contains(err.Error(), report.Staging) {
+			s.Errorf("report %+v, %v", report, err)
+		}
+		s.wantTold("staging")
+		s.wantLeft(true)
+	})
+}
+
+// TestRegionsThatChangeUnderALoad: a region that moves after it was looked up gets its files where it is now. A file whose region splits
+// stays at its source, for its caller to cut.
+func TestRegionsThatChangeUnderALoad(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		changed := false
+		change := func(do func() error) Hooks {
+			changed = false
+			hooks := s.hooks()
+			hooks.Before = func() error {
+				if !changed {
+					changed = true
+					return do()
+				}
+				return nil
+			}
+			return hooks
+		}
+		report, err := s.load(change(func() error { return s.world.Move("t", []byte("a")) }), s.write("1", "f", "a", "d"))
+		if s.do(err); *report != (Report{Files: 1, Regions: 1, Rounds: 1}) {
+			s.Errorf("moved: report %+v", report)
+		}
+		report, err = s.load(change(func() error { return s.world.Split("t", []byte("c")) }), s.write("2", "f", "b", "e"))
+		if !errors.Is(err, ErrStraddles) || report.Files != 0 || report.Staging != "" {
+			s.Errorf("split: report %+v, %v", report, err)
+		}
+		s.wantLeft(false, "2")
+		s.wantRows("a d b e", true, true, false, false)
+	})
+}
+
+// TestSimulatedRecovery: of an interrupted load, files in staging come back, files that the table serves are loaded, and others that
+// are gone are lost. The files that are loaded are returned in any case.
+func TestSimulatedRecovery(t *testing.T) {
+	for _, isLost := range []bool{false, true} {
+		simulated(t, func(s *simulation) {
+			died := errors.New("died")
+			hooks := s.hooks()
+			var folder string
+			hooks.Staging = func(name string) error { folder = name; return nil }
+			hooks.Before = func() error { return died }
+			at := func(f HFile) string { return strings.TrimPrefix(f.URI, "file://") }
+			files := []HFile{s.write("1 staged", "f", "a"), s.write("2 loaded", "f", "h"), s.write("3 waits", "f", "x"), s.write("4 lost", "f", "z")}
+			if !isLost {
+				files = files[:3]
+				s.take(filepath.Join(s.source, "4 lost"))
+			}
+			if _, err := s.load(hooks, files...); !errors.Is(err, died) {
+				s.Fatal(err)
+			}
+			_, name := splitURI(folder)
+			s.do(os.MkdirAll(name, 0o700))
+			s.stage(name, at(files[0]))
+			s.do(s.world.BulkLoad("t", s.take(at(files[1]))))
+			if isLost {
+				s.take(at(files[3]))
+			}
+			loaded, err := s.RecoverStaging(s.Context(), storage.Local, "t", folder, files)
+			if len(loaded) != 1 || loaded[0].URI != files[1].URI {
+				s.Errorf("loaded are %v", loaded)
+			}
+			var lost *LostError
+			if errors.As(err, &lost) != isLost || isLost && (len(lost.Files) != 1 || lost.Files[0].URI != files[3].URI) || !isLost && err != nil {
+				s.Errorf("a file is lost: %t, %v", isLost, err)
+			}
+			s.wantLeft(false, "1 staged", "3 waits")
+		})
+	}
+}
+
+// failingRename is a file system whose Rename fails.
+type failingRename struct {
+	storage.FS
+	err error
+}
+
+func (f failingRename) Rename(string, string) error { return f.err }
+
+// TestFailedMoveToStaging: a file that can't be moved to staging is refused only if the file system refuses it, and not if that can't be
+// asked.
+func TestFailedMoveToStaging(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		table, err := s.Table(s.Context(), "t")
+		s.do(err)
+		for cause, refused := range map[error]bool{
+			fs.ErrPermission: true, errors.New("the quota is exceeded"): true,
+			storage.ErrUnavailable: false, syscall.EIO: false,
+		} {
+			c := s.CheckStaging(s.Context(), failingRename{storage.Local, fmt.Errorf("rename: %w", cause)}, table, "f", s.source, filepath.Join(s.source, "probe"))
+			if !errors.Is(c.Move, cause) || errors.Is(c.Move, ErrRefused) != refused {
+				s.Errorf("%v: %v", cause, c.Move)
+			}
+		}
+	})
+}
+
+// TestSimulatedChecksOfStaging: the check of a load goes its way with an empty file, and leaves nothing behind.
+func TestSimulatedChecksOfStaging(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		table, err := s.Table(s.Context(), "t")
+		s.do(err)
+		check := func(probe string) *StagingChecks {
+			return s.CheckStaging(s.Context(), storage.Local, table, "f", s.source, probe)
+		}
+		if c := check(filepath.Join(s.source, "probe")); c.Err() != nil || c.Move != nil || c.Tracker != nil || c.Above != s.staging || !strings.HasPrefix(c.Folder, "file://"+s.staging) {
+			s.Errorf("%+v", c)
+		}
+		if c := check(""); c.Err() != nil || !errors.Is(c.Move, ErrUnchecked) {
+			s.Errorf("without a file: %+v", c)
+		}
+		if c := check(filepath.Join(s.source, "missing", "probe")); c.Err() == nil || c.Err() != c.Move || errors.Is(c.Move, ErrUnchecked) {
+			s.Errorf("the file can't be written: %+v", c)
+		}
+		table.Attributes = map[string]string{trackerProperty: "FILE"}
+		if c := check(""); !errors.Is(c.Tracker, ErrRefused) {
+			s.Errorf("files of HBase's own user only: %+v", c)
+		}
+		s.world.Loads("", nil)
+		if c := check(""); !errors.Is(c.Right, ErrRefused) || !errors.Is(c.Place, ErrUnchecked) || !errors.Is(c.Enter, ErrUnchecked) {
+			s.Errorf("no right: %+v", c)
+		}
+		s.wantLeft(false)
+	})
+}
+
+// TestDisabledWhileItIsLookedUp: a table that is disabled between the look at its state and that at its regions is not returned without
+// regions.
+func TestDisabledWhileItIsLookedUp(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.world.Interrupt(2, func() { s.do(s.world.Disable("t")) })
+		if table, err := s.Table(s.Context(), "t"); !errors.Is(err, ErrRefused) || table != nil {
+			s.Errorf("%+v, %v", table, err)
+		}
+	})
+}
+
+// TestPausesOfProbes: an answer that is whole is not waited for any longer. Regions that are opened again after each answer are asked
+// until the time is up, and the error says so; if a server refuses to answer for good, it says why.
+func TestPausesOfProbes(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		f := s.write("1", "f", "a")
+		begun := time.Now()
+		if _, err := s.Probe(s.Context(), "t", []HFile{f}); err != nil || !time.Now().Equal(begun) {
+			s.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		if _, err := s.Probe(s.Context(), "t", []HFile{f, {Family: "f", URI: "none"}}); err == nil || !strings.Contains(err.Error(), "no cells of file none are known") {
+			s.Errorf("a file without known cells: %v", err)
+		}
+		calls := 0
+		s.onProbeCall = func(string, []hbase.RegionGets) {
+			calls++
+			s.world.Interrupt(1, func() { s.do(s.world.Move("t", []byte("a"))) })
+		}
+		_, err := s.Probe(s.Context(), "t", []HFile{f})
+		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "their regions keep moving") || calls < 10 {
+			s.Errorf("after %d calls and %v: %v", calls, time.Since(begun), err)
+		}
+		s.onProbeCall = func(string, []hbase.RegionGets) {
+			s.do(s.world.Move("t", []byte("a")))
+		}
+		if _, err = s.Probe(s.Context(), "t", []HFile{f}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "NotServingRegionException") {
+			s.Errorf("moved before each call: %v", err)
+		}
+		s.onProbeCall = nil
+	})
+}
+
+// TestSecondTriesAreLogged: the log says what is tried again.
+func TestSecondTriesAreLogged(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		var text strings.Builder
+		s.servers.options.Log = slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: calllog.Level}))
+		s.onProbeCall = func(string, []hbase.RegionGets) {
+			s.onProbeCall = nil
+			s.do(s.world.Move("t", []byte("a")))
+		}
+		_, err := s.Probe(s.Context(), "t", []HFile{s.write("1", "f", "a")})
+		if s.do(err); !strings.Contains(text.String(), `msg="try again" what="asking for the rows of files"`) {
+			s.Errorf("the log has %q", &text)
+		}
+	})
+}
+
+// TestDisabledWhileItIsAsked: answers of a table that is disabled before they count are none.
+func TestDisabledWhileItIsAsked(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		s.onProbeCall = func(string, []hbase.RegionGets) {
+			s.world.Interrupt(1, func() { s.do(s.world.Disable("t")) }) // after the answer
+		}
+		if findings, err := s.Probe(s.Context(), "t", []HFile{s.write("1", "f", "a")}); !errors.Is(err, ErrRefused) || findings != nil {
+			s.Errorf("%v, %v", findings, err)
+		}
+	})
+}
+
+// TestProbesAreCounted: a file counts when all of its known cells have an answer, once. Where nobody counts, nothing is called.
+func TestProbesAreCounted(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		table, err := s.Table(s.Context(), "t")
+		s.do(err)
+		counted := 0
+		files := []HFile{s.write("1", "f", "a", "h"), s.write("2", "f", "b"), s.write("3", "g", "z")}
+		findings, err := s.ProbeTable(s.Context(), table, files, func(n int) { counted += n })
+		if s.do(err); counted != len(files) || len(findings) != len(files) {
+			s.Errorf("%d files were counted, of %d", counted, len(findings))
+		}
+		_, err = s.ProbeTable(s.Context(), table, files, nil)
+		s.do(err)
+	})
+}
+
+// TestOpeningsOfAFile: the text of a file changes if a region with its rows is opened again, or if its family changes, and with nothing
+// else.
+func TestOpeningsOfAFile(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		openings := func(first, last string) string {
+			table, err := s.Table(s.Context(), "t")
+			s.do(err)
+			return table.OpeningsOf(&HFile{Family: "f", FirstRow: []byte(first), LastRow: []byte(last)})
+		}
+		first, both := openings("a", "b"), openings("a", "h")
+		if first != openings("c", "d") || first == both {
+			s.Error("files in the same regions have other openings, or files in others the same")
+		}
+		s.do(s.world.Move("t", []byte("h")))
+		if openings("a", "b") != first || openings("a", "h") == both {
+			s.Error("after a move of the second region")
+		}
+		families := []simcluster.Family{{Name: "f"}, {Name: "g", Attributes: map[string]string{"TTL": "5"}}}
+		table, err := s.Table(s.Context(), "t")
+		s.do(err)
+		of := func(families ...Family) string {
+			table.Families = families
+			return table.OpeningsOf(&HFile{Family: "f", FirstRow: []byte("a"), LastRow: []byte("b")})
+		}
+		same := of(Family{Name: "f"})
+		if of(Family{Name: "f"}, Family{Name: families[1].Name, Attributes: families[1].Attributes}) != same || of(Family{Name: "f", Attributes: families[1].Attributes}) == same || of() == same {
+			s.Error("after a change of a family")
+		}
+	})
+}
+
+// TestRightToLookUp: a user who may not read a table's families is told what to grant.
+func TestRightToLookUp(t *testing.T) {
+	t.Parallel()
+	c := &Cluster{user: "tina"}
+	denied := &hbase.RemoteError{Class: "org.apache.hadoop.hbase.security.AccessDeniedException"}
+	if err := c.lookUpError(t.Context(), "n:t", denied); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', 'n:t'") {
+		t.Error(err)
+	}
+}
+
+// TestReportsAreAdded: what several loads of an output did is added; the staging folder is the last one's.
+func TestReportsAreAdded(t *testing.T) {
+	t.Parallel()
+	sum := Report{Files: 1, Regions: 2, Rounds: 3, Probed: 4, Staging: "one"}
+	sum.Add(&Report{Files: 10, Regions: 20, Rounds: 30, Probed: 40})
+	if sum != (Report{Files: 11, Regions: 22, Rounds: 33, Probed: 44}) {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// TestFilesThatWereServedBefore: the mark is for a file all of whose known cells were there. One of which no cell is known has none.
+func TestFilesThatWereServedBefore(t *testing.T) {
+	t.Parallel()
+	for marks, want := range map[string]bool{"": false, "before": true, "before before": true, "before new": false, "new": false} {
+		var f HFile
+		for _, mark := range strings.Fields(marks) {
+			f.Probes = append(f.Probes, Probe{Before: mark == "before"})
+		}
+		if f.ServedBefore() != want {
+			t.Errorf("cells %q: %t", marks, !want)
+		}
+	}
+}
+
+// TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before. If its region is open elsewhere by then,
+// that proves nothing: the region is opened once more, which finds all files in its folder. Otherwise the yes counts.
+func TestYesOfARegionThatMoved(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		simulated(t, func(s *simulation) {
+			_, err := s.load(s.hooks(), s.write("1", "f", "a"))
+			s.do(err)
+			opening := func() string {
+				table, err := s.Table(s.Context(), "t")
+				s.do(err)
+				return table.Opening([]byte("a"))
+			}
+			hooks := s.hooks()
+			before := ""
+			hooks.Before = func() error {
+				before = opening()
+				if moves {
+					s.world.Interrupt(1, func() { // after the request
+						s.do(s.world.Move("t", []byte("a")))
+						before = opening()
+					})
+				}
+				return nil
+			}
+			report, err := s.load(hooks, s.write("1", "f", "a"))
+			if s.do(err); report.Files != 1 || (opening() != before) != moves {
+				s.Errorf("moved %t: opened as %s, then as %s; report %+v", moves, before, opening(), report)
+			}
+		})
+	}
+}
+
+// TestStagingThatCannotBeEntered: a user whom HDFS does not let into the staging folder is told so, and can't load; another failure of the
+// look at it is none of a right.
+func TestStagingThatCannotBeEntered(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		table, err := s.Table(s.Context(), "t")
+		s.do(err)
+		for failure, refused := range map[error]bool{fs.ErrPermission: true, errors.New("no NameNode"): false} {
+			closed := &closedFolder{FS: storage.Local, below: s.staging, err: failure}
+			c := s.CheckStaging(s.Context(), closed, table, "f", s.source, "")
+			if !errors.Is(c.Enter, failure) || errors.Is(c.Enter, ErrRefused) != refused || !errors.Is(c.Tracker, ErrUnchecked) {
+				s.Errorf("%v: %+v", failure, c)
+			}
+			if _, err := s.LoadFrom(s.Context(), closed, "t", []HFile{s.write("1", "f", "a")}, s.hooks()); !errors.Is(err, failure) {
+				s.Errorf("%v: the load says %v", failure, err)
+			}
+		}
+		s.wantTold()
+		s.wantLeft(false, "1")
+	})
+}
+
+// closedFolder is a file system with a folder that can't be looked at.
+type closedFolder struct {
+	storage.FS
+	below string
+	err   error
+}
+
+func (f *closedFolder) Stat(name string) (storage.Info, error) {
+	if strings.HasPrefix(name, f.below) {
+		return storage.Info{}, f.err
+	}
+	return f.FS.Stat(name)
+}
+
+// TestCreateWithoutTheRight: a user who may make a namespace and no table in it is told both. A namespace that was there is not said to
+// have been made.
+func TestCreateWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	for _, isThere := range []bool{false, true} {
+		master := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
+			const missing, denied = "org.apache.hadoop.hbase.NamespaceNotFoundException", "org.apache.hadoop.hbase.security.AccessDeniedException"
+			switch r.Method {
+			case "GetNamespaceDescriptor":
+				if !isThere {
+					return hbasetest.Answer{Exception: missing, Stack: missing + ": n"}
+				}
+				return hbasetest.Answer{}
+			case "CreateNamespace":
+				return hbasetest.Answer{Param: []byte{8, 7}} // CreateNamespaceResponse{1 proc_id}
+			case "getProcedureResult":
+				return hbasetest.Answer{Param: marshal(t, &pb.GetProcedureResultResponse{State: pb.GetProcedureResultResponse_FINISHED.Enum()})}
+			}
+			return hbasetest.Answer{Exception: denied, Stack: denied + ": " + r.Method}
+		})
+		limits, err := readSettings(new(siteconf.Conf))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+		t.Cleanup(c.servers.close)
+		if _, err := c.servers.connect(t.Context(), server{master.Addr, hbase.MasterService}); err != nil {
+			t.Fatal(err)
+		}
+		made, err := c.Create(t.Context(), "n:t", []Family{{Name: "f"}}, nil)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', '@n'") || strings.Contains(err.Error(), "namespace n was created") == isThere || (made == "n") == isThere {
+			t.Errorf("the namespace is there: %t, made %q, %v", isThere, made, err)
+		}
+	}
+}
