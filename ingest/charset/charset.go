@@ -87,17 +87,10 @@ func (c *Charset) CheckMark(head []byte) error {
 	return nil
 }
 
-// CheckUTF16 checks whether a file's first bytes are UTF-16 without a mark: then every second byte of ASCII is zero, and
-// no other byte is. The error is a *MarkError.
+// CheckUTF16 checks whether a file begins with two ASCII characters of UTF-16 and no mark. It looks at the first four bytes,
+// so that the answer does not depend on how much is read at a time. The error is a *MarkError.
 func (c *Charset) CheckUTF16(head []byte) error {
-	head = head[:min(len(head), 4096)]
-	var zeros [2]int
-	for i, b := range head {
-		if b == 0 {
-			zeros[i%2]++
-		}
-	}
-	if most := max(zeros[0], zeros[1]); len(head) < 16 || min(zeros[0], zeros[1]) > 0 || most*8 < len(head) {
+	if len(head) < 4 || (head[0] == 0) != (head[2] == 0) || (head[1] == 0) != (head[3] == 0) || (head[0] == 0) == (head[1] == 0) {
 		return nil
 	}
 	return &MarkError{fmt.Sprintf("it is UTF-16 without a byte order mark, and input.charset is %s; export it in UTF-8", c.Name())}

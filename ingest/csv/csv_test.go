@@ -416,7 +416,7 @@ func TestWindow(t *testing.T) {
 	if err != nil || len(whole) != 13 {
 		t.Fatalf("%d records (%v): %q", len(whole), err, texts(whole))
 	}
-	for window := len(byteOrderMark); window < 60; window++ {
+	for window := minWindow; window < 60; window++ {
 		part, err := readWindow(t, f, content, window, maxRecord)
 		if err != nil || !reflect.DeepEqual(part, whole) {
 			t.Fatalf("window %d (%v):\n got %q\nwant %q", window, err, texts(part), texts(whole))

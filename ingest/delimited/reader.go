@@ -99,12 +99,14 @@ func (r *Reader) beginFile() error {
 	if err := ingest.DetectForeign(r.split.File.Path, head); err != nil {
 		return err
 	}
-	err := r.form.Charset.CheckMark(head)
-	if err == nil && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
-		err = r.form.Charset.CheckUTF16(head)
-	}
-	if err != nil {
-		return fmt.Errorf("read %s: %w", r.split.File, err)
+	if !ingest.IsRejects(r.split.File.Path) { // that one begins as some record of the input does
+		err := r.form.Charset.CheckMark(head)
+		if err == nil && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
+			err = r.form.Charset.CheckUTF16(head)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", r.split.File, err)
+		}
 	}
 	r.pos = int(markLength(head))
 	return nil

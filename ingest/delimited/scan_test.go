@@ -253,7 +253,8 @@ func FuzzScanner(f *testing.F) {
 			d.EncloseAll, d.Charset = false, charsetNamed(t, "gbk")
 		}
 		d.Compression = compressed.None
-		if d.Check() != nil || len(content) > 2000 || len(field) == 0 || ingest.DetectForeign("/memory", content) != nil {
+		if d.Check() != nil || len(content) > 2000 || len(field) == 0 || ingest.DetectForeign("/memory", content) != nil ||
+			d.Charset.CheckMark(content) != nil || d.Charset.CheckUTF16(content) != nil {
 			return
 		}
 		if !d.needsScanner() && (!d.Charset.IsUTF8() || len(field) > 1 || len(record) > 1) {
