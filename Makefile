@@ -143,10 +143,10 @@ yarn-costs:
 	mkdir -p $(CLUSTER)
 	BULKLOAD_SUITE=yarn-costs BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 120m -run YARNCosts ./cmd/bulkload
 
-# Which wrong lines of a package its tests notice: make mutants PACKAGE=jobs/cutting MUTATE='-n 40 -seed 7'. 40 take about an hour.
+# Which wrong lines of a package its tests notice: make mutants PACKAGE=jobs/loading/cutting MUTATE='-n 40 -seed 7'. 40 take about an hour.
 .PHONY: mutants
 mutants:
-	@[ -n "$(PACKAGE)" ] || { echo "name a package: make mutants PACKAGE=jobs/cutting"; exit 2; }
+	@[ -n "$(PACKAGE)" ] || { echo "name a package: make mutants PACKAGE=jobs/loading/cutting"; exit 2; }
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -rs 2; \

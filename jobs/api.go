@@ -6,21 +6,19 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/internal/throttle"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/jobfile/schema"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/status"
+	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/retention"
 	"bulkload/jobs/run"
-	"bulkload/jobs/status"
-	"bulkload/jobs/summary"
-	"bulkload/jobs/timing"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/spec/yamldoc"
+	"bulkload/jobs/upkeep/retention"
 	"bulkload/values"
 )
 
@@ -72,7 +70,7 @@ var ParseSize = bytesize.Parse
 var ParseRate = throttle.Parse
 
 // Schema is schema.JSON.
-var Schema = schema.JSON
+var Schema = yamldoc.JSON
 
 // NewRate is throttle.New.
 var NewRate = throttle.New
@@ -111,7 +109,7 @@ const LevelCall = options.LevelCall
 type Phase = timing.Phase
 
 // Progress is progress.Progress.
-type Progress = progress.Progress
+type Progress = options.Progress
 
 // Options is options.Options.
 type Options = options.Options
@@ -126,22 +124,22 @@ const DefaultSettle = options.DefaultSettle
 const Reload = options.Reload
 
 // Outcome is outcome.Outcome.
-type Outcome = outcome.Outcome
+type Outcome = failure.Outcome
 
 // StatusDone is outcome.Done.
-const StatusDone = outcome.Done
+const StatusDone = failure.StatusDone
 
 // StatusEmpty is outcome.Empty.
-const StatusEmpty = outcome.Empty
+const StatusEmpty = failure.StatusEmpty
 
 // StatusFailed is outcome.Failed.
-const StatusFailed = outcome.Failed
+const StatusFailed = failure.StatusFailed
 
 // StatusNothing is outcome.Nothing.
-const StatusNothing = outcome.Nothing
+const StatusNothing = failure.StatusNothing
 
 // SummarySchema is outcome.Schema.
-const SummarySchema = outcome.Schema
+const SummarySchema = failure.OutcomeSchema
 
 // Job is jobfile.Job.
 type Job = jobfile.Job

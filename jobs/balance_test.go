@@ -11,11 +11,10 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // falsify changes what an output's manifest records.
@@ -26,7 +25,7 @@ func falsify(t *testing.T, output string, change func(*manifest.Manifest)) {
 		t.Fatal(m, err)
 	}
 	change(m)
-	temps := filepath.Join(output, dirlock.TempDir)
+	temps := filepath.Join(output, lock.TempDir)
 	if err := os.MkdirAll(temps, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +41,14 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	mustRun(t, readCheck(t, dir, base), options.Options{})
 	for name, c := range map[string]struct {
-		at     failpoint.Point
+		at     options.Point
 		times  int
 		change func(*manifest.Slice)
 		fails  bool
 	}{
-		"a region of which slices are missing": {failpoint.Recorded, 4, func(r *manifest.Slice) { r.Digest.Timed++ }, true},
-		"a dropped duplicate that is none":     {failpoint.Recorded, 4, func(r *manifest.Slice) { r.Dropped.Cells++ }, true},
-		"a region that is complete":            {failpoint.Balanced, 1, func(r *manifest.Slice) { r.Digest.Timeless++ }, false},
+		"a region of which slices are missing": {options.Recorded, 4, func(r *manifest.Slice) { r.Digest.Timed++ }, true},
+		"a dropped duplicate that is none":     {options.Recorded, 4, func(r *manifest.Slice) { r.Dropped.Cells++ }, true},
+		"a region that is complete":            {options.Balanced, 1, func(r *manifest.Slice) { r.Digest.Timeless++ }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
@@ -95,7 +94,7 @@ func TestLostRowsAreNoticed(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
-			crash(t, dir, failpoint.Balanced, 1)
+			crash(t, dir, options.Balanced, 1)
 			falsify(t, out, func(m *manifest.Manifest) { change(&m.Slices[len(m.Slices)/2]) })
 			j := readCheck(t, dir, out)
 			for range 2 {

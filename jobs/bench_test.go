@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
 )
 
 // BenchmarkRun is the whole local job: read, key, sort, write, read back.

@@ -17,8 +17,8 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/tasks"
 
 	"github.com/klauspost/compress/zstd"

@@ -16,9 +16,8 @@ import (
 
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testrand"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 )
 
 // The test below is HBase's IntegrationTestBulkLoad: each load adds a link to every chain. A load that is lost, or done in
@@ -74,7 +73,7 @@ func (c *chains) export(t *testing.T, link int) {
 // harm is something that happens once in a load, when a point is reached.
 type harm struct {
 	name string
-	at   failpoint.Point
+	at   options.Point
 	do   func(*testing.T, *chains, string) // with some row; beside the load
 }
 
@@ -130,7 +129,7 @@ func (c *chains) merge(t *testing.T) {
 }
 
 // points are reached by every load.
-var points = []failpoint.Point{failpoint.Recorded, failpoint.Staging, failpoint.BeforeRequest, failpoint.FilesLoaded}
+var points = []options.Point{options.Recorded, options.Staging, options.BeforeRequest, options.FilesLoaded}
 
 // load loads a link of each chain, while a process of the cluster dies and a region changes. Every third load is killed first. It is run again until it is done,
 // as a scheduler does.
@@ -157,7 +156,7 @@ func (c *chains) load(t *testing.T, link int) {
 		rows[i] = fmt.Sprintf("%08x", c.random.Uint32())
 		what += fmt.Sprintf(", at %q %s (%s)", planned[i].at, planned[i].name, rows[i])
 	}
-	o.Failpoint = func(p failpoint.Point) {
+	o.Failpoint = func(p options.Point) {
 		for i := range planned {
 			if p == planned[i].at && happened[i].CompareAndSwap(false, true) {
 				happening.Go(func() { planned[i].do(t, c, rows[i]) })
@@ -241,7 +240,7 @@ func TestChainsOfLoads(t *testing.T) {
 	c.walk(t, links)
 	// The books and the ledger agree with the table: every load has nothing left to do.
 	for link := range links {
-		if s, err := Run(context.Background(), c.job(t, dateOfLink(link)), c.options()); err != nil || s.Status != outcome.Nothing || s.Books.Written != int64(c.number) {
+		if s, err := Run(context.Background(), c.job(t, dateOfLink(link)), c.options()); err != nil || s.Status != failure.StatusNothing || s.Books.Written != int64(c.number) {
 			t.Errorf("link %d again: %s, %v, %v", link, s.Status, s.Books, err)
 		}
 	}

@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/preflight"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
+	"bulkload/jobs/run/preflight"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // CheckReport is what the checks of several runs found, without the runs.
 type CheckReport struct {
-	outcome.Outcome
+	failure.Outcome
 	Runs []*CheckedRun `json:"runs"`
 }
 
@@ -38,7 +38,7 @@ const (
 // Check makes all checks of runs and nothing else: no input is read, no file is written that stays. The error is of the
 // worst kind among the failures. Unlike a run it goes on after a failure as far as it can.
 func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckReport, error) {
-	report := &CheckReport{Outcome: outcome.New(), Runs: []*CheckedRun{}}
+	report := &CheckReport{Outcome: failure.NewOutcome(), Runs: []*CheckedRun{}}
 	o, err := o.WithDefaults()
 	if err != nil {
 		return report, err
@@ -55,7 +55,7 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 		failed = append(failed, found.Failed()...)
 	}
 	if len(failed) == 0 {
-		report.Status = outcome.Done
+		report.Status = failure.StatusDone
 		return report, nil
 	}
 	name, worst := failed.Worst()

@@ -15,14 +15,12 @@ import (
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/preflight"
-	"bulkload/jobs/site"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/run/preflight"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // findings makes the checks of a night, and returns them by name; of several with one name the worst.
@@ -266,7 +264,7 @@ func (l *live) checkDirectory(t *testing.T) {
 	wantFinding(t, all, "staging", preflight.Unknown, "because the output can't be written")
 	l.rewrite(t, "/zone/${date}\nload", "/${date}\nload")
 
-	held, err := dirlock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+night20), "tina", func(error) {})
+	held, err := lock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+night20), "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +303,7 @@ func TestChecksOfAStranger(t *testing.T) {
 	l.retarget(t)
 	l.table10(t)
 	l.night(t, night20, 100, 95)
-	name := "stranger" + dirlock.NewToken()
+	name := "stranger" + lock.NewToken()
 	home := "/user/" + name
 	out := "hdfs://" + home + "/hfile"
 	l.rewrite(t, l.out, out)
@@ -412,8 +410,8 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 	o := l.options()
 	o.Say = first.say
 	var once sync.Once
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Staging {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Staging {
 			once.Do(func() { close(atLoad); <-goOn })
 		}
 	}
@@ -478,7 +476,7 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 // takes its turn, too.
 func TestLoadBesideAnother(t *testing.T) {
 	l := writtenNight(t, 200, 95)
-	held, err := tablelock.Open(l.ledger(t), l.table, "tina", "another job", "", func(error) {}).Lock(t.Context(), l.options())
+	held, err := lock.OpenTable(l.ledger(t), l.table, "tina", "another job", "", func(error) {}).Lock(t.Context(), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,8 +519,8 @@ func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 	l.night(t, second, 200, 96)
 	stopped, stop := context.WithCancel(context.Background())
 	o := l.options()
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Staging {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Staging {
 			stop()
 		}
 	}
@@ -532,8 +530,8 @@ func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 	atLoad, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	var once sync.Once
 	other := l.options()
-	other.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Staging {
+	other.Failpoint = func(p options.Point) {
+		if p == options.Staging {
 			once.Do(func() { close(atLoad); <-goOn })
 		}
 	}

@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs/failure"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/retention"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/upkeep/retention"
 )
 
 // TestLogAndClean: a live run logs its stages, files and calls, and its progress goes from 0 to 1; and what clean deletes after
@@ -26,7 +24,7 @@ func TestLogAndClean(t *testing.T) {
 	var phases []string
 	o := l.options()
 	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: options.LevelCall}))
-	o.Watch = func(p progress.Progress) {
+	o.Watch = func(p options.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(phases) == 0 || phases[len(phases)-1] != p.Phase {
@@ -64,7 +62,7 @@ func TestLogAndClean(t *testing.T) {
 	if _, err := retention.List(uri, l.options()); failure.KindOf(err) != failure.Refused {
 		t.Errorf("the output is still there: %v", err)
 	}
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing || s.Digest != first.Digest {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing || s.Digest != first.Digest {
 		t.Errorf("cleaned: %s, %v", s.Status, s.Digest)
 	}
 	l.wantStoreFiles(t, len(first.Files))

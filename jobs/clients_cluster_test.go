@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
 )
 
 // clientOperation is one read or write of HBase's own clients.
@@ -159,12 +159,12 @@ func TestClientsDuringALoad(t *testing.T) {
 	c.phase("files are written")
 	o := l.options()
 	var staged, taken atomic.Int64
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Staging && staged.Add(1) == 1 {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Staging && staged.Add(1) == 1 {
 			c.phase("files are loaded, through two splits")
 			l.oracle(t, "split", l.table, "85")
 		}
-		if p == failpoint.FilesLoaded && taken.Add(1) == 1 {
+		if p == options.FilesLoaded && taken.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "95")
 		}
 	}
@@ -173,7 +173,7 @@ func TestClientsDuringALoad(t *testing.T) {
 	time.Sleep(quiet)
 	all := c.end(t)
 
-	if s.Status != outcome.Done || s.Books.Written != int64(rows) || s.Load.Files < 12 {
+	if s.Status != failure.StatusDone || s.Books.Written != int64(rows) || s.Load.Files < 12 {
 		t.Errorf("%s: %v, %+v: the files were not cut", s.Status, s.Books, s.Load)
 	}
 	c.report(t, all)

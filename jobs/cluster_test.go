@@ -22,19 +22,17 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testwords"
 	"bulkload/internal/throttle"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/site"
-	"bulkload/jobs/source"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -170,13 +168,13 @@ func TestNightsIntoHBase(t *testing.T) {
 	l.night(t, second, 20_000, 2)
 
 	s := mustRun(t, l.job(t, first), l.options())
-	if s.Status != outcome.Done || s.Books.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
+	if s.Status != failure.StatusDone || s.Books.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
 		t.Errorf("first night: %s, books %v, load %+v", s.Status, s.Books, s.Load)
 	}
 	wantFirst := l.expected(t, first)
 	l.wantTable(t, "first night", wantFirst)
 
-	if s := mustRun(t, l.job(t, first), l.options()); s.Status != outcome.Nothing {
+	if s := mustRun(t, l.job(t, first), l.options()); s.Status != failure.StatusNothing {
 		t.Errorf("the first night again, without --force: %s", s.Status)
 	}
 
@@ -186,7 +184,7 @@ func TestNightsIntoHBase(t *testing.T) {
 
 	again := l.options()
 	again.Force = true
-	if s := mustRun(t, l.job(t, first), again); s.Status != outcome.Done || s.Load.Files != len(s.Files) || s.Load.Files == 0 {
+	if s := mustRun(t, l.job(t, first), again); s.Status != failure.StatusDone || s.Load.Files != len(s.Files) || s.Load.Files == 0 {
 		t.Errorf("a reload: %s, load %+v", s.Status, s.Load)
 	}
 	l.wantTable(t, "first night reloaded", wantFirst, wantSecond)
@@ -388,7 +386,7 @@ func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
 		t.Fatalf("load the directory: %+v, %v", r, err)
 	}
 	l.wantTable(t, "loaded by hand", l.expected(t, "2026-11-20"))
-	if s := mustRun(t, l.job(t, "2026-11-20"), l.options()); s.Status != outcome.Nothing {
+	if s := mustRun(t, l.job(t, "2026-11-20"), l.options()); s.Status != failure.StatusNothing {
 		t.Errorf("the job after that: %s", s.Status)
 	}
 }
@@ -457,7 +455,7 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	}
 
 	s := mustRun(t, j, l.options())
-	if s.Status != outcome.Done || s.Load.Files != len(files)-4 {
+	if s.Status != failure.StatusDone || s.Load.Files != len(files)-4 {
 		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
 	}
 	l.wantTable(t, "after the crash", l.expected(t, "2026-11-20"))
@@ -489,7 +487,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	if err := w.out.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s := mustRun(t, j, l.options()); s.Status != outcome.Done || s.Load.Files != len(files)-3 {
+	if s := mustRun(t, j, l.options()); s.Status != failure.StatusDone || s.Load.Files != len(files)-3 {
 		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
 	}
 	want := filepath.Join(t.TempDir(), "want")
@@ -528,7 +526,7 @@ func TestLostFile(t *testing.T) {
 			if err := w.out.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if s := mustRun(t, j, l.options()); s.Status != outcome.Done || s.Load.Files != len(s.Files) {
+			if s := mustRun(t, j, l.options()); s.Status != failure.StatusDone || s.Load.Files != len(s.Files) {
 				t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
 			}
 			l.wantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
@@ -650,8 +648,8 @@ func TestRateCountsTheCluster(t *testing.T) {
 	}
 	o.Rate = throttle.New(t.Context(), 1<<40)
 	var mu sync.Mutex
-	var steps []progress.Progress
-	o.Watch = func(p progress.Progress) {
+	var steps []options.Progress
+	o.Watch = func(p options.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		if p.Phase == "compare" {
@@ -665,7 +663,7 @@ func TestRateCountsTheCluster(t *testing.T) {
 	if text, err := json.Marshal(r); err != nil || strings.Contains(string(text), "digest") {
 		t.Errorf("a comparison with a table has a digest, though it adds none up: %s, %v", text, err)
 	}
-	slices.SortFunc(steps, func(a, b progress.Progress) int { return cmp.Compare(a.Done, b.Done) })
+	slices.SortFunc(steps, func(a, b options.Progress) int { return cmp.Compare(a.Done, b.Done) })
 	// The table has ten regions, and most of them more than 256 rows.
 	if last := steps[len(steps)-1]; len(steps) < 15 || steps[0].Done != 0 || last.Done != 3000 || last.Total != 3000 || last.Unit != "rows" {
 		t.Errorf("%d steps of the comparison, the last %+v", len(steps), last)

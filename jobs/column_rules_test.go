@@ -13,16 +13,15 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/books"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // ruleJob is a job over three columns, to which tests add rules. The row is the first column.
@@ -60,7 +59,7 @@ func readRuleJob(t testing.TB, rules, input string) *jobfile.Job {
 // cellsIn lists the cells of an output: row family:qualifier @timestamp =value, or =0x and hex where it is no plain text.
 func cellsIn(t testing.TB, output string) []string {
 	t.Helper()
-	d, err := hfiledir.Open(storage.Local, output)
+	d, err := hfiles.OpenDirectory(storage.Local, output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +235,7 @@ func TestKilledSortOfFiltered(t *testing.T) {
 	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
 		t.Fatalf("books %v", want.Books)
 	}
-	k.At, k.Times = failpoint.Checkpointed, 3
+	k.At, k.Times = options.Checkpointed, 3
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)

@@ -11,11 +11,9 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
 )
 
 const crashEnvironment = "BULKLOAD_TEST_CRASH"
@@ -38,11 +36,11 @@ func TestKilledRunGoesOn(t *testing.T) {
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	mustRun(t, readCheck(t, dir, base), options.Options{})
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
 	}{
-		{failpoint.Planned, 1}, {failpoint.Sorted, 1}, {failpoint.Verified, 1}, {failpoint.Verified, 4}, {failpoint.Renamed, 1}, {failpoint.Renamed, 5},
-		{failpoint.Recorded, 1}, {failpoint.Recorded, 9}, {failpoint.Balanced, 1}, {failpoint.Written, 1},
+		{options.Planned, 1}, {options.Sorted, 1}, {options.Verified, 1}, {options.Verified, 4}, {options.Renamed, 1}, {options.Renamed, 5},
+		{options.Recorded, 1}, {options.Recorded, 9}, {options.Balanced, 1}, {options.Written, 1},
 	} {
 		t.Run(string(c.at)+strconv.Itoa(c.times), func(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
@@ -55,7 +53,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 			}
 			sameFiles(t, "resumed", base, out)
 			nothingLeft(t, out)
-			if again := mustRun(t, readCheck(t, dir, out), options.Options{}); again.Status != outcome.Nothing {
+			if again := mustRun(t, readCheck(t, dir, out), options.Options{}); again.Status != failure.StatusNothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
 			if _, err := os.Stat(filepath.Join(out, ingest.SuccessName)); err != nil {
@@ -69,7 +67,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 func TestKilledRunGivesWay(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
-	for _, at := range []failpoint.Point{failpoint.Renamed, failpoint.Recorded} {
+	for _, at := range []options.Point{options.Renamed, options.Recorded} {
 		crash(t, dir, at, 4)
 		part := filepath.Join(dir, "in/2026-11-20/part-m-00003")
 		content, err := os.ReadFile(part)
@@ -97,7 +95,7 @@ func TestKilledRunGivesWay(t *testing.T) {
 	}
 }
 
-func crash(t *testing.T, dir string, at failpoint.Point, times int) {
+func crash(t *testing.T, dir string, at options.Point, times int) {
 	t.Helper()
 	if killed, output := runChild("TestCrashChild", at, times, "_DIR="+dir); !killed {
 		t.Fatalf("the child was not killed:\n%s", output)
@@ -106,7 +104,7 @@ func crash(t *testing.T, dir string, at failpoint.Point, times int) {
 
 // runChild runs a test in another process, which is to be killed when it reaches a point the n-th time. killed is false if it
 // ended before.
-func runChild(test string, at failpoint.Point, times int, environment ...string) (killed bool, output []byte) {
+func runChild(test string, at options.Point, times int, environment ...string) (killed bool, output []byte) {
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$")
 	cmd.Env = append(os.Environ(), crashEnvironment+"_POINT="+string(at), crashEnvironment+"_TIMES="+strconv.Itoa(times))
 	for _, e := range environment {
@@ -117,15 +115,15 @@ func runChild(test string, at failpoint.Point, times int, environment ...string)
 }
 
 // killedByPoint kills this process, a child of runChild, at its point.
-func killedByPoint(t *testing.T) func(failpoint.Point) {
+func killedByPoint(t *testing.T) func(options.Point) {
 	t.Helper()
-	at := failpoint.Point(os.Getenv(crashEnvironment + "_POINT"))
+	at := options.Point(os.Getenv(crashEnvironment + "_POINT"))
 	left, err := strconv.Atoi(os.Getenv(crashEnvironment + "_TIMES"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var times atomic.Int64
-	return func(p failpoint.Point) {
+	return func(p options.Point) {
 		if p == at && times.Add(1) == int64(left) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}

@@ -12,10 +12,9 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestCSVGivesWhatTextGives: the rows of the check example, written as CSV by Python's csv module, in other charsets, with
@@ -165,7 +164,7 @@ func TestSkippedLinesAreCounted(t *testing.T) {
 	dir := sampleDir(t, strings.Replace(checkJob, `record_delimiter: '\x10'`, spoolJob, 1), 90_000)
 	skipped := spool(t, dir, 100)
 	sameByTasks(t, "spooled", dir, small, 4)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 1}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 1}
 	k.killAnew(t)
 	got := mustRun(t, k.job(t), k.options())
 	if b := got.Books; got.Resumed == nil || b.Skipped != skipped || b.Read != 90_000 {

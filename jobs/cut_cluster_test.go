@@ -12,14 +12,13 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -39,7 +38,7 @@ func TestCrashLiveChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: killedByPoint(t)}
-	if os.Getenv(crashEnvironment+"_POINT") == string(failpoint.RangesSaved) {
+	if os.Getenv(crashEnvironment+"_POINT") == string(options.RangesSaved) {
 		_, err = verify.Job(context.Background(), j, o, false)
 	} else {
 		_, err = Run(context.Background(), j, o)
@@ -48,7 +47,7 @@ func TestCrashLiveChild(t *testing.T) {
 }
 
 // crash runs a night's job in a process that is killed when it reaches a point the n-th time.
-func (l *live) crash(t *testing.T, date string, at failpoint.Point, times int) {
+func (l *live) crash(t *testing.T, date string, at options.Point, times int) {
 	t.Helper()
 	if killed, output := l.child(date, at, times); !killed {
 		t.Fatalf("the child was not killed when %q was reached %d times:\n%s", at, times, output)
@@ -56,7 +55,7 @@ func (l *live) crash(t *testing.T, date string, at failpoint.Point, times int) {
 }
 
 // child runs a night's job in a process that is killed when it reaches a point the n-th time. killed is false if it ended before.
-func (l *live) child(date string, at failpoint.Point, times int) (killed bool, output []byte) {
+func (l *live) child(date string, at options.Point, times int) (killed bool, output []byte) {
 	return runChild("TestCrashLiveChild", at, times, "_LIVE="+l.dir, "_CONF="+l.ConfDir(), "_DATE="+date)
 }
 
@@ -150,14 +149,14 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 	l.night(t, night20, 2000, 41)
 	o := l.options()
 	var begun, taken, cut atomic.Int64
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Staging && begun.Add(1) == 1 {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Staging && begun.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "85")
 		}
-		if p == failpoint.FilesLoaded && taken.Add(1) == 1 {
+		if p == options.FilesLoaded && taken.Add(1) == 1 {
 			l.oracle(t, "split", l.table, "95")
 		}
-		if p == failpoint.PartsRecorded && cut.Add(1) == 1 { // a part is cut again
+		if p == options.PartsRecorded && cut.Add(1) == 1 { // a part is cut again
 			l.oracle(t, "split", l.table, "82")
 		}
 	}
@@ -171,7 +170,7 @@ func TestRegionsSplitDuringLoad(t *testing.T) {
 
 // TestKilledCutGoesOn kills the run at each step of a cut.
 func TestKilledCutGoesOn(t *testing.T) {
-	for _, at := range []failpoint.Point{failpoint.Cut, failpoint.PartNamed, failpoint.PartsRecorded, failpoint.CutCleaned} {
+	for _, at := range []options.Point{options.Cut, options.PartNamed, options.PartsRecorded, options.CutCleaned} {
 		t.Run(string(at), func(t *testing.T) {
 			l := writtenNight(t, 2000, 40)
 			l.oracle(t, "split", l.table, "15")
@@ -260,8 +259,8 @@ func TestMergedRegionsTakeFiles(t *testing.T) {
 	l.oracle(t, "merge", l.table, "0", "1")
 	o := l.options()
 	var request sync.Once
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.BeforeRequest { // all requests wait for the merge
+	o.Failpoint = func(p options.Point) {
+		if p == options.BeforeRequest { // all requests wait for the merge
 			request.Do(func() { l.oracle(t, "merge", l.table, "8", "9") })
 		}
 	}

@@ -18,12 +18,10 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/retention"
+	"bulkload/jobs/upkeep/retention"
 	"bulkload/load"
 )
 
@@ -154,11 +152,11 @@ func TestFilesOfOtherToolsAreCut(t *testing.T) {
 	o := l.options()
 	var request sync.Once
 	var cuts atomic.Int64
-	o.Failpoint = func(p failpoint.Point) {
+	o.Failpoint = func(p options.Point) {
 		switch p {
-		case failpoint.BeforeRequest: // all requests wait for the split
+		case options.BeforeRequest: // all requests wait for the split
 			request.Do(func() { l.oracle(t, "split", l.table, "p05") })
-		case failpoint.PartsRecorded:
+		case options.PartsRecorded:
 			switch cuts.Add(1) {
 			case 1:
 				l.wantLiveSettings(t, dir, originals)
@@ -168,7 +166,7 @@ func TestFilesOfOtherToolsAreCut(t *testing.T) {
 		}
 	}
 	r, err := loading.Directory(t.Context(), dir, l.table, o)
-	if err != nil || r.Status != outcome.Done {
+	if err != nil || r.Status != failure.StatusDone {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if cuts.Load() != 6 {
@@ -181,7 +179,7 @@ func TestFilesOfOtherToolsAreCut(t *testing.T) {
 			t.Errorf("%s is not kept as it was", name)
 		}
 	}
-	if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != outcome.Nothing {
+	if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusNothing {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	rules := retention.Rules{Outputs: 24 * time.Hour}
@@ -234,7 +232,7 @@ func TestCrashLoadChild(t *testing.T) {
 }
 
 // crashLoad loads a directory in a process that is killed when it reaches a point the n-th time.
-func (l *live) crashLoad(t *testing.T, dir string, at failpoint.Point, times int) {
+func (l *live) crashLoad(t *testing.T, dir string, at options.Point, times int) {
 	t.Helper()
 	killed, output := runChild("TestCrashLoadChild", at, times, "_LOAD="+dir, "_CONF="+l.ConfDir(), "_TABLE="+l.table)
 	if !killed {
@@ -248,10 +246,10 @@ func TestKilledCutOfADirectory(t *testing.T) {
 	l.oracle(t, "create", l.table, "f,g", "c05,g,m0", "VERSIONS=100", keepAll)
 	var all []string
 	for i, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
-	}{{failpoint.Cut, 1}, {failpoint.Cut, 2}, {failpoint.PartNamed, 1}, {failpoint.PartNamed, 6}, {failpoint.PartsRecorded, 1}, {failpoint.PartsRecorded, 2},
-		{failpoint.CutCleaned, 1}, {failpoint.CutCleaned, 2}, {failpoint.BeforeRequest, 2}} {
+	}{{options.Cut, 1}, {options.Cut, 2}, {options.PartNamed, 1}, {options.PartNamed, 6}, {options.PartsRecorded, 1}, {options.PartsRecorded, 2},
+		{options.CutCleaned, 1}, {options.CutCleaned, 2}, {options.BeforeRequest, 2}} {
 		what := fmt.Sprintf("killed at %q for the %d. time", c.at, c.times)
 		lines, dir := otherCells(1700000000000+1000*int64(i)), fmt.Sprintf("%s/other%d", l.out, i)
 		l.otherTools(t, dir, lines)
@@ -262,7 +260,7 @@ func TestKilledCutOfADirectory(t *testing.T) {
 				t.Errorf("%s: %s is gone", what, name)
 			}
 		}
-		if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != outcome.Done {
+		if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusDone {
 			t.Fatalf("%s: %+v, %v", what, r, err)
 		}
 		all = append(all, lines...)

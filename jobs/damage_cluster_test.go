@@ -13,12 +13,12 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/site"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.

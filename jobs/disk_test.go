@@ -15,13 +15,12 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/options"
-	"bulkload/jobs/preflight"
-	"bulkload/jobs/sorting"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/tasks"
-	"bulkload/jobs/verify"
 )
 
 // smallDisk is a folder on a disk of its own with so many bytes.
@@ -73,7 +72,7 @@ func TestDiskIsCheckedBeforeTheRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := readCheck(t, dir, c.output)
 			begun := false
-			_, err := Run(context.Background(), j, options.Options{Memory: options.MinMemory, WorkDir: c.work, Failpoint: func(failpoint.Point) { begun = true }})
+			_, err := Run(context.Background(), j, options.Options{Memory: options.MinMemory, WorkDir: c.work, Failpoint: func(options.Point) { begun = true }})
 			if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "4.0 MiB is free") {
 				t.Fatalf("%v", err)
 			}
@@ -179,7 +178,7 @@ func TestFullDisks(t *testing.T) {
 		nothingLeft(t, out)
 		remount(t, small, 0, "size=64m")
 		var begun int
-		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: counting(&begun, failpoint.Begun)})
+		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: counting(&begun, options.Begun)})
 		if begun < 1 || begun > 9 {
 			t.Errorf("%d of 10 regions were written after the disk was full", begun)
 		}
@@ -188,9 +187,9 @@ func TestFullDisks(t *testing.T) {
 }
 
 // counting counts how often a point is reached, for a run on one core or whose points are few.
-func counting(n *int, at failpoint.Point) func(failpoint.Point) {
+func counting(n *int, at options.Point) func(options.Point) {
 	reached := make(chan struct{}, 1)
-	return func(p failpoint.Point) {
+	return func(p options.Point) {
 		if p == at {
 			reached <- struct{}{}
 			*n++
@@ -221,8 +220,8 @@ func TestDamagedSpill(t *testing.T) {
 	dir := sampleDir(t, checkJob, spillingRows)
 	base, out, work := filepath.Join(dir, "base"), filepath.Join(dir, "out"), t.TempDir()
 	mustRun(t, readCheck(t, dir, base), options.Options{})
-	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work, Failpoint: func(p failpoint.Point) {
-		if p == failpoint.Sorted {
+	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: work, Failpoint: func(p options.Point) {
+		if p == options.Sorted {
 			damage(t, filepath.Join(work, "bulkload-run-*", "0", "run-*"))
 		}
 	}})

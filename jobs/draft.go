@@ -15,11 +15,11 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/draft"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/upkeep/draft"
 	"bulkload/load"
 )
 

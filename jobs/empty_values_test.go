@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/values"
 )
 

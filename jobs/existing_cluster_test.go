@@ -11,13 +11,11 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
-	"bulkload/jobs/verify"
 )
 
 const night21 = "2026-11-21"
@@ -90,7 +88,7 @@ func TestRowsThatExistAreRefused(t *testing.T) {
 	}
 	l.wantTable(t, "refused", l.expected(t, night20))
 	l.oracle(t, "truncate", l.table, "-preserve") // the other way would be another input
-	if s := mustRun(t, l.job(t, night21), l.options()); s.Status != outcome.Done || s.Existing.Found != 0 || s.Existing.Rows != 700 || s.Books.Written != 700 {
+	if s := mustRun(t, l.job(t, night21), l.options()); s.Status != failure.StatusDone || s.Existing.Found != 0 || s.Existing.Rows != 700 || s.Books.Written != 700 {
 		t.Errorf("%s, %+v, %v", s.Status, s.Existing, s.Books)
 	}
 	l.wantTable(t, "accepted", l.expected(t, night21))
@@ -101,15 +99,15 @@ func TestRowsThatExistAreRefused(t *testing.T) {
 // a file must be written again then, or if all is loaded again with --force.
 func TestRowsThatExistAreAskedForOnce(t *testing.T) {
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
-	}{{"", 0}, {failpoint.ExistingRecorded, 1}, {failpoint.Recorded, 4}, {failpoint.FilesLoaded, 3}} {
+	}{{"", 0}, {options.ExistingRecorded, 1}, {options.Recorded, 4}, {options.FilesLoaded, 3}} {
 		t.Run("killed at "+string(c.at), func(t *testing.T) {
 			l := existNight(t, "{live: overwrite}")
 			if c.at != "" {
 				l.crash(t, night21, c.at, c.times)
 			}
-			if c.at == failpoint.FilesLoaded {
+			if c.at == options.FilesLoaded {
 				l.loseFile(t, night21)
 			}
 			wantExisting(t, mustRun(t, l.job(t, night21), l.options()))
@@ -212,7 +210,7 @@ func (l *live) wantVerified(t *testing.T, date string, cells int64) {
 func TestRowsThatExistAreReportedAgain(t *testing.T) {
 	l := existNight(t, "{input: error, live: overwrite}")
 	wantExisting(t, mustRun(t, l.job(t, night21), l.options()))
-	if again, err := Run(context.Background(), l.job(t, night21), l.options()); err != nil || again.Status != outcome.Nothing || again.Existing.Found != 300 {
+	if again, err := Run(context.Background(), l.job(t, night21), l.options()); err != nil || again.Status != failure.StatusNothing || again.Existing.Found != 300 {
 		t.Errorf("%s, %+v, %v", again.Status, again.Existing, err)
 	}
 }

@@ -15,15 +15,13 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/storage"
-	"bulkload/jobs/entry"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -109,7 +107,7 @@ func writtenDir(t *testing.T) string {
 // open afterwards.
 func TestEachScanHasItsFile(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error { time.Sleep(time.Millisecond); return nil }}
-	d, err := hfiledir.Open(fsys, writtenDir(t))
+	d, err := hfiles.OpenDirectory(fsys, writtenDir(t))
 	if err != nil || fsys.open.Load() != 0 {
 		t.Fatalf("%d files are open (%v)", fsys.open.Load(), err)
 	}
@@ -144,18 +142,18 @@ func TestFaultIsNoDifference(t *testing.T) {
 		}
 		return nil
 	}}
-	d, err := hfiledir.Open(fsys, out)
+	d, err := hfiles.OpenDirectory(fsys, out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := path.Join(out, d.Files[0].Path)
 	failing.Store(true)
-	_, opened := hfiledir.Open(fsys, out)
+	_, opened := hfiles.OpenDirectory(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
 		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}),
 		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
-		"hfile.verify":     (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
+		"hfile.verify":     (&hfiles.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed {
 			t.Errorf("%s: %v is of kind %d", what, err, failure.KindOf(err))
@@ -174,7 +172,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
 		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
-		"hfile.verify": (&hfile.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
+		"hfile.verify": (&hfiles.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
 			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, failure.KindOf(err))
@@ -184,13 +182,13 @@ func TestFaultIsNoDifference(t *testing.T) {
 
 // TestVerifyingStops: a verification ends in the middle of a file.
 func TestVerifyingStops(t *testing.T) {
-	d, err := hfiledir.Open(storage.Local, writtenDir(t))
+	d, err := hfiles.OpenDirectory(storage.Local, writtenDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	f := &hfile.File{FS: storage.Local, Temp: path.Join(d.Path, d.Files[0].Path)}
+	f := &hfiles.File{FS: storage.Local, Temp: path.Join(d.Path, d.Files[0].Path)}
 	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}
@@ -208,7 +206,7 @@ func TestForceBeginsAnew(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	mustRun(t, readCheck(t, dir, base), options.Options{})
-	crash(t, dir, failpoint.Recorded, 4)
+	crash(t, dir, options.Recorded, 4)
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +228,7 @@ func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	small := options.Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
 	mustRun(t, readCheck(t, dir, base), small)
-	crash(t, dir, failpoint.Recorded, 4)
+	crash(t, dir, options.Recorded, 4)
 	mustRun(t, readCheck(t, dir, out), small)
 	sameFiles(t, "with another size", base, out)
 }

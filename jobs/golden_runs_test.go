@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -85,7 +85,7 @@ func unpackEntry(h *tar.Header, content io.Reader) error {
 		return err
 	}
 	modified := h.ModTime // that of an input file is a part of the run's identity
-	if filepath.Base(h.Name) == dirlock.LockName {
+	if filepath.Base(h.Name) == lock.LockName {
 		modified = time.Now().Add(-time.Hour) // another machine's lock, untouched for long
 	}
 	return os.Chtimes(h.Name, modified, modified)
@@ -181,7 +181,7 @@ func TestOutputsOfEarlierVersions(t *testing.T) {
 			j := storedJob(t)
 			finished := storedManifests(t, j, "out")
 			before := touched(t, "out")
-			if s := mustRun(t, j, options.Options{}); s.Status != outcome.Nothing {
+			if s := mustRun(t, j, options.Options{}); s.Status != failure.StatusNothing {
 				t.Errorf("the finished run: %s", s.Status)
 			}
 			if after := touched(t, "out"); !maps.Equal(before, after) {
@@ -194,7 +194,7 @@ func TestOutputsOfEarlierVersions(t *testing.T) {
 			before = touched(t, "out")
 			var said []string
 			s := mustRun(t, storedJob(t), options.Options{Say: func(text string) { said = append(said, text) }})
-			if s.Status != outcome.Done {
+			if s.Status != failure.StatusDone {
 				t.Errorf("the half run: %s, %q", s.Status, said)
 			}
 			sameFiles(t, "gone on", "whole", "out")
@@ -202,7 +202,7 @@ func TestOutputsOfEarlierVersions(t *testing.T) {
 			wantUntouched(t, j, half, before)
 			move(t, "out", "resumed")
 
-			if s := mustRun(t, storedJob(t), options.Options{}); s.Status != outcome.Done {
+			if s := mustRun(t, storedJob(t), options.Options{}); s.Status != failure.StatusDone {
 				t.Errorf("from the beginning: %s", s.Status)
 			}
 			sameFiles(t, "from the beginning", "whole", "out")

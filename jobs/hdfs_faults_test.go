@@ -11,11 +11,9 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // hdfsFaults is a cluster of HDFS alone, a job that writes two regions to it, and what its files must be.
@@ -59,10 +57,10 @@ func (l *hdfsFaults) job(t *testing.T, output string) *jobfile.Job {
 }
 
 // options do something where a point is reached for the first time.
-func (l *hdfsFaults) options(at failpoint.Point, do func()) options.Options {
+func (l *hdfsFaults) options(at options.Point, do func()) options.Options {
 	var reached atomic.Int64
 	return options.Options{Conf: l.ConfDir(), Properties: map[string]string{"dfs.client.socket-timeout": "2000"},
-		Failpoint: func(p failpoint.Point) {
+		Failpoint: func(p options.Point) {
 			if p == at && reached.Add(1) == 1 {
 				do()
 			}
@@ -79,7 +77,7 @@ func (l *hdfsFaults) admin(t *testing.T, args ...string) {
 // wantRight wants a run's files to be those of a run that nothing disturbed.
 func (l *hdfsFaults) wantRight(t *testing.T, s *Summary) {
 	t.Helper()
-	if s.Status != outcome.Done || !reflect.DeepEqual(s.Files, l.want.Files) || s.Books != l.want.Books {
+	if s.Status != failure.StatusDone || !reflect.DeepEqual(s.Files, l.want.Files) || s.Books != l.want.Books {
 		t.Errorf("%s: %v and %d files, want %v and %d", s.Status, s.Books, len(s.Files), l.want.Books, len(l.want.Files))
 	}
 }
@@ -87,7 +85,7 @@ func (l *hdfsFaults) wantRight(t *testing.T, s *Summary) {
 // quota: an exceeded quota is refused as that, and the same command continues when it is raised.
 func (l *hdfsFaults) quota(t *testing.T) {
 	const output = "/faults/quota"
-	o := l.options(failpoint.Begun, func() { l.admin(t, "-setSpaceQuota", "1m", output) })
+	o := l.options(options.Begun, func() { l.admin(t, "-setSpaceQuota", "1m", output) })
 	_, err := Run(context.Background(), l.job(t, "hdfs://"+output), o)
 	if failure.CodeOf(err) != errcode.HDFSQuota || failure.KindOf(err) != failure.Refused {
 		t.Errorf("over the quota: %v", err)
@@ -101,7 +99,7 @@ func (l *hdfsFaults) quota(t *testing.T) {
 func (l *hdfsFaults) safeMode(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	left := make(chan struct{})
-	o := l.options(failpoint.Begun, func() {
+	o := l.options(options.Begun, func() {
 		l.admin(t, "-safemode", "enter")
 		go func() {
 			defer close(left)
@@ -117,7 +115,7 @@ func (l *hdfsFaults) safeMode(t *testing.T) {
 func (l *hdfsFaults) longSafeMode(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	const output = "hdfs:///faults/longsafe"
-	o := l.options(failpoint.Begun, func() { l.admin(t, "-safemode", "enter") })
+	o := l.options(options.Begun, func() { l.admin(t, "-safemode", "enter") })
 	_, err := Run(context.Background(), l.job(t, output), o)
 	l.admin(t, "-safemode", "leave")
 	if failure.CodeOf(err) != errcode.HDFSSafeMode || failure.KindOf(err) != failure.Later {
@@ -129,7 +127,7 @@ func (l *hdfsFaults) longSafeMode(t *testing.T) {
 // dies: the slices that were being written to the DataNode are written again, and the run continues.
 func (l *hdfsFaults) dies(t *testing.T) {
 	var said notes
-	o := l.options(failpoint.Begun, func() { l.do(t, l.Kill("dn1")) })
+	o := l.options(options.Begun, func() { l.do(t, l.Kill("dn1")) })
 	o.Say = said.say
 	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/dies"), o))
 	if again := said.count("again: "); again < 1 || again > 2 { // of two slices
@@ -144,7 +142,7 @@ func (l *hdfsFaults) dies(t *testing.T) {
 func (l *hdfsFaults) hangs(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	defer func() { l.do(t, l.Resume("dn1")) }()
-	o := l.options(failpoint.Begun, func() { l.do(t, l.Pause("dn1")) })
+	o := l.options(options.Begun, func() { l.do(t, l.Pause("dn1")) })
 	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hangs"), o))
 	// It still hangs when this run writes its first file, the lock.
 	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hung"), l.options("", nil)))
@@ -154,7 +152,7 @@ func (l *hdfsFaults) hangs(t *testing.T) {
 func (l *hdfsFaults) bothGone(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	back := make(chan struct{})
-	o := l.options(failpoint.Begun, func() {
+	o := l.options(options.Begun, func() {
 		l.do(t, errors.Join(l.Kill("dn1"), l.Kill("dn2")))
 		go func() {
 			defer close(back)

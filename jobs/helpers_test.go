@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 func writeJob(t *testing.T, text string) string {

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestHistoryInOneRun: a glob over the folders of many dates, with each row's own time, gives each region one file. Plan

@@ -15,11 +15,9 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // These tests hang, wake and kill region servers while a load is under way, on a cluster of their own.
@@ -124,8 +122,8 @@ func TestServerHangsDuringLoad(t *testing.T) {
 		woken := make(chan error, 1)
 		o := l.options()
 		o.Say = func(text string) { t.Log(text) }
-		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.FilesLoaded && taken.Add(1) == at {
+		o.Failpoint = func(p options.Point) {
+			if p == options.FilesLoaded && taken.Add(1) == at {
 				if err := l.Pause(server); err != nil {
 					t.Error(err)
 				}
@@ -159,8 +157,8 @@ func TestServerDiesDuringLoad(t *testing.T) {
 		at := int64(i * 28 / n)
 		var taken atomic.Int64
 		o := l.options()
-		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.Staging && at == 0 || p == failpoint.FilesLoaded && taken.Add(1) == at {
+		o.Failpoint = func(p options.Point) {
+			if p == options.Staging && at == 0 || p == options.FilesLoaded && taken.Add(1) == at {
 				if err := l.Kill(server); err != nil {
 					t.Error(err)
 				}
@@ -175,7 +173,7 @@ func TestServerDiesDuringLoad(t *testing.T) {
 // wantAgain runs a job that is done: nothing is to do.
 func (l *live) wantAgain(t *testing.T, date string) {
 	t.Helper()
-	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != outcome.Nothing {
+	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != failure.StatusNothing {
 		t.Errorf("run again: %s, %v", s.Status, err)
 	}
 }
@@ -241,7 +239,7 @@ func (l *live) wantUnknownFileLoaded(t *testing.T, writtenAgain bool) {
 	o.Say = func(text string) { said = append(said, text) }
 	s, err := Run(context.Background(), l.job(t, date), o)
 	rewritten := strings.Contains(strings.Join(said, "\n"), "writing and loading their rows again")
-	if err != nil || s.Status != outcome.Done || rewritten != writtenAgain {
+	if err != nil || s.Status != failure.StatusDone || rewritten != writtenAgain {
 		t.Errorf("%+v, %v; said %q", s.Load, err, said)
 	}
 	l.wantDigest(t, "loaded", date)

@@ -11,12 +11,10 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/books"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // TestTouchedInputIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
@@ -37,7 +35,7 @@ func TestTouchedInputIsNoChange(t *testing.T) {
 		for range 2 { // the second one must not have to read
 			var said []string
 			s, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
-			if err != nil || s.Status != outcome.Nothing || s.Run.ID != first.Run.ID {
+			if err != nil || s.Status != failure.StatusNothing || s.Run.ID != first.Run.ID {
 				t.Fatalf("%s: %s, run %s, %v", what, s.Status, s.Run.ID, err)
 			}
 			if again := strings.Contains(strings.Join(said, "\n"), "reading them again to compare"); what == "" && again {
@@ -93,7 +91,7 @@ func mustRead(t *testing.T, name string) []byte {
 func TestInputContentsSurviveAKill(t *testing.T) {
 	dir := sampleDir(t, checkJob, 2000)
 	out := filepath.Join(dir, "out")
-	crash(t, dir, failpoint.Recorded, 3)
+	crash(t, dir, options.Recorded, 3)
 	mustRun(t, readCheck(t, dir, out), options.Options{})
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil {

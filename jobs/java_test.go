@@ -9,8 +9,8 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestJavaReadsWhatTheRuleSays: HBase's own reader finds the files of the shipped example sound, and in them exactly the

@@ -12,10 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/journal"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/checkpoint"
 )
 
 // manyRecords makes the input of an archive so large that its sort spills. Rows that come again are entries like others.
@@ -68,7 +66,7 @@ func keptText(t *testing.T, work string) string {
 	if err := os.WriteFile(copied, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, lines, err := journal.Open(copied)
+	j, lines, err := checkpoint.OpenJournal(copied)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +119,8 @@ func TestGoldenJournals(t *testing.T) {
 				out.Output = "/proc/self/cwd/" + out.Output
 			}
 			var kept string
-			mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work", Failpoint: func(p failpoint.Point) {
-				if p == failpoint.Sorted {
+			mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work", Failpoint: func(p options.Point) {
+				if p == options.Sorted {
 					kept = keptText(t, "work")
 				}
 			}})

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/keys"
 )
 

@@ -23,17 +23,14 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
 	"bulkload/internal/testrand"
-	"bulkload/jobs/books"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/journal"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/site"
-	"bulkload/jobs/source"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 )
 
@@ -41,10 +38,10 @@ import (
 type killedRun struct {
 	Dir, Job, Out, Work string
 	Memory              int64
-	At                  failpoint.Point // with Times: when it is reached so often
-	Times               int             //
-	Part                float64         // when so much of the input is read
-	Tasks               bool            // the run is done by tasks, in the same process
+	At                  options.Point // with Times: when it is reached so often
+	Times               int           //
+	Part                float64       // when so much of the input is read
+	Tasks               bool          // the run is done by tasks, in the same process
 }
 
 const keptEnvironment = "BULKLOAD_TEST_KEPT"
@@ -91,12 +88,12 @@ func TestKilledSortChild(t *testing.T) {
 	}
 	var times atomic.Int64
 	o := k.options()
-	o.Failpoint = func(p failpoint.Point) {
+	o.Failpoint = func(p options.Point) {
 		if p == k.At && times.Add(1) == int64(k.Times) {
 			die()
 		}
 	}
-	o.Watch = func(p progress.Progress) {
+	o.Watch = func(p options.Progress) {
 		if k.Part > 0 && p.Phase == "sort" && float64(p.Done) > k.Part*float64(p.Total) {
 			die()
 		}
@@ -222,18 +219,18 @@ func TestKilledSort(t *testing.T) {
 	base.Out = "base"
 	var checkpoints int
 	o := base.options()
-	o.Failpoint = counting(&checkpoints, failpoint.Checkpointed)
+	o.Failpoint = counting(&checkpoints, options.Checkpointed)
 	want := mustRun(t, base.job(t), o)
 	if checkpoints < 8 || want.Books.Rejected != 300 {
 		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
 	}
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
 		least float64 // of the records
 	}{
-		{failpoint.Planned, 1, 0}, {failpoint.Spilled, 1, 0}, {failpoint.Checkpointed, 1, 0.05}, {failpoint.Spilled, 4, 0.2}, {failpoint.Checkpointed, checkpoints * 3 / 4, 0.6},
-		{failpoint.Sorted, 1, 0.8}, {failpoint.Verified, 1, 0.8}, {failpoint.Renamed, 3, 0.8}, {failpoint.Recorded, 9, 0.8}, {failpoint.Balanced, 1, 0.8}, {failpoint.Written, 1, -1},
+		{options.Planned, 1, 0}, {options.Spilled, 1, 0}, {options.Checkpointed, 1, 0.05}, {options.Spilled, 4, 0.2}, {options.Checkpointed, checkpoints * 3 / 4, 0.6},
+		{options.Sorted, 1, 0.8}, {options.Verified, 1, 0.8}, {options.Renamed, 3, 0.8}, {options.Recorded, 9, 0.8}, {options.Balanced, 1, 0.8}, {options.Written, 1, -1},
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
@@ -296,20 +293,20 @@ func TestKilledMerge(t *testing.T) {
 	base.Out = "base"
 	var merged int
 	o := base.options()
-	o.Failpoint = counting(&merged, failpoint.Replaced)
+	o.Failpoint = counting(&merged, options.Replaced)
 	want := mustRun(t, base.job(t), o)
 	if merged < 2 {
 		t.Fatalf("%d merges", merged)
 	}
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
-	}{{failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Merged, merged}, {failpoint.Replaced, merged}, {failpoint.Recorded, 4}} {
+	}{{options.Merged, 1}, {options.Replaced, 1}, {options.Merged, merged}, {options.Replaced, merged}, {options.Recorded, 4}} {
 		k.At, k.Times = c.at, c.times
 		k.killAnew(t)
 		again := 0
 		o := k.options()
-		o.Failpoint = counting(&again, failpoint.Checkpointed)
+		o.Failpoint = counting(&again, options.Checkpointed)
 		got := mustRun(t, k.job(t), o)
 		sameRun(t, k, base.Out, want, got)
 		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
@@ -374,9 +371,9 @@ func TestKilledSortOfOutputs(t *testing.T) {
 	base.Out = "base"
 	want := mustRun(t, base.job(t), options.Options{})
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
-	}{{failpoint.Spilled, 3}, {failpoint.Checkpointed, 3}, {failpoint.Sorted, 1}, {failpoint.Recorded, 3}, {failpoint.Written, 1}, {failpoint.Written, 2}} {
+	}{{options.Spilled, 3}, {options.Checkpointed, 3}, {options.Sorted, 1}, {options.Recorded, 3}, {options.Written, 1}, {options.Written, 2}} {
 		k.At, k.Times = c.at, c.times
 		got := k.killAndResume(t, base.Out, want)
 		if got.Resumed == nil || got.Resumed.Records < 10_000 {
@@ -410,7 +407,7 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 	}
 	want := mustRun(t, base.job(t), base.options())
 	k := base
-	k.Out, k.At, k.Times = "out", failpoint.Checkpointed, 5
+	k.Out, k.At, k.Times = "out", options.Checkpointed, 5
 	k.kill(t)
 	got := mustRun(t, k.job(t), k.options())
 	sameRun(t, k, base.Out, want, got)
@@ -434,7 +431,7 @@ func TestUselessCheckpoints(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
 	rejectsEvery(t, dir, 1000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -466,7 +463,7 @@ func TestUselessCheckpoints(t *testing.T) {
 		return all[0]
 	}
 	run := func(kept string, line int) string { // of the journal; -1 is the last
-		j, lines, err := journal.Open(filepath.Join(kept, checkpoint.JournalName))
+		j, lines, err := checkpoint.OpenJournal(filepath.Join(kept, checkpoint.JournalName))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -543,7 +540,7 @@ func TestUselessCheckpoints(t *testing.T) {
 func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 	t.Helper()
 	name := filepath.Join(kept, checkpoint.JournalName)
-	j, lines, err := journal.Open(name)
+	j, lines, err := checkpoint.OpenJournal(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -552,7 +549,7 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 		t.Fatal(err)
 	}
 	how(&head)
-	if j, err = journal.Create(name); err != nil {
+	if j, err = checkpoint.CreateJournal(name); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.Append(head); err != nil {
@@ -572,7 +569,7 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 func TestDamagedPersistentRun(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -593,7 +590,7 @@ func TestDamagedPersistentRun(t *testing.T) {
 func TestWhenCheckpointsAreUsed(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
@@ -619,8 +616,8 @@ func TestWhenCheckpointsAreUsed(t *testing.T) {
 	again("finished", false)
 	ctx, cancel := context.WithCancel(context.Background())
 	o, spilled := k.options(), 0
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Checkpointed {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Checkpointed {
 			if spilled++; spilled == 2 {
 				cancel()
 			}
@@ -675,7 +672,7 @@ func TestWhenCheckpointsAreUsed(t *testing.T) {
 func TestCheckpointsAreRemoved(t *testing.T) {
 	manyProcesses(t)
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	k.kill(t)
 	old := keptDir(t, k)
 	other := k
@@ -700,7 +697,7 @@ func TestNoCheckpointWhenAllFitsInMemory(t *testing.T) {
 	rejectsEvery(t, dir, 50)
 	work := filepath.Join(dir, "work")
 	k := killedRun{Dir: dir, Out: "out"}
-	mustRun(t, k.job(t), options.Options{WorkDir: work, Failpoint: func(failpoint.Point) {
+	mustRun(t, k.job(t), options.Options{WorkDir: work, Failpoint: func(options.Point) {
 		if _, err := os.Stat(work); err == nil {
 			t.Error("the work folder is there")
 		}

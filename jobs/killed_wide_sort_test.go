@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
 )
 
 // TestKilledWideSort: where the slices of a wide table begin, which is at rows, stays the same when a run is killed while
@@ -24,8 +23,8 @@ func TestKilledWideSort(t *testing.T) {
 	base.Out = "base"
 	var kept, merged int
 	o := base.options()
-	count, countMerged := counting(&kept, failpoint.Checkpointed), counting(&merged, failpoint.Replaced)
-	o.Failpoint = func(p failpoint.Point) {
+	count, countMerged := counting(&kept, options.Checkpointed), counting(&merged, options.Replaced)
+	o.Failpoint = func(p options.Point) {
 		count(p)
 		countMerged(p)
 	}
@@ -34,9 +33,9 @@ func TestKilledWideSort(t *testing.T) {
 		t.Fatalf("%d checkpoints, %d merges, %d files", kept, merged, len(files(t, filepath.Join(dir, base.Out))))
 	}
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
-	}{{failpoint.Spilled, 2}, {failpoint.Checkpointed, kept}, {failpoint.Merged, 1}, {failpoint.Replaced, 1}, {failpoint.Replaced, merged}, {failpoint.Sorted, 1}, {failpoint.Recorded, 4}} {
+	}{{options.Spilled, 2}, {options.Checkpointed, kept}, {options.Merged, 1}, {options.Replaced, 1}, {options.Replaced, merged}, {options.Sorted, 1}, {options.Recorded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
 			got := k.killAndResume(t, base.Out, want)

@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs/failure"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
 )
 
 // stepClock is a clock that continues only while somebody sleeps; at is called after each sleep with the time since the
@@ -42,7 +40,7 @@ func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, lim
 	var said []string
 	o := options.Options{Wait: options.Wait{For: limit, Clock: c.clock()}, Say: func(text string) { said = append(said, text) }}
 	waits := 0
-	o.Watch = func(p progress.Progress) {
+	o.Watch = func(p options.Progress) {
 		if p.Phase == "wait" {
 			if waits++; p.Done > p.Total || p.Whole != 0 {
 				t.Errorf("the wait's progress: %+v", p)
@@ -151,7 +149,7 @@ func TestEmptyParquetFails(t *testing.T) {
 		j := readCheck(t, dir, filepath.Join(dir, "out"))
 		j.Input.EmptyFails = fails
 		s, err := Run(context.Background(), j, options.Options{})
-		if !fails && (err != nil || s.Status != outcome.Empty) || fails && failure.KindOf(err) != failure.Refused {
+		if !fails && (err != nil || s.Status != failure.StatusEmpty) || fails && failure.KindOf(err) != failure.Refused {
 			t.Errorf("run %d, failing: %v: %v", i, fails, err)
 		}
 	}
@@ -172,14 +170,14 @@ func TestEmptyNightGivesWay(t *testing.T) {
 		}
 	}
 	l.night(t, night20, 0, 71)
-	run("empty", night20, "", outcome.Empty, 0)
+	run("empty", night20, "", failure.StatusEmpty, 0)
 	l.night(t, night20, 500, 71)
-	run("exported late", night20, "", outcome.Done, 500)
+	run("exported late", night20, "", failure.StatusDone, 500)
 	l.night(t, second, 0, 72)
-	run("empty", second, "", outcome.Empty, 0)
+	run("empty", second, "", failure.StatusEmpty, 0)
 	l.withoutOutput(t, second)
 	l.night(t, second, 500, 72)
-	run("exported late, its output gone", second, "", outcome.Done, 500)
+	run("exported late, its output gone", second, "", failure.StatusDone, 500)
 
 	for i, what := range []string{"exported anew", "exported anew, its output gone"} {
 		l.night(t, night20, 600+i, 71)
@@ -189,9 +187,9 @@ func TestEmptyNightGivesWay(t *testing.T) {
 		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--on-change reload") {
 			t.Errorf("%s: %v", what, err)
 		}
-		run(what, night20, options.Reload, outcome.Done, int64(600+i))
+		run(what, night20, options.Reload, failure.StatusDone, int64(600+i))
 	}
-	run("unchanged", night20, options.Reload, outcome.Nothing, 601)
+	run("unchanged", night20, options.Reload, failure.StatusNothing, 601)
 	l.wantTable(t, "two nights", l.expected(t, night20), l.expected(t, second))
 }
 
@@ -245,7 +243,7 @@ func TestStaleCells(t *testing.T) {
 	// To the sums of what was loaded the stale cells are too many; the source shows that nothing is wrong with its own.
 	for _, live := range []bool{true, false} {
 		said = nil
-		if r, err := verify.Job(context.Background(), l.job(t, night20), o, live); err != nil || r.Status != outcome.Done || r.Rows != 59 || r.Extra < 1 ||
+		if r, err := verify.Job(context.Background(), l.job(t, night20), o, live); err != nil || r.Status != failure.StatusDone || r.Rows != 59 || r.Extra < 1 ||
 			strings.Contains(strings.Join(said, "\n"), "So table and source are compared") == live {
 			t.Errorf("live %v: %+v, %v, said %q", live, r, err, said)
 		}

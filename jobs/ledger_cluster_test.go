@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // withoutOutput deletes the output of a night.
@@ -85,12 +84,12 @@ func TestLedgerRemembers(t *testing.T) {
 	}
 	l.withoutOutput(t, night20)
 	s := mustRun(t, l.job(t, night20), l.options())
-	if s.Status != outcome.Nothing || s.Digest != first.Digest || s.Books != first.Books {
+	if s.Status != failure.StatusNothing || s.Digest != first.Digest || s.Books != first.Books {
 		t.Errorf("output deleted: %s, digest %v, books %v", s.Status, s.Digest, s.Books)
 	}
 	l.wantStoreFiles(t, len(first.Files))
 	l.touch(t)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing {
 		t.Errorf("output deleted, input touched: %s", s.Status)
 	}
 	l.correct(t, night20)
@@ -121,7 +120,7 @@ func TestCorrectionThatIsLoadedLater(t *testing.T) {
 	o := l.options()
 	o.NoLoad, o.OnChange = true, Reload
 	mustRun(t, l.job(t, night20), o)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Done {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusDone {
 		t.Errorf("the load is %s", s.Status)
 	}
 	l.wantNothing(t, "after the load", night20)
@@ -130,7 +129,7 @@ func TestCorrectionThatIsLoadedLater(t *testing.T) {
 // TestLedgerOfAnInterruptedLoad: an output that was deleted in the middle of its load is for a person to look at.
 func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l := changedTable(t, nil)
-	l.crash(t, night20, failpoint.FilesLoaded, 4)
+	l.crash(t, night20, options.FilesLoaded, 4)
 	l.withoutOutput(t, night20)
 	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted") {
 		t.Error(err)
@@ -162,11 +161,11 @@ func TestArchivedInput(t *testing.T) {
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
 	}
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing || s.Books.Read != 600 {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
 		t.Errorf("%s, %v", s.Status, s.Books)
 	}
 	l.withoutOutput(t, night20)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Nothing || s.Books.Read != 600 {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
 		t.Errorf("output deleted, too: %s, %v", s.Status, s.Books)
 	}
 	l.oracle(t, "truncate", l.table, "-preserve")
@@ -217,7 +216,7 @@ func TestCorrectionOverALostFile(t *testing.T) {
 // deleted then.
 func TestForceRecoversStaging(t *testing.T) {
 	l := changedTable(t, nil)
-	l.crash(t, night20, failpoint.FilesLoaded, 4)
+	l.crash(t, night20, options.FilesLoaded, 4)
 	w := l.work(t, l.job(t, night20))
 	staging := strings.TrimPrefix(w.out.Manifest.Staging, l.FS())
 	f := w.out.Manifest.Files()[len(w.out.Manifest.Files())-1]
@@ -254,7 +253,7 @@ func TestLoadDirRemembers(t *testing.T) {
 	if err := errors.Join(storage.RemoveIfThere(w.out.FS, w.out.Path, manifest.Name), w.out.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{outcome.Done, outcome.Nothing} {
+	for i, want := range []string{failure.StatusDone, failure.StatusNothing} {
 		r, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options())
 		if err != nil || r.Status != want {
 			t.Errorf("command %d: %+v, %v", i, r, err)

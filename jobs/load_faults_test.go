@@ -11,9 +11,8 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 )
 
 // TestTableIsDisabledDuringLoad: that is said at once, and not after a server's death could have passed; when the table is
@@ -26,8 +25,8 @@ func TestTableIsDisabledDuringLoad(t *testing.T) {
 	defer cancel()
 	o := l.options()
 	var taken atomic.Int64
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.FilesLoaded && taken.Add(1) == 3 {
+	o.Failpoint = func(p options.Point) {
+		if p == options.FilesLoaded && taken.Add(1) == 3 {
 			l.oracle(t, "disable", l.table)
 		}
 	}
@@ -36,7 +35,7 @@ func TestTableIsDisabledDuringLoad(t *testing.T) {
 		t.Errorf("a disabled table: %v", err)
 	}
 	l.oracle(t, "enable", l.table)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != outcome.Done {
+	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusDone {
 		t.Errorf("enabled again: %s", s.Status)
 	}
 	l.wantTable(t, "enabled again", l.expected(t, night20))
@@ -65,8 +64,8 @@ func TestZooKeeperStopsDuringLoad(t *testing.T) {
 	back := make(chan error, 1)
 	o := l.options()
 	var taken atomic.Int64
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.FilesLoaded && taken.Add(1) == 5 {
+	o.Failpoint = func(p options.Point) {
+		if p == options.FilesLoaded && taken.Add(1) == 5 {
 			if err := l.Kill("zk"); err != nil {
 				t.Error(err)
 			}
@@ -97,19 +96,19 @@ func TestKilledLoadIntoManyRegions(t *testing.T) {
 		t.Fatalf("%d files", files)
 	}
 	const killedAt, underWay = 150, 4 // 4: hbase.loadincremental.threads.max
-	l.crash(t, night20, failpoint.FilesLoaded, killedAt)
+	l.crash(t, night20, options.FilesLoaded, killedAt)
 	if left := len(l.manifest(t).NotLoaded()); left < files-killedAt-underWay || left > files-killedAt+files/64+underWay {
 		t.Errorf("the manifest says that %d of %d files are not loaded, after %d requests", left, files, killedAt)
 	}
 	var requests atomic.Int64
 	o = l.options()
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.FilesLoaded {
+	o.Failpoint = func(p options.Point) {
+		if p == options.FilesLoaded {
 			requests.Add(1)
 		}
 	}
 	s := mustRun(t, l.job(t, night20), o)
-	if n := int(requests.Load()); s.Status != outcome.Done || n < files-killedAt-underWay || n > files-killedAt {
+	if n := int(requests.Load()); s.Status != failure.StatusDone || n < files-killedAt-underWay || n > files-killedAt {
 		t.Errorf("%s, %d requests for %d files after %d", s.Status, n, files, killedAt)
 	}
 	l.wantStoreFiles(t, files)

@@ -8,15 +8,15 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // halfLoaded is an output of the check job as a load leaves it that has lost a file: one file is in the table, one slice has to be
 // written again. change is applied to the manifest.
-func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string, loaded hfile.Summary) {
+func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string, loaded hfiles.Summary) {
 	t.Helper()
 	dir = sampleDir(t, checkJob, 400)
 	out = filepath.Join(dir, "out")

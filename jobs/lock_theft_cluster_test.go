@@ -8,12 +8,11 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more, and
@@ -21,9 +20,9 @@ import (
 func TestStolenLockOfALoad(t *testing.T) {
 	const date = "2026-11-20"
 	for _, c := range []struct {
-		at    failpoint.Point
+		at    options.Point
 		times int
-	}{{failpoint.Renamed, 3}, {failpoint.Written, 1}, {failpoint.BeforeRequest, 1}, {failpoint.BeforeRequest, 3}, {failpoint.FilesLoaded, 1}, {failpoint.FilesLoaded, 4}} {
+	}{{options.Renamed, 3}, {options.Written, 1}, {options.BeforeRequest, 1}, {options.BeforeRequest, 3}, {options.FilesLoaded, 1}, {options.FilesLoaded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			l := newLive(t)
 			l.table10(t)
@@ -34,16 +33,16 @@ func TestStolenLockOfALoad(t *testing.T) {
 			fsys, dir := l.outputOf(t, j)
 			var times atomic.Int64
 			var after string
-			o.Failpoint = func(p failpoint.Point) {
+			o.Failpoint = func(p options.Point) {
 				if p != c.at || times.Add(1) != int64(c.times) {
 					return
 				}
-				if err := fsys.Remove(path.Join(dir, dirlock.LockName)); err != nil {
+				if err := fsys.Remove(path.Join(dir, lock.LockName)); err != nil {
 					t.Error(err)
 				}
 				thief := l.options()
 				thief.WorkDir = t.TempDir()
-				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != outcome.Done {
+				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != failure.StatusDone {
 					t.Errorf("the thief: %v, %v", s.Status, err)
 				}
 				after = tracesOf(t, fsys, dir)
@@ -56,7 +55,7 @@ func TestStolenLockOfALoad(t *testing.T) {
 				t.Errorf("the output was\n%s\nand is\n%s", after, now)
 			}
 			l.wantTable(t, "after the theft", l.expected(t, date))
-			if s := mustRun(t, l.job(t, date), l.options()); s.Status != outcome.Nothing {
+			if s := mustRun(t, l.job(t, date), l.options()); s.Status != failure.StatusNothing {
 				t.Errorf("a run after that says %s", s.Status)
 			}
 		})
@@ -86,7 +85,7 @@ func tracesOf(t *testing.T, fsys storage.FS, dir string) (all string) {
 		t.Error(err)
 	}
 	for _, info := range infos {
-		if info.Name == dirlock.TempDir {
+		if info.Name == lock.TempDir {
 			continue
 		}
 		all += fmt.Sprintf("%s %d %v\n", path.Join(dir, info.Name), info.Size, info.ModTime)

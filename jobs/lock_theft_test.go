@@ -15,16 +15,13 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // theft is another run of the same job that comes into the lock of one that is still at work, and does all of it.
@@ -38,14 +35,14 @@ type theft struct {
 // strike takes the lock away, and runs.
 func (s *theft) strike(t *testing.T, work string) {
 	s.once.Do(func() {
-		name := filepath.Join(s.out, dirlock.LockName)
+		name := filepath.Join(s.out, lock.LockName)
 		if err := s.giveUp(name); err != nil {
 			t.Error(err)
 			return
 		}
 		j := readCheck(t, s.dir, s.out)
 		j.Input.MaxRejects.Count = 1000
-		if sum, err := Run(context.Background(), j, options.Options{WorkDir: work}); err != nil || sum.Status != outcome.Done && sum.Status != outcome.Nothing {
+		if sum, err := Run(context.Background(), j, options.Options{WorkDir: work}); err != nil || sum.Status != failure.StatusDone && sum.Status != failure.StatusNothing {
 			t.Errorf("the thief: %+v, %v", sum, err)
 		}
 		s.after = traces(t, s.out)
@@ -61,7 +58,7 @@ func (s *theft) giveUp(name string) error {
 	if err != nil {
 		return err
 	}
-	var o dirlock.Owner
+	var o lock.Owner
 	if err := json.Unmarshal(text, &o); err != nil {
 		return err
 	}
@@ -69,7 +66,7 @@ func (s *theft) giveUp(name string) error {
 	if text, err = json.Marshal(o); err != nil {
 		return err
 	}
-	then := time.Now().Add(-dirlock.LockStale - time.Minute)
+	then := time.Now().Add(-lock.LockStale - time.Minute)
 	return errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then))
 }
 
@@ -78,7 +75,7 @@ func traces(t *testing.T, out string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(out, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && e.Name() == dirlock.TempDir {
+		if err == nil && e.IsDir() && e.Name() == lock.TempDir {
 			return fs.SkipDir
 		}
 		if err != nil {
@@ -99,11 +96,11 @@ func traces(t *testing.T, out string) map[string]string {
 
 // stolenPoints are those at which something is published next.
 var stolenPoints = []struct {
-	at    failpoint.Point
+	at    options.Point
 	times int
 }{
-	{failpoint.Planned, 1}, {failpoint.Sorted, 1}, {failpoint.Begun, 1}, {failpoint.Verified, 1}, {failpoint.Verified, 6}, {failpoint.Renamed, 1},
-	{failpoint.Renamed, 7}, {failpoint.Recorded, 1}, {failpoint.Recorded, 10}, {failpoint.Balanced, 1}, {failpoint.Written, 1}, {"rejects", 1},
+	{options.Planned, 1}, {options.Sorted, 1}, {options.Begun, 1}, {options.Verified, 1}, {options.Verified, 6}, {options.Renamed, 1},
+	{options.Renamed, 7}, {options.Recorded, 1}, {options.Recorded, 10}, {options.Balanced, 1}, {options.Written, 1}, {"rejects", 1},
 }
 
 // TestLockTakenOver takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
@@ -125,12 +122,12 @@ func TestLockTakenOver(t *testing.T) {
 				s := &theft{dir: dir, out: out, old: old}
 				var times atomic.Int64
 				work := t.TempDir()
-				hit := func(p failpoint.Point) {
+				hit := func(p options.Point) {
 					if p == c.at && times.Add(1) == int64(c.times) {
 						s.strike(t, work)
 					}
 				}
-				o := options.Options{Failpoint: hit, Watch: func(p progress.Progress) {
+				o := options.Options{Failpoint: hit, Watch: func(p options.Progress) {
 					if p.Phase == "sort" {
 						hit("rejects") // which are published at the end of the reading
 					}
@@ -154,10 +151,10 @@ func TestLockTakenOver(t *testing.T) {
 					}
 				}
 				sameFiles(t, "stolen", base, out)
-				if left, err := os.ReadDir(filepath.Join(out, dirlock.TempDir)); err == nil && len(left) > 0 {
+				if left, err := os.ReadDir(filepath.Join(out, lock.TempDir)); err == nil && len(left) > 0 {
 					t.Errorf("left: %v", left)
 				}
-				if again := mustRun(t, job(out), options.Options{}); again.Status != outcome.Nothing {
+				if again := mustRun(t, job(out), options.Options{}); again.Status != failure.StatusNothing {
 					t.Errorf("a run after that says %s", again.Status)
 				}
 			})
@@ -197,7 +194,7 @@ func TestRunWithoutLockRenamesNothing(t *testing.T) {
 		if filepath.Base(to) != manifest.Name || second != nil {
 			return
 		}
-		if err := s.giveUp(filepath.Join(dir, dirlock.LockName)); err != nil {
+		if err := s.giveUp(filepath.Join(dir, lock.LockName)); err != nil {
 			t.Error(err)
 		}
 		second = take()

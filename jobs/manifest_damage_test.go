@@ -12,14 +12,12 @@ import (
 	"testing"
 
 	"bulkload/internal/seal"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // writtenManifest is the text of a finished manifest, with a function that puts another one in its place.
@@ -132,7 +130,7 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 	if now := files(t, out); !reflect.DeepEqual(now, before) {
 		t.Errorf("the files are now %v", now)
 	}
-	if s := mustRun(t, job(), options.Options{}); s.Status != outcome.Nothing {
+	if s := mustRun(t, job(), options.Options{}); s.Status != failure.StatusNothing {
 		t.Errorf("with its manifest again: %s", s.Status)
 	}
 }
@@ -157,7 +155,7 @@ func TestManifestWithoutChecksum(t *testing.T) {
 	text, put := writtenManifest(t, base)
 	old := unsealed(t, text)
 	put(old)
-	if s := mustRun(t, readCheck(t, dir, base), options.Options{}); s.Status != outcome.Nothing {
+	if s := mustRun(t, readCheck(t, dir, base), options.Options{}); s.Status != failure.StatusNothing {
 		t.Errorf("finished: %s", s.Status)
 	}
 	if now, _ := writtenManifest(t, base); !bytes.Equal(now, old) {
@@ -166,7 +164,7 @@ func TestManifestWithoutChecksum(t *testing.T) {
 	if _, err := verify.Dir(context.Background(), base, options.Options{}); err != nil {
 		t.Errorf("verify DIR: %v", err)
 	}
-	crash(t, dir, failpoint.Recorded, 4)
+	crash(t, dir, options.Recorded, 4)
 	text, put = writtenManifest(t, out)
 	put(unsealed(t, text))
 	var said []string

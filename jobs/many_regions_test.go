@@ -15,10 +15,10 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
 	"bulkload/internal/testfs"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // manifestBytes counts the bytes of manifests that are written.

@@ -10,12 +10,11 @@ import (
 	"testing"
 
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // liveOutputsJob feeds a table, its index and a wide table of a real HBase.
@@ -62,8 +61,8 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	o := l.options()
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Loaded {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Loaded {
 			cancel()
 		}
 	}
@@ -74,7 +73,7 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 		t.Errorf("the index has %d cells before its turn", len(got))
 	}
 	s := mustRun(t, j, l.options())
-	for i, want := range []string{outcome.Nothing, outcome.Done, outcome.Done} {
+	for i, want := range []string{failure.StatusNothing, failure.StatusDone, failure.StatusDone} {
 		if s.Outputs[i].Status != want {
 			t.Errorf("%s: %s", s.Outputs[i].Run.Table, s.Outputs[i].Status)
 		}
@@ -85,7 +84,7 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 	if r, err := verify.Job(context.Background(), j, l.options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Books.TableRows {
 		t.Errorf("verify the tables: %+v, %v", r, err)
 	}
-	if again := mustRun(t, j, l.options()); again.Status != outcome.Nothing {
+	if again := mustRun(t, j, l.options()); again.Status != failure.StatusNothing {
 		t.Errorf("a run after that says %s", again.Status)
 	}
 	l.askFor(t, j, dir)

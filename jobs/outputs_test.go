@@ -14,15 +14,13 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // ordersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
@@ -168,13 +166,13 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 5000)
 	j := readOrders(t, dir, "out")
 	s := mustRun(t, j, options.Options{})
-	if s.Status != outcome.Done || s.OutputSummary != nil || len(s.Outputs) != 3 || s.Run.Table != "ns:by_seller, ns:by_buyer, ns:orders" {
+	if s.Status != failure.StatusDone || s.OutputSummary != nil || len(s.Outputs) != 3 || s.Run.Table != "ns:by_seller, ns:by_buyer, ns:orders" {
 		t.Fatalf("summary %+v", s)
 	}
 	cleanOrders(t, dir)
 	for i, out := range s.Outputs {
 		b := out.Books
-		if out.Status != outcome.Done || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
+		if out.Status != failure.StatusDone || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
 			t.Errorf("%s: %s, books %v", out.Run.Table, out.Status, b)
 		}
 		single := mustRun(t, alone(t, dir, i), options.Options{})
@@ -199,7 +197,7 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	if err != nil || len(r.Outputs) != 3 || r.Rows != 3*4990 || r.Outputs[2].Cells != 3*4990 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	if again := mustRun(t, readOrders(t, dir, "out"), options.Options{}); again.Status != outcome.Nothing || again.Outputs[1].Books != s.Outputs[1].Books {
+	if again := mustRun(t, readOrders(t, dir, "out"), options.Options{}); again.Status != failure.StatusNothing || again.Outputs[1].Books != s.Outputs[1].Books {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -232,8 +230,8 @@ func TestOutputsResumeEach(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 5000)
 	mustRun(t, readOrders(t, dir, "base"), options.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Run(ctx, readOrders(t, dir, "out"), options.Options{Failpoint: func(p failpoint.Point) {
-		if p == failpoint.Written {
+	_, err := Run(ctx, readOrders(t, dir, "out"), options.Options{Failpoint: func(p options.Point) {
+		if p == options.Written {
 			cancel()
 		}
 	}})
@@ -248,7 +246,7 @@ func TestOutputsResumeEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := mustRun(t, readOrders(t, dir, "out"), options.Options{})
-	for i, want := range []string{outcome.Nothing, outcome.Done, outcome.Done} {
+	for i, want := range []string{failure.StatusNothing, failure.StatusDone, failure.StatusDone} {
 		if s.Outputs[i].Status != want || s.Outputs[i].Books.Written != 4990 {
 			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
 		}
@@ -256,7 +254,7 @@ func TestOutputsResumeEach(t *testing.T) {
 	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the manifest of the finished output was written again (%v)", err)
 	}
-	if s.Status != outcome.Done || s.Rejects[0].Records != 10 {
+	if s.Status != failure.StatusDone || s.Rejects[0].Records != 10 {
 		t.Errorf("summary %+v", s)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -286,12 +284,12 @@ func TestKilledOutputsGoOn(t *testing.T) {
 	}
 	work := t.TempDir()
 	for _, c := range []struct {
-		at      failpoint.Point
+		at      options.Point
 		times   int
 		nothing int // outputs that are finished then
 	}{
-		{failpoint.Planned, 1, 0}, {failpoint.Planned, 3, 0}, {failpoint.Sorted, 1, 0}, {failpoint.Verified, 2, 0}, {failpoint.Renamed, 25, 0},
-		{failpoint.Balanced, 1, 0}, {failpoint.Written, 1, 1}, {failpoint.Balanced, 3, 2}, {failpoint.Written, 3, 3}, {failpoint.Written, 4, 4},
+		{options.Planned, 1, 0}, {options.Planned, 3, 0}, {options.Sorted, 1, 0}, {options.Verified, 2, 0}, {options.Renamed, 25, 0},
+		{options.Balanced, 1, 0}, {options.Written, 1, 1}, {options.Balanced, 3, 2}, {options.Written, 3, 3}, {options.Written, 4, 4},
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			if testing.Short() && c.times != 3 {
@@ -306,17 +304,17 @@ func TestKilledOutputsGoOn(t *testing.T) {
 			nothing := 0
 			for i, name := range allOutputs {
 				sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
-				if s.Outputs[i].Status == outcome.Nothing {
+				if s.Outputs[i].Status == failure.StatusNothing {
 					nothing++
 				}
 				if _, err := os.Stat(filepath.Join(dir, "out", name, ingest.SuccessName)); err != nil {
 					t.Error(err)
 				}
 			}
-			if c.at != failpoint.Renamed && nothing != c.nothing {
+			if c.at != options.Renamed && nothing != c.nothing {
 				t.Errorf("%d outputs had nothing to do, want %d", nothing, c.nothing)
 			}
-			if again := mustRun(t, k.job(t), k.options()); again.Status != outcome.Nothing {
+			if again := mustRun(t, k.job(t), k.options()); again.Status != failure.StatusNothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
 		})
@@ -330,7 +328,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 	base := readOrders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
 	mustRun(t, base, options.Options{})
-	for _, at := range []failpoint.Point{failpoint.Spilled, failpoint.Checkpointed} {
+	for _, at := range []options.Point{options.Spilled, options.Checkpointed} {
 		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: options.MinMemory, At: at, Times: 3}
 		k.kill(t)
 		var said []string
@@ -425,7 +423,7 @@ func TestOutputsGet(t *testing.T) {
 func TestOutputsPlan(t *testing.T) {
 	dir := ordersDir(t, ordersJob, 1000)
 	r, err := plan.Run(context.Background(), readOrders(t, dir, "out"), options.Options{}, plan.Options{})
-	if err != nil || r.Status != outcome.Done || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
+	if err != nil || r.Status != failure.StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}
 }

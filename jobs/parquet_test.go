@@ -11,9 +11,9 @@ import (
 
 	"bulkload/internal/sample"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestParquetGivesWhatTextGives: the rows of the check example, written as Parquet in the ways of several programs, give the

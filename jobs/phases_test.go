@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"bulkload/internal/parallel"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
 )
 
 // TestPhases: every phase shows its bytes, and the times of the parts are those that the stages took.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/site"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 

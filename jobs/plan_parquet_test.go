@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"bulkload/internal/sample"
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/file"

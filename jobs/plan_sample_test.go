@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
 )
 
 // off is how far an estimate is from the truth, as a part of it.

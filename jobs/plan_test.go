@@ -16,15 +16,15 @@ import (
 	"time"
 
 	"bulkload/internal/sample"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/jobtest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/plan/stats"
-	"bulkload/jobs/site"
-	"bulkload/jobs/target"
-	"bulkload/jobs/verify"
+	"bulkload/internal/test/jobtest"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/stats"
 )
 
 // opinionTable is the job of the opinion table.
@@ -315,7 +315,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned, err := target.Of(context.Background(), j, here, jobtest.Source(t, j), nil, nil, options.Options{Say: func(string) {}})
+	planned, err := targets.Of(context.Background(), j, here, jobtest.Source(t, j), nil, nil, options.Options{Say: func(string) {}})
 	if err != nil || len(planned.Splits) != 0 {
 		t.Fatalf("20,000 small rows are cut: %+v, %v", planned, err)
 	}
@@ -327,7 +327,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	if s := mustRun(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
 		t.Errorf("%d rows in %d regions, want one a salt", s.Books.Written, len(s.Regions))
 	}
-	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Status != outcome.Nothing {
+	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Status != failure.StatusNothing {
 		t.Errorf("again: %s", s.Status)
 	}
 	if v, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || v.Rows != 20_000 {

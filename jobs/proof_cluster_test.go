@@ -14,12 +14,10 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 const night19 = "2026-11-19" // the night before night20
@@ -79,7 +77,7 @@ func (l *live) wantCode(t *testing.T, what, date string, want errcode.Code) {
 // wantNothing runs a night's job, which must have nothing to do.
 func (l *live) wantNothing(t *testing.T, what, date string) {
 	t.Helper()
-	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != outcome.Nothing {
+	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != failure.StatusNothing {
 		t.Errorf("%s: night %s is %s, %v", what, date, s.Status, err)
 	}
 }
@@ -179,10 +177,10 @@ func TestAFamilyThatLosesItsCells(t *testing.T) {
 
 // changedAt runs a night's job and calls change once, when the run reaches a point the n-th time: as if the run stood still while
 // somebody changes the table.
-func (l *live) changedAt(t *testing.T, date string, at failpoint.Point, n int, o options.Options, change func()) error {
+func (l *live) changedAt(t *testing.T, date string, at options.Point, n int, o options.Options, change func()) error {
 	t.Helper()
 	var once sync.Mutex
-	o.Failpoint = func(p failpoint.Point) {
+	o.Failpoint = func(p options.Point) {
 		once.Lock()
 		defer once.Unlock()
 		if p != at {
@@ -210,7 +208,7 @@ func TestRestoredInTheMiddle(t *testing.T) {
 		l.correct(t, night20)
 		o := l.options()
 		o.OnChange = options.Reload
-		err := l.changedAt(t, night20, failpoint.FilesLoaded, 5, o, func() { l.oracle(t, "restore", "middle_"+l.table, l.table) })
+		err := l.changedAt(t, night20, options.FilesLoaded, 5, o, func() { l.oracle(t, "restore", "middle_"+l.table, l.table) })
 		if err == nil {
 			l.wantDigest(t, "restored in the middle of a correction", night20)
 			l.wantNothing(t, "and again", night20)
@@ -229,7 +227,7 @@ func TestRestoredInTheMiddle(t *testing.T) {
 		}
 		mustRun(t, l.job(t, night20), l.options())
 		l.oracle(t, "snapshot", "middle_"+l.table, l.table)
-		err := l.changedAt(t, night19, failpoint.FilesLoaded, 5, l.options(), func() { l.oracle(t, "restore", "middle_"+l.table, l.table) })
+		err := l.changedAt(t, night19, options.FilesLoaded, 5, l.options(), func() { l.oracle(t, "restore", "middle_"+l.table, l.table) })
 		if err == nil {
 			l.wantReadable(t, night19)
 		} else if failure.KindOf(err) != failure.Refused {
@@ -248,7 +246,7 @@ func TestRowsDeletedUnderALoad(t *testing.T) {
 	row := l.middleRow(t, night20)
 	o := l.options()
 	o.OnChange = options.Reload
-	err := l.changedAt(t, night20, failpoint.FilesLoaded, 10, o, func() {
+	err := l.changedAt(t, night20, options.FilesLoaded, 10, o, func() {
 		l.oracle(t, "restore", "deleted_"+l.table, l.table)
 		l.oracle(t, "delete", l.table, row)
 	})
@@ -427,9 +425,9 @@ func TestLoadOfMarkers(t *testing.T) {
 		}
 	}
 	l.otherTools(t, dir, lines)
-	l.crashLoad(t, dir, failpoint.FilesLoaded, 1)
+	l.crashLoad(t, dir, options.FilesLoaded, 1)
 	l.oracle(t, "compact", l.table)
-	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != outcome.Nothing {
+	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusNothing {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -446,7 +444,7 @@ func TestLoadDirOfALostTable(t *testing.T) {
 	}
 	dir := l.out + "/" + night20
 	copyTree(t, fsys, w.out.Path, copied)
-	l.crashLoad(t, dir, failpoint.FilesLoaded, 4)
+	l.crashLoad(t, dir, options.FilesLoaded, 4)
 	l.oracle(t, "truncate", l.table, "-preserve")
 	for range 2 {
 		_, err := loading.Directory(context.Background(), dir, l.table, l.options())
@@ -458,7 +456,7 @@ func TestLoadDirOfALostTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	copyTree(t, fsys, copied, w.out.Path)
-	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != outcome.Done {
+	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusDone {
 		t.Errorf("with the files put there once more: %+v, %v", r, err)
 	}
 	l.wantDigest(t, "loaded", night20)
@@ -477,14 +475,14 @@ func TestDirectoriesAreKeptApart(t *testing.T) {
 		t.Errorf("the directory above: %v", err)
 	}
 	dir := l.out + "/" + night20
-	l.crashLoad(t, dir, failpoint.FilesLoaded, 3)
+	l.crashLoad(t, dir, options.FilesLoaded, 3)
 	other := l.table + "_other"
 	l.oracle(t, "create", other, "f", "5")
 	t.Cleanup(func() { l.oracle(t, "drop", other) })
 	if _, err := loading.Directory(context.Background(), dir, other, l.options()); failure.CodeOf(err) != errcode.LoadInterrupted || !strings.Contains(err.Error(), l.table) {
 		t.Errorf("another table: %v", err)
 	}
-	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != outcome.Done {
+	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusDone {
 		t.Errorf("%+v, %v", r, err)
 	}
 	l.wantDigest(t, "loaded", night20)

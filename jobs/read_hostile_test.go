@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/entry"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
-	"bulkload/jobs/target"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -93,7 +93,7 @@ func prepare(t *testing.T, text string, whole *jobfile.Job, o jobfile.ReadOption
 			}
 			continue
 		}
-		if _, err := target.New(j, s, nil); err != nil && failure.KindOf(err) == failure.Later {
+		if _, err := targets.New(j, s, nil); err != nil && failure.KindOf(err) == failure.Later {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestValuesWithoutAKeyAreRejects: each is reported with its column and reason; the others are loaded.

@@ -9,11 +9,9 @@ import (
 	"testing"
 
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/journal"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/checkpoint"
 	"bulkload/partition"
 )
 
@@ -21,20 +19,20 @@ import (
 // did: one that is damaged later is found when it is merged, as without a reboot.
 func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 	manyProcesses(t)
-	if dirlock.BootID() == "" {
+	if lock.BootID() == "" {
 		testcluster.Without(t, "needs a system with boot IDs")
 	}
 	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: failpoint.Checkpointed, Times: 3}
+	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
 	want := mustRun(t, base.job(t), base.options())
 	k.kill(t)
 	kept := keptDir(t, k)
 	rewriteHead(t, kept, func(h *checkpoint.Header) { h.Boot = "before" })
-	k.At, k.Times = failpoint.Sorted, 1
+	k.At, k.Times = options.Sorted, 1
 	k.kill(t)
-	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != dirlock.BootID() {
+	if boots := bootsOf(t, kept); len(boots) != 1 || boots[0] != lock.BootID() {
 		t.Errorf("recorded are the boots %q", boots)
 	}
 	k.kill(t)
@@ -59,7 +57,7 @@ func bootsOf(t *testing.T, kept string) (boots []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, lines, err := journal.Open(name)
+	j, lines, err := checkpoint.OpenJournal(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // rejectForms are inputs of all forms with records that can't be used, and how many those are of how many.

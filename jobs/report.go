@@ -6,21 +6,21 @@ import (
 
 	"bulkload/internal/page"
 	"bulkload/internal/program"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/report"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // RunReport collects what the runs of a command did, for an HTML page. Only one goroutine may use it at a time.
 type RunReport struct {
-	page  report.Page
+	page  summary.Page
 	began time.Time
-	ended map[*jobfile.Job]*report.Run
+	ended map[*jobfile.Job]*summary.Run
 }
 
 // NewRunReport begins the report of a command of who, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
-	return &RunReport{page: report.Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]*report.Run{}}
+	return &RunReport{page: summary.Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]*summary.Run{}}
 }
 
 // Add adds a run that ended now. Of one that was added before, only the outcome is another.
@@ -35,7 +35,7 @@ func (r *RunReport) Add(s *Summary, took time.Duration) {
 
 // Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the command
 // ended, meaning what its exit code says, and all the runs that it was asked for.
-func (r *RunReport) Write(file string, o outcome.Outcome, meaning string, all []Series, took time.Duration) error {
+func (r *RunReport) Write(file string, o failure.Outcome, meaning string, all []Series, took time.Duration) error {
 	p := r.page
 	p.Outcome, p.Meaning, p.Seconds = o, meaning, took.Seconds()
 	for _, one := range all {

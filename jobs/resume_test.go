@@ -11,11 +11,10 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/jobs/entry"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 	"bulkload/values"
 )
@@ -56,7 +55,7 @@ func TestKeyReplacesTheShardBuffer(t *testing.T) {
 func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
 	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(2000))
 	j := readCheck(t, dir, filepath.Join(dir, "a"))
-	run := func(force bool, stop failpoint.Point) (planned int, err error) {
+	run := func(force bool, stop options.Point) (planned int, err error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		o := options.Options{WorkDir: dir, Force: force, Say: func(text string) {
@@ -64,7 +63,7 @@ func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
 				planned++
 			}
 		}}
-		o.Failpoint = func(p failpoint.Point) {
+		o.Failpoint = func(p options.Point) {
 			if p == stop {
 				cancel()
 			}
@@ -77,9 +76,9 @@ func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
 	}
 	for i, c := range []struct {
 		force bool
-		stop  failpoint.Point
+		stop  options.Point
 		want  int
-	}{{false, failpoint.Planned, 1}, {false, failpoint.Planned, 0}, {true, failpoint.Planned, 1}, {false, "", 0}} {
+	}{{false, options.Planned, 1}, {false, options.Planned, 0}, {true, options.Planned, 1}, {false, "", 0}} {
 		planned, err := run(c.force, c.stop)
 		if planned != c.want || (c.stop == "") != (err == nil) {
 			t.Errorf("run %d: planned %d times, want %d; %v", i, planned, c.want, err)

@@ -16,15 +16,13 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // checkJob is the job of the check table, over input in the folder in.
@@ -133,13 +131,13 @@ func sameFiles(t *testing.T, what, a, b string) {
 // nothingLeft wants no lock, no temporary file and no reject in an output.
 func nothingLeft(t *testing.T, output string) {
 	t.Helper()
-	for _, name := range []string{dirlock.LockName, manifest.RejectsDir} {
+	for _, name := range []string{lock.LockName, manifest.RejectsDir} {
 		if _, err := os.Stat(filepath.Join(output, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left in the output (%v)", name, err)
 		}
 	}
-	if left, err := os.ReadDir(filepath.Join(output, dirlock.TempDir)); err == nil && len(left) > 0 {
-		t.Errorf("%s still holds %v", dirlock.TempDir, left)
+	if left, err := os.ReadDir(filepath.Join(output, lock.TempDir)); err == nil && len(left) > 0 {
+		t.Errorf("%s still holds %v", lock.TempDir, left)
 	}
 }
 
@@ -168,7 +166,7 @@ func TestVerifyWithTooManyRejects(t *testing.T) {
 		t.Errorf("the others are equal: %+v, %v", r, err)
 	}
 	r, err = verifyWith(bad)
-	if failure.CodeOf(err) != errcode.VerifyDiffers || r.Status != outcome.Failed || !strings.Contains(err.Error(), tooMany) || strings.Contains(err.Error(), equal) {
+	if failure.CodeOf(err) != errcode.VerifyDiffers || r.Status != failure.StatusFailed || !strings.Contains(err.Error(), tooMany) || strings.Contains(err.Error(), equal) {
 		t.Errorf("the others differ: %+v, %v", r, err)
 	}
 	empty := filepath.Join(dir, "empty")
@@ -190,7 +188,7 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	j := readCheck(t, dir, out)
 	s := mustRun(t, j, options.Options{})
-	if s.Status != outcome.Done || s.Books.Read != 4000 || s.Books.Written != 4000 || len(s.Files) != 10 || len(s.Regions) != 10 {
+	if s.Status != failure.StatusDone || s.Books.Read != 4000 || s.Books.Written != 4000 || len(s.Files) != 10 || len(s.Regions) != 10 {
 		t.Errorf("summary %+v", s)
 	}
 	if s.Digest.Cells != s.Books.CellsWritten || s.Books.CellsWritten+s.Books.Nulls != 4000*18 {
@@ -204,7 +202,7 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 	again := mustRun(t, j, options.Options{})
-	if again.Status != outcome.Nothing || again.Digest != s.Digest || again.Books != s.Books {
+	if again.Status != failure.StatusNothing || again.Digest != s.Digest || again.Books != s.Books {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -345,9 +343,9 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 	dir := sampleDir(t, checkJob, 4000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	mustRun(t, readCheck(t, dir, base), options.Options{})
-	for _, stop := range []failpoint.Point{failpoint.Planned, failpoint.Sorted, failpoint.Verified, failpoint.Recorded} {
+	for _, stop := range []options.Point{options.Planned, options.Sorted, options.Verified, options.Recorded} {
 		ctx, cancel := context.WithCancel(context.Background())
-		s, err := Run(ctx, readCheck(t, dir, out), options.Options{Failpoint: func(p failpoint.Point) {
+		s, err := Run(ctx, readCheck(t, dir, out), options.Options{Failpoint: func(p options.Point) {
 			if p == stop {
 				cancel()
 			}

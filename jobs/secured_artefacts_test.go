@@ -19,12 +19,11 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // overheard is HDFS, with the delegation tokens that it has issued.
@@ -179,7 +178,7 @@ func TestSecuredArtefacts(t *testing.T) {
 	super := *s.live
 	super.who = jobfile.Kerberos{Principal: "hdfs/localhost", Keytab: s.Keytab("hdfs")}
 	a.super, _ = super.hdfs(t, "hdfs:///")
-	searched := map[failpoint.Point]bool{}
+	searched := map[options.Point]bool{}
 	var mu sync.Mutex
 	o := s.options()
 	o.Memory, o.WorkDir = options.MinMemory, a.local[2]
@@ -190,7 +189,7 @@ func TestSecuredArtefacts(t *testing.T) {
 		}
 		return fsys
 	}
-	o.Failpoint = func(p failpoint.Point) {
+	o.Failpoint = func(p options.Point) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !searched[p] {
@@ -211,7 +210,7 @@ func TestSecuredArtefacts(t *testing.T) {
 	}
 	sum := mustRun(t, s.job(t, first), o)
 	r, err := verify.Job(t.Context(), s.job(t, first), o, true)
-	if err != nil || sum.Sort.Runs == 0 || sum.Status != outcome.Done {
+	if err != nil || sum.Sort.Runs == 0 || sum.Status != failure.StatusDone {
 		t.Errorf("%s, %d sorted runs, %v", sum.Status, sum.Sort.Runs, err)
 	}
 	s.who = jobfile.Kerberos{} // the ticket cache
@@ -231,7 +230,7 @@ func TestSecuredArtefacts(t *testing.T) {
 			t.Errorf("nothing was searched in %s: %v", place, a.at)
 		}
 	}
-	for _, at := range []failpoint.Point{failpoint.Planned, failpoint.Staging, failpoint.FilesLoaded} {
+	for _, at := range []options.Point{options.Planned, options.Staging, options.FilesLoaded} {
 		if !searched[at] {
 			t.Errorf("not searched at %s", at)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testcluster/kdc"
-	"bulkload/jobs/failpoint"
+	"bulkload/jobs/base/options"
 )
 
 // The lives of what proves who a user is, on the cluster of the faults. MIT's KDC gives tickets for a minute at least.
@@ -57,13 +57,13 @@ func ticketsAndTokensEnd(t *testing.T, s *secret) {
 	s.create(t, "RC")
 	const date = "2026-11-20"
 	s.night(t, date, 6000, 7)
-	pauses := map[failpoint.Point]time.Duration{
-		failpoint.Sorted:      ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
-		failpoint.Staging:     tokenLife/2 + 5*time.Second,
-		failpoint.FilesLoaded: tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
+	pauses := map[options.Point]time.Duration{
+		options.Sorted:      ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
+		options.Staging:     tokenLife/2 + 5*time.Second,
+		options.FilesLoaded: tokenLife + 5*time.Second, // in the load; the token that it had is at its end then
 	}
 	o := s.options()
-	o.Failpoint = func(p failpoint.Point) {
+	o.Failpoint = func(p options.Point) {
 		if pause := pauses[p]; pause > 0 {
 			delete(pauses, p)
 			time.Sleep(pause)
@@ -139,9 +139,9 @@ func nameNodesFailOver(t *testing.T, s *secret) {
 	var taken, recorded atomic.Int64
 	failovers := 0
 	o := s.options()
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Sorted || p == failpoint.Staging ||
-			p == failpoint.Recorded && recorded.Add(1) == 4 || p == failpoint.FilesLoaded && taken.Add(1) == 3 {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Sorted || p == options.Staging ||
+			p == options.Recorded && recorded.Add(1) == 4 || p == options.FilesLoaded && taken.Add(1) == 3 {
 			failovers++
 			failover()
 		}
@@ -168,8 +168,8 @@ func securedServerDies(t *testing.T, s *secret) {
 		server := fmt.Sprintf("rs%d", 1+i)
 		var taken atomic.Int64
 		o := s.options()
-		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.Staging && at == 0 || p == failpoint.FilesLoaded && taken.Add(1) == at {
+		o.Failpoint = func(p options.Point) {
+			if p == options.Staging && at == 0 || p == options.FilesLoaded && taken.Add(1) == at {
 				if err := s.Kill(server); err != nil {
 					t.Error(err)
 				}

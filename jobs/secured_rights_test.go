@@ -15,11 +15,11 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // documented returns the commands of a row of docs/security.md, by the chapter and the row's first column.

@@ -9,12 +9,10 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/progress"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
+	"bulkload/jobs/spec/jobfile"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -24,7 +22,7 @@ type Series []*jobfile.Job
 
 // Several is what several runs did, in the order of the job files and their dates. Runs that were not begun are not in it.
 type Several struct {
-	outcome.Outcome
+	failure.Outcome
 	Runs []*Summary `json:"runs"`
 }
 
@@ -43,7 +41,7 @@ type SeveralOptions struct {
 // RunSeveral runs several series. A failure ends its series; the others go on. The error is that of all failed runs, and has
 // the kind and the code of one of them: see decisive. If no run has failed, the tables are asked at the end for what each has loaded.
 func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, error) {
-	s := &Several{Outcome: outcome.New()}
+	s := &Several{Outcome: failure.NewOutcome()}
 	side := max(1, min(o.Parallel, len(all)))
 	if o.Memory == 0 {
 		o.Memory = options.DefaultMemory
@@ -215,10 +213,10 @@ func notBegun(later Series) string {
 
 // setStatus derives the status of the whole from its runs: done if one is, nothing to do if all are.
 func (s *Several) setStatus() {
-	s.Status = outcome.Nothing
+	s.Status = failure.StatusNothing
 	for _, one := range s.Runs {
 		switch {
-		case one.Status == outcome.Done, one.Status == outcome.Empty && s.Status == outcome.Nothing:
+		case one.Status == failure.StatusDone, one.Status == failure.StatusEmpty && s.Status == failure.StatusNothing:
 			s.Status = one.Status
 		}
 	}
@@ -226,14 +224,14 @@ func (s *Several) setStatus() {
 
 // shares makes one progress of those of several runs.
 type shares struct {
-	watch  func(progress.Progress)
+	watch  func(options.Progress)
 	beside bool // several at a time, whose phases would take turns
 	mu     sync.Mutex
 	done   [][]float64 // of each run, by series and date
 	runs   int
 }
 
-func newShares(watch func(progress.Progress), all []Series, beside bool) *shares {
+func newShares(watch func(options.Progress), all []Series, beside bool) *shares {
 	s := &shares{watch: watch, beside: beside}
 	for _, one := range all {
 		s.done = append(s.done, make([]float64, len(one)))
@@ -243,11 +241,11 @@ func newShares(watch func(progress.Progress), all []Series, beside bool) *shares
 }
 
 // of is what takes the progress of one run; nil where nobody listens.
-func (s *shares) of(series, date int) func(progress.Progress) {
+func (s *shares) of(series, date int) func(options.Progress) {
 	if s.watch == nil {
 		return nil
 	}
-	return func(p progress.Progress) {
+	return func(p options.Progress) {
 		s.mu.Lock()
 		s.done[series][date] = max(p.Whole, s.done[series][date])
 		sum := 0.0
@@ -259,7 +257,7 @@ func (s *shares) of(series, date int) func(progress.Progress) {
 		s.mu.Unlock()
 		p.Whole = sum / float64(s.runs)
 		if s.beside {
-			p = progress.Progress{Phase: jobfile.Plural(s.runs, "run"), Done: int64(100 * p.Whole), Total: 100, Unit: "percent", Whole: p.Whole}
+			p = options.Progress{Phase: jobfile.Plural(s.runs, "run"), Done: int64(100 * p.Whole), Total: 100, Unit: "percent", Whole: p.Whole}
 		}
 		s.watch(p)
 	}

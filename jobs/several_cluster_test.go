@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/base/failure"
 )
 
 // TestRangeIsAskedAgain: what a range of dates has loaded is asked for at its end, since the table may have changed while the later dates

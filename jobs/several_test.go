@@ -11,12 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/progress"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestDecisiveFailure: of several failures one decides for all, whatever their order: one that another try may mend, or else the one
@@ -60,9 +57,9 @@ func TestRunsSideBySide(t *testing.T) {
 	o := SeveralOptions{Parallel: 2}
 	o.WorkDir = t.TempDir()
 	var whole atomic.Int64
-	o.Watch = func(p progress.Progress) { whole.Store(max(whole.Load(), int64(1000*p.Whole))) }
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Planned { // each waits for the other here
+	o.Watch = func(p options.Progress) { whole.Store(max(whole.Load(), int64(1000*p.Whole))) }
+	o.Failpoint = func(p options.Point) {
+		if p == options.Planned { // each waits for the other here
 			if n := atWork.Add(1); n == 2 {
 				most.Store(n)
 				close(both)
@@ -71,7 +68,7 @@ func TestRunsSideBySide(t *testing.T) {
 		}
 	}
 	s, err := RunSeveral(context.Background(), all, o)
-	if err != nil || s.Status != outcome.Done || len(s.Runs) != 2 || most.Load() != 2 {
+	if err != nil || s.Status != failure.StatusDone || len(s.Runs) != 2 || most.Load() != 2 {
 		t.Fatalf("%+v, %v, %d at a time", s, err, most.Load())
 	}
 	if whole.Load() < 900 || whole.Load() > 1000 {
@@ -101,8 +98,8 @@ func TestStoppedRange(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	o := SeveralOptions{}
-	o.Failpoint = func(p failpoint.Point) {
-		if p == failpoint.Sorted {
+	o.Failpoint = func(p options.Point) {
+		if p == options.Sorted {
 			cancel()
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"testing"
 
-	"bulkload/jobs/options"
-	"bulkload/jobs/plan"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
 )
 
 // TestSizing: the formulas of docs/operations.md are right for the example beside them.

@@ -16,16 +16,14 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/parallel"
 	"bulkload/internal/sample"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/plan"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -61,7 +59,7 @@ func skewedDir(t testing.TB, job string, rows int, o sample.Options) string {
 // wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
 func wantSliced(t *testing.T, s *Summary, region, most int) {
 	t.Helper()
-	var files []hfile.Summary
+	var files []hfiles.Summary
 	var largest, all int64
 	for _, f := range s.Files {
 		if f.Region == region {
@@ -126,8 +124,8 @@ func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var begun atomic.Int64
 	all := make(chan struct{})
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p failpoint.Point) {
-		if p != failpoint.Begun {
+	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p options.Point) {
+		if p != options.Begun {
 			return
 		}
 		if begun.Add(1) == cores {
@@ -191,19 +189,19 @@ func TestKilledSlicesGoOn(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 95})
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	var all atomic.Int64
-	mustRun(t, readCheck(t, dir, base), options.Options{Failpoint: func(p failpoint.Point) {
-		if p == failpoint.Begun {
+	mustRun(t, readCheck(t, dir, base), options.Options{Failpoint: func(p options.Point) {
+		if p == options.Begun {
 			all.Add(1)
 		}
 	}})
-	for _, at := range []failpoint.Point{failpoint.Renamed, failpoint.Recorded} {
+	for _, at := range []options.Point{options.Renamed, options.Recorded} {
 		if err := os.RemoveAll(out); err != nil {
 			t.Fatal(err)
 		}
 		crash(t, dir, at, 6)
 		var begun atomic.Int64
-		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: func(p failpoint.Point) {
-			if p == failpoint.Begun {
+		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: func(p options.Point) {
+			if p == options.Begun {
 				begun.Add(1)
 			}
 		}})
@@ -219,7 +217,7 @@ func TestKilledSlicesGoOn(t *testing.T) {
 func TestSliceOtherThanWritten(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 4000, sample.Options{Skew: 95})
 	out := filepath.Join(dir, "out")
-	crash(t, dir, failpoint.Recorded, 4)
+	crash(t, dir, options.Recorded, 4)
 	falsify(t, out, func(m *manifest.Manifest) {
 		i := slices.IndexFunc(m.Slices, func(r manifest.Slice) bool { return strings.HasPrefix(r.Start, "7") })
 		m.Slices[i].Start = "7" + m.Slices[i].Start
@@ -285,8 +283,8 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 		j.HFile.MaxSize, j.Load = c.maxSize, true
 		o := options.Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: c.limit}, WorkDir: t.TempDir()}
 		var begun atomic.Int64
-		o.Failpoint = func(p failpoint.Point) {
-			if p == failpoint.Begun {
+		o.Failpoint = func(p options.Point) {
+			if p == options.Begun {
 				begun.Add(1)
 			}
 		}
@@ -362,7 +360,7 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 4000, sample.Options{})
 	j := readCheck(t, dir, filepath.Join(dir, "out"))
 	j.HFile.MaxSize, j.Load = 512, true
-	o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Failpoint: func(p failpoint.Point) { t.Errorf("the run came to %s", p) }}
+	o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Failpoint: func(p options.Point) { t.Errorf("the run came to %s", p) }}
 	_, err := Run(t.Context(), j, o)
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hfile.max_size") || !strings.Contains(err.Error(), load.MaxFilesProperty) {
 		t.Errorf("%v", err)
@@ -388,7 +386,7 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 		o.Say = func(text string) {
 			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
 		}
-		o.Failpoint = func(p failpoint.Point) { sorted = sorted || p == failpoint.Sorted }
+		o.Failpoint = func(p options.Point) { sorted = sorted || p == options.Sorted }
 		_, err = Run(t.Context(), j, o)
 		if warned != c.foretold || !sorted || (failure.KindOf(err) == failure.Refused) != c.foretold {
 			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned, err)
@@ -404,14 +402,14 @@ func TestLimitOfFilesChanges(t *testing.T) {
 	limit := func(n string) options.Options {
 		return options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: n}}
 	}
-	crash(t, dir, failpoint.Recorded, 4)
+	crash(t, dir, options.Recorded, 4)
 	j := readCheck(t, dir, out)
 	j.Load = true
 	if s := mustRun(t, j, limit("8")); s.Regions[hotRegion].Files != 8 {
 		t.Errorf("an unfinished run, with a lower limit: %d files", s.Regions[hotRegion].Files)
 	}
 	for _, n := range []string{"8", "9", "32"} {
-		if s := mustRun(t, j, limit(n)); s.Status != outcome.Nothing {
+		if s := mustRun(t, j, limit(n)); s.Status != failure.StatusNothing {
 			t.Errorf("a finished run with the limit %s: %s", n, s.Status)
 		}
 	}

@@ -11,11 +11,10 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/pipeline/manifest"
 	"bulkload/load"
 )
 
@@ -88,8 +87,8 @@ func TestStagingIsRecordedBeforeTheFirstRequest(t *testing.T) {
 	l.night(t, date, 1000, 22)
 	w := l.written(t, date)
 	saves := 0
-	w.out.Options.Failpoint = func(p failpoint.Point) {
-		if p != failpoint.FilesLoaded {
+	w.out.Options.Failpoint = func(p options.Point) {
+		if p != options.FilesLoaded {
 			return
 		}
 		m, failed := manifest.Read(w.out.FS, w.out.Path)
@@ -148,7 +147,7 @@ func TestLoadDirRecoversFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := loading.Directory(context.Background(), l.out+"/"+date, l.table, l.options())
-			if err != nil || r.Load.Files != 10-loaded || r.Status != outcome.Done {
+			if err != nil || r.Load.Files != 10-loaded || r.Status != failure.StatusDone {
 				t.Errorf("%d loaded before: %+v, %v", loaded, r, err)
 			}
 			w = l.work(t, l.job(t, date))

@@ -9,12 +9,12 @@ import (
 
 	"bulkload/internal/program"
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
-	"bulkload/jobs/status"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/status"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // statusOf is the status of a job.
@@ -49,7 +49,7 @@ func TestStatusOfFiles(t *testing.T) {
 	if r.Rows != s.Books.Written || r.Rows == 0 || r.ID != s.Run.ID || *r.Digest != s.Digest || r.Loaded != 0 || r.Finished.IsZero() {
 		t.Errorf("%+v", *r)
 	}
-	lock, err := dirlock.Acquire(t.Context(), storage.Local, out, "tina", func(error) {})
+	lock, err := lock.Acquire(t.Context(), storage.Local, out, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

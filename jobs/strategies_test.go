@@ -15,11 +15,11 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/values"
 )
 
@@ -169,7 +169,7 @@ func rowsOf(t *testing.T, output string) (rows []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := hfiledir.Open(fsys, dir)
+	d, err := hfiles.OpenDirectory(fsys, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

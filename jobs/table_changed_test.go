@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 )
 
 // changes are what an operator may do to a table whose files bulkload has loaded. before is done before the load.
@@ -87,7 +87,7 @@ func TestTableChangesInTheMiddle(t *testing.T) {
 	for _, what := range []string{"truncated", "dropped and created", "one region truncated"} {
 		t.Run(what, func(t *testing.T) {
 			l := changedTable(t, nil)
-			l.crash(t, night20, failpoint.FilesLoaded, 7)
+			l.crash(t, night20, options.FilesLoaded, 7)
 			changes[what].after(t, l)
 			s, err := Run(context.Background(), l.job(t, night20), l.options())
 			if what == "one region truncated" && err == nil { // its file may not have been loaded yet

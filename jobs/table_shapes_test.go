@@ -13,7 +13,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/sample"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
 )
 
 // shape is a kind of job and of rows that a run must bear.

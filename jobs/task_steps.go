@@ -8,16 +8,15 @@ import (
 	"os"
 	"slices"
 
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
+	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
-	"bulkload/jobs/site"
-	"bulkload/jobs/summary"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
-	"bulkload/jobs/tasks/local"
 )
 
 // RunBy is RunJob with an engine that is known; nil: in this process.
@@ -36,12 +35,12 @@ func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tas
 func GatherTasks(ctx context.Context, document string, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
 	j, err := tasks.JobOf(document, o)
 	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
-		r := &TaskReport{Outcome: outcome.New(), Run: over.Manifest.Run, Tasks: []int{}}
-		r.Status = outcome.Nothing
+		r := &TaskReport{Outcome: failure.NewOutcome(), Run: over.Manifest.Run, Tasks: []int{}}
+		r.Status = failure.StatusNothing
 		return r, nil
 	}
 	if err != nil {
-		return &TaskReport{Outcome: outcome.New()}, err
+		return &TaskReport{Outcome: failure.NewOutcome()}, err
 	}
 	return handOver(ctx, j, o, ByTasks{Engine: tasks.Others{Until: tasks.ReducePhase}, Sizes: sizes})
 }
@@ -74,14 +73,14 @@ func finished(ctx context.Context, over *tasks.WrittenError, o options.Options) 
 			return s, err
 		}
 	}
-	out.Status = outcome.Nothing
+	out.Status = failure.StatusNothing
 	s.SetStatus()
 	return s, nil
 }
 
 // TaskReport says which tasks others must run now.
 type TaskReport struct {
-	outcome.Outcome
+	failure.Outcome
 	Run      jobfile.RunInfo `json:"run"`
 	Phase    string          `json:"phase,omitempty"`    // map or reduce
 	Document string          `json:"document,omitempty"` // the plan or the units, for bulkload task
@@ -97,7 +96,7 @@ func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks
 	over, err := tasks.Handed(err)
 	if over != nil && err == nil {
 		r.Run.ID = over.Phase.Run
-		r.Status, r.Phase, r.Document, r.Tasks = outcome.Done, over.Phase.Name, over.Phase.Document, over.Phase.Tasks
+		r.Status, r.Phase, r.Document, r.Tasks = failure.StatusDone, over.Phase.Name, over.Phase.Document, over.Phase.Tasks
 	}
 	return r, err
 }
@@ -116,7 +115,7 @@ type TaskSizes = tasks.Sizes
 
 // NewLocalTasks is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the site
 // files and the login of the driver: a task reads its plan before it knows the job.
-func NewLocalTasks(j *jobfile.Job, o options.Options, parallel int) *local.Engine {
+func NewLocalTasks(j *jobfile.Job, o options.Options, parallel int) *tasks.LocalEngine {
 	at := site.Chosen(o, j.HBase)
 	var flags []string
 	add := func(name, value string) {
@@ -131,5 +130,5 @@ func NewLocalTasks(j *jobfile.Job, o options.Options, parallel int) *local.Engin
 	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
 		add("-D", name+"="+o.Properties[name])
 	}
-	return &local.Engine{Program: "/proc/self/exe", Name: os.Args[0], Flags: flags, Parallel: parallel}
+	return &tasks.LocalEngine{Program: "/proc/self/exe", Name: os.Args[0], Flags: flags, Parallel: parallel}
 }

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
 
@@ -133,10 +133,10 @@ func TestFinishedAgain(t *testing.T) {
 	later := l.options()
 	later.NoLoad = true
 	s, err := FinishTasks(t.Context(), planned.Document, later)
-	if err != nil || s.Status != outcome.Done {
+	if err != nil || s.Status != failure.StatusDone {
 		t.Fatal(s.Status, err)
 	}
-	if again, err := GatherTasks(t.Context(), planned.Document, l.options(), small); err != nil || again.Status != outcome.Nothing || len(again.Tasks) > 0 {
+	if again, err := GatherTasks(t.Context(), planned.Document, l.options(), small); err != nil || again.Status != failure.StatusNothing || len(again.Tasks) > 0 {
 		t.Errorf("gathered again: %+v, %v", again, err)
 	}
 	var over *tasks.WrittenError
@@ -144,7 +144,7 @@ func TestFinishedAgain(t *testing.T) {
 		t.Errorf("a task of a written run: %v", err)
 	}
 	s, err = FinishTasks(t.Context(), planned.Document, l.options())
-	if err != nil || s.Status != outcome.Done || s.Load.Files != 10 {
+	if err != nil || s.Status != failure.StatusDone || s.Load.Files != 10 {
 		t.Fatal(s.Status, err)
 	}
 	l.wantTable(t, "loaded", l.expected(t, date))
@@ -153,7 +153,7 @@ func TestFinishedAgain(t *testing.T) {
 		t.Errorf("the tasks' folder is left: %v", err)
 	}
 	s, err = FinishTasks(t.Context(), planned.Document, l.options())
-	if err != nil || s.Status != outcome.Nothing || s.Run.ID != planned.Run.ID {
+	if err != nil || s.Status != failure.StatusNothing || s.Run.ID != planned.Run.ID {
 		t.Errorf("finished again: %s of %+v, %v", s.Status, s.Run, err)
 	}
 	l.oracle(t, "truncate", l.table, "-preserve")

@@ -22,13 +22,12 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testfs"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
 
@@ -170,7 +169,7 @@ func TestTaskFaults(t *testing.T) {
 			return true, tasks.Map(ctx, p.Document, 3, e.without(func(name string) bool { return name == "run" }))
 		}), errcode.DiskFull, "map task 3, attempt ", last},
 		"has no space for its files": {once("reduce", 9, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
-			return true, tasks.Reduce(ctx, p.Document, 9, e.without(hfile.IsName))
+			return true, tasks.Reduce(ctx, p.Document, 9, e.without(hfiles.IsName))
 		}), errcode.DiskFull, "reduce task 9, attempt ", []string{"reduce 0"}},
 		"loses a DataNode while it writes its run": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
 			return true, tasks.Map(ctx, p.Document, 3, e.losingDataNode("run"))
@@ -447,7 +446,7 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 		}
 		sameFiles(t, what, base, out)
 		sameRejects(t, what, base, out)
-		noFilesIn(t, what, filepath.Join(out, dirlock.TempDir))
+		noFilesIn(t, what, filepath.Join(out, lock.TempDir))
 		noTasks(t, out)
 	}
 }
@@ -470,10 +469,10 @@ func TestKilledTasks(t *testing.T) {
 	dir := sampleDir(t, slicedJob, 4000)
 	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Tasks: true}
 	want := mustRun(t, killedRun{Dir: dir, Out: "base"}.job(t), k.options())
-	for i, at := range []failpoint.Point{failpoint.Planned, failpoint.Sorted, failpoint.Begun, failpoint.Verified, failpoint.Renamed,
-		failpoint.Recorded, failpoint.Balanced, failpoint.Written} {
+	for i, at := range []options.Point{options.Planned, options.Sorted, options.Begun, options.Verified, options.Renamed,
+		options.Recorded, options.Balanced, options.Written} {
 		k.At, k.Times = at, 1
-		if at == failpoint.Begun || at == failpoint.Renamed || at == failpoint.Recorded {
+		if at == options.Begun || at == options.Renamed || at == options.Recorded {
 			k.Times = 4
 		}
 		k.killAnew(t)
@@ -814,7 +813,7 @@ func (f stuckFS) Remove(name string) error {
 func TestHandedOverWithAnError(t *testing.T) {
 	t.Parallel()
 	dir := sampleDir(t, checkJob, 400)
-	o := options.Options{Storage: func(f storage.FS) storage.FS { return stuckFS{f, dirlock.LockName} }}
+	o := options.Options{Storage: func(f storage.FS) storage.FS { return stuckFS{f, lock.LockName} }}
 	r, err := PlanTasks(t.Context(), readCheck(t, dir, filepath.Join(dir, "out")), o, small)
 	if !errors.Is(err, syscall.EIO) || len(r.Tasks) > 0 || r.Document != "" {
 		t.Errorf("%v; handed over: %+v", err, r)

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 )
 
 // TestFilesOfAnEarlierRunAreVerifiedBeforeLoad: a byte that changed since the files were written keeps them from being loaded, by

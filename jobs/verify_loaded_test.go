@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
 )
 
 // TestVerifyAfterALoad: without the source and without the output, the table's cells are compared with what was loaded; a row
@@ -44,7 +42,7 @@ func TestVerifyAfterALoad(t *testing.T) {
 	}
 	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
 	r, err = verify.Job(context.Background(), l.job(t, night20), l.options(), false)
-	if failure.CodeOf(err) != errcode.VerifySource || !strings.Contains(err.Error(), s.Run.ID) || r.Rows != s.Books.Written-1 || r.Status != outcome.Failed {
+	if failure.CodeOf(err) != errcode.VerifySource || !strings.Contains(err.Error(), s.Run.ID) || r.Rows != s.Books.Written-1 || r.Status != failure.StatusFailed {
 		t.Errorf("a row is gone, and so is the source: %+v, %v", r, err)
 	}
 	if err := os.Rename(in+"-archived", in); err != nil {
@@ -97,7 +95,7 @@ func TestVerifySupersededCells(t *testing.T) {
 		t.Helper()
 		for _, live := range ways {
 			r, err := verify.Job(context.Background(), l.job(t, date), l.options(), live)
-			if (missing == 0) != (err == nil) || missing > 0 && failure.KindOf(err) != failure.Differs || (r.Status == outcome.Done) != (err == nil) ||
+			if (missing == 0) != (err == nil) || missing > 0 && failure.KindOf(err) != failure.Differs || (r.Status == failure.StatusDone) != (err == nil) ||
 				r.Cells != equal || r.Superseded != superseded || r.Missing != missing || r.Different != 0 {
 				t.Errorf("%s, live %v: %+v, %v", what, live, r, err)
 			}
@@ -162,10 +160,10 @@ func TestKilledVerificationGoesOn(t *testing.T) {
 		return scans
 	}
 	all := check("not killed", false, 1000)
-	l.crash(t, night20, failpoint.RangesSaved, 7)
+	l.crash(t, night20, options.RangesSaved, 7)
 	check("killed", true, all-6)
 	check("after its end", false, all)
-	l.crash(t, night20, failpoint.RangesSaved, 2)
+	l.crash(t, night20, options.RangesSaved, 2)
 	l.oracle(t, "disable", l.table)
 	l.oracle(t, "enable", l.table)
 	check("disabled since", false, 1000)
@@ -189,7 +187,7 @@ func TestKilledVerificationOfAChangedTable(t *testing.T) {
 		o.Say = said.say
 		return verify.Job(context.Background(), l.job(t, night20), o, false)
 	}
-	killed := func() { l.crash(t, night20, failpoint.RangesSaved, 9) } // of ten ranges
+	killed := func() { l.crash(t, night20, options.RangesSaved, 9) } // of ten ranges
 	first := s.Files[0]
 
 	killed()
@@ -301,19 +299,19 @@ func TestVerifyWithoutARow(t *testing.T) {
 	}
 	for _, live := range []bool{true, false} {
 		r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), live)
-		if err != nil || r.Status != outcome.Nothing || r.Rejected != 2 || !strings.Contains(r.Reason, "no row to compare: 2 records read, of which 2 are rejected") {
+		if err != nil || r.Status != failure.StatusNothing || r.Rejected != 2 || !strings.Contains(r.Reason, "no row to compare: 2 records read, of which 2 are rejected") {
 			t.Errorf("live %v: %+v, %v", live, r, err)
 		}
 	}
 	l.rewrite(t, "max_rejects: 2", "max_rejects: 1")
 	r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true)
-	if failure.KindOf(err) != failure.Rejects || r.Status != outcome.Failed || !strings.Contains(err.Error(), "2 of 2 records of the source are rejected, more than max_rejects (1)") {
+	if failure.KindOf(err) != failure.Rejects || r.Status != failure.StatusFailed || !strings.Contains(err.Error(), "2 of 2 records of the source are rejected, more than max_rejects (1)") {
 		t.Errorf("more than max_rejects: %+v, %v", r, err)
 	}
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true); err != nil || r.Status != outcome.Empty || r.Reason == "" {
+	if r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true); err != nil || r.Status != failure.StatusEmpty || r.Reason == "" {
 		t.Errorf("without a record: %+v, %v", r, err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testfs"
 	"bulkload/internal/testrand"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/options"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/verify"
 )
 
 // TestEveryCallOfALoadFails lets the n-th call of storage fail over a whole run with its load, for the first n, the last, and

@@ -27,11 +27,10 @@ import (
 	"bulkload/internal/testfs"
 	"bulkload/internal/testleak"
 	"bulkload/internal/testrand"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // These tests look at whole runs from outside: a job and options go in, files and errors come out.
@@ -90,7 +89,7 @@ func everyCallFails(t *testing.T, spilled bool) {
 			continue
 		}
 		sameFiles(t, what, base, out)
-		noFilesIn(t, what, filepath.Join(out, dirlock.TempDir))
+		noFilesIn(t, what, filepath.Join(out, lock.TempDir))
 	}
 }
 
@@ -153,7 +152,7 @@ func wantFailedRun(t *testing.T, what, out string, err error) {
 	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later && !workDir {
 		t.Errorf("%s: kind %d: %v", what, kind, err)
 	}
-	if _, found := os.Stat(filepath.Join(out, ingest.SuccessName)); found == nil && !strings.Contains(what, ingest.SuccessName) && !strings.Contains(what, dirlock.LockName) {
+	if _, found := os.Stat(filepath.Join(out, ingest.SuccessName)); found == nil && !strings.Contains(what, ingest.SuccessName) && !strings.Contains(what, lock.LockName) {
 		t.Errorf("%s: %s is there after %v", what, ingest.SuccessName, err)
 	}
 }
@@ -292,7 +291,7 @@ func (m *morph) stop(t *testing.T, r *rand.Rand, file string, o options.Options)
 		ctx, cancel := context.WithCancel(context.Background())
 		var steps atomic.Int64
 		at := 1 + r.Int64N(40)
-		o.Failpoint = func(failpoint.Point) {
+		o.Failpoint = func(options.Point) {
 			if steps.Add(1) == at {
 				cancel()
 			}
@@ -307,7 +306,7 @@ func (m *morph) stop(t *testing.T, r *rand.Rand, file string, o options.Options)
 // kill runs the job in a process that kills itself at a random point.
 func (m *morph) kill(t *testing.T, r *rand.Rand, file string, o options.Options) {
 	t.Helper()
-	points := []failpoint.Point{failpoint.Planned, failpoint.Sorted, failpoint.Verified, failpoint.Renamed, failpoint.Recorded, failpoint.Balanced, failpoint.Written}
+	points := []options.Point{options.Planned, options.Sorted, options.Verified, options.Renamed, options.Recorded, options.Balanced, options.Written}
 	at := points[r.IntN(len(points))]
 	if died, output := runChild("TestMorphChild", at, 1, "_JOB="+file, "_WORK="+o.WorkDir, "_MEMORY="+strconv.FormatInt(o.Memory, 10)); !died {
 		t.Fatalf("the child was not killed at %s:\n%s\njob:\n%s", at, output, m.job)

@@ -21,14 +21,14 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
 	"bulkload/internal/testcluster"
-	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/lookup"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/spec/jobfile"
 )
 
 const wideHead = `table: ns:wide
@@ -210,7 +210,7 @@ func lines(t *testing.T, output string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := hfiledir.Open(fsys, name)
+	d, err := hfiles.OpenDirectory(fsys, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks/yarn"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"bulkload/jobs"
-	"bulkload/jobs/tasks/local"
+	"bulkload/jobs/tasks"
 )
 
 // TestEngineFlags: flags of an engine that another one has not, and wrong settings, are mistakes of the command line.
@@ -46,7 +46,7 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		side := one.Engine.(*local.Engine).Parallel
+		side := one.Engine.(*tasks.LocalEngine).Parallel
 		if all := one.Memory * int64(side); side < 1 || all > memory || all < memory-int64(side) || one.Memory < jobs.MinMemory {
 			t.Errorf("%d tasks have %d bytes each, of %d", side, one.Memory, memory)
 		}

@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"bulkload/jobs"
-	"bulkload/jobs/plan/stats"
+	"bulkload/jobs/stats"
 )
 
 // How much of a record the text of a plan shows; --json and --html show more.

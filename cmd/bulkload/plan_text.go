@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"bulkload/jobs"
-	"bulkload/jobs/plan/stats"
+	"bulkload/jobs/stats"
 )
 
 // writePlan shows a plan: one for each table, if there are several, and two keys side by side if two were compared.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bulkload/jobs"
-	"bulkload/jobs/progress"
+	"bulkload/jobs/base/options"
 )
 
 // TestProgressOfAGrowingTotal: the rate is that of the whole phase, also while its total grows.
@@ -18,7 +18,7 @@ func TestProgressOfAGrowingTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracker{begun: time.Now()}
 		begun := 0
-		m := progress.NewMeter(func(p jobs.Progress) {
+		m := options.NewMeter(func(p jobs.Progress) {
 			if tr.show(p) {
 				begun++
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // securityFiles are the files that read the properties which determine protection.
-var securityFiles = []string{"../../load/security.go", "../../internal/storage/security.go", "../../internal/storage/umask.go", "../../jobs/site/login.go"}
+var securityFiles = []string{"../../load/security.go", "../../internal/storage/security.go", "../../internal/storage/umask.go", "../../jobs/env/site/login.go"}
 
 // property matches a property's name in Go code.
 var property = regexp.MustCompile(`"((?:hadoop|hbase|dfs|ipc|fs)\.[a-z0-9._-]*[a-z0-9])"`)

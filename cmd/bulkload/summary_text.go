@@ -12,7 +12,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/jobs"
-	"bulkload/jobs/plan/stats"
+	"bulkload/jobs/stats"
 )
 
 // answers is where the answers of plan, inspect and get go: stdout, or nowhere with --json, whose object has stdout to

@@ -10,23 +10,21 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/site"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
 // Report says what was loaded.
 type Report struct {
-	outcome.Outcome
+	failure.Outcome
 	Directory string  `json:"directory"`
 	Table     string  `json:"table"`
 	Files     int     `json:"files_found"`
@@ -39,7 +37,7 @@ type Report struct {
 // With a manifest the load is recorded like a job's, in the same states, so that job and command can continue each
 // other's interrupted load. They exclude each other by the lock of the directory.
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
-	report = &Report{Outcome: outcome.New(), Directory: dir, Table: table, Load: Summary{Requested: true}}
+	report = &Report{Outcome: failure.NewOutcome(), Directory: dir, Table: table, Load: Summary{Requested: true}}
 	if !jobfile.ValidTable(table) {
 		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
@@ -62,7 +60,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	c := &directoryCommand{out: &output.Dir{FS: fsys, Path: name, Site: s, Options: o}, report: report}
 	defer func() { err = errors.Join(err, c.close()) }()
 	report.Directory = fsys.URI(name)
-	d, err := hfiledir.Open(fsys, name)
+	d, err := hfiles.OpenDirectory(fsys, name)
 	if err != nil {
 		return report, err
 	}
@@ -108,7 +106,7 @@ func (c *directoryCommand) close() error {
 }
 
 // run loads the files of a locked directory, which were listed in d before anything was recovered.
-func (c *directoryCommand) run(ctx context.Context, d *hfiledir.Directory) (err error) {
+func (c *directoryCommand) run(ctx context.Context, d *hfiles.Directory) (err error) {
 	if c.out.Manifest, err = manifest.Read(c.out.FS, c.out.Path); err != nil {
 		return err
 	}
@@ -138,7 +136,7 @@ func (c *directoryCommand) run(ctx context.Context, d *hfiledir.Directory) (err 
 		err = c.loadDirectory(ctx)
 	}
 	if err == nil {
-		c.report.Status = outcome.Done
+		c.report.Status = failure.StatusDone
 	}
 	return err
 }
@@ -152,9 +150,9 @@ func (c *directoryCommand) reach(ctx context.Context) (err error) {
 }
 
 // shared is the table as jobs share it.
-func (c *directoryCommand) shared() *tablelock.Table {
+func (c *directoryCommand) shared() *lock.Table {
 	uri := c.out.FS.URI(c.out.Path)
-	return tablelock.Open(c.ledger, c.report.Table, c.out.Site.User, "load of "+uri, uri, c.lost)
+	return lock.OpenTable(c.ledger, c.report.Table, c.out.Site.User, "load of "+uri, uri, c.lost)
 }
 
 // loadOutput loads what the manifest lists.
@@ -169,7 +167,7 @@ func (c *directoryCommand) loadOutput(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d, err := hfiledir.Open(c.out.FS, c.out.Path) // again: some files may have come back
+	d, err := hfiles.OpenDirectory(c.out.FS, c.out.Path) // again: some files may have come back
 	if err != nil {
 		return err
 	}
@@ -214,7 +212,7 @@ func (c *directoryCommand) checkServed(ctx context.Context) (err error) {
 		err = newDirectoryLoad(c.out, c.report.Table, c.cluster, c.ledger, nil).checkServed(ctx)
 	}
 	if err == nil {
-		c.report.Status = outcome.Nothing
+		c.report.Status = failure.StatusNothing
 	}
 	return err
 }
@@ -233,12 +231,12 @@ func (c *directoryCommand) checkEmpty() error {
 	var outputs []string
 	for _, info := range infos {
 		switch {
-		case hfile.Hidden(info.Name) || len(outputs) == maxNamed:
+		case hfiles.Hidden(info.Name) || len(outputs) == maxNamed:
 		case !info.Dir:
 			return errcode.HFileNone.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
 				dir, info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
 		default:
-			if below, err := hfiledir.Open(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil && len(below.Files) > 0 {
+			if below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil && len(below.Files) > 0 {
 				outputs = append(outputs, info.Name)
 			}
 		}
@@ -292,7 +290,7 @@ func (c *directoryCommand) checkState() error {
 // checkComplete checks that every recorded file that the table does not have is in the directory.
 //
 // VerifyBeforeLoad would stop at the first of them, too; this error names the job, and comes before files are read.
-func (c *directoryCommand) checkComplete(d *hfiledir.Directory) error {
+func (c *directoryCommand) checkComplete(d *hfiles.Directory) error {
 	if c.out.Manifest == nil {
 		return nil
 	}

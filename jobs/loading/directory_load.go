@@ -8,12 +8,12 @@ import (
 	"path"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/cutting"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/output"
-	"bulkload/jobs/site"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/loading/cutting"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -30,7 +30,7 @@ type directoryLoad struct {
 	send    *handover
 }
 
-func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger, turn *tablelock.Lock) *directoryLoad {
+func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger, turn *lock.Turn) *directoryLoad {
 	record := directoryRecord{out, l, table}
 	return &directoryLoad{
 		out:     out,
@@ -45,7 +45,7 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 
 // recovered lists the directory after it has brought back what an interrupted load left. A listing before that would
 // lack the files in HBase's staging folder, and they would never be loaded.
-func (l *directoryLoad) recovered(ctx context.Context) (*hfiledir.Directory, error) {
+func (l *directoryLoad) recovered(ctx context.Context) (*hfiles.Directory, error) {
 	// First of all, since recover asks for every file of the ledger: a file and its parts must not exist together then.
 	if err := l.cuts.Finish(); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (l *directoryLoad) recovered(ctx context.Context) (*hfiledir.Directory, err
 	if err := l.recover(ctx); err != nil {
 		return nil, err
 	}
-	return hfiledir.Open(l.out.FS, l.out.Path)
+	return hfiles.OpenDirectory(l.out.FS, l.out.Path)
 }
 
 // checkServed checks, if no file is left, that the table serves what was loaded from here.
@@ -111,7 +111,7 @@ func (l *directoryLoad) again() string {
 
 // load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut
 // first, and again if regions split during the load.
-func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.Report, error) {
+func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Report, error) {
 	report := &load.Report{}
 	table, err := site.LookUp(ctx, l.cluster, l.table)
 	if err == nil {
@@ -145,7 +145,7 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.
 			table, err = site.LookUp(ctx, l.cluster, l.table)
 		}
 		if err == nil {
-			d, err = hfiledir.Open(l.out.FS, l.out.Path)
+			d, err = hfiles.OpenDirectory(l.out.FS, l.out.Path)
 		}
 		if err != nil {
 			return report, err
@@ -157,7 +157,7 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiledir.Directory) (*load.
 //
 // The entry says "loading" with all files before the first request. A kill after it leaves files at their source, in
 // staging, or taken; recover brings back what it can, and the entry still names the others, to be probed.
-func (l *directoryLoad) offer(ctx context.Context, table *load.Table, d *hfiledir.Directory, report *load.Report) (*ledger.Entry, error) {
+func (l *directoryLoad) offer(ctx context.Context, table *load.Table, d *hfiles.Directory, report *load.Report) (*ledger.Entry, error) {
 	if err := d.PickProbes(ctx); err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
 func (l *directoryLoad) cells() cells { return cells{run: l.record.key()} }
 
 // loadable is a directory's files in the form for load.
-func loadable(d *hfiledir.Directory) []load.HFile {
+func loadable(d *hfiles.Directory) []load.HFile {
 	var files []load.HFile
 	for _, f := range d.Files {
 		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})

@@ -9,12 +9,11 @@ import (
 
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -69,7 +68,7 @@ func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
 }
 
 // begin records that the directory's files are about to be loaded into a table, along with those of an earlier interrupted load.
-func (r directoryRecord) begin(table *load.Table, d *hfiledir.Directory) (*ledger.Entry, error) {
+func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.Entry, error) {
 	old, err := r.read()
 	if err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 			return r.write(e)
 		},
 		Done: func([]load.HFile) error {
-			r.out.Options.Failpoint.Reached(failpoint.FilesLoaded)
+			r.out.Options.Failpoint.Reached(options.FilesLoaded)
 			return nil
 		},
 	}
@@ -142,7 +141,7 @@ func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 	if e == nil || err != nil || e.State != ledger.Loading {
 		return err
 	}
-	parts := make(map[string][]hfile.Summary, len(cuts))
+	parts := make(map[string][]hfiles.Summary, len(cuts))
 	for _, c := range cuts {
 		parts[r.out.URI(c.Of)] = c.Parts
 	}

@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 )
 
 // TestEndOfADirectoryLoad: the entry of a load that went on weeks after it was interrupted has the time at which it ended, which it keeps.
@@ -53,10 +52,10 @@ func filesOf(e *ledger.Entry) (names []string) {
 func TestRecordOfAnInterruptedLoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
-	directory := func(names ...string) *hfiledir.Directory {
-		d := &hfiledir.Directory{FS: storage.Local, Path: r.out.Path}
+	directory := func(names ...string) *hfiles.Directory {
+		d := &hfiles.Directory{FS: storage.Local, Path: r.out.Path}
 		for _, name := range names {
-			d.Files = append(d.Files, &hfiledir.File{Family: "f", Path: "f/" + name, First: []byte("a"), Last: []byte("b")})
+			d.Files = append(d.Files, &hfiles.DirFile{Family: "f", Path: "f/" + name, First: []byte("a"), Last: []byte("b")})
 		}
 		return d
 	}
@@ -87,7 +86,7 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 func TestPartsInTheRecordOfALoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
-	cuts := []manifest.Cut{{Of: "f/2", Parts: []hfile.Summary{{Path: "f/2a", Family: "f", FirstRow: "b"}, {Path: "f/2b", Family: "f", FirstRow: "c"}}}}
+	cuts := []manifest.Cut{{Of: "f/2", Parts: []hfiles.Summary{{Path: "f/2a", Family: "f", FirstRow: "b"}, {Path: "f/2b", Family: "f", FirstRow: "c"}}}}
 	if err := r.replaceFiles(cuts); err != nil {
 		t.Errorf("without an entry: %v", err)
 	}

@@ -9,10 +9,10 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfiledir"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // commandIn is a command that loads a local directory into a table, up to the point at which it would need a cluster.
@@ -24,7 +24,7 @@ func commandIn(t *testing.T, table string) *directoryCommand {
 // runIn opens and loads its directory.
 func runIn(t *testing.T, c *directoryCommand) error {
 	t.Helper()
-	d, err := hfiledir.Open(storage.Local, c.out.Path)
+	d, err := hfiles.OpenDirectory(storage.Local, c.out.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +86,11 @@ func TestLoadOfAnIncompleteOutput(t *testing.T) {
 	command.out.Manifest = record.out.Manifest
 	files := record.out.Manifest.Files()
 	files[0].Loaded = true // HBase has moved it
-	there := &hfiledir.Directory{Files: []*hfiledir.File{{Path: files[1].Path}}}
+	there := &hfiles.Directory{Files: []*hfiles.DirFile{{Path: files[1].Path}}}
 	if err := command.checkComplete(there); failure.CodeOf(err) != errcode.OutputLacks || !strings.Contains(err.Error(), files[2].Path) || strings.Contains(err.Error(), files[0].Path) {
 		t.Errorf("without %s: %v", files[2].Path, err)
 	}
-	there.Files = append(there.Files, &hfiledir.File{Path: files[2].Path})
+	there.Files = append(there.Files, &hfiles.DirFile{Path: files[2].Path})
 	if err := command.checkComplete(there); err != nil {
 		t.Errorf("all are there: %v", err)
 	}

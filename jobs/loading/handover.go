@@ -3,10 +3,9 @@ package loading
 import (
 	"context"
 
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/output"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -15,9 +14,9 @@ import (
 type handover struct {
 	out     *output.Dir
 	cluster *load.Cluster
-	turn    *tablelock.Lock // nil if loads take no turns
-	sent    *progress.Meter // of loaded files; nil before the first request
-	files   int             // at the beginning of the load
+	turn    *lock.Turn     // nil if loads take no turns
+	sent    *options.Meter // of loaded files; nil before the first request
+	files   int            // at the beginning of the load
 }
 
 // begin sets how many files a load begins with.
@@ -42,7 +41,7 @@ func (h *handover) send(ctx context.Context, table string, files []load.HFile, r
 
 // check is an error if another run may load the files by now. It is called before each load request.
 func (h *handover) check() error {
-	h.out.Options.Failpoint.Reached(failpoint.BeforeRequest)
+	h.out.Options.Failpoint.Reached(options.BeforeRequest)
 	if err := h.turn.Fresh(); err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (h *handover) watchLook(files int) func(int) {
 // count counts loaded files. The first call shows that the requests begin.
 func (h *handover) count(files int) {
 	if h.sent == nil && h.files > 0 {
-		h.sent = progress.NewCounter(progress.Within(h.out.Options.Watch, lookShare, loadsShare), "load", int64(h.files), "files")
+		h.sent = options.NewCounter(options.Within(h.out.Options.Watch, lookShare, loadsShare), "load", int64(h.files), "files")
 	}
 	if h.sent != nil {
 		h.sent.Add(int64(files))

@@ -12,11 +12,11 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
-	"bulkload/jobs/books"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
 	"bulkload/load"
 )
 
@@ -186,7 +186,7 @@ func (l *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
-		record := hfile.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening}
+		record := hfiles.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening}
 		h, err := record.Loadable()
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)

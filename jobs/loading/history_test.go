@@ -7,12 +7,12 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/dirlock"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // TestLoadedFromAnotherOutput: if the ledger has a load from an output that is gone, and the load was interrupted or had
@@ -117,7 +117,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 		}
 	}
 	wantCode("no output", errcode.LoadInterrupted, "was interrupted")
-	lock, err := dirlock.Acquire(t.Context(), storage.Local, other, "tina", func(error) {})
+	lock, err := lock.Acquire(t.Context(), storage.Local, other, "tina", func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -27,10 +27,10 @@ import (
 // its own: that of a load ends with its Turn.
 type Loader struct {
 	Out     *output.Dir
-	Cluster *load.Cluster    // nil if the output needs none
-	Ledger  *ledger.Ledger   // nil if nothing is loaded
-	Table   *tablelock.Table // as jobs share it; nil if loads into it take no turns
-	Rows    AskRows          // nil if the run's rows are not known
+	Cluster *load.Cluster  // nil if the output needs none
+	Ledger  *ledger.Ledger // nil if nothing is loaded
+	Table   *lock.Table    // as jobs share it; nil if loads into it take no turns
+	Rows    AskRows        // nil if the run's rows are not known
 }
 
 // AwaitTurn returns when it is this load's turn. Turn.End must follow.
@@ -43,7 +43,7 @@ func (l *Loader) AwaitTurn(ctx context.Context) (*Turn, error) {
 }
 
 // awaitTurn returns when a load may begin, with the table's lock; nil if loads take no turns.
-func awaitTurn(ctx context.Context, out *output.Dir, table *tablelock.Table) (*tablelock.Lock, error) {
+func awaitTurn(ctx context.Context, out *output.Dir, table *lock.Table) (*lock.Turn, error) {
 	if table == nil {
 		return nil, nil
 	}

@@ -11,15 +11,15 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/jobs/timing"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // writtenOutput is an output with an HFile of each of some rows, which an earlier process has written.
@@ -29,10 +29,10 @@ func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Dir 
 	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{ID: "run", Table: "t"}, JobHash: "0123456789abcdef"}
 	out.Manifest.Families = map[string]string{"f": "settings"}
 	for i, row := range rows {
-		to := hfile.Destination{FS: storage.Local, Dir: out.Path, Temps: out.TempFolder}
-		summary := hfile.Summary{Path: "f/" + hfile.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
+		to := hfiles.Destination{FS: storage.Local, Dir: out.Path, Temps: out.TempFolder}
+		summary := hfiles.Summary{Path: "f/" + hfiles.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
 		settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone, Bloom: hfilewriter.BloomRow}
-		f, err := hfile.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Clock))
+		f, err := hfiles.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Clock))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Dir 
 		if err = errors.Join(err, f.Finish(), f.ReadBack(t.Context()), os.MkdirAll(filepath.Join(out.Path, "f"), 0o755), os.Rename(f.Temp, filepath.Join(out.Path, f.Path))); err != nil {
 			t.Fatal(err)
 		}
-		out.Manifest.Slices = append(out.Manifest.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfile.Summary{f.Summary}})
+		out.Manifest.Slices = append(out.Manifest.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.Summary{f.Summary}})
 	}
 	return out
 }

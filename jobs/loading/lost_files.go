@@ -11,11 +11,11 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
-	"bulkload/jobs/site"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 

@@ -9,9 +9,9 @@ import (
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/simcluster"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
 	"bulkload/load"
 )
 

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/cutting"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/jobs/site"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/loading/cutting"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -110,7 +110,7 @@ type outputLoad struct {
 	send    *handover
 }
 
-func newOutputLoad(l *Loader, turn *tablelock.Lock) *outputLoad {
+func newOutputLoad(l *Loader, turn *lock.Turn) *outputLoad {
 	return &outputLoad{
 		loader:  l,
 		out:     l.Out,
@@ -246,7 +246,7 @@ func (l *outputLoad) loadAndCut(ctx context.Context) (*load.Report, error) {
 		}
 		// For the files that this pass loads; the hooks save it before the first request. A region that is opened after this may
 		// lose what it took.
-		if err := l.out.Manifest.SetOpenings(table, func(f *hfile.Summary) bool { return !f.Loaded }); err != nil {
+		if err := l.out.Manifest.SetOpenings(table, func(f *hfiles.Summary) bool { return !f.Loaded }); err != nil {
 			return report, err
 		}
 		files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"bulkload/internal/program"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -47,7 +46,7 @@ func (r *outputRecord) end(table *load.Table) error {
 func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	m := r.out.Manifest
 	m.State, m.Staging, m.Table = state, "", table.Identity()
-	if err := m.SetOpenings(table, func(f *hfile.Summary) bool { return f.Loaded }); err != nil {
+	if err := m.SetOpenings(table, func(f *hfiles.Summary) bool { return f.Loaded }); err != nil {
 		return err
 	}
 	if err := r.writeEntry(entry); err != nil {
@@ -97,7 +96,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 }
 
 // markBefore marks the recorded cells of a file that the table returned before its load.
-func markBefore(cells []hfile.Cell, h *load.HFile) {
+func markBefore(cells []hfiles.Cell, h *load.HFile) {
 	for i := range cells {
 		cells[i].Before = cells[i].Before || h.Probes[i].Before
 	}
@@ -111,7 +110,7 @@ const maxSaves = 64
 // recovery depends on them. That a file is loaded may be saved some requests later: a file that is neither at its
 // source nor recorded is in doubt after a kill, and recovery probes the table for it. saveLoaded must follow.
 func (r *outputRecord) hooks(n int) load.Hooks {
-	byURI := map[string]*hfile.Summary{}
+	byURI := map[string]*hfiles.Summary{}
 	for _, f := range r.out.Manifest.Files() {
 		byURI[r.out.URI(f.Path)] = f
 	}
@@ -131,7 +130,7 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 			// Also before the first request: recovery could not find files in a folder that nobody knows.
 			r.out.Manifest.Staging = folder
 			err := r.out.Save()
-			r.out.Options.Failpoint.Reached(failpoint.Staging)
+			r.out.Options.Failpoint.Reached(options.Staging)
 			return err
 		},
 		Done: func(files []load.HFile) error {
@@ -149,7 +148,7 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 			if r.unsaved++; r.unsaved > n/maxSaves {
 				err = r.saveLoaded()
 			}
-			r.out.Options.Failpoint.Reached(failpoint.FilesLoaded)
+			r.out.Options.Failpoint.Reached(options.FilesLoaded)
 			return err
 		},
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/books"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -54,10 +54,10 @@ func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 		if i > 0 {
 			m.Splits = append(m.Splits, row)
 		}
-		f := hfile.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1,
-			Probes: []hfile.Cell{{Row: row, Type: 4, Value: strings.Repeat("0", 32)}}}
+		f := hfiles.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1,
+			Probes: []hfiles.Cell{{Row: row, Type: 4, Value: strings.Repeat("0", 32)}}}
 		f.Digest.Cells = 1
-		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfile.Summary{f}})
+		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfiles.Summary{f}})
 	}
 	return &outputRecord{out: &output.Dir{FS: fsys, Path: t.TempDir(), Options: o, Manifest: m}}, fsys
 }
@@ -158,7 +158,7 @@ func TestMomentsInTheLedger(t *testing.T) {
 		w, _ := loadOf(t, 2)
 		w.out.Manifest.Timestamp, w.out.Site = timestamp, &site.Site{User: "tina"}
 		for _, f := range w.out.Manifest.Files() {
-			f.Probes = []hfile.Cell{{Row: f.FirstRow, Timestamp: 5}}
+			f.Probes = []hfiles.Cell{{Row: f.FirstRow, Timestamp: 5}}
 		}
 		e, err := w.entry(ledger.Loaded)
 		if err != nil {

@@ -11,10 +11,9 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/pause"
 	"bulkload/internal/printable"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/site"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -407,7 +406,7 @@ func rangesOf(gaps []gap) (ranges []load.RowRange) {
 
 // watchProbes begins to count the files that the table is asked for, as a part of the load between two shares of it.
 func watchProbes(o options.Options, files int, from, to float64) func(int) {
-	probes := progress.NewCounter(progress.Within(o.Watch, from, to), "probe", int64(files), "files")
+	probes := options.NewCounter(options.Within(o.Watch, from, to), "probe", int64(files), "files")
 	return func(n int) { probes.Add(int64(n)) }
 }
 

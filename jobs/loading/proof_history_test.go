@@ -434,7 +434,7 @@ func (h *history) begin(ctx context.Context, rng *rand.Rand) error {
 	return h.mark(ctx, table, l)
 }
 
-// add adds a file with a cell in each row to a load. Its recorded cells lie as hfile.PickProbes would pick them, but are fewer,
+// add adds a file with a cell in each row to a load. Its recorded cells lie as hfiles.PickProbes would pick them, but are fewer,
 // so that many rows lie between them. Cells for which
 // another is true have another value than that day's before.
 func (l *pastLoad) add(h *history, family string, rows [][]byte, another func(row []byte, recorded bool) bool) {

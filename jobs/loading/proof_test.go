@@ -10,8 +10,8 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/ledger"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/env/ledger"
 	"bulkload/load"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // recover finds the files of an interrupted load. HBase moves a file when it takes it, and the run may have been killed

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
-	"bulkload/jobs/target"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -70,7 +70,7 @@ func checkSettings(out *output.Dir, table *load.Table) error {
 		return nil
 	}
 	for name, written := range out.Manifest.Families {
-		live, err := target.TableSettings(out.Site, table, name)
+		live, err := targets.TableSettings(out.Site, table, name)
 		if err != nil {
 			return err
 		}

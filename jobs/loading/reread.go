@@ -7,10 +7,10 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -39,7 +39,7 @@ func VerifyBeforeLoad(ctx context.Context, out *output.Dir) error {
 	return group.Wait()
 }
 
-func rereadFile(ctx context.Context, out *output.Dir, f *hfile.Summary) error {
+func rereadFile(ctx context.Context, out *output.Dir, f *hfiles.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -49,7 +49,7 @@ func rereadFile(ctx context.Context, out *output.Dir, f *hfile.Summary) error {
 		return fmt.Errorf("read %s again before the load: %w", out.FS.URI(name), err)
 	}
 	defer in.Close()
-	report, sum, probes, err := hfile.Verify(ctx, in)
+	report, sum, probes, err := hfiles.Verify(ctx, in)
 	if err != nil {
 		return failure.Damagedf("read %s again before the load: %w; it was not loaded; run again with --force to write it again", out.FS.URI(name), err)
 	}

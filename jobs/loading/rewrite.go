@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/manifest"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
 	"bulkload/load"
 )
 
@@ -53,7 +53,7 @@ func (l *outputLoad) rewrite(lost *load.LostError) error {
 	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return l.dropLost(r, gone) })
 	// A file that was kept when others of its slice were written again may be lost now. Otherwise the write stage would take it
 	// for loaded again.
-	m.ForgetLoaded(func(f *hfile.Summary) bool { return gone[l.out.URI(f.Path)] })
+	m.ForgetLoaded(func(f *hfiles.Summary) bool { return gone[l.out.URI(f.Path)] })
 	// The run has files to write again. The loaded files of these slices move to LoadedBefore, so they are neither
 	// written nor loaded twice.
 	m.State = manifest.Writing
@@ -73,7 +73,7 @@ func (l *outputLoad) rewrite(lost *load.LostError) error {
 // The whole slice goes, not the file alone: slices are what the write stage writes. A part of a cut file that stayed at
 // its source, unrecorded, would be foreign to the next run, which can't derive its name from the slice; hence the cuts.
 func (l *outputLoad) dropLost(r manifest.Slice, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f hfile.Summary) bool { return gone[l.out.URI(f.Path)] }) {
+	if !slices.ContainsFunc(r.Files, func(f hfiles.Summary) bool { return gone[l.out.URI(f.Path)] }) {
 		return false
 	}
 	for _, f := range r.Files {

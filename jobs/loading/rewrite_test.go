@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/books"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -27,7 +27,7 @@ func lostLoad(t *testing.T) (l *outputLoad, paths []string, lost *load.LostError
 	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
 	for i, loaded := range []bool{true, true, false, true, false} {
 		region := i / 3
-		f := hfile.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: region, FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1, Loaded: loaded}
+		f := hfiles.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: region, FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1, Loaded: loaded}
 		f.Digest.Cells = 1
 		paths = append(paths, f.Path)
 		if len(out.Manifest.Slices) == region {

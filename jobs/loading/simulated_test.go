@@ -17,15 +17,13 @@ import (
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/simcluster"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/target"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -61,7 +59,7 @@ func simulated(t *testing.T, run func(s *simulation)) {
 		})
 		s.out = writtenOutput(t, options.Options{}, "a", "h", "x")
 		s.out.Manifest.JobHash, s.out.Manifest.Timestamp = "0123456789abcdef", 1
-		settings, err := target.TableSettings(s.out.Site, s.table(), "f")
+		settings, err := targets.TableSettings(s.out.Site, s.table(), "f")
 		s.do(err)
 		s.out.Manifest.Families["f"] = jobfile.SettingsText(settings)
 		run(s)
@@ -451,8 +449,8 @@ func TestEnabledAgainDuringALoad(t *testing.T) {
 	for _, isOutput := range []bool{true, false} {
 		simulated(t, func(s *simulation) {
 			taken := 0
-			s.out.Options.Failpoint = func(p failpoint.Point) {
-				if p == failpoint.FilesLoaded {
+			s.out.Options.Failpoint = func(p options.Point) {
+				if p == options.FilesLoaded {
 					if taken++; taken == 3 {
 						s.do(errors.Join(s.sim.Disable("t"), s.sim.Enable("t")))
 					}
@@ -527,7 +525,7 @@ func TestProgressOfALoad(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		var mu sync.Mutex
 		done, whole := map[string]int64{}, 0.0
-		s.out.Options.Watch = func(p progress.Progress) {
+		s.out.Options.Watch = func(p options.Progress) {
 			mu.Lock()
 			defer mu.Unlock()
 			if done[p.Phase] = p.Done; p.Whole < whole {

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // AskAgain asks the tables whether they still serve what a job's run loaded, perhaps hours ago. It loads nothing.

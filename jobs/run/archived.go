@@ -5,13 +5,13 @@ import (
 	"errors"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/site"
-	"bulkload/jobs/summary"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // loadedWithoutInput ends a run that finds no input: if its input was archived after the load and the table serves
@@ -96,6 +96,6 @@ func (w *outputRun) checkLoadedWithoutInput(ctx context.Context) error {
 	}
 	w.report.Fill(w.out.Manifest)
 	w.report.SetManifest(w.out.Manifest)
-	w.report.Load.Requested, w.report.Status = true, outcome.Nothing
+	w.report.Load.Requested, w.report.Status = true, failure.StatusNothing
 	return nil
 }

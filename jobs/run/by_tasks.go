@@ -7,13 +7,12 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/sorting"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/writing"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
-	"bulkload/jobs/writing"
 )
 
 // ByTasks is how a run is done by tasks.
@@ -66,7 +65,7 @@ func (t *targeted) byTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opened.options.Failpoint.Reached(failpoint.Sorted)
+	opened.options.Failpoint.Reached(options.Sorted)
 	ready, err := sorted.prepare(ctx)
 	if err == nil {
 		err = ready.writeByTasks(ctx, mapped)

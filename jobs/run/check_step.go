@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"bulkload/jobs/options"
-	"bulkload/jobs/preflight"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/run/preflight"
 )
 
 // checked is a run that has passed its checks.

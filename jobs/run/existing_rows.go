@@ -9,17 +9,15 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/throttle"
-	"bulkload/jobs/existing"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/summary"
-	"bulkload/jobs/target"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // defaultLookups is how many rows a second a run looks up in a table, unless Options.Lookups limits it.
@@ -29,7 +27,7 @@ const defaultLookups = 20_000
 type question struct {
 	out    *output.Dir
 	loader *loading.Loader
-	target *target.Target
+	target *targets.Target
 	report *summary.OutputReport
 }
 
@@ -71,8 +69,8 @@ func (q *question) find(ctx context.Context, rows *sorting.Rows, again bool, s *
 	if limit == nil {
 		limit = throttle.NewCount(ctx, defaultLookups)
 	}
-	f := existing.Finder{Cluster: q.loader.Cluster, Job: q.out.Job, Target: q.target, Rows: rows, Limit: limit, Again: again,
-		Watch: progress.Within(q.out.Options.Watch, sortShare, sortShare)}
+	f := Finder{Cluster: q.loader.Cluster, Job: q.out.Job, Target: q.target, Rows: rows, Limit: limit, Again: again,
+		Watch: options.Within(q.out.Options.Watch, sortShare, sortShare)}
 	err = s.Phase("look up", q.report.Name(), func() (int64, error) {
 		found, err = f.Find(ctx)
 		return 0, err
@@ -180,6 +178,6 @@ func (w *outputRun) keepExisting(e *manifest.Existing) error {
 	if err := w.out.Save(); err != nil {
 		return err
 	}
-	w.out.Options.Failpoint.Reached(failpoint.ExistingRecorded)
+	w.out.Options.Failpoint.Reached(options.ExistingRecorded)
 	return nil
 }

@@ -10,15 +10,15 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/output"
-	"bulkload/jobs/preflight"
-	"bulkload/jobs/site"
-	"bulkload/jobs/source"
-	"bulkload/jobs/tablelock"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/run/preflight"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // Check makes all checks of a run and nothing else: it reads no input and leaves no file. Unlike a run, it continues
@@ -111,7 +111,7 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 		found = append(found, checkLoaded(ctx, w)...)
 	}
 	if c.opened.ledger != nil && w.out.WantsLoad() {
-		w.loader.Table = tablelock.Open(c.opened.ledger, out.Table, c.opened.site.User, out.Title(), "", c.opened.lost)
+		w.loader.Table = lock.OpenTable(c.opened.ledger, out.Table, c.opened.site.User, out.Title(), "", c.opened.lost)
 	}
 	o := w.checks()
 	o.Brief = false

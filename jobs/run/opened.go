@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/ledger"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/preflight"
-	"bulkload/jobs/site"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/verify"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/run/preflight"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -150,7 +149,7 @@ func (r *opened) wrap(w *outputRun, err error) error {
 		return err
 	}
 	if w.report != nil {
-		w.report.Status = outcome.Failed
+		w.report.Status = failure.StatusFailed
 	}
 	return fmt.Errorf("output %s of table %s: %w", w.out.Job.Output, w.out.Job.Table, err)
 }

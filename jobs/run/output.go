@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"time"
 
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/preflight"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/summary"
-	"bulkload/jobs/tablelock"
-	"bulkload/jobs/target"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/pipeline/writing"
+	"bulkload/jobs/run/preflight"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
-	"bulkload/jobs/writing"
 	"bulkload/load"
 )
 
@@ -27,10 +27,10 @@ import (
 type outputRun struct {
 	out    *output.Dir
 	loader *loading.Loader
-	target *target.Target // nil if the output is written
-	part   float64        // about its share of the input's bytes
-	tasks  bool           // what tasks leave is in it
-	share  progressShare  // its share of the run
+	target *targets.Target // nil if the output is written
+	part   float64         // about its share of the input's bytes
+	tasks  bool            // what tasks leave is in it
+	share  progressShare   // its share of the run
 	report *summary.OutputReport
 }
 
@@ -55,7 +55,7 @@ func (w *outputRun) checks() *preflight.Output {
 		FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder, Brief: true, Now: time.Now()}
 	o.Written = w.out.Manifest != nil && w.out.Manifest.State == manifest.Written
 	if w.out.Source != nil && !o.Written {
-		o.Need = func(t *target.Target) int64 {
+		o.Need = func(t *targets.Target) int64 {
 			d := w.disk()
 			return d.Files(t)
 		}
@@ -86,7 +86,7 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	if w.loader.Ledger == nil || w.loader.Table != nil {
 		return nil
 	}
-	w.loader.Table = tablelock.Open(w.loader.Ledger, w.out.Job.Table, w.out.Site.User, w.out.Job.Title(), w.out.FS.URI(w.out.Path), lost)
+	w.loader.Table = lock.OpenTable(w.loader.Ledger, w.out.Job.Table, w.out.Site.User, w.out.Job.Title(), w.out.FS.URI(w.out.Path), lost)
 	return w.loader.Table.Announce(ctx)
 }
 
@@ -97,7 +97,7 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if w.target, err = target.Of(ctx, w.out.Job, w.out.Site, w.out.Source, nil, known, w.out.Options); err != nil {
+		if w.target, err = targets.Of(ctx, w.out.Job, w.out.Site, w.out.Source, nil, known, w.out.Options); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (w *outputRun) begin() error {
 			return err
 		}
 	}
-	w.out.Options.Failpoint.Reached(failpoint.Planned)
+	w.out.Options.Failpoint.Reached(options.Planned)
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
 	o := w.out.Options
 	return writing.New(&writing.Writer{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID,
-		Destination: hfile.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder}, Log: o.Log, Failpoint: o.Failpoint}, rows, w.out.Records(), w.share.write)
+		Destination: hfiles.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder}, Log: o.Log, Failpoint: o.Failpoint}, rows, w.out.Records(), w.share.write)
 }
 
 // write writes one output's files and balances its counts.
@@ -206,7 +206,7 @@ func (w *outputRun) complete(rows *sorting.Rows) error {
 		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
 			w.out.Job.Table, jobfile.Plural(int(n), "record"))
 	}
-	w.out.Options.Failpoint.Reached(failpoint.Balanced)
+	w.out.Options.Failpoint.Reached(options.Balanced)
 	return w.out.Succeed()
 }
 
@@ -216,9 +216,9 @@ func (w *outputRun) reportWritten() {
 	if e := w.out.Manifest.Existing; e != nil {
 		w.report.SetExisting(w.out.Job.Live, e)
 	}
-	w.report.Status = outcome.Done
+	w.report.Status = failure.StatusDone
 	if w.out.WantsLoad() && w.out.Manifest.State != manifest.Loaded {
-		w.report.Status = outcome.Written
+		w.report.Status = failure.Written
 	}
 }
 

@@ -1,6 +1,6 @@
 package run
 
-import "bulkload/jobs/progress"
+import "bulkload/jobs/base/options"
 
 // The approximate shares of a run's stages, if all of them have something to do. They are for progress only.
 const (
@@ -10,7 +10,7 @@ const (
 
 // progressShare is an output's share of a run, and where its stages report progress.
 type progressShare struct {
-	write, load func(progress.Progress)
+	write, load func(options.Progress)
 }
 
 // shareOf returns the i-th output's share. Outputs are written one after another, and then loaded.
@@ -21,9 +21,9 @@ func (r *opened) shareOf(i int) progressShare {
 			loads = 1 - loadShare
 		}
 	}
-	between := func(from, to float64) func(progress.Progress) {
+	between := func(from, to float64) func(options.Progress) {
 		width := (to - from) / float64(len(r.outputs))
-		return progress.Within(r.options.Watch, from+width*float64(i), from+width*float64(i+1))
+		return options.Within(r.options.Watch, from+width*float64(i), from+width*float64(i+1))
 	}
 	return progressShare{write: between(sortShare, loads), load: between(loads, 1)}
 }

@@ -9,17 +9,15 @@ import (
 	"slices"
 
 	"bulkload/internal/parallel"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/outcome"
-	"bulkload/jobs/output"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/summary"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. engine decides whether the run is
@@ -227,24 +225,24 @@ func (f *written) finishOutput(ctx context.Context, w *outputRun) error {
 		if err := w.load(ctx, f.run.summary); err != nil {
 			return err
 		}
-		w.out.Options.Failpoint.Reached(failpoint.Loaded)
+		w.out.Options.Failpoint.Reached(options.Loaded)
 		w.report.Fill(w.out.Manifest)
-		w.report.Status = outcome.Done
+		w.report.Status = failure.StatusDone
 	case !slices.Contains(f.now, w):
 		if wanted {
 			if err := w.loader.CheckServed(ctx); err != nil {
 				return err
 			}
 		}
-		w.report.Status = outcome.Nothing
+		w.report.Status = failure.StatusNothing
 	default:
 		if err := w.out.CheckLock(); err != nil { // the files may be another run's by now
 			return err
 		}
-		w.report.Status = outcome.Done
+		w.report.Status = failure.StatusDone
 	}
-	if w.report.Books.Read == 0 && w.report.Status == outcome.Done {
-		w.report.Status = outcome.Empty
+	if w.report.Books.Read == 0 && w.report.Status == failure.StatusDone {
+		w.report.Status = failure.StatusEmpty
 	}
 	return nil
 }

@@ -16,13 +16,12 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/sample"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/source"
-	"bulkload/jobs/summary"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
 
@@ -109,8 +108,8 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r *opened
-	o.Failpoint = func(p failpoint.Point) {
-		if p != failpoint.Sorted {
+	o.Failpoint = func(p options.Point) {
+		if p != options.Sorted {
 			return
 		}
 		family := &r.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on

@@ -7,16 +7,15 @@ import (
 	"syscall"
 
 	"bulkload/ingest"
-	"bulkload/jobs/books"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/failpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/output"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/writing"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/writing"
 )
 
 // write sorts the input and writes the outputs that are not written yet.
@@ -81,7 +80,7 @@ func (t *targeted) here(ctx context.Context) (err error) {
 		checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 		return err
 	}
-	opened.options.Failpoint.Reached(failpoint.Sorted)
+	opened.options.Failpoint.Reached(options.Sorted)
 	ready, err := sorted.prepare(ctx)
 	if err == nil {
 		err = ready.write(ctx, checkpoints)
@@ -144,7 +143,7 @@ func (t *targeted) sort(ctx context.Context, checkpoints *checkpoint.Store) (*so
 	var rows []*sorting.Rows
 	err = summary.Phase("sort", "", func() (_ int64, err error) {
 		o := opened.options
-		o.Watch = progress.Within(o.Watch, 0, sortShare)
+		o.Watch = options.Within(o.Watch, 0, sortShare)
 		rows, err = s.Sort(ctx, o)
 		return opened.source.Bytes, err
 	})

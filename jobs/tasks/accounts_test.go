@@ -14,12 +14,12 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
-	"bulkload/jobs/source"
-	"bulkload/jobs/target"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // workOf is a run of two map tasks, which have the splits 0 and 1, and 2.
@@ -30,7 +30,7 @@ func workOf(t *testing.T) *Work {
 		t.Fatal(err)
 	}
 	p := &Plan{Job: &jobfile.Origin{}, Inputs: []jobfile.InputFile{{Path: "/in/a"}}, Splits: []Split{{0, 0, 10}, {0, 10, 20}, {0, 20, 30}}, Pieces: []int{0, 2},
-		Outputs: []Output{{Dir: "out", Target: &target.Fixed{}}}}
+		Outputs: []Output{{Dir: "out", Target: &targets.Fixed{}}}}
 	w := &Work{plan: p, options: o, sizes: Sizes{}.withDefaults(), source: &source.Source{FS: storage.Local, Files: []ingest.File{{Path: "/in/a", Size: 30}}},
 		outputs: []OutputDir{{Target: nil}}, folders: []runFolder{newRunFolder(storage.Local, t.TempDir(), "run")}}
 	if err := w.writePlan(p); err != nil {
@@ -233,7 +233,7 @@ func TestPlansThatServe(t *testing.T) {
 		"another run":      {func(p *Plan) { p.Run = "x" }, false},
 		"other splits":     {func(p *Plan) { p.Splits = p.Splits[1:] }, false},
 		"other input":      {func(p *Plan) { p.Inputs = []jobfile.InputFile{{Path: "/in/a", Size: 1}} }, false},
-		"other regions":    {func(p *Plan) { p.Outputs[0].Target = &target.Fixed{Splits: [][]byte{[]byte("m")}} }, false},
+		"other regions":    {func(p *Plan) { p.Outputs[0].Target = &targets.Fixed{Splits: [][]byte{[]byte("m")}} }, false},
 		"other properties": {func(p *Plan) { p.Properties = map[string]string{"a": "b"} }, false},
 		"another output":   {func(p *Plan) { p.Outputs = append(p.Outputs, Output{}) }, false},
 	} {

@@ -13,8 +13,8 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/manifest"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // attempt is one attempt at a task, by this process.

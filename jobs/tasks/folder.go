@@ -10,7 +10,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
-	"bulkload/jobs/manifest"
+	"bulkload/jobs/pipeline/manifest"
 )
 
 // A run as tasks has a folder in its first output:

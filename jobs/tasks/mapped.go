@@ -8,10 +8,10 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/entry"
-	"bulkload/jobs/progress"
-	"bulkload/jobs/sorting"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/jobs/pipeline/sorting"
 	"bulkload/partition"
 )
 
@@ -257,12 +257,12 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 // watch returns a function that passes on the progress of a phase, which goes from one share of the run's progress to
 // another.
 func (w *Work) watch(name string, total int, from, to float64) func(done, running int) {
-	watch := progress.Within(w.options.Watch, from, to)
+	watch := options.Within(w.options.Watch, from, to)
 	if watch == nil {
 		return func(int, int) {}
 	}
 	return func(done, _ int) {
-		watch(progress.Progress{Phase: name, Done: int64(done), Total: int64(total), Unit: "tasks", Whole: float64(done) / float64(max(total, 1))})
+		watch(options.Progress{Phase: name, Done: int64(done), Total: int64(total), Unit: "tasks", Whole: float64(done) / float64(max(total, 1))})
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/books"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/options"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/timing"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/sorting"
 	"bulkload/partition"
 )
 

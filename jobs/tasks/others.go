@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/options"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // Others is the engine of a run whose tasks other schedulers start, such as Airflow or Kubernetes, with the commands of

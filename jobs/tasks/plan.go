@@ -8,9 +8,9 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/program"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/target"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // schema is the form of all documents of this package. Only the program that wrote a plan reads it, so it never
@@ -41,10 +41,10 @@ type Split struct {
 
 // Output is one output of the run.
 type Output struct {
-	Dir    string        `json:"dir"`              // a path or URI: the job file's
-	Run    string        `json:"run"`              // its run's ID
-	Hash   string        `json:"hash"`             // its job's
-	Target *target.Fixed `json:"target,omitempty"` // nil if it is written, and needs no rows
+	Dir    string         `json:"dir"`              // a path or URI: the job file's
+	Run    string         `json:"run"`              // its run's ID
+	Hash   string         `json:"hash"`             // its job's
+	Target *targets.Fixed `json:"target,omitempty"` // nil if it is written, and needs no rows
 }
 
 // textID identifies a plan by the text of its document.

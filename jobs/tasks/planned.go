@@ -11,12 +11,12 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/site"
-	"bulkload/jobs/source"
-	"bulkload/jobs/target"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // planned is what a task's process makes of a plan: what the driver had when it made the plan.
@@ -26,8 +26,8 @@ type planned struct {
 	options options.Options
 	job     *jobfile.Job
 	source  *source.Source
-	targets []*target.Target // nil for an output that needs no rows
-	outputs []runFolder      // the run's folder in each output
+	targets []*targets.Target // nil for an output that needs no rows
+	outputs []runFolder       // the run's folder in each output
 }
 
 // open reads a document, a plan or units, from any file system, and returns its text. Instead of its path, document may
@@ -162,7 +162,7 @@ func (w *planned) openOutput(i int, out *jobfile.Job, s *site.Site) error {
 		return err
 	}
 	w.outputs = append(w.outputs, newRunFolder(fsys, dir, w.plan.Run))
-	var t *target.Target
+	var t *targets.Target
 	if fixed := w.plan.Outputs[i].Target; fixed != nil {
 		if t, err = fixed.Target(out); err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/writing"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/writing"
 )
 
 // Reduce has the engine run reduce tasks for the slices that the stages lack, and passes the slices to the stages. all

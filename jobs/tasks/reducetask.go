@@ -9,12 +9,12 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
-	"bulkload/jobs/hfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/timing"
-	"bulkload/jobs/writing"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/writing"
 	"bulkload/partition"
 )
 
@@ -93,7 +93,7 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	into := r.attempt.files
 	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: atOnce,
 		Log: r.options.Log, Failpoint: r.options.Failpoint,
-		Destination: hfile.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
+		Destination: hfiles.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/jobs/checkpoint"
-	"bulkload/jobs/entry"
-	"bulkload/jobs/source"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/jobs/pipeline/source"
 )
 
 // rejectLog describes the log of a map task's rejects.

@@ -12,8 +12,8 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/failure"
-	"bulkload/jobs/source"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/pipeline/source"
 )
 
 // gathered is a sink that keeps what it is given.

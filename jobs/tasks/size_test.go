@@ -12,9 +12,9 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/options"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/writing"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/writing"
 	"bulkload/partition"
 )
 

@@ -1,8 +1,8 @@
 package tasks
 
 import (
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/target"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/targets"
 	"bulkload/partition"
 )
 
@@ -38,7 +38,7 @@ type unit struct {
 
 // sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does
 // not know what the region has: the merge is summed up instead.
-func (u *unit) sliceTask(t *target.Target) (sorting.SliceTask, error) {
+func (u *unit) sliceTask(t *targets.Target) (sorting.SliceTask, error) {
 	s := sorting.SliceTask{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
 	var err error
 	if len(u.Start) > 0 { // the first slice has no key

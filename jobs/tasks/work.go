@@ -12,12 +12,12 @@ import (
 	"bulkload/internal/program"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
-	"bulkload/jobs/jobfile"
-	"bulkload/jobs/manifest"
-	"bulkload/jobs/options"
-	"bulkload/jobs/sorting"
-	"bulkload/jobs/source"
-	"bulkload/jobs/target"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 )
 
@@ -48,8 +48,8 @@ type OutputDir struct {
 	Job    *jobfile.Job
 	FS     storage.FS
 	Dir    string
-	Run    string         // its run's ID
-	Target *target.Target // nil if it is written, and needs no rows
+	Run    string          // its run's ID
+	Target *targets.Target // nil if it is written, and needs no rows
 }
 
 // Run is what tasks are to do.

@@ -1,0 +1,77 @@
+package options
+
+import "sync/atomic"
+
+// Progress is how far a phase is.
+type Progress struct {
+	Phase       string
+	Done, Total int64
+	Bytes       bool    // whether bytes are counted, rather than Unit
+	Unit        string  // what is counted, in the plural; "": records
+	Whole       float64 // share of the whole command that is done, from 0 to 1
+
+	meter *Meter // that has counted; nil: none
+}
+
+// SamePhase reports whether two are of one phase, whose total may have grown.
+func (p Progress) SamePhase(o Progress) bool {
+	return p.Phase == o.Phase && p.meter == o.meter && (p.meter != nil || p.Total == o.Total)
+}
+
+// Within passes on a stage's progress as that of a part of the whole command, between two shares of it.
+func Within(watch func(Progress), from, to float64) func(Progress) {
+	if watch == nil {
+		return nil
+	}
+	return func(p Progress) {
+		p.Whole = from + p.Whole*(to-from)
+		watch(p)
+	}
+}
+
+// Meter counts a phase's bytes or records from several goroutines and passes them on.
+type Meter struct {
+	watch func(Progress)
+	phase string
+	total atomic.Int64
+	bytes bool
+	unit  string
+	done  atomic.Int64
+}
+
+// NewMeter counts up to total: bytes, or else records. watch may be nil.
+func NewMeter(watch func(Progress), phase string, total int64, bytes bool) *Meter {
+	if watch == nil {
+		watch = func(Progress) {}
+	}
+	m := &Meter{watch: watch, phase: phase, bytes: bytes}
+	m.total.Store(total)
+	return m
+}
+
+// NewCounter counts up to total of what unit names in the plural, such as files, and reports at once that it begins:
+// the first one may take long. watch may be nil.
+func NewCounter(watch func(Progress), phase string, total int64, unit string) *Meter {
+	m := NewMeter(watch, phase, total, false)
+	m.unit = unit
+	m.Add(0)
+	return m
+}
+
+// Add counts n more.
+func (m *Meter) Add(n int64) {
+	p := Progress{Phase: m.phase, Done: m.done.Add(n), Total: m.total.Load(), Bytes: m.bytes, Unit: m.unit, meter: m}
+	if p.Total > 0 {
+		p.Whole = min(float64(p.Done)/float64(p.Total), 1)
+	}
+	m.watch(p)
+}
+
+// AddUnplanned counts n that are not in the total. It adds them to the total, too, so that Done never exceeds it.
+func (m *Meter) AddUnplanned(n int64) {
+	m.total.Add(n)
+	m.Add(n)
+}
+
+// Sum is the count so far.
+func (m *Meter) Sum() int64 { return m.done.Load() }

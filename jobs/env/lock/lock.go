@@ -1,0 +1,388 @@
+// Package lock keeps runs apart. A directory is locked on any file system against other runs, including those on other
+// machines; locks of dead processes are taken over. Jobs that load into one table learn of each other and take turns.
+package lock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"sync"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/failure"
+)
+
+// A lock is a file in the directory.
+const (
+	LockName    = "_lock"          // in the directory
+	lockRefresh = time.Minute      // how often the holder touches it
+	LockStale   = 10 * time.Minute // untouched for so long, the lock of an owner that can't be seen is taken over
+	lockBlank   = time.Minute      // likewise, if it names nobody: whoever made it failed to write it
+	lockRemoval = 5 * time.Second  // how long to try to remove a lock that could not be written
+)
+
+// Directory is the lock of a directory: it keeps other runs out of an output directory.
+type Directory struct {
+	FS        storage.FS
+	dir       string
+	processes processes
+	me        Owner
+	waits     bool     // asked again and again
+	Text      []byte   // the file's content
+	beaten    []string // tokens of the owners that it was taken over from
+	stop      chan struct{}
+	done      sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	touched time.Time  // when it was last written
+	failed  error      // why it could not be written since
+	temps   bool       // the folder for temporary files was made
+}
+
+// Acquire locks an existing output directory, or returns an error that names the holder (try later). lost is called
+// if another run takes the lock over afterwards.
+func Acquire(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Directory, error) {
+	return acquireAs(ctx, fsys, dir, systemProcesses, systemProcesses.self(user), lost)
+}
+
+// AcquireFor is Acquire for a purpose, which others see.
+func AcquireFor(ctx context.Context, fsys storage.FS, dir, user, purpose string, lost func(error)) (*Directory, error) {
+	me := systemProcesses.self(user)
+	me.Purpose = purpose
+	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
+}
+
+// AcquireTurn is AcquireFor by a run that has the lock of an output, of which each run asks before it does anything with the
+// output. So this lock need not protect data: it gives runs of different outputs their turns. It is taken over at once from a
+// run with the same output, which has lost that output's lock, and from a process that exists but has not touched it for
+// LockStale, since that is stopped or hangs.
+func AcquireTurn(ctx context.Context, fsys storage.FS, dir, user, purpose, output string, lost func(error)) (*Directory, error) {
+	me := systemProcesses.self(user)
+	me.Purpose, me.Output = purpose, output
+	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
+}
+
+// Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
+func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
+	l := &Directory{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user), waits: true}
+	held, err = l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, false, nil
+	}
+	if err != nil {
+		return Owner{}, false, fmt.Errorf("read the lock: %w", err)
+	}
+	f, _ := l.processes.fate(held, l.me)
+	if f == unknown {
+		old, err := l.old(held) // one whose age can't be found out may be alive
+		return held, !old || err != nil, nil
+	}
+	return held, f == alive, nil
+}
+
+// Token is the lock's own name, by which its owner knows it again.
+func (l *Directory) Token() string { return l.me.Token }
+
+// Fresh is an error if the lock was not written for so long that others may take it over. Unlike Check it reads nothing.
+func (l *Directory) Fresh() error { return l.fresh() }
+
+func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me Owner, lost func(error)) (*Directory, error) {
+	l := &Directory{FS: fsys, dir: dir, processes: p, me: me, waits: me.Output != "", stop: make(chan struct{})}
+	var err error
+	if l.Text, err = json.Marshal(l.me); err != nil {
+		return nil, fmt.Errorf("write the lock: %w", err)
+	}
+	acquired := false
+	defer func() {
+		if !acquired {
+			heldHere.Delete(l.me.Token)
+		}
+	}()
+	for range 3 {
+		l.SetTouched(time.Now())
+		heldHere.Store(l.me.Token, true) // before others can see it
+		err = storage.Rewrite(ctx, l.create, func(error) {})
+		if err == nil {
+			l.done.Add(1)
+			go l.refresh(ctx, lost)
+			acquired = true
+			if err := l.clearTemps(); err != nil {
+				return nil, errors.Join(fmt.Errorf("clean the output: %w", err), l.Release())
+			}
+			return l, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("lock %s: %w", fsys.URI(dir), err)
+		}
+		if err := l.takeOver(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errcode.Locked.Errorf("lock %s: other runs lock it again and again; try again later", fsys.URI(dir))
+}
+
+func (l *Directory) name() string { return path.Join(l.dir, LockName) }
+
+// create writes the lock. One that could not be written in full is removed, since it would keep everybody out.
+func (l *Directory) create() error {
+	w, err := l.FS.Create(l.name(), storage.FilePerm)
+	if err != nil {
+		return err
+	}
+	if _, err = w.Write(l.Text); err == nil {
+		err = w.Close()
+	} else {
+		err = errors.Join(err, w.Abort())
+	}
+	if err == nil {
+		return nil
+	}
+	removed := make(chan struct{})
+	go func() { // a file system that is down may need minutes to fail
+		defer close(removed)
+		_ = storage.RemoveIfThere(l.FS, l.name()) // if it stays, the next run takes it over in a minute
+	}()
+	select {
+	case <-removed:
+	case <-time.After(lockRemoval):
+	}
+	return err
+}
+
+// takeOver moves the lock of a dead owner away; an error if the owner may be alive.
+//
+// A rename is one step, so of several runs that find the same dead owner, only one moves its lock. The others find nothing to move, and
+// the one that creates the new lock first has it. Between the look and the move, the dead owner's lock may have been replaced by that of
+// a living run. So what was moved is read, and put back if it is another one, or if it can't be read. If a third run has locked in that
+// moment, it can't be put back, because a rename replaces nothing: then the run that lost its lock finds that out before its next change
+// (Check), and ends.
+//
+// An owner that only seems to be dead, since it was stopped for LockStale, is not kept from its next change by the rename, but by Fresh
+// and Check, which each change needs (Guarded).
+func (l *Directory) takeOver() error {
+	held, err := l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	if err := l.mayTakeOver(held); errors.Is(err, fs.ErrNotExist) {
+		return nil // it was released meanwhile
+	} else if err != nil {
+		return err
+	}
+	aside := l.name() + "_stale_" + l.me.Token
+	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take over the lock of %v: %w", held, err)
+	}
+	switch moved, err := l.read(aside); {
+	case errors.Is(err, fs.ErrNotExist): // it was released, or another run has taken it over
+	case err != nil:
+		return errors.Join(fmt.Errorf("take over the lock of %v: read what was moved: %w", held, err), l.FS.Rename(aside, l.name()))
+	case !moved.same(held):
+		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
+	}
+	l.beaten = append(l.beaten, held.Token)
+	return storage.RemoveIfThere(l.FS, aside)
+}
+
+// mayTakeOver is an error if an owner may be alive.
+func (l *Directory) mayTakeOver(held Owner) error {
+	turn := l.me.Output != "" && held.Output != ""
+	f, why := l.processes.fate(held, l.me)
+	switch {
+	case f == dead, turn && held.Output == l.me.Output:
+		return nil
+	case f == unknown || turn:
+		old, err := l.old(held)
+		if err != nil {
+			return fmt.Errorf("find out how old the lock of %v is, which may be gone: %w", held, err)
+		}
+		if old {
+			return nil
+		}
+	}
+	if f == alive {
+		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
+	}
+	return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not known here: %s. "+
+		"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
+		l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
+}
+
+func (l *Directory) read(name string) (Owner, error) {
+	var o Owner
+	text, err := storage.ReadFile(l.FS, name, 64<<10)
+	if err == nil && json.Unmarshal(text, &o) != nil {
+		// A crash may leave it empty; then its age decides.
+		o = Owner{}
+	}
+	return o, err
+}
+
+// old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
+// clock.
+//
+// Asking that clock takes a new file. A run that waits, which asks every few seconds, does so only if by our clock the lock may be
+// old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be touched less than half
+// of the limit ago or from now. Otherwise the file also shows whether this run could write into the folder at all.
+func (l *Directory) old(held Owner) (bool, error) {
+	limit := staleAfter(held)
+	then, err := l.FS.Stat(l.name())
+	if err != nil || l.waits && time.Since(then.ModTime).Abs() < limit/2 {
+		return false, err
+	}
+	now, err := l.clock()
+	return err == nil && now.Sub(then.ModTime) > limit, err
+}
+
+func staleAfter(held Owner) time.Duration {
+	if held.blank() {
+		return lockBlank
+	}
+	return LockStale
+}
+
+// clock is the time of the file system.
+func (l *Directory) clock() (time.Time, error) {
+	probe := l.name() + "_probe_" + l.me.Token
+	if err := storage.CreateFile(l.FS, probe, nil); err != nil {
+		return time.Time{}, err
+	}
+	defer func() { _ = l.FS.Remove(probe) }() // one that stays does no harm
+	info, err := l.FS.Stat(probe)
+	return info.ModTime, err
+}
+
+// refresh touches the lock periodically, so that other machines see that this process lives.
+func (l *Directory) refresh(ctx context.Context, lost func(error)) {
+	defer l.done.Done()
+	tick := time.NewTicker(lockRefresh)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := l.Touch(); err != nil {
+			lost(err)
+			return
+		}
+	}
+}
+
+// Touch rewrites the lock. It returns an error only if the lock is lost, or soon will be: after a single failure the
+// next tick tries again, well before others take the lock over.
+func (l *Directory) Touch() error {
+	held, err := l.read(l.name())
+	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
+		return l.takenOver(held, gone)
+	}
+	now := time.Now()
+	var temps string
+	if err == nil {
+		temps, err = l.TempFolder()
+	}
+	if err == nil {
+		err = storage.ReplaceFile(l.FS, l.name(), path.Join(temps, LockName), l.Text)
+	}
+	if err == nil {
+		l.SetTouched(now)
+		return nil
+	}
+	l.mu.Lock()
+	l.failed = err
+	l.mu.Unlock()
+	return l.fresh()
+}
+
+// Check checks that the lock is still this run's, before a change that another run would rely on.
+func (l *Directory) Check() error {
+	if err := l.fresh(); err != nil {
+		return err
+	}
+	held, err := l.read(l.name())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		held, err = l.read(l.name()) // it may have been touched meanwhile, and its old blocks are gone
+	}
+	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
+		return l.takenOver(held, gone)
+	}
+	if err != nil {
+		return fmt.Errorf("read the lock: %w", err)
+	}
+	return nil
+}
+
+// lost returns an error of Check only if it says that the lock is lost, not if the lock can't be read.
+func (l *Directory) lost() error {
+	if err := l.Check(); failure.KindOf(err) == failure.Later && !errors.Is(err, storage.ErrUnavailable) {
+		return err
+	}
+	return nil
+}
+
+// Explain replaces the error of a failure by the loss of the lock, if that is its cause: whatever failed then, failed
+// because of that, and the same command may succeed later.
+func (l *Directory) Explain(err error) error {
+	if err == nil || failure.KindOf(err) == failure.Later {
+		return err
+	}
+	if lost := l.lost(); lost != nil {
+		return errcode.LockLost.Errorf("%w; nothing was changed since (%v)", lost, err)
+	}
+	return err
+}
+
+// fresh is an error if the lock was untouched for so long that another machine may soon take it over.
+func (l *Directory) fresh() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps
+		why := ""
+		if l.failed != nil {
+			why = fmt.Sprintf(" (it can't be written: %v)", l.failed)
+		}
+		return errcode.LockLost.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second), why)
+	}
+	return nil
+}
+
+// SetTouched sets when the lock was last written.
+func (l *Directory) SetTouched(t time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.touched, l.failed = t.Round(0), nil
+}
+
+func (l *Directory) takenOver(by Owner, gone bool) error {
+	if gone {
+		return errcode.LockLost.Errorf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
+	}
+	return errcode.LockLost.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
+}
+
+// Release unlocks the directory. If the lock can't be deleted, it binds nobody on this machine.
+func (l *Directory) Release() error {
+	defer heldHere.Delete(l.me.Token) // at last: before that, a run of this process would take the lock over while it is deleted
+	close(l.stop)
+	l.done.Wait()
+	_ = l.FS.RemoveAll(l.tempPath()) // the next run to lock the directory removes the rest
+	held, err := l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !held.same(l.me) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("release the lock: %w", err)
+	}
+	return storage.RemoveIfThere(l.FS, l.name())
+}

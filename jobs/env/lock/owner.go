@@ -1,0 +1,174 @@
+package lock
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Owner identifies the holder of a lock. That of an older bulkload has no boot, namespaces and token.
+type Owner struct {
+	Host       string    `json:"host"`
+	PID        int       `json:"pid"`
+	Process    string    `json:"process"`              // when the process started, so that a reused pid is not mistaken for it
+	Boot       string    `json:"boot,omitempty"`       // of the machine
+	Namespaces string    `json:"namespaces,omitempty"` // in which pid and process start are valid
+	Token      string    `json:"token,omitempty"`      // of this lock alone; its temporary files carry it
+	User       string    `json:"user"`
+	Since      time.Time `json:"since"`
+	Purpose    string    `json:"purpose,omitempty"` // what it does, for people
+	Output     string    `json:"output,omitempty"`  // of a turn: the URI of the output whose lock the owner has, too
+}
+
+// String describes the owner for people.
+func (o Owner) String() string {
+	if o.blank() {
+		return "a process that has not said who it is"
+	}
+	by := fmt.Sprintf("process %d on %s (user %s, since %s)", o.PID, o.Host, o.User, o.Since.Format(time.RFC3339))
+	if o.Purpose == "" {
+		return by
+	}
+	return fmt.Sprintf("%s, by %s", o.Purpose, by)
+}
+
+// blank reports whether the lock names nobody: writing it failed, or is still in progress.
+func (o Owner) blank() bool { return o.PID == 0 }
+
+func (o Owner) same(p Owner) bool {
+	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Token == p.Token && o.Since.Equal(p.Since)
+}
+
+// fate is what is known about a lock's owner.
+type fate int
+
+const (
+	unknown fate = iota // it can't be seen from here
+	alive
+	dead
+)
+
+// ended is the start of a process that has ended and is listed only until its parent waits for it.
+const ended = "ended"
+
+// processes is this process's view of others.
+type processes struct {
+	proc   string              // mount point of the proc file system
+	signal func(pid int) error // reports whether such a process exists
+}
+
+var systemProcesses = processes{"/proc", func(pid int) error { return syscall.Kill(pid, 0) }}
+
+// self is this process as an owner, with a new token.
+func (p processes) self(user string) Owner {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), NewToken(), user, time.Now().UTC().Truncate(time.Second), "", ""}
+}
+
+const tokenBytes = 8
+
+// NewToken is a new name for a lock, which no other has.
+func NewToken() string {
+	b := make([]byte, tokenBytes)
+	_, _ = rand.Read(b) // which never fails
+	return hex.EncodeToString(b)
+}
+
+// IsToken reports whether a name has the form of a lock's token.
+func IsToken(name string) bool {
+	return len(name) == 2*tokenBytes && strings.Trim(name, "0123456789abcdef") == ""
+}
+
+func (p processes) read(elements ...string) string {
+	text, _ := os.ReadFile(filepath.Join(append([]string{p.proc}, elements...)...)) // callers can do without a missing file
+	return string(text)
+}
+
+// boot identifies the machine's current boot; "" if unknown.
+func (p processes) boot() string {
+	return strings.TrimSpace(p.read("sys/kernel/random/boot_id"))
+}
+
+// BootID identifies the machine's current boot; "" if unknown.
+func BootID() string { return systemProcesses.boot() }
+
+// start distinguishes the lives of a pid: the kernel's start time and boot, or "" if unknown, as for another user's
+// process where /proc hides those.
+func (p processes) start(pid string) string {
+	stat := p.read(pid, "stat")
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the name before it may contain anything
+	if len(fields) < 20 {
+		return ""
+	}
+	if state := fields[0]; state == "Z" || state == "X" {
+		return ended
+	}
+	return fields[19] + "@" + p.boot()
+}
+
+// namespaces identifies the namespaces of pids and start times. It is "" if unknown, or if /proc shows another pid
+// namespace: its numbers mean other processes then.
+func (p processes) namespaces() string {
+	for line := range strings.Lines(p.read("self/status")) {
+		pids, found := strings.CutPrefix(line, "NSpid:") // this process in /proc's namespace, and in each one within it
+		if found && strings.TrimSpace(pids) != strconv.Itoa(os.Getpid()) {
+			return ""
+		}
+		if !found {
+			continue
+		}
+		pid, err := os.Readlink(filepath.Join(p.proc, "self/ns/pid"))
+		if err != nil {
+			return ""
+		}
+		clock, _ := os.Readlink(filepath.Join(p.proc, "self/ns/time")) // older kernels have none
+		return strings.TrimSpace(pid + " " + clock)
+	}
+	return ""
+}
+
+// fate determines what happened to a lock's owner, as far as it can be seen from here, and why it can't. Only a
+// process of the same boot of the same machine, in the same namespaces, is ever called dead. The boot ID identifies
+// the machine: host name and machine ID don't, since clones share them.
+func (p processes) fate(o, me Owner) (f fate, why string) {
+	switch {
+	case o.blank():
+		return unknown, "it has not said who it is"
+	case o.Host != me.Host:
+		return unknown, "it is on another machine"
+	case o.Boot == "" || o.Namespaces == "":
+		return unknown, "its lock does not say on which boot of the machine and in which container it runs"
+	case o.Boot != me.Boot:
+		return unknown, "it began before this machine was booted, or on another machine of the same name"
+	case o.Namespaces != me.Namespaces:
+		return unknown, "it runs in another container (another PID namespace)"
+	}
+	if errors.Is(p.signal(o.PID), syscall.ESRCH) {
+		return dead, ""
+	}
+	switch now := p.start(strconv.Itoa(o.PID)); {
+	case now == "" || o.Process == "":
+		return unknown, fmt.Sprintf("%s does not show it to this user", p.proc)
+	case now != o.Process: // it has ended, or another process has its number
+		return dead, ""
+	}
+	if _, held := heldHere.Load(o.Token); o.PID == os.Getpid() && !held { // this process is done with it, and could not delete it
+		return dead, ""
+	}
+	return alive, ""
+}
+
+// heldHere has the tokens of the locks that this process holds. A process may make several runs: a lock that one of them could
+// not delete must not keep the next one out until the process ends.
+var heldHere sync.Map

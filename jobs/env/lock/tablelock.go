@@ -1,0 +1,186 @@
+package lock
+
+// Both announcing a run and taking turns need a folder that all runs into a table share: the table's folder in the ledger.
+// A run has a lock of its own in it from its beginning to its end, which is its sign for others. While it loads, it has
+// the table's lock.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/pause"
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+)
+
+// The folders in a table's folder of the ledger: one with a folder for each run, and the one that is locked by a load.
+const (
+	runsFolder = "runs"
+	loadFolder = "load"
+)
+
+// Table is a table as the jobs that load into it share it.
+type Table struct {
+	Name    string
+	User    string      // who runs this
+	Purpose string      // what this run does, for people
+	Output  string      // the URI of the output whose lock this run has
+	Lost    func(error) // called if another process takes over a lock that this one has
+	ledger  *ledger.Ledger
+	fsys    storage.FS
+	dir     string
+	sign    *Directory // of this run; nil before Announce
+	own     string     // the folder of the sign
+}
+
+// OpenTable finds a table in the ledger, for a run that has the lock of an output.
+func OpenTable(l *ledger.Ledger, name, user, purpose, output string, lost func(error)) *Table {
+	fsys, dir := l.TableFolder(name)
+	return &Table{Name: name, User: user, Purpose: purpose, Output: output, Lost: lost, ledger: l, fsys: fsys, dir: dir}
+}
+
+func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
+
+// Announce makes this run known to others until Close.
+func (t *Table) Announce(ctx context.Context) error {
+	t.own = path.Join(t.runs(), NewToken())
+	err := t.ledger.MakeFolder(t.own)
+	if err == nil {
+		t.sign, err = AcquireFor(ctx, t.fsys, t.own, t.User, t.Purpose, t.Lost)
+	}
+	if err != nil {
+		return fmt.Errorf("announce the run into table %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// Close ends what Announce began.
+func (t *Table) Close() error {
+	if t == nil || t.sign == nil {
+		return nil
+	}
+	err := t.sign.Release()
+	t.sign = nil
+	return errors.Join(err, t.fsys.RemoveAll(t.own))
+}
+
+// Others describes the other runs into the table that are under way. Signs of runs that were killed are removed.
+func (t *Table) Others() ([]string, error) {
+	folders, err := storage.List(t.fsys, t.runs())
+	if err != nil {
+		return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
+	}
+	var others []string
+	for _, f := range folders {
+		dir := path.Join(t.runs(), f.Name)
+		if dir == t.own || !f.Dir {
+			continue
+		}
+		switch held, alive, err := Holder(t.fsys, dir, t.User); {
+		case err != nil:
+			return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
+		case alive:
+			others = append(others, held.String())
+		case held != (Owner{}) || time.Since(f.ModTime) > LockStale: // a new one may not have its lock yet
+			_ = t.fsys.RemoveAll(dir) // the next run tries again
+		}
+	}
+	return others, nil
+}
+
+// Turn is the right to load into a table. A nil Turn is the right of a load that does not take turns.
+type Turn struct{ held *Directory }
+
+const (
+	pollBusy = time.Second      // between the first two attempts to lock a table, each of which asks the NameNode
+	pollLong = 10 * time.Second // likewise, after a while
+	sayBusy  = time.Minute      // between two notes about waiting for it
+)
+
+// Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release must
+// follow.
+func (t *Table) Lock(ctx context.Context, o options.Options) (*Turn, error) {
+	dir := path.Join(t.dir, loadFolder)
+	if err := t.ledger.MakeFolder(dir); err != nil {
+		return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
+	}
+	begun, wait := time.Now(), pollBusy
+	var said time.Time
+	for {
+		held, err := AcquireTurn(ctx, t.fsys, dir, t.User, t.Purpose, t.Output, t.Lost)
+		if err == nil {
+			t.tell(o)
+			return &Turn{held}, nil
+		}
+		if failure.CodeOf(err) != errcode.Locked {
+			return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
+		}
+		switch by := t.holder(dir); {
+		case o.OnBusy == options.BusyFail:
+			return nil, errcode.TableBusy.Errorf("table %s: another load is under way, of %s; try again when it has ended, or let this one wait (--on-busy wait)", t.Name, by)
+		case o.OnBusy == options.BusyLoad:
+			o.Warnf("table %s: loading beside another load, of %s (--on-busy load)", t.Name, by)
+			return nil, nil
+		case time.Since(said) >= sayBusy:
+			text := fmt.Sprintf("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)", t.Name, by)
+			if !said.IsZero() {
+				text += fmt.Sprintf("; %v so far. It is alive: its lock would be taken over if it had not been touched for %v", time.Since(begun).Round(time.Second), LockStale)
+			}
+			o.Infof("%s", text)
+			said = time.Now()
+		}
+		if err := pause.For(ctx, wait); err != nil {
+			return nil, fmt.Errorf("wait for the load of another job into table %s: %w", t.Name, err)
+		}
+		wait = min(wait*3/2, pollLong)
+	}
+}
+
+// tell reports other runs into the table, which may have begun after this one.
+func (t *Table) tell(o options.Options) {
+	if t.sign == nil {
+		return
+	}
+	others, err := t.Others()
+	if err != nil {
+		o.Warnf("%v", err)
+	}
+	for _, other := range others {
+		o.Infof("table %s: another run into it is under way, of %s; its load waits for this one", t.Name, other)
+	}
+}
+
+// holder describes who has the lock of a folder.
+func (t *Table) holder(dir string) string {
+	held, _, err := Holder(t.fsys, dir, t.User)
+	if err != nil {
+		return fmt.Sprintf("a process that can't be named (%v)", err)
+	}
+	if held == (Owner{}) {
+		return "a process that has just ended"
+	}
+	return held.String()
+}
+
+// Fresh is an error if another process may have taken the lock over. It reads nothing, so it may be called before each
+// request.
+func (l *Turn) Fresh() error {
+	if l == nil {
+		return nil
+	}
+	return l.held.Fresh()
+}
+
+// Release lets the next load begin.
+func (l *Turn) Release() error {
+	if l == nil {
+		return nil
+	}
+	return l.held.Release()
+}

@@ -1,0 +1,141 @@
+package lock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"bulkload/internal/storage"
+)
+
+// Files that are being written are in a separate folder below .tmp, named by the token of the lock under which they are
+// written. So two runs, one of which has lost its lock, never write to the same name. The folder holds a file that
+// identifies its owner.
+//
+// A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
+// removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to
+// rename.
+const ownerName = "_owner"
+
+// tempPath is the folder for the lock's temporary files.
+func (l *Directory) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
+
+// TempFolder is tempPath, created at the first call. It is not created again: if it is gone, so is the lock.
+func (l *Directory) TempFolder() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.temps {
+		return l.tempPath(), nil
+	}
+	if err := l.FS.MkdirAll(l.tempPath(), storage.DirPerm); err != nil {
+		return "", fmt.Errorf("make a folder for temporary files: %w", err)
+	}
+	name := path.Join(l.tempPath(), ownerName)
+	err := storage.RemoveIfThere(l.FS, name) // left by a failed attempt
+	if err == nil {
+		err = storage.CreateFile(l.FS, name, l.Text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("make a folder for temporary files: %w", err)
+	}
+	l.temps = true
+	return l.tempPath(), nil
+}
+
+// ClearTemps removes the temporary files of owners that are gone, those of the lock's former owners first. Anything
+// else in .tmp is left to the run that owns the directory.
+func (l *Directory) clearTemps() error {
+	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
+	if err != nil {
+		return err
+	}
+	for _, f := range folders {
+		if !f.Dir || !IsToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
+			continue
+		}
+		// The move takes away the name by which the owner knows the folder, in one step, whatever the owner is
+		// writing there.
+		name := path.Join(l.dir, TempDir, f.Name)
+		aside := name + "." + l.me.Token
+		if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_ = l.FS.RemoveAll(aside) // the next run removes the rest
+	}
+	return nil
+}
+
+// deserted reports whether the owner of a folder of temporary files is gone. An owner that can't be seen counts as
+// gone if nothing has changed in its folder for as long as it takes to lose a lock.
+func (l *Directory) deserted(folder storage.Info) bool {
+	if slices.Contains(l.beaten, folder.Name) {
+		return true
+	}
+	var o Owner
+	text, err := storage.ReadFile(l.FS, path.Join(l.dir, TempDir, folder.Name, ownerName), 64<<10)
+	if err != nil || json.Unmarshal(text, &o) != nil {
+		o = Owner{}
+	}
+	switch f, _ := l.processes.fate(o, l.me); f {
+	case dead:
+		return true
+	case alive:
+		return false
+	}
+	now, err := l.clock()
+	return err == nil && now.Sub(folder.ModTime) > LockStale
+}
+
+// guardedFS is a file system for the holder of a lock: it changes the locked directory only while the lock is held.
+// Temporary files belong to the holder in any case.
+type guardedFS struct {
+	storage.FS
+	lock *Directory
+}
+
+// Unwrap is for storage.DelegatorOf.
+func (g guardedFS) Unwrap() storage.FS { return g.FS }
+
+// Guarded returns the file system for the holder of the lock.
+func (l *Directory) Guarded() storage.FS { return guardedFS{l.FS, l} }
+
+func (g guardedFS) check(name string) error {
+	if own := g.lock.tempPath(); name == own || storage.Below(own, name) {
+		return nil
+	}
+	return g.lock.Check()
+}
+
+func (g guardedFS) Rename(from, to string) error {
+	if err := g.check(to); err != nil {
+		return err
+	}
+	return g.FS.Rename(from, to)
+}
+
+func (g guardedFS) Replace(from, to string) error {
+	if err := g.check(to); err != nil {
+		return err
+	}
+	return g.FS.Replace(from, to)
+}
+
+func (g guardedFS) Remove(name string) error {
+	if err := g.check(name); err != nil {
+		return err
+	}
+	return g.FS.Remove(name)
+}
+
+func (g guardedFS) RemoveAll(name string) error {
+	if err := g.check(name); err != nil {
+		return err
+	}
+	return g.FS.RemoveAll(name)
+}
+
+// TempDir is the folder of temporary files in an output directory.
+const TempDir = ".tmp"

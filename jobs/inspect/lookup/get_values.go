@@ -1,0 +1,85 @@
+package lookup
+
+import (
+	"bytes"
+	"encoding/base64"
+	"unicode/utf8"
+
+	"bulkload/cell"
+	"bulkload/internal/errcode"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/values"
+)
+
+// binaryCell is a cell whose values are stored in binary form.
+type binaryCell struct {
+	family, qualifier []byte
+	kind              values.Kind
+	reader            *values.Reader
+}
+
+// binaryCells lists the job's cells in binary form.
+func binaryCells(j *jobfile.Job) []binaryCell {
+	var all []binaryCell
+	for _, c := range j.CellColumns() {
+		if c.Binary {
+			reader, _ := values.NewReader(c.Type) // checked when the job file was read
+			all = append(all, binaryCell{[]byte(c.Family), []byte(c.Qualifier), c.Type.Kind, reader})
+		}
+	}
+	return all
+}
+
+// is reports whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
+func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
+	if !bytes.Equal(c.Family, b.family) {
+		return false
+	}
+	if wide {
+		return bytes.HasSuffix(c.Qualifier, b.qualifier)
+	}
+	return bytes.Equal(c.Qualifier, b.qualifier)
+}
+
+// storedValue is a query's value for a column in the form of its cells.
+func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
+	if !c.Binary {
+		return text, nil
+	}
+	reader, err := values.NewReader(c.Type)
+	if err != nil {
+		return nil, err
+	}
+	stored, problem := reader.AppendBinary(nil, text)
+	if problem != "" {
+		return nil, errcode.QueryValues.Errorf("query column %s: %q is %s", c.Name, text, problem)
+	}
+	return stored, nil
+}
+
+// gotCell formats a cell: as text of its column's type, if it is stored in binary form.
+func (s *shownCells) gotCell(c *cell.Cell) GotCell {
+	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
+	for i := range s.binary {
+		b := &s.binary[i]
+		if !b.is(c, s.wide) {
+			continue
+		}
+		if text, ok := b.reader.AppendText(nil, c.Value); ok && len(c.Value) > 0 && utf8.Valid(text) {
+			g.Value, g.Type, g.Base64 = string(text), b.kind.String(), base64.StdEncoding.EncodeToString(c.Value)
+			return g
+		}
+	}
+	if utf8.Valid(c.Value) {
+		g.Value = string(c.Value)
+	} else {
+		g.Base64 = base64.StdEncoding.EncodeToString(c.Value)
+	}
+	return g
+}
+
+// shownCells is how cells are formatted.
+type shownCells struct {
+	binary []binaryCell
+	wide   bool
+}

@@ -1,0 +1,60 @@
+package lookup
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
+)
+
+// pickFor selects the output for a query: the one whose files are in the directory from; otherwise the one whose
+// query has this number of columns.
+func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobfile.Job, error) {
+	if from != "" {
+		table, err := TableIn(j, o, from)
+		if err != nil {
+			return nil, err
+		}
+		found := func(out *jobfile.Job) bool { return isDirectory(from, out) || out.Output == "" && out.Table == table }
+		if out, err := j.Only("", found); err == nil {
+			return out, nil
+		}
+	}
+	why := fmt.Sprintf("have a query of %s; choose one with --output TABLE:", jobfile.Plural(columns, "column"))
+	return j.Only(why, func(out *jobfile.Job) bool { return len(out.Query) == columns })
+}
+
+// TableIn is the table of a directory's files, from its manifest; "" if unknown.
+func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
+	s, err := site.Open(o, j.HBase, storage.IsHDFS(from))
+	if err != nil {
+		return "", err
+	}
+	fsys, dir, err := s.Resolve(from, ".")
+	if err != nil {
+		return "", fmt.Errorf("open the directory %s: %w", from, err)
+	}
+	defer fsys.Close()
+	m, err := manifest.Read(fsys, dir)
+	if err != nil || m == nil {
+		return "", err
+	}
+	return m.Run.Table, nil
+}
+
+// isDirectory reports whether a directory is an output's. A local one is relative to the current folder.
+func isDirectory(dir string, out *jobfile.Job) bool {
+	if out.Output == "" {
+		return false
+	}
+	if !strings.Contains(dir, ":") {
+		abs, err := filepath.Abs(dir)
+		return err == nil && "file:"+abs == out.Location()
+	}
+	return strings.TrimSuffix(dir, "/") == strings.TrimSuffix(out.Output, "/")
+}

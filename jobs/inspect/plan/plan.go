@@ -1,0 +1,263 @@
+// Package plan reads a job's input, or a sample of it, and reports what a run would do: regions, sizes, skew,
+// queries, time. The statistics, checks and rules are in stats.
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/page"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/stats"
+	"bulkload/keys"
+	"bulkload/load"
+)
+
+// Report is what a run would do.
+type Report struct {
+	failure.Outcome
+	Run jobfile.RunInfo `json:"run"`
+	stats.Report
+	Outputs  []*Report `json:"outputs,omitempty"`  // of a job with several: the figures above are for all of them then
+	Compared *Report   `json:"compared,omitempty"` // another key for the same data
+}
+
+// Options are what a plan is to do.
+type Options struct {
+	Sample     int64        // rows to read, spread over the input; 0: all
+	Create     bool         // make the table as planned
+	CheckLive  bool         // look up whether row keys are in the table already
+	Now        time.Time    // zero: the clock
+	Dates      int          // for so many the job is to be run, of which this is the first; 0: for one
+	Growth     int64        // bytes of input for each day; 0: as many as the input has, if its path has ${date}
+	Expression string       // another row key for the same input, to compare with
+	Job        *jobfile.Job // another job to compare with
+	SplitsFile string       // where to write the splits; "": nowhere
+	Page       string       // where to write the report as a page; "": nowhere
+	NoRecords  bool         // leave out records and query keys of the input
+
+	AskStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
+}
+
+// Run reads the input, or a sample of it. It changes nothing, except that with Create it creates the table with the
+// splits and settings that it shows, and that it writes the requested files.
+func Run(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Report, error) {
+	report := newPlanReport(j)
+	err := p.plan(ctx, j, o, report)
+	if err == nil && p.Job != nil {
+		report.Compared, err = p.other(ctx, o)
+	}
+	if err == nil {
+		err = p.writeFiles(report)
+	}
+	if err == nil {
+		report.Status = failure.StatusDone
+	} else if ctx.Err() != nil {
+		err = failure.New(failure.Interrupted, err)
+	}
+	return report, err
+}
+
+func newPlanReport(j *jobfile.Job) *Report {
+	return &Report{Outcome: failure.NewOutcome(), Run: j.Info(), Report: stats.Report{
+		Rejects: []stats.RejectReason{}, Queries: []stats.QueryLoad{}, Regions: []stats.Region{}, Splits: []string{},
+		Families: []string{}, Checks: []stats.Finding{}}}
+}
+
+// plan plans one job: each of its outputs, and the other key.
+func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, report *Report) (err error) {
+	if o, err = o.WithDefaults(); err != nil {
+		return err
+	}
+	if p.Now.IsZero() {
+		p.Now = time.Now()
+	}
+	w := &planner{Options: *p, job: j, options: o}
+	for _, out := range j.Feeds() {
+		r := report
+		if j.Outputs != nil {
+			r = newPlanReport(out)
+			report.Outputs = append(report.Outputs, r)
+		}
+		w.candidates = append(w.candidates, &candidate{job: out, report: r})
+	}
+	if p.SplitsFile != "" && j.Outputs != nil {
+		return errcode.JobOutputs.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job with one output", j.Path)
+	}
+	if p.Expression != "" && j.Outputs != nil {
+		return errcode.JobOutputs.Errorf("%s has several outputs; compare the key of one of them in its own job file", j.Path)
+	}
+	if p.Expression != "" {
+		other, err := withKey(w.candidates[0].job, p.Expression)
+		if err != nil {
+			return err
+		}
+		report.Compared = newPlanReport(other)
+		w.candidates = append(w.candidates, &candidate{job: other, report: report.Compared, proposed: true})
+	}
+	return errors.Join(w.run(ctx), w.close())
+}
+
+// other plans the job to compare with, which creates and writes nothing.
+func (p *Options) other(ctx context.Context, o options.Options) (*Report, error) {
+	quiet := Options{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, AskStatus: p.AskStatus}
+	report, err := Run(ctx, p.Job, o, quiet)
+	if err != nil {
+		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
+	}
+	return report, err
+}
+
+// withKey is a job with another row key.
+func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
+	other := *j
+	var err error
+	if other.RowKey, err = keys.Parse(expression, j.KeyColumns()); err != nil {
+		return nil, errcode.JobRowkey.Errorf("--compare: %w", err)
+	}
+	return &other, nil
+}
+
+// planner is one plan: a reading and its candidates.
+type planner struct {
+	Options
+	job        *jobfile.Job
+	options    options.Options
+	site       *site.Site
+	source     *source.Source
+	cluster    *load.Cluster
+	status     *load.Status // nil without a cluster, or if it does not report it
+	unknown    error        // why there is no status
+	candidates []*candidate
+	meter      *options.Meter
+	reading    planReading
+}
+
+// candidate is a table and a row key for which the input is planned.
+type candidate struct {
+	job       *jobfile.Job
+	report    *Report
+	proposed  bool        // another key than the job's: its regions are proposals
+	table     *load.Table // nil: it does not exist, or was not looked up
+	target    *targets.Target
+	open      bool // the regions are provisional until the input is read
+	beginning leadingPart
+	stats     *planStatistics
+	rates     stats.Rates
+	measured  []float64 // seconds of work that the rates are based on, without Read
+}
+
+func (p *planner) run(ctx context.Context) (err error) {
+	j := p.job
+	live := p.Create || p.CheckLive
+	for _, c := range p.candidates {
+		live = live || c.job.Regions.From == "table"
+	}
+	if p.site, err = site.Open(p.options, j.HBase, live || j.Remote(false)); err != nil {
+		return err
+	}
+	if p.source, err = source.Open(j, p.site); err != nil {
+		return err
+	}
+	if live {
+		if err := p.connect(ctx); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.candidates {
+		if err := p.planTable(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	for _, c := range p.candidates {
+		if err := p.finish(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *planner) close() error {
+	var errs []error
+	if p.cluster != nil {
+		errs = append(errs, p.cluster.Close())
+	}
+	if p.source != nil {
+		errs = append(errs, p.source.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// finish completes a candidate's report from what was read.
+func (p *planner) finish(ctx context.Context, c *candidate) error {
+	if err := p.fill(c); err != nil {
+		return err
+	}
+	if err := p.fillLive(ctx, c); err != nil {
+		return err
+	}
+	p.forecast(c)
+	c.report.Checks = stats.Check(&c.report.Report, p.facts(c))
+	c.report.Status = failure.StatusDone
+	if !p.Create || c.proposed {
+		return nil
+	}
+	if c.table != nil {
+		c.report.Existed = true
+		return nil
+	}
+	return p.create(ctx, c)
+}
+
+// create creates the table as planned.
+func (p *planner) create(ctx context.Context, c *candidate) error {
+	var families []load.Family
+	for _, f := range c.target.Families {
+		families = append(families, load.Family{Name: f.Name, Compression: f.Settings.Compression.String(),
+			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(), BlockSize: f.Settings.BlockSize})
+	}
+	namespace, err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits)
+	if err != nil {
+		return err
+	}
+	c.report.CreatedNamespace = namespace
+	c.report.Created = true
+	return nil
+}
+
+// writeFiles writes the splits and the page if requested.
+func (p *Options) writeFiles(report *Report) error {
+	if p.SplitsFile != "" {
+		if err := writePlanFile(p.SplitsFile, func(f *os.File) error { return stats.WriteSplits(f, report.Splits) }); err != nil {
+			return err
+		}
+	}
+	if p.Page != "" {
+		return page.WriteFile(p.Page, func(w io.Writer) error { return stats.WritePage(w, report.page()) })
+	}
+	return nil
+}
+
+func writePlanFile(name string, write func(*os.File) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("write what plan found: %w", err)
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/stats"
+)
+
+// spellings are the ways in which values of a column are written, as far as exporters differ in them.
+type spellings uint8
+
+const (
+	spelledPoint    spellings = 1 << iota // .5, as SQL*Plus and SQLcl write it
+	spelledZero                           // 0.5, as Sqoop and Spark write it
+	spelledSeconds                        // 2026-11-20 23:00:24
+	spelledFraction                       // 2026-11-20 23:00:24.0, as Sqoop writes it
+	spelledSpace                          // a space between date and time
+	spelledT                              // a T between them
+	spelledDay                            // 2026-11-20
+	spelledTime                           // a date with a time
+)
+
+// mixtures are spellings that one exporter does not mix in a column.
+var mixtures = []struct {
+	one, other spellings
+	shown      [2]string
+}{
+	{spelledPoint, spelledZero, [2]string{".5", "0.5"}},
+	{spelledSeconds, spelledFraction, [2]string{"2026-11-20 23:00:24", "2026-11-20 23:00:24.0"}},
+	{spelledSpace, spelledT, [2]string{"2026-11-20 23:00:24", "2026-11-20T23:00:24"}},
+	{spelledDay, spelledTime, [2]string{"2026-11-20", "2026-11-20 00:00:00"}},
+}
+
+// storedColumns are the columns whose text becomes a cell or is in the key.
+func storedColumns(j *jobfile.Job) []int {
+	var columns []int
+	for i := range j.Columns {
+		if c := &j.Columns[i]; !c.Skip && !c.Binary {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// spellingOf is how a value is written; 0 if it is neither a number below one nor a date.
+func spellingOf(b []byte) spellings {
+	if len(b) < 2 || b[0] > '9' { // most values
+		return 0
+	}
+	if n := spellingOfNumber(b); n != 0 {
+		return n
+	}
+	return spellingOfMoment(b)
+}
+
+func spellingOfNumber(b []byte) spellings {
+	if b[0] == '-' || b[0] == '+' {
+		b = b[1:]
+	}
+	switch {
+	case len(b) > 1 && b[0] == '.' && digits(b[1:]):
+		return spelledPoint
+	case len(b) > 2 && b[0] == '0' && b[1] == '.' && digits(b[2:]):
+		return spelledZero
+	}
+	return 0
+}
+
+// spellingOfMoment is the spelling of a date, with or without a time. A fraction other than zeros says nothing: some exporters
+// leave out only zeros.
+func spellingOfMoment(b []byte) spellings {
+	const day, second = len("2026-11-20"), len("2026-11-20 23:00:24")
+	if len(b) < day || !digits(b[:4]) || b[4] != '-' || !digits(b[5:7]) || b[7] != '-' || !digits(b[8:day]) {
+		return 0
+	}
+	if len(b) == day {
+		return spelledDay
+	}
+	found := spelledTime
+	switch b[day] {
+	case ' ':
+		found |= spelledSpace
+	case 'T':
+		found |= spelledT
+	default:
+		return 0
+	}
+	if len(b) < second || b[13] != ':' || b[16] != ':' || !digits(b[17:second]) {
+		return found
+	}
+	switch rest := b[second:]; {
+	case len(rest) == 0:
+		found |= spelledSeconds
+	case len(rest) > 1 && rest[0] == '.' && zeros(rest[1:]):
+		found |= spelledFraction
+	}
+	return found
+}
+
+func digits(b []byte) bool {
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+func zeros(b []byte) bool {
+	for _, c := range b {
+		if c != '0' {
+			return false
+		}
+	}
+	return true
+}
+
+// mixed are the columns with values in spellings of several exporters.
+func (c *candidate) mixed() []stats.Mixture {
+	var found []stats.Mixture
+	for i, spelled := range c.stats.counts.spelled {
+		for _, m := range mixtures {
+			if spelled&m.one != 0 && spelled&m.other != 0 {
+				found = append(found, stats.Mixture{Column: c.job.Columns[i].Name, One: m.shown[0], Other: m.shown[1]})
+			}
+		}
+	}
+	return found
+}

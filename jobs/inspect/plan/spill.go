@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"iter"
+
+	"bulkload/internal/parallel"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/stats"
+	"bulkload/partition"
+)
+
+// forecastSpill predicts the sort's memory and what it spills: which of its entries by the rules of the sort itself, and how many
+// bytes they become by putting the sample into blocks.
+func (p *planner) forecastSpill(c *candidate, f *stats.Forecast) {
+	r := c.report
+	f.SortMemory = p.sortMemory(c, sorting.SortMemory(p.options.Memory))
+	if r.Rows == 0 {
+		return
+	}
+	shape := partition.Shape{Mean: float64(r.SortBytes) / float64(r.Rows), Largest: c.stats.rows.Largest(), Shards: p.shares(r.Rows)}
+	spilled := partition.ForecastSpill(f.SortMemory, shape)
+	f.SortNeeds = sortNeeds(shape, r.SortBytes)
+	if f.Runs = spilled.Runs; spilled.Entries == 0 {
+		return
+	}
+	bytes := float64(spilled.Entries) * shape.Mean
+	plain, compressed := partition.Stored(f.SortMemory, c.sampled())
+	uncompressed := min(float64(p.sortMemory(c, sorting.UncompressedSpill(p.options, p.source.Text))), bytes)
+	sample := max(float64(c.stats.rows.Bytes()), 1)
+	f.Spill = int64(uncompressed*float64(plain)/sample + (bytes-uncompressed)*float64(compressed)/sample)
+}
+
+// sortMemory is an output's part of what all outputs of a job have.
+func (p *planner) sortMemory(c *candidate, all int64) int64 {
+	sum := int64(0)
+	for _, o := range p.candidates {
+		if !o.proposed {
+			sum += sorting.Weight(o.target)
+		}
+	}
+	if c.proposed { // it is planned instead of the job's own key
+		return all
+	}
+	return all * sorting.Weight(c.target) / sum
+}
+
+// shares distributes rows over the goroutines of a run: each reads the next split when it has finished one.
+func (p *planner) shares(rows int64) []int64 {
+	shards := make([]int64, parallel.Workers())
+	if p.reading.sample {
+		for i := range shards {
+			shards[i] = rows / int64(len(shards))
+		}
+		return shards
+	}
+	var all int64
+	for _, piece := range p.reading.pieces {
+		all += piece.split.End - piece.split.Start
+	}
+	for _, piece := range p.reading.pieces {
+		least := 0
+		for i := range shards {
+			if shards[i] < shards[least] {
+				least = i
+			}
+		}
+		shards[least] += int64(float64(rows) * float64(piece.split.End-piece.split.Start) / float64(max(all, 1)))
+	}
+	return shards
+}
+
+// sortNeeds is about how much memory a sort needs that spills nothing.
+func sortNeeds(shape partition.Shape, bytes int64) int64 {
+	enough := int64(1 << 20)
+	for enough < 64*bytes && partition.ForecastSpill(enough, shape).Runs > 0 {
+		enough *= 2
+	}
+	for step := enough / 4; step >= enough/64; step /= 2 {
+		if partition.ForecastSpill(enough-step, shape).Runs == 0 {
+			enough -= step
+		}
+	}
+	return enough
+}
+
+// sampled are the sampled rows in the order of their keys, as the sort holds them.
+func (c *candidate) sampled() iter.Seq[partition.Entry] {
+	return func(yield func(partition.Entry) bool) {
+		for i := range c.stats.rows.Len() {
+			key, payload := c.stats.rows.Row(i)
+			if !yield(partition.Entry{Key: key, Payload: payload}) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package checkpoint
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"bulkload/ingest"
+	"bulkload/jobs/base/options"
+	"bulkload/partition"
+)
+
+// TestWorkFolderOfARun: a work folder that the run has made goes with its files; one that was there stays, also if it is empty.
+func TestWorkFolderOfARun(t *testing.T) {
+	t.Parallel()
+	for name, there := range map[string]bool{"made": false, "there": true} {
+		work := filepath.Join(t.TempDir(), "work")
+		if there {
+			if err := os.Mkdir(work, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, err := openStore(t, work, ofRun, options.Options{})
+		if err = errors.Join(err, k.Begin()); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Close(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(work); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestFilesOfAFinishedRun: those that a killed run of the same outputs has left are deleted, but not in a folder that is not private to
+// this user: somebody else has made it.
+func TestFilesOfAFinishedRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		perm  os.FileMode
+		stays bool
+	}{"own": {0o700, false}, "open to all": {0o777, true}} {
+		work := t.TempDir()
+		dir, err := storeFolder(work, []string{"file:///out"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "run"), nil, 0o600), os.Chmod(dir, c.perm)); err != nil {
+			t.Fatal(err)
+		}
+		if err := RemoveFinished(work, []string{"file:///out"}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "run")); (err == nil) != c.stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := RemoveFinished(t.TempDir(), []string{"file:///out"}); err != nil {
+		t.Errorf("nothing left: %v", err)
+	}
+}
+
+// TestRunsOfAWrittenOutput: they are deleted, but not the rejects and the runs of other outputs. Nothing is deleted before something is
+// stored.
+func TestRunsOfAWrittenOutput(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	k, err := openStore(t, work, append(slices.Clone(ofRun), Output{URI: "file:///other", Run: "run", Regions: 1}), options.Options{})
+	if err = errors.Join(err, k.Free(0)); err != nil {
+		t.Fatal(err)
+	}
+	newRecorder(t, k).read(0)
+	if err := errors.Join(os.Mkdir(string(k.runFolder(1)), 0o700), k.Free(0)); err != nil {
+		t.Fatal(err)
+	}
+	for name, stays := range map[string]bool{string(k.runFolder(0)): false, string(k.runFolder(1)): true, filepath.Join(k.dir, JournalName): true} {
+		if _, err := os.Stat(name); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestNoWorkFolder: runs and rejects that can't be kept say where, and what may help.
+func TestNoWorkFolder(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := openStore(t, filepath.Join(file, "work"), ofRun, options.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := NewRejectLog(k, new(gathered), 0)
+	if err := log.Add(&ingest.BadRecord{Reason: "no"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = log.CutSpan()
+	for what, err := range map[string]error{"runs": k.Begin(), "rejects": err} {
+		if !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), "keep sorted runs in "+k.dir+" (free some space there, choose another --work-dir") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestCheckpointOfAnotherInput: a line that this run can't have written makes all lines useless, also those before it.
+func TestCheckpointOfAnotherInput(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	k, err := openStore(t, work, ofRun, options.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecorder(t, k)
+	r.read(0)
+	if err := k.Add(&Checkpoint{Read: 3, Ended: []EndedSplit{{checkpoints, 1000}}}); err != nil {
+		t.Fatal(err)
+	}
+	r.kill()
+	if n := resumed(t, work); n != 0 {
+		t.Errorf("going on with %d splits", n)
+	}
+}
+
+// TestLinesOfOutputsThatAreNotThere: a damaged line may name any output. It is refused, or needs no run, and nothing panics.
+func TestLinesOfOutputsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	for _, output := range []int{-1, 2, 1 << 40} {
+		s := NewResumeState([]int{3, 0})
+		if s.Apply(Line{Merged: &replacement{Output: output}}, 1) == nil {
+			t.Errorf("a merge of output %d of 2 is applied", output)
+		}
+		if s.Apply(Line{Checkpoint: &Checkpoint{Shares: []RunShare{{Output: output}}}}, 1) == nil {
+			t.Errorf("a share of output %d of 2 is applied", output)
+		}
+		c := &runCheck{store: &Store{regions: []int{3, 0}}}
+		if !c.checkRun(output, partition.RunFile{Name: "a"}) {
+			t.Errorf("a run of output %d of 2 is looked for", output)
+		}
+	}
+	c := &runCheck{store: &Store{regions: []int{3, 0}}, replaced: map[runName]bool{{0, "merged"}: true}}
+	for _, one := range []runName{{0, ""}, {0, "merged"}, {1, "a"}} {
+		if !c.checkRun(one.output, partition.RunFile{Name: one.name}) {
+			t.Errorf("the run %+v is looked for", one)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package checkpoint
+
+import (
+	"maps"
+	"slices"
+
+	"bulkload/internal/digest"
+	"bulkload/jobs/base/books"
+	"bulkload/partition"
+)
+
+// Checkpoint is a line of the journal: what one goroutine has read since its last checkpoint, all of which is now in
+// sorted runs on disk.
+//
+// A checkpoint is written between two records, and covers runs, counts, rejects and input position of the same
+// records. That is what makes resuming exact: a record is either in a run and in the counts and before the position,
+// or in none of them. If one of them were recorded at another moment, records would be lost or sorted twice.
+type Checkpoint struct {
+	Read    int64        `json:"read"`              // records, including rejected ones
+	Skipped int64        `json:"skipped,omitempty"` // lines that are no records
+	Ended   []EndedSplit `json:"ended,omitempty"`
+	Part    *SplitPart   `json:"part,omitempty"` // of the split being read
+	Rejects *rejectSpan  `json:"rejects,omitempty"`
+	Shares  []RunShare   `json:"shares"`
+}
+
+// EndedSplit is a split that was read to its end, by its index in the list of all splits.
+type EndedSplit struct {
+	Split int   `json:"split"`
+	Bytes int64 `json:"bytes"`
+}
+
+// SplitPart is the part of a split up to and including a record.
+type SplitPart struct {
+	Split      int   `json:"split"`
+	LastOffset int64 `json:"through"` // the last record's offset
+	Bytes      int64 `json:"bytes"`
+}
+
+// RunShare is one output's part of a checkpoint. Its run has no name if no record went there.
+type RunShare struct {
+	Output  int               `json:"output"`
+	Run     partition.RunFile `json:"run,omitzero"`
+	Regions []regionShare     `json:"regions,omitempty"` // those that got rows
+	Files   []fileShare       `json:"files,omitempty"`   // of the input, those that were read
+
+	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter dropped
+}
+
+// regionShare is a books.Region as stored in the journal.
+type regionShare struct {
+	Region int        `json:"region"`
+	Digest digest.Sum `json:"digest"`
+	Keys   int64      `json:"keys"`
+	Bytes  int64      `json:"bytes"`
+}
+
+func (s *regionShare) sorted() books.Region {
+	return books.Region{Digest: s.Digest, Keys: s.Keys, Bytes: s.Bytes}
+}
+
+// fileShare is what came from an input file.
+type fileShare struct {
+	File int `json:"file"` // ordinal
+	books.Content
+}
+
+// replacement is a line of the journal: an output's run that replaces others, into which it was merged. The replaced
+// runs are deleted only after this line is written.
+type replacement struct {
+	Output int               `json:"output"`
+	From   []string          `json:"from"`
+	Run    partition.RunFile `json:"run"`
+}
+
+// Line is any line of the journal but the first; exactly one field is set.
+type Line struct {
+	Boot       string       `json:"boot,omitempty"` // the machine's boot in which everything named by earlier lines was read and found good
+	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
+	Merged     *replacement `json:"merged,omitempty"`
+}
+
+// FileShares lists the contents by file.
+func FileShares(c books.Contents) []fileShare {
+	var all []fileShare
+	for _, file := range slices.Sorted(maps.Keys(c)) {
+		if *c[file] != (books.Content{}) {
+			all = append(all, fileShare{file, *c[file]})
+		}
+	}
+	return all
+}
+
+// SharesSince is the difference between two states of the regions' counts.
+func SharesSince(then, now []books.Region) []regionShare {
+	var shares []regionShare
+	for i := range now {
+		r := now[i]
+		r.Sub(&then[i])
+		if r != (books.Region{}) {
+			shares = append(shares, regionShare{i, r.Digest, r.Keys, r.Bytes})
+		}
+	}
+	return shares
+}

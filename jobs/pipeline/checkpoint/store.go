@@ -1,0 +1,493 @@
+// Package checkpoint lets a run outlive its process: it stores sorted runs, rejects, and a journal of what they
+// contain, so that the same command can continue after a kill.
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"bulkload/ingest"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
+	"bulkload/internal/program"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/partition"
+)
+
+// A run that spills stores its sorted runs in <work folder>/bulkload-run-<hash of its outputs>, where the same
+// command finds them after a kill:
+//
+//	journal        see package journal; the first line is the Header
+//	lock           flock, for as long as the process lives
+//	0, 1, …        a folder for each output, with its runs
+//	rejects-000 …  a log of rejects for each goroutine
+//
+// The protocol of a checkpoint: write the runs, write the rejects, append one line to the journal. A kill between two
+// of these steps leaves files that no line names; they are deleted or overwritten, and their input is read again.
+// After the line, nothing of it is read again. Nothing that a line names is deleted or changed, except after a later
+// line that replaces it.
+const (
+	Prefix        = "bulkload-run-"
+	journalSchema = 1
+	JournalName   = "journal"
+	MaxAge        = 7 * 24 * time.Hour // files of another run are deleted if untouched for so long
+)
+
+// Why the files of an earlier process can't be used.
+var (
+	errOtherRun = errors.New("it does not belong to this run")
+	errEmpty    = errors.New("nothing is finished")
+)
+
+// Header is what must match for the sorted runs to be used. Everything is here on which the content of the runs
+// depends: other input, another job, other regions or another program would give other entries, and their mixture
+// would be loaded.
+type Header struct {
+	Schema  int         `json:"schema"`
+	Program string      `json:"program"` // hash of the executable: another one may encode entries differently
+	Boot    string      `json:"boot"`    // of the machine: after a reboot, what was not on disk yet is lost
+	Splits  string      `json:"splits"`  // hash of the list of splits
+	Outputs []outputKey `json:"outputs"`
+}
+
+// outputKey identifies an output and what its runs were made for.
+type outputKey struct {
+	URI     string `json:"uri"`
+	Run     string `json:"run"`     // its ID: job, date, input files
+	Regions string `json:"regions"` // hash of the boundaries; "" if no rows are needed
+}
+
+// Store stores what a run has sorted, beyond its process.
+type Store struct {
+	options options.Options
+	source  *source.Source
+	dir     string
+	Splits  []ingest.Split
+	head    Header
+	regions []int        // number of regions of each output; 0: no rows are needed
+	State   *ResumeState // from earlier processes
+
+	mu             sync.Mutex
+	lock           *os.File // nil until something is stored
+	journal        *Journal
+	createdWorkDir bool // the work folder did not exist before
+	DiscardOnClose bool // the files are useless: the disk is full of them, or the same command would fail again
+}
+
+// Open looks for files of an earlier process of the same run. It changes nothing if there are none. The store is
+// returned on failure too.
+func Open(purposes []Output, src *source.Source, splits []ingest.Split, o options.Options) (*Store, error) {
+	k := &Store{options: o, source: src, Splits: splits}
+	k.head = Header{Schema: journalSchema, Boot: lock.BootID(), Splits: hashText(splitTexts(splits)...)}
+	var outputs []string
+	for _, p := range purposes {
+		out := outputKey{URI: p.URI, Run: p.Run}
+		if p.Regions > 0 {
+			out.Regions = hashText(append(printable.All(p.Splits), fmt.Sprint(p.Regions))...)
+		}
+		k.regions = append(k.regions, p.Regions)
+		k.head.Outputs = append(k.head.Outputs, out)
+		outputs = append(outputs, p.URI)
+	}
+	k.State = NewResumeState(k.regions)
+	var err error
+	if k.dir, err = storeFolder(o.WorkDir, outputs); err != nil {
+		return k, err
+	}
+	return k, k.openExisting()
+}
+
+// Output is an output whose runs are stored.
+type Output struct {
+	URI     string
+	Run     string   // its ID
+	Splits  [][]byte // the region boundaries
+	Regions int      // number of regions; 0: no rows are needed
+}
+
+// storeFolder is the folder for a run with these outputs.
+func storeFolder(work string, outputs []string) (string, error) {
+	if work == "" {
+		work = os.TempDir()
+	}
+	work, err := filepath.Abs(work)
+	if err != nil {
+		return "", fmt.Errorf("find the work folder: %w", err)
+	}
+	return filepath.Join(work, Prefix+hashText(outputs...)), nil
+}
+
+// RemoveFinished deletes the files of a run with these outputs that was killed after all its HFiles were written.
+func RemoveFinished(workDir string, outputs []string) error {
+	k := &Store{}
+	var err error
+	if k.dir, err = storeFolder(workDir, outputs); err != nil {
+		return err
+	}
+	info, err := os.Lstat(k.dir)
+	if err != nil || partition.CheckPrivateDir(info) != nil {
+		return nil // usually there are none, and another user's don't concern us
+	}
+	if k.lock, err = partition.LockFolder(k.dir); err != nil {
+		return nil
+	}
+	return k.discard()
+}
+
+// KeptBytes is the size of what a killed run with these outputs has left in the work folder; 0 if that can't be read.
+func KeptBytes(workDir string, outputs []string) (sum int64) {
+	dir, err := storeFolder(workDir, outputs)
+	if err != nil {
+		return 0
+	}
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // what can't be read counts as 0
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
+func splitTexts(splits []ingest.Split) []string {
+	texts := make([]string, len(splits))
+	for i, s := range splits {
+		texts[i] = fmt.Sprintf("%s %d %d", s.File.Path, s.Start, s.End)
+	}
+	return texts
+}
+
+func hashText(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d %s\n", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// openExisting restores the state of an earlier process. Useless files are deleted.
+func (k *Store) openExisting() error {
+	info, err := os.Lstat(k.dir)
+	if err != nil {
+		return nil // if it is more than a missing folder, the first spill reports it
+	}
+	if err = partition.CheckPrivateDir(info); err != nil {
+		return errcode.WorkDir.Errorf("the sorted runs of an earlier process can't be read: %w; move %s away, or choose another --work-dir", err, k.dir)
+	}
+	if k.lock, err = partition.LockFolder(k.dir); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return errcode.Locked.Errorf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
+		}
+		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
+	}
+	// Only now that the lock is held: --force must not delete the runs of a process that is still sorting.
+	if k.options.Force {
+		return k.discard()
+	}
+	if err := k.read(); err != nil {
+		return k.startOver(fmt.Errorf("the sorted runs that an earlier process left in %s can't be used: %w", k.dir, err))
+	}
+	all, _ := k.State.Bytes()
+	k.options.Infof("going on with %d records, %s of the input, that are already sorted", k.State.Read, bytesize.Format(all))
+	return nil
+}
+
+// read reads the journal.
+func (k *Store) read() error {
+	record, lines, err := OpenJournal(filepath.Join(k.dir, JournalName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(lines) == 0 {
+		if err == nil {
+			err = record.Close()
+		}
+		return errors.Join(errEmpty, err)
+	}
+	if err != nil {
+		return err
+	}
+	k.journal = record
+	var head Header
+	if err := json.Unmarshal(lines[0], &head); err != nil {
+		return err
+	}
+	if err := k.matches(head); err != nil {
+		return err
+	}
+	return k.restore(head, lines)
+}
+
+// restore applies the valid part of a journal. If some of its lines are lost, they are cut off before anything new is
+// appended, so that the journal never contains lines after a gap.
+//
+// All blocks of all runs are read if the machine was booted since, or if that is unknown: the kernel may not have
+// written them before it went down. Otherwise the runs' footers are enough, since the files of a killed process are
+// in the kernel's hands.
+func (k *Store) restore(head Header, texts [][]byte) error {
+	lines, err := parseLines(texts[1:])
+	if err != nil {
+		return err
+	}
+	boot := bootID(head, lines)
+	// The latest boot that any line confirms; a run that resumes after a reboot appends a line for its own boot.
+	blocks := boot == "" || boot != k.head.Boot
+	sound := k.validPrefix(lines, blocks)
+	if len(sound) == 0 {
+		return errEmpty
+	}
+	if len(sound) < len(lines) {
+		k.options.Warnf("%d of the %d checkpoints that an earlier process recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
+		// Before anything is appended: a line after a gap would be found at the next start, and count.
+		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
+			return err
+		}
+	}
+	for _, line := range sound {
+		if err := k.State.Apply(line, len(k.Splits)); err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+	}
+	if blocks && k.head.Boot != "" { // so that the next process need not read all blocks again
+		return k.journal.Append(Line{Boot: k.head.Boot})
+	}
+	return nil
+}
+
+// matches checks a journal's header against this run. An output that is complete now may not have been when the
+// journal was written, so its regions may differ from "".
+func (k *Store) matches(head Header) (err error) {
+	if k.head.Program, err = program.Hash(); err != nil {
+		return err
+	}
+	want := k.head
+	want.Boot = head.Boot
+	want.Outputs = append([]outputKey(nil), want.Outputs...)
+	if len(head.Outputs) != len(want.Outputs) {
+		return errOtherRun
+	}
+	for i := range want.Outputs {
+		if want.Outputs[i].Regions == "" {
+			want.Outputs[i].Regions = head.Outputs[i].Regions
+		}
+		// The same run with other regions: its runs are sorted by the old boundaries.
+		if head.Outputs[i].Run == want.Outputs[i].Run && head.Outputs[i] != want.Outputs[i] {
+			return errors.New("the table's regions have changed")
+		}
+	}
+	switch {
+	case reflect.DeepEqual(head, want):
+		return nil
+	case head.Schema != want.Schema, head.Program != want.Program:
+		return errors.New("another bulkload has made it")
+	}
+	return errOtherRun
+}
+
+// Begin creates the folder and its journal unless they exist.
+func (k *Store) Begin() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.journal != nil {
+		return nil
+	}
+	if err := k.create(); err != nil {
+		return fmt.Errorf("keep sorted runs in %s (free some space there, choose another --work-dir, or give more --memory): %w", k.dir, err)
+	}
+	return nil
+}
+
+func (k *Store) create() (err error) {
+	work := filepath.Dir(k.dir)
+	made, err := partition.MakeWorkFolder(work)
+	if k.createdWorkDir = k.createdWorkDir || made; err != nil {
+		return err
+	}
+	partition.RemoveStale(work)
+	removeOld(work)
+	if k.head.Program, err = program.Hash(); err != nil {
+		k.head.Program = "unknown" // nobody can use the files then
+	}
+	if err := os.Mkdir(k.dir, 0o700); err != nil {
+		return err
+	}
+	if k.lock, err = partition.LockFolder(k.dir); err != nil {
+		return err
+	}
+	record, err := CreateJournal(filepath.Join(k.dir, JournalName))
+	if err != nil {
+		return err
+	}
+	// A kill before this leaves a journal without a whole line, which is errEmpty to read.
+	if err := record.Append(k.head); err != nil {
+		return errors.Join(err, record.Close())
+	}
+	k.journal = record
+	return nil
+}
+
+// removeOld deletes files that runs have left and nobody has continued for long.
+func removeOld(work string) { RemoveOlder(work, MaxAge, false) }
+
+// RemoveOlder deletes the sorted runs and rejects that runs have left in a work folder ("": the system's temporary
+// one) and nobody has continued for an age. It returns the folders that it deleted, or would delete in a dry run.
+// Folders of other users and of running processes stay.
+func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string) {
+	if work == "" {
+		work = os.TempDir()
+	}
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		dir := filepath.Join(work, e.Name())
+		if !strings.HasPrefix(e.Name(), Prefix) {
+			continue
+		}
+		if info, err := os.Lstat(dir); err != nil || partition.CheckPrivateDir(info) != nil {
+			continue // another user's, and the work folder may be public
+		}
+		touched := filepath.Join(dir, JournalName)
+		info, err := os.Stat(touched)
+		if errors.Is(err, fs.ErrNotExist) {
+			touched = dir
+			info, err = os.Stat(dir)
+		}
+		if err != nil || time.Since(info.ModTime()) < age {
+			continue
+		}
+		if folder, err := partition.LockFolder(dir); err == nil {
+			if dryRun {
+				err = os.Chtimes(touched, time.Time{}, info.ModTime()) // the lock may have changed it
+			} else {
+				err = os.RemoveAll(dir)
+			}
+			if err == nil {
+				deleted = append(deleted, dir)
+			}
+			_ = folder.Close()
+		}
+	}
+	return deleted
+}
+
+// Add appends a checkpoint to the journal. Its runs and rejects must be completely written.
+func (k *Store) Add(c *Checkpoint) error {
+	// A kill here leaves runs that no line names: the next process deletes them and reads their input again.
+	k.options.Failpoint.Reached(options.Spilled)
+	if err := k.journal.Append(Line{Checkpoint: c}); err != nil {
+		return fmt.Errorf("record sorted runs in %s: %w", k.dir, err)
+	}
+	k.options.Failpoint.Reached(options.Checkpointed)
+	return nil
+}
+
+// PersistentRuns are an output's runs, for its sort. Replace is called when runs were merged: the journal has to name
+// the new run before the old ones are deleted.
+func (k *Store) PersistentRuns(output int) *partition.PersistentRuns {
+	return &partition.PersistentRuns{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
+		k.options.Failpoint.Reached(options.Merged)
+		if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
+			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
+		}
+		k.options.Failpoint.Reached(options.Replaced)
+		return nil
+	}}
+}
+
+// runFolder is the folder of an output's runs. It is on the local disk, like the journal that names them.
+func (k *Store) runFolder(output int) partition.Folder {
+	return partition.Folder(filepath.Join(k.dir, fmt.Sprint(output)))
+}
+
+// Resumed is what earlier processes have sorted; nil if that is nothing.
+func (k *Store) Resumed() *Resumed {
+	all, _ := k.State.Bytes()
+	if k.State.Read == 0 {
+		return nil
+	}
+	return &Resumed{k.State.Read, all}
+}
+
+// Free deletes the runs of an output that is written.
+//
+// Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of it,
+// so nothing looks for the runs any more (checkRun, applyShare).
+func (k *Store) Free(output int) error {
+	if k.journal == nil {
+		return nil
+	}
+	return os.RemoveAll(string(k.runFolder(output)))
+}
+
+// startOver starts from the beginning because the runs can't be used.
+func (k *Store) startOver(reason error) error {
+	k.options.Infof("sorting from the beginning: %v", reason)
+	k.State = NewResumeState(k.regions)
+	return k.discard()
+}
+
+// discard deletes everything. The store can be used again afterwards.
+//
+// The lock is released last. A kill in between leaves a folder with some of its files: validPrefix then finds that runs
+// are missing, or there is no journal, and sorting begins anew or from an earlier checkpoint.
+func (k *Store) discard() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lock == nil {
+		return nil
+	}
+	err := errors.Join(os.RemoveAll(k.dir), k.closeFiles())
+	if k.createdWorkDir {
+		_ = os.Remove(filepath.Dir(k.dir)) // succeeds only if it is empty, as intended
+	}
+	return err
+}
+
+func (k *Store) closeFiles() error {
+	var errs []error
+	if k.journal != nil {
+		errs = append(errs, k.journal.Close())
+	}
+	if k.lock != nil {
+		errs = append(errs, k.lock.Close())
+	}
+	k.journal, k.lock = nil, nil
+	return errors.Join(errs...)
+}
+
+// Close ends a run that has finished or failed. The files are deleted if the same command could not continue with
+// them: it finished, the disk is full of them, or they are damaged or have produced wrong output. Otherwise they
+// stay.
+func (k *Store) Close(ctx context.Context, failed error) error {
+	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrStaleRuns) || failure.KindOf(failed) == failure.Differs
+	if useless && ctx.Err() == nil {
+		return k.discard()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.closeFiles()
+}
+
+// Resumed is the input that was not read and sorted again.
+type Resumed struct {
+	Records int64 `json:"records"`
+	Bytes   int64 `json:"bytes"` // of the input
+}

@@ -1,0 +1,274 @@
+package hfiles
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+
+	"bulkload/cell"
+	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/load"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Directory is a directory of HFiles: <family>/<file>. It holds no file open.
+type Directory struct {
+	FS    storage.FS
+	Path  string
+	Files []*DirFile // by family, then by first row
+
+	families []family // the same files, for scans
+}
+
+// family is the files of one family, by first row. They may overlap.
+type family struct {
+	files []*DirFile
+	last  [][]byte // for each file: the greatest last row of the files up to it
+}
+
+// DirFile is one file of a directory as it was found.
+type DirFile struct {
+	Family      string
+	Path        string // below the directory
+	Size        int64
+	First, Last []byte // rows
+	Cells       []Cell // see PickProbes
+	Probes      []load.Probe
+}
+
+// openedFile is a file that is open for one reader: a storage.File can't serve two at a time.
+type openedFile struct {
+	*hfilewriter.Reader
+	File storage.File
+}
+
+// OpenDirectory opens every HFile of a directory; names that begin with _ or . are skipped, as by HBase's loader.
+func OpenDirectory(fsys storage.FS, dir string) (*Directory, error) {
+	d := &Directory{FS: fsys, Path: dir}
+	infos, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return d, errcode.HFileMissing.Errorf("the directory %s does not exist", fsys.URI(dir))
+	}
+	if err != nil {
+		return d, err
+	}
+	for _, info := range infos {
+		if !info.Dir || Hidden(info.Name) {
+			continue
+		}
+		if err := d.openFamily(info.Name); err != nil {
+			return d, err
+		}
+	}
+	slices.SortStableFunc(d.Files, func(a, b *DirFile) int {
+		if by := strings.Compare(a.Family, b.Family); by != 0 {
+			return by
+		}
+		return bytes.Compare(a.First, b.First)
+	})
+	d.index()
+	return d, nil
+}
+
+// index fills families from Files, which are in order.
+func (d *Directory) index() {
+	d.families = nil
+	for i, f := range d.Files {
+		if i == 0 || f.Family != d.Files[i-1].Family {
+			d.families = append(d.families, family{})
+		}
+		of := &d.families[len(d.families)-1]
+		last := f.Last
+		if n := len(of.last); n > 0 && bytes.Compare(of.last[n-1], last) > 0 {
+			last = of.last[n-1]
+		}
+		of.files, of.last = append(of.files, f), append(of.last, last)
+	}
+}
+
+// within returns the files with rows from start (nil: the first) to before end (nil: the last), in order.
+func (f *family) within(start, end []byte) []*DirFile {
+	from := sort.Search(len(f.files), func(i int) bool { return bytes.Compare(f.last[i], start) >= 0 })
+	until := len(f.files)
+	if len(end) > 0 {
+		until = sort.Search(len(f.files), func(i int) bool { return bytes.Compare(f.files[i].First, end) >= 0 })
+	}
+	var found []*DirFile
+	for i := from; i < until; i++ {
+		if bytes.Compare(f.files[i].Last, start) >= 0 {
+			found = append(found, f.files[i])
+		}
+	}
+	return found
+}
+
+func (d *Directory) openFamily(family string) error {
+	infos, err := d.FS.ReadDir(path.Join(d.Path, family))
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if info.Dir || Hidden(info.Name) {
+			continue
+		}
+		if err := d.add(&DirFile{Family: family, Path: path.Join(family, info.Name)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a file with the data from its trailer.
+func (d *Directory) add(f *DirFile) error {
+	in, err := d.Open(f)
+	if err != nil {
+		return err
+	}
+	f.Size, f.First, f.Last = in.File.Size(), bytes.Clone(in.FirstRow()), bytes.Clone(in.LastRow())
+	d.Files = append(d.Files, f)
+	return in.File.Close()
+}
+
+// Open opens a file for one reader.
+func (d *Directory) Open(f *DirFile) (*openedFile, error) {
+	file, err := d.FS.Open(path.Join(d.Path, f.Path))
+	if err != nil {
+		return nil, err
+	}
+	reader, err := hfilewriter.Open(file, file.Size())
+	if err != nil {
+		return nil, errors.Join(failure.Damagedf("open %s: %w", f.Path, err), file.Close())
+	}
+	return &openedFile{reader, file}, nil
+}
+
+// PickProbes reads the cells of each file by which its region can prove later that it serves the file.
+func (d *Directory) PickProbes(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel.Workers())
+	for _, f := range d.Files {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return d.pickProbesOf(f)
+		})
+	}
+	return group.Wait()
+}
+
+func (d *Directory) pickProbesOf(f *DirFile) (err error) {
+	in, err := d.Open(f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.File.Close()) }()
+	cells, err := PickProbes(in.Reader, f.Size)
+	if err != nil {
+		return failure.Damagedf("read %s: %w", f.Path, err)
+	}
+	f.Cells, f.Probes = cells, nil
+	for i := range cells {
+		p, err := Probe(&cells[i])
+		if err != nil {
+			return err
+		}
+		f.Probes = append(f.Probes, p)
+	}
+	return nil
+}
+
+// fileScan is the scan of one file.
+type fileScan struct {
+	*hfilewriter.Scanner
+	from *DirFile
+	in   *openedFile
+}
+
+// Scan visits the cells of all files with rows from start (nil: the first) to before end (nil: the last), in HBase's
+// order. Scans may run in parallel. For a single row, files whose bloom filter denies it are not read.
+func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) (err error) {
+	var open, all []fileScan
+	defer func() {
+		for _, s := range all {
+			err = errors.Join(err, s.in.File.Close())
+		}
+	}()
+	for i := range d.families {
+		for _, f := range d.families[i].within(start, end) {
+			in, err := d.Open(f)
+			if err != nil {
+				return err
+			}
+			s := fileScan{in.Seek(start), f, in}
+			all = append(all, s)
+			if found, err := s.begin(start, end); err != nil {
+				return failure.Damagedf("read %s: %w", f.Path, err)
+			} else if found {
+				open = append(open, s)
+			}
+		}
+	}
+	return merge(ctx, open, end, visit)
+}
+
+// begin moves to the first cell. It is false if there is none, or if a single row is wanted and the bloom filter denies it.
+func (s *fileScan) begin(start, end []byte) (bool, error) {
+	if oneRow(start, end) {
+		if may, err := s.in.MayContainRow(start); err != nil || !may {
+			return false, err
+		}
+	}
+	return s.Next(), s.Err()
+}
+
+// oneRow reports whether start is the only row from it to before end.
+func oneRow(start, end []byte) bool {
+	return len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start)
+}
+
+// merge visits the cells of scans, each of which is at a cell, up to end.
+func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Cell) error) error {
+	for n := 1; len(open) > 0; n++ {
+		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		i := minScan(open)
+		c := open[i].Cell()
+		if len(end) > 0 && bytes.Compare(c.Row, end) >= 0 {
+			return nil
+		}
+		if err := visit(c); err != nil {
+			return err
+		}
+		if !open[i].Next() {
+			if err := open[i].Err(); err != nil {
+				return failure.Damagedf("read %s: %w", open[i].from.Path, err)
+			}
+			open = slices.Delete(open, i, i+1)
+		}
+	}
+	return nil
+}
+
+// minScan returns the scan with the first cell. There are few: a family's files follow each other.
+func minScan(open []fileScan) int {
+	best := 0
+	for i := 1; i < len(open); i++ {
+		if cell.Compare(open[i].Cell(), open[best].Cell()) < 0 {
+			best = i
+		}
+	}
+	return best
+}

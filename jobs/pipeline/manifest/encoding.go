@@ -1,0 +1,207 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/seal"
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/pipeline/hfiles"
+)
+
+// maxBytes bounds a manifest that is read or written. Only tests change it.
+var maxBytes int64 = 256 << 20
+
+// Read reads the manifest of an output directory; nil if there is none.
+//
+// Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as none
+// would call its files foreign, or write and load them a second time.
+func Read(fsys storage.FS, dir string) (*Manifest, error) {
+	name := path.Join(dir, Name)
+	text, err := storage.ReadFile(fsys, name, maxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest: %w", err)
+	}
+	return Parse(text, fsys.URI(name))
+}
+
+// Parse parses the text of a manifest. Nothing in it is used unless its checksum is right.
+func Parse(text []byte, name string) (*Manifest, error) {
+	m := new(Manifest)
+	err := seal.Unmarshal(text, m)
+	if errors.Is(err, seal.ErrUnsealed) {
+		err = parseUnsealed(text, m, err)
+	}
+	switch {
+	case errors.Is(err, seal.ErrMismatch):
+		return nil, errcode.ManifestChanged.Errorf("the manifest %s was changed after it was written (%w), so it is not used: restore the original, or move the directory away",
+			name, err)
+	case err != nil:
+		return nil, errcode.ManifestMalformed.Errorf("%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
+	case m.Schema != Schema && m.Schema != unsealedSchema:
+		return nil, errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+			name, m.Schema, Schema)
+	}
+	if err := check(m); err != nil {
+		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
+	}
+	// Only in memory: a command that saves nothing leaves a manifest of the older schema as it is.
+	m.Schema = Schema // it is written in this schema from here on
+	return m, nil
+}
+
+// parseUnsealed parses a manifest without a checksum into m, as bulkload wrote it up to schema 3. unsealed is the error for
+// other manifests.
+func parseUnsealed(text []byte, m *Manifest, unsealed error) error {
+	var old struct {
+		Schema   int             `json:"schema"`
+		Checksum json.RawMessage `json:"checksum"`
+	}
+	if err := json.Unmarshal(text, &old); err != nil {
+		return err
+	}
+	// A manifest whose seal was cut off is not an old one: otherwise a changed one would pass if only its last line were deleted.
+	if old.Checksum != nil || old.Schema == Schema {
+		return unsealed
+	}
+	return json.Unmarshal(text, m)
+}
+
+// Save replaces the manifest of an output directory. temps is a folder for files that are being written.
+//
+// A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
+// rename is one step. The file system is the lock's (lock.Guarded): after the lock is lost, the rename is refused, and
+// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A
+// manifest that is too large to be read, or to be saved during its load, is not written (errcode.ManifestSize).
+func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
+	text, err := m.Marshal()
+	if err == nil {
+		err = tooLarge(int64(len(text)) + 1 + m.grows())
+	}
+	if err == nil {
+		err = storage.ReplaceFile(fsys, path.Join(dir, Name), path.Join(temps, Name), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	return nil
+}
+
+// openingBytes is how many bytes a file's record grows by its opening during a load. It holds those of "loaded", too, which gets
+// shorter by one: of so many files that it matters, these bytes are enough for the name of the load's staging folder.
+const openingBytes = int64(len(`,"opening":"0123456789abcdef01234567"`))
+
+// markBytes is how many bytes each of a file's cells grows by a mark.
+const markBytes = int64(len(`,"before":true`))
+
+// grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not begin.
+func (m *Manifest) grows() (most int64) {
+	if m.State != Writing && m.State != Written {
+		return 0
+	}
+	for _, f := range m.Files() {
+		if !f.Loaded {
+			most += openingBytes + int64(len(f.Probes))*markBytes
+		}
+	}
+	return most
+}
+
+// tooLarge returns an error if a manifest of size bytes is too large to be read.
+func tooLarge(size int64) error {
+	if size <= maxBytes {
+		return nil
+	}
+	return errcode.ManifestSize.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
+		bytesize.Format(size), bytesize.Format(maxBytes))
+}
+
+// CheckSize refuses a run whose manifest will be too large to be read (errcode.ManifestSize), before its files are written.
+// sliced is the number of slices, and files that of the files of all families. Each is counted with the bytes of the
+// smallest record, and files with those of a load's marks.
+func (m *Manifest) CheckSize(sliced, files int64) error {
+	frame := *m
+	frame.Slices = nil
+	text, err := frame.Marshal()
+	if err != nil {
+		return err
+	}
+	content, err1 := json.Marshal(books.Content{})
+	slice, err2 := json.Marshal(Slice{})
+	file, err3 := json.Marshal(hfiles.Summary{Path: "f/" + hfiles.Name("", 0, 0, "f", 0), Family: "f", Probes: make([]hfiles.Cell, 1)})
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	size := int64(len(text)) + sliced*int64(len(slice)) + files*(int64(len(file))+openingBytes+markBytes)
+	for i := range m.Inputs {
+		if m.Inputs[i].Content == nil {
+			size += int64(len(content))
+		}
+	}
+	return tooLarge(size)
+}
+
+// Marshal encodes the manifest as sealed JSON.
+func (m *Manifest) Marshal() ([]byte, error) {
+	text, err := m.MarshalContent()
+	if err != nil {
+		return nil, err
+	}
+	return seal.Seal(text)
+}
+
+// MarshalContent encodes a slice a line. The manifest is saved with each slice, so the encoded form of the others is
+// reused.
+func (m *Manifest) MarshalContent() ([]byte, error) {
+	bare := *m
+	bare.Slices = nil
+	frame, err := json.MarshalIndent(bare, "", "  ")
+	if err != nil || len(m.Slices) == 0 {
+		return frame, err
+	}
+	// The first place with these bytes is the field itself: within a string the quotes would be escaped, and no field before
+	// it is an object with a null "slices". A field that is added before it must keep to that.
+	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`))
+	text := append(bytes.Clone(before), `"slices": [`...)
+	for i := range m.Slices {
+		line, err := m.Slices[i].marshal()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(text, "\n    "...), line...)
+	}
+	return append(append(text, "\n  ]"...), after...), nil
+}
+
+func (r *Slice) marshal() (text []byte, err error) {
+	marks := 0 // those of loads are never removed, so their number reports whether text is current
+	for i := range r.Files {
+		f := &r.Files[i]
+		if f.Loaded {
+			marks++
+		}
+		for k := range f.Probes {
+			if f.Probes[k].Before {
+				marks++
+			}
+		}
+	}
+	if r.text == nil || r.marks != marks {
+		r.marks = marks
+		r.text, err = json.Marshal(r)
+	}
+	return r.text, err
+}

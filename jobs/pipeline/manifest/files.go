@@ -1,0 +1,193 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/digest"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/load"
+)
+
+// Files are files of a run. They point into its manifest: a mark on one of them is a mark in the manifest.
+type Files []*hfiles.Summary
+
+// Files lists all files of the run.
+func (m *Manifest) Files() Files {
+	var out Files
+	for i := range m.Slices {
+		for k := range m.Slices[i].Files {
+			out = append(out, &m.Slices[i].Files[k])
+		}
+	}
+	return out
+}
+
+// Unloaded lists the files that are not loaded, in the form for load.
+func (m *Manifest) Unloaded(fsys storage.FS, dir string) ([]load.HFile, error) {
+	return m.Files().which(false).Loadable(fsys, dir)
+}
+
+// NotLoaded lists the names of the files that the table does not have.
+func (m *Manifest) NotLoaded() []string {
+	var names []string
+	for _, f := range m.Files().which(false) {
+		names = append(names, f.Path)
+	}
+	return names
+}
+
+// Loaded returns the files that the table has.
+func (all Files) Loaded() Files { return all.which(true) }
+
+// which returns the files that are loaded, or those that are not.
+func (all Files) which(loaded bool) (some Files) {
+	for _, f := range all {
+		if f.Loaded == loaded {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// Loadable converts the files of an output directory to the form for package load.
+func (all Files) Loadable(fsys storage.FS, dir string) ([]load.HFile, error) {
+	var out []load.HFile
+	for _, f := range all {
+		h, err := f.Loadable()
+		if err != nil {
+			return nil, fmt.Errorf("read the manifest: %w", err)
+		}
+		h.URI = fsys.URI(path.Join(dir, f.Path))
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// Bytes is the size of all files together.
+func (all Files) Bytes() int64 {
+	var n int64
+	for _, f := range all {
+		n += f.Bytes
+	}
+	return n
+}
+
+// Amount is the number of the files and their size, for people.
+func (all Files) Amount() string {
+	return fmt.Sprintf("%d files of %s", len(all), bytesize.Format(all.Bytes()))
+}
+
+// Most returns the family and region with the most files of a finished run, and their number.
+func (all Files) Most() (family string, region int, n int64) {
+	type place struct {
+		family string
+		region int
+	}
+	counts := map[place]int64{}
+	for _, f := range all {
+		at := place{f.Family, f.Region}
+		counts[at]++
+		if counts[at] > n {
+			family, region, n = f.Family, f.Region, counts[at]
+		}
+	}
+	return family, region, n
+}
+
+// SetOpenings records for some files the openings of the regions that have their rows, as a table shows them.
+func (m *Manifest) SetOpenings(t *load.Table, which func(*hfiles.Summary) bool) error {
+	for i := range m.Slices {
+		r := &m.Slices[i]
+		for k := range r.Files {
+			f := &r.Files[k]
+			if !which(f) {
+				continue
+			}
+			h, err := f.Loadable()
+			if err != nil {
+				return fmt.Errorf("read the manifest: %w", err)
+			}
+			f.Opening, r.text = t.OpeningsOf(&h), nil
+		}
+	}
+	return nil
+}
+
+// RowRange is a range of rows, in the notation of Printable.
+type RowRange struct {
+	First string `json:"first"`
+	Last  string `json:"last"` // is in the range
+}
+
+// SetMissing records the ranges whose rows are all to be asked for before the load is done.
+func (m *Manifest) SetMissing(ranges []load.RowRange) {
+	m.Missing = nil
+	for _, r := range ranges {
+		m.Missing = append(m.Missing, RowRange{printable.Bytes(r.First), printable.Bytes(r.Last)})
+	}
+}
+
+// MissingRows returns Missing in the form for load.
+func (m *Manifest) MissingRows() (ranges []load.RowRange, err error) {
+	for _, r := range m.Missing {
+		first, failed := printable.Parse(r.First)
+		last, failed2 := printable.Parse(r.Last)
+		if err := errors.Join(failed, failed2); err != nil {
+			return nil, fmt.Errorf("read the manifest: missing rows: %w", err)
+		}
+		ranges = append(ranges, load.RowRange{First: first, Last: last})
+	}
+	return ranges, nil
+}
+
+// ForgetLoaded removes files from those that the table serves of slices that are written again.
+func (m *Manifest) ForgetLoaded(which func(*hfiles.Summary) bool) {
+	m.LoadedBefore = slices.DeleteFunc(m.LoadedBefore, func(f hfiles.Summary) bool { return which(&f) })
+	m.twins = twins{} // the index goes by the number of files, which may be the same after another one is added
+}
+
+// LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives
+// the same file again.
+//
+// All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they are
+// written with, and a file with other bytes was not loaded.
+func (m *Manifest) LoadedTwin(f *hfiles.Summary) *hfiles.Summary {
+	m.twins.update(m.LoadedBefore)
+	i, found := m.twins.index[twinOf(f)]
+	if !found {
+		return nil
+	}
+	return &m.LoadedBefore[i]
+}
+
+// twins finds equal files without a search.
+type twins struct {
+	index map[twin]int // of equal files, of the first
+	files int          // how many files it covers
+}
+
+// update includes all files. Files are only ever added to them, so their number tells whether the index is complete.
+func (t *twins) update(all []hfiles.Summary) {
+	if t.files == len(all) {
+		return
+	}
+	t.index, t.files = make(map[twin]int, len(all)), len(all)
+	for i := range slices.Backward(all) { // of equal files, the first one is the last to be put
+		t.index[twinOf(&all[i])] = i
+	}
+}
+
+// twin is what equal files have in common, see LoadedTwin.
+type twin struct {
+	path   string
+	bytes  int64
+	digest digest.Sum
+}
+
+func twinOf(f *hfiles.Summary) twin { return twin{f.Path, f.Bytes, f.Digest} }

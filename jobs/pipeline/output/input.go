@@ -1,0 +1,84 @@
+package output
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
+)
+
+// SameInput reports whether the input has what an earlier run of this job and date has read: each file is unchanged,
+// or still has the same records. Files that were touched, copied, renamed or repacked are read for that. If
+// duplicates differ, their order decides, and so do the names.
+func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
+	var read []int // of now
+	var want, gone books.Content
+	byPath := map[string]*manifest.Input{}
+	for i := range old {
+		if old[i].Content == nil {
+			return false, nil // an older bulkload has recorded none
+		}
+		byPath[old[i].Path] = &old[i]
+	}
+	left := maps.Clone(byPath)
+	paths := len(old) == len(now)
+	for i := range now {
+		was := left[now[i].Path]
+		delete(left, now[i].Path)
+		switch {
+		case was != nil && was.SameFile(&now[i]):
+			now[i].Content = was.Content
+			continue
+		case was != nil:
+			want.Add(was.Content)
+		default:
+			paths = false
+		}
+		read = append(read, i)
+	}
+	for _, was := range left {
+		gone.Add(was.Content)
+	}
+	if !paths && differing > 0 || len(read) == 0 && len(left) > 0 {
+		return false, nil
+	}
+	want.Add(&gone)
+	found, err := sorting.ReadContents(ctx, w.Source, w.Job, read, w.Options)
+	if err != nil {
+		return false, err
+	}
+	for _, i := range read {
+		now[i].Content = found.Of(i)
+	}
+	var sum books.Content
+	for _, i := range read {
+		sum.Add(now[i].Content)
+		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
+			return false, nil
+		}
+	}
+	return sum == want, nil
+}
+
+// adoptInput makes a run identical with the finished one in its output if files of the input were only touched,
+// copied or renamed, and still have the same content. It gets that run's ID then.
+func (r *resumption) adoptInput(ctx context.Context) error {
+	w, old, fresh := r.dir, r.old, r.fresh
+	if w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
+		return nil
+	}
+	same, err := w.SameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)
+	if err != nil || !same {
+		return err
+	}
+	fresh.Run.ID = old.Run.ID
+	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
+		w.Options.Infof("the input holds the same records as when it was read")
+		old.Inputs = fresh.Inputs
+		return save(w, old)
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package sorting
+
+import (
+	"cmp"
+	"slices"
+
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/partition"
+)
+
+// A region is written and verified in slices, each with its own files, so that a region with most of the rows keeps all
+// cores busy.
+//
+// How many slices there are, and where they begin, must follow from the data and the job alone: a slice is also the
+// unit of resuming. A run that resumes with other boundaries would keep the recorded slices and write the rest from
+// other places, so rows would be lost or written twice. Stage.unfinished (package writing) compares the boundaries
+// for that reason.
+const (
+	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
+	SlicesOfAll      = 32       // a slice has at least this part of all rows: enough for 16 cores until the end
+	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles allows before flushes wait
+)
+
+// SliceTask is a slice to be written or verified.
+type SliceTask struct {
+	partition.Slice
+	Start  []byte // its first row; empty: the region's first
+	Number int    // index among its region's slices
+	Only   bool   // it is its region's only one
+	Size   int64  // approximate bytes of keys and columns
+}
+
+// SliceTasks lists all slices, largest first, so that no core is left alone with one of them at the end.
+func (rows *Rows) SliceTasks(j *jobfile.Job, t *targets.Target) []SliceTask {
+	var all []SliceTask
+	size := rows.sliceSize(j)
+	for region := range rows.Regions {
+		cut := rows.Sorted.Slices(region, rows.slicesOf(region, size, t))
+		for i, s := range cut {
+			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
+			all = append(all, SliceTask{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b SliceTask) int { return cmp.Compare(b.Size, a.Size) })
+	return all
+}
+
+// sliceSize is how many bytes of keys and columns a slice of these rows has at least.
+func (rows *Rows) sliceSize(j *jobfile.Job) int64 {
+	var total int64
+	for i := range rows.Regions {
+		total += rows.Regions[i].Bytes
+	}
+	return max(SliceSize(&j.HFile), total/SlicesOfAll)
+}
+
+// slicesOf is into how many slices of at least size bytes a region is cut.
+func (rows *Rows) slicesOf(region int, size int64, t *targets.Target) int {
+	r := &rows.Regions[region]
+	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), MaxSlices))
+}
+
+// sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is
+// not as large as max_size. If even one slice is too many, writing.CheckFileCounts reports it.
+func sliceLimit(r *books.Region, t *targets.Target) int64 {
+	return max(1, t.MaxFiles-RawSize(r, t)/t.MaxSize)
+}
+
+// RawSize is how many KeyValue bytes of a family the region has, at most.
+func RawSize(r *books.Region, t *targets.Target) int64 {
+	columns := int64(len(t.Layout.Sources))
+	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(targets.KeyValueOverhead+t.Layout.Longest)
+}
+
+// SliceSize is how many bytes of keys and columns a slice has at least.
+func SliceSize(h *jobfile.HFile) int64 {
+	if h.SliceSize > 0 {
+		return h.SliceSize
+	}
+	return defaultSliceSize
+}

@@ -1,0 +1,307 @@
+// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It
+// knows neither the run nor where the files go.
+package sorting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bulkload/ingest"
+	"bulkload/internal/errcode"
+	"bulkload/internal/parallel"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/entry"
+	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/partition"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Rows is the sorted input with its counts.
+type Rows struct {
+	Sorted   *partition.Sorted
+	Read     int64
+	Rejected int64
+	Filtered int64
+	Skipped  int64 // lines that are no records
+	Regions  []books.Region
+	Files    books.Contents // of the input
+	Times    timing.ReadTimes
+}
+
+// Stage is the stage from input files to sorted rows, for all outputs of one reading.
+type Stage struct {
+	Input       *jobfile.Input
+	Source      *source.Source
+	Outputs     []Output
+	Rejects     entry.Rejects
+	Splits      []ingest.Split    // of the input
+	Checkpoints *checkpoint.Store // nil: spilled runs end with the process
+	Part        bool              // the splits are a part of the input: whether it has enough records shows elsewhere
+	meter       *options.Meter
+	ended       []checkpoint.EndedSplit
+}
+
+// Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a stage
+// without checkpoints.
+func (s *Stage) Ended() []checkpoint.EndedSplit { return s.ended }
+
+// Output is one output of the reading.
+type Output struct {
+	Job    *jobfile.Job
+	Target *targets.Target // nil if the output is already written; its key is still built, because a record rejected by one output is rejected by all
+	sorter *partition.Sorter
+}
+
+// regions is their number; 0 if no rows are needed.
+func (o *Output) regions() int {
+	if o.Target == nil {
+		return 0
+	}
+	return o.Target.Regions.Len()
+}
+
+// Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
+// on failure only the counts. The rejects are closed in any case.
+func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
+	workers := parallel.Workers()
+	if err := s.newSorters(o, workers); err != nil {
+		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.Rejects.Close(0)))
+	}
+	s.meter = options.NewMeter(o.Watch, "sort", s.Source.Bytes, true)
+	rows, err := s.readAll(ctx, workers)
+	err = CloseRejects(s.Rejects, err, rows[0].Read)
+	for _, r := range rows {
+		r.Rejected = s.Rejects.Count()
+	}
+	if err == nil {
+		err = s.checkRows(rows[0].Read)
+	}
+	if err != nil {
+		return rows, errors.Join(err, s.discard())
+	}
+	for i, out := range s.Outputs {
+		if out.sorter == nil {
+			rows[i] = nil
+		} else if rows[i].Sorted, err = out.sorter.Sort(ctx); err != nil {
+			return rows, fmt.Errorf("sort: %w", errors.Join(err, s.discard()))
+		}
+	}
+	return rows, nil
+}
+
+// newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
+// roughly predicts their bytes.
+func (s *Stage) newSorters(o options.Options, shards int) error {
+	var all int64
+	for i := range s.Outputs {
+		all += s.Outputs[i].weight()
+	}
+	for i := range s.Outputs {
+		out := &s.Outputs[i]
+		if out.Target == nil {
+			continue
+		}
+		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
+			Uncompressed: UncompressedSpill(o, s.Source.Text) * out.weight() / all}
+		if s.Checkpoints != nil {
+			po.Persistent = s.Checkpoints.PersistentRuns(i)
+		}
+		var err error
+		if out.sorter, err = partition.NewSorter(po); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weight is Weight; 0 for an output that needs no rows.
+func (o *Output) weight() int64 {
+	if o.Target == nil {
+		return 0
+	}
+	return Weight(o.Target)
+}
+
+// Weight is an output's share of the memory of all: its cells, plus the equivalent of three for a row's key.
+func Weight(t *targets.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
+
+// discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs of their rows.
+func (s *Stage) discard() error {
+	var errs []error
+	for _, out := range s.Outputs {
+		if out.sorter != nil {
+			errs = append(errs, out.sorter.Discard())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// CloseRejects completes the reject files after reading, which may have failed.
+func CloseRejects(rejects entry.Rejects, failed error, read int64) error {
+	if failed == nil {
+		return rejects.Close(read)
+	}
+	closing := rejects.Close(0)
+	var limit *ingest.LimitError
+	if errors.As(closing, &limit) {
+		return failed // it says so already, or says more
+	}
+	return errors.Join(failed, closing)
+}
+
+// SortMemory is the sort's part of the budget. The rest is for read buffers, open writers, blocks being verified, and
+// garbage that is not collected yet.
+func SortMemory(budget int64) int64 { return budget / 8 * 5 }
+
+// readAll sorts the remaining input.
+func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
+	workers := make([]*sortWorker, n)
+	for i := range workers {
+		workers[i] = s.newSortWorker(i)
+	}
+	pieces, err := s.remainingPieces()
+	if err == nil {
+		err = runWorkers(ctx, workers, pieces)
+	}
+	if err == nil {
+		err = s.finishShards(workers)
+	}
+	for _, f := range workers {
+		s.ended = append(s.ended, f.checkpointer.ended...)
+		err = errors.Join(err, f.checkpointer.rejects.CloseFile())
+	}
+	return s.totals(workers), err
+}
+
+// remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
+// before a checkpoint is not read again.
+func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
+	if s.Checkpoints == nil {
+		return checkpoint.NewResumeState(nil).Pieces(s.Splits), nil
+	}
+	state := s.Checkpoints.State
+	_, whole := state.Bytes()
+	s.meter.Add(whole)
+	for _, span := range state.Rejects {
+		if err := s.Checkpoints.Replay(span, s.Rejects); err != nil {
+			return nil, err
+		}
+	}
+	return state.Pieces(s.Splits), nil
+}
+
+// runWorkers reads the pieces in parallel.
+func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.Piece) error {
+	return parallel.Share(ctx, workers, pieces, func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
+}
+
+// finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
+// checkpoint, so that a kill during the write stage costs no reading.
+func (s *Stage) finishShards(workers []*sortWorker) error {
+	fits := true
+	for _, out := range s.Outputs {
+		fits = fits && (out.sorter == nil || out.sorter.CanMerge())
+	}
+	var group errgroup.Group
+	for _, f := range workers {
+		group.Go(func() error {
+			// Each worker makes its last checkpoint itself: its counts and its shards belong to its goroutine.
+			if s.Checkpoints != nil && !fits {
+				if err := f.checkpoint(); err != nil {
+					return err
+				}
+			}
+			return f.close()
+		})
+	}
+	return group.Wait()
+}
+
+// totals adds up the counts of the goroutines and of earlier processes.
+func (s *Stage) totals(workers []*sortWorker) []*Rows {
+	all := make([]*Rows, len(s.Outputs))
+	for i := range s.Outputs {
+		rows := &Rows{Regions: make([]books.Region, s.Outputs[i].regions()), Files: books.Contents{}}
+		for _, f := range workers {
+			rows.Read += f.records.Read
+			rows.Skipped += f.records.Skipped
+			rows.Filtered += f.outputs[i].filtered
+			rows.Times.Add(f.records.Times)
+			rows.Files.Add(f.outputs[i].checkpointed)
+			rows.Files.Add(f.outputs[i].files)
+			for k := range rows.Regions {
+				rows.Regions[k].Add(&f.outputs[i].regions[k])
+			}
+		}
+		if s.Checkpoints != nil {
+			// Counts of this process and of earlier ones are disjoint: a checkpoint's records are never read again.
+			rows.Read += s.Checkpoints.State.Read
+			rows.Skipped += s.Checkpoints.State.Skipped
+			rows.Filtered += s.Checkpoints.State.Outputs[i].Filtered
+			rows.Files.Add(s.Checkpoints.State.Outputs[i].Files)
+			for k := range rows.Regions {
+				rows.Regions[k].Add(&s.Checkpoints.State.Outputs[i].Regions[k])
+			}
+		}
+		all[i] = rows
+	}
+	return all
+}
+
+// RowsError says that the input does not have as many records as the job expects. What was sorted is valid.
+type RowsError struct{ error }
+
+// Unwrap is the error that says how many records there are.
+func (e *RowsError) Unwrap() error { return e.error }
+
+// checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
+func (s *Stage) checkRows(read int64) error {
+	if s.Part {
+		return nil
+	}
+	return CheckRows(s.Input, read)
+}
+
+// CheckRows is the check of a stage's records, for those of several stages together. The error is a *RowsError.
+func CheckRows(in *jobfile.Input, read int64) error {
+	if err := errors.Join(CheckEmpty(in, read), checkCount(in, read)); err != nil {
+		return &RowsError{err}
+	}
+	return nil
+}
+
+// CheckEmpty refuses an input without records if input.empty is fail.
+func CheckEmpty(in *jobfile.Input, read int64) error {
+	if read == 0 && in.EmptyFails {
+		return errcode.InputEmpty.Errorf("the input %s has no records, and input.empty is fail", in.Path)
+	}
+	return nil
+}
+
+func checkCount(in *jobfile.Input, read int64) error {
+	switch {
+	case in.RowsAtLeast && read < in.Rows:
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for at least %d", in.Path, read, in.Rows)
+	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for %d", in.Path, read, in.Rows)
+	}
+	return nil
+}
+
+// CloseRows frees the rows that are not written yet.
+func CloseRows(all []*Rows) error {
+	var errs []error
+	for _, rows := range all {
+		if rows != nil {
+			errs = append(errs, rows.Sorted.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

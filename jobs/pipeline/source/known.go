@@ -1,0 +1,22 @@
+package source
+
+import (
+	"fmt"
+
+	"bulkload/ingest"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
+)
+
+// Known is the source of a job whose files another process has found, by their ordinals.
+func Known(j *jobfile.Job, s *site.Site, files []ingest.File) (*Source, error) {
+	fsys, root, err := s.Resolve(j.Input.Path, j.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)
+	}
+	src := &Source{Job: j, root: root, FS: fsys, Files: files}
+	for _, f := range files {
+		src.Bytes += f.Size
+	}
+	return src, nil
+}

@@ -1,0 +1,140 @@
+// Package writing is the stage from sorted rows to verified files. It merges, keeps one record of each row, writes a
+// slice's files, reads them back and compares them with what was sorted. It knows neither the run nor the owner of
+// the records that it fills.
+package writing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
+	"bulkload/internal/printable"
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
+)
+
+// Stage is the stage from sorted rows to verified files: it has its Writer write the slices that are not recorded, and
+// accepts what was written, here or elsewhere.
+type Stage struct {
+	*Writer
+	Rows    *sorting.Rows
+	Records Records
+
+	mu         sync.Mutex   // guards what follows, and the records
+	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
+	left       []int        // slices of each region that are not verified yet
+	unbalanced map[int]bool // regions whose content is not what was sorted, and which are not recorded
+}
+
+// Records stores the finished slices of a run durably. The stage makes one call at a time.
+type Records interface {
+	// All returns the finished slices.
+	All() []manifest.Slice
+	// Done returns a finished slice; nil if it is not finished.
+	Done(region, slice int) *manifest.Slice
+	// Add records a finished slice, now or together with some of the next ones.
+	Add(r manifest.Slice) error
+	// Flush records what was added. It is called after the last slice, and after an error.
+	Flush() error
+	// Forget removes the slices of regions and deletes their files, so that they are written again.
+	Forget(regions []int) error
+	// Served is the record of an equal file that the table already serves; nil if there is none.
+	Served(f *hfiles.Summary) *hfiles.Summary
+}
+
+// New makes the stage for one output. watch gets the number of entries written.
+func New(w *Writer, rows *sorting.Rows, records Records, watch func(options.Progress)) *Stage {
+	regions := w.Target.Regions.Len()
+	return &Stage{Writer: NewWriter(w, rows.Sorted, watch), Rows: rows, Records: records,
+		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
+}
+
+// Run writes the slices that the manifest lacks, in parallel.
+func (w *Stage) Run(ctx context.Context) error {
+	units, err := w.Unfinished()
+	if err != nil {
+		return err
+	}
+	err = w.Each(ctx, units, w.Accept)
+	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
+}
+
+// Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all
+// recorded, but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would
+// now: slices with other boundaries can't be mixed, and the error has errcode.SliceRows.
+func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
+	units := w.Rows.SliceTasks(w.Job, w.Target)
+	if err := w.forgetUnbalanced(units); err != nil {
+		return nil, err
+	}
+	done := w.Records.All()
+	known := len(done)
+	missing := slices.DeleteFunc(units, func(u sorting.SliceTask) bool {
+		if done := w.Records.Done(u.Region, u.Number); done != nil && done.Start == printable.Bytes(u.Start) {
+			known--
+			return true
+		}
+		w.left[u.Region]++
+		return false
+	})
+	if known > 0 {
+		return nil, errcode.SliceRows.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+	}
+	w.sums = manifest.RegionSums(done, len(w.sums))
+	w.writes.Add(0) // the stage begins
+	for i := range done {
+		w.writes.Add(done[i].Entries)
+	}
+	return missing, nil
+}
+
+// forgetUnbalanced removes, in one step, the regions whose slices are all recorded but are not what was sorted now.
+func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
+	missing := make([]int, len(w.sums))
+	for _, u := range units {
+		if w.Records.Done(u.Region, u.Number) == nil {
+			missing[u.Region]++
+		}
+	}
+	sums := manifest.RegionSums(w.Records.All(), len(w.sums))
+	var forgotten []int
+	for region, n := range missing {
+		if n > 0 {
+			continue
+		}
+		if err := BalanceRegion(w.Rows, region, sums[region]); err != nil {
+			w.Log.Warn(fmt.Sprintf("writing region %d again: %v", region, err), "region", region)
+			forgotten = append(forgotten, region)
+		}
+	}
+	if len(forgotten) == 0 {
+		return nil
+	}
+	return w.Records.Forget(forgotten)
+}
+
+// RemoveFiles deletes files that are not recorded.
+func RemoveFiles(fsys storage.FS, dir string, files []hfiles.Summary) error {
+	var errs []error
+	for _, f := range slices.Backward(files) { // the first one last: after a kill, the next run finds the rest by their names
+		errs = append(errs, storage.RemoveIfThere(fsys, dir, f.Path))
+	}
+	return errors.Join(errs...)
+}
+
+// BalanceRegion compares a region's files, together with its dropped duplicates, with what was sorted.
+func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
+	if sorted := rows.Regions[region].Digest; written != sorted {
+		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were sorted",
+			region, written.Cells, written, sorted.Cells, sorted)
+	}
+	return nil
+}

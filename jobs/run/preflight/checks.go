@@ -1,0 +1,382 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"bulkload/hfilewriter"
+	"bulkload/internal/errcode"
+	"bulkload/internal/storage"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/targets"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
+)
+
+// Output is one output of a job, whose table and directory are checked.
+type Output struct {
+	Job     *jobfile.Job
+	Site    *site.Site
+	Loads   bool                   // the run is to load the files
+	Cluster *load.Cluster          // nil if the job needs none, or it can't be reached
+	FS      storage.FS             // of the output directory; nil if it can't be reached
+	Dir     string                 // the output directory
+	Temps   func() (string, error) // folder for a temporary file, with which a move to staging is tried; nil: see Closed
+	Closed  error                  // why nothing can be written to the output; nil: something can
+	// Need is how many bytes of files the run will write, about; 0: unknown.
+	Need func(*targets.Target) int64
+	// Others describes runs of other jobs into the same table, and says whether one of them loads now.
+	Others func() (runs []string, err error)
+	// Written: the files are there, so that their regions, which may have split since, are the load's business.
+	Written bool
+	// Brief is for a check at the start of a run: answers that may take long are not awaited.
+	Brief bool
+	Now   time.Time
+
+	// The results, for the run that goes on.
+	Table  *load.Table     // nil without a cluster, or if the table can't be loaded into
+	Target *targets.Target // nil if it can't be made, or if the input decides (regions.from: plan)
+
+	list     Findings
+	families []string // of the job's cells
+	staging  string   // HBase's folder for the staging folders of all loads; "" if it is not known
+	status   chan statusAnswer
+}
+
+type statusAnswer struct {
+	status *load.Status
+	err    error
+	at     time.Time
+}
+
+// The names of the checks, as reports have them.
+const (
+	checkTable       = "table"
+	checkFamilies    = targets.CheckFamilies
+	checkBoundaries  = targets.CheckBoundaries
+	checkCodecs      = "codecs"
+	checkRegions     = "regions"
+	checkFiles       = "files per region"
+	checkTTL         = "ttl"
+	checkReplication = "replication"
+	checkRight       = "right to load"
+	checkRead        = "right to read"
+	checkPlace       = "file system"
+	checkZone        = "encryption zone"
+	checkStaging     = "staging"
+	checkTracker     = "file tracker"
+	checkQuota       = "quota"
+	checkPassing     = "staging quota"
+	checkClock       = "clock"
+	checkVersion     = "version"
+	checkOthers      = "other runs"
+)
+
+// Check makes all checks.
+func (o *Output) Check(ctx context.Context) Findings {
+	o.askStatus(ctx)
+	o.checkTable(ctx)
+	o.checkTarget()
+	o.checkCodecs()
+	o.checkTimes()
+	o.checkReplication()
+	o.checkReading(ctx)
+	o.checkRights(ctx)
+	o.checkZone()
+	o.checkQuota(ctx)
+	o.checkStatus(ctx)
+	o.checkOthers()
+	return o.list
+}
+
+func (o *Output) add(name string, state State, fix, format string, args ...any) {
+	o.list = append(o.list, Finding{Name: name, State: state, Detail: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (o *Output) ok(name, format string, args ...any) { o.add(name, OK, "", format, args...) }
+
+func (o *Output) unknown(name, format string, args ...any) { o.add(name, Unknown, "", format, args...) }
+
+// result is a failure, unless err is nil.
+func (o *Output) result(name string, err error, fix, format string, args ...any) {
+	switch {
+	case errors.Is(err, load.ErrUnchecked):
+		o.unknown(name, "not checked: a check that must come first has failed")
+	case err != nil:
+		o.list = append(o.list, Fail(name, err, fix))
+	default:
+		o.ok(name, format, args...)
+	}
+}
+
+// connects reports whether the job needs the table.
+func (o *Output) connects() bool { return o.Job.Connects(o.Loads) }
+
+// checkTable looks the table up, and its regions.
+func (o *Output) checkTable(ctx context.Context) {
+	if !o.connects() {
+		return
+	}
+	if o.Cluster == nil {
+		for _, name := range []string{checkTable, checkRegions} {
+			o.unknown(name, "HBase is not reached")
+		}
+		return
+	}
+	table, err := o.Cluster.Describe(ctx, o.Job.Table)
+	if err != nil {
+		err = site.MissingTable(err)
+	}
+	o.result(checkTable, failure.Early(err), "", "%s exists and is enabled", o.Job.Table)
+	if o.Table = table; table == nil {
+		o.unknown(checkRegions, "the table can't be looked up")
+		return
+	}
+	if err != nil {
+		o.unknown(checkRegions, "the table is not enabled")
+		return
+	}
+	err = o.lookUpRegions(ctx, table)
+	o.result(checkRegions, failure.Early(err), "hbase hbck -details in the shell of HBase's servers, and the HBCK2 tool, show and repair it",
+		"%s, open and without holes or overlaps", jobfile.Plural(len(table.Regions), "region"))
+}
+
+// How long regions that are moving are waited for, by a check alone and by a run.
+const (
+	checkPatience = 5 * time.Second
+	runPatience   = 50 * time.Second
+)
+
+func (o *Output) lookUpRegions(ctx context.Context, table *load.Table) error {
+	if o.Brief {
+		return o.Cluster.LookUpRegions(ctx, table, runPatience)
+	}
+	return o.Cluster.LookUpRegions(ctx, table, checkPatience)
+}
+
+// checkTarget makes the target of the files.
+func (o *Output) checkTarget() {
+	if o.Job.Regions.From == "plan" {
+		o.unknown(checkBoundaries, "the input decides them (regions.from: plan)")
+		return
+	}
+	if o.Written {
+		o.nameFamilies()
+		return
+	}
+	if o.connects() && o.Table == nil {
+		o.unknown(checkFamilies, "the table can't be looked up")
+		o.unknown(checkBoundaries, "the table can't be looked up")
+		return
+	}
+	t, problems := targets.Examine(o.Job, o.Site, o.Table)
+	found := map[string]bool{}
+	for _, p := range problems {
+		found[p.Check] = true
+		o.list = append(o.list, Fail(p.Check, p.Err, fixes[p.Check]))
+	}
+	if t.Layout != nil {
+		for _, f := range t.Layout.Families {
+			o.families = append(o.families, f.Name)
+		}
+	}
+	if !found[checkFamilies] {
+		o.ok(checkFamilies, "%s: %s", strings.Join(o.families, ", "), describeSettings(t))
+	}
+	var further []string
+	if o.Table != nil {
+		further = t.Further(o.Table)
+	}
+	switch {
+	case found[checkBoundaries]:
+	case o.Table != nil && o.Table.Regions == nil:
+		o.unknown(checkBoundaries, "the regions are not known")
+	case len(further) > 0:
+		o.add(checkBoundaries, Warning, "with regions: {from: table} they are written for the table's regions", "table %s has region boundaries that the job file lacks (%s): the load cuts the files there",
+			o.Job.Table, failure.FirstFew(further))
+	case o.Job.RowKey.Salts() != nil:
+		o.ok(checkBoundaries, "each of %d salts begins a region", len(o.Job.RowKey.Salts()))
+	default:
+		o.ok(checkBoundaries, "%s; the row key has no salt", jobfile.Plural(len(t.Splits)+1, "region"))
+	}
+	if len(problems) == 0 && t.Regions != nil {
+		o.Target = t
+	}
+}
+
+// nameFamilies sets the families of files that are written already.
+func (o *Output) nameFamilies() {
+	for _, c := range o.Job.CellColumns() {
+		if !slices.Contains(o.families, c.Family) {
+			o.families = append(o.families, c.Family)
+		}
+	}
+}
+
+// fixes say what to do about a problem of the target.
+var fixes = map[string]string{
+	checkFamilies:         "add the family or alter it in the HBase shell, or correct the job file",
+	checkBoundaries:       "use regions: {from: table}, and create the table with bulkload plan JOB --create, or split its regions at the salts",
+	targets.CheckSettings: "correct the property in the site files, or set it with -D",
+}
+
+// describeSettings describes the settings of the families, which are mostly the same.
+func describeSettings(t *targets.Target) string {
+	var all []string
+	for _, f := range t.Families {
+		s := fmt.Sprintf("%v, %v, bloom %v", f.Settings.Compression, f.Settings.Encoding, f.Settings.Bloom)
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// checkCodecs finds out whether the servers can read what is written. A server opens no region of a table whose codecs it
+// lacks, so open regions prove that it has them. It is the framing of two codecs that depends on a class.
+func (o *Output) checkCodecs() {
+	if o.Table == nil || o.Target == nil || o.Table.Regions == nil {
+		if o.connects() && !o.Written {
+			o.unknown(checkCodecs, "the open regions would show it")
+		}
+		return
+	}
+	for _, f := range o.Target.Families {
+		if c := f.Settings.Compression; c == hfilewriter.CompressZSTD || c == hfilewriter.CompressLZ4 {
+			o.unknown(checkCodecs, "the servers have %v, since they have opened the regions, but only their own site files say with which class (hbase.io.compress.*.codec): the one of HBase's own module is written for",
+				c)
+			return
+		}
+	}
+	o.ok(checkCodecs, "the servers have opened regions with them")
+}
+
+// checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of them;
+// otherwise it hides the cells of the others, and a row that exists could seem to be absent.
+func (o *Output) checkReading(ctx context.Context) {
+	if !o.Loads && o.Job.Live == jobfile.LiveUnasked {
+		return
+	}
+	if o.Table == nil || o.Table.Regions == nil || o.families == nil {
+		o.unknown(checkRead, "it can be tried only with an enabled table, whose families are right")
+		return
+	}
+	err := o.Cluster.CheckRead(ctx, o.Table, o.existing())
+	if errors.Is(err, load.ErrUnchecked) {
+		o.unknown(checkRead, "%v", err)
+		return
+	}
+	o.result(checkRead, failure.Early(err), "grant the user the right R on the table", "user %s may read the families, by which loads and existing rows are checked", o.Site.User)
+}
+
+// checkRights tries the load's first steps: the right to load, and a move into HBase's staging folder.
+func (o *Output) checkRights(ctx context.Context) {
+	if !o.Loads {
+		return
+	}
+	if o.Table == nil || o.Table.Regions == nil || o.FS == nil || o.families == nil {
+		for _, name := range []string{checkRight, checkPlace, checkStaging, checkTracker} {
+			o.unknown(name, "it can be tried only with an enabled table, whose families are right, and with an output")
+		}
+		return
+	}
+	probe, err := o.probe()
+	s := o.Cluster.CheckStaging(ctx, o.FS, o.Table, o.families[0], o.Dir, probe)
+	o.result(checkRight, failure.Early(s.Right), "grant the user the right C on the table", "HBase accepts loads of user %s", o.Site.User)
+	o.result(checkPlace, s.Place, "write the output to the file system of hbase.rootdir", "the output is on HBase's file system")
+	o.result(checkTracker, s.Tracker, "run as HBase's own user, or alter the table's tracker to DEFAULT", "the table takes files of any user")
+	enter, move := s.Enter, s.Move
+	o.staging = s.Above
+	switch {
+	case enter != nil:
+		o.result(checkStaging, enter, "let the user pass through hbase.bulkload.staging.dir (HBase creates it with mode 711)", "")
+	case err != nil:
+		o.result(checkStaging, err, "", "")
+	case probe == "":
+		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried %s", s.Folder, o.whyClosed())
+	default:
+		o.result(checkStaging, move, "a load moves files from the output to hbase.bulkload.staging.dir: rights, quotas and zones of both must allow that",
+			"an empty file was moved from the output to %s", parent(s.Folder))
+	}
+	if s.Encrypted {
+		o.list = append(o.list, Fail(checkZone, errcode.LoadStaging.Errorf("%w: HBase's staging folder %s is in an encryption zone, and files can't be moved there from the output, which this program can't write in a zone",
+			load.ErrRefused, s.Folder), "load into an HBase whose hbase.rootdir is outside of all zones"))
+	}
+}
+
+// whyClosed is why no file can be made in the output, as the end of a sentence.
+func (o *Output) whyClosed() string {
+	if failure.CodeOf(o.Closed) == errcode.Locked {
+		return "while another run has the output's lock"
+	}
+	return "because the output can't be written: see its own check"
+}
+
+// existing are the job's families that the table has.
+func (o *Output) existing() []string {
+	return slices.DeleteFunc(slices.Clone(o.families), func(name string) bool {
+		return !slices.ContainsFunc(o.Table.Families, func(f load.Family) bool { return f.Name == name })
+	})
+}
+
+// probe names the file that is moved to staging; "" if none is to be written.
+func (o *Output) probe() (string, error) {
+	if o.Temps == nil {
+		return "", nil
+	}
+	folder, err := o.Temps()
+	return path.Join(folder, "staging-probe"), err
+}
+
+// checkZone looks at the output's directory, or the nearest one that exists.
+func (o *Output) checkZone() {
+	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
+		return
+	}
+	_, info, err := nearest(o.FS, o.Dir)
+	const fix = "choose an output outside of it"
+	switch {
+	case err != nil:
+		o.unknown(checkZone, "%v", err)
+	case info.Encrypted:
+		o.list = append(o.list, Fail(checkZone, errcode.HDFSZone.Errorf("the output %s is in an encryption zone, which this program can't write", o.FS.URI(o.Dir)), fix))
+	case info.ErasureCoded:
+		o.list = append(o.list, Fail(checkZone, errcode.HDFSErasure.Errorf("the output %s is erasure-coded, which this program can't write", o.FS.URI(o.Dir)), fix))
+	default:
+		o.ok(checkZone, "the output is in none, and not erasure-coded")
+	}
+}
+
+// nearest is the nearest directory above a name, or itself, that exists.
+func nearest(fsys storage.FS, name string) (string, storage.Info, error) {
+	for {
+		info, err := fsys.Stat(name)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || path.Dir(name) == name {
+			return name, info, err
+		}
+		name = path.Dir(name)
+	}
+}
+
+// checkOthers lists other runs into the table.
+func (o *Output) checkOthers() {
+	if !o.Loads || o.Others == nil {
+		return
+	}
+	runs, err := o.Others()
+	switch {
+	case err != nil:
+		o.unknown(checkOthers, "%v", err)
+	case len(runs) > 0:
+		o.add(checkOthers, Warning, "loads into one table take turns, unless --on-busy says otherwise", "%s: %s", jobfile.Plural(len(runs), "other run")+" into this table", strings.Join(runs, "; "))
+	default:
+		o.ok(checkOthers, "none into this table is known to the ledger")
+	}
+}

@@ -1,0 +1,110 @@
+// Package preflight checks, before any input is read, whether a job's table and directories are fit for its run. It
+// makes all checks and reports all of them, each with what to do.
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/jobs/base/failure"
+)
+
+// State is the result of a check.
+type State string
+
+// The values of State. What could not be determined is Unknown, never OK.
+const (
+	OK      State = "ok"
+	Warning State = "warning" // the run goes on
+	Failed  State = "failed"  // the run would fail
+	Unknown State = "unknown"
+)
+
+// Finding is a check and what it found.
+type Finding struct {
+	Table  string `json:"table,omitempty"` // of the output that was checked, if there are several
+	Name   string `json:"name"`
+	State  State  `json:"state"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`  // what to do, unless the detail says so
+	Code   string `json:"code,omitempty"` // of a failure, as docs/errors.md lists them
+
+	err error
+}
+
+// Fail is the finding of an error.
+func Fail(name string, err error, fix string) Finding {
+	return Finding{Name: name, State: Failed, Detail: err.Error(), Fix: fix, Code: string(failure.CodeOf(err)), err: err}
+}
+
+// Text is the detail and what to do.
+func (f *Finding) Text() string {
+	if f.Fix == "" {
+		return f.Detail
+	}
+	return f.Detail + ": " + f.Fix
+}
+
+// Of is the finding for a table.
+func (f Finding) Of(table string) Finding {
+	f.Table = table
+	return f
+}
+
+// Findings are findings in the order of the checks.
+type Findings []Finding
+
+// Failed are those that failed.
+func (f Findings) Failed() Findings {
+	return slices.DeleteFunc(slices.Clone(f), func(one Finding) bool { return one.State != Failed })
+}
+
+// Err is nil if no check failed, the error of the one that did, or a *FailedError of several.
+func (f Findings) Err() error {
+	failed := f.Failed()
+	switch len(failed) {
+	case 0:
+		return nil
+	case 1:
+		return failed[0].err
+	}
+	return &FailedError{failed}
+}
+
+// FailedError says that several checks failed. Its kind and its code are those of the worst failure.
+type FailedError struct{ Failed Findings }
+
+func (e *FailedError) Error() string { return e.text(false) }
+
+// TextWithCodes is the error with each failure's code.
+func (e *FailedError) TextWithCodes() string { return e.text(true) }
+
+func (e *FailedError) text(codes bool) string {
+	lines := []string{fmt.Sprintf("%d checks failed before anything was read:", len(e.Failed))}
+	for _, one := range e.Failed {
+		name := one.Name
+		if one.Table != "" {
+			name = one.Table + ", " + name
+		}
+		line := fmt.Sprintf("  %s: %s", name, one.Detail)
+		if codes {
+			line += fmt.Sprintf(" [%s]", one.Code)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap is the worst failure.
+func (e *FailedError) Unwrap() error {
+	_, err := e.Failed.Worst()
+	return err
+}
+
+// Worst is the first of the worst failures, with its name. There must be one.
+func (f Findings) Worst() (name string, err error) {
+	rank := func(one Finding) int { return slices.Index(failure.Worst, failure.KindOf(one.err)) }
+	worst := slices.MinFunc(f.Failed(), func(a, b Finding) int { return rank(a) - rank(b) })
+	return worst.Name, worst.err
+}

@@ -1,0 +1,109 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"bulkload/internal/bytesize"
+	"bulkload/jobs/spec/yamldoc"
+)
+
+// Engine is how a job's tasks run, if it is run by tasks. Nothing of it changes a file. Zero values are defaults.
+type Engine struct {
+	TaskSize int64 // bytes of a task
+	Memory   int64 // --memory of a task, in bytes
+	Cores    int   // of a task
+
+	// For YARN.
+	Queue, Priority, Label string
+	Attempts               int  // at a task
+	Speculative            bool // a slow task gets a second attempt
+	JVM                    int64
+	HadoopHome             string
+	StreamingJar           string
+	Properties             map[string]string // of Hadoop's job
+}
+
+// Set sets a key of the job file's engine. Of properties it adds one, NAME=VALUE.
+func (e *Engine) Set(key, value string) (err error) {
+	switch key {
+	case "task_size":
+		e.TaskSize, err = bytesize.Parse(value)
+	case "memory":
+		e.Memory, err = bytesize.Parse(value)
+	case "cores":
+		e.Cores, err = fromOne(value)
+	case "queue":
+		e.Queue = value
+	case "priority":
+		e.Priority = value
+	case "label":
+		e.Label = value
+	case "attempts":
+		e.Attempts, err = fromOne(value)
+	case "speculative":
+		e.Speculative = value == "true"
+		if value != "true" && value != "false" {
+			err = fmt.Errorf("%q is neither true nor false", value)
+		}
+	case "jvm_memory":
+		e.JVM, err = bytesize.Parse(value)
+	case "hadoop_home":
+		e.HadoopHome = value
+	case "streaming_jar":
+		e.StreamingJar = value
+	case "properties":
+		err = e.setProperty(value)
+	default:
+		err = fmt.Errorf("there is no such key; there are %s", strings.Join(yamldoc.Names(yamldoc.Engine), ", "))
+	}
+	return err
+}
+
+func fromOne(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%q is not a whole number of at least 1", text)
+	}
+	return n, nil
+}
+
+func (e *Engine) setProperty(text string) error {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return errors.New("write NAME=VALUE")
+	}
+	if e.Properties == nil {
+		e.Properties = map[string]string{}
+	}
+	e.Properties[name] = value
+	return nil
+}
+
+func readEngine(j *Job, s *yamldoc.Section) {
+	if s == nil {
+		return
+	}
+	s.Known(yamldoc.Engine)
+	for _, key := range yamldoc.Engine {
+		if !s.Has(key.Name) {
+			continue
+		}
+		values := []yamldoc.Item{}
+		switch {
+		case key.Kind == yamldoc.Texts:
+			values = s.List(key.Name)
+		default:
+			if text := s.Text(key.Name); text != "" {
+				values = append(values, yamldoc.Item{Text: text})
+			}
+		}
+		for _, v := range values {
+			if err := j.Engine.Set(key.Name, v.Text); err != nil {
+				s.Fail(key.Name, "%v", err)
+			}
+		}
+	}
+}

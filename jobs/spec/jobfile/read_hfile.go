@@ -1,0 +1,63 @@
+package jobfile
+
+import (
+	"bulkload/hfilewriter"
+	"bulkload/jobs/spec/yamldoc"
+)
+
+// Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read by a key
+// prefix.
+func (h HFile) Suggested() HFile {
+	if !h.Given["compression"] {
+		h.Settings.Compression = hfilewriter.CompressSnappy
+	}
+	if !h.Given["encoding"] {
+		h.Settings.Encoding = hfilewriter.EncodeFastDiff
+	}
+	return h
+}
+
+func readHFile(j *Job, s *yamldoc.Section) {
+	h := &j.HFile
+	h.Settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
+	h.Given = map[string]bool{}
+	if s == nil {
+		if j.Regions.From != "table" { // what the job's hash has without hfile is older than the suggestion
+			*h = h.Suggested()
+		}
+		return
+	}
+	s.Known(yamldoc.HFile)
+	for _, key := range []string{"compression", "encoding", "bloom", "block_size"} {
+		h.Given[key] = s.Has(key)
+	}
+	choose(s, "compression", hfilewriter.ParseCompression, &h.Settings.Compression)
+	choose(s, "encoding", hfilewriter.ParseEncoding, &h.Settings.Encoding)
+	choose(s, "bloom", hfilewriter.ParseBloom, &h.Settings.Bloom)
+	h.Settings.BlockSize = int(s.Size("block_size", 64<<10))
+	h.MaxSize = s.Size("max_size", 0)
+	h.SliceSize = s.Size("slice_size", 0)
+	checked := h.Settings
+	if checked.Bloom == hfilewriter.BloomRowPrefix && j.Regions.From == "table" {
+		checked.BloomPrefix = 1 // the table has it
+	}
+	if err := checked.Check(); err != nil {
+		s.Doc.Fail(s.Node, "hfile: %v", err)
+	}
+}
+
+func choose[T any](s *yamldoc.Section, key string, parse func(string) (T, error), into *T) {
+	if !s.Has(key) {
+		return
+	}
+	text := s.Text(key)
+	if text == "" {
+		return
+	}
+	v, err := parse(text)
+	if err != nil {
+		s.Fail(key, "%v", err)
+		return
+	}
+	*into = v
+}

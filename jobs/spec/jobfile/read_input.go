@@ -1,0 +1,136 @@
+package jobfile
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"bulkload/ingest"
+	"bulkload/jobs/spec/yamldoc"
+)
+
+// format is a format of input: its own keys, and how they are read into a form of the named columns.
+type format struct {
+	keys []yamldoc.Key
+	read func(s *yamldoc.Section, columns []string) ingest.Form
+}
+
+var formats = map[string]format{
+	"delimited": {yamldoc.Delimited, readDelimited},
+	"csv":       {yamldoc.CSV, readCSV},
+	"parquet":   {yamldoc.Parquet, readParquet},
+}
+
+func readInput(j *Job, s *yamldoc.Section) {
+	if s == nil {
+		return
+	}
+	format := formatOf(s)
+	s.Known(yamldoc.Input, format.keys)
+	s.Require("path", "columns")
+	in := &j.Input
+	in.Path = s.Undated("path")
+	checkPlace(s, "path", in.Path)
+	in.Dated = s.Dated("path")
+	if _, err := path.Match(in.Path, ""); err != nil && strings.ContainsAny(in.Path, "*?") {
+		s.Fail("path", "%q is not a valid pattern: it has a [ without a ]", in.Path)
+	}
+	readColumns(j, s)
+	s.Doc.Columns = j.columnNames()
+	in.Form = format.read(s, s.Doc.Columns)
+	if err := in.Form.Check(); err != nil && s.Has("columns") {
+		s.Doc.Fail(s.Node, "input: %v", err)
+	}
+	in.MaxRejects = limit(s, "max_rejects")
+	in.RequireSuccess = s.Flag("require_success")
+	in.Rows, in.RowsAtLeast = rows(s, "expect_rows")
+	in.EmptyFails = s.OneOf("empty", "ok", "fail") == "fail"
+	in.SpaceUnchecked = s.Has("check_space") && !s.Flag("check_space")
+}
+
+// formatOf is the input's format; if the file names an unknown one, which is reported, delimited text with the keys of
+// all formats.
+func formatOf(s *yamldoc.Section) format {
+	name := s.OneOf("format", "delimited", "csv", "parquet")
+	if f, known := formats[name]; known {
+		return f
+	}
+	unknown := format{read: readDelimited}
+	for _, f := range formats {
+		unknown.keys = append(unknown.keys, f.keys...)
+	}
+	return unknown
+}
+
+func readColumns(j *Job, s *yamldoc.Section) {
+	j.places = map[string]int{}
+	for i, c := range s.Texts("columns") {
+		if c.Text == "" {
+			s.Doc.Fail(c.Node, "input.columns: column %d has no name", i+1)
+		} else if _, twice := j.places[c.Text]; twice {
+			s.Doc.Fail(c.Node, "input.columns: %q is listed twice", c.Text)
+		} else {
+			j.places[c.Text] = i
+		}
+		j.Columns = append(j.Columns, Column{Name: c.Text})
+	}
+}
+
+func (j *Job) columnNames() []string {
+	names := make([]string, len(j.Columns))
+	for i, c := range j.Columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// checkPlace checks that a file system exists for a path; it is false where none has it, which is reported.
+func checkPlace(s *yamldoc.Section, key, text string) bool {
+	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
+		s.Fail(key, "%s: is not a file system that bulkload supports; use a local path, file:///… or hdfs://…", m[1])
+		return false
+	}
+	return true
+}
+
+// limit is max_rejects: a count or a percentage.
+func limit(s *yamldoc.Section, key string) ingest.Limit {
+	if !s.Has(key) {
+		return ingest.Limit{}
+	}
+	text := s.Text(key)
+	if text == "" {
+		return ingest.Limit{}
+	}
+	limit, err := ingest.ParseLimit(text)
+	if err != nil {
+		s.Fail(key, "%v", err)
+	}
+	return limit
+}
+
+// rows is expect_rows: a count, or a minimum such as ">= 1000".
+func rows(s *yamldoc.Section, key string) (int64, bool) {
+	if !s.Has(key) {
+		return -1, false
+	}
+	whole := s.Text(key)
+	if whole == "" {
+		return -1, false
+	}
+	text, atLeast := strings.CutPrefix(whole, ">=")
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n < 0 {
+		s.Fail(key, "%q is neither a count such as 500000 nor a minimum such as '>= 1'", whole)
+	}
+	return n, atLeast
+}
+
+// isLocal distinguishes a path on this machine from an HDFS URI and from URIs that checkPlace refuses.
+func isLocal(name string) bool {
+	m := scheme.FindStringSubmatch(name)
+	return !strings.HasPrefix(name, "hdfs:") && (m == nil || strings.EqualFold(m[1], "file"))
+}

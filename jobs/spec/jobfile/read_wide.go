@@ -1,0 +1,104 @@
+package jobfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"bulkload/jobs/spec/yamldoc"
+	"bulkload/keys"
+)
+
+// Wide is a wide table: many records share a row, each with cells under its own qualifiers.
+type Wide struct {
+	Qualifier *keys.Expr // of a record; the qualifier of its column is appended to it for each cell
+}
+
+// readWide reads how a record's cells are distinguished from those of the other records of its row.
+func readWide(j *Job, s *yamldoc.Section) {
+	if s == nil {
+		return
+	}
+	s.Known(yamldoc.Wide)
+	s.Require("qualifier")
+	readWideValue(j, s)
+	text := s.Text("qualifier")
+	if text == "" || len(j.Columns) == 0 {
+		return
+	}
+	expr, err := keys.Parse(text, j.KeyColumns())
+	if err != nil {
+		s.Fail("qualifier", "%s", OfQualifier(err.Error()))
+		return
+	}
+	j.Wide = &Wide{expr}
+	checkWide(j, s)
+}
+
+// readWideValue makes one column or constant the only cell of a record: its qualifier is then that of the record
+// alone.
+func readWideValue(j *Job, s *yamldoc.Section) {
+	if !s.Has("value") {
+		return
+	}
+	name := s.Text("value")
+	if name == "" {
+		return
+	}
+	at, isColumn := j.Column(name)
+	constant := slices.IndexFunc(j.Constants, func(c Constant) bool { return c.Name == name })
+	if !isColumn && constant < 0 {
+		s.Doc.NoColumn(s.At("value"), s.Name+"value", name)
+		return
+	}
+	for i := range j.Columns {
+		j.Columns[i].Skip = true
+	}
+	if isColumn {
+		j.Columns[at].Skip, j.Columns[at].Qualifier = false, ""
+		j.Constants = nil
+		return
+	}
+	j.Constants = []Constant{j.Constants[constant]}
+	j.Constants[0].Qualifier = ""
+}
+
+// checkWide checks that a record's cells are adjacent: with qualifiers of different widths, 1 and 12, the cells 1:a,
+// 12:a and 1:b of two records would be interleaved.
+func checkWide(j *Job, s *yamldoc.Section) {
+	if j.Wide.Qualifier.Width().Fixed() {
+		return
+	}
+	first := map[string]string{}
+	for _, c := range j.CellColumns() {
+		if other, several := first[c.Family]; several {
+			s.Fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): make it so, with pad(x, width, '0'), or choose one column with wide.value",
+				j.Wide.Qualifier, c.Family, other, c.Name)
+			return
+		}
+		first[c.Family] = c.Name
+	}
+}
+
+// OfQualifier rewords the key language's errors about row keys for a qualifier.
+func OfQualifier(text string) string {
+	return strings.ReplaceAll(text, "row key", "qualifier")
+}
+
+// KeyColumns are the columns as the key language sees them.
+func (j *Job) KeyColumns() []keys.Column {
+	columns := make([]keys.Column, len(j.Columns))
+	for i, c := range j.Columns {
+		columns[i] = keys.Column{Name: c.Name, Width: c.Width, Kind: c.Type.Kind, Unit: c.Type.Unit()}
+		columns[i].Zone, _ = c.Type.Location() // readType has reported an error
+	}
+	return columns
+}
+
+// String is the form for the job's hash.
+func (w *Wide) String() string {
+	if w == nil {
+		return ""
+	}
+	return fmt.Sprintf("qualifier: %s", w.Qualifier)
+}

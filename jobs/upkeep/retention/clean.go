@@ -1,0 +1,200 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path"
+	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
+)
+
+// Rules are what may be deleted.
+type Rules struct {
+	Outputs time.Duration // outputs that were loaded so long ago, with their rejects; 0: none
+	Rejects time.Duration // rejects and what failed runs have left in the work folder, untouched for so long; 0: none by themselves
+	DryRun  bool          // delete nothing, and report what would be
+	Now     time.Time     // the zero Time: the present
+}
+
+// Clean deletes in dir, which may be an output itself, what the rules allow: only outputs with a manifest, and of
+// these what the manifest names, and the rejects; and the originals of files that load has cut. Outputs that are locked, in progress or not loaded stay. So do
+// those whose load the ledger does not record: without the ledger the same command would load again.
+func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
+	if rules.Outputs <= 0 && rules.Rejects <= 0 {
+		return &Report{Outcome: failure.NewOutcome()}, errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
+	}
+	if rules.Now.IsZero() {
+		rules.Now = time.Now()
+	}
+	report, s, fsys, err := open(dir, o)
+	if err != nil {
+		return report, err
+	}
+	c := &cleaner{rules: rules, options: o, site: s}
+	for _, out := range report.Outputs {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			var freed int64
+			freed, err = c.clean(ctx, out)
+			report.Freed += freed
+		}
+	}
+	if err == nil && rules.Rejects > 0 {
+		report.Work = checkpoint.RemoveOlder(o.WorkDir, rules.Rejects, rules.DryRun)
+	}
+	if c.ledger != nil {
+		err = errors.Join(err, c.ledger.Close())
+	}
+	if err = errors.Join(err, fsys.Close()); err == nil {
+		report.Status = failure.StatusDone
+	}
+	return report, err
+}
+
+// cleaner is a directory being cleaned.
+type cleaner struct {
+	rules   Rules
+	options options.Options
+	site    *site.Site
+	ledger  *ledger.Ledger // nil until it is needed
+}
+
+// clean decides about one output and deletes what it may. freed is in bytes; with DryRun, what would be freed.
+func (c *cleaner) clean(ctx context.Context, out *Output) (freed int64, err error) {
+	action, reason, err := c.decide(out)
+	if err != nil {
+		return 0, err
+	}
+	if c.rules.DryRun && out.Locked {
+		action, reason = Kept, "it is locked"
+	}
+	if action != Kept && !c.rules.DryRun {
+		if err := c.locked(ctx, out, &action, &reason); failure.KindOf(err) == failure.Later {
+			action, reason = Kept, err.Error()
+		} else if err != nil {
+			return 0, fmt.Errorf("clean %s: %w", out.URI, err)
+		}
+	}
+	switch out.Action, out.Reason = action, reason; action {
+	case Deleted:
+		freed = out.Bytes + out.Rejects
+	case RejectsDeleted:
+		freed = out.Rejects
+	}
+	if action != Kept && !c.rules.DryRun {
+		c.options.Detail(options.LevelStage, action, attributes(out)...)
+	}
+	return freed, nil
+}
+
+// locked locks the output, decides again, and deletes.
+func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *string) (err error) {
+	d := &output.Dir{FS: out.fsys, Path: out.dir, Site: c.site, Options: c.options}
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if err := d.TakeLock(running, func(err error) { cancel(err) }); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, d.Lock.Release())
+		d.RemoveEmpty()
+	}()
+	out.Locked = false
+	if err := out.readAgain(); err != nil { // another process may have continued it
+		return err
+	}
+	if *action, *reason, err = c.decide(out); err != nil || *action == Kept {
+		return err
+	}
+	if out.State == Cut {
+		return d.FS.RemoveAll(path.Join(d.Path, manifest.CutsDir))
+	}
+	if err := d.ClearRejects(); err != nil || *action == RejectsDeleted {
+		return err
+	}
+	d.Manifest = out.manifest
+	return errors.Join(d.Clean(out.manifest), d.FS.RemoveAll(path.Join(d.Path, manifest.TasksDir)))
+}
+
+// decide returns what may be deleted of an output, and why not more.
+func (c *cleaner) decide(out *Output) (action, reason string, err error) {
+	switch {
+	case out.State == Cut:
+		reason, err = c.keepsCut(out)
+	case out.manifest == nil:
+		return Kept, out.Error, nil
+	default:
+		reason, err = c.keeps(out)
+	}
+	if err != nil {
+		return Kept, "", err
+	}
+	if reason == "" {
+		return Deleted, "", nil
+	}
+	if !out.rejected.IsZero() && c.rules.Rejects > 0 && c.rules.Now.Sub(out.rejected) >= c.rules.Rejects {
+		return RejectsDeleted, reason, nil
+	}
+	return Kept, reason, nil
+}
+
+// keeps is why an output stays; "" if it may go.
+func (c *cleaner) keeps(out *Output) (reason string, err error) {
+	switch out.State {
+	case manifest.Writing, manifest.Loading:
+		return "its run is under way: the same command goes on with it", nil
+	case manifest.Written:
+		return "its files were not loaded", nil
+	}
+	if c.rules.Outputs <= 0 {
+		return "no --older-than was given", nil
+	}
+	e, err := c.entry(out.manifest)
+	switch {
+	case err != nil:
+		return "", err
+	case e == nil || e.State != ledger.Loaded || e.Run != out.Run:
+		return "the ledger does not remember its load: without the manifest the same command would load it again", nil
+	}
+	out.Loaded = e.Time
+	switch {
+	case c.rules.Now.Sub(e.Time) < c.rules.Outputs:
+		return "it was loaded on " + e.Time.Format(time.DateOnly), nil
+	case c.rules.Rejects > 0 && !out.rejected.IsZero() && c.rules.Now.Sub(out.rejected) < c.rules.Rejects:
+		return "its rejects are kept", nil
+	}
+	return "", nil
+}
+
+// entry is the ledger's entry.
+func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
+	if err := c.openLedger(); err != nil {
+		return nil, err
+	}
+	return c.ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+}
+
+func (c *cleaner) openLedger() (err error) {
+	if c.ledger == nil {
+		c.ledger, err = c.site.ReadLedger()
+	}
+	return err
+}
+
+// attributes name an output in a log.
+func attributes(out *Output) []slog.Attr {
+	return []slog.Attr{slog.String("table", out.Table), slog.String("date", out.Date), slog.String("run", out.Run),
+		slog.String("output", path.Clean(out.dir)), slog.Int64("bytes", out.Bytes+out.Rejects)}
+}
