@@ -19,6 +19,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/tasks"
 
 	"github.com/klauspost/compress/zstd"
@@ -92,7 +93,7 @@ func storedSame(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	e := &inProcess{options: options.Options{WorkDir: "work"}}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, storedJob(t), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, storedJob(t), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	equalManifests(t, name, storedManifests(t, j, "here"), storedManifests(t, j, "out"))
@@ -155,7 +156,7 @@ func sameByTasks(t *testing.T, what, dir string, sizes tasks.Sizes, least int) {
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	want := mustRun(t, readCheck(t, dir, here), options.Options{Memory: options.MinMemory, WorkDir: filepath.Join(dir, "work")})
 	e := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "work")}}
-	got, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: sizes}, readCheck(t, dir, there), options.Options{})
+	got, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: sizes}, readCheck(t, dir, there), options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestTasksThatSpill(t *testing.T) {
 	dir := sampleDir(t, slicedJob, spillingRows)
 	sizes := tasks.Sizes{Task: 1 << 30, Memory: options.MinMemory}
 	none := &inProcess{options: options.Options{WorkDir: filepath.Join(dir, "check.yaml", "no folder")}}
-	_, err := RunBy(t.Context(), &ByTasks{Engine: none, Sizes: sizes}, readCheck(t, dir, filepath.Join(dir, "there")), options.Options{})
+	_, err := RunBy(t.Context(), &run.ByTasks{Engine: none, Sizes: sizes}, readCheck(t, dir, filepath.Join(dir, "there")), options.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no folder") {
 		t.Fatalf("the task does not spill: %v", err)
 	}
@@ -211,7 +212,7 @@ func TestEngineThatFollowed(t *testing.T) {
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	mustRun(t, readCheck(t, dir, here), options.Options{})
 	e := &halfway{&inProcess{options: options.Options{WorkDir: dir}}, map[string]bool{}}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, there), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, there), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	sameFiles(t, "followed", here, there)

@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
+	"bulkload/jobs/loading"
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -488,7 +489,7 @@ func TestLoadBesideAnother(t *testing.T) {
 	dir := l.out + "/" + night20
 	o := l.options()
 	o.OnBusy = options.BusyFail
-	if _, err := LoadDir(context.Background(), dir, l.table, o); failure.CodeOf(err) != errcode.TableBusy {
+	if _, err := loading.Directory(context.Background(), dir, l.table, o); failure.CodeOf(err) != errcode.TableBusy {
 		t.Errorf("load --on-busy fail: %v", err)
 	}
 	limited, cancel := context.WithCancel(context.Background())
@@ -498,13 +499,13 @@ func TestLoadBesideAnother(t *testing.T) {
 			cancel()
 		}
 	}
-	if _, err := LoadDir(limited, dir, l.table, o); failure.KindOf(err) != failure.Interrupted {
+	if _, err := loading.Directory(limited, dir, l.table, o); failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("a load that waits was stopped: %v", err)
 	}
 	var said notes
 	o = l.options()
 	o.Say, o.OnBusy = said.say, options.BusyLoad
-	if r, err := LoadDir(context.Background(), dir, l.table, o); err != nil || r.Load.Files != 10 || !said.has("--on-busy load") {
+	if r, err := loading.Directory(context.Background(), dir, l.table, o); err != nil || r.Load.Files != 10 || !said.has("--on-busy load") {
 		t.Errorf("load --on-busy load: %+v, %v; said %q", r, err, said.said)
 	}
 	l.wantTable(t, "loaded beside another", l.expected(t, night20))

@@ -33,6 +33,7 @@ import (
 	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/upkeep/draft"
 	"bulkload/load"
 )
 
@@ -257,7 +258,7 @@ func (l *live) convert(t *testing.T) {
 	if err := os.WriteFile(properties, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	job, err := Convert(properties)
+	job, err := draft.ConvertFile(properties)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func (l *live) convert(t *testing.T) {
 // wantDraft drafts a job file from the table itself, which gives its rows the keys that they have, and has its columns.
 func (l *live) wantDraft(t *testing.T) {
 	t.Helper()
-	text, err := DraftTable(context.Background(), l.table, l.options())
+	text, err := draft.ForTable(context.Background(), l.table, l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +291,7 @@ func (l *live) wantDraft(t *testing.T) {
 			t.Errorf("the draft does not say %q:\n%s", want, text[:min(len(text), 3000)])
 		}
 	}
-	if _, err := DraftTable(context.Background(), l.table+"_none", l.options()); failure.KindOf(err) != failure.Refused {
+	if _, err := draft.ForTable(context.Background(), l.table+"_none", l.options()); failure.KindOf(err) != failure.Refused {
 		t.Errorf("of a table that does not exist: %v", err)
 	}
 }

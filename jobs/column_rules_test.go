@@ -21,6 +21,7 @@ import (
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -165,7 +166,7 @@ func TestRules(t *testing.T) {
 }
 
 // wantVerified wants what a job has written to be what its source says, again.
-func wantVerified(t *testing.T, j *jobfile.Job, s *Summary) {
+func wantVerified(t *testing.T, j *jobfile.Job, s *summary.Summary) {
 	t.Helper()
 	r, err := verify.Job(context.Background(), j, options.Options{}, false)
 	if err != nil || r.Cells != s.Books.CellsWritten || r.Rejected != s.Books.Rejected || r.Filtered != s.Books.Filtered {

@@ -19,6 +19,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/run"
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/tasks"
 )
@@ -262,12 +263,12 @@ func damage(t *testing.T, pattern string) {
 }
 
 // stopped is an engine whose first reduce task fails.
-func stopped(dir string) *ByTasks {
+func stopped(dir string) *run.ByTasks {
 	e := &inProcess{options: options.Options{WorkDir: dir}}
 	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errors.New("no container")
 	}
-	return &ByTasks{Engine: e, Sizes: small}
+	return &run.ByTasks{Engine: e, Sizes: small}
 }
 
 // TestDiskOfTasks: what the tasks of a run have left on the disk is not needed a second time, neither by the same command nor by the steps
@@ -297,7 +298,7 @@ func TestDiskOfTasks(t *testing.T) {
 		if free, err := storage.Local.Free(out); err != nil || free >= need {
 			t.Fatalf("%d bytes are free, %v: the test shows nothing", free, err)
 		}
-		if _, err := RunBy(t.Context(), &ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
+		if _, err := RunBy(t.Context(), &run.ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		sameFiles(t, "again", base, out)

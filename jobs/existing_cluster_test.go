@@ -14,6 +14,8 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/run"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
@@ -55,7 +57,7 @@ func TestRowsThatExistByTasks(t *testing.T) {
 	l := existNight(t, "{live: overwrite}")
 	e := &inProcess{options: options.Options{WorkDir: t.TempDir(), Properties: map[string]string{"fs.defaultFS": l.FS()}}}
 	sizes := tasks.Sizes{Task: 50_000, Memory: options.MinMemory} // a few tasks: each has its own connections
-	s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: sizes}, l.job(t, night21), l.options())
+	s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: sizes}, l.job(t, night21), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func TestRowsThatExistByTasks(t *testing.T) {
 }
 
 // wantExisting wants 300 of the 700 rows to be counted as those that the table had, and all of them to be written.
-func wantExisting(t *testing.T, s *Summary) {
+func wantExisting(t *testing.T, s *summary.Summary) {
 	t.Helper()
 	e := s.Existing
 	if e == nil || e.Rows != 700 || e.Found != 300 || len(e.Samples) != 10 || s.Books.Written != 700 {

@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -20,7 +21,7 @@ import (
 type hdfsFaults struct {
 	*testcluster.Cluster
 	dir  string
-	want *Summary
+	want *summary.Summary
 }
 
 // TestHDFSFailsWhileWriting has its own HDFS, with two DataNodes and files of two replicas: so the loss of a DataNode ends every
@@ -75,7 +76,7 @@ func (l *hdfsFaults) admin(t *testing.T, args ...string) {
 }
 
 // wantRight wants a run's files to be those of a run that nothing disturbed.
-func (l *hdfsFaults) wantRight(t *testing.T, s *Summary) {
+func (l *hdfsFaults) wantRight(t *testing.T, s *summary.Summary) {
 	t.Helper()
 	if s.Status != failure.StatusDone || !reflect.DeepEqual(s.Files, l.want.Files) || s.Books != l.want.Books {
 		t.Errorf("%s: %v and %d files, want %v and %d", s.Status, s.Books, len(s.Files), l.want.Books, len(l.want.Files))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -23,6 +24,6 @@ func writeJob(t *testing.T, text string) string {
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
 // Run runs a job in this process.
-func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*Summary, error) {
+func Run(ctx context.Context, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
 	return RunBy(ctx, nil, j, o)
 }

@@ -30,6 +30,8 @@ import (
 	"bulkload/jobs/pipeline/checkpoint"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/run"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 )
@@ -98,9 +100,9 @@ func TestKilledSortChild(t *testing.T) {
 			die()
 		}
 	}
-	var by *ByTasks
+	var by *run.ByTasks
 	if k.Tasks {
-		by = &ByTasks{Engine: &inProcess{options: o}, Sizes: small}
+		by = &run.ByTasks{Engine: &inProcess{options: o}, Sizes: small}
 	}
 	if _, err := RunBy(context.Background(), by, k.job(t), o); err != nil {
 		t.Fatal(err)
@@ -168,7 +170,7 @@ func (k killedRun) killAnew(t *testing.T) {
 
 // killAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that was
 // not killed.
-func (k killedRun) killAndResume(t *testing.T, base string, want *Summary) *Summary {
+func (k killedRun) killAndResume(t *testing.T, base string, want *summary.Summary) *summary.Summary {
 	t.Helper()
 	k.killAnew(t)
 	got := mustRun(t, k.job(t), k.options())
@@ -177,7 +179,7 @@ func (k killedRun) killAndResume(t *testing.T, base string, want *Summary) *Summ
 }
 
 // sameRun wants a resumed run to have done what the undisturbed one did, and nothing to be left in the work folder.
-func sameRun(t *testing.T, k killedRun, base string, want, got *Summary) {
+func sameRun(t *testing.T, k killedRun, base string, want, got *summary.Summary) {
 	t.Helper()
 	sameFiles(t, "resumed", filepath.Join(k.Dir, base), filepath.Join(k.Dir, k.Out))
 	if got.OutputSummary != nil && (got.Books != want.Books || got.Digest != want.Digest) {

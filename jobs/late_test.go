@@ -13,6 +13,7 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/run/summary"
 )
 
 // stepClock is a clock that continues only while somebody sleeps; at is called after each sleep with the time since the
@@ -35,7 +36,7 @@ func (c *stepClock) clock() options.Clock {
 }
 
 // waitingRun runs the check job of a folder and gives what it said.
-func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, limit time.Duration) (s *Summary, notes string, err error) {
+func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, limit time.Duration) (s *summary.Summary, notes string, err error) {
 	t.Helper()
 	var said []string
 	o := options.Options{Wait: options.Wait{For: limit, Clock: c.clock()}, Say: func(text string) { said = append(said, text) }}

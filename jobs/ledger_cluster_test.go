@@ -118,7 +118,7 @@ func TestCorrectionThatIsLoadedLater(t *testing.T) {
 	l.withoutOutput(t, night20)
 	l.night(t, night20, 310, 21)
 	o := l.options()
-	o.NoLoad, o.OnChange = true, Reload
+	o.NoLoad, o.OnChange = true, options.Reload
 	mustRun(t, l.job(t, night20), o)
 	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusDone {
 		t.Errorf("the load is %s", s.Status)

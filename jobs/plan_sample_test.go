@@ -13,13 +13,14 @@ import (
 
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/run/summary"
 )
 
 // off is how far an estimate is from the truth, as a part of it.
 func off(got, want int64) float64 { return float64(got)/float64(want) - 1 }
 
 // writtenBytes are those of a run's HFiles and of their KeyValues.
-func writtenBytes(s *Summary) (files, raw int64) {
+func writtenBytes(s *summary.Summary) (files, raw int64) {
 	for _, f := range s.Files {
 		files += f.Bytes
 		raw += f.Raw

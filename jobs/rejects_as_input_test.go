@@ -15,6 +15,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -135,7 +136,7 @@ func readRejecting(t *testing.T, dir, text string) *jobfile.Job {
 	return j
 }
 
-func runRejecting(t *testing.T, dir, text string) *Summary {
+func runRejecting(t *testing.T, dir, text string) *summary.Summary {
 	t.Helper()
 	s, err := Run(t.Context(), readRejecting(t, dir, text), options.Options{})
 	if err != nil {

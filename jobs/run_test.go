@@ -22,6 +22,7 @@ import (
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -76,7 +77,7 @@ func readCheck(t testing.TB, dir, output string) *jobfile.Job {
 }
 
 // mustRun does a run that is expected to come to an end.
-func mustRun(t testing.TB, j *jobfile.Job, o options.Options) *Summary {
+func mustRun(t testing.TB, j *jobfile.Job, o options.Options) *summary.Summary {
 	t.Helper()
 	s, err := Run(context.Background(), j, o)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -215,7 +216,7 @@ func TestSecuredArtefacts(t *testing.T) {
 	}
 	s.who = jobfile.Kerberos{} // the ticket cache
 	clear(searched)
-	byTasks, err := RunBy(t.Context(), &ByTasks{Engine: &inProcess{options: o}, Sizes: small}, s.job(t, second), o)
+	byTasks, err := RunBy(t.Context(), &run.ByTasks{Engine: &inProcess{options: o}, Sizes: small}, s.job(t, second), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,14 @@ import (
 	"time"
 
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/upkeep/retention"
 
 	"github.com/jcmturner/gokrb5/v8/credentials"
 	"github.com/jcmturner/gokrb5/v8/keytab"
@@ -130,7 +135,7 @@ func TestSecuredNights(t *testing.T) {
 	const first, second = "2026-11-20", "2026-11-21"
 	s.night(t, first, 20_000, 1)
 	s.night(t, second, 5_000, 2)
-	if sum := mustRun(t, s.job(t, first), s.options()); sum.Status != StatusDone || sum.Load.Regions != 10 {
+	if sum := mustRun(t, s.job(t, first), s.options()); sum.Status != failure.StatusDone || sum.Load.Regions != 10 {
 		t.Errorf("first night: %s, load %+v", sum.Status, sum.Load)
 	}
 	wantFirst, wantSecond := s.expected(t, first), s.expected(t, second)
@@ -150,7 +155,7 @@ func TestSecuredNights(t *testing.T) {
 	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which expires at") {
 		t.Errorf("said %s", s.said.String())
 	}
-	r, err := VerifyJob(context.Background(), s.job(t, first), s.options(), true)
+	r, err := verify.Job(context.Background(), s.job(t, first), s.options(), true)
 	if err != nil || r.Cells != int64(len(wantFirst)) {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
@@ -166,26 +171,26 @@ func TestSecuredListAndClean(t *testing.T) {
 	s.night(t, date, 2000, 1)
 	job := s.job(t, date)
 	mustRun(t, job, s.options())
-	if _, err := List(s.out, s.options()); KindOf(err) != Refused || !strings.Contains(err.Error(), "kinit") {
+	if _, err := retention.List(s.out, s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "kinit") {
 		t.Fatalf("without a login: %v", err)
 	}
 	o := s.options()
 	o.Principal, o.Keytab = s.who.Principal, s.who.Keytab
-	listed, err := List(s.out, o)
+	listed, err := retention.List(s.out, o)
 	if err != nil || len(listed.Outputs) != 1 || listed.Outputs[0].State != "loaded" {
 		t.Fatalf("list: %v: %+v", err, listed)
 	}
-	rules := CleanRules{Outputs: 30 * 24 * time.Hour, Now: time.Now().Add(31 * 24 * time.Hour)}
-	cleaned, err := Clean(t.Context(), s.out, rules, o)
+	rules := retention.Rules{Outputs: 30 * 24 * time.Hour, Now: time.Now().Add(31 * 24 * time.Hour)}
+	cleaned, err := retention.Clean(t.Context(), s.out, rules, o)
 	if err != nil || len(cleaned.Outputs) != 1 || cleaned.Outputs[0].Action != "deleted" {
 		t.Fatalf("clean: %v: %+v", err, cleaned)
 	}
-	if _, err := List(s.out, o); KindOf(err) != Refused {
+	if _, err := retention.List(s.out, o); failure.KindOf(err) != failure.Refused {
 		t.Errorf("after clean: %v", err)
 	}
 	job = s.job(t, date)
 	job.HBase.Kerberos = jobfile.Kerberos{Principal: "nobody", Keytab: "none"} // the command line's are used instead
-	if sum := mustRun(t, job, o); sum.Status != StatusNothing {
+	if sum := mustRun(t, job, o); sum.Status != failure.StatusNothing {
 		t.Errorf("the run after clean: %s", sum.Status)
 	}
 	s.wantSecrecy(t)
@@ -198,7 +203,7 @@ func TestSecuredPlanCreates(t *testing.T) {
 	t.Cleanup(func() { s.oracle(t, "grant", "loader", "@default", "-") })
 	const date = "2026-11-20"
 	s.night(t, date, 2000, 3)
-	plan, err := Plan(context.Background(), s.job(t, date), s.options(), PlanOptions{Create: true})
+	plan, err := plan.Run(context.Background(), s.job(t, date), s.options(), plan.Options{Create: true})
 	if err != nil || !plan.Created {
 		t.Fatalf("plan: %v", err)
 	}
@@ -209,7 +214,7 @@ func TestSecuredPlanCreates(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := strings.Split(string(content), "\x01")[1]
-	if r, err := Get(context.Background(), s.job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != strings.Count(string(content), "\x01"+key+"\x01") {
+	if r, err := lookup.Get(context.Background(), s.job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != strings.Count(string(content), "\x01"+key+"\x01") {
 		t.Errorf("get: %+v, %v", r, err)
 	}
 }
@@ -256,8 +261,8 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 			j := s.job(t, date)
 			j.HBase.Kerberos = test.who
 			_, err := Run(context.Background(), j, o)
-			if err == nil || KindOf(err) != Refused {
-				t.Fatalf("kind %v: %v", KindOf(err), err)
+			if err == nil || failure.KindOf(err) != failure.Refused {
+				t.Fatalf("kind %v: %v", failure.KindOf(err), err)
 			}
 			for _, part := range test.want {
 				if !strings.Contains(err.Error(), part) {

@@ -8,10 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 
 	"golang.org/x/sync/errgroup"
@@ -23,19 +25,19 @@ type Series []*jobfile.Job
 // Several is what several runs did, in the order of the job files and their dates. Runs that were not begun are not in it.
 type Several struct {
 	failure.Outcome
-	Runs []*Summary `json:"runs"`
+	Runs []*summary.Summary `json:"runs"`
 }
 
 // SeveralOptions say how several series are run.
 type SeveralOptions struct {
 	options.Options
-	By       EngineOf // how each run is done; nil: in this process
-	Parallel int      // how many series run side by side, within one memory budget; less than 2: one after the other
+	By       run.EngineOf // how each run is done; nil: in this process
+	Parallel int          // how many series run side by side, within one memory budget; less than 2: one after the other
 	// Prepare changes the options of one run; nil: all have the same.
 	Prepare func(*jobfile.Job, options.Options) options.Options
 	// Ended hears of each run that ended, one at a time, and of one again whose rows the table does not serve at the end; nil: nobody
 	// listens.
-	Ended func(*Summary, error, time.Duration)
+	Ended func(*summary.Summary, error, time.Duration)
 }
 
 // RunSeveral runs several series. A failure ends its series; the others go on. The error is that of all failed runs, and has
@@ -48,7 +50,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 	}
 	if o.Memory /= int64(side); o.Memory < options.MinMemory {
 		return s, errcode.CommandMemory.Errorf("--memory is shared by all that run side by side: %s for each of %d are too little; give at least %s, or a smaller --parallel",
-			FormatSize(o.Memory), side, FormatSize(int64(side)*options.MinMemory))
+			bytesize.Format(o.Memory), side, bytesize.Format(int64(side)*options.MinMemory))
 	}
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}
 	each := func(do func(context.Context, int, Series)) {
@@ -83,7 +85,7 @@ type several struct {
 
 // seriesResult is how far a series came.
 type seriesResult struct {
-	runs  []*Summary
+	runs  []*summary.Summary
 	took  []time.Duration // of each run
 	err   error
 	later Series // not begun
@@ -100,9 +102,9 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 		o := r.prepared(j)
 		o.Watch = r.share.of(place, i)
 		begun := time.Now()
-		summary, err := run.Job(ctx, r.By, j, o)
-		result.runs, result.took = append(result.runs, summary), append(result.took, time.Since(begun))
-		r.ended(summary, err, result.took[i])
+		sum, err := run.Job(ctx, r.By, j, o)
+		result.runs, result.took = append(result.runs, sum), append(result.took, time.Since(begun))
+		r.ended(sum, err, result.took[i])
 		if err != nil {
 			result.err, result.job, result.later = err, j, one[i+1:]
 			return
@@ -134,7 +136,7 @@ func (r *several) prepared(j *jobfile.Job) options.Options {
 	return r.Prepare(j, r.Options)
 }
 
-func (r *several) ended(s *Summary, err error, took time.Duration) {
+func (r *several) ended(s *summary.Summary, err error, took time.Duration) {
 	if r.Ended == nil {
 		return
 	}

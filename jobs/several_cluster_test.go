@@ -10,6 +10,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
+	"bulkload/jobs/run/summary"
 )
 
 // TestRangeIsAskedAgain: what a range of dates has loaded is asked for at its end, since the table may have changed while the later dates
@@ -32,7 +33,7 @@ func TestRangeIsAskedAgain(t *testing.T) {
 				heard = nil
 				o := SeveralOptions{Options: l.options()}
 				o.Force = share
-				o.Ended = func(s *Summary, err error, _ time.Duration) {
+				o.Ended = func(s *summary.Summary, err error, _ time.Duration) {
 					if heard = append(heard, fmt.Sprintf("%s %t", s.Run.Date, err == nil)); len(heard) == len(both) {
 						change()
 					}

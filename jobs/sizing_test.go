@@ -10,6 +10,7 @@ import (
 
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/run/summary"
 )
 
 // TestSizing: the formulas of docs/operations.md are right for the example beside them.
@@ -56,7 +57,7 @@ func TestSizing(t *testing.T) {
 		}
 	}
 
-	var fits *Summary
+	var fits *summary.Summary
 	for range 5 { // on a busy machine one core may read more than the formula has for it
 		fits = mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: int64(enough * size)})
 		if fits.Sort.Spilled == 0 {

@@ -23,6 +23,7 @@ import (
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
@@ -57,7 +58,7 @@ func skewedDir(t testing.TB, job string, rows int, o sample.Options) string {
 }
 
 // wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
-func wantSliced(t *testing.T, s *Summary, region, most int) {
+func wantSliced(t *testing.T, s *summary.Summary, region, most int) {
 	t.Helper()
 	var files []hfiles.Summary
 	var largest, all int64
@@ -251,7 +252,7 @@ func TestVerifyInSlices(t *testing.T) {
 // TestSiteLimitOfFiles: where the site takes fewer files of a region than HBase's default, a region is cut into fewer slices.
 func TestSiteLimitOfFiles(t *testing.T) {
 	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
-	run := func(limit string) *Summary {
+	run := func(limit string) *summary.Summary {
 		o := options.Options{}
 		if limit != "" {
 			o.Properties = map[string]string{load.MaxFilesProperty: limit}

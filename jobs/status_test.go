@@ -20,7 +20,7 @@ import (
 // statusOf is the status of a job.
 func statusOf(t *testing.T, j *jobfile.Job, history bool, o options.Options) []*status.Run {
 	t.Helper()
-	r, err := Status(context.Background(), []status.Wanted{{Job: j, History: history}}, o)
+	r, err := status.Of(context.Background(), []status.Wanted{{Job: j, History: history}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

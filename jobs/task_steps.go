@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
-	"os"
-	"slices"
 
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
@@ -20,14 +16,14 @@ import (
 )
 
 // RunBy is RunJob with an engine that is known; nil: in this process.
-func RunBy(ctx context.Context, by *ByTasks, j *jobfile.Job, o options.Options) (*Summary, error) {
+func RunBy(ctx context.Context, by *run.ByTasks, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
 	return run.Job(ctx, by.Always(), j, o)
 }
 
 // PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are none if
 // the run is finished, or if they are all done.
 func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
-	return handOver(ctx, j, o, ByTasks{Engine: tasks.Others{Until: tasks.MapPhase}, Sizes: sizes})
+	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.Others{Until: tasks.MapPhase}, Sizes: sizes})
 }
 
 // GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task reduce
@@ -42,11 +38,11 @@ func GatherTasks(ctx context.Context, document string, o options.Options, sizes 
 	if err != nil {
 		return &TaskReport{Outcome: failure.NewOutcome()}, err
 	}
-	return handOver(ctx, j, o, ByTasks{Engine: tasks.Others{Until: tasks.ReducePhase}, Sizes: sizes})
+	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.Others{Until: tasks.ReducePhase}, Sizes: sizes})
 }
 
 // FinishTasks finishes a run whose tasks are all done: it checks them, gives the files their names and loads them.
-func FinishTasks(ctx context.Context, document string, o options.Options) (*Summary, error) {
+func FinishTasks(ctx context.Context, document string, o options.Options) (*summary.Summary, error) {
 	j, err := tasks.JobOf(document, o)
 	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
 		if over.Plan == "" {
@@ -57,11 +53,11 @@ func FinishTasks(ctx context.Context, document string, o options.Options) (*Summ
 	if err != nil {
 		return nil, err
 	}
-	return RunBy(ctx, &ByTasks{Engine: tasks.Others{}}, j, o)
+	return RunBy(ctx, &run.ByTasks{Engine: tasks.Others{}}, j, o)
 }
 
 // finished is the summary of a run that was finished before. If its files were loaded, the table must serve them.
-func finished(ctx context.Context, over *tasks.WrittenError, o options.Options) (*Summary, error) {
+func finished(ctx context.Context, over *tasks.WrittenError, o options.Options) (*summary.Summary, error) {
 	s := summary.New(new(jobfile.Job))
 	out := s.Output(0)
 	out.Output = over.Output
@@ -88,7 +84,7 @@ type TaskReport struct {
 }
 
 // handOver does a run up to the phase that its engine hands over. The job file's task size counts if no other is given.
-func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks) (*TaskReport, error) {
+func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by run.ByTasks) (*TaskReport, error) {
 	by.Task = cmp.Or(by.Task, j.Engine.TaskSize)
 	s, err := RunBy(ctx, &by, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
@@ -99,36 +95,4 @@ func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by ByTasks
 		r.Status, r.Phase, r.Document, r.Tasks = failure.StatusDone, over.Phase.Name, over.Phase.Document, over.Phase.Tasks
 	}
 	return r, err
-}
-
-// MapTask is tasks.Map.
-var MapTask = tasks.Map
-
-// ReduceTask is tasks.Reduce.
-var ReduceTask = tasks.Reduce
-
-// TasksWritten is tasks.WrittenError.
-type TasksWritten = tasks.WrittenError
-
-// TaskSizes are tasks.Sizes.
-type TaskSizes = tasks.Sizes
-
-// NewLocalTasks is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the site
-// files and the login of the driver: a task reads its plan before it knows the job.
-func NewLocalTasks(j *jobfile.Job, o options.Options, parallel int) *tasks.LocalEngine {
-	at := site.Chosen(o, j.HBase)
-	var flags []string
-	add := func(name, value string) {
-		if value != "" {
-			flags = append(flags, name, value)
-		}
-	}
-	add("--work-dir", o.WorkDir)
-	add("--conf", at.Conf)
-	add("--principal", at.Kerberos.Principal)
-	add("--keytab", at.Kerberos.Keytab)
-	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
-		add("-D", name+"="+o.Properties[name])
-	}
-	return &tasks.LocalEngine{Program: "/proc/self/exe", Name: os.Args[0], Flags: flags, Parallel: parallel}
 }

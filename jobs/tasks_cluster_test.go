@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
@@ -73,7 +74,7 @@ func TestTasksOnHDFS(t *testing.T) {
 
 	e := &inProcess{options: options.Options{WorkDir: t.TempDir()}} // no site files: the plan has what it needs of them
 	e.options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
-	s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, l.job(t, date), l.options())
+	s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, l.job(t, date), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
@@ -195,7 +196,7 @@ func TestTaskFaults(t *testing.T) {
 			out := filepath.Join(dir, strings.ReplaceAll(what, " ", "-"))
 			e := &inProcess{options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
 			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
-			by := &ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
+			by := &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
 			_, err := RunBy(t.Context(), by, readCheck(t, dir, out), options.Options{})
 			if f.code == "" && err != nil || f.code != "" && (failure.CodeOf(err) != f.code || !strings.Contains(err.Error(), f.says)) {
 				t.Fatalf("%s: %v", failure.CodeOf(err), err)
@@ -265,7 +266,7 @@ func TestRejectsOfTasks(t *testing.T) {
 		rejectsEvery(t, dir, every)
 		out := filepath.Join(dir, "out")
 		e := &inProcess{options: options.Options{WorkDir: dir}}
-		s, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
+		s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
 		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+mapsOf(t, dir)[0]) {
 			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
 		}
@@ -311,11 +312,11 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	dir := sampleDir(t, checkJob, 100)
 	manyFiles(t, dir, 600)
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
-	_, err = RunBy(t.Context(), &ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err = RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
 	}
@@ -357,7 +358,7 @@ func TestPlannedSizesCount(t *testing.T) {
 	if none, err := GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
 		t.Error(none, err)
 	}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	noTasks(t, out)
@@ -395,7 +396,7 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 		t.Errorf("%v is in the output", all)
 	}
 	e := &inProcess{}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	var over *tasks.WrittenError
@@ -420,7 +421,7 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 	faulty := &testfs.Failing{FS: local, Fault: new(testfs.Fault)}
 	storage.Local = faulty
 	run := func() error {
-		_, err := RunBy(t.Context(), &ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{})
+		_, err := RunBy(t.Context(), &run.ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{})
 		return err
 	}
 	if err := run(); err != nil {
@@ -476,7 +477,7 @@ func TestKilledTasks(t *testing.T) {
 			k.Times = 4
 		}
 		k.killAnew(t)
-		by, how := &ByTasks{Engine: &inProcess{options: k.options()}, Sizes: small}, "by tasks"
+		by, how := &run.ByTasks{Engine: &inProcess{options: k.options()}, Sizes: small}, "by tasks"
 		if i%2 == 1 {
 			by, how = nil, "in one process"
 		}
@@ -521,7 +522,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errors.New("no container")
 	}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
 		t.Fatal(err)
 	}
 }
@@ -530,7 +531,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	t.Helper()
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range e.ran {
@@ -550,7 +551,7 @@ func TestPlanThatCantBeRead(t *testing.T) {
 	mappedOnly(t, dir, out)
 	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
 		e := &inProcess{options: options.Options{WorkDir: dir}}
-		_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), unreadable("plan.json", cause))
+		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), unreadable("plan.json", cause))
 		if err == nil || failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
 			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.ran)
 		}
@@ -603,7 +604,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 				}
 				return instead(ctx, p, task)
 			}
-			_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
+			_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
 			return err
 		}
 		if down = "part-m-00002"; phase == "reduce" {
@@ -690,7 +691,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 			}
 			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
 		}
-		_, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
+		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
 		if failure.KindOf(err) != c.kind {
 			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
 		}
@@ -711,7 +712,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 		}}
 	}}
 	e := &inProcess{options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
 		t.Errorf("without a replica of a run: %v; ran %v", err, e.ran)
 	}
 	sameFiles(t, "lost", base, out)
@@ -778,7 +779,7 @@ func TestFoldersOfTasks(t *testing.T) {
 		failed = task
 		return true, tasks.Reduce(ctx, p.Document, task, e.without(func(name string) bool { return name == "account.json.tmp" }))
 	}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
 		t.Fatal(failed, err)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -952,7 +953,7 @@ func TestOpensOfTasks(t *testing.T) {
 	manyFiles(t, dir, 12)
 	inTasks, inDriver := newOpeningFS(), newOpeningFS()
 	e := &inProcess{options: options.Options{WorkDir: dir, Storage: inTasks.of}}
-	if _, err := RunBy(t.Context(), &ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
 		t.Fatal(err)
 	}
 	maps, reduces := 0, 0

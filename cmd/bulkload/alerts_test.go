@@ -13,7 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/run/summary"
 
 	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v3"
@@ -60,13 +62,13 @@ func late(day, hours int) (all []try) {
 }
 
 // summary is the report of a run.
-func (t try) summary(midnight time.Time) *jobs.Summary {
-	s := &jobs.Summary{OutputSummary: &jobs.OutputSummary{}}
-	s.Status = jobs.StatusDone
+func (t try) summary(midnight time.Time) *summary.Summary {
+	s := &summary.Summary{OutputSummary: &summary.OutputSummary{}}
+	s.Status = failure.StatusDone
 	s.Run.Job, s.Run.Table, s.Run.Date = "a.yaml", "ns:t", midnight.AddDate(0, 0, t.date).Format(time.DateOnly)
 	s.Books.Read, s.Books.Written, s.Books.Rejected = t.read, t.read-t.rejected, t.rejected
 	if t.read > 0 {
-		s.Phases = []jobs.Phase{{Name: "sort"}}
+		s.Phases = []timing.Phase{{Name: "sort"}}
 	}
 	return s
 }

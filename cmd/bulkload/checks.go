@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"bulkload/jobs"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // writeRunChecks prints a table of checks for each run.
@@ -51,6 +52,6 @@ func countChecks(run *jobs.CheckedRun) string {
 	for _, f := range run.Checks {
 		count[f.State]++
 	}
-	return fmt.Sprintf("%s: %d ok, %d failed, %d with a warning, %d unknown", jobs.Plural(len(run.Checks), "check"),
+	return fmt.Sprintf("%s: %d ok, %d failed, %d with a warning, %d unknown", jobfile.Plural(len(run.Checks), "check"),
 		count[jobs.CheckOK], count[jobs.CheckFailed], count[jobs.CheckWarning], count[jobs.CheckUnknown])
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/internal/bytesize"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/upkeep/retention"
 )
 
 type listCommand struct {
@@ -16,7 +18,7 @@ type listCommand struct {
 }
 
 func (c *listCommand) do(_ context.Context, s *session) (report, error) {
-	r, err := jobs.List(c.Dir, s.options())
+	r, err := retention.List(c.Dir, s.options())
 	s.endBar()
 	if err == nil {
 		writeOutputs(s.answers(), r)
@@ -32,8 +34,8 @@ type cleanCommand struct {
 }
 
 func (c *cleanCommand) do(ctx context.Context, s *session) (report, error) {
-	rules := jobs.CleanRules{Outputs: time.Duration(c.OlderThan), Rejects: time.Duration(c.RejectsOlderThan), DryRun: c.DryRun}
-	r, err := jobs.Clean(ctx, c.Dir, rules, s.options())
+	rules := retention.Rules{Outputs: time.Duration(c.OlderThan), Rejects: time.Duration(c.RejectsOlderThan), DryRun: c.DryRun}
+	r, err := retention.Clean(ctx, c.Dir, rules, s.options())
 	s.endBar()
 	writeCleaned(s.people(), r, c.DryRun)
 	return r, err
@@ -59,7 +61,7 @@ func (a *age) UnmarshalText(text []byte) error {
 }
 
 // writeOutputs lists outputs as lines.
-func writeOutputs(w io.Writer, r *jobs.CleanReport) {
+func writeOutputs(w io.Writer, r *retention.Report) {
 	fmt.Fprintf(w, "%-8s %-10s %-30s %14s %6s %11s %11s  %s\n", "state", "date", "table", "rows", "files", "bytes", "rejects", "output")
 	for _, out := range r.Outputs {
 		state, note := out.State, ""
@@ -70,12 +72,12 @@ func writeOutputs(w io.Writer, r *jobs.CleanReport) {
 			note = ", locked"
 		}
 		fmt.Fprintf(w, "%-8s %-10s %-30s %14s %6d %11s %11s  %s%s\n", state, out.Date, out.Table, count(out.Rows), out.Files,
-			jobs.FormatSize(out.Bytes), jobs.FormatSize(out.Rejects), place(out.URI), note)
+			bytesize.Format(out.Bytes), bytesize.Format(out.Rejects), place(out.URI), note)
 	}
 }
 
 // writeCleaned reports what was done with each output.
-func writeCleaned(w io.Writer, r *jobs.CleanReport, dryRun bool) {
+func writeCleaned(w io.Writer, r *retention.Report, dryRun bool) {
 	would := ""
 	if dryRun {
 		would = "would be "
@@ -83,7 +85,7 @@ func writeCleaned(w io.Writer, r *jobs.CleanReport, dryRun bool) {
 	for _, out := range r.Outputs {
 		switch {
 		case out.Action == "":
-		case out.Action == jobs.CleanKept:
+		case out.Action == retention.Kept:
 			fmt.Fprintf(w, "kept     %s: %s\n", place(out.URI), out.Reason)
 		case out.Reason != "":
 			fmt.Fprintf(w, "%s%s, the output is kept: %s: %s\n", would, out.Action, place(out.URI), out.Reason)
@@ -94,7 +96,7 @@ func writeCleaned(w io.Writer, r *jobs.CleanReport, dryRun bool) {
 	for _, folder := range r.Work {
 		fmt.Fprintf(w, "%sdeleted  %s, which a failed run had left\n", would, folder)
 	}
-	if r.Status == jobs.StatusDone {
-		fmt.Fprintf(w, "%sfreed: %s\n", would, jobs.FormatSize(r.Freed))
+	if r.Status == failure.StatusDone {
+		fmt.Fprintf(w, "%sfreed: %s\n", would, bytesize.Format(r.Freed))
 	}
 }

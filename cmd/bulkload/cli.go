@@ -10,7 +10,14 @@ import (
 	"time"
 
 	"bulkload/cell"
-	"bulkload/jobs"
+	"bulkload/internal/bytesize"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // common are the flags of all verbs.
@@ -57,10 +64,10 @@ type cli struct {
 	Help       helpCommand       `cmd:"" help:"Shows the commands, or the flags and examples of one."`
 }
 
-func usage(err error) error { return jobs.UsageError(err) }
+func usage(err error) error { return failure.UsageError(err) }
 
-func (s *session) options() jobs.Options {
-	return jobs.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab, Stopped: s.stopped}
+func (s *session) options() options.Options {
+	return options.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab, Stopped: s.stopped}
 }
 
 type planCommand struct {
@@ -98,7 +105,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	planned := jobs.ReadOptions{AnyQuery: true}
+	planned := jobfile.ReadOptions{AnyQuery: true}
 	if dates != nil {
 		planned.Date, planned.Hour = dates[0].Time, dates[0].Hour
 	}
@@ -106,22 +113,22 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := jobs.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
+	o := plan.Options{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
 	if c.Growth != "" {
-		if options.Growth, err = jobs.ParseSize(c.Growth); err != nil {
+		if o.Growth, err = bytesize.Parse(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
 		}
 	}
 	switch {
 	case c.Compare == nil:
 	case isFile(*c.Compare):
-		if options.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
+		if o.Job, err = c.read(ctx, *c.Compare, planned); err != nil {
 			return nil, err
 		}
 	default:
-		options.Expression = *c.Compare
+		o.Expression = *c.Compare
 	}
-	r, err := jobs.Plan(ctx, job, s.options(), options)
+	r, err := plan.Run(ctx, job, s.options(), o)
 	s.endBar()
 	if err == nil {
 		writePlan(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
@@ -150,22 +157,22 @@ type busy struct {
 	OnBusy string `placeholder:"wait|load|fail" enum:"wait,load,fail" default:"wait" help:"What to do while another job loads into the table: wait (the default), load at the same time, or fail with 75."`
 }
 
-func (b *busy) onBusy() jobs.OnBusy {
+func (b *busy) onBusy() options.OnBusy {
 	if b.OnBusy == "wait" {
 		return ""
 	}
-	return jobs.OnBusy(b.OnBusy)
+	return options.OnBusy(b.OnBusy)
 }
 
 func (c *loadCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	c.Table = jobs.TableName(c.Table)
+	c.Table = jobfile.TableName(c.Table)
 	s.measured = newMeasured(c.metricsFlags, loadMetrics, c.Table)
 	o := s.options()
 	o.OnBusy = c.onBusy()
-	r, err := jobs.LoadDir(ctx, c.Dir, c.Table, o)
+	r, err := loading.Directory(ctx, c.Dir, c.Table, o)
 	s.endBar()
 	if err == nil {
 		writeLoad(s.people(), r)
@@ -192,7 +199,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 	return r, err
 }
 
-func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyReport, error) {
+func (c *verifyCommand) verify(ctx context.Context, s *session) (*verify.Report, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
 		if c.Live || c.All || c.Stale != "" {
@@ -201,13 +208,13 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 		if c.MetricsFile != "" || c.MetricsPush != "" {
 			return nil, usage(errors.New("metrics need a job file, whose name is their label"))
 		}
-		return jobs.VerifyDir(ctx, c.Target, s.options())
+		return verify.Dir(ctx, c.Target, s.options())
 	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	s.measured = newMeasured(c.metricsFlags, verifyMetrics, c.Target)
-	job, err := c.read(ctx, c.Target, jobs.ReadOptions{})
+	job, err := c.read(ctx, c.Target, jobfile.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -215,13 +222,13 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*jobs.VerifyRep
 	case c.All && (!c.Live || c.Stale != ""):
 		return nil, usage(errors.New("--all needs --live, without --stale: it says how much of the table is read"))
 	case c.All:
-		return jobs.VerifyTable(ctx, job, s.options())
+		return verify.WholeTable(ctx, job, s.options())
 	case c.Stale != "" && !c.Live:
 		return nil, usage(errors.New("--stale needs --live: it lists cells of the table"))
 	case c.Stale != "":
-		return jobs.ListStale(ctx, job, s.options(), c.Stale)
+		return verify.ListStale(ctx, job, s.options(), c.Stale)
 	}
-	return jobs.VerifyJob(ctx, job, s.options(), c.Live)
+	return verify.Job(ctx, job, s.options(), c.Live)
 }
 
 type inspectCommand struct {
@@ -238,7 +245,7 @@ func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 		}
 		visit = func(c *cell.Cell) error { return writeCell(s.answers(), c) }
 	}
-	r, err := jobs.Inspect(ctx, c.File, s.options(), c.Blocks, visit)
+	r, err := lookup.Inspect(ctx, c.File, s.options(), c.Blocks, visit)
 	if err == nil {
 		writeInspection(s.answers(), r)
 	}
@@ -254,7 +261,7 @@ type getCommand struct {
 }
 
 func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
-	job, err := c.read(ctx, c.Job, jobs.ReadOptions{DateOptional: true})
+	job, err := c.read(ctx, c.Job, jobfile.ReadOptions{DateOptional: true})
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +270,7 @@ func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
 			return nil, err
 		}
 	}
-	r, err := jobs.Get(ctx, job, s.options(), c.Key, c.From)
+	r, err := lookup.Get(ctx, job, s.options(), c.Key, c.From)
 	if err == nil {
 		writeRows(s.answers(), r)
 	}

@@ -7,7 +7,8 @@ import (
 	"regexp"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/values"
 )
 
 // clock returns the current time. Tests have their own.
@@ -37,15 +38,15 @@ func (d *dated) checkSet() error {
 }
 
 // dates parses dates in the requested zone.
-func (d *dated) dates() (jobs.Dates, error) {
+func (d *dated) dates() (jobfile.Dates, error) {
 	if d.now.IsZero() {
 		d.now = clock()
 	}
-	zone, err := jobs.Zone(d.Zone)
+	zone, err := values.Location(d.Zone)
 	if err != nil {
-		return jobs.Dates{}, usage(fmt.Errorf("--zone: %w", err))
+		return jobfile.Dates{}, usage(fmt.Errorf("--zone: %w", err))
 	}
-	return jobs.Dates{Now: d.now, Zone: zone}, nil
+	return jobfile.Dates{Now: d.now, Zone: zone}, nil
 }
 
 // wantedDate is --date for a log: the day or hour that it means, or else its text, which is refused later.
@@ -63,7 +64,7 @@ func (d *dated) wantedDate() []any {
 }
 
 // read reads a job file for the given date. A signal ends it even while the file gives no bytes.
-func (d *dated) read(ctx context.Context, path string, o jobs.ReadOptions) (*jobs.Job, error) {
+func (d *dated) read(ctx context.Context, path string, o jobfile.ReadOptions) (*jobfile.Job, error) {
 	if err := d.checkSet(); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (d *dated) read(ctx context.Context, path string, o jobs.ReadOptions) (*job
 		}
 		o.Date, o.Hour = date.Time, date.Hour
 	}
-	return orStopped(ctx, func() (*jobs.Job, error) { return jobs.Read(path, o) })
+	return orStopped(ctx, func() (*jobfile.Job, error) { return jobfile.Read(path, o) })
 }
 
 // orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context of its own:
@@ -121,7 +122,7 @@ func (r *ranged) wantedRange() (all []any) {
 }
 
 // list is the range; nil if none is given.
-func (r *ranged) list(d *dated) ([]jobs.LogicalDate, error) {
+func (r *ranged) list(d *dated) ([]jobfile.LogicalDate, error) {
 	switch {
 	case r.From == nil && r.To == nil:
 		return nil, nil

@@ -33,7 +33,7 @@ func TestDatesOfTheClock(t *testing.T) {
 	} {
 		asked = 0
 		var stdout, stderr bytes.Buffer
-		code := run(context.Background(), append([]string{"run", "a.yaml", "b.yaml"}, strings.Fields(c.args)...), &stdout, &stderr)
+		code := execute(context.Background(), append([]string{"run", "a.yaml", "b.yaml"}, strings.Fields(c.args)...), &stdout, &stderr)
 		for _, want := range c.want {
 			if code != exitNotYet || !strings.Contains(stderr.String(), want) {
 				t.Errorf("%s: exit code %d, want %q\n%s", c.args, code, want, &stderr)

@@ -187,7 +187,7 @@ func printed(t *testing.T, command string) string {
 	if words[0] != "bulkload" {
 		t.Fatalf("the documents run %q, which this test does not know", command)
 	}
-	if code := run(context.Background(), words[1:], &stdout, stderr); code != 0 {
+	if code := execute(context.Background(), words[1:], &stdout, stderr); code != 0 {
 		t.Fatalf("%s: exit code %d\n%s%s", command, code, &beside, &stdout)
 	}
 	text := stdout.String()

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/jobs"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
 
@@ -25,7 +26,7 @@ func TestEngineFlags(t *testing.T) {
 		"--engine yarn --engine-set properties=mapred.thing": "NAME=VALUE",
 	} {
 		var stderr bytes.Buffer
-		code := run(context.Background(), append([]string{"run", "nosuch.yaml"}, strings.Fields(flags)...), new(bytes.Buffer), &stderr)
+		code := execute(context.Background(), append([]string{"run", "nosuch.yaml"}, strings.Fields(flags)...), new(bytes.Buffer), &stderr)
 		if code != exitUsage || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%s: exit code %d, %s\nwant %s", flags, code, &stderr, want)
 		}
@@ -41,13 +42,13 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, memory := range []int64{jobs.MinMemory, 3*jobs.MinMemory + 1, 1 << 30} {
-		one, err := by(new(jobs.Job), jobs.Options{Memory: memory})
+	for _, memory := range []int64{options.MinMemory, 3*options.MinMemory + 1, 1 << 30} {
+		one, err := by(new(jobfile.Job), options.Options{Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
 		side := one.Engine.(*tasks.LocalEngine).Parallel
-		if all := one.Memory * int64(side); side < 1 || all > memory || all < memory-int64(side) || one.Memory < jobs.MinMemory {
+		if all := one.Memory * int64(side); side < 1 || all > memory || all < memory-int64(side) || one.Memory < options.MinMemory {
 			t.Errorf("%d tasks have %d bytes each, of %d", side, one.Memory, memory)
 		}
 	}
@@ -55,7 +56,7 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 		all   int64
 		cores int
 		side  int
-	}{{jobs.MinMemory, 8, 1}, {8 * jobs.MinMemory, 8, 8}, {3*jobs.MinMemory + 1, 8, 3}, {100 * jobs.MinMemory, 2, 2}} {
+	}{{options.MinMemory, 8, 1}, {8 * options.MinMemory, 8, 8}, {3*options.MinMemory + 1, 8, 3}, {100 * options.MinMemory, 2, 2}} {
 		if side, each := shareMemory(c.all, c.cores); side != c.side || each != c.all/int64(side) {
 			t.Errorf("%d bytes for %d cores: %d tasks of %d", c.all, c.cores, side, each)
 		}

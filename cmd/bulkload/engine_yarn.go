@@ -10,6 +10,11 @@ import (
 	"time"
 
 	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/tasks/yarn"
 )
 
 // yarnFlags are the flags of --engine yarn.
@@ -26,12 +31,12 @@ func (c *engineFlags) checkYARN() error {
 	case len(c.EngineSet) > 0 && c.Engine == "local":
 		return usage(errors.New("--engine-set: a run of --engine local has no tasks; leave it out"))
 	}
-	_, err := c.settings(new(jobs.Job))
+	_, err := c.settings(new(jobfile.Job))
 	return err
 }
 
 // settings are the job file's, and over them the flags'.
-func (c *engineFlags) settings(job *jobs.Job) (jobs.EngineSettings, error) {
+func (c *engineFlags) settings(job *jobfile.Job) (jobfile.Engine, error) {
 	e := job.Engine
 	e.Properties = nil
 	for name, value := range job.Engine.Properties {
@@ -50,7 +55,7 @@ func (c *engineFlags) settings(job *jobs.Job) (jobs.EngineSettings, error) {
 }
 
 // byYARN is how a job is run on YARN.
-func (c *engineFlags) byYARN(s *session, job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
+func (c *engineFlags) byYARN(s *session, job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
 	sizes, err := c.sizes(s)
 	if err != nil {
 		return nil, err
@@ -64,14 +69,14 @@ func (c *engineFlags) byYARN(s *session, job *jobs.Job, o jobs.Options) (*jobs.B
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file, which is shipped to YARN: %w", err)
 	}
-	engine := jobs.NewYARN(job, e, program, o)
+	engine := yarn.New(job, e, program, o)
 	if s.interactive() {
 		engine.Kill = func(application string) bool { return s.askKill(application) }
 	}
 	if s.Verbose > 0 {
 		engine.Flags = append(engine.Flags, "-v")
 	}
-	return &jobs.ByTasks{Engine: engine, Sizes: sizes}, nil
+	return &run.ByTasks{Engine: engine, Sizes: sizes}, nil
 }
 
 // cores are --cores; 0 if it is not given.
@@ -117,7 +122,8 @@ func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
 		if err != nil {
 			return nil, err
 		}
-		commands, err := jobs.YARNCommands(job, by)
+		engine := by.Engine.(*yarn.Engine)
+		commands, err := engine.Commands(job.Feeds()[0].Output, engine.Program, by.Memory, max(by.Cores, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -125,5 +131,5 @@ func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
 			fmt.Fprintln(s.answers(), command)
 		}
 	}
-	return &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}, nil
+	return &failure.Outcome{Schema: failure.OutcomeSchema, Status: failure.StatusDone}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
 )
 
 // pageEntry is the section of a code in docs/errors.md.
@@ -176,17 +176,17 @@ func TestKnownWords(t *testing.T) {
 // TestCodesOnTheTerminal: an error ends with its code, each problem of a job file has its own, and --json has a field for it.
 func TestCodesOnTheTerminal(t *testing.T) {
 	err := errcode.InputMissing.Errorf("the input %s is gone", "x")
-	if got := jobs.TextOf(fmt.Errorf("run: %w", err)); got != "run: the input x is gone [BL-INPUT-MISSING]" {
+	if got := failure.TextOf(fmt.Errorf("run: %w", err)); got != "run: the input x is gone [BL-INPUT-MISSING]" {
 		t.Errorf("shown is %q", got)
 	}
 	outer := errcode.OutputLacks.Errorf("open the output: %w", err)
-	if got := jobs.CodeOf(outer); got != errcode.OutputLacks {
+	if got := failure.CodeOf(outer); got != errcode.OutputLacks {
 		t.Errorf("of two codes %s counts, want the outer one", got)
 	}
-	if got := jobs.CodeOf(fmt.Errorf("nobody foresaw this")); got != errcode.OtherFailed {
+	if got := failure.CodeOf(fmt.Errorf("nobody foresaw this")); got != errcode.OtherFailed {
 		t.Errorf("an error without a code has %s", got)
 	}
-	if got := jobs.CodeOf(jobs.UsageError(err)); got != errcode.Command {
+	if got := failure.CodeOf(failure.UsageError(err)); got != errcode.Command {
 		t.Errorf("a usage error around a refusal has %s, which has another exit code", got)
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
 )
 
 // The exit codes.
@@ -33,20 +33,20 @@ func exitCode(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	switch jobs.KindOf(err) {
-	case jobs.Usage:
+	switch failure.KindOf(err) {
+	case failure.Usage:
 		return exitUsage
-	case jobs.Rejects:
+	case failure.Rejects:
 		return exitRejects
-	case jobs.Interrupted:
+	case failure.Interrupted:
 		return exitInterrupted
-	case jobs.Refused:
+	case failure.Refused:
 		return exitRefused
-	case jobs.Differs:
+	case failure.Differs:
 		return exitDiffers
-	case jobs.NotYet:
+	case failure.NotYet:
 		return exitNotYet
-	case jobs.Later:
+	case failure.Later:
 		return exitLater
 	default:
 		return exitFailed
@@ -54,8 +54,8 @@ func exitCode(err error) int {
 }
 
 // setOutcome sets how a command, or one of its runs, ended.
-func setOutcome(o *jobs.Outcome, err error) {
+func setOutcome(o *failure.Outcome, err error) {
 	if o.Exit = exitCode(err); err != nil {
-		o.Status, o.Error, o.Code = jobs.StatusFailed, err.Error(), string(jobs.CodeOf(err))
+		o.Status, o.Error, o.Code = failure.StatusFailed, err.Error(), string(failure.CodeOf(err))
 	}
 }

@@ -63,7 +63,7 @@ func TestExamples(t *testing.T) {
 			}
 			ran++
 			var out bytes.Buffer
-			if code := run(context.Background(), words, &out, &out); code != 0 {
+			if code := execute(context.Background(), words, &out, &out); code != 0 {
 				t.Errorf("%s: exit code %d\n%s", line, code, &out)
 			}
 		}
@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	show := func(want int, args ...string) string {
 		var out bytes.Buffer
-		if code := run(context.Background(), args, &out, &out); code != want {
+		if code := execute(context.Background(), args, &out, &out); code != want {
 			t.Errorf("%v: exit code %d\n%s", args, code, &out)
 		}
 		return out.String()

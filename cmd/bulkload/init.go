@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bulkload/internal/errcode"
 	"bytes"
 	"context"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"bulkload/jobs"
+	"bulkload/jobs/upkeep/draft"
 )
 
 type initCommand struct {
@@ -18,10 +19,10 @@ type initCommand struct {
 }
 
 func (c *initCommand) do(ctx context.Context, s *session) (report, error) {
-	if jobs.IsTable(c.Input) {
-		return c.write(s, func(string) ([]byte, error) { return jobs.DraftTable(ctx, c.Input, s.options()) })
+	if draft.IsTable(c.Input) {
+		return c.write(s, func(string) ([]byte, error) { return draft.ForTable(ctx, c.Input, s.options()) })
 	}
-	return c.write(s, func(base string) ([]byte, error) { return jobs.Draft(c.Input, base, s.options()) })
+	return c.write(s, func(base string) ([]byte, error) { return draft.ForInput(c.Input, base, s.options()) })
 }
 
 type convertCommand struct {
@@ -30,7 +31,7 @@ type convertCommand struct {
 }
 
 func (c *convertCommand) do(_ context.Context, s *session) (report, error) {
-	return c.write(s, func(string) ([]byte, error) { return jobs.Convert(c.Properties) })
+	return c.write(s, func(string) ([]byte, error) { return draft.ConvertFile(c.Properties) })
 }
 
 // newJobFile is where a new job file goes.
@@ -60,7 +61,7 @@ func (n *newJobFile) write(s *session, written func(base string) ([]byte, error)
 		return nil, s.print(func(w *bytes.Buffer) { w.Write(job) })
 	}
 	if err := os.WriteFile(n.Output, job, 0o644); err != nil { //nolint:gosec // a job file has no secrets, and others run it
-		return nil, jobs.AnswerError(err)
+		return nil, errcode.Answer.Wrap(err)
 	}
 	fmt.Fprintf(s.people(), "%s is a draft: read it, then run bulkload plan %s --date DATE\n", n.Output, n.Output)
 	return nil, nil

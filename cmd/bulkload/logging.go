@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/internal/program"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/run/summary"
 )
 
 // A command's log has two kinds of readers. People read plain lines on stderr, with a bar below them on a terminal.
@@ -51,11 +53,11 @@ func (s *session) openLog() error {
 func (s *session) recordLevel() slog.Level {
 	switch s.Verbose {
 	case 0:
-		return jobs.LevelStage
+		return options.LevelStage
 	case 1:
-		return jobs.LevelDetail
+		return options.LevelDetail
 	}
-	return jobs.LevelCall
+	return options.LevelCall
 }
 
 // plainLevel is the level of lines for people, who see stages as a bar, and files in the summary.
@@ -64,7 +66,7 @@ func (s *session) plainLevel() slog.Level {
 	case s.Quiet:
 		return slog.LevelError
 	case s.Verbose > 1:
-		return jobs.LevelCall
+		return options.LevelCall
 	}
 	return slog.LevelInfo
 }
@@ -88,9 +90,9 @@ func nameLevel(groups []string, a slog.Attr) slog.Attr {
 		return a
 	}
 	switch level {
-	case jobs.LevelStage:
+	case options.LevelStage:
 		level = slog.LevelInfo
-	case jobs.LevelCall:
+	case options.LevelCall:
 		return slog.String(a.Key, "TRACE")
 	}
 	return slog.String(a.Key, level.String())
@@ -134,7 +136,7 @@ func (h *plainHandler) WithGroup(string) slog.Handler { return h }
 // logBegin records which program runs where, as whom and for what.
 func (s *session) logBegin(cmd command, what string) {
 	name, host := whoAmI()
-	attributes := []any{"command", what, "version", jobs.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
+	attributes := []any{"command", what, "version", program.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
 		"memory", s.memory, "cores", runtime.GOMAXPROCS(0), "rate", s.rate, "work_dir", s.WorkDir}
 	if of, ok := cmd.(interface{ wantedDate() []any }); ok {
 		attributes = append(attributes, of.wantedDate()...)
@@ -158,8 +160,8 @@ func whoAmI() (name, host string) {
 func (s *session) logEnd(r report, took time.Duration) {
 	out := r.Result()
 	attributes := []slog.Attr{slog.String("status", out.Status), slog.Int("exit", out.Exit), slog.Float64("seconds", took.Seconds())}
-	if summary, ok := r.(*jobs.Summary); ok {
-		attributes = append(attributes, summaryAttrs(summary)...)
+	if sum, ok := r.(*summary.Summary); ok {
+		attributes = append(attributes, summaryAttrs(sum)...)
 	}
 	level := slog.LevelInfo
 	if out.Error != "" {
@@ -169,18 +171,18 @@ func (s *session) logEnd(r report, took time.Duration) {
 }
 
 // logRun records how one of several runs ended.
-func (s *session) logRun(summary *jobs.Summary, took time.Duration) {
+func (s *session) logRun(sum *summary.Summary, took time.Duration) {
 	level := slog.LevelInfo
-	attributes := []slog.Attr{slog.String("status", summary.Status), slog.Int("exit", summary.Exit), slog.Float64("seconds", took.Seconds())}
-	attributes = append(attributes, summaryAttrs(summary)...)
-	if summary.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", summary.Error), slog.String("code", summary.Code))
+	attributes := []slog.Attr{slog.String("status", sum.Status), slog.Int("exit", sum.Exit), slog.Float64("seconds", took.Seconds())}
+	attributes = append(attributes, summaryAttrs(sum)...)
+	if sum.Error != "" {
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", sum.Error), slog.String("code", sum.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "run ended", attributes...)
 }
 
 // summaryAttrs are the figures of a run.
-func summaryAttrs(s *jobs.Summary) []slog.Attr {
+func summaryAttrs(s *summary.Summary) []slog.Attr {
 	attributes := []slog.Attr{slog.String("job", s.Run.Job), slog.String("date", s.Run.Date)}
 	if s.OutputSummary != nil {
 		return append(append(attributes, slog.String("table", s.Run.Table), slog.String("run", s.Run.ID)), outputAttrs(s.OutputSummary)...)
@@ -192,7 +194,7 @@ func summaryAttrs(s *jobs.Summary) []slog.Attr {
 	return attributes
 }
 
-func outputAttrs(s *jobs.OutputSummary) []slog.Attr {
+func outputAttrs(s *summary.OutputSummary) []slog.Attr {
 	var bytes int64
 	for _, f := range s.Files {
 		bytes += f.Bytes

@@ -3,6 +3,7 @@ package main
 
 import (
 	"bufio"
+	"bulkload/internal/errcode"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,10 @@ import (
 	"syscall"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/throttle"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 
 	"github.com/alecthomas/kong"
 )
@@ -31,7 +35,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop) // a second SIGINT or SIGTERM ends the process at once
-	code := run(ctx, os.Args[1:], os.Stdout, lastingStderr())
+	code := execute(ctx, os.Args[1:], os.Stdout, lastingStderr())
 	stop()
 	os.Exit(code)
 }
@@ -48,7 +52,7 @@ func lastingStderr() *os.File {
 }
 
 // report is the result of a command, such as the summary of a run.
-type report interface{ Result() *jobs.Outcome }
+type report interface{ Result() *failure.Outcome }
 
 // command is a command of the program, such as run.
 type command interface {
@@ -67,9 +71,9 @@ type session struct {
 	draw    func() // draws the bar
 	endBar  func() // removes it
 
-	limit    *jobs.Rate // all runs of the command share it; nil: none
-	measured *measured  // the run whose metrics are wanted; nil: none
-	reported *reported  // the page that is wanted; nil: none
+	limit    *throttle.Limit // all runs of the command share it; nil: none
+	measured *measured       // the run whose metrics are wanted; nil: none
+	reported *reported       // the page that is wanted; nil: none
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
@@ -78,7 +82,7 @@ type session struct {
 }
 
 // run is the whole program except for the process: it returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := &session{stopped: ctx.Done(), stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
 	cmd, name, helped, err := parse(args, s)
 	if helped {
@@ -95,7 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		tuneCollector(s.memory)
 		defer s.useCores()()
 		if s.rate > 0 {
-			s.limit = jobs.NewRate(ctx, s.rate)
+			s.limit = throttle.New(ctx, s.rate)
 		}
 		r, err = s.do(ctx, cmd, name)
 	}
@@ -114,13 +118,13 @@ func (s *session) do(ctx context.Context, cmd command, name string) (report, err
 	r, err := cmd.do(ctx, s)
 	s.endBar()
 	if failed := s.answer.Flush(); failed != nil && err == nil {
-		err = jobs.AnswerError(fmt.Errorf("write the answer: %w", failed))
+		err = errcode.Answer.Errorf("write the answer: %w", failed)
 	}
 	return r, err
 }
 
 // watch receives the progress of a command.
-func (s *session) watch(p jobs.Progress) {
+func (s *session) watch(p options.Progress) {
 	if s.tracker.show(p) {
 		s.draw()
 	}
@@ -137,7 +141,7 @@ func (s *session) people() io.Writer {
 // finish reports the result, to people or to a program.
 func (s *session) finish(r report, err error) int {
 	if r == nil {
-		r = &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusFailed}
+		r = &failure.Outcome{Schema: failure.OutcomeSchema, Status: failure.StatusFailed}
 	}
 	out := r.Result()
 	setOutcome(out, err)
@@ -150,7 +154,7 @@ func (s *session) finish(r report, err error) int {
 	}
 	s.logEnd(r, took)
 	if err != nil && (s.Log == "" || s.log == nil) {
-		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), continued(jobs.TextOf(err)))
+		fmt.Fprintf(s.screen, "%s %s\n", paint(s.screen.colours, red, "bulkload:"), continued(failure.TextOf(err)))
 	}
 	if !s.JSON.wanted() {
 		return out.Exit
@@ -209,7 +213,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 
 // readLimits reads the flags that limit what the command uses.
 func (s *session) readLimits() (err error) {
-	if s.memory, err = jobs.ParseSize(s.Memory); err != nil {
+	if s.memory, err = bytesize.Parse(s.Memory); err != nil {
 		return usage(fmt.Errorf("--memory: %w", err))
 	}
 	if s.Cores != nil && *s.Cores < 1 {
@@ -221,7 +225,7 @@ func (s *session) readLimits() (err error) {
 	if s.Rate == "" {
 		return nil
 	}
-	if s.rate, err = jobs.ParseRate(s.Rate); err != nil {
+	if s.rate, err = throttle.Parse(s.Rate); err != nil {
 		return usage(fmt.Errorf("--rate: %w", err))
 	}
 	return nil

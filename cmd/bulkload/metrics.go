@@ -10,7 +10,12 @@ import (
 	"slices"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/internal/program"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/run/summary"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/push"
@@ -100,8 +105,8 @@ func (m *measured) ended(name string, e ended) {
 		return
 	}
 	m.succeeded[name] = map[string]float64{m.success: now()}
-	if summary, ok := e.report.(*jobs.Summary); ok {
-		if date, ok := dateOf(summary.Run.Date); ok {
+	if sum, ok := e.report.(*summary.Summary); ok {
+		if date, ok := dateOf(sum.Run.Date); ok {
 			m.succeeded[name][lastNight] = float64(date.Unix())
 		}
 	}
@@ -204,34 +209,34 @@ func (n *metricNames) register(to prometheus.Registerer, e ended) {
 		gauge(to, n.prefix+"_duration_seconds", "How long the last "+n.what+" took.", e.took.Seconds())
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info", Help: "The bulkload of the last run; always 1."}, []string{"version"})
-	build.WithLabelValues(jobs.ThisBuild().Version).Set(1)
+	build.WithLabelValues(program.ThisBuild().Version).Set(1)
 	to.MustRegister(build)
 	switch r := e.report.(type) {
-	case *jobs.Summary:
+	case *summary.Summary:
 		registerPhases(to, r)
 		registerOutputs(to, r)
-	case *jobs.LoadReport:
+	case *loading.Report:
 		gauge(to, n.prefix+"_files", "HFiles that the last load of a directory found.", float64(r.Files))
 		gauge(to, n.prefix+"_loaded_files", "HFiles that HBase took in the last load of a directory.", float64(r.Load.Files))
-	case *jobs.VerifyReport:
+	case *verify.Report:
 		n.registerVerification(to, r)
 	}
 }
 
 // hasRead reports whether a run read rows.
 func hasRead(r report) bool {
-	summary, ok := r.(*jobs.Summary)
-	if !ok || !slices.ContainsFunc(summary.Phases, isReading) {
+	sum, ok := r.(*summary.Summary)
+	if !ok || !slices.ContainsFunc(sum.Phases, isReading) {
 		return false
 	}
-	read := summary.OutputSummary != nil && summary.Books.Read > 0
-	return read || slices.ContainsFunc(summary.Outputs, func(out *jobs.OutputReport) bool { return out.Books.Read > 0 })
+	read := sum.OutputSummary != nil && sum.Books.Read > 0
+	return read || slices.ContainsFunc(sum.Outputs, func(out *summary.OutputReport) bool { return out.Books.Read > 0 })
 }
 
 // isReading reports whether a phase is the one that reads the input.
-func isReading(p jobs.Phase) bool { return p.Name == "sort" && p.Of == "" }
+func isReading(p timing.Phase) bool { return p.Name == "sort" && p.Of == "" }
 
-func (n *metricNames) registerVerification(to prometheus.Registerer, r *jobs.VerifyReport) {
+func (n *metricNames) registerVerification(to prometheus.Registerer, r *verify.Report) {
 	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))
 	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells", Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
 	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different, "extra": r.Extra, "superseded": r.Superseded} {
@@ -257,10 +262,10 @@ func gauge(to prometheus.Registerer, name, help string, value float64) {
 }
 
 // registerPhases adds the stages' times; for several outputs, their sums.
-func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
+func registerPhases(to prometheus.Registerer, sum *summary.Summary) {
 	seconds := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_last_run_phase_duration_seconds",
 		Help: "How long the phases of the last run took."}, []string{"phase"})
-	for _, p := range summary.Phases {
+	for _, p := range sum.Phases {
 		if p.Of == "" {
 			seconds.WithLabelValues(p.Name).Add(p.Seconds)
 		}
@@ -269,14 +274,14 @@ func registerPhases(to prometheus.Registerer, summary *jobs.Summary) {
 		}
 	}
 	to.MustRegister(seconds)
-	if summary.Sort != nil {
-		gauge(to, "bulkload_last_run_spilled_bytes", "What the sort of the last run wrote to the work folder.", float64(summary.Sort.Spilled))
+	if sum.Sort != nil {
+		gauge(to, "bulkload_last_run_spilled_bytes", "What the sort of the last run wrote to the work folder.", float64(sum.Sort.Spilled))
 	}
 }
 
 // registerOutputs adds the figures of each table. Of a night that was loaded before, they are those of its run, as far as the output still
 // has them.
-func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
+func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))
 		to.MustRegister(v)
@@ -287,9 +292,9 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 	files := vector("bulkload_last_run_files", "HFiles of the last run.")
 	bytes := vector("bulkload_last_run_output_bytes", "Size of the HFiles of the last run.")
 	loaded := vector("bulkload_last_run_loaded_files", "HFiles that were loaded into HBase in the last run.")
-	add := func(table, status string, s *jobs.OutputSummary) {
+	add := func(table, status string, s *summary.OutputSummary) {
 		b := s.Books
-		if b.Read == 0 && status != jobs.StatusEmpty { // nothing is known of the rows
+		if b.Read == 0 && status != failure.StatusEmpty { // nothing is known of the rows
 			return
 		}
 		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected, "duplicate": b.Duplicates, "filtered": b.Filtered} {
@@ -304,10 +309,10 @@ func registerOutputs(to prometheus.Registerer, summary *jobs.Summary) {
 		bytes.WithLabelValues(table).Set(float64(size))
 		loaded.WithLabelValues(table).Set(float64(s.Load.Files))
 	}
-	if summary.OutputSummary != nil {
-		add(summary.Run.Table, summary.Status, summary.OutputSummary)
+	if sum.OutputSummary != nil {
+		add(sum.Run.Table, sum.Status, sum.OutputSummary)
 	}
-	for _, out := range summary.Outputs {
+	for _, out := range sum.Outputs {
 		add(out.Run.Table, out.Status, &out.OutputSummary)
 	}
 }

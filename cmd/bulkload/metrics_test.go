@@ -29,7 +29,7 @@ func runExample(t *testing.T, dir string, want int, args ...string) string {
 	t.Helper()
 	t.Chdir(dir)
 	var stderr bytes.Buffer
-	if code := run(context.Background(), append([]string{"run", "jobs/examples/check.yaml"}, args...), io.Discard, &stderr); code != want {
+	if code := execute(context.Background(), append([]string{"run", "jobs/examples/check.yaml"}, args...), io.Discard, &stderr); code != want {
 		t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, &stderr)
 	}
 	return stderr.String()
@@ -188,7 +188,7 @@ func TestMetricsFileIsRefusedFirst(t *testing.T) {
 	for _, name := range []string{"no/where.prom", "jobs", "file/x.prom", "/proc/x.prom"} {
 		for _, args := range [][]string{{"run", "jobs/examples/check.yaml", "--date", "2026-11-20"}, {"load", "out", "ns:t"}, {"verify", "jobs/examples/check.yaml"}} {
 			var stderr bytes.Buffer
-			code := run(context.Background(), append(args, "--metrics-file", name), io.Discard, &stderr)
+			code := execute(context.Background(), append(args, "--metrics-file", name), io.Discard, &stderr)
 			if code != exitUsage || !strings.Contains(stderr.String(), "--metrics-file "+name) {
 				t.Errorf("%s %s: exit code %d: %s", args, name, code, &stderr)
 			}
@@ -212,7 +212,7 @@ func TestMetricsOfOtherCommands(t *testing.T) {
 	after := func(want int, args ...string) map[string]*dto.MetricFamily {
 		t.Helper()
 		var stderr bytes.Buffer
-		if code := run(context.Background(), append(args, "--metrics-file", "other.prom", "--metrics-push", gateway.URL), io.Discard, &stderr); code != want {
+		if code := execute(context.Background(), append(args, "--metrics-file", "other.prom", "--metrics-push", gateway.URL), io.Discard, &stderr); code != want {
 			t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, &stderr)
 		}
 		text, err := os.ReadFile("other.prom")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"bulkload/jobs"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
 )
 
@@ -77,6 +77,6 @@ func columnsOf(text string) int {
 
 func writeMore(w io.Writer, more int) {
 	if more > 0 {
-		line(w, "", "and %s more", jobs.Plural(more, "column"))
+		line(w, "", "and %s more", jobfile.Plural(more, "column"))
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"bulkload/jobs"
+	"bulkload/jobs/inspect/plan"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
 )
 
 // writePlan shows a plan: one for each table, if there are several, and two keys side by side if two were compared.
 // With colours, problems and warnings are highlighted.
-func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
+func writePlan(w io.Writer, p *plan.Report, colours bool) {
 	for _, out := range p.Outputs {
 		writePlan(w, out, colours)
 	}
@@ -36,7 +37,7 @@ func writePlan(w io.Writer, p *jobs.PlanReport, colours bool) {
 }
 
 func writePlanned(w io.Writer, p *stats.Report, colours bool) {
-	line(w, "input", "%s, %s; read: %s", jobs.Plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
+	line(w, "input", "%s, %s; read: %s", jobfile.Plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
 	about := ""
 	if p.Sample {
 		about = "about "
@@ -136,9 +137,9 @@ func writeQuery(w io.Writer, p *stats.Report) {
 // scansText is the number of scans of a query; one without a prefix reads every region.
 func scansText(scans int, full bool) string {
 	if full {
-		return "the whole table, " + jobs.Plural(scans, "region")
+		return "the whole table, " + jobfile.Plural(scans, "region")
 	}
-	return jobs.Plural(scans, "scan")
+	return jobfile.Plural(scans, "scan")
 }
 
 // decimal formats a number with commas and one digit after the point.
@@ -183,10 +184,10 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 
 func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
-	line(w, "suggest", "%s: %s", jobs.Plural(s.Regions, "region"), s.Reason)
+	line(w, "suggest", "%s: %s", jobfile.Plural(s.Regions, "region"), s.Reason)
 	line(w, "", "at %s per region: source %s, HFiles %s; splits from the %s, skew %.2f", stats.RegionRule, regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
 	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
-		line(w, "", "%s: %s", jobs.Plural(len(s.Splits), "split"), shown)
+		line(w, "", "%s: %s", jobfile.Plural(len(s.Splits), "split"), shown)
 	}
 }
 
@@ -202,7 +203,7 @@ func writeLive(w io.Writer, p *stats.Report) {
 	if l == nil {
 		return
 	}
-	servers := jobs.Plural(l.Servers, "region server")
+	servers := jobfile.Plural(l.Servers, "region server")
 	if l.Unknown != "" {
 		servers = "the number of servers and the sizes of regions are unknown"
 	}
@@ -213,14 +214,14 @@ func writeLive(w io.Writer, p *stats.Report) {
 	case l.Unknown != "":
 		line(w, "live", "%s", servers)
 	default:
-		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers, jobs.Plural(len(l.Regions), "region"), l.Empty, l.Skew)
+		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers, jobfile.Plural(len(l.Regions), "region"), l.Empty, l.Skew)
 	}
 	for _, f := range l.Families {
 		ttl := "for ever"
 		if f.TTL > 0 {
 			ttl = fmt.Sprintf("%s s", count(f.TTL))
 		}
-		line(w, "", "family %s: TTL %s, %s", f.Name, ttl, jobs.Plural(f.Versions, "version"))
+		line(w, "", "family %s: TTL %s, %s", f.Name, ttl, jobfile.Plural(f.Versions, "version"))
 	}
 	if l.Checked > 0 {
 		line(w, "", "%s of %s row keys looked up are in the table", count(l.Present), count(l.Checked))
@@ -232,11 +233,11 @@ func writeForecast(w io.Writer, p *stats.Report) {
 	if f.Unsure {
 		line(w, "run", "too little was read to estimate the time (%s of work): use a larger --sample, or none", stats.Duration(f.Measured))
 	} else {
-		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), jobs.Plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
+		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), jobfile.Plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
 	}
 	sort := "fits"
 	if f.Spill > 0 {
-		sort = fmt.Sprintf("spills about %s to --work-dir, in %s", stats.Size(f.Spill), jobs.Plural(f.Runs, "sorted run"))
+		sort = fmt.Sprintf("spills about %s to --work-dir, in %s", stats.Size(f.Spill), jobfile.Plural(f.Runs, "sorted run"))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
 	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), times(f.Replication))
@@ -244,7 +245,7 @@ func writeForecast(w io.Writer, p *stats.Report) {
 		return
 	}
 	line(w, "grows", "%s per day; the first region is %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
-		stats.Size(f.Growth), stats.SplitIn(f.DaysToSplit), jobs.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
+		stats.Size(f.Growth), stats.SplitIn(f.DaysToSplit), jobfile.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
 }
 
 func times(n int) string {
@@ -258,7 +259,7 @@ func nightsText(n int) string {
 	if n < 0 {
 		return "never"
 	}
-	return jobs.Plural(n, "night")
+	return jobfile.Plural(n, "night")
 }
 
 func writeChecks(w io.Writer, title string, found []stats.Finding, colours bool) {

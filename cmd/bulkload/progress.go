@@ -6,21 +6,22 @@ import (
 	"sync"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/internal/bytesize"
+	"bulkload/jobs/base/options"
 )
 
 // tracker knows the progress of a command. Its zero value has seen none yet.
 type tracker struct {
 	mu      sync.Mutex
 	begun   time.Time // the command
-	latest  jobs.Progress
+	latest  options.Progress
 	stage   time.Time // the latest phase
 	before  int64     // done at the start: a run that continues begins with what was done before
 	changed time.Time // the latest progress
 }
 
 // show receives progress, from several goroutines, whose calls may arrive out of order. It reports whether a phase begins.
-func (t *tracker) show(p jobs.Progress) (begins bool) {
+func (t *tracker) show(p options.Progress) (begins bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -37,7 +38,7 @@ func (t *tracker) show(p jobs.Progress) (begins bool) {
 
 // state is the progress of a command at one moment.
 type state struct {
-	jobs.Progress
+	options.Progress
 	running time.Duration // of the command
 	silent  time.Duration // since the latest progress
 	rate    float64       // done a second in this phase; 0: unknown
@@ -96,7 +97,7 @@ func (s state) unit() string {
 // amount formats a number in the unit that is counted.
 func (s state) amount(n int64) string {
 	if s.Bytes {
-		return jobs.FormatSize(n)
+		return bytesize.Format(n)
 	}
 	return count(n)
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"bulkload/jobs"
 	"bulkload/jobs/base/options"
 )
 
@@ -18,7 +17,7 @@ func TestProgressOfAGrowingTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracker{begun: time.Now()}
 		begun := 0
-		m := options.NewMeter(func(p jobs.Progress) {
+		m := options.NewMeter(func(p options.Progress) {
 			if tr.show(p) {
 				begun++
 			}
@@ -45,20 +44,20 @@ func TestProgressInWords(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		want("no progress yet after 3s")
-		if !tr.show(jobs.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) {
+		if !tr.show(options.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) {
 			t.Error("the first phase does not begin")
 		}
 		want("sort: 1.0 GiB of 4.0 GiB") // what was done before this process does not count for the rate
 		time.Sleep(time.Microsecond)
-		tr.show(jobs.Progress{Phase: "sort", Done: 2 << 30, Total: 4 << 30, Bytes: true})
+		tr.show(options.Progress{Phase: "sort", Done: 2 << 30, Total: 4 << 30, Bytes: true})
 		want("sort: 2.0 GiB of 4.0 GiB") // nor do two reports in quick succession
 		time.Sleep(10 * time.Second)
 		want("sort: 2.0 GiB of 4.0 GiB, 102.4 MiB/s, 20s left")
-		tr.show(jobs.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) // arrives late
+		tr.show(options.Progress{Phase: "sort", Done: 1 << 30, Total: 4 << 30, Bytes: true}) // arrives late
 		want("sort: 2.0 GiB of 4.0 GiB, 102.4 MiB/s, 20s left")
 		time.Sleep(80 * time.Second)
 		want("sort: 2.0 GiB of 4.0 GiB, 11.4 MiB/s, 3m0s left, no progress for 1m30s")
-		if !tr.show(jobs.Progress{Phase: "load", Total: 1200, Unit: "files"}) {
+		if !tr.show(options.Progress{Phase: "load", Total: 1200, Unit: "files"}) {
 			t.Error("the load does not begin")
 		}
 		want("load: 0 of 1,200 files")
@@ -67,7 +66,7 @@ func TestProgressInWords(t *testing.T) {
 
 // TestBarLine: the bar is for the whole command, and never wider than the terminal.
 func TestBarLine(t *testing.T) {
-	s := state{Progress: jobs.Progress{Phase: "write", Done: 500, Total: 1000, Whole: 0.75}}
+	s := state{Progress: options.Progress{Phase: "write", Done: 500, Total: 1000, Whole: 0.75}}
 	if got, want := s.line(79), "[===============>    ]  75% write: 500 of 1,000 records"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -98,14 +97,14 @@ func TestHeartbeat(t *testing.T) {
 		}
 		stop := s.heartbeat()
 		time.Sleep(59 * time.Second)
-		s.tracker.show(jobs.Progress{Phase: "load", Done: 0, Total: 10, Unit: "files"})
+		s.tracker.show(options.Progress{Phase: "load", Done: 0, Total: 10, Unit: "files"})
 		s.screen.mu.Lock() // the goroutine that writes may take its turn at any time
 		if out.Len() > 0 {
 			t.Errorf("before the first minute: %q", &out)
 		}
 		s.screen.mu.Unlock()
 		time.Sleep(31 * time.Second)
-		s.tracker.show(jobs.Progress{Phase: "load", Done: 5, Total: 10, Unit: "files"})
+		s.tracker.show(options.Progress{Phase: "load", Done: 5, Total: 10, Unit: "files"})
 		time.Sleep(90*time.Second + time.Millisecond)
 		stop()
 		time.Sleep(time.Hour)
@@ -126,9 +125,9 @@ func TestHeartbeatRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		stop := s.heartbeat()
-		s.tracker.show(jobs.Progress{Phase: "sort", Done: 0, Total: 600, Bytes: true})
+		s.tracker.show(options.Progress{Phase: "sort", Done: 0, Total: 600, Bytes: true})
 		time.Sleep(30 * time.Second)
-		s.tracker.show(jobs.Progress{Phase: "sort", Done: 300, Total: 600, Bytes: true, Whole: 0.25})
+		s.tracker.show(options.Progress{Phase: "sort", Done: 300, Total: 600, Bytes: true, Whole: 0.25})
 		time.Sleep(30*time.Second + time.Millisecond)
 		stop()
 		var record map[string]any
@@ -154,7 +153,7 @@ func TestBarAndNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.draw, s.endBar = s.screen.begin(&s.tracker)
-		s.watch(jobs.Progress{Phase: "sort", Total: 10, Whole: 0.5})
+		s.watch(options.Progress{Phase: "sort", Total: 10, Whole: 0.5})
 		const bar = "\r\x1b[K[==========>         ]  50% sort: 0 of "
 		if out.String() != bar {
 			t.Errorf("%q", &out)
@@ -195,7 +194,7 @@ func TestLevels(t *testing.T) {
 		for _, l := range []struct {
 			level slog.Level
 			text  string
-		}{{jobs.LevelCall, "call"}, {jobs.LevelDetail, "file"}, {jobs.LevelStage, "stage"}, {slog.LevelInfo, "note"}, {slog.LevelWarn, "warning"}} {
+		}{{options.LevelCall, "call"}, {options.LevelDetail, "file"}, {options.LevelStage, "stage"}, {slog.LevelInfo, "note"}, {slog.LevelWarn, "warning"}} {
 			out.Reset()
 			if s.log.Log(t.Context(), l.level, l.text, "a", 1); out.Len() > 0 {
 				got = append(got, l.text)

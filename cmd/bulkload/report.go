@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/run/summary"
 )
 
 // reportFlag says where the page of a run goes.
@@ -60,7 +62,7 @@ func checkReplaced(flag, name string) error {
 // reported is a page that is wanted.
 type reported struct {
 	file string
-	*jobs.RunReport
+	*summary.RunReport
 	wanted []jobs.Series // the runs that were asked for, as far as their job files could be read
 }
 
@@ -69,19 +71,19 @@ func (s *session) newReported(f reportFlag) *reported {
 		return nil
 	}
 	name, host := whoAmI()
-	return &reported{f.Report, jobs.NewRunReport(s.tracker.begun, strings.Trim(name+"@"+host, "@")), nil}
+	return &reported{f.Report, summary.NewRunReport(s.tracker.begun, strings.Trim(name+"@"+host, "@")), nil}
 }
 
 // add adds a run that ended; it does nothing if no page is wanted.
-func (r *reported) add(summary *jobs.Summary, took time.Duration) {
+func (r *reported) add(sum *summary.Summary, took time.Duration) {
 	if r != nil {
-		r.Add(summary, took)
+		r.Add(sum, took)
 	}
 }
 
 // write writes the page. A failure is logged, and does not fail a completed run.
-func (r *reported) write(s *session, out *jobs.Outcome, took time.Duration) {
-	if err := r.Write(r.file, *out, meaning(out.Exit), r.wanted, took); err != nil {
+func (r *reported) write(s *session, out *failure.Outcome, took time.Duration) {
+	if err := r.Write(r.file, *out, meaning(out.Exit), jobs.JobsOf(r.wanted), took); err != nil {
 		s.log.Warn(fmt.Sprintf("%v; the run itself is not affected", err))
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/program"
 	"bulkload/internal/testfs"
 	"bulkload/internal/testpage"
-	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
 )
 
 const reportedJob = `table: ns:t
@@ -35,7 +36,7 @@ func reportOf(t *testing.T, dir string, want int, args ...string) string {
 	name := filepath.Join(dir, "run.html")
 	var stderr bytes.Buffer
 	args = append([]string{"run"}, append(args, "--report", name, "--work-dir", dir)...)
-	if code := run(context.Background(), args, io.Discard, &stderr); code != want {
+	if code := execute(context.Background(), args, io.Discard, &stderr); code != want {
 		t.Fatalf("%v: exit code %d, want %d\n%s", args, code, want, &stderr)
 	}
 	info, err := os.Stat(name)
@@ -73,7 +74,7 @@ func TestReport(t *testing.T) {
 	done := reportOf(t, dir, exitDone, job, "--date", "2026-11-20")
 	mustSay(t, "done", done, "Run of a&lt;b&gt;.yaml for 2026-11-20", `<span class="status good">done</span>`,
 		"3 read = 2 written + 1 rejected + 0 duplicates + 0 filtered", "<code>7,x&lt;script&gt;</code>", "part &lt;i&gt;", "record 2:",
-		"of 2; skew 1.00", ">sort</td>", ">write</td>", "not a whole number", "bulkload "+jobs.ThisBuild().Version, "<td>row key</td><td><code>id</code>")
+		"of 2; skew 1.00", ">sort</td>", ">write</td>", "not a whole number", "bulkload "+program.ThisBuild().Version, "<td>row key</td><td><code>id</code>")
 
 	again := reportOf(t, dir, exitDone, job, "--date", "2026-11-20")
 	mustSay(t, "again", again, "There was nothing to do: this run was finished before.", "3 read = 2 written + 1 rejected", "/out/2026-11-20/.rejects</code>, as far as they were not deleted since")
@@ -124,18 +125,18 @@ func TestReportIsRefusedFirst(t *testing.T) {
 	for name, want := range map[string]string{"hdfs://nn/run.html": "a local file", dir: "not a regular file", filepath.Join(dir, "none/run.html"): "no such file",
 		filepath.Join(dir, "a.yaml/run.html"): "not a directory", filepath.Join(dir, "a.yaml"): "a name that ends with .html", "/proc/run.html": "its folder can't be used"} {
 		var stderr bytes.Buffer
-		if code := run(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--report", name}, io.Discard, &stderr); code != exitUsage ||
+		if code := execute(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--report", name}, io.Discard, &stderr); code != exitUsage ||
 			!strings.Contains(stderr.String(), want) {
 			t.Errorf("--report %s: exit code %d\n%s", name, code, &stderr)
 		}
 		stderr.Reset()
-		if code := run(context.Background(), []string{"plan", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--html", name}, io.Discard, &stderr); code != exitUsage ||
+		if code := execute(context.Background(), []string{"plan", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--html", name}, io.Discard, &stderr); code != exitUsage ||
 			!strings.Contains(stderr.String(), want) {
 			t.Errorf("plan --html %s: exit code %d\n%s", name, code, &stderr)
 		}
 	}
 	var stderr bytes.Buffer
-	if code := run(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--check", "--report", filepath.Join(dir, "run.html")}, io.Discard, &stderr); code != exitUsage {
+	if code := execute(context.Background(), []string{"run", filepath.Join(dir, "a.yaml"), "--date", "2026-11-20", "--check", "--report", filepath.Join(dir, "run.html")}, io.Discard, &stderr); code != exitUsage {
 		t.Errorf("--check: exit code %d\n%s", code, &stderr)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
@@ -149,7 +150,7 @@ func TestReportThatFailsIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := &session{log: slog.New(slog.NewTextHandler(&log, nil))}
 	r := s.newReported(reportFlag{Report: filepath.Join(t.TempDir(), "gone", "run.html")})
-	r.write(s, &jobs.Outcome{Status: jobs.StatusDone}, 0)
+	r.write(s, &failure.Outcome{Status: failure.StatusDone}, 0)
 	if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the run itself is not affected") {
 		t.Errorf("logged is %s", text)
 	}

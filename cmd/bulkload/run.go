@@ -7,7 +7,13 @@ import (
 	"log/slog"
 	"time"
 
+	"bulkload/internal/throttle"
 	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 )
 
 type runCommand struct {
@@ -27,8 +33,8 @@ type runCommand struct {
 	reportFlag
 	metricsFlags
 
-	limit *jobs.Rate    // of all look-ups
-	tasks jobs.EngineOf // nil: the runs are done in this process
+	limit *throttle.Limit // of all look-ups
+	tasks run.EngineOf    // nil: the runs are done in this process
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
@@ -48,7 +54,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.tasks, err = c.by(s); err != nil {
 		return nil, err
 	}
-	c.limit = jobs.NewCount(ctx, c.Lookups)
+	c.limit = throttle.NewCount(ctx, c.Lookups)
 	s.reported = s.newReported(c.reportFlag)
 	if !c.Check { // checks alone are no run
 		s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
@@ -75,13 +81,13 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	}
 	job := all[0][0]
 	began := time.Now()
-	summary, err := jobs.RunJob(ctx, c.tasks, job, c.prepare(job, s.options()))
+	sum, err := run.Job(ctx, c.tasks, job, c.prepare(job, s.options()))
 	took := time.Since(began)
 	s.endBar()
-	setOutcome(&summary.Outcome, err)
-	s.reported.add(summary, took)
-	writeSummary(s.people(), summary, took, s.Verbose > 0)
-	return summary, err
+	setOutcome(&sum.Outcome, err)
+	s.reported.add(sum, took)
+	writeSummary(s.people(), sum, took, s.Verbose > 0)
+	return sum, err
 }
 
 // onlyCheck makes the checks of all runs.
@@ -94,17 +100,17 @@ func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Serie
 }
 
 // readAll reads every job file for every date before the first is run. dates is nil without a range.
-func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all []jobs.Series, err error) {
+func (c *runCommand) readAll(ctx context.Context, dates []jobfile.LogicalDate) (all []jobs.Series, err error) {
 	for _, path := range c.Jobs {
 		var one jobs.Series
 		if dates == nil {
 			one = make(jobs.Series, 1)
-			if one[0], err = c.read(ctx, path, jobs.ReadOptions{}); err != nil {
+			if one[0], err = c.read(ctx, path, jobfile.ReadOptions{}); err != nil {
 				return nil, err
 			}
 		}
 		for _, date := range dates {
-			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobfile.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}
@@ -119,18 +125,18 @@ func (c *runCommand) readAll(ctx context.Context, dates []jobs.LogicalDate) (all
 }
 
 // prepare returns the options of a run. readAll has checked the command line.
-func (c *runCommand) prepare(job *jobs.Job, o jobs.Options) jobs.Options {
+func (c *runCommand) prepare(job *jobfile.Job, o options.Options) options.Options {
 	o.Force, o.NoLoad, o.OnBusy, o.Lookups = c.Force, c.NoLoad, c.onBusy(), c.limit
 	if c.OnChange == "reload" {
-		o.OnChange = jobs.Reload
+		o.OnChange = options.Reload
 	}
 	o.Wait, _ = c.waiting(job.Input.RequireSuccess)
 	return o
 }
 
 // waiting is how long a run waits for its input.
-func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
-	wait := jobs.Wait{For: c.Wait, Settle: jobs.DefaultSettle}
+func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
+	wait := options.Wait{For: c.Wait, Settle: options.DefaultSettle}
 	if c.WaitSettle != nil {
 		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
 			wait.Settle = -1 // 0 is the default
@@ -150,21 +156,21 @@ func (c *runCommand) waiting(requireSuccess bool) (jobs.Wait, error) {
 // several runs job files, each for its dates, and reports them all together.
 func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series) (report, error) {
 	o := jobs.SeveralOptions{Options: s.options(), By: c.tasks, Parallel: c.Parallel}
-	o.Prepare = func(job *jobs.Job, o jobs.Options) jobs.Options {
+	o.Prepare = func(job *jobfile.Job, o options.Options) options.Options {
 		if c.Parallel > 1 && len(all) > 1 {
 			o.Log = s.labelled(job)
 		}
 		return c.prepare(job, o)
 	}
-	o.Ended = func(summary *jobs.Summary, err error, took time.Duration) {
-		setOutcome(&summary.Outcome, err)
+	o.Ended = func(sum *summary.Summary, err error, took time.Duration) {
+		setOutcome(&sum.Outcome, err)
 		s.endBar()
-		s.reported.add(summary, took)
-		s.measured.ended(summary.Run.Job, ended{summary, summary.Exit, took})
-		s.logRun(summary, took)
-		writeSummary(s.people(), summary, took, s.Verbose > 0)
+		s.reported.add(sum, took)
+		s.measured.ended(sum.Run.Job, ended{sum, sum.Exit, took})
+		s.logRun(sum, took)
+		writeSummary(s.people(), sum, took, s.Verbose > 0)
 		if err != nil {
-			fmt.Fprintf(s.people(), "  %-8s %s\n", "error", continued(jobs.TextOf(err)))
+			fmt.Fprintf(s.people(), "  %-8s %s\n", "error", continued(failure.TextOf(err)))
 		}
 	}
 	c.adviseHistory(s, all[0])
@@ -186,7 +192,7 @@ func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 }
 
 // labelled is the logger of one of several runs that log at the same time: it shows people which run logs.
-func (s *session) labelled(job *jobs.Job) *slog.Logger {
+func (s *session) labelled(job *jobfile.Job) *slog.Logger {
 	label := job.Info().Job
 	if date := job.DateText(); date != "" {
 		label += " " + date

@@ -6,13 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"bulkload/jobs"
+	"bulkload/jobs/spec/yamldoc"
 )
 
 type schemaCommand struct{}
 
 func (schemaCommand) do(_ context.Context, s *session) (report, error) {
-	schema, err := jobs.Schema()
+	schema, err := yamldoc.JSON()
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/internal/printable"
 
 	"golang.org/x/term"
 )
@@ -90,7 +90,7 @@ func (s *screen) Write(p []byte) (int, error) {
 // may have anything in them.
 func visible(p []byte, colours bool) []byte {
 	if !colours {
-		return []byte(jobs.PrintableText(string(p)))
+		return []byte(printable.Text(string(p)))
 	}
 	var out strings.Builder
 	for rest := string(p); rest != ""; {
@@ -98,7 +98,7 @@ func visible(p []byte, colours bool) []byte {
 		if at < 0 {
 			at = len(rest)
 		}
-		out.WriteString(jobs.PrintableText(rest[:at]))
+		out.WriteString(printable.Text(rest[:at]))
 		rest = rest[at:]
 		for _, own := range []string{"\x1b[" + red + "m", "\x1b[" + yellow + "m", "\x1b[0m"} {
 			if strings.HasPrefix(rest, own) {
@@ -107,7 +107,7 @@ func visible(p []byte, colours bool) []byte {
 			}
 		}
 		if strings.HasPrefix(rest, "\x1b") {
-			out.WriteString(jobs.PrintableText(rest[:1]))
+			out.WriteString(printable.Text(rest[:1]))
 			rest = rest[1:]
 		}
 	}

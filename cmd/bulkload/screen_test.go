@@ -46,7 +46,7 @@ func TestNamesOfFilesInMessages(t *testing.T) {
 		}
 		for _, args := range [][]string{{"run", job}, {"run", job, "--log", "text"}, {"plan", job}, {"init", filepath.Join(dir, "in*")}} {
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), args, &stdout, &stderr)
+			code := execute(t.Context(), args, &stdout, &stderr)
 			all := stdout.String() + stderr.String()
 			if strings.ContainsAny(all, "\x1b\a") || strings.Contains(all, "\xff") || strings.Contains(all, "\nbulkload: done") || code == 0 && args[0] == "run" {
 				t.Errorf("%q, %q: exit code %d, %q", name, args[0], code, all)
@@ -85,7 +85,7 @@ func TestNamesOfOutputsInMessages(t *testing.T) {
 		for _, extra := range [][]string{nil, {"--log", "text"}, {"--log", "json"}, {"--json"}} {
 			var stdout, stderr bytes.Buffer
 			args := append(slices.Clone(c.args), extra...)
-			if code := run(t.Context(), args, &stdout, &stderr); code != c.code {
+			if code := execute(t.Context(), args, &stdout, &stderr); code != c.code {
 				t.Errorf("%q: exit code %d, want %d: %s", args, code, c.code, &stderr)
 			}
 			all := stdout.String() + stderr.String()

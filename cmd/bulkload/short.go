@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/run/summary"
 
 	"github.com/alecthomas/kong"
 )
@@ -60,7 +62,7 @@ const (
 
 // shortSummary is what a scheduler needs to know about a command. Its names are those of the full object, if that has them.
 type shortSummary struct {
-	jobs.Outcome
+	failure.Outcome
 	Job         string  `json:"job,omitempty"`
 	Date        string  `json:"date,omitempty"`
 	Seconds     float64 `json:"seconds"`
@@ -92,7 +94,7 @@ type shortOutput struct {
 func shorten(r report, seconds float64) *shortSummary {
 	short := &shortSummary{Outcome: *r.Result(), Seconds: seconds}
 	short.Error = cut(short.Error, 2*shortText)
-	if s, ok := r.(*jobs.Summary); ok {
+	if s, ok := r.(*summary.Summary); ok {
 		short.Job, short.Date = cut(s.Run.Job, shortText/2), s.Run.Date
 		for _, f := range s.Rejects {
 			short.RejectsFile = cut(f.Path, shortText)
@@ -119,7 +121,7 @@ func shorten(r report, seconds float64) *shortSummary {
 }
 
 // shortRun returns the tables of one of several runs.
-func shortRun(s *jobs.Summary) []shortOutput {
+func shortRun(s *summary.Summary) []shortOutput {
 	one := shorten(s, 0)
 	outputs := one.Outputs
 	if one.shortOutput != nil {
@@ -132,7 +134,7 @@ func shortRun(s *jobs.Summary) []shortOutput {
 	return outputs
 }
 
-func newShortOutput(table, run string, s *jobs.OutputSummary) *shortOutput {
+func newShortOutput(table, run string, s *summary.OutputSummary) *shortOutput {
 	b := s.Books
 	short := &shortOutput{Table: cut(table, shortText), Run: run, Read: b.Read, Written: b.Written, Rejected: b.Rejected, Duplicates: b.Duplicates,
 		Filtered: b.Filtered, Files: len(s.Files), Loaded: s.Load.Files, Output: cut(s.Output, shortText)}

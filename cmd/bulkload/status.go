@@ -6,7 +6,8 @@ import (
 	"io"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/jobs/inspect/status"
+	"bulkload/jobs/spec/jobfile"
 )
 
 type statusCommand struct {
@@ -20,14 +21,14 @@ func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := jobs.Status(ctx, wanted, s.options())
+	r, err := status.Of(ctx, wanted, s.options())
 	s.endBar()
 	writeStatus(s.answers(), r, s.Verbose > 0)
 	return r, err
 }
 
 // wanted reads the job files for all dates. Without a date, a job that needs one is described by the ledger.
-func (c *statusCommand) wanted(ctx context.Context) (all []jobs.StatusWanted, err error) {
+func (c *statusCommand) wanted(ctx context.Context) (all []status.Wanted, err error) {
 	dates, err := c.list(&c.dated)
 	if err != nil {
 		return nil, err
@@ -41,31 +42,31 @@ func (c *statusCommand) wanted(ctx context.Context) (all []jobs.StatusWanted, er
 			all = append(all, one)
 		}
 		for _, date := range dates {
-			job, err := c.read(ctx, path, jobs.ReadOptions{Date: date.Time, Hour: date.Hour})
+			job, err := c.read(ctx, path, jobfile.ReadOptions{Date: date.Time, Hour: date.Hour})
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, jobs.StatusWanted{Job: job})
+			all = append(all, status.Wanted{Job: job})
 		}
 	}
 	return all, nil
 }
 
 // undated reads a job file for --date, or else for all dates that the ledger has.
-func (c *statusCommand) undated(ctx context.Context, path string) (jobs.StatusWanted, error) {
-	job, err := c.read(ctx, path, jobs.ReadOptions{})
+func (c *statusCommand) undated(ctx context.Context, path string) (status.Wanted, error) {
+	job, err := c.read(ctx, path, jobfile.ReadOptions{})
 	if err == nil || c.Date != nil {
-		return jobs.StatusWanted{Job: job}, err
+		return status.Wanted{Job: job}, err
 	}
-	job, failed := c.read(ctx, path, jobs.ReadOptions{DateOptional: true})
+	job, failed := c.read(ctx, path, jobfile.ReadOptions{DateOptional: true})
 	if failed != nil {
-		return jobs.StatusWanted{}, err // which says more
+		return status.Wanted{}, err // which says more
 	}
-	return jobs.StatusWanted{Job: job, History: true}, nil
+	return status.Wanted{Job: job, History: true}, nil
 }
 
 // writeStatus prints two lines or more for each run.
-func writeStatus(w io.Writer, r *jobs.StatusReport, verbose bool) {
+func writeStatus(w io.Writer, r *status.Report, verbose bool) {
 	for _, run := range r.Runs {
 		title := run.Job
 		if run.Date != "" {
@@ -79,9 +80,9 @@ func writeStatus(w io.Writer, r *jobs.StatusReport, verbose bool) {
 	}
 }
 
-func writeRun(w io.Writer, run *jobs.StatusRun, verbose bool) {
+func writeRun(w io.Writer, run *status.Run, verbose bool) {
 	if run.ID != "" {
-		line(w, "run", "%s; %s rows in %s, of which %d are loaded; %s", run.ID, count(run.Rows), jobs.Plural(run.Files, "file"), run.Loaded, place(run.Output))
+		line(w, "run", "%s; %s rows in %s, of which %d are loaded; %s", run.ID, count(run.Rows), jobfile.Plural(run.Files, "file"), run.Loaded, place(run.Output))
 	}
 	if run.Digest != nil {
 		line(w, "digest", "%v", run.Digest)

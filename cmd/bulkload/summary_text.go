@@ -11,7 +11,15 @@ import (
 	"unicode"
 
 	"bulkload/cell"
+	"bulkload/internal/bytesize"
+	"bulkload/internal/printable"
 	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/inspect/lookup"
+	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/loading"
+	"bulkload/jobs/run/summary"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
 )
 
@@ -25,13 +33,13 @@ func (s *session) answers() io.Writer {
 }
 
 // writeSummary describes what a run did.
-func writeSummary(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {
+func writeSummary(w io.Writer, s *summary.Summary, took time.Duration, verbose bool) {
 	title := fmt.Sprintf("%s into table %s", s.Run.Job, s.Run.Table)
 	if s.Run.Date != "" {
 		title = fmt.Sprintf("%s for %s into table %s", s.Run.Job, s.Run.Date, s.Run.Table)
 	}
 	fmt.Fprintf(w, "%s: %s\n", title, s.Status)
-	if s.Status == jobs.StatusFailed {
+	if s.Status == failure.StatusFailed {
 		for _, out := range s.Outputs {
 			line(w, "table", "%s: %s", out.Run.Table, out.Status)
 		}
@@ -78,16 +86,16 @@ func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
 	if left := wanted - len(r.Runs); left > 0 {
 		text += fmt.Sprintf(", %d not begun", left)
 	}
-	fmt.Fprintf(w, "%s%s; %s rows written\n", jobs.Plural(wanted, "run"), text, count(rows))
+	fmt.Fprintf(w, "%s%s; %s rows written\n", jobfile.Plural(wanted, "run"), text, count(rows))
 }
 
 // rowsWritten is the number of rows that a run has written now.
-func rowsWritten(s *jobs.Summary) (rows int64) {
-	if s.OutputSummary != nil && s.Status == jobs.StatusDone {
+func rowsWritten(s *summary.Summary) (rows int64) {
+	if s.OutputSummary != nil && s.Status == failure.StatusDone {
 		return s.Books.Written
 	}
 	for _, out := range s.Outputs {
-		if out.Status == jobs.StatusDone {
+		if out.Status == failure.StatusDone {
 			rows += out.Books.Written
 		}
 	}
@@ -95,12 +103,12 @@ func rowsWritten(s *jobs.Summary) (rows int64) {
 }
 
 // writeOutput describes what was written for one output.
-func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
+func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 	b := s.Books
 	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
 		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
 	if b.Skipped > 0 {
-		line(w, "skipped", "%s of the input: repeated headings, prompts and messages of the client", jobs.Plural(int(b.Skipped), "line"))
+		line(w, "skipped", "%s of the input: repeated headings, prompts and messages of the client", jobfile.Plural(int(b.Skipped), "line"))
 	}
 	wide, records := "", "rows"
 	if b.TableRows > 0 {
@@ -119,16 +127,16 @@ func writeOutput(w io.Writer, s *jobs.OutputSummary, status string) {
 			used++
 		}
 	}
-	line(w, "files", "%s, %s, in %d of %d regions, under %s", count(int64(len(s.Files))), jobs.FormatSize(bytes), used, len(s.Regions), place(s.Output))
+	line(w, "files", "%s, %s, in %d of %d regions, under %s", count(int64(len(s.Files))), bytesize.Format(bytes), used, len(s.Regions), place(s.Output))
 	how := "the sorted cells and the files read back agree"
-	if status == jobs.StatusNothing {
+	if status == failure.StatusNothing {
 		how = "recorded when the files were written; bulkload verify reads them again"
 	}
 	line(w, "digest", "%v; %s", s.Digest, how)
 }
 
 // place writes a local file's URI as a path, relative to the current folder if it is inside.
-func place(uri string) string { return jobs.PrintableName(relative(uri)) }
+func place(uri string) string { return printable.Name(relative(uri)) }
 
 func relative(uri string) string {
 	path, local := strings.CutPrefix(uri, "file://")
@@ -149,13 +157,13 @@ func line(w io.Writer, name, format string, args ...any) {
 	fmt.Fprintf(w, "  %-8s "+format+"\n", append([]any{name}, args...)...)
 }
 
-func writeRejects(w io.Writer, s *jobs.Summary) {
+func writeRejects(w io.Writer, s *summary.Summary) {
 	for _, r := range s.Rejects {
 		line(w, "rejects", "%s in %s", count(r.Records), place(r.Path))
 	}
 }
 
-func writeDuplicates(w io.Writer, s *jobs.OutputSummary) {
+func writeDuplicates(w io.Writer, s *summary.OutputSummary) {
 	if s.Books.Differing == 0 {
 		return
 	}
@@ -166,7 +174,7 @@ func writeDuplicates(w io.Writer, s *jobs.OutputSummary) {
 }
 
 // writeExisting says what the table had of the rows before the load.
-func writeExisting(w io.Writer, s *jobs.OutputSummary) {
+func writeExisting(w io.Writer, s *summary.OutputSummary) {
 	e := s.Existing
 	if e == nil {
 		return
@@ -185,7 +193,7 @@ func writeExisting(w io.Writer, s *jobs.OutputSummary) {
 const askedLayout = "2006-01-02 15:04 MST"
 
 // writePhases shows how long the stages took and, with verbose, their parts, whose times are summed over all cores.
-func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool) {
+func writePhases(w io.Writer, s *summary.Summary, took time.Duration, verbose bool) {
 	for i, p := range s.Phases {
 		parts := ""
 		if verbose && i+1 < len(s.Phases) && s.Phases[i+1].Of == p.Name {
@@ -195,25 +203,25 @@ func writePhases(w io.Writer, s *jobs.Summary, took time.Duration, verbose bool)
 			if p.Output != "" {
 				parts = " for " + p.Output + parts
 			}
-			line(w, p.Name, "%.2f s, %s, %s/s%s", float64(hundredths(p.Seconds))/100, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)), parts)
+			line(w, p.Name, "%.2f s, %s, %s/s%s", float64(hundredths(p.Seconds))/100, bytesize.Format(p.Bytes), bytesize.Format(int64(p.Rate)), parts)
 		} else if verbose {
-			line(w, "", "%-8s %.2f s, %s, %s/s", p.Name, p.Seconds, jobs.FormatSize(p.Bytes), jobs.FormatSize(int64(p.Rate)))
+			line(w, "", "%-8s %.2f s, %s, %s/s", p.Name, p.Seconds, bytesize.Format(p.Bytes), bytesize.Format(int64(p.Rate)))
 		}
 	}
-	if s.Status != jobs.StatusNothing {
+	if s.Status != failure.StatusNothing {
 		writeTook(w, s, took)
 	}
 	if r := s.Resumed; r != nil {
-		line(w, "resumed", "%s records, %s of the input, were sorted already", count(r.Records), jobs.FormatSize(r.Bytes))
+		line(w, "resumed", "%s records, %s of the input, were sorted already", count(r.Records), bytesize.Format(r.Bytes))
 	}
 	if s.Sort != nil && s.Sort.Runs > 0 {
-		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, jobs.FormatSize(s.Sort.Spilled))
+		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, bytesize.Format(s.Sort.Spilled))
 	}
 }
 
 // writeTook ends the list of times. The times of the consecutive stages and of everything else add up to the total time,
 // to the digits that are shown.
-func writeTook(w io.Writer, s *jobs.Summary, took time.Duration) {
+func writeTook(w io.Writer, s *summary.Summary, took time.Duration) {
 	stages := 0
 	for _, p := range s.Phases {
 		if p.Of == "" {
@@ -232,7 +240,7 @@ func writeTook(w io.Writer, s *jobs.Summary, took time.Duration) {
 func hundredths(seconds float64) int { return int(math.Round(seconds * 100)) }
 
 // waitsFor is what would speed up the largest part of a run.
-func waitsFor(b *jobs.Bound) string {
+func waitsFor(b *summary.Bound) string {
 	switch b.Phase {
 	case "read":
 		return "the disk or network of the input"
@@ -243,20 +251,20 @@ func waitsFor(b *jobs.Bound) string {
 	case "load", "probe":
 		return "HBase"
 	}
-	return fmt.Sprintf("CPU, with %s busy for %.0f%% of the time", jobs.Plural(b.Cores, "core"), 100*b.Busy)
+	return fmt.Sprintf("CPU, with %s busy for %.0f%% of the time", jobfile.Plural(b.Cores, "core"), 100*b.Busy)
 }
 
 // writeLoadLine shows what was loaded of an output and, with verbose, what is in its regions.
-func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bool) {
+func writeLoadLine(w io.Writer, s *summary.OutputSummary, status string, verbose bool) {
 	if verbose {
 		defer writeRegions(w, s)
 	}
 	switch {
 	case !s.Load.Requested:
 		line(w, "load", "off (load: false, or --no-load)")
-	case status == jobs.StatusEmpty || s.Books.Written == 0:
+	case status == failure.StatusEmpty || s.Books.Written == 0:
 		line(w, "load", "nothing to load: there are no rows")
-	case status == jobs.StatusNothing:
+	case status == failure.StatusNothing:
 		line(w, "load", "done before")
 	case len(s.Files) == 0:
 		line(w, "load", "nothing to load: there are no cells")
@@ -268,13 +276,13 @@ func writeLoadLine(w io.Writer, s *jobs.OutputSummary, status string, verbose bo
 	}
 }
 
-func writeRegions(w io.Writer, s *jobs.OutputSummary) {
+func writeRegions(w io.Writer, s *summary.OutputSummary) {
 	for _, r := range s.Regions {
 		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s cells, %d files, %s",
-			r.Start, r.End, count(r.Rows), count(r.Cells), r.Files, jobs.FormatSize(r.Bytes))
+			r.Start, r.End, count(r.Rows), count(r.Cells), r.Files, bytesize.Format(r.Bytes))
 	}
 	for _, f := range s.Files {
-		line(w, "file", "%s: %s rows, %s cells, %s", f.Path, count(f.Rows), count(f.Cells), jobs.FormatSize(f.Bytes))
+		line(w, "file", "%s: %s rows, %s cells, %s", f.Path, count(f.Rows), count(f.Cells), bytesize.Format(f.Bytes))
 	}
 }
 
@@ -283,16 +291,16 @@ func count(n int64) string {
 	return stats.Count(n)
 }
 
-func writeLoad(w io.Writer, r *jobs.LoadReport) {
+func writeLoad(w io.Writer, r *loading.Report) {
 	fmt.Fprintf(w, "%s into table %s: %s\n", r.Directory, r.Table, r.Status)
 	writeLoaded(w, r.Load)
 }
 
-func writeLoaded(w io.Writer, l jobs.LoadSummary) {
-	line(w, "loaded", "%s into %s in %s", jobs.Plural(l.Files, "file"), jobs.Plural(l.Regions, "region"), jobs.Plural(l.Rounds, "round"))
+func writeLoaded(w io.Writer, l loading.Summary) {
+	line(w, "loaded", "%s into %s in %s", jobfile.Plural(l.Files, "file"), jobfile.Plural(l.Regions, "region"), jobfile.Plural(l.Rounds, "round"))
 }
 
-func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
+func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 	for _, out := range r.Outputs {
 		writeVerification(w, out, verbose)
 	}
@@ -303,7 +311,7 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 	for _, d := range r.Differences {
 		line(w, d.What, "%v", d)
 	}
-	if r.Status == jobs.StatusDone || r.Rows > 0 {
+	if r.Status == failure.StatusDone || r.Rows > 0 {
 		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
 	}
 	if r.Resumed != nil {
@@ -325,21 +333,21 @@ func writeVerification(w io.Writer, r *jobs.VerifyReport, verbose bool) {
 		line(w, "stale", "%s cells with this timestamp are not in the source; of %s rows the source has nothing at all; see %s",
 			count(r.Stale.Cells), count(r.Stale.Rows), r.Stale.File)
 	}
-	if r.Files != nil && r.Status == jobs.StatusDone {
+	if r.Files != nil && r.Status == failure.StatusDone {
 		line(w, "files", "%d", len(r.Files))
 		line(w, "digest", "%v", r.Digest)
 	}
-	if verbose && r.Status == jobs.StatusDone {
+	if verbose && r.Status == failure.StatusDone {
 		for _, f := range r.Files {
 			line(w, "file", "%s: %s rows, %s cells, %d blocks, %s, [%s, %s]", f.Path, count(f.Rows), count(f.Cells), f.Blocks,
-				jobs.FormatSize(f.Bytes), f.FirstRow, f.LastRow)
+				bytesize.Format(f.Bytes), f.FirstRow, f.LastRow)
 		}
 	}
 }
 
-func writeInspection(w io.Writer, r *jobs.InspectReport) {
+func writeInspection(w io.Writer, r *lookup.InspectReport) {
 	fmt.Fprintf(w, "%s\n", place(r.File))
-	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, jobs.FormatSize(r.Bytes), r.Compression, r.Encoding, r.Checksum)
+	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, bytesize.Format(r.Bytes), r.Compression, r.Encoding, r.Checksum)
 	line(w, "cells", "%s in %s rows; %.1f bytes per cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
 	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw", "ratio", "entries", "a block")
@@ -350,7 +358,7 @@ func writeInspection(w io.Writer, r *jobs.InspectReport) {
 	line(w, "index", "%d levels", r.IndexLevels)
 	if b := r.Bloom; b != nil {
 		line(w, "bloom", "%s: %s keys, room for %s, in %d chunks, %s; %d hashes, %.1f%% of the bits set, %.2f%% false positives expected", b.Kind, count(b.Keys),
-			count(b.Capacity), b.Chunks, jobs.FormatSize(b.Bytes), b.Hashes, 100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
+			count(b.Capacity), b.Chunks, bytesize.Format(b.Bytes), b.Hashes, 100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
 	} else {
 		line(w, "bloom", "none")
 	}
@@ -368,7 +376,7 @@ func writeInspection(w io.Writer, r *jobs.InspectReport) {
 	}
 }
 
-func unencoded(r *jobs.InspectReport) string {
+func unencoded(r *lookup.InspectReport) string {
 	if r.Unencoded == 0 {
 		return ""
 	}
@@ -377,12 +385,12 @@ func unencoded(r *jobs.InspectReport) string {
 
 // writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value is quoted.
 func writeCell(w io.Writer, c *cell.Cell) error {
-	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", jobs.Printable(c.Row), jobs.Printable(c.Family), jobs.Printable(c.Qualifier),
+	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", printable.Bytes(c.Row), printable.Bytes(c.Family), printable.Bytes(c.Qualifier),
 		c.Timestamp, c.Type, c.Value)
 	return err
 }
 
-func writeRows(w io.Writer, r *jobs.GetReport) {
+func writeRows(w io.Writer, r *lookup.GetReport) {
 	for _, row := range r.Rows {
 		fmt.Fprintln(w, row.Row)
 		for _, c := range row.Cells {

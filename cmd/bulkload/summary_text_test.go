@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/timing"
+	"bulkload/jobs/run/summary"
 )
 
 // TestTimesAddUp: the times that a summary shows for the stages, and the rest, add up to the run's total time, to the last
@@ -17,11 +19,11 @@ import (
 func TestTimesAddUp(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^  (\w+) +([0-9]+\.[0-9]{2}) s`)
 	for i := range 200 {
-		s := &jobs.Summary{Phases: []jobs.Phase{
+		s := &summary.Summary{Phases: []timing.Phase{
 			{Name: "sort", Seconds: 0.004 + float64(i)*0.0137}, {Name: "key", Of: "sort", Seconds: 7},
 			{Name: "write", Seconds: 0.005 * float64(i)}, {Name: "load", Seconds: 0.0049},
 		}}
-		s.Status = jobs.StatusDone
+		s.Status = failure.StatusDone
 		wall := time.Duration((0.0089+float64(i)*0.0187)*float64(time.Second)) + time.Duration(i%7)*3*time.Millisecond
 		var text bytes.Buffer
 		writePhases(&text, s, wall, false)

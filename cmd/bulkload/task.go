@@ -13,7 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/bytesize"
 	"bulkload/jobs"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/tasks"
 )
 
 // taskCommand has the steps of a run that is done by tasks, for schedulers. run --engine does them all.
@@ -30,13 +36,13 @@ type sized struct {
 	TaskSize string `placeholder:"SIZE" help:"Input of a map task, and sorted rows of a reduce task (default: 512MiB)."`
 }
 
-func (c *sized) sizes(s *session) (jobs.TaskSizes, error) {
-	sizes := jobs.TaskSizes{Memory: s.memory, Cores: 1}
+func (c *sized) sizes(s *session) (tasks.Sizes, error) {
+	sizes := tasks.Sizes{Memory: s.memory, Cores: 1}
 	if c.TaskSize == "" {
 		return sizes, nil
 	}
 	var err error
-	if sizes.Task, err = jobs.ParseSize(c.TaskSize); err != nil {
+	if sizes.Task, err = bytesize.Parse(c.TaskSize); err != nil {
 		return sizes, usage(fmt.Errorf("--task-size: %w", err))
 	}
 	return sizes, nil
@@ -59,7 +65,7 @@ func (c *taskPlanCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	job, err := c.read(ctx, c.Job, jobs.ReadOptions{})
+	job, err := c.read(ctx, c.Job, jobfile.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +100,7 @@ func (s *session) handedOver(r *jobs.TaskReport, err error) (report, error) {
 		fmt.Fprintf(s.answers(), "%s: %s\n", r.Run.Job, r.Status)
 		return r, nil
 	}
-	fmt.Fprintf(s.answers(), "%s\n", jobs.Plural(len(r.Tasks), r.Phase+" task"))
+	fmt.Fprintf(s.answers(), "%s\n", jobfile.Plural(len(r.Tasks), r.Phase+" task"))
 	if len(r.Tasks) > 0 {
 		fmt.Fprintf(s.answers(), "  bulkload task %s %s %s\n", r.Phase, r.Document, span(r.Tasks))
 	}
@@ -102,15 +108,15 @@ func (s *session) handedOver(r *jobs.TaskReport, err error) (report, error) {
 }
 
 // span is the indexes of tasks for people.
-func span(tasks []int) string {
-	first, last := tasks[0], tasks[len(tasks)-1]
+func span(indexes []int) string {
+	first, last := indexes[0], indexes[len(indexes)-1]
 	switch {
-	case len(tasks) == 1:
+	case len(indexes) == 1:
 		return strconv.Itoa(first)
-	case last-first+1 == len(tasks):
+	case last-first+1 == len(indexes):
 		return fmt.Sprintf("%d … %d", first, last)
 	}
-	return strings.Trim(fmt.Sprint(tasks), "[]")
+	return strings.Trim(fmt.Sprint(indexes), "[]")
 }
 
 type taskMapCommand struct {
@@ -119,7 +125,7 @@ type taskMapCommand struct {
 }
 
 func (c *taskMapCommand) do(ctx context.Context, s *session) (report, error) {
-	return s.task(ctx, jobs.MapTask, c.Plan, c.Index)
+	return s.task(ctx, tasks.Map, c.Plan, c.Index)
 }
 
 type taskReduceCommand struct {
@@ -128,11 +134,11 @@ type taskReduceCommand struct {
 }
 
 func (c *taskReduceCommand) do(ctx context.Context, s *session) (report, error) {
-	return s.task(ctx, jobs.ReduceTask, c.Units, c.Index)
+	return s.task(ctx, tasks.Reduce, c.Units, c.Index)
 }
 
 // task does one task.
-func (s *session) task(ctx context.Context, do func(context.Context, string, int, jobs.Options) error, document, index string) (report, error) {
+func (s *session) task(ctx context.Context, do func(context.Context, string, int, options.Options) error, document, index string) (report, error) {
 	task, err := readIndex(index, os.Stdin)
 	if err != nil {
 		return nil, usage(err)
@@ -140,11 +146,11 @@ func (s *session) task(ctx context.Context, do func(context.Context, string, int
 	stop := every(beat, s.reportStatus, func() {})
 	defer stop()
 	err = do(ctx, document, task, s.options())
-	done := &jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}
-	if over := (*jobs.TasksWritten)(nil); errors.As(err, &over) {
+	done := &failure.Outcome{Schema: failure.OutcomeSchema, Status: failure.StatusDone}
+	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
 		s.endBar()
 		fmt.Fprintf(s.answers(), "%v\n", over)
-		done.Status = jobs.StatusNothing
+		done.Status = failure.StatusNothing
 		return done, nil
 	}
 	if err != nil {
@@ -204,7 +210,7 @@ type engineFlags struct {
 }
 
 // by is how runs are done; nil for runs in this process.
-func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
+func (c *engineFlags) by(s *session) (run.EngineOf, error) {
 	sizes, err := c.sizes(s)
 	if err == nil {
 		err = c.checkYARN()
@@ -216,7 +222,7 @@ func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
 		return nil, err
 	}
 	if c.Engine == "yarn" {
-		return func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) { return c.byYARN(s, job, o) }, nil
+		return func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) { return c.byYARN(s, job, o) }, nil
 	}
 	if c.Engine == "local" {
 		if c.TaskSize != "" {
@@ -224,12 +230,12 @@ func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
 		}
 		return nil, nil
 	}
-	return func(job *jobs.Job, o jobs.Options) (*jobs.ByTasks, error) {
+	return func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
 		own, err := c.settings(job)
-		by := &jobs.ByTasks{Sizes: sizes}
+		by := &run.ByTasks{Sizes: sizes}
 		by.Task = cmp.Or(by.Task, own.TaskSize)
 		parallel, memory := shareMemory(o.Memory, runtime.GOMAXPROCS(0))
-		by.Engine, by.Memory = jobs.NewLocalTasks(job, o, parallel), memory
+		by.Engine, by.Memory = tasks.NewLocalEngine(job, o, parallel), memory
 		return by, err
 	}, nil
 }
@@ -237,6 +243,6 @@ func (c *engineFlags) by(s *session) (jobs.EngineOf, error) {
 // shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
 // part of --memory each.
 func shareMemory(all int64, cores int) (parallel int, each int64) {
-	parallel = max(1, min(cores, int(all/jobs.MinMemory)))
+	parallel = max(1, min(cores, int(all/options.MinMemory)))
 	return parallel, all / int64(parallel)
 }

@@ -21,11 +21,11 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
 	"bulkload/internal/testrand"
-	"bulkload/jobs"
+	"bulkload/jobs/base/options"
 )
 
 // program is a command that runs as this test's process: TestMain makes it one by its name.
-func program(t *testing.T, args ...string) *exec.Cmd {
+func bulkload(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
 	c.Args[0] = "bulkload"
@@ -123,7 +123,7 @@ func TestKilledLocalTasks(t *testing.T) {
 	t.Parallel()
 	job := taskJob(t, 20_000)
 	run := func(how string, more ...string) *exec.Cmd {
-		return program(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q"}, more...)...)
+		return bulkload(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q"}, more...)...)
 	}
 	byTasks := func() *exec.Cmd { return run("tasks", "--engine", "local-tasks", "--task-size", "1MiB") }
 	if out, err := run("here").CombinedOutput(); err != nil {
@@ -173,7 +173,7 @@ func TestTasksKilledAnywhere(t *testing.T) {
 	random := testrand.New(t)
 	job := taskJob(t, 3000)
 	start := func(how string, more ...string) (*exec.Cmd, *bytes.Buffer) {
-		c, said := program(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q", "--work-dir", t.TempDir()}, more...)...), new(bytes.Buffer)
+		c, said := bulkload(t, append([]string{"run", job, "--date", "2026-11-20", "--set", "HOW=" + how, "-q", "--work-dir", t.TempDir()}, more...)...), new(bytes.Buffer)
 		c.Stderr = said
 		fatal(t, c.Start())
 		return c, said
@@ -233,7 +233,7 @@ func TestSecuredLocalTasks(t *testing.T) {
 		fmt.Sprintf("\nhbase: {conf: %s, kerberos: {principal: loader, keytab: %s}}\n", c.ConfDir(), c.Keytab("loader"))...)
 	fatal(t, os.WriteFile(job, text, 0o600))
 	for how, engine := range map[string]string{"here": "local", "tasks": "local-tasks"} {
-		cmd := program(t, "run", job, "--date", "2026-11-20", "--set", "HOW="+how, "-q", "--engine", engine)
+		cmd := bulkload(t, "run", job, "--date", "2026-11-20", "--set", "HOW="+how, "-q", "--engine", engine)
 		cmd.Env = append(os.Environ(), "HADOOP_CONF_DIR=", "HBASE_CONF_DIR=", "KRB5_CONFIG="+c.Krb5Conf(), "KRB5CCNAME="+filepath.Join(t.TempDir(), "none"))
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", engine, err, said)
@@ -279,7 +279,7 @@ func TestTaskCommands(t *testing.T) {
 	call := func(want int, args ...string) string {
 		t.Helper()
 		var text bytes.Buffer
-		if code := run(context.Background(), append(args, "-q"), &text, &text); code != want {
+		if code := execute(context.Background(), append(args, "-q"), &text, &text); code != want {
 			t.Fatalf("%v: exit code %d\n%s", args, code, &text)
 		}
 		return text.String()
@@ -301,7 +301,7 @@ func TestTaskCommands(t *testing.T) {
 	}
 	call(2, "task", "map", out, "4")
 	call(2, "task", "map", out, "x")
-	c := program(t, "task", "map", out, "-", "-q")
+	c := bulkload(t, "task", "map", out, "-", "-q")
 	c.Stdin = strings.NewReader("2\n")
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -363,7 +363,7 @@ func TestTaskSizeOfJob(t *testing.T) {
 	for flags, want := range map[string]string{"": "4 map tasks\n", "--task-size 1GiB": "1 map task\n"} {
 		var said bytes.Buffer
 		args := append([]string{"task", "plan", job, "--date", "2026-11-20", "--set", "HOW=x" + fmt.Sprint(len(flags)), "-q"}, strings.Fields(flags)...)
-		if code := run(context.Background(), args, &said, &said); code != 0 || !strings.HasPrefix(said.String(), want) {
+		if code := execute(context.Background(), args, &said, &said); code != 0 || !strings.HasPrefix(said.String(), want) {
 			t.Errorf("%q: exit code %d, %s; want %s", flags, code, &said, want)
 		}
 	}
@@ -400,10 +400,10 @@ func TestStatusOfTasks(t *testing.T) {
 				t.Fatal(err)
 			}
 			did := -1
-			_, err := s.task(t.Context(), func(_ context.Context, _ string, task int, _ jobs.Options) error {
+			_, err := s.task(t.Context(), func(_ context.Context, _ string, task int, _ options.Options) error {
 				did = task
 				time.Sleep(90 * time.Second)
-				s.tracker.show(jobs.Progress{Phase: "sort", Done: 5, Total: 10})
+				s.tracker.show(options.Progress{Phase: "sort", Done: 5, Total: 10})
 				time.Sleep(90*time.Second + time.Millisecond)
 				return nil
 			}, "plan.json", "7")

@@ -4,19 +4,20 @@ import (
 	"context"
 	"fmt"
 
-	"bulkload/jobs"
+	"bulkload/internal/program"
+	"bulkload/jobs/base/failure"
 )
 
 type versionCommand struct{}
 
 // versionReport is the answer of version.
 type versionReport struct {
-	jobs.Outcome
-	jobs.Build
+	failure.Outcome
+	program.Build
 }
 
 func (versionCommand) do(_ context.Context, s *session) (report, error) {
-	r := &versionReport{Outcome: jobs.Outcome{Schema: jobs.SummarySchema, Status: jobs.StatusDone}, Build: jobs.ThisBuild()}
+	r := &versionReport{Outcome: failure.Outcome{Schema: failure.OutcomeSchema, Status: failure.StatusDone}, Build: program.ThisBuild()}
 	commit := ""
 	if r.Commit != "" {
 		commit = ", commit " + r.Commit

@@ -68,7 +68,7 @@ var versionTrials = []struct {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	var terminal bytes.Buffer
-	if code := run(context.Background(), args, &terminal, &terminal); code != exitDone {
+	if code := execute(context.Background(), args, &terminal, &terminal); code != exitDone {
 		t.Fatalf("%v: exit code %d\n%s", args, code, &terminal)
 	}
 	return terminal.String()

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,6 +20,9 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/pause"
 	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -143,4 +148,24 @@ func (t *tail) after(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s", err, text)
+}
+
+// NewLocalEngine is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the site
+// files and the login of the driver: a task reads its plan before it knows the job.
+func NewLocalEngine(j *jobfile.Job, o options.Options, parallel int) *LocalEngine {
+	at := site.Chosen(o, j.HBase)
+	var flags []string
+	add := func(name, value string) {
+		if value != "" {
+			flags = append(flags, name, value)
+		}
+	}
+	add("--work-dir", o.WorkDir)
+	add("--conf", at.Conf)
+	add("--principal", at.Kerberos.Principal)
+	add("--keytab", at.Kerberos.Keytab)
+	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
+		add("-D", name+"="+o.Properties[name])
+	}
+	return &LocalEngine{Program: "/proc/self/exe", Name: os.Args[0], Flags: flags, Parallel: parallel}
 }

@@ -104,3 +104,8 @@ func Early(err error) error {
 	}
 	return err
 }
+
+// UsageError makes an error one of the command line.
+func UsageError(err error) error {
+	return Default(errcode.Command, New(Usage, err))
+}

@@ -18,6 +18,7 @@ import (
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/testcluster"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
 
@@ -58,7 +59,7 @@ func newRig(t *testing.T, c *testcluster.Cluster, script string) *rig {
 	check(t, fsys.MkdirAll(dir, 0))
 	t.Cleanup(func() { check(t, fsys.Close()) })
 	r := &rig{cluster: c}
-	r.Engine = &Engine{Settings: Settings{Home: c.HadoopHome()}, Program: program, ConfDirs: []string{c.ConfDir()}, WorkDir: t.TempDir(),
+	r.Engine = &Engine{Settings: Settings{Engine: jobfile.Engine{HadoopHome: c.HadoopHome()}}, Program: program, ConfDirs: []string{c.ConfDir()}, WorkDir: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	t.Cleanup(func() { check(t, r.Close()) })
 	w, err := fsys.Create(path.Join(dir, "plan.json"), 0)

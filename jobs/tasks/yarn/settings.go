@@ -13,33 +13,22 @@ import (
 	"strings"
 
 	"bulkload/internal/errcode"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
 
-// Settings say how jobs are submitted. Empty values leave the choice to the cluster.
+// Settings say how jobs are submitted. Empty values leave the choice to the cluster. HadoopHome is the folder of a Hadoop
+// installation, whose bin has the commands hadoop and yarn; without it HADOOP_HOME counts, then PATH. StreamingJar is the jar of
+// Hadoop Streaming; without it, it is searched for where installations have it. JVM is the memory of a container beside its task,
+// in bytes; 0: DefaultJVM.
 type Settings struct {
-	// Home is the folder of a Hadoop installation, whose bin has the commands hadoop and yarn. "": HADOOP_HOME, then PATH.
-	Home string
-	// Streaming is the jar of Hadoop Streaming. "": it is searched for where installations have it.
-	Streaming string
+	jobfile.Engine
 
-	Queue    string
-	Label    string // of the nodes that may run tasks
-	Priority string // of the job: a number, or a name such as HIGH
-
-	// JVM is the memory of a container beside its task, for Hadoop's JVM, in bytes; 0: DefaultJVM.
-	JVM int64
-	// Attempts is how many times a task is tried; 0: as the cluster says.
-	Attempts int
-	// Speculate lets YARN run a second attempt of a slow task.
-	Speculate bool
 	// Flags are further flags of each task.
 	Flags []string
 	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who
 	// this process is.
 	User string
-	// Properties are further properties of the job.
-	Properties map[string]string
 	// Services are the URIs of the HDFS services that tasks use, for which each gets a delegation token.
 	Services []string
 }
@@ -69,10 +58,10 @@ func (s Settings) find() (tools, error) {
 }
 
 func (s Settings) command(name string) (string, error) {
-	if s.Home != "" {
-		file := filepath.Join(s.Home, "bin", name)
+	if s.HadoopHome != "" {
+		file := filepath.Join(s.HadoopHome, "bin", name)
 		if _, err := exec.LookPath(file); err != nil {
-			return "", errcode.YarnCommands.Errorf("find the command %s of the Hadoop installation in %s: %w", name, s.Home, err)
+			return "", errcode.YarnCommands.Errorf("find the command %s of the Hadoop installation in %s: %w", name, s.HadoopHome, err)
 		}
 		return file, nil
 	}
@@ -99,13 +88,13 @@ var jarPlaces = []string{"share/hadoop/tools/lib/hadoop-streaming*.jar", "hadoop
 var packagedHomes = []string{"/usr/lib/hadoop", "/usr/hdp/current/hadoop-client", "/opt/cloudera/parcels/CDH"}
 
 func (s Settings) jar(hadoop string) (string, error) {
-	if s.Streaming != "" {
-		if _, err := os.Stat(s.Streaming); err != nil {
+	if s.StreamingJar != "" {
+		if _, err := os.Stat(s.StreamingJar); err != nil {
 			return "", errcode.YarnCommands.Errorf("find the jar of Hadoop Streaming: %w", err)
 		}
-		return s.Streaming, nil
+		return s.StreamingJar, nil
 	}
-	homes := []string{s.Home, os.Getenv("HADOOP_HOME"), os.Getenv("HADOOP_MAPRED_HOME")}
+	homes := []string{s.HadoopHome, os.Getenv("HADOOP_HOME"), os.Getenv("HADOOP_MAPRED_HOME")}
 	if target, err := filepath.EvalSymlinks(hadoop); err == nil {
 		homes = append(homes, filepath.Dir(filepath.Dir(target)))
 	}
@@ -154,7 +143,7 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 		"-mapper", mapper,
 		"-cmdenv", "HADOOP_CONF_DIR=.", "-cmdenv", "HBASE_CONF_DIR=.",
 	)
-	if s.Speculate {
+	if s.Speculative {
 		args = append(args, "-reducer", idleReducer)
 	}
 	if s.User != "" {
@@ -187,7 +176,7 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 		fmt.Sprintf("mapreduce.map.memory.mb=%d", s.container(p)),
 		"mapreduce.map.java.opts=" + jvmOptions,
 		fmt.Sprintf("mapreduce.map.cpu.vcores=%d", max(p.Cores, 1)),
-		fmt.Sprintf("mapreduce.map.speculative=%t", s.Speculate),
+		fmt.Sprintf("mapreduce.map.speculative=%t", s.Speculative),
 	}
 	list = append(list, s.reduces()...)
 	add := func(name, value string) {
@@ -216,7 +205,7 @@ const idleReducer = "org.apache.hadoop.mapred.lib.IdentityReducer"
 // not begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map counts as two thirds of a task, so
 // a task that lasts more than twice as long as others gets a second attempt.
 func (s Settings) reduces() []string {
-	if !s.Speculate {
+	if !s.Speculative {
 		return []string{"mapreduce.job.reduces=0"}
 	}
 	return []string{

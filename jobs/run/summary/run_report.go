@@ -1,4 +1,4 @@
-package jobs
+package summary
 
 import (
 	"io"
@@ -7,20 +7,19 @@ import (
 	"bulkload/internal/page"
 	"bulkload/internal/program"
 	"bulkload/jobs/base/failure"
-	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
 
 // RunReport collects what the runs of a command did, for an HTML page. Only one goroutine may use it at a time.
 type RunReport struct {
-	page  summary.Page
+	page  Page
 	began time.Time
-	ended map[*jobfile.Job]*summary.Run
+	ended map[*jobfile.Job]*Run
 }
 
 // NewRunReport begins the report of a command of who, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
-	return &RunReport{page: summary.Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]*summary.Run{}}
+	return &RunReport{page: Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]*Run{}}
 }
 
 // Add adds a run that ended now. Of one that was added before, only the outcome is another.
@@ -35,14 +34,12 @@ func (r *RunReport) Add(s *Summary, took time.Duration) {
 
 // Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the command
 // ended, meaning what its exit code says, and all the runs that it was asked for.
-func (r *RunReport) Write(file string, o failure.Outcome, meaning string, all []Series, took time.Duration) error {
+func (r *RunReport) Write(file string, o failure.Outcome, meaning string, all []*jobfile.Job, took time.Duration) error {
 	p := r.page
 	p.Outcome, p.Meaning, p.Seconds = o, meaning, took.Seconds()
-	for _, one := range all {
-		for _, j := range one {
-			if r.ended[j] == nil {
-				p.NotBegun = append(p.NotBegun, j.Title())
-			}
+	for _, j := range all {
+		if r.ended[j] == nil {
+			p.NotBegun = append(p.NotBegun, j.Title())
 		}
 	}
 	return page.WriteFile(file, func(w io.Writer) error { return p.Write(w) })

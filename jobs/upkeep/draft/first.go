@@ -1,4 +1,4 @@
-package jobs
+package draft
 
 import (
 	"bytes"
@@ -19,15 +19,14 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/spec/jobfile"
-	"bulkload/jobs/upkeep/draft"
 	"bulkload/load"
 )
 
 // maxProperties bounds the properties of a job, in bytes.
 const maxProperties = 1 << 20
 
-// Convert makes a job file of the properties of the Spark job that bulkload replaces.
-func Convert(name string) ([]byte, error) {
+// ConvertFile makes a job file of the properties of the Spark job that bulkload replaces.
+func ConvertFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, errcode.Convert.Errorf("read the properties: %w", err)
@@ -40,14 +39,14 @@ func Convert(name string) ([]byte, error) {
 	if len(text) > maxProperties {
 		return nil, errcode.Convert.Errorf("%s has more than %s; is it another file?", name, bytesize.Format(maxProperties))
 	}
-	return draft.Convert(text, filepath.Base(name))
+	return Convert(text, filepath.Base(name))
 }
 
 // What of a table is looked at for a draft: the first rows of a few regions, spread over the table.
 const (
-	draftRegions = 8
-	draftRows    = 25      // of each
-	draftBytes   = 1 << 20 // of the cells of each
+	sampledRegions = 8
+	sampledRows    = 25      // of each
+	sampledBytes   = 1 << 20 // of the cells of each
 )
 
 var tableArgument = regexp.MustCompile(`^[A-Za-z0-9_]+:[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
@@ -58,9 +57,9 @@ func IsTable(input string) bool {
 	return tableArgument.MatchString(input) && err != nil
 }
 
-// DraftTable writes the first job file for a live table: its columns, the types that its values look like, and the row key that
+// ForTable writes the first job file for a live table: its columns, the types that its values look like, and the row key that
 // gives the keys of its rows. It reads a few rows of a few regions.
-func DraftTable(ctx context.Context, name string, o options.Options) (job []byte, err error) {
+func ForTable(ctx context.Context, name string, o options.Options) (job []byte, err error) {
 	name = jobfile.TableName(name)
 	s, err := site.Open(o, jobfile.HBase{}, true)
 	if err != nil {
@@ -75,11 +74,11 @@ func DraftTable(ctx context.Context, name string, o options.Options) (job []byte
 	if err != nil {
 		return nil, failure.Early(err)
 	}
-	t := &draft.Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User, strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
+	t := &Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User, strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
 	for i := range live.Families {
-		t.Families = append(t.Families, draft.TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})
+		t.Families = append(t.Families, TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})
 	}
-	n := min(len(live.Regions), draftRegions)
+	n := min(len(live.Regions), sampledRegions)
 	for i := range n {
 		r := &live.Regions[i*(len(live.Regions)-1)/max(n-1, 1)]
 		if err := sampleRegion(ctx, c, t, r); err != nil {
@@ -107,26 +106,26 @@ func familySettings(f *load.Family) string {
 var errEnough = errors.New("enough rows were read")
 
 // sampleRegion reads the first rows of a region.
-func sampleRegion(ctx context.Context, c *load.Cluster, t *draft.Table, r *load.Region) error {
+func sampleRegion(ctx context.Context, c *load.Cluster, t *Table, r *load.Region) error {
 	t.Sampled++
 	rows, size := 0, 0
 	err := c.ScanRange(ctx, t.Name, r.Start, r.End, func(read *cell.Cell) error {
 		last := len(t.Rows) - 1
 		if rows == 0 || !bytes.Equal(t.Rows[last].Key, read.Row) {
-			if rows == draftRows || size > draftBytes {
+			if rows == sampledRows || size > sampledBytes {
 				return errEnough
 			}
-			t.Rows = append(t.Rows, draft.TableRow{Key: bytes.Clone(read.Row)})
+			t.Rows = append(t.Rows, TableRow{Key: bytes.Clone(read.Row)})
 			rows, last = rows+1, last+1
 		}
 		size += len(read.Row) + len(read.Value)
-		if size > 2*draftBytes { // a very wide row, of which a part would look like a row that lacks columns
+		if size > 2*sampledBytes { // a very wide row, of which a part would look like a row that lacks columns
 			if rows > 1 {
 				t.Rows = t.Rows[:last]
 			}
 			return errEnough
 		}
-		t.Rows[last].Cells = append(t.Rows[last].Cells, draft.TableCell{Family: string(read.Family), Qualifier: bytes.Clone(read.Qualifier), Value: bytes.Clone(read.Value)})
+		t.Rows[last].Cells = append(t.Rows[last].Cells, TableCell{Family: string(read.Family), Qualifier: bytes.Clone(read.Qualifier), Value: bytes.Clone(read.Value)})
 		return nil
 	})
 	if errors.Is(err, errEnough) {
@@ -135,9 +134,9 @@ func sampleRegion(ctx context.Context, c *load.Cluster, t *draft.Table, r *load.
 	return err
 }
 
-// Draft writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from
+// ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from
 // which its paths are counted.
-func Draft(input, base string, o options.Options) (job []byte, err error) {
+func ForInput(input, base string, o options.Options) (job []byte, err error) {
 	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(input))
 	if err != nil {
 		return nil, err
@@ -156,7 +155,7 @@ func Draft(input, base string, o options.Options) (job []byte, err error) {
 			return nil, fmt.Errorf("the path of %s from the job file: %w", input, err)
 		}
 	}
-	d, err := draft.Of(fsys, name, shown)
+	d, err := Of(fsys, name, shown)
 	if err != nil {
 		return nil, failure.Early(err)
 	}

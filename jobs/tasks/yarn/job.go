@@ -1,0 +1,39 @@
+package yarn
+
+import (
+	"slices"
+	"strings"
+
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
+	"bulkload/jobs/spec/jobfile"
+)
+
+// New is the engine that runs a job's tasks on YARN; program is the file of this program. Empty fields of e have defaults.
+func New(j *jobfile.Job, e jobfile.Engine, program string, o options.Options) *Engine {
+	engine := &Engine{Program: program, WorkDir: o.WorkDir, Log: o.Log, Settings: Settings{Engine: e, Services: hdfsServices(j)}}
+	at := site.Chosen(o, j.HBase)
+	if at.Conf != "" {
+		engine.ConfDirs = []string{at.Conf}
+	}
+	engine.Principal, engine.Keytab = at.Kerberos.Principal, at.Kerberos.Keytab
+	return engine
+}
+
+// hdfsServices are the HDFS services that a job names: those of its input and of its outputs.
+func hdfsServices(j *jobfile.Job) []string {
+	paths := []string{j.Input.Path}
+	for _, out := range j.Feeds() {
+		paths = append(paths, out.Output)
+	}
+	var services []string
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "hdfs://"); ok {
+			if service, _, _ := strings.Cut(rest, "/"); service != "" {
+				services = append(services, "hdfs://"+service)
+			}
+		}
+	}
+	slices.Sort(services)
+	return slices.Compact(services)
+}
