@@ -32,10 +32,12 @@ step-%:
 lint:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-clean:"; echo "$$bad"; exit 1; fi
 	go run $(GOLANGCI) run ./...
+	cd tools && go run $(GOLANGCI) run ./...
 
 # go.mod and go.sum name what is used, and nothing else.
 tidy:
 	go mod tidy -diff
+	cd tools && go mod tidy -diff
 
 # Known vulnerabilities in code that can be reached from here.
 vulncheck:
@@ -62,10 +64,10 @@ $(PYTHON)/bin/pyflakes:
 # mismatch"). The coverage of jobs is printed twice, for the tests with a cluster and for the others.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
-	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER); go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER); go run ./internal/test/testcluster/cluster down -dir $(SECURED)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
 	secured=$(SECURED); \
-	if ! go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); then \
+	if ! go run ./internal/test/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); then \
 	  if [ "$${CI:-}" = true ]; then exit 1; fi; \
 	  secured=; \
 	fi; \
@@ -74,6 +76,7 @@ unit: $(PYTHON)/bin/pyflakes
 	slow=$$(.ci/cluster-tests); \
 	{ failed=0; $$tests -parallel 3 -run "$$slow" ./jobs || failed=1; $$tests -skip "$$slow" ./jobs || failed=1; exit $$failed; } & jobs=$$!; \
 	failed=0; $$tests -p 2 -parallel 3 $$(go list ./... | grep -v '^bulkload/jobs$$') || failed=1; \
+	(cd tools && $$tests ./...) || failed=1; \
 	wait $$jobs && [ $$failed = 0 ]
 
 # More random histories for the proof that loads are readable than make test has time for, on simulated clusters.
@@ -86,8 +89,8 @@ search:
 # TestSecuredHDFS starts one of its own, but only where a cluster is wanted at all.
 test-secured:
 	mkdir -p $(SECURED)
-	trap 'go run ./internal/testcluster/cluster down -dir $(SECURED)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(SECURED)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
 	BULKLOAD_SUITE=test-secured BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
 
 # The Airflow example in real Airflows, of which a virtual environment each is made. make test has stand-ins for their parts.
@@ -112,24 +115,24 @@ test-yarn:
 .PHONY: chaos
 chaos:
 	mkdir -p $(CLUSTER)
-	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) && \
 	BULKLOAD_SUITE=chaos BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 180m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad|StagingOfTheChecks' ./jobs
 
 # How long HBase's clients wait while a load runs: the figures of docs/performance.md. make clients ROWS=1000000
 .PHONY: clients
 clients:
 	mkdir -p $(CLUSTER)
-	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -measure && \
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -measure && \
 	BULKLOAD_SUITE=clients BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 30m -run ClientsDuringALoad ./jobs
 
 # Each call of storage fails once in runs, loads and tasks, of which make test draws some, and HBase reads 5,000 files of random settings: hours.
 .PHONY: exhaustive
 exhaustive:
 	mkdir -p $(CLUSTER)
-	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) && \
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) && \
 	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./hfilewriter
 
 # Runs on inputs that are large in other ways than by their rows: figures of docs/performance.md.
@@ -148,8 +151,8 @@ yarn-costs:
 mutants:
 	@[ -n "$(PACKAGE)" ] || { echo "name a package: make mutants PACKAGE=jobs/loading/cutting"; exit 2; }
 	mkdir -p $(CLUSTER)
-	trap 'go run ./internal/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
-	go run ./internal/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
 	BULKLOAD_CLUSTER=$(CLUSTER) .ci/mutants $(PACKAGE) $(MUTATE)
 
 # Runs one of the suites that take too long for CI, on a commit without changes, and writes a line of the table in
@@ -193,11 +196,12 @@ profile:
 # bulkload beside the Spark job that it replaces, on generated rows in a real HDFS: make bench ROWS=1000000,5000000
 ROWS ?= 1000000
 bench: build
-	go run ./internal/peer/compare -rows $(ROWS) -bulkload bin/bulkload -svg docs/compare.svg
+	go build -C tools -o ../bin/compare ./peer/compare
+	bin/compare -rows $(ROWS) -bulkload bin/bulkload -svg docs/compare.svg
 
 clean:
 	rm -rf bin out
 
 # The files of a release of this commit, in out/release: make release VERSION=v1.2.3
 release:
-	go run ./internal/release -version $(VERSION) -out out/release
+	go run -C tools ./release -source .. -version $(VERSION) -out ../out/release

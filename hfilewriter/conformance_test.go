@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )

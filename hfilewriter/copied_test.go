@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // encodings are all of them.

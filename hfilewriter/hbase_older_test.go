@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // newerInfo names the pieces of file info that the writers of older releases, by the beginning of their names, don't know.

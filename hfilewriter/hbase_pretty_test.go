@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestHBasePrintsOurFiles runs HBase's HFilePrettyPrinter on files of each encoding, with its checks of rows (-k) and

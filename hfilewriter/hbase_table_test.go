@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // tableFamilies are the families of a table, each stored in another way, in small blocks with indexes of many levels.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // BenchmarkAgainstHBase writes the same check-table cells, in memory, to a discarding sink: with HBase's writer, warmed

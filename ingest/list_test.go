@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 func TestList(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/delimited"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 func sqoop(columns ...string) *delimited.Form {

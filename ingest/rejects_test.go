@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 func TestLimits(t *testing.T) {

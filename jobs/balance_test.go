@@ -9,8 +9,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
-	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"

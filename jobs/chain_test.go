@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 )

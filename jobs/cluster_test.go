@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/sample"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testwords"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

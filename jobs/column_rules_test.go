@@ -12,7 +12,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

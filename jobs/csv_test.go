@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/sample"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/spec/jobfile"

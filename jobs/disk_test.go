@@ -14,7 +14,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/run/summary"

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/sample"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"

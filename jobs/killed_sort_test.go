@@ -22,7 +22,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

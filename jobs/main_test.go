@@ -3,7 +3,7 @@ package jobs
 import (
 	"testing"
 
-	"bulkload/internal/testleak"
+	"bulkload/internal/test/testleak"
 )
 
 // TestMain: no goroutine of a run, a load, a verification or a look-up goes on when all tests are over.

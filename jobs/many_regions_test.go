@@ -14,7 +14,7 @@ import (
 
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"

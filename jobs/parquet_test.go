@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/sample"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/sample"
+	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 

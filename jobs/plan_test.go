@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/sample"
 	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/pipeline/checkpoint"

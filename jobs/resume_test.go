@@ -1,7 +1,7 @@
 package jobs
 
 import (
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"context"
 	"errors"
 	"fmt"

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 
 	"go.yaml.in/yaml/v3"
 )

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"

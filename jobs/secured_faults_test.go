@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/kdc"
 	"bulkload/jobs/base/options"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/parallel"
-	"bulkload/internal/sample"
+	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"

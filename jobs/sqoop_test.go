@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/sample"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
 )
 
 // sqoopForm is a way that Sqoop writes text.

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"bulkload/internal/storednames"
+	"bulkload/internal/test/storednames"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/pipeline/checkpoint"

@@ -1,7 +1,7 @@
 package jobs
 
 import (
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/lookup"

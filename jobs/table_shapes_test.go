@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"bulkload/internal/bytesize"
-	"bulkload/internal/sample"
+	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/options"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testfs"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"

@@ -20,7 +20,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

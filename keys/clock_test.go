@@ -1,7 +1,7 @@
 package keys_test
 
 import (
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"fmt"
 	"maps"
 	"os"

@@ -1,7 +1,7 @@
 package keys
 
 import (
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bytes"
 	"errors"
 	"fmt"

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bulkload/keys"
 )
 

@@ -21,7 +21,7 @@ import (
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )

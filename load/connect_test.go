@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 func closedPort(t *testing.T) string {

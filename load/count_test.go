@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
-	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"

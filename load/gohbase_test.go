@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bulkload/cell"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 
 	"github.com/sirupsen/logrus"
 	"github.com/tsuna/gohbase"

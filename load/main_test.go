@@ -3,7 +3,7 @@ package load
 import (
 	"testing"
 
-	"bulkload/internal/testleak"
+	"bulkload/internal/test/testleak"
 )
 
 // TestMain: no goroutine of a connection, a load or a probe goes on when all tests are over.

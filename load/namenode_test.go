@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestNameNodeIsAwayAsALoadBegins: the region server's own client of HDFS does not reach the NameNode when it is asked for a

@@ -12,8 +12,8 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"

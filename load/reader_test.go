@@ -15,9 +15,9 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/hbasetest"
+	"bulkload/internal/test/testrand"
 	"bulkload/internal/throttle"
 
 	"github.com/tsuna/gohbase/pb"

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
-	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/hbasetest"
 )
 
 // These tests have a region server that fails as a real one can't be made to, and files on the local disk.

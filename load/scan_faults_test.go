@@ -17,7 +17,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/digest"
 	"bulkload/internal/hbase"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // These tests scan real tables while something happens to regions, servers and connections. Every cell must come once and in

@@ -15,8 +15,8 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // These tests use a real HBase with Kerberos and its AccessController.

@@ -15,7 +15,7 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // secretLoad is a table of two regions on a cluster with Kerberos and a file for each, which are loader's.

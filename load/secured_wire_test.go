@@ -12,7 +12,7 @@ import (
 
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // wire is what went over the connections to HBase's servers, after the handshakes.

@@ -8,7 +8,7 @@ import (
 
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // siteProperty is a property of docs/security.md that decides about connections to HBase.

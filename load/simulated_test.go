@@ -20,9 +20,9 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/calllog"
 	"bulkload/internal/hbase"
-	"bulkload/internal/hbase/hbasetest"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/hbasetest"
 	"bulkload/internal/test/simcluster"
 
 	"github.com/tsuna/gohbase/pb"

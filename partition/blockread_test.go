@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // bytesRead is how many bytes this process has read from files so far.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // TestForecastSpill compares the forecast with what a sort spills: entries of one size and of many, one and several

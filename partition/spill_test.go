@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // spilled sorts entries in the least memory there is.

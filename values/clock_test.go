@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestClocksAsJava: testdata/clocks.txt has the results of java.time's formatters for dates and times, or their refusal.

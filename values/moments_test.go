@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // momentGrammar recognises the form of a date or a moment by a pattern, whether or not a calendar has it.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 func digits(r *rand.Rand, most int) string {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestBigCases runs the program on inputs that are large in other ways than by their rows, and prints what each run uses. Then

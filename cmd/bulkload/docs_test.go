@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 var updateDocs = flag.Bool("update-docs", false, "write what the commands print into the documents")

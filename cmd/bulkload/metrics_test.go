@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/apt"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/apt"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"

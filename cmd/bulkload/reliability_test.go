@@ -210,7 +210,7 @@ func (s *suite) forgotten(named map[string]bool) (problems []string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.files)) {
-		if harm.MatchString(s.files[name].text) && !inRows[name] && path.Dir(name) != "internal/testcluster" {
+		if harm.MatchString(s.files[name].text) && !inRows[name] && path.Dir(name) != "internal/test/testcluster" {
 			problems = append(problems, "no row names a test of "+name)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"bulkload/internal/program"
-	"bulkload/internal/testfs"
-	"bulkload/internal/testpage"
+	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testpage"
 	"bulkload/jobs/base/failure"
 )
 

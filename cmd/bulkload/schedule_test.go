@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // installation is a folder laid out as /opt/bulkload, with this program. The jobs of the schedules load nothing in it, and have

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testwords"
+	"bulkload/internal/test/testwords"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

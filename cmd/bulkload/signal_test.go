@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/sample"
+	"bulkload/internal/test/sample"
 )
 
 // TestTermination: after SIGTERM in the middle of a run, or after the SIGHUPs of a lost terminal, the exit code is 4, the log has the

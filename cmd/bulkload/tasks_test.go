@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"bulkload/internal/kerberos"
-	"bulkload/internal/sample"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/options"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // versionPair is an HBase and a Hadoop, as Maven names them, and the compression of the tables: Hadoop 2 has no Snappy without its

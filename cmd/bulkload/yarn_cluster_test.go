@@ -19,8 +19,8 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // yarnRig is a job on a real YARN, with its input and output in HDFS.

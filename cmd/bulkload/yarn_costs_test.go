@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/sample"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestYARNCosts measures one process, local tasks and YARN side by side, for each of the numbers of rows in

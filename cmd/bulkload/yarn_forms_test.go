@@ -15,7 +15,7 @@ import (
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 
 	"github.com/klauspost/compress/zstd"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestJava: for every charset, every code of one, two and (GB18030, UTF-8) four bytes, and random texts, Java's decoder

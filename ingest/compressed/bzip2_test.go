@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // drawText returns text with runs of all lengths, rows that repeat, and noise.

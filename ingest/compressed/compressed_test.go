@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // texts are the texts to compress: empty, short, repetitive, and random.

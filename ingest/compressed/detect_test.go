@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // TestTextIsText: no text of a table is mistaken for anything else, whatever it begins with: a column's name may begin with

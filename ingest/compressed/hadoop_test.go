@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestHadoopCodecs reads the output of Hadoop's own codecs, whose text was written in one call, by lines, and with small

@@ -16,7 +16,7 @@ import (
 	"testing/iotest"
 
 	"bulkload/internal/storage"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 
 	"github.com/golang/snappy"
 	"github.com/pierrec/lz4/v4"

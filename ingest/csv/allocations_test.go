@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 // TestNoAllocations: in a steady state a record costs no allocation, whatever is in it.

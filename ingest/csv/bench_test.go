@@ -12,8 +12,8 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
 	"bulkload/ingest/delimited"
-	"bulkload/internal/sample"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testfs"
 )
 
 // lines are 18 columns a line, like the check table's, as SQL*Plus writes them: numbers bare, text quoted or not at all.

@@ -14,7 +14,7 @@ import (
 	"bulkload/ingest/delimited"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/values"
 )
 

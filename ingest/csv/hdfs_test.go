@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 // TestHDFS: files of a folder in HDFS, longer than the window and not, give their records.

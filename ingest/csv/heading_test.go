@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // TestFind: a column is found as it is written, otherwise in any case; a name that occurs twice is refused.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testvalues"
 
 	"bulkload/values"
 )

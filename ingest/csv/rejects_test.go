@@ -14,7 +14,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 // keptIn is where a run keeps its rejects.

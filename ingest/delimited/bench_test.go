@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/internal/sample"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testfs"
 )
 
 func checkForm() *Form {

@@ -7,7 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/charset"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 func charsetNamed(t testing.TB, name string) *charset.Charset {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 
 	"github.com/klauspost/compress/gzip"
 )

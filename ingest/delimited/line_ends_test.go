@@ -7,7 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 func TestLineEnds(t *testing.T) {

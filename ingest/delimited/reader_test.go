@@ -15,7 +15,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/values"
 )
 

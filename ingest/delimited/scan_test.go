@@ -11,7 +11,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/compressed"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 
 	"github.com/klauspost/compress/gzip"
 )

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"bulkload/ingest"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testfs"
 )
 
 // sqoopClasses runs lines through Sqoop's own classes: see testdata/java/Sqoop.java.

@@ -13,8 +13,8 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/ingest/delimited"
-	"bulkload/internal/sample"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/sample"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/sample"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testfs"
 )
 
 // TestHDFS: a file is read from HDFS as from the local disk, whole and split by split, with separate streams for long

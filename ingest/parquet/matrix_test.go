@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 const pyarrow = "pyarrow==26.0.1"

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 	"bulkload/values"
 
 	"github.com/apache/arrow/go/v15/parquet"

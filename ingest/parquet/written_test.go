@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"

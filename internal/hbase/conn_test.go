@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/test/hbasetest"
 )
 
 func dial(t *testing.T, addr string, o Options) *Conn {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"

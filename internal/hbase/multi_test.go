@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
-	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"

@@ -15,7 +15,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
 	"github.com/jcmturner/gokrb5/v8/messages"
 
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // fakeKDC answers each request by TCP with the same bytes, or not at all if reply is empty. It counts the requests.

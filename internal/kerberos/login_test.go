@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 func must(t *testing.T, err error) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // TestText: what can't be seen is shown as an escape, and the rest as it is.

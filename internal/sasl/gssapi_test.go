@@ -10,7 +10,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 
 	"bulkload/internal/kerberos"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 func must(t *testing.T, err error) {

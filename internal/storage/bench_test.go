@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 const benchmarkSize = 64 << 20

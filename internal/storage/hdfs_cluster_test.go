@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/internal/throttle"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // damaged is an HDFS with two DataNodes, for this test only, which damages disks and stops DataNodes.

@@ -15,8 +15,8 @@ import (
 
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // secured is an HDFS with Kerberos, with two NameNodes and two DataNodes, for this test only. It offers all protections,

@@ -19,7 +19,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // wire records the bytes on connections, of all of them together.

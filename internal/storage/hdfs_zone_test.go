@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // TestEncryptionZone creates a zone as an administrator does, with a keystore in a file instead of a KMS.

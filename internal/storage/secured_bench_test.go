@@ -6,11 +6,11 @@ import (
 
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // BenchmarkSecuredHDFS is BenchmarkHDFS with each protection that a cluster with Kerberos offers. It needs go run
-// ./internal/testcluster/cluster up -hdfs -measure -kerberos …, and the cluster's folder in BULKLOAD_CLUSTER.
+// ./internal/test/testcluster/cluster up -hdfs -measure -kerberos …, and the cluster's folder in BULKLOAD_CLUSTER.
 func BenchmarkSecuredHDFS(b *testing.B) {
 	c := testcluster.Use(b)
 	if c.Kerberos == nil {

@@ -16,7 +16,7 @@ import (
 
 	"bulkload/internal/kerberos"
 	"bulkload/internal/sasl"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // TestSiteProperties: each property that asks for protection is honoured, or refused with its name, the file and what to do.

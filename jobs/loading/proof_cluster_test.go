@@ -11,8 +11,8 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/simcluster"
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testrand"
 	"bulkload/load"
 )
 

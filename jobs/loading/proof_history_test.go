@@ -18,7 +18,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/simcluster"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 	"bulkload/load"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // skewed draws a key of which few come often and many come rarely.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testpage"
+	"bulkload/internal/test/testpage"
 )
 
 func madePage(t *testing.T) (path string, text []byte) {

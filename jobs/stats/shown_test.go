@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 )
 
 // TestBoundsOfChecks: each check just on both sides of its limit, and where the figures that it divides by are nothing.

@@ -8,7 +8,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase/cellblock"
-	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/hrpc"
 	"github.com/tsuna/gohbase/pb"

@@ -20,7 +20,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/test/hbasetest"
 )
 
 // Cluster is a master, which also has hbase:meta, and some region servers.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bulkload/cell"
-	"bulkload/internal/hbase/hbasetest"
+	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"

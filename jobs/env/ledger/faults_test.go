@@ -9,7 +9,7 @@ import (
 
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 )
 
 // filled is a ledger with an entry, a load of a directory, lost files and a verification.

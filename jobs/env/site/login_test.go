@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/siteconf"
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/spec/jobfile"
 )

@@ -11,7 +11,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/sortingtest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/sorting"

@@ -12,7 +12,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"

@@ -19,7 +19,7 @@ import (
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/simcluster"
 	"bulkload/internal/test/sortingtest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"

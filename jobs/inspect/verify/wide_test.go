@@ -13,7 +13,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/sortingtest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/sorting"

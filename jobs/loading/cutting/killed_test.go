@@ -16,7 +16,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

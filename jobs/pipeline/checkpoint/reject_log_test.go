@@ -11,7 +11,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/storednames"
+	"bulkload/internal/test/storednames"
 	"bulkload/jobs/pipeline/source"
 )
 

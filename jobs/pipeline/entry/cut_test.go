@@ -7,7 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/spec/jobfile"
 )
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"bulkload/internal/digest"
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/spec/jobfile"
 )
 

@@ -1,7 +1,7 @@
 package entry
 
 import (
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"strings"
 	"testing"
 

@@ -13,8 +13,8 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testrand"
 )
 
 // writeFile returns an HFile with a cell in each row. The values name the file.

@@ -12,7 +12,7 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/timing"
 	"bulkload/load"

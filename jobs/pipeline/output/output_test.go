@@ -17,7 +17,7 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/pipeline/hfiles"

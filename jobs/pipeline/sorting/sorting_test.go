@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobtest"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

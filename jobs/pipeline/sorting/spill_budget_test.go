@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/internal/testfs"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/options"
 )
 

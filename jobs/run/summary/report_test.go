@@ -11,7 +11,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/program"
-	"bulkload/internal/testpage"
+	"bulkload/internal/test/testpage"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/timing"

@@ -1,13 +1,13 @@
 package filter
 
 import (
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 	"bulkload/values"
 )
 

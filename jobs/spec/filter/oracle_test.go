@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testrand"
+	"bulkload/internal/test/testrand"
 	"bulkload/values"
 )
 

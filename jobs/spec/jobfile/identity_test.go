@@ -14,7 +14,7 @@ import (
 	"bulkload/ingest/csv"
 	"bulkload/ingest/delimited"
 	"bulkload/ingest/parquet"
-	"bulkload/internal/storednames"
+	"bulkload/internal/test/storednames"
 	"bulkload/values"
 )
 

@@ -17,7 +17,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/spec/jobfile"
 )
 

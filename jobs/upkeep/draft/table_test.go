@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testvalues"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/keys"
 )

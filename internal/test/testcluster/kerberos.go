@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bulkload/internal/testcluster/kdc"
+	"bulkload/internal/test/testcluster/kdc"
 )
 
 // Kerberos makes a secured cluster: its own KDC, HDFS with block tokens, HBase with its AccessController. The user

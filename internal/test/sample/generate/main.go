@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"bulkload/internal/sample"
+	"bulkload/internal/test/sample"
 )
 
 func main() {

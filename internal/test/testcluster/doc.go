@@ -5,5 +5,5 @@
 // Nothing of it is in the bulkload binary. It needs java and javac 17, mvn (for the jars, once) and Linux.
 //
 // A test uses the running cluster, with Use, or only the oracle, with Java. `make test` starts a cluster, names it in
-// the environment variable BULKLOAD_CLUSTER and stops it; by hand: go run ./internal/testcluster/cluster up.
+// the environment variable BULKLOAD_CLUSTER and stops it; by hand: go run ./internal/test/testcluster/cluster up.
 package testcluster

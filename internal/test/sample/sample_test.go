@@ -127,7 +127,7 @@ func TestShippedExample(t *testing.T) {
 		"opinion/2026-11-20/part-m-00000": {Opinion, Options{Rows: 300, Seed: 1, FirstKey: "A208849559"}},
 		"opinion/2026-11-20/part-m-00001": {Opinion, Options{Rows: 300, Seed: 2}},
 	} {
-		shipped, err := os.ReadFile(filepath.Join("../../jobs/examples/testdata", name))
+		shipped, err := os.ReadFile(filepath.Join("../../../jobs/examples/testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestShippedExample(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(shipped, made.Bytes()) {
-			t.Errorf("%s differs from what its options make; run go generate ./internal/sample", name)
+			t.Errorf("%s differs from what its options make; run go generate ./internal/test/sample", name)
 		}
 	}
 }

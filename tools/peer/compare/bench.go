@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"bulkload/internal/peer"
-	"bulkload/internal/sample"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testcluster"
+	"bulkload/tools/peer"
 )
 
 const (

@@ -2,7 +2,7 @@
 // HFiles for the same table, without the load, one after another in one session on one machine. It prints a table of
 // ratios, and draws them with -svg. Both outputs must contain the same cells.
 //
-//	go run ./internal/peer/compare -rows 1000000,5000000 -svg docs/performance.svg
+//	make bench ROWS=1000000,5000000
 //
 // It needs java and javac 17, mvn, about 12 GiB of memory and, for 5 million rows, 10 GiB of disk.
 package main

@@ -46,7 +46,7 @@ func wait(most int) (left []string) {
 func Ours() (ours []string) {
 	b := make([]byte, 4<<20)
 	for _, stack := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {
-		if strings.Contains(stack, "bulkload/") && !strings.Contains(stack, "testing.tRunner") && !strings.Contains(stack, "internal/testleak.") {
+		if strings.Contains(stack, "bulkload/") && !strings.Contains(stack, "testing.tRunner") && !strings.Contains(stack, "internal/test/testleak.") {
 			ours = append(ours, stack)
 		}
 	}

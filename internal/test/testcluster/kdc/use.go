@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"bulkload/internal/testcluster/apt"
+	"bulkload/internal/test/testcluster/apt"
 )
 
 // Use returns a realm for one test, which runs until the test ends. On a machine without a KDC the test is skipped,

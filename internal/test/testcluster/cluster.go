@@ -89,7 +89,7 @@ func Open(ctx context.Context, dir string) (*Cluster, error) {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no test cluster in %s (start one: go run ./internal/testcluster/cluster up -dir %s)", dir, dir)
+		return nil, fmt.Errorf("no test cluster in %s (start one: go run ./internal/test/testcluster/cluster up -dir %s)", dir, dir)
 	}
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"bulkload/internal/child"
-	"bulkload/internal/testcluster/apt"
+	"bulkload/internal/test/testcluster/apt"
 )
 
 // Options describe a realm.

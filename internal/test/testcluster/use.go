@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"bulkload/internal/testcluster/apt"
+	"bulkload/internal/test/testcluster/apt"
 )
 
 // Environment is the variable with the folder of the cluster that tests use.
@@ -39,7 +39,7 @@ func named(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv(Environment)
 	if dir == "" {
-		Without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
+		Without(t, "needs a real HBase: `make test` brings one up, or by hand: go run ./internal/test/testcluster/cluster up -dir DIR, then "+Environment+"=DIR go test …")
 	}
 	if !filepath.IsAbs(dir) {
 		t.Fatalf("%s=%s must be an absolute path: tests run in the folders of their packages", Environment, dir)
@@ -146,7 +146,7 @@ func UseSecured(t testing.TB) *Cluster {
 	t.Helper()
 	dir := os.Getenv(SecuredEnvironment)
 	if dir == "" {
-		Without(t, "needs a real HBase with Kerberos: `make test` brings one up, or by hand: go run ./internal/testcluster/cluster up -dir DIR "+
+		Without(t, "needs a real HBase with Kerberos: `make test` brings one up, or by hand: go run ./internal/test/testcluster/cluster up -dir DIR "+
 			"-kerberos P,P,P, where P is authentication+integrity+privacy, then "+SecuredEnvironment+"=DIR go test …")
 	}
 	c, err := Open(t.Context(), dir)

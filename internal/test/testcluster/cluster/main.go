@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 const usage = `usage: cluster COMMAND [-dir DIR] …

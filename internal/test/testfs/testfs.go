@@ -14,7 +14,7 @@ import (
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/testcluster"
+	"bulkload/internal/test/testcluster"
 )
 
 // Memory is a file system of one file in memory, so that a benchmark measures only the reader.

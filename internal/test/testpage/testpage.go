@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/apt"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/apt"
 )
 
 // browser finds a headless browser, or installs Debian's where a test may. Without one the test is skipped, loudly, and fails

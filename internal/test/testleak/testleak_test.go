@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/internal/testleak"
+	"bulkload/internal/test/testleak"
 )
 
 // waiting is the function of a goroutine of this module.

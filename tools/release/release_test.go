@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/testcluster"
-	"bulkload/internal/testcluster/apt"
+	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testcluster/apt"
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/opencontainers/go-digest"
