@@ -163,8 +163,7 @@ func (c *directoryCommand) loadOutput(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
-	recovered, err := turn.Recover(ctx)
-	if err != nil {
+	if err := turn.Recover(ctx); err != nil {
 		return err
 	}
 	d, err := hfiles.OpenDirectory(c.out.FS, c.out.Path) // again: some files may have come back
@@ -175,12 +174,12 @@ func (c *directoryCommand) loadOutput(ctx context.Context) (err error) {
 		return err
 	}
 	c.report.Files = len(d.Files)
-	handed, report, err := recovered.Load(ctx)
+	report, err := turn.Load(ctx)
 	c.report.Load.Apply(report)
 	if err != nil {
 		return err
 	}
-	return handed.Confirm(ctx)
+	return turn.Confirm(ctx)
 }
 
 // loadDirectory loads what is in the directory.

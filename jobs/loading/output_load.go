@@ -19,73 +19,84 @@ import (
 	"bulkload/load"
 )
 
-// Turn is the turn of an output's load. Each step of a load returns what the next one needs: Recover, Load, Confirm.
-type Turn struct{ load *outputLoad }
+// Turn is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any case. The
+// manifest says of each file where it is.
+type Turn struct {
+	loader  *Loader
+	out     *output.Dir
+	cluster *load.Cluster
+	record  *outputRecord
+	lost    lostFiles
+	cuts    cutting.Output
+	send    *handover
+}
 
-// Recovered is a load none of whose files is in doubt: each is at its source, or recorded as loaded.
-type Recovered struct{ load *outputLoad }
-
-// Handed is a load whose files HBase has accepted. The table may still not serve them.
-type Handed struct{ load *outputLoad }
+func newTurn(l *Loader, held *lock.Turn) *Turn {
+	return &Turn{
+		loader:  l,
+		out:     l.Out,
+		cluster: l.Cluster,
+		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
+		lost:    lostFiles{l.Ledger, l.Cluster, l.Out},
+		cuts:    cutting.Output{Out: l.Out},
+		send:    &handover{out: l.Out, cluster: l.Cluster, turn: held},
+	}
+}
 
 // End lets the next load begin.
-func (t *Turn) End() error { return t.load.send.end() }
+func (l *Turn) End() error { return l.send.end() }
 
 // Recover determines what happened to files that an interrupted load has left in doubt.
 //
 // It must come before anything else is done with the files: before a second load, because a file in staging would be
 // missing there; before they are deleted or written again, because rows might then be in the table twice or not at
-// all.
-func (t *Turn) Recover(ctx context.Context) (*Recovered, error) {
+// all. After it each file is at its source, or recorded as loaded.
+func (l *Turn) Recover(ctx context.Context) error {
 	// A file and its parts must not exist together when every recorded file is asked for.
-	if err := t.load.out.FinishCuts(); err != nil {
-		return nil, err
+	if err := l.out.FinishCuts(); err != nil {
+		return err
 	}
-	if err := t.load.recover(ctx); err != nil {
-		return nil, err
-	}
-	return &Recovered{t.load}, nil
+	return l.recover(ctx)
 }
 
-// Load loads the files of the manifest that the table does not have, and records each of them.
+// Load loads the files of the manifest that the table does not have, and records each of them. HBase has accepted them
+// then; the table may still not serve them.
 //
 // The order of the steps decides what a kill costs. Ledger and manifest say "loading" before the first request, and
 // the manifest names the staging folder before the first file can be in it. So whatever the table has, the next
 // process knows where to look. "Loaded" is written only by Confirm, after every file was probed: it is never written on
 // HBase's word alone.
-func (r *Recovered) Load(ctx context.Context) (*Handed, *load.Report, error) {
-	l := r.load
+func (l *Turn) Load(ctx context.Context) (*load.Report, error) {
 	table, err := l.check(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	repeats, err := l.repeats()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := l.askAllAgain(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := l.record.begin(table, repeats); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// The manifest says "loading" on disk. Requests may follow.
 	report, err := l.loadAndCut(ctx)
 	if err != nil {
-		return nil, report, l.describeFailure(ctx, err)
+		return report, l.describeFailure(ctx, err)
 	}
 	// A load without an error and with files left would be a fault of this program: better an error than a table that
 	// lacks rows.
 	if missing := l.out.Manifest.NotLoaded(); missing != nil {
-		return nil, report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", l.out.FS.URI(l.out.Path), failure.FirstFew(missing))
+		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", l.out.FS.URI(l.out.Path), failure.FirstFew(missing))
 	}
-	return &Handed{l}, report, nil
+	return report, nil
 }
 
 // Confirm ends a load: every file must be served, and every row readable. Only then does the manifest say that it is
 // loaded.
-func (h *Handed) Confirm(ctx context.Context) error {
-	l := h.load
+func (l *Turn) Confirm(ctx context.Context) error {
 	c, err := l.loader.claim(l.out.Manifest.Files())
 	if err != nil {
 		return err
@@ -99,35 +110,12 @@ func (h *Handed) Confirm(ctx context.Context) error {
 	return l.record.end(table)
 }
 
-// outputLoad is the load of a run's output, while it has its turn. The manifest says of each file where it is.
-type outputLoad struct {
-	loader  *Loader
-	out     *output.Dir
-	cluster *load.Cluster
-	record  *outputRecord
-	lost    lostFiles
-	cuts    cutting.Output
-	send    *handover
-}
-
-func newOutputLoad(l *Loader, turn *lock.Turn) *outputLoad {
-	return &outputLoad{
-		loader:  l,
-		out:     l.Out,
-		cluster: l.Cluster,
-		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
-		lost:    lostFiles{l.Ledger, l.Cluster, l.Out},
-		cuts:    cutting.Output{Out: l.Out},
-		send:    &handover{out: l.Out, cluster: l.Cluster, turn: turn},
-	}
-}
-
 // table is the name of the table.
-func (l *outputLoad) table() string { return l.out.Manifest.Run.Table }
+func (l *Turn) table() string { return l.out.Manifest.Run.Table }
 
 // check checks what can refuse the load before its first request: damaged files, files that the table lost, too many of
 // them, cells that may win over these later. Regions that do not serve their files are opened again.
-func (l *outputLoad) check(ctx context.Context) (*load.Table, error) {
+func (l *Turn) check(ctx context.Context) (*load.Table, error) {
 	if err := VerifyBeforeLoad(ctx, l.out); err != nil {
 		return nil, err
 	}
@@ -149,7 +137,7 @@ func (l *outputLoad) check(ctx context.Context) (*load.Table, error) {
 
 // checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
 // not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
-func (l *outputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
+func (l *Turn) checkLoaded(ctx context.Context, table *load.Table) error {
 	c, err := l.loader.claim(l.out.Manifest.Files().Loaded())
 	if err != nil || len(c.files) == 0 {
 		return err
@@ -172,7 +160,7 @@ func (l *outputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 
 // checkHistory refuses to undo a later load: to load files over those of another run of this job and date that the ledger
 // names, unless this run was begun to replace them, or the command says so.
-func (l *outputLoad) checkHistory() error {
+func (l *Turn) checkHistory() error {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
 	if e == nil || err != nil || len(e.Files) == 0 || e.Run == m.Run.ID || e.Run == m.Corrects {
@@ -188,7 +176,7 @@ func (l *outputLoad) checkHistory() error {
 }
 
 // checkUnloadedCounts is checkCounts for the files that are not loaded.
-func (l *outputLoad) checkUnloadedCounts(table *load.Table) error {
+func (l *Turn) checkUnloadedCounts(table *load.Table) error {
 	files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)
 	if err != nil {
 		return err
@@ -198,7 +186,7 @@ func (l *outputLoad) checkUnloadedCounts(table *load.Table) error {
 
 // repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's entry of such
 // a run is about to be replaced by that of this one.
-func (l *outputLoad) repeats() (bool, error) {
+func (l *Turn) repeats() (bool, error) {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
 	return m.Corrects != "" || e != nil && (e.Repeated || e.Run != m.Run.ID && len(e.Files) > 0), err
@@ -206,7 +194,7 @@ func (l *outputLoad) repeats() (bool, error) {
 
 // askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): it is told to because rows are missing,
 // and what hides them may hide them still.
-func (l *outputLoad) askAllAgain() error {
+func (l *Turn) askAllAgain() error {
 	m := l.out.Manifest
 	if m.Corrects != m.Run.ID || m.Missing != nil || l.loader.Rows == nil {
 		return nil
@@ -228,7 +216,7 @@ const maxCuts = 10
 
 // loadAndCut loads the files that the table does not have. Files with rows of several regions are cut first, and
 // again if regions split during the load.
-func (l *outputLoad) loadAndCut(ctx context.Context) (*load.Report, error) {
+func (l *Turn) loadAndCut(ctx context.Context) (*load.Report, error) {
 	report := &load.Report{}
 	l.send.begin(len(l.out.Manifest.NotLoaded()))
 	// Each pass looks the table up anew: the boundaries to cut at, and the family settings, must be those of the
@@ -281,7 +269,7 @@ func stillSplitting(table string) error {
 }
 
 // describeFailure adds to the error of a load how far it came, and what to do.
-func (l *outputLoad) describeFailure(ctx context.Context, err error) error {
+func (l *Turn) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	var missing *missingError
 	switch {

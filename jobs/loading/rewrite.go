@@ -31,7 +31,7 @@ func (e *RewriteError) Unwrap() error { return e.Lost }
 //
 // The ledger is written first: if the process is killed after the manifest was saved, it would be the only trace of
 // the lost files.
-func (l *outputLoad) rewriteLost(ctx context.Context, lost *load.LostError) error {
+func (l *Turn) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := l.out.Manifest
 	if err := l.lost.add(ctx, lost, cellsOf(m)); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (l *outputLoad) rewriteLost(ctx context.Context, lost *load.LostError) erro
 }
 
 // rewrite is rewriteLost for files that can't appear later: their regions know them, or have lost them with all that they had.
-func (l *outputLoad) rewrite(lost *load.LostError) error {
+func (l *Turn) rewrite(lost *load.LostError) error {
 	m := l.out.Manifest
 	gone := map[string]bool{}
 	for _, f := range lost.Files {
@@ -72,7 +72,7 @@ func (l *outputLoad) rewrite(lost *load.LostError) error {
 //
 // The whole slice goes, not the file alone: slices are what the write stage writes. A part of a cut file that stayed at
 // its source, unrecorded, would be foreign to the next run, which can't derive its name from the slice; hence the cuts.
-func (l *outputLoad) dropLost(r manifest.Slice, gone map[string]bool) bool {
+func (l *Turn) dropLost(r manifest.Slice, gone map[string]bool) bool {
 	if !slices.ContainsFunc(r.Files, func(f hfiles.Summary) bool { return gone[l.out.URI(f.Path)] }) {
 		return false
 	}

@@ -21,7 +21,7 @@ import (
 
 // lostLoad is the load of an output with two slices: of the first, a file was lost, one is loaded and one is not; of the second,
 // one is loaded and one is not.
-func lostLoad(t *testing.T) (l *outputLoad, paths []string, lost *load.LostError) {
+func lostLoad(t *testing.T) (l *Turn, paths []string, lost *load.LostError) {
 	t.Helper()
 	out := localOutput(t, options.Options{})
 	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
@@ -43,11 +43,11 @@ func lostLoad(t *testing.T) (l *outputLoad, paths []string, lost *load.LostError
 		}
 	}
 	lost = &load.LostError{Table: "t", Files: []load.Finding{{HFile: load.HFile{URI: out.URI(paths[0])}}}}
-	return &outputLoad{out: out, lost: lostFiles{out: out}}, paths, lost
+	return &Turn{out: out, lost: lostFiles{out: out}}, paths, lost
 }
 
 // there lists which of some files of an output exist.
-func there(l *outputLoad, paths []string) (found []string) {
+func there(l *Turn, paths []string) (found []string) {
 	for _, name := range paths {
 		if _, err := os.Stat(filepath.Join(l.out.Path, name)); err == nil {
 			found = append(found, name)

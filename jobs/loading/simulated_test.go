@@ -112,15 +112,13 @@ func (s *simulation) load(l *Loader) (report *load.Report, err error) {
 	turn, err := l.AwaitTurn(s.Context())
 	s.do(err)
 	defer func() { err = errors.Join(err, turn.End()) }()
-	recovered, err := turn.Recover(s.Context())
-	if err != nil {
+	if err := turn.Recover(s.Context()); err != nil {
 		return nil, err
 	}
-	handed, report, err := recovered.Load(s.Context())
-	if err != nil {
+	if report, err = turn.Load(s.Context()); err != nil {
 		return report, err
 	}
-	return report, handed.Confirm(s.Context())
+	return report, turn.Confirm(s.Context())
 }
 
 // wantRecords compares the states of manifest and ledger, and the files that the manifest says are not loaded.
@@ -228,7 +226,7 @@ func TestSimulatedInterruption(t *testing.T) {
 				if done == 0 {
 					turn, err := l.AwaitTurn(s.Context())
 					s.do(err)
-					_, err = turn.Recover(s.Context())
+					err = turn.Recover(s.Context())
 					s.do(err)
 					s.wantRecords("recovered", manifest.Loading, ledger.Loading, 2)
 				}

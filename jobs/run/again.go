@@ -22,7 +22,7 @@ func AskAgain(ctx context.Context, j *jobfile.Job, o options.Options) error {
 }
 
 func (r *runner) askAgain(ctx context.Context) error {
-	resumed, err := r.resume(ctx)
+	todo, err := r.resume(ctx)
 	var another *output.AnotherRunError
 	if errors.As(err, &another) { // a run of another date into the same output, or the input has changed
 		return loadedWithoutInput(ctx, r.opened.job, r.opened.options, r.opened.site, r.summary, err)
@@ -31,7 +31,7 @@ func (r *runner) askAgain(ctx context.Context) error {
 		return err
 	}
 	for _, w := range r.opened.outputs {
-		if slices.Contains(resumed.todo, w) || w.unloaded() {
+		if slices.Contains(todo, w) || w.unloaded() {
 			return r.opened.wrap(w, errcode.LoadAgain.Errorf("%s was loaded, and was changed after that; run this again", w.out.FS.URI(w.out.Path)))
 		}
 		if w.out.WantsLoad() {

@@ -45,44 +45,36 @@ func (f EngineOf) of(j *jobfile.Job, o options.Options) (by *ByTasks, free func(
 	return by, free, nil
 }
 
-// byTasks has the input sorted and the files written by tasks.
-func (t *targeted) byTasks(ctx context.Context) error {
-	r, opened := t.run, t.run.opened
-	if opened.options.Force {
-		if err := opened.clearTasks(); err != nil {
+// onEngine has the input sorted and the files written by tasks.
+type onEngine struct {
+	*runner
+	work   *tasks.Work
+	mapped *tasks.Mapped
+}
+
+func (p *onEngine) begin(ctx context.Context, todo []*outputRun) (err error) {
+	if p.opened.options.Force {
+		if err := p.opened.clearTasks(); err != nil {
 			return err
 		}
 	}
-	work, err := tasks.Begin(r.by.Engine, r.by.Sizes, tasks.Run{Job: opened.job, Source: opened.source, Splits: t.splits, Outputs: t.taskOutputs(),
-		Properties: opened.site.ForTasks()}, opened.options)
-	if err != nil {
+	var outputs []tasks.OutputDir
+	for _, w := range p.opened.outputs {
+		outputs = append(outputs, tasks.OutputDir{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path, Run: w.out.Manifest.Run.ID, Target: w.target})
+	}
+	if p.work, err = tasks.Begin(p.by.Engine, p.by.Sizes, tasks.Run{Job: p.opened.job, Source: p.opened.source, Splits: p.splits, Outputs: outputs,
+		Properties: p.opened.site.ForTasks()}, p.opened.options); err != nil {
 		return err
 	}
-	if err := t.prepare(ctx, opened.kept); err != nil {
-		return err
-	}
-	mapped, sorted, err := t.mapTasks(ctx, work)
-	if err != nil {
-		return err
-	}
-	opened.options.Failpoint.Reached(options.Sorted)
-	ready, err := sorted.prepare(ctx)
-	if err == nil {
-		err = ready.writeByTasks(ctx, mapped)
-	}
-	if err = errors.Join(err, sorted.close()); err != nil {
-		return err
-	}
-	return opened.endTasks()
+	return p.beginOutputs(ctx, todo, p.opened.kept)
 }
 
-// taskOutputs are the outputs for the tasks.
-func (t *targeted) taskOutputs() []tasks.OutputDir {
-	var all []tasks.OutputDir
-	for _, w := range t.run.opened.outputs {
-		all = append(all, tasks.OutputDir{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path, Run: w.out.Manifest.Run.ID, Target: w.target})
+// end deletes what tasks have left in outputs that are all written.
+func (p *onEngine) end(_ context.Context, err error) error {
+	if err != nil {
+		return err
 	}
-	return all
+	return p.opened.endTasks()
 }
 
 // clearTasks deletes what tasks have left in the outputs.
@@ -99,37 +91,34 @@ func (r *opened) eachOutput(do func(fsys storage.FS, output string) error) error
 	return errors.Join(errs...)
 }
 
-// mapTasks has the input read and sorted.
-func (t *targeted) mapTasks(ctx context.Context, work *tasks.Work) (mapped *tasks.Mapped, _ *sorted, err error) {
-	opened, summary := t.run.opened, t.run.summary
-	rejects, err := opened.newRejects()
+func (p *onEngine) sort(ctx context.Context, _ []*outputRun) error {
+	rejects, err := p.opened.newRejects()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	var read int64
-	err = summary.Phase("sort", "", func() (_ int64, err error) {
-		if mapped, err = work.Map(ctx); err == nil {
-			read, err = mapped.Read(), mapped.Rejects(rejects)
+	err = p.summary.Phase("sort", "", func() (_ int64, err error) {
+		if p.mapped, err = p.work.Map(ctx); err == nil {
+			read, err = p.mapped.Read(), p.mapped.Rejects(rejects)
 		}
-		return opened.source.Bytes, err
+		return p.opened.source.Bytes, err
 	})
-	if mapped == nil && failure.KindOf(err) == failure.Rejects {
-		err = tooManyRejects(err, work.Rejects(rejects))
+	if p.mapped == nil && failure.KindOf(err) == failure.Rejects {
+		err = tooManyRejects(err, p.work.Rejects(rejects))
 	}
 	err = sorting.CloseRejects(rejects, err, read)
-	summary.SetRejects(rejects, opened.rejectsFile())
+	p.summary.SetRejects(rejects, p.opened.rejectsFile())
 	if err == nil {
-		err = sorting.CheckRows(&opened.job.Input, read)
+		err = sorting.CheckRows(&p.opened.job.Input, read)
 	}
-	var rows []*sorting.Rows
 	if err == nil {
-		rows, err = mapped.Rows(rejects.Count())
+		p.rows, err = p.mapped.Rows(rejects.Count())
 	}
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	summary.SetSort(rows)
-	return mapped, &sorted{t.run, t.todo, rows}, nil
+	p.summary.SetSort(p.rows)
+	return nil
 }
 
 // tooManyRejects is the error of a run with too many rejects. all is the error of passing on the rejects of all tasks: it
@@ -141,30 +130,28 @@ func tooManyRejects(task, all error) error {
 	return errors.Join(task, all)
 }
 
-// writeByTasks has the files of all outputs written, and balances the counts of each.
-func (r *ready) writeByTasks(ctx context.Context, mapped *tasks.Mapped) error {
-	opened, summary, rows := r.sorted.run.opened, r.sorted.run.summary, r.sorted.rows
-	stages := make([]*writing.Stage, len(opened.outputs))
-	for i, w := range opened.outputs {
-		if rows[i] != nil {
-			stages[i] = w.writeStage(rows[i])
+func (p *onEngine) write(ctx context.Context, _ []*outputRun) error {
+	stages := make([]*writing.Stage, len(p.opened.outputs))
+	for i, w := range p.opened.outputs {
+		if p.rows[i] != nil {
+			stages[i] = w.writeStage(p.rows[i])
 		}
 	}
-	err := summary.Phase("write", "", func() (int64, error) { return 0, mapped.Reduce(ctx, stages) })
-	for i, w := range opened.outputs {
+	err := p.summary.Phase("write", "", func() (int64, error) { return 0, p.mapped.Reduce(ctx, stages) })
+	for i, w := range p.opened.outputs {
 		if stages[i] != nil {
-			w.reportStage(stages[i], summary)
+			w.reportStage(stages[i], p.summary)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	for i, w := range opened.outputs {
+	for i, w := range p.opened.outputs {
 		if stages[i] == nil {
 			continue
 		}
-		if err := w.complete(rows[i]); err != nil {
-			return opened.wrap(w, err)
+		if err := w.complete(p.rows[i]); err != nil {
+			return p.opened.wrap(w, err)
 		}
 		w.reportWritten()
 	}

@@ -230,14 +230,12 @@ func (w *outputRun) load(ctx context.Context, s *summary.Summary) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
-	recovered, err := turn.Recover(ctx)
-	if err != nil {
+	if err := turn.Recover(ctx); err != nil {
 		return err
 	}
-	var handed *loading.Handed
 	var report *load.Report
 	err = s.Phase("load", w.report.Name(), func() (_ int64, err error) {
-		handed, report, err = recovered.Load(ctx)
+		report, err = turn.Load(ctx)
 		w.report.Load.Apply(report)
 		return w.out.Manifest.Files().Loaded().Bytes(), err
 	})
@@ -245,7 +243,7 @@ func (w *outputRun) load(ctx context.Context, s *summary.Summary) (err error) {
 		return err
 	}
 	err = s.Phase("probe", w.report.Name(), func() (int64, error) {
-		return w.out.Manifest.Files().Loaded().Bytes(), handed.Confirm(ctx)
+		return w.out.Manifest.Files().Loaded().Bytes(), turn.Confirm(ctx)
 	})
 	s.Shift(report.Probed)
 	return err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"bulkload/ingest"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -67,18 +68,14 @@ func carryOut(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Op
 	return s, err
 }
 
-// runner carries out a run after open. Each step is a method of the value that only the previous step returns, so no step
-// can be left out:
-//
-//	runner.resume → resumed.check → checked.write → written.finish
-//
-// and within checked.write
-//
-//	checked.aim → targeted.here or targeted.byTasks → sorted.prepare → ready.write or ready.writeByTasks
+// runner carries out a run after open.
 type runner struct {
 	opened  *opened
 	by      *ByTasks // nil: the run is done in this process
 	summary *summary.Summary
+
+	splits []ingest.Split  // of the input, once the targets are known
+	rows   []*sorting.Rows // of each output, once the input is sorted; nil for those that were written before
 }
 
 // maxRewrites bounds how often a run writes files again that HBase accepted and does not serve.
@@ -88,7 +85,7 @@ const maxRewrites = 3
 // loads them again.
 func (r *runner) untilServed(ctx context.Context) error {
 	for rewrites := 0; ; rewrites++ {
-		err := r.once(ctx)
+		err := r.stages(ctx)
 		var lost *loading.RewriteError
 		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
 			return err
@@ -101,32 +98,50 @@ func (r *runner) untilServed(ctx context.Context) error {
 	}
 }
 
-// once makes all steps of the run.
-func (r *runner) once(ctx context.Context) error {
-	resumed, err := r.resume(ctx)
-	if err != nil {
-		return err
-	}
-	checked, err := resumed.check(ctx)
-	if err != nil {
-		return err
-	}
-	written, err := checked.write(ctx)
-	if err != nil {
-		return err
-	}
-	return written.finish(ctx)
+// pipeline is how the input is sorted and the files are written: inProcess or onEngine. todo are the outputs that are not written yet.
+type pipeline interface {
+	// begin opens what the sort needs, and makes the checks that need the targets (beginOutputs).
+	begin(ctx context.Context, todo []*outputRun) error
+	// sort reads the input and sorts each output's rows into runner.rows.
+	sort(ctx context.Context, todo []*outputRun) error
+	// write writes the files of the outputs, and balances the counts of each.
+	write(ctx context.Context, todo []*outputRun) error
+	// end closes what begin has opened. err is how the stages before it ended, and part of the result.
+	end(ctx context.Context, err error) error
 }
 
-// resumed is a run that was compared with what its outputs have.
-type resumed struct {
-	run  *runner
-	todo []*outputRun // the outputs that are not written yet
+// stages makes the run. These are its stages, in order; after an error the later ones are left out.
+func (r *runner) stages(ctx context.Context) error {
+	todo, err := r.resume(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.check(ctx, todo); err != nil {
+		return err
+	}
+	if len(todo) == 0 {
+		err = r.opened.forgetWork()
+	} else {
+		var p pipeline = &inProcess{runner: r}
+		if r.by != nil {
+			p = &onEngine{runner: r}
+		}
+		for _, stage := range []func(context.Context, []*outputRun) error{r.resolveTargets, p.begin, p.sort, r.prepare, p.write} {
+			if err = stage(ctx, todo); err != nil {
+				break
+			}
+		}
+		err = p.end(ctx, errors.Join(err, sorting.CloseRows(r.rows)))
+		r.rows = nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.load(ctx, todo)
 }
 
-// resume compares the outputs with the run.
-func (r *runner) resume(ctx context.Context) (*resumed, error) {
-	next := &resumed{run: r}
+// resume compares the outputs with the run, and returns those that are not written yet.
+func (r *runner) resume(ctx context.Context) (todo []*outputRun, err error) {
 	for i, w := range r.opened.outputs {
 		finished, err := r.resumeOutput(ctx, i)
 		if err != nil {
@@ -135,10 +150,10 @@ func (r *runner) resume(ctx context.Context) (*resumed, error) {
 		if finished {
 			w.reportWritten()
 		} else {
-			next.todo = append(next.todo, w)
+			todo = append(todo, w)
 		}
 	}
-	return next, nil
+	return todo, nil
 }
 
 // resumeOutput compares the i-th output with the run. It is finished if it is written, or if the ledger says that it was loaded from
@@ -180,55 +195,49 @@ func (r *runner) inputFirst(ctx context.Context, err error) error {
 	return err
 }
 
-// written is a run whose outputs are all written.
-type written struct {
-	run *runner
-	now []*outputRun // the outputs that were written by this call
-}
-
-// finish loads the outputs.
-func (f *written) finish(ctx context.Context) error {
-	for _, w := range f.run.opened.outputs {
-		if err := f.finishOutput(ctx, w); err != nil {
-			return f.run.opened.wrap(w, err)
+// load loads the outputs. Those in written were written by this call.
+func (r *runner) load(ctx context.Context, written []*outputRun) error {
+	for _, w := range r.opened.outputs {
+		if err := r.loadOutput(ctx, w, slices.Contains(written, w)); err != nil {
+			return r.opened.wrap(w, err)
 		}
 	}
 	// The load of one output may take hours, in which the table of another may have changed.
-	if len(f.run.opened.outputs) > 1 {
-		for _, w := range f.run.opened.outputs {
+	if len(r.opened.outputs) > 1 {
+		for _, w := range r.opened.outputs {
 			if w.out.WantsLoad() && w.out.Manifest.State == manifest.Loaded {
 				if err := w.loader.CheckServed(ctx); err != nil {
-					return f.run.opened.wrap(w, err)
+					return r.opened.wrap(w, err)
 				}
 			}
 		}
 	}
-	f.run.summary.SetStatus()
-	if slices.ContainsFunc(f.run.opened.outputs, (*outputRun).unloaded) {
+	r.summary.SetStatus()
+	if slices.ContainsFunc(r.opened.outputs, (*outputRun).unloaded) {
 		return nil // the plan of its tasks, if there were any, is needed for the load
 	}
-	if err := f.run.opened.clearTasks(); err != nil { // the run is done all the same
-		f.run.opened.options.Warnf("%v; the next run into the output deletes it", err)
+	if err := r.opened.clearTasks(); err != nil { // the run is done all the same
+		r.opened.options.Warnf("%v; the next run into the output deletes it", err)
 	}
 	return nil
 }
 
-// finishOutput loads an output if required, and sets its final status.
-func (f *written) finishOutput(ctx context.Context, w *outputRun) error {
+// loadOutput loads an output if required, and sets its final status.
+func (r *runner) loadOutput(ctx context.Context, w *outputRun, written bool) error {
 	wanted := w.out.WantsLoad()
 	w.report.Load.Requested = wanted
 	switch {
 	case wanted && w.out.Manifest.State != manifest.Loaded:
-		if err := w.announce(ctx, f.run.opened.lost); err != nil { // a load that was interrupted takes its turn, too
+		if err := w.announce(ctx, r.opened.lost); err != nil { // a load that was interrupted takes its turn, too
 			return err
 		}
-		if err := w.load(ctx, f.run.summary); err != nil {
+		if err := w.load(ctx, r.summary); err != nil {
 			return err
 		}
 		w.out.Options.Failpoint.Reached(options.Loaded)
 		w.report.Fill(w.out.Manifest)
 		w.report.Status = failure.StatusDone
-	case !slices.Contains(f.now, w):
+	case !written:
 		if wanted {
 			if err := w.loader.CheckServed(ctx); err != nil {
 				return err

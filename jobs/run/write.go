@@ -18,222 +18,182 @@ import (
 	"bulkload/jobs/pipeline/writing"
 )
 
-// write sorts the input and writes the outputs that are not written yet.
-func (c *checked) write(ctx context.Context) (*written, error) {
-	r := c.run
-	if len(c.todo) == 0 {
-		err := errors.Join(checkpoint.RemoveFinished(r.opened.options.WorkDir, r.opened.uris()), r.opened.endTasks())
-		return &written{run: r}, err
-	}
-	t, err := c.aim(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if r.by != nil {
-		err = t.byTasks(ctx)
-	} else {
-		err = t.here(ctx)
-	}
-	return &written{r, c.todo}, err
+// forgetWork deletes what a killed process of this run has left for the writing of its outputs, which are all written.
+func (r *opened) forgetWork() error {
+	return errors.Join(checkpoint.RemoveFinished(r.options.WorkDir, r.uris()), r.endTasks())
 }
 
-// targeted is a run whose outputs have their targets.
-type targeted struct {
-	run    *runner
-	todo   []*outputRun
-	splits []ingest.Split // of the input
-}
-
-// aim completes the targets, and divides the input into splits.
-func (c *checked) aim(ctx context.Context) (*targeted, error) {
-	opened := c.run.opened
-	for _, w := range c.todo {
+// resolveTargets completes the targets, and divides the input into splits.
+func (r *runner) resolveTargets(ctx context.Context, todo []*outputRun) (err error) {
+	for _, w := range todo {
 		if err := w.completeTarget(ctx); err != nil {
-			return nil, opened.wrap(w, err)
+			return r.opened.wrap(w, err)
 		}
 	}
-	splits, err := source.Splits(ctx, &opened.job.Input, opened.source)
-	if err != nil {
-		return nil, err
+	if r.splits, err = source.Splits(ctx, &r.opened.job.Input, r.opened.source); err != nil {
+		return err
 	}
-	opened.source.LogWarnings(ctx, opened.options)
-	return &targeted{c.run, c.todo, splits}, nil
+	r.opened.source.LogWarnings(ctx, r.opened.options)
+	return nil
 }
 
-// here sorts and writes in this process.
-func (t *targeted) here(ctx context.Context) (err error) {
-	opened := t.run.opened
-	if err := opened.clearTasks(); err != nil {
-		return err
-	}
-	checkpoints, err := checkpoint.Open(t.checkpointOutputs(), opened.source, t.splits, opened.options)
-	defer func() { err = errors.Join(err, checkpoints.Close(ctx, err)) }()
-	if err != nil {
-		return err
-	}
-	if err := t.prepare(ctx, checkpoints.Spilled); err != nil {
-		return err
-	}
-	sorted, err := t.sort(ctx, checkpoints)
-	if err != nil {
-		var wrongCount *sorting.RowsError // which another expect_rows corrects
-		checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
-		return err
-	}
-	opened.options.Failpoint.Reached(options.Sorted)
-	ready, err := sorted.prepare(ctx)
-	if err == nil {
-		err = ready.write(ctx, checkpoints)
-	}
-	return errors.Join(err, sorted.close())
-}
-
-// checkpointOutputs are the outputs for the checkpoint store.
-func (t *targeted) checkpointOutputs() []checkpoint.Output {
-	var all []checkpoint.Output
-	for _, w := range t.run.opened.outputs {
-		p := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
-		if w.target != nil {
-			p.Splits, p.Regions = w.target.Splits, w.target.Regions.Len()
-		}
-		all = append(all, p)
-	}
-	return all
-}
-
-// prepare makes the checks that need the targets, and begins the manifests. spilled returns how many bytes the sort has
+// beginOutputs makes the checks that need the targets, and begins the manifests. spilled returns how many bytes the sort has
 // spilled so far.
-func (t *targeted) prepare(ctx context.Context, spilled func() int64) error {
-	opened := t.run.opened
-	if err := opened.rejectsDir().ClearRejects(); err != nil {
+func (r *runner) beginOutputs(ctx context.Context, todo []*outputRun, spilled func() int64) error {
+	if err := r.opened.rejectsDir().ClearRejects(); err != nil {
 		return err
 	}
-	for _, w := range t.todo {
+	for _, w := range todo {
 		limit := w.fileLimit()
 		if w.out.Job.Regions.From == "plan" { // its regions were not known before
 			if err := limit.Check(); err != nil {
-				return opened.wrap(w, err)
+				return r.opened.wrap(w, err)
 			}
-			if err := opened.disks([]*outputRun{w}, spilled).Check().Err(); err != nil {
-				return opened.wrap(w, err)
+			if err := r.opened.disks([]*outputRun{w}, spilled).Check().Err(); err != nil {
+				return r.opened.wrap(w, err)
 			}
 		}
 		limit.Warn(ctx, w.out.Options.Warnf)
 	}
-	for _, w := range t.todo {
+	for _, w := range todo {
 		if err := w.begin(); err != nil {
-			return opened.wrap(w, err)
+			return r.opened.wrap(w, err)
 		}
 	}
 	return nil
 }
 
-// sort reads the input and sorts each output's rows.
-func (t *targeted) sort(ctx context.Context, checkpoints *checkpoint.Store) (*sorted, error) {
-	opened, summary := t.run.opened, t.run.summary
-	rejects, err := opened.newRejects()
-	if err != nil {
-		return nil, err
+// prepare makes the checks that need the sorted rows, asks the tables which of the rows they have already, and deletes
+// the outputs that are replaced.
+func (r *runner) prepare(ctx context.Context, todo []*outputRun) error {
+	r.opened.options.Failpoint.Reached(options.Sorted)
+	for i, w := range r.opened.outputs {
+		if r.rows[i] == nil {
+			continue
+		}
+		if err := w.checkManifestSize(r.rows[i]); err != nil {
+			return r.opened.wrap(w, err)
+		}
+		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, r.rows[i], w.out.Options.Warnf); err != nil {
+			return r.opened.wrap(w, err)
+		}
 	}
-	s := sorting.Stage{Input: &opened.job.Input, Source: opened.source, Splits: checkpoints.Splits, Checkpoints: checkpoints,
+	answers := map[*outputRun]*manifest.Existing{}
+	for i, w := range r.opened.outputs { // all of them before the first file is written
+		if r.rows[i] == nil {
+			continue
+		}
+		q := &question{out: w.out, loader: w.loader, target: w.target, report: w.report}
+		a, err := q.ask(ctx, r.rows[i], r.summary)
+		if err != nil {
+			return r.opened.wrap(w, err)
+		}
+		answers[w] = a
+	}
+	for _, w := range todo {
+		if err := w.loader.Replace(ctx); err != nil {
+			return r.opened.wrap(w, err)
+		}
+		if err := w.keepExisting(answers[w]); err != nil {
+			return r.opened.wrap(w, err)
+		}
+	}
+	return nil
+}
+
+// inProcess sorts and writes in this process.
+type inProcess struct {
+	*runner
+	checkpoints *checkpoint.Store
+}
+
+func (p *inProcess) begin(ctx context.Context, todo []*outputRun) (err error) {
+	if err := p.opened.clearTasks(); err != nil {
+		return err
+	}
+	var outputs []checkpoint.Output
+	for _, w := range p.opened.outputs {
+		o := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
+		if w.target != nil {
+			o.Splits, o.Regions = w.target.Splits, w.target.Regions.Len()
+		}
+		outputs = append(outputs, o)
+	}
+	if p.checkpoints, err = checkpoint.Open(outputs, p.opened.source, p.splits, p.opened.options); err != nil {
+		return err
+	}
+	return p.beginOutputs(ctx, todo, p.checkpoints.Spilled)
+}
+
+func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
+	rejects, err := p.opened.newRejects()
+	if err != nil {
+		return p.sortFailed(err)
+	}
+	s := sorting.Stage{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits, Checkpoints: p.checkpoints,
 		Rejects: rejects}
-	for _, w := range opened.outputs {
+	for _, w := range p.opened.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
 	}
 	var rows []*sorting.Rows
-	err = summary.Phase("sort", "", func() (_ int64, err error) {
-		o := opened.options
+	err = p.summary.Phase("sort", "", func() (_ int64, err error) {
+		o := p.opened.options
 		o.Watch = options.Within(o.Watch, 0, sortShare)
 		rows, err = s.Sort(ctx, o)
-		return opened.source.Bytes, err
+		return p.opened.source.Bytes, err
 	})
-	summary.SetRejects(rejects, opened.rejectsFile())
+	p.summary.SetRejects(rejects, p.opened.rejectsFile())
 	if err != nil {
-		t.countFailed(rows)
-		return nil, err
+		p.countFailed(rows)
+		return p.sortFailed(err)
 	}
-	summary.SetSort(rows)
-	summary.Resumed = checkpoints.Resumed()
-	return &sorted{t.run, t.todo, rows}, nil
+	p.rows = rows
+	p.summary.SetSort(rows)
+	p.summary.Resumed = p.checkpoints.Resumed()
+	return nil
+}
+
+// sortFailed has the sorted runs deleted after an error that will come again: another process of this run can't use them, and a
+// full disk is freed.
+func (p *inProcess) sortFailed(err error) error {
+	var wrongCount *sorting.RowsError // which another expect_rows corrects
+	p.checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
+	return err
 }
 
 // countFailed reports how far a failed reading came: the records that were read, rejected and filtered.
-func (t *targeted) countFailed(rows []*sorting.Rows) {
-	for i, w := range t.run.opened.outputs {
+func (p *inProcess) countFailed(rows []*sorting.Rows) {
+	for i, w := range p.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
 			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Skipped: rows[i].Skipped, Columns: len(w.out.Job.CellColumns())}
 		}
 	}
 }
 
-// sorted is a run whose input is sorted.
-type sorted struct {
-	run  *runner
-	todo []*outputRun
-	rows []*sorting.Rows // of each output; nil for those that were written before
-}
-
-func (s *sorted) close() error { return sorting.CloseRows(s.rows) }
-
-// ready is a sorted run whose outputs may be written.
-type ready struct{ sorted *sorted }
-
-// prepare makes the checks that need the sorted rows, asks the tables which of the rows they have already, and deletes
-// the outputs that are replaced.
-func (s *sorted) prepare(ctx context.Context) (*ready, error) {
-	opened, summary := s.run.opened, s.run.summary
-	for i, w := range opened.outputs {
-		if s.rows[i] == nil {
-			continue
-		}
-		if err := w.checkManifestSize(s.rows[i]); err != nil {
-			return nil, opened.wrap(w, err)
-		}
-		if err := writing.CheckFileCounts(ctx, w.out.Job, w.target, s.rows[i], w.out.Options.Warnf); err != nil {
-			return nil, opened.wrap(w, err)
-		}
-	}
-	answers := map[*outputRun]*manifest.Existing{}
-	for i, w := range opened.outputs { // all of them before the first file is written
-		if s.rows[i] == nil {
-			continue
-		}
-		q := &question{out: w.out, loader: w.loader, target: w.target, report: w.report}
-		a, err := q.ask(ctx, s.rows[i], summary)
-		if err != nil {
-			return nil, opened.wrap(w, err)
-		}
-		answers[w] = a
-	}
-	for _, w := range s.todo {
-		if err := w.loader.Replace(ctx); err != nil {
-			return nil, opened.wrap(w, err)
-		}
-		if err := w.keepExisting(answers[w]); err != nil {
-			return nil, opened.wrap(w, err)
-		}
-	}
-	return &ready{s}, nil
-}
-
 // write writes one output after another, and frees the rows that were written.
-func (r *ready) write(ctx context.Context, checkpoints *checkpoint.Store) error {
-	run, rows := r.sorted.run, r.sorted.rows
-	for i, w := range run.opened.outputs {
-		if rows[i] == nil {
+func (p *inProcess) write(ctx context.Context, _ []*outputRun) error {
+	for i, w := range p.opened.outputs {
+		if p.rows[i] == nil {
 			continue
 		}
-		err := errors.Join(w.write(ctx, rows[i], run.summary), rows[i].Sorted.Close())
-		rows[i] = nil
+		err := errors.Join(w.write(ctx, p.rows[i], p.summary), p.rows[i].Sorted.Close())
+		p.rows[i] = nil
 		if err == nil {
-			err = checkpoints.Free(i)
+			err = p.checkpoints.Free(i)
 		}
 		if err != nil {
-			return run.opened.wrap(w, err)
+			return p.opened.wrap(w, err)
 		}
 		w.reportWritten()
 	}
 	return nil
+}
+
+func (p *inProcess) end(ctx context.Context, err error) error {
+	if p.checkpoints == nil {
+		return err
+	}
+	return errors.Join(err, p.checkpoints.Close(ctx, err))
 }
 
 // rejectsDir is the output with the rejects: the first one.

@@ -10,27 +10,20 @@ import (
 	"bulkload/jobs/run/preflight"
 )
 
-// checked is a run that has passed its checks.
-type checked struct {
-	run  *runner
-	todo []*outputRun
-}
-
 // check makes all checks before any input is read: of the outputs that are to be written, and of those that wait for their
 // load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has all
 // failures.
-func (c *resumed) check(ctx context.Context) (*checked, error) {
-	r := c.run
+func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 	var all preflight.Findings
 	var failed *outputRun
 	begun := time.Now()
 	for _, w := range r.opened.outputs {
-		writes := slices.Contains(c.todo, w)
+		writes := slices.Contains(todo, w)
 		if !writes && !w.waitsForLoad() {
 			continue
 		}
 		if err := w.announce(ctx, r.opened.lost); err != nil {
-			return nil, r.opened.wrap(w, err)
+			return r.opened.wrap(w, err)
 		}
 		o := w.checks()
 		found := o.Check(ctx)
@@ -44,8 +37,8 @@ func (c *resumed) check(ctx context.Context) (*checked, error) {
 		all = append(all, r.opened.label(w, found)...)
 		w.report.Checks = found
 	}
-	if len(c.todo) > 0 {
-		r.summary.Disks = r.opened.disks(c.todo, r.opened.kept).Check()
+	if len(todo) > 0 {
+		r.summary.Disks = r.opened.disks(todo, r.opened.kept).Check()
 		all = append(all, r.summary.Disks...)
 	}
 	warn(all, r.opened.options)
@@ -53,13 +46,10 @@ func (c *resumed) check(ctx context.Context) (*checked, error) {
 		r.opened.options.Detail(options.LevelStage, "checks done", slog.Int("checks", len(all)), slog.Int("failed", len(all.Failed())), slog.Float64("seconds", time.Since(begun).Seconds()))
 	}
 	err := all.Err()
-	if err == nil {
-		return &checked{r, c.todo}, nil
-	}
 	if _, several := err.(*preflight.FailedError); several || failed == nil {
-		return nil, err
+		return err
 	}
-	return nil, r.opened.wrap(failed, err)
+	return r.opened.wrap(failed, err)
 }
 
 // warn logs what is doubtful.
