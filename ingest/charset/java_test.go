@@ -195,6 +195,9 @@ func unpacked(t *testing.T, file []byte) []byte {
 // compiled returns the folder of a Java program's classes. It needs Java 17: other versions have a different GB18030.
 func compiled(t *testing.T, program string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a JVM")
+	}
 	out, err := exec.Command("javac", "-version").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "javac 17.") {
 		testcluster.Without(t, fmt.Sprintf("needs a JDK 17 to compare with (%v, %s)", err, bytes.TrimSpace(out)))

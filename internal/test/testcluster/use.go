@@ -56,6 +56,9 @@ func Java(t testing.TB) *Oracle {
 
 func oracleOf(t testing.TB, hbase release) *Oracle {
 	t.Helper()
+	if testing.Short() {
+		Without(t, "needs Java, which -short leaves out")
+	}
 	jars, err := classpath(t.Context(), hbase)
 	if errors.Is(err, errNoJava) {
 		Without(t, err.Error())

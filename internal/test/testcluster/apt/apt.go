@@ -51,6 +51,9 @@ func Without(t testing.TB, why string) {
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("%s (CI=true: it must not be skipped)", why)
 	}
+	if testing.Short() { // make quick, make race: nobody expects it
+		t.Skip(why)
+	}
 	fmt.Fprintf(os.Stderr, "\n*** SKIPPED %s: %s\n\n", t.Name(), why)
 	t.Skip(why)
 }
