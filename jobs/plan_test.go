@@ -420,7 +420,9 @@ func TestSpillForecast(t *testing.T) {
 		s := mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), o)
 		f, spilled := &r.Forecast, s.Sort.Spilled
 		t.Logf("%d MiB: needs %d, %d forecast in %d runs, %d spilled in %d runs", c.memory>>20, f.SortNeeds, f.Spill, f.Runs, spilled, s.Sort.Runs)
-		if part := float64(f.Spill) / float64(max(spilled, 1)); part < c.from || part > c.to {
+		// Whether a worker fills its memory once more depends on which of them read the last splits: one run more or less.
+		oneRun := max(f.Spill, spilled) / max(int64(f.Runs), 1)
+		if part := float64(f.Spill) / float64(max(spilled, 1)); (part < c.from || part > c.to) && max(f.Spill-spilled, spilled-f.Spill) > oneRun {
 			t.Errorf("%d MiB with %d available: %d forecast, %d spilled: %.2f", c.memory>>20, c.available, f.Spill, spilled, part)
 		}
 		if (f.SortNeeds > f.SortMemory) != (spilled > 0) {

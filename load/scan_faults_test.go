@@ -146,7 +146,7 @@ func TestScanWhoseAnswersGetLost(t *testing.T) {
 		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
 			c := connect(t, l.real, testUser, "hbase.client.scanner.max.result.size", "50000").Cluster
 			if silent {
-				c.limits.call, c.limits.idle = 400*time.Millisecond, 400*time.Millisecond
+				c.limits.call, c.limits.idle = time.Second, 30*time.Second // a busy server may need more than one try
 				c.reader.limits = c.limits
 			}
 			breaks := 0
