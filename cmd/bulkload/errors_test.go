@@ -151,28 +151,6 @@ func TestCodesAreUsed(t *testing.T) {
 	}
 }
 
-// TestKnownWords: the words that people search for when HBase's and Hadoop's own tools fail are on the page.
-func TestKnownWords(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/errors.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, words := range []string{
-		"Added a key not lexically larger than previous", "Trying to load more than 32 hfiles to one family of one region",
-		"Split row keys", "Permission denied: user=", "Wrong FS", "NotServingRegionException", "RegionTooBusyException",
-		"GSS initiate failed", "No valid credentials provided", "Clock skew too great", "Client not found in Kerberos database",
-		"Server not found in Kerberos database", "Pre-authentication information was invalid", "Ticket expired",
-		"Name node is in safe mode", "QuotaExceededException", "BlockMissingException", "could only be replicated to 0 nodes",
-		"CorruptHFileException", "TableNotFoundException", "TableNotEnabledException", "AccessDeniedException",
-		"is not a directory", "No space left on device", "ORA-01555", "Bulk load operation did not find any files to load",
-		"Call queue is full", "MasterNotRunningException", "KeeperErrorCode = NoNode for /hbase", "SIMPLE authentication is not enabled",
-	} {
-		if !strings.Contains(string(page), words) {
-			t.Errorf("docs/errors.md does not have the words %q", words)
-		}
-	}
-}
-
 // TestCodesOnTheTerminal: an error ends with its code, each problem of a job file has its own, and --json has a field for it.
 func TestCodesOnTheTerminal(t *testing.T) {
 	err := errcode.InputMissing.Errorf("the input %s is gone", "x")

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +22,10 @@ var (
 	suiteLine = regexp.MustCompile(`BULKLOAD_SUITE=(\S+) .*-run '?([^' ]+)'? (.*)`)
 	// switches matches the environment variables that change what tests do.
 	switches = regexp.MustCompile(`"(BULKLOAD_[A-Z_]+)"`)
+
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(\w+ \*testing\.[TF]\)`)
+	// mention is a test in a document: `package.TestName` or `package.TestName/sub_test`, with (make suite) where make test does not run it.
+	mention = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+)(?:/(\\w+))?`(?: \\(make ([a-z-]+)\\))?")
 )
 
 // TestSuites: make test or a target of the Makefile runs each test.
@@ -101,4 +107,113 @@ func badSkips(file *ast.File, text string) (bad []string) {
 		return true
 	})
 	return bad
+}
+
+// testFile is a file of tests.
+type testFile struct {
+	dir, text string
+}
+
+// has reports whether a test of the file has a sub-test: its name is in the file, or is a script's.
+func (f *testFile) has(subtest string) bool {
+	if strings.Contains(f.text, `"`+strings.ReplaceAll(subtest, "_", " ")+`"`) {
+		return true
+	}
+	scripts, _ := filepath.Glob(filepath.Join(f.dir, "testdata", "script", subtest+".txtar"))
+	return len(scripts) == 1
+}
+
+// suite is the repository's tests by "package.TestName", and their files by path.
+type suite struct {
+	files map[string]*testFile
+	tests map[string]string // the file's path
+}
+
+func readSuite(t *testing.T, root string) *suite {
+	t.Helper()
+	s := &suite{map[string]*testFile{}, map[string]string{}}
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 2 && d.Name()[0] == '.'):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		s.add(filepath.ToSlash(rel), &testFile{filepath.Dir(name), string(text)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *suite) add(name string, f *testFile) {
+	s.files[name] = f
+	for _, m := range testFunc.FindAllStringSubmatch(f.text, -1) {
+		s.tests[path.Dir(name)+"."+m[1]] = name
+	}
+}
+
+// TestDocumentsNameTests: the tests that any document names exist, and it names the suite of those that make test does not run.
+func TestDocumentsNameTests(t *testing.T) {
+	s := readSuite(t, "../..")
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatal(pages, err)
+	}
+	for _, name := range pages {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mention.FindAllStringSubmatch(string(text), -1) {
+			if problem := s.checkMention(m); problem != "" {
+				t.Errorf("%s: %s", name, problem)
+			}
+		}
+	}
+}
+
+// checkMention returns what is wrong with a match of mention.
+func (s *suite) checkMention(m []string) (problem string) {
+	file, ok := s.tests[m[1]]
+	if !ok {
+		return "there is no test " + m[1]
+	}
+	f := s.files[file]
+	if m[2] != "" && !f.has(m[2]) {
+		return fmt.Sprintf("%s has no sub-test %s", m[1], m[2])
+	}
+	if only := f.onlyIn(path.Ext(m[1])[1:], m[2]); (m[3] != "" || len(only) > 0) && !slices.Contains(only, m[3]) {
+		return fmt.Sprintf("%s/%s: make %q, and it runs in %q", m[1], m[2], m[3], only)
+	}
+	return ""
+}
+
+// onlyIn returns the make targets that alone run a test, or its sub-test if that is a function of its own; nil: make test does.
+func (f *testFile) onlyIn(test, subtest string) []string {
+	targets := f.targets(test)
+	if m := regexp.MustCompile(`"` + strings.ReplaceAll(subtest, "_", " ") + `"[:,]\s+(?:\w+\.)?(\w+)`).FindStringSubmatch(f.text); m != nil && len(targets) == 0 {
+		targets = f.targets(m[1])
+	}
+	return targets
+}
+
+// targets are the arguments of OnlyIn in a function's body.
+func (f *testFile) targets(function string) (targets []string) {
+	body := regexp.MustCompile(`(?ms)^func (?:\([^)]*\) )?` + function + `\(.*?^}`).FindString(f.text)
+	if m := onlyIn.FindStringSubmatch(body); m != nil {
+		for quoted := range strings.SplitSeq(m[1], ", ") {
+			targets = append(targets, strings.Trim(quoted, `"`))
+		}
+	}
+	return targets
 }

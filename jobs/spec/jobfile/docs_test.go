@@ -64,24 +64,3 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		}
 	}
 }
-
-// TestDocumentedFilters reads the filters that the page shows, over the columns of the example that it names.
-func TestDocumentedFilters(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/jobfile.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := Read("../../examples/payments.yaml", ReadOptions{Date: date20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := regexp.MustCompile("(?m)^filter: (.*)$").FindAllStringSubmatch(string(text), -1)
-	if len(shown) == 0 {
-		t.Error("no filter is shown")
-	}
-	for _, m := range shown {
-		if m[1] != j.Filter.String() {
-			t.Errorf("the page shows the filter %s, and the example has %s", m[1], j.Filter)
-		}
-	}
-}
