@@ -60,6 +60,9 @@ type RowRange struct {
 	First, Last []byte // both are in the range
 }
 
+// Rows is the range of a file's rows.
+func (f *HFile) Rows() RowRange { return RowRange{First: f.FirstRow, Last: f.LastRow} }
+
 // SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges, all of their families
 // together. The ranges must be in order, without overlaps. HBase counts whole MiB, and a region that is not empty as one at
 // least.

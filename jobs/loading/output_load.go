@@ -203,11 +203,9 @@ func (l *Turn) askAllAgain() error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	all := load.RowRange{First: files[0].FirstRow, Last: files[0].LastRow}
-	for _, f := range files {
-		all.First, all.Last = slices.MinFunc([][]byte{all.First, f.FirstRow}, bytes.Compare), slices.MaxFunc([][]byte{all.Last, f.LastRow}, bytes.Compare)
-	}
-	m.SetMissing([]load.RowRange{all})
+	first := slices.MinFunc(files, func(a, b load.HFile) int { return bytes.Compare(a.FirstRow, b.FirstRow) })
+	last := slices.MaxFunc(files, func(a, b load.HFile) int { return bytes.Compare(a.LastRow, b.LastRow) })
+	m.SetMissing([]load.RowRange{{First: first.FirstRow, Last: last.LastRow}})
 	return nil
 }
 

@@ -194,7 +194,7 @@ func (c *claim) choose(t *load.Table, every bool) (chosen []load.HFile) {
 			if n := len(f.Probes); n > 2 && len(t.Overlapping(f.FirstRow, f.LastRow)) == 1 {
 				f.Probes = []load.Probe{f.Probes[0], f.Probes[n-1]}
 			}
-			wanted := every || c.asksAll(load.RowRange{First: f.FirstRow, Last: f.LastRow})
+			wanted := every || c.asksAll(f.Rows())
 			for _, p := range f.Probes { // a region that split before the load was recorded may share the file with another one
 				at := place{f.Family, string(t.Overlapping(p.Row, p.Row)[0].Name)}
 				wanted, seen[at] = wanted || !seen[at], true
@@ -229,7 +229,7 @@ func (v *verdict) add(c claim, f load.Finding) {
 		for i := range f.Probes {
 			proven = proven || !v.restored && f.Proves(i) && bytes.Equal(f.Answers[i].Region, r.Name)
 		}
-		rows := load.RowRange{First: f.FirstRow, Last: f.LastRow}
+		rows := f.Rows()
 		if bytes.Compare(r.Start, rows.First) > 0 {
 			rows.First = r.Start
 		}
@@ -380,7 +380,7 @@ func (p proof) missing(c claim, ranges []load.RowRange, found RowsFound) error {
 	}
 	lost := &load.LostError{Table: c.table}
 	for _, f := range c.files {
-		rows := load.RowRange{First: f.FirstRow, Last: f.LastRow}
+		rows := f.Rows()
 		if i := slices.IndexFunc(ranges, func(r load.RowRange) bool { return overlap(r, rows) }); i >= 0 {
 			lost.Files = append(lost.Files, load.Finding{HFile: f, Serving: load.Missing, Region: fmt.Sprintf("rows %s to %s", printable.Bytes(ranges[i].First), printable.Bytes(ranges[i].Last)),
 				Why: fmt.Sprintf("of the run's rows there, %s missing, such as %s", jobfile.Plural(int(found.Missing), "cell"), found.Example)})

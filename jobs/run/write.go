@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	"bulkload/ingest"
-	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/checkpoint"
@@ -165,7 +164,7 @@ func (p *inProcess) sortFailed(err error) error {
 func (p *inProcess) countFailed(rows []*sorting.Rows) {
 	for i, w := range p.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
-			w.report.Books = books.Books{Read: rows[i].Read, Rejected: rows[i].Rejected, Filtered: rows[i].Filtered, Skipped: rows[i].Skipped, Columns: len(w.out.Job.CellColumns())}
+			w.report.Books = w.out.Counts(rows[i])
 		}
 	}
 }

@@ -19,11 +19,16 @@ import (
 	"bulkload/jobs/pipeline/writing"
 )
 
+// Counts are the counts of the records that were read.
+func (w *Dir) Counts(rows *sorting.Rows) books.Books {
+	return books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped, Columns: len(w.Job.CellColumns())}
+}
+
 // Balance checks that every row and cell is accounted for, before anything is loaded: read = written + rejected +
 // duplicates + filtered.
 func (w *Dir) Balance(rows *sorting.Rows) error {
 	m := w.Manifest
-	m.Books = books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped, Columns: len(w.Job.CellColumns())}
+	m.Books = w.Counts(rows)
 	if err := recordContents(w.Manifest, rows); err != nil {
 		return err
 	}
