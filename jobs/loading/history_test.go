@@ -57,24 +57,26 @@ func TestWhatIsCorrected(t *testing.T) {
 	t.Parallel()
 	begun := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "old"}, Slices: []manifest.Slice{{}}}
 	for name, c := range map[string]struct {
-		state    string // of the ledger's entry, of run "old"
-		options  options.Options
-		replaced *manifest.Manifest
-		want     string
+		state     string // of the ledger's entry, of run "old"
+		options   options.Options
+		replaced  *manifest.Manifest
+		continues bool // a run that an earlier process began
+		want      string
 	}{
-		"nothing was loaded":                        {"", options.Options{}, nil, ""},
-		"loaded, and the output is gone":            {ledger.Loaded, options.Options{}, nil, ""},
-		"loaded, gone, and a reload is wanted":      {ledger.Loaded, options.Options{OnChange: options.Reload}, nil, "old"},
-		"loaded, gone, and forced":                  {ledger.Loaded, options.Options{Force: true}, nil, "old"},
-		"interrupted, gone, and a reload is wanted": {ledger.Loading, options.Options{OnChange: options.Reload}, nil, ""},
-		"interrupted, gone, and forced":             {ledger.Loading, options.Options{Force: true}, nil, "old"},
-		"loaded, and the output's run is replaced":  {ledger.Loaded, options.Options{OnChange: options.Reload}, begun, "old"},
+		"nothing was loaded":                        {"", options.Options{}, nil, false, ""},
+		"loaded, and the output is gone":            {ledger.Loaded, options.Options{}, nil, false, ""},
+		"loaded, gone, and a reload is wanted":      {ledger.Loaded, options.Options{OnChange: options.Reload}, nil, false, "old"},
+		"loaded, gone, and forced":                  {ledger.Loaded, options.Options{Force: true}, nil, false, "old"},
+		"interrupted, gone, and a reload is wanted": {ledger.Loading, options.Options{OnChange: options.Reload}, nil, false, ""},
+		"interrupted, gone, and forced":             {ledger.Loading, options.Options{Force: true}, nil, false, "old"},
+		"loaded, and the output's run is replaced":  {ledger.Loaded, options.Options{OnChange: options.Reload}, begun, false, "old"},
+		"loaded, and the forced run goes on":        {ledger.Loaded, options.Options{Force: true}, nil, true, ""},
 	} {
 		for _, load := range []bool{true, false} {
 			dir := t.TempDir()
 			c.options.NoLoad, c.options.Properties = !load, map[string]string{"bulkload.ledger.dir": "file://" + dir}
 			out := localOutput(t, c.options)
-			out.Job, out.Replaced = &jobfile.Job{Table: "t", Output: "hdfs:///out", Load: true}, c.replaced
+			out.Job, out.Replaced, out.Continues = &jobfile.Job{Table: "t", Output: "hdfs:///out", Load: true}, c.replaced, c.continues
 			out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
 			l := &Loader{Out: out}
 			known := ledger.Open(storage.Local, dir)

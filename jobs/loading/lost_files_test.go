@@ -6,9 +6,6 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
-	"bulkload/internal/siteconf"
-	"bulkload/internal/storage"
-	"bulkload/internal/test/simcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -44,44 +41,32 @@ func TestMayHide(t *testing.T) {
 // TestRegionsOfLostFiles: a correction opens the regions again in which lost files may appear. If the user may not, the error names all
 // of these regions, as the message at the loss did.
 func TestRegionsOfLostFiles(t *testing.T) {
-	t.Parallel()
-	sim := simcluster.New(2)
-	defer sim.Close()
-	client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Identity{User: "tina"}, sim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if err := sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f"}); err != nil {
-		t.Fatal(err)
-	}
-	var said []string
-	out := localOutput(t, options.Options{Say: func(text string) { said = append(said, text) }})
-	l := &lostFiles{ledger.Open(storage.Local, t.TempDir()), client, out}
-	lost := &load.LostError{Table: "t"}
-	for _, row := range []string{"a", "b", "q"} {
-		lost.Files = append(lost.Files, load.Finding{HFile: load.HFile{URI: "hdfs:///out/f/" + row, Family: "f", FirstRow: []byte(row), LastRow: []byte(row)}})
-	}
-	if err := l.add(t.Context(), lost, cells{"r", digest.Sum{Cells: 1}, 20}); err != nil {
-		t.Fatal(err)
-	}
-	table, err := client.Table(t.Context(), "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sim.DenyMoves(true)
-	refused := l.checkCorrection(t.Context(), table, cells{"s", digest.Sum{Cells: 2}, 20})
-	if failure.CodeOf(refused) != errcode.LoadMove || len(said) != 1 {
-		t.Fatalf("%v; said: %q", refused, said)
-	}
-	for i, want := range []int{1, 0, 1} {
-		move := "move '" + table.Regions[i].EncodedName() + "'"
-		if strings.Count(refused.Error(), move) != want || strings.Count(said[0], move) != want {
-			t.Errorf("region %d: %v; said: %q", i, refused, said)
+	simulated(t, func(s *simulation) {
+		var said []string
+		o, err := options.Options{Say: func(text string) { said = append(said, text) }}.WithDefaults()
+		s.do(err)
+		s.out.Options = o
+		l := &lostFiles{s.ledger, s.client, s.out}
+		lost := &load.LostError{Table: "t"}
+		for _, row := range []string{"a", "b", "q"} {
+			lost.Files = append(lost.Files, load.Finding{HFile: load.HFile{URI: "hdfs:///out/f/" + row, Family: "f", FirstRow: []byte(row), LastRow: []byte(row)}})
 		}
-	}
-	sim.DenyMoves(false)
-	if err := l.checkCorrection(t.Context(), table, cells{"s", digest.Sum{Cells: 2}, 20}); err != nil {
-		t.Errorf("with the right to move regions: %v", err)
-	}
+		s.do(l.add(s.Context(), lost, cells{"r", digest.Sum{Cells: 1}, 20}))
+		table := s.table()
+		s.sim.DenyMoves(true)
+		refused := l.checkCorrection(s.Context(), table, cells{"s", digest.Sum{Cells: 2}, 20})
+		if failure.CodeOf(refused) != errcode.LoadMove || len(said) != 1 {
+			s.Fatalf("%v; said: %q", refused, said)
+		}
+		for i, want := range []int{1, 0, 1} {
+			move := "move '" + table.Regions[i].EncodedName() + "'"
+			if strings.Count(refused.Error(), move) != want || strings.Count(said[0], move) != want {
+				s.Errorf("region %d: %v; said: %q", i, refused, said)
+			}
+		}
+		s.sim.DenyMoves(false)
+		if err := l.checkCorrection(s.Context(), table, cells{"s", digest.Sum{Cells: 2}, 20}); err != nil {
+			s.Errorf("with the right to move regions: %v", err)
+		}
+	})
 }
