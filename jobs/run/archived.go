@@ -3,13 +3,13 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -20,7 +20,7 @@ import (
 func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, into *summary.Summary, cause error) (err error) {
 	r := &opened{job: j, options: o, site: s}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if loaded, err := r.loadedBefore(); err != nil || !loaded {
+	if loaded, err := r.loadedBefore(ctx); err != nil || !loaded {
 		return errors.Join(cause, err)
 	}
 	for i, w := range r.outputs {
@@ -42,37 +42,32 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 
 // loadedBefore reports whether manifests or ledger say that all outputs were loaded. It opens the outputs without
 // locking them.
-func (r *opened) loadedBefore() (bool, error) {
-	for _, out := range r.job.Feeds() {
-		if !out.Load {
-			return false, nil
+func (r *opened) loadedBefore(ctx context.Context) (loaded bool, err error) {
+	if slices.ContainsFunc(r.job.Feeds(), func(out *jobfile.Job) bool { return !out.Load }) {
+		return false, nil
+	}
+	loaded = true
+	err = r.open(ctx, opening{ledger: (*site.Site).ReadLedger, step: func(_, _ string, err error) error { return err }, output: func(_ context.Context, w *outputRun) (err error) {
+		if !loaded {
+			return nil
 		}
-		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site})
-		r.outputs = append(r.outputs, w)
-		var err error
-		if w.out.FS, w.out.Path, err = r.site.Resolve(out.Output, out.Dir); err != nil {
-			return false, err
-		}
-		if r.ledger == nil {
-			if r.ledger, err = r.site.ReadLedger(); err != nil {
-				return false, err
-			}
+		if w.out.FS, w.out.Path, err = r.site.Resolve(w.out.Job.Output, w.out.Job.Dir); err != nil {
+			return err
 		}
 		w.loader.Ledger = r.ledger
-		if loaded, err := w.loader.WasLoaded(); err != nil || !loaded {
-			return false, err
-		}
-	}
-	return true, nil
+		loaded, err = w.loader.WasLoaded()
+		return err
+	}})
+	return loaded && err == nil, err
 }
 
 // mayBeArchived reports whether a run without input may have nothing to do.
 func mayBeArchived(j *jobfile.Job, o options.Options) bool { return j.Load && !o.NoLoad && !o.Force }
 
 // wasLoaded is loadedBefore for a run that has opened no output yet. It is false if that can't be determined.
-func wasLoaded(j *jobfile.Job, o options.Options, s *site.Site) bool {
+func wasLoaded(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site) bool {
 	r := &opened{job: j, options: o, site: s}
-	loaded, err := r.loadedBefore()
+	loaded, err := r.loadedBefore(ctx)
 	return errors.Join(err, r.close()) == nil && loaded
 }
 

@@ -15,7 +15,6 @@ import (
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
@@ -50,29 +49,10 @@ func (c *checking) fail(name string, err error) {
 }
 
 // all makes the checks. It returns an error only if the context ended.
-func (c *checking) all(ctx context.Context) (err error) {
-	j, o := c.opened.job, c.opened.options
-	if c.opened.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
-		c.fail("site files", err)
-		return nil
-	}
-	c.openInput()
-	if j.Connects(!o.NoLoad) {
-		if c.opened.cluster, err = c.opened.site.Connect(ctx); err != nil {
-			c.fail("hbase", err)
-		} else {
-			c.ok("hbase", "a master answers")
-		}
-	}
-	if j.Load && !o.NoLoad {
-		if c.opened.ledger, err = c.opened.site.TryLedger(); err != nil {
-			c.fail("ledger", err)
-		} else {
-			c.ok("ledger", "%s", c.opened.ledger.URI())
-		}
-	}
-	for _, out := range j.Feeds() {
-		c.checkOutput(ctx, out)
+func (c *checking) all(ctx context.Context) error {
+	err := c.opened.open(ctx, opening{input: c.openInput, connect: true, ledger: (*site.Site).TryLedger, output: c.checkOutput, step: c.step})
+	if err != nil || c.opened.site == nil {
+		return err
 	}
 	reached := !slices.ContainsFunc(c.opened.outputs, func(w *outputRun) bool { return w.out.FS == nil })
 	if c.opened.source != nil && reached {
@@ -81,29 +61,34 @@ func (c *checking) all(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-func (c *checking) openInput() {
-	var err error
+// step makes a finding of a step of the opening.
+func (c *checking) step(name, detail string, err error) error {
+	switch {
+	case err != nil:
+		c.fail(name, err)
+	case detail != "":
+		c.ok(name, "%s", detail)
+	}
+	return nil
+}
+
+func (c *checking) openInput(ctx context.Context) (err error) {
 	c.opened.source, err = source.Open(c.opened.job, c.opened.site)
 	var missing *source.MissingError
 	switch {
 	case err == nil:
 		c.ok("input", "%s, %s", jobfile.Plural(len(c.opened.source.Files), "file"), bytesize.Format(c.opened.source.Bytes))
-	case errors.As(err, &missing) && mayBeArchived(c.opened.job, c.opened.options) && wasLoaded(c.opened.job, c.opened.options, c.opened.site):
+	case errors.As(err, &missing) && mayBeArchived(c.opened.job, c.opened.options) && wasLoaded(ctx, c.opened.job, c.opened.options, c.opened.site):
 		c.ok("input", "it does not exist any more; it was loaded earlier")
 	default:
 		c.fail("input", err)
 	}
+	return nil
 }
 
 // checkOutput makes the checks of one output.
-func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
-	w := newOutputRun(&output.Dir{Job: out, Options: c.opened.options, Site: c.opened.site, Source: c.opened.source,
-		Manifest: &manifest.Manifest{State: manifest.Writing}})
-	w.part = c.opened.job.Part(out)
-	if out.Connects(!c.opened.options.NoLoad) {
-		w.loader.Cluster = c.opened.cluster
-	}
-	c.opened.outputs = append(c.opened.outputs, w)
+func (c *checking) checkOutput(ctx context.Context, w *outputRun) error {
+	w.out.Manifest = &manifest.Manifest{State: manifest.Writing}
 	opening, closed := c.openOutput(ctx, w)
 	found := preflight.Findings{opening}
 	if closed == nil && w.out.WantsLoad() && c.opened.source != nil && c.opened.ledger != nil && c.opened.cluster != nil {
@@ -111,7 +96,7 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 		found = append(found, checkLoaded(ctx, w)...)
 	}
 	if c.opened.ledger != nil && w.out.WantsLoad() {
-		w.loader.Table = lock.OpenTable(c.opened.ledger, out.Table, c.opened.site.User, out.Title(), "", c.opened.lost)
+		w.loader.Table = lock.OpenTable(c.opened.ledger, w.out.Job.Table, c.opened.site.User, w.out.Job.Title(), "", c.opened.lost)
 	}
 	o := w.checks()
 	o.Brief = false
@@ -124,6 +109,7 @@ func (c *checking) checkOutput(ctx context.Context, out *jobfile.Job) {
 		found = append(found, w.fileLimit().Findings()...)
 	}
 	c.found = append(c.found, c.opened.label(w, found)...)
+	return nil
 }
 
 // openOutput locks an output for the time of the check, and says what is in it. closed is why it can't be locked.

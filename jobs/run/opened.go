@@ -33,57 +33,84 @@ type opened struct {
 	lost    func(error) // called if a lock is lost
 }
 
-// open finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
-func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, lost func(error)) (r *opened, err error) {
-	r = &opened{job: j, tasks: byTasks, options: o, lost: lost}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, r.close())
+// opening says how a run is opened: for the run itself (open), for its checks alone (Check), or to ask whether it was loaded
+// (loadedBefore).
+type opening struct {
+	input   func(context.Context) error // finds the input; nil: it is not needed
+	connect bool                        // to HBase, if the job needs it
+	ledger  func(*site.Site) (*ledger.Ledger, error)
+	output  func(context.Context, *outputRun) error // opens an output
+	// step hears how a step has ended, with what can be said of it. The error that it returns ends the opening.
+	step func(name, detail string, err error) error
+}
+
+// open opens, step by step, what the outputs share, and then the outputs.
+func (r *opened) open(ctx context.Context, how opening) (err error) {
+	j, load := r.job, !r.options.NoLoad
+	if r.site == nil {
+		r.site, err = site.Open(r.options, j.HBase, j.Remote(load))
+		if stop := how.step("site files", "", err); stop != nil || err != nil {
+			return stop
 		}
-	}()
-	if r.site, err = site.Open(o, j.HBase, j.Remote(!o.NoLoad)); err != nil {
-		return r, err
 	}
-	if err = r.findInput(ctx); err != nil {
-		return r, err
+	if how.input != nil {
+		if err := how.input(ctx); err != nil {
+			return err
+		}
 	}
-	if j.Connects(!o.NoLoad) {
-		if r.cluster, err = r.site.Connect(ctx); err != nil {
-			return r, err
+	if how.connect && j.Connects(load) {
+		r.cluster, err = r.site.Connect(ctx)
+		if err := how.step("hbase", "a master answers", err); err != nil {
+			return err
+		}
+	}
+	if j.Load && load {
+		var at string
+		if r.ledger, err = how.ledger(r.site); err == nil {
+			at = r.ledger.URI()
+		}
+		if err := how.step("ledger", at, err); err != nil {
+			return err
 		}
 	}
 	for _, out := range j.Feeds() {
-		if err = r.openOutput(ctx, out); err != nil {
-			return r, err
+		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site, Source: r.source})
+		w.part, w.tasks = j.Part(out), r.tasks && len(r.outputs) == 0
+		if out.Connects(load) {
+			w.loader.Cluster = r.cluster
+		}
+		r.outputs = append(r.outputs, w)
+		if err := how.output(ctx, w); err != nil {
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
-// openOutput locks an output.
-func (r *opened) openOutput(ctx context.Context, out *jobfile.Job) (err error) {
-	w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site, Source: r.source})
-	w.part, w.tasks = r.job.Part(out), r.tasks && len(r.outputs) == 0
+// open opens a run: it finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
+func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, lost func(error)) (*opened, error) {
+	r := &opened{job: j, tasks: byTasks, options: o, lost: lost}
+	err := r.open(ctx, opening{input: r.findInput, connect: true, ledger: (*site.Site).OpenLedger, output: r.lockOutput,
+		step: func(_, _ string, err error) error { return err }})
+	if err != nil {
+		err = errors.Join(err, r.close())
+	}
+	return r, err
+}
+
+// lockOutput locks an output of a run.
+func (r *opened) lockOutput(ctx context.Context, w *outputRun) error {
 	w.loader.Rows = func(ctx context.Context, ranges []load.RowRange) (found loading.RowsFound, err error) {
-		report, err := verify.Rows(ctx, r.job, r.options, out.Output, r.source.Files, ranges)
+		report, err := verify.Rows(ctx, r.job, r.options, w.out.Job.Output, r.source.Files, ranges)
 		found.Rows, found.Missing = report.Rows, report.Missing+report.Different
 		if len(report.Differences) > 0 {
 			found.Example = report.Differences[0].String()
 		}
 		return found, err
 	}
-	if out.Connects(!r.options.NoLoad) {
-		w.loader.Cluster = r.cluster
-	}
-	if out.Load && !r.options.NoLoad {
-		if r.ledger == nil {
-			if r.ledger, err = r.site.OpenLedger(); err != nil {
-				return err
-			}
-		}
+	if w.out.WantsLoad() {
 		w.loader.Ledger = r.ledger
 	}
-	r.outputs = append(r.outputs, w)
 	if err := w.out.Open(ctx, r.lost); err != nil {
 		return r.wrap(w, err)
 	}
@@ -98,7 +125,7 @@ func (r *opened) findInput(ctx context.Context) (err error) {
 		return err
 	}
 	var missing *source.MissingError
-	if errors.As(err, &missing) && mayBeArchived(j, o) && wasLoaded(j, o, r.site) {
+	if errors.As(err, &missing) && mayBeArchived(j, o) && wasLoaded(ctx, j, o, r.site) {
 		return err
 	}
 	if r.source != nil {
