@@ -259,7 +259,7 @@ func TestMalformedAnswerEndsTheScan(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	s, r := play(t)
-	r.limits.idle, r.limits.call = 3*time.Second, 50*time.Millisecond // on a busy machine, two requests may take seconds
+	r.limits.idle, r.limits.call = 10*time.Second, 50*time.Millisecond // on a busy machine, two requests may take seconds
 	if _, err := r.get(t.Context(), "t", &pb.Get{Row: []byte("a")}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("get: %v", err)
 	}
