@@ -1,4 +1,4 @@
-# make quick is for the first hour. make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
+# make quick is for a change that is being made. make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 HISTORIES ?= 20000
@@ -21,10 +21,11 @@ test:
 	$(MAKE) step-lint step-tidy step-vulncheck step-build
 	$(MAKE) -j2 --output-sync step-unit step-background
 
-# What needs neither a cluster nor Java, in about two minutes: for a change that is being made.
+# The quick tests among those that need neither a cluster nor Java, for a change that is being made.
 quick:
 	go build ./...
 	go vet ./...
+	cd tools && go vet ./...
 	CI= BULKLOAD_CLUSTER= BULKLOAD_SECURED= go test -short -vet=off -pgo=off -ldflags=-w ./...
 
 .PHONY: step-background

@@ -15,7 +15,7 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// RunBy is RunJob with an engine that is known; nil: in this process.
+// RunBy is run.Job with an engine that is known; nil: in this process.
 func RunBy(ctx context.Context, by *run.ByTasks, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
 	return run.Job(ctx, by.Always(), j, o)
 }

@@ -81,7 +81,7 @@ type session struct {
 	logFile *os.File     // nil without --log-file
 }
 
-// run is the whole program except for the process: it returns the exit code.
+// execute is the whole program except for the process: it returns the exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := &session{stopped: ctx.Done(), stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
 	cmd, name, helped, err := parse(args, s)

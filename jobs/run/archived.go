@@ -47,7 +47,7 @@ func (r *opened) loadedBefore(ctx context.Context) (loaded bool, err error) {
 		return false, nil
 	}
 	loaded = true
-	err = r.open(ctx, opening{ledger: (*site.Site).ReadLedger, step: func(_, _ string, err error) error { return err }, output: func(_ context.Context, w *outputRun) (err error) {
+	err = r.openParts(ctx, opening{ledger: (*site.Site).ReadLedger, step: func(_, _ string, err error) error { return err }, output: func(_ context.Context, w *outputRun) (err error) {
 		if !loaded {
 			return nil
 		}

@@ -50,7 +50,7 @@ func (c *checking) fail(name string, err error) {
 
 // all makes the checks. It returns an error only if the context ended.
 func (c *checking) all(ctx context.Context) error {
-	err := c.opened.open(ctx, opening{input: c.openInput, connect: true, ledger: (*site.Site).TryLedger, output: c.checkOutput, step: c.step})
+	err := c.opened.openParts(ctx, opening{input: c.openInput, connect: true, ledger: (*site.Site).TryLedger, output: c.checkOutput, step: c.step})
 	if err != nil || c.opened.site == nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func (c *checking) openInput(ctx context.Context) (err error) {
 // checkOutput makes the checks of one output.
 func (c *checking) checkOutput(ctx context.Context, w *outputRun) error {
 	w.out.Manifest = &manifest.Manifest{State: manifest.Writing}
-	opening, closed := c.openOutput(ctx, w)
-	found := preflight.Findings{opening}
+	content, closed := c.openOutput(ctx, w)
+	found := preflight.Findings{content}
 	if closed == nil && w.out.WantsLoad() && c.opened.source != nil && c.opened.ledger != nil && c.opened.cluster != nil {
 		w.loader.Ledger = c.opened.ledger
 		found = append(found, checkLoaded(ctx, w)...)

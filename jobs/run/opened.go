@@ -33,24 +33,25 @@ type opened struct {
 	lost    func(error) // called if a lock is lost
 }
 
-// opening says how a run is opened: for the run itself (open), for its checks alone (Check), or to ask whether it was loaded
-// (loadedBefore).
+// opening says how the parts of a run are opened: for the run itself (open), for its checks alone (Check), or to ask whether it was
+// loaded (loadedBefore).
 type opening struct {
 	input   func(context.Context) error // finds the input; nil: it is not needed
 	connect bool                        // to HBase, if the job needs it
 	ledger  func(*site.Site) (*ledger.Ledger, error)
 	output  func(context.Context, *outputRun) error // opens an output
-	// step hears how a step has ended, with what can be said of it. The error that it returns ends the opening.
+	// step hears how the steps of site files, HBase and ledger have ended, with what can be said of them. The error that it returns
+	// ends the opening. Without site files it ends in any case.
 	step func(name, detail string, err error) error
 }
 
-// open opens, step by step, what the outputs share, and then the outputs.
-func (r *opened) open(ctx context.Context, how opening) (err error) {
-	j, load := r.job, !r.options.NoLoad
+// openParts opens, step by step, what the outputs share, and then the outputs.
+func (r *opened) openParts(ctx context.Context, how opening) (err error) {
+	j, loads := r.job, !r.options.NoLoad
 	if r.site == nil {
-		r.site, err = site.Open(r.options, j.HBase, j.Remote(load))
-		if stop := how.step("site files", "", err); stop != nil || err != nil {
-			return stop
+		if r.site, err = site.Open(r.options, j.HBase, j.Remote(loads)); err != nil {
+			r.site = nil // it is not to be used after a failed login, and nothing can be opened without it
+			return how.step("site files", "", err)
 		}
 	}
 	if how.input != nil {
@@ -58,13 +59,13 @@ func (r *opened) open(ctx context.Context, how opening) (err error) {
 			return err
 		}
 	}
-	if how.connect && j.Connects(load) {
+	if how.connect && j.Connects(loads) {
 		r.cluster, err = r.site.Connect(ctx)
 		if err := how.step("hbase", "a master answers", err); err != nil {
 			return err
 		}
 	}
-	if j.Load && load {
+	if j.Load && loads {
 		var at string
 		if r.ledger, err = how.ledger(r.site); err == nil {
 			at = r.ledger.URI()
@@ -76,7 +77,7 @@ func (r *opened) open(ctx context.Context, how opening) (err error) {
 	for _, out := range j.Feeds() {
 		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site, Source: r.source})
 		w.part, w.tasks = j.Part(out), r.tasks && len(r.outputs) == 0
-		if out.Connects(load) {
+		if out.Connects(loads) {
 			w.loader.Cluster = r.cluster
 		}
 		r.outputs = append(r.outputs, w)
@@ -90,7 +91,7 @@ func (r *opened) open(ctx context.Context, how opening) (err error) {
 // open opens a run: it finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
 func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, lost func(error)) (*opened, error) {
 	r := &opened{job: j, tasks: byTasks, options: o, lost: lost}
-	err := r.open(ctx, opening{input: r.findInput, connect: true, ledger: (*site.Site).OpenLedger, output: r.lockOutput,
+	err := r.openParts(ctx, opening{input: r.findInput, connect: true, ledger: (*site.Site).OpenLedger, output: r.lockOutput,
 		step: func(_, _ string, err error) error { return err }})
 	if err != nil {
 		err = errors.Join(err, r.close())

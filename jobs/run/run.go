@@ -110,7 +110,8 @@ type pipeline interface {
 	end(ctx context.Context, err error) error
 }
 
-// stages makes the run. These are its stages, in order; after an error the later ones are left out.
+// stages makes the run. These are its stages, in order. After an error the later ones are left out, but for the pipeline's
+// end.
 func (r *runner) stages(ctx context.Context) error {
 	todo, err := r.resume(ctx)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command release makes the files of a release from a checkout:
 //
-//	go run -C tools ./release -source .. -version v1.2.3
+//	go run -C tools ./release -source .. -out ../out/release -version v1.2.3
 //
 // For each platform it makes an archive, a deb and an rpm package and an SBOM; for all of them together an OCI image layout, as a
 // tar file, and SHA256SUMS. It needs nothing but Go: no Docker engine, no dpkg, no rpmbuild.

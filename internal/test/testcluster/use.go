@@ -47,8 +47,8 @@ func named(t testing.TB) string {
 	return dir
 }
 
-// Java returns the oracle without a cluster, for HFiles. The test is skipped, or fails if CI=true, only if this machine
-// has no Java to run it.
+// Java returns the oracle without a cluster, for HFiles. The test is skipped with -short, and skipped, or failed if CI=true, if this
+// machine has no Java to run it.
 func Java(t testing.TB) *Oracle {
 	t.Helper()
 	return oracleOf(t, ofCluster)
@@ -57,7 +57,7 @@ func Java(t testing.TB) *Oracle {
 func oracleOf(t testing.TB, hbase release) *Oracle {
 	t.Helper()
 	if testing.Short() {
-		Without(t, "needs Java, which -short leaves out")
+		t.Skip("starts a JVM")
 	}
 	jars, err := classpath(t.Context(), hbase)
 	if errors.Is(err, errNoJava) {

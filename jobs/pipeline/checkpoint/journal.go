@@ -87,7 +87,7 @@ func OpenJournal(name string) (*Journal, [][]byte, error) {
 	return &Journal{file: f, lines: len(lines)}, lines, nil
 }
 
-// parseLines returns the texts of the whole lines, and their total length. Only the last line may be bad, because a
+// parseJournal returns the texts of the whole lines, and their total length. Only the last line may be bad, because a
 // kill can't damage earlier ones. A bad line before a whole one, or a number out of sequence, means that the disk or
 // somebody has changed the file: nothing in it is trusted then.
 func parseJournal(content []byte) (lines [][]byte, whole int, err error) {

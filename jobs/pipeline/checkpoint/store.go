@@ -33,7 +33,7 @@ import (
 // A run that spills stores its sorted runs in <work folder>/bulkload-run-<hash of its outputs>, where the same
 // command finds them after a kill:
 //
-//	journal        see package journal; the first line is the Header
+//	journal        see Journal; the first line is the Header
 //	lock           flock, for as long as the process lives
 //	0, 1, …        a folder for each output, with its runs
 //	rejects-000 …  a log of rejects for each goroutine
