@@ -49,6 +49,7 @@ tidy:
 # Known vulnerabilities in code that can be reached from here.
 vulncheck:
 	.ci/vulncheck go run $(VULNCHECK)
+	cd tools && ../.ci/vulncheck go run $(VULNCHECK)
 
 # The program for the other platforms that it is meant for: build makes that for linux/amd64. Without the profile, whose use would
 # compile every package anew.

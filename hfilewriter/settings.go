@@ -2,6 +2,8 @@ package hfilewriter
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -84,14 +86,11 @@ func ParseChecksum(name string) (Checksum, error) {
 
 func parseName[T ~uint8](what, name string, names map[T]string) (T, error) {
 	var known []string
-	for v := range 8 {
-		n, ok := names[T(v)]
-		if ok && strings.EqualFold(n, name) {
-			return T(v), nil
+	for _, value := range slices.Sorted(maps.Keys(names)) {
+		if strings.EqualFold(names[value], name) {
+			return value, nil
 		}
-		if ok {
-			known = append(known, n)
-		}
+		known = append(known, names[value])
 	}
 	return 0, fmt.Errorf("%s %q is not supported; use one of %s", what, name, strings.Join(known, ", "))
 }
