@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"bulkload": main})
+	testscript.Main(m, map[string]func(){"bulkload": main, "bulkload-at-request": mainAtRequest})
 }
 
 // TestScripts runs testdata/script/*.txtar: each is a session at the command line, with the files that it needs.
