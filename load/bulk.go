@@ -83,21 +83,114 @@ type Hooks struct {
 // would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one whose
 // rows are in more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight
 // are given 20 seconds.
-func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, table string, files []HFile, hooks Hooks) (*Report, error) {
+func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, files []HFile, hooks Hooks) (
+	report *Report, err error) {
 	l := newLoadRun(c, fsys)
-	l.hooks = hooks
-	err := l.run(ctx, table, files)
+	l.hooks, report = hooks, &l.report
+	if len(files) == 0 {
+		return report, nil
+	}
+	defer func() { err = l.explain(ctx, name, err) }()
+
+	// What can be refused is refused before anything is sent or made.
+	table, err := c.Table(ctx, name)
+	if err != nil {
+		return report, err
+	}
+	if l.table, err = parseName(name); err != nil {
+		return report, err
+	}
+	if err := l.check(table, files); err != nil {
+		return report, err
+	}
+	l.regions = table.Regions // for the probes and the first round: they were just looked up
+
+	// Before the first request, after which equal cells could be the files' own.
+	start := time.Now()
+	err = l.findServedBefore(ctx, table)
+	report.Probed = time.Since(start)
+	if err != nil {
+		return report, err
+	}
+
+	// HBase creates the staging folder, and deletes it. A kill before the hook returns leaves an empty folder that nobody
+	// knows: no request was sent, so it holds no rows. The token is fetched on the way, which may fail after that.
+	defer l.cancelToken(ctx)
+	if err := l.requestStaging(ctx, table, c.limits.outage); err != nil {
+		return report, err
+	}
+	// After an error, too: it keeps the folder if a file is in doubt; otherwise no file is in it.
+	defer l.cleanup(ctx)
+	if err := l.checkStaging(table); err != nil {
+		return report, err
+	}
+	if hooks.Staging != nil {
+		if err := hooks.Staging(l.token); err != nil {
+			return report, err
+		}
+	}
+
+	// Rounds of requests, until no file is left. A file is in l.left until it is certain that the table has it or that
+	// HBase lost it: only round takes it off, and never for an error or a timeout. A file that was dropped too early would
+	// be missing from the table, and one that stays too long is offered again, until checkSource ends the load.
+	pause := c.servers.backoff("a round of load requests")
+	progress := time.Now()
+	for isFirst := true; len(l.left) > 0; isFirst = false {
+		if !isFirst {
+			// Regions may have moved or split. Those whose server has died are waited for.
+			limited, cancel := context.WithTimeout(ctx, c.limits.outage)
+			l.regions, err = c.regionsThrough(limited, l.table)
+			cancel()
+			if err != nil {
+				return report, classify(ctx, err)
+			}
+		}
+		// Every split of a region may cost one round, so there are more rounds than the property says if there are
+		// many regions.
+		limit := max(c.limits.rounds, len(l.regions)+1)
+		if report.Rounds >= limit && time.Since(progress) > c.limits.outage {
+			return report, errcode.HBaseRegion.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), "+
+				"such as %s: the regions keep moving", ErrUnavailable, len(l.left), limit, l.left[0].URI)
+		}
+		// A region that split since makes files ErrStraddles. That ends the load: the caller cuts them
+		// (loading.loadAndCut).
+		groups, err := assign(l.left, l.regions, c.limits.filesPerFamily)
+		if err != nil {
+			return report, err
+		}
+		before := len(l.left)
+		transient, err := l.round(ctx, groups)
+		if err != nil {
+			return report, err
+		}
+		if len(l.left) < before {
+			progress, pause.next = time.Now(), 0
+		}
+		if transient == nil {
+			report.Rounds++ // a round in which HBase answered yes or no
+		} else if time.Since(progress) > c.limits.outage {
+			return report, fmt.Errorf("%w: %d files are left: %w", ErrUnavailable, len(l.left), transient)
+		}
+		if len(l.left) > 0 && !pause.wait(ctx) {
+			return report, ctx.Err()
+		}
+	}
+	return report, nil
+}
+
+// explain completes the error of a load: files that HBase lost are one, and a staging folder that is left is named.
+func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 	if err == nil && len(l.lost) > 0 {
 		err = &LostError{Table: table, Files: l.lost}
 	}
 	if err == nil {
-		return &l.report, nil
+		return nil
 	}
 	err = fmt.Errorf("load into table %s: %w", table, classify(ctx, err))
 	if l.report.Staging != "" {
 		err = fmt.Errorf("%w; look for files in the staging folder %s, which is kept", err, l.report.Staging)
 	}
-	return &l.report, err
+	return err
 }
 
 // loadRun is the state of one load.
@@ -136,37 +229,13 @@ type pendingFile struct {
 	inDoubt  bool      // a server may still move it, or it is unknown where it is
 }
 
-func (l *loadRun) run(ctx context.Context, name string, files []HFile) error {
-	if len(files) == 0 {
-		return nil
+// hfilesOf returns files as the caller knows them.
+func hfilesOf(files []*pendingFile) []HFile {
+	var all []HFile
+	for _, f := range files {
+		all = append(all, f.HFile)
 	}
-	table, err := l.cluster.Table(ctx, name)
-	if err != nil {
-		return err
-	}
-	if l.table, err = parseName(name); err != nil {
-		return err
-	}
-	if err := l.check(table, files); err != nil {
-		return err
-	}
-	// For the first round and the probes: they were just looked up.
-	l.regions = table.Regions
-	start := time.Now()
-	err = l.findServedBefore(ctx, table)
-	l.report.Probed = time.Since(start)
-	if err != nil {
-		return err
-	}
-	// Before prepare, which fetches the token and may fail after that.
-	defer func() { l.cancelToken(ctx) }()
-	if err := l.prepare(ctx, table, l.cluster.limits.outage); err != nil {
-		return err
-	}
-	err = l.rounds(ctx)
-	// After an error, too: it keeps the folder if a file is in doubt; otherwise no file is in it.
-	l.cleanup(ctx)
-	return err
+	return all
 }
 
 // cancelToken cancels the token, unless a server may still be moving files with it. Then it expires by itself, within
@@ -291,33 +360,14 @@ func (l *loadRun) checkSource(f *pendingFile) error {
 	return nil
 }
 
-// prepare creates the staging folder and checks that files can pass through it.
-//
-// The folder is HBase's, and HBase deletes it. A kill between PrepareBulkLoad and the hook leaves an empty folder that
-// nobody knows: no request was sent, so it holds no rows.
-func (l *loadRun) prepare(ctx context.Context, table *Table, wait time.Duration) error {
-	if err := l.requestStaging(ctx, table, wait); err != nil {
-		return err
-	}
-	if err := l.checkStaging(table); err != nil {
-		l.cleanup(ctx)
-		return err
-	}
-	if l.hooks.Staging == nil {
-		return nil
-	}
-	if err := l.hooks.Staging(l.token); err != nil {
-		l.cleanup(ctx)
-		return err
-	}
-	return nil
-}
-
-// requestStaging has HBase create the staging folder.
+// requestStaging has HBase create the staging folder, and gets the token for the requests if the cluster has Kerberos.
 func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	err := l.delegate(ctx)
+	var err error
+	if l.rights, err = newDelegation(l.cluster, l.fs); err == nil {
+		_, err = l.rights.forRequest(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -338,14 +388,6 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 	// From here on the folder exists, and is reported unless cleanup deletes it.
 	l.report.Staging = l.token
 	return nil
-}
-
-// delegate gets the token for the requests if the cluster has Kerberos.
-func (l *loadRun) delegate(ctx context.Context) (err error) {
-	if l.rights, err = newDelegation(l.cluster, l.fs); err == nil {
-		_, err = l.rights.forRequest(ctx)
-	}
-	return err
 }
 
 // checkStaging checks that the files can pass through the staging folder, and sets where each will be in it.

@@ -529,12 +529,20 @@ func TestMoveWhileLoading(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.move(table, before.Regions[0])
-	passing, err := w.round(t.Context(), stale)
-	if !isTransient(passing) || err != nil {
-		t.Errorf("at the old server: %v, %v", passing, err)
+	transient, err := w.round(t.Context(), stale)
+	if !isTransient(transient) || err != nil {
+		t.Errorf("at the old server: %v, %v", transient, err)
 	}
-	if err := w.rounds(t.Context()); err != nil {
+	now, err := l.regionsThrough(t.Context(), w.table)
+	if err != nil {
 		t.Fatal(err)
+	}
+	moved, err := assign(w.left, now, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if transient, err = w.round(t.Context(), moved); transient != nil || err != nil {
+		t.Errorf("at the new server: %v, %v", transient, err)
 	}
 	w.cleanup(t.Context())
 	if w.report.Files != 1 || w.report.Staging != "" {
@@ -555,7 +563,10 @@ func (l *lab) begin(table string, files ...HFile) *loadRun {
 		err = w.check(described, files)
 	}
 	if err == nil {
-		err = w.prepare(l.Context(), described, callTimeout)
+		err = w.requestStaging(l.Context(), described, callTimeout)
+	}
+	if err == nil {
+		err = w.checkStaging(described)
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -609,9 +620,9 @@ func TestAnswerLost(t *testing.T) {
 	w := l.begin(table, f)
 	addr := described.Regions[0].Server
 	requests := deafProxy(t, l.servers, addr)
-	passing, err := w.round(t.Context(), []group{{described.Regions[0], w.left}})
-	if passing != nil || err != nil {
-		t.Errorf("got %v, %v", passing, err)
+	transient, err := w.round(t.Context(), []group{{described.Regions[0], w.left}})
+	if transient != nil || err != nil {
+		t.Errorf("got %v, %v", transient, err)
 	}
 	if w.report.Files != 1 || len(w.left) != 0 || requests() != 1 {
 		t.Errorf("report %+v, %d left, %d requests", w.report, len(w.left), requests())

@@ -111,7 +111,7 @@ func isTransient(err error) bool {
 
 // mayPass reports whether the same request of a load may succeed later: isTransient, and any exception that is in no list
 // unless the server forbids to try again, such as an IOException of the server's own client of HDFS. It is for requests that may
-// be sent twice, with an end to the tries; for BulkLoadHFile resolveOutcome looks for the files first.
+// be sent twice, with an end to the tries; for BulkLoadHFile attempt looks for the files first.
 func mayPass(err error) bool {
 	var remote *hbase.RemoteError
 	return isTransient(err) || errors.As(err, &remote) && remedyOfException(remote) != noRetry

@@ -49,14 +49,12 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	if err != nil {
 		return nil, fmt.Errorf("recover an interrupted load: %w", classify(ctx, err))
 	}
-	for _, f := range found.loaded {
-		loaded = append(loaded, f.HFile)
-	}
+	loaded = hfilesOf(found.loaded)
 	if ctx.Err() != nil {
 		return loaded, ctx.Err()
 	}
 	if folder != "" {
-		// Also if some are lost: they are not in the folder, or locateFile would have found them there.
+		// Also if some are lost: they are not in the folder, or locate would have found them there.
 		l.left = nil // all are accounted for, so the folder may be deleted
 		l.cleanup(ctx)
 	}
@@ -66,33 +64,21 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// recovered is where files were found after an unsuccessful request.
-type recovered struct {
-	loaded []*pendingFile
-	left   []*pendingFile // at their source
-	lost   []Finding
-}
-
 // recover finds the files that HBase took, and moves those that it left in staging back. If a server may still be
 // working (unclear), it waits until nothing moves any more. The files that are left are in doubt then, because the
 // server may still return to them. On an error it is unknown where some of the files are, and all of them stay in
-// doubt.
+// doubt. The outcome's own errors are not set.
 //
 // "Gone" alone does not mean loaded: resolve asks the table. A server that lost the region while it hung moves files
 // into a folder that the open region has not read.
 //
 // The order of looking and asking matters. A file is looked for first: one that is at its source or in staging can't be in
 // the table by this request, and the table is asked only for the others.
-func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (found recovered, err error) {
-	var places []location
-	if unclear {
-		places, err = l.waitQuiescent(ctx, files)
-	} else {
-		places, err = l.locateFiles(files)
-	}
+func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (o outcome, err error) {
+	places, err := l.locate(ctx, files, unclear)
 	if err != nil {
 		markInDoubt(files)
-		return recovered{left: files}, err
+		return outcome{left: files}, err
 	}
 	var away []*pendingFile
 	for i, f := range files {
@@ -100,38 +86,30 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 			away = append(away, f)
 			continue
 		}
-		if places[i] == inStaging {
-			// An error leaves the file in staging. It stays in left and in doubt, so the staging folder is not
-			// deleted.
-			err = errors.Join(err, l.bringBack(f))
+		o.left = append(o.left, f)
+		if places[i] == atSource {
+			continue
 		}
-		found.left = append(found.left, f)
+		// A rename is one step: the file is in one of the two places whenever it fails or the process is killed. The
+		// source's name is free, since HBase only moves the file there and back. Rename refuses to overwrite, should it be
+		// taken after all. If it fails, as when the server renames the file first, the file stays in left and in doubt, so
+		// the staging folder is not deleted.
+		if failed := l.fs.Rename(f.staged, f.path); failed != nil {
+			f.inDoubt = true
+			err = errors.Join(err, fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, failed))
+		}
 	}
 	if unclear {
-		markInDoubt(found.left)
+		markInDoubt(o.left)
 	}
 	// Files that are gone: only the table can tell.
 	loaded, lost, undecided := l.resolve(ctx, away)
 	if undecided != nil {
 		markInDoubt(away)
-		found.left = append(found.left, away...)
+		o.left = append(o.left, away...)
 	}
-	found.loaded, found.lost = loaded, lost
-	return found, errors.Join(err, undecided)
-}
-
-// bringBack moves a file from the staging folder to its source. If the server renames it first, the rename fails, and
-// the file stays in doubt.
-//
-// A rename is one step: the file is in one of the two places whenever it fails or the process is killed. The source's name
-// is free, since HBase only moves the file there and back. Rename refuses to overwrite, should it be taken after all.
-func (l *loadRun) bringBack(f *pendingFile) error {
-	err := l.fs.Rename(f.staged, f.path)
-	if err == nil {
-		return nil
-	}
-	f.inDoubt = true
-	return fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, err)
+	o.loaded, o.lost = loaded, lost
+	return o, errors.Join(err, undecided)
 }
 
 // markInDoubt records that it is unknown where these files are, or that a server may still move them. While a file is
@@ -143,32 +121,25 @@ func markInDoubt(files []*pendingFile) {
 	}
 }
 
-// waitQuiescent looks until two consecutive looks show the same, or all files are gone. It can't prove that a server
-// is idle; that is why files stay in doubt even then.
-func (l *loadRun) waitQuiescent(ctx context.Context, files []*pendingFile) ([]location, error) {
-	places, err := l.locateFiles(files)
-	for err == nil && slices.ContainsFunc(places, func(p location) bool { return p != gone }) {
-		// One look shows a state, not its end: HBase moves a request's files one by one.
-		if pause.For(ctx, l.cluster.limits.quiescence) != nil {
+// locate finds out where files are. If a server may still be moving them (unclear), it looks until two consecutive looks
+// show the same, or all files are gone: one look shows a state, not its end, since HBase moves a request's files one by
+// one. It can't prove that a server is idle; that is why files stay in doubt even then.
+func (l *loadRun) locate(ctx context.Context, files []*pendingFile, unclear bool) ([]location, error) {
+	var before []location
+	for {
+		places := make([]location, len(files))
+		for i, f := range files {
+			var err error
+			if places[i], err = l.locateFile(f); err != nil {
+				return nil, fmt.Errorf("find out where file %s is: %w", f.URI, err)
+			}
+		}
+		settled := slices.Equal(places, before) || !slices.ContainsFunc(places, func(p location) bool { return p != gone })
+		if !unclear || settled || pause.For(ctx, l.cluster.limits.quiescence) != nil {
 			return places, nil
 		}
-		before := places
-		if places, err = l.locateFiles(files); slices.Equal(places, before) {
-			break
-		}
+		before = places
 	}
-	return places, err
-}
-
-func (l *loadRun) locateFiles(files []*pendingFile) ([]location, error) {
-	places := make([]location, len(files))
-	for i, f := range files {
-		var err error
-		if places[i], err = l.locateFile(f); err != nil {
-			return nil, fmt.Errorf("find out where file %s is: %w", f.URI, err)
-		}
-	}
-	return places, nil
 }
 
 // locateFile looks for a file at the source, in staging, and at the source again. The third look is necessary: HBase

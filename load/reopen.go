@@ -190,15 +190,14 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	if len(files) == 0 {
 		return nil, nil, nil
 	}
-	list := make([]HFile, len(files))
-	for i, f := range files {
-		if list[i] = f.HFile; len(f.Probes) == 0 {
+	for _, f := range files {
+		if len(f.Probes) == 0 {
 			return nil, nil, fmt.Errorf("no cells of file %s are known, so it is not known whether the table serves it", f.URI)
 		}
 	}
 	// Looked up anew: the regions that were known before the request may be open elsewhere by now.
 	name := l.table.String()
-	findings, err := l.cluster.Probe(ctx, name, list)
+	findings, err := l.cluster.Probe(ctx, name, hfilesOf(files))
 	if err != nil {
 		return nil, nil, err
 	}

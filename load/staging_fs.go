@@ -41,14 +41,14 @@ func (s *StagingChecks) Err() error {
 // does, moves an empty file into it in the way that a region server moves an HFile of the family for us, and deletes both.
 // probe is the file's path; it must not exist, and its folder must. If it is empty, no file is moved.
 //
-// It has no hooks and sends no load request. A kill leaves an empty staging folder, as in prepare.
+// It has no hooks and sends no load request. A kill leaves an empty staging folder, as in LoadFrom.
 func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Table, family, dir, probe string) *StagingChecks {
 	l := &loadRun{cluster: c, fs: fsys, regions: table.Regions}
 	s := &StagingChecks{Right: ErrUnchecked, Place: ErrUnchecked, Enter: ErrUnchecked, Tracker: ErrUnchecked, Move: ErrUnchecked}
 	if l.table, s.Right = parseName(table.Name); s.Right != nil {
 		return s
 	}
-	defer func() { l.cancelToken(ctx) }()
+	defer l.cancelToken(ctx)
 	if s.Right = classify(ctx, l.requestStaging(ctx, table, callTimeout)); s.Right != nil {
 		return s
 	}
