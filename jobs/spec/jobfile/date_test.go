@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 	"bulkload/values"
 )
@@ -52,14 +53,20 @@ func TestLogicalDates(t *testing.T) {
 			t.Errorf("%s is read as %v, %v", d.Text(), moment, err)
 		}
 	}
-	for text, want := range map[string]string{"2026-03-29T02": "skip this hour", "2026-10-25T02": "write 2026-10-25T02+0200 or 2026-10-25T02+0100",
-		"2026-10-25T02:00": "is not a date", "tomorrow": "is not a date", "-1": "is not a date", "-1m": "is not a date", "": "is not a date",
-		"20261120": "is not a date", "1970-01-01": "is not after", "-999999d": "is not after", "2026-11-20T24": "is not a date"} {
-		if d, err := (Dates{Now: at, Zone: zone(t, "Europe/Berlin")}).Parse(text); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), want) {
+	const noDate, early = "2026-11-20T05 or", "1970-01-01,"
+	for text, fact := range map[string]string{"2026-03-29T02": "skip",
+		"2026-10-25T02":    "2026-10-25T02+0200 or 2026-10-25T02+0100",
+		"2026-10-25T02:00": noDate, "tomorrow": noDate, "-1": noDate, "-1m": noDate, "": noDate,
+		"20261120": noDate, "1970-01-01": early, "-999999d": early, "2026-11-20T24": noDate} {
+		if d, err := (Dates{Now: at, Zone: zone(t,
+			"Europe/Berlin")}).Parse(text); failure.CodeOf(err) != errcode.CommandDate ||
+			!strings.Contains(err.Error(), fact) {
 			t.Errorf("%q: %v, %v", text, d, err)
 		}
 	}
-	if _, err := (Dates{Zone: zone(t, "Asia/Kolkata")}).Parse("2026-11-20T05Z"); err == nil || !strings.Contains(err.Error(), "not a full hour") {
+	if _, err := (Dates{Zone: zone(t,
+		"Asia/Kolkata")}).Parse("2026-11-20T05Z"); failure.CodeOf(err) != errcode.CommandDate ||
+		!strings.Contains(err.Error(), "full hour") {
 		t.Error(err)
 	}
 }
@@ -90,9 +97,12 @@ func TestDateRanges(t *testing.T) {
 			t.Errorf("%s to %s: %s, %v", c.from, c.to, got, err)
 		}
 	}
-	for _, c := range [][4]string{{"2026-11-20", "2026-11-19", "", "is after"}, {"2026-11-20", "2026-11-20T05", "", "a day and an hour"}, {"x", "y", "", "\"y\""},
-		{"1980-01-01", "2026-01-01", "", "more than 10000"}, {"2026-10-04T00", "2026-10-04T05", "Australia/Lord_Howe", "part of an hour"}} {
-		if _, err := (Dates{Now: at, Zone: zone(t, c[2])}).Range(c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[3]) {
+	for _, c := range [][4]string{{"2026-11-20", "2026-11-19", "", "after 2026-11-19"},
+		{"2026-11-20", "2026-11-20T05", "", "2026-11-20T05 are"}, {"x", "y", "", "\"y\""},
+		{"1980-01-01", "2026-01-01", "", "10000"}, {"2026-10-04T00", "2026-10-04T05", "Australia/Lord_Howe",
+			"Australia/Lord_Howe"}} {
+		if _, err := (Dates{Now: at, Zone: zone(t, c[2])}).Range(c[0],
+			c[1]); failure.CodeOf(err) != errcode.CommandDate || !strings.Contains(err.Error(), c[3]) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

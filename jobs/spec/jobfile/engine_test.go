@@ -46,7 +46,7 @@ output: out
 	for key, value := range map[string]string{"task_size": "many", "cores": "0", "attempts": "x", "speculative": "yes", "properties": "a", "nosuch": "a"} {
 		if err := set.Set(key, value); err == nil {
 			t.Errorf("%s: %s is set", key, value)
-		} else if key == "nosuch" && !strings.Contains(err.Error(), "task_size") {
+		} else if key == "nosuch" && !strings.Contains(err.Error(), "task_size") { // the keys that there are
 			t.Errorf("%v", err)
 		}
 	}

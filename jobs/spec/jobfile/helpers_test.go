@@ -1,10 +1,15 @@
 package jobfile
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/base/failure"
 )
 
 func writeJob(t *testing.T, text string) string {
@@ -17,3 +22,38 @@ func writeJob(t *testing.T, text string) string {
 }
 
 var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+
+// mistake is what a test wants to be said about one mistake in a job file. The sentences are those of the script
+// job_file.txtar of cmd/bulkload.
+type mistake struct {
+	place string // a file and a line
+	code  errcode.Code
+	names []string // what else the problem must name
+}
+
+// atLine is a mistake in a line of job.yaml.
+func atLine(line int, code errcode.Code, names ...string) mistake {
+	return inFile(fmt.Sprintf("job.yaml:%d", line), code, names...)
+}
+
+// inFile is a mistake at a place such as shared/form.yaml:2.
+func inFile(place string, code errcode.Code, names ...string) mistake {
+	return mistake{place, code, names}
+}
+
+// saidBy reports whether an error is of the job file, and one of its problems is about the mistake.
+func (m mistake) saidBy(err error) bool {
+	if failure.KindOf(err) != failure.Usage {
+		return false
+	}
+	for line := range strings.SplitSeq(failure.TextOf(err), "\n") {
+		said := strings.Contains(line, m.place+": ") && strings.HasSuffix(line, fmt.Sprintf(" [%s]", m.code))
+		for _, name := range m.names {
+			said = said && strings.Contains(line, name)
+		}
+		if said {
+			return true
+		}
+	}
+	return false
+}

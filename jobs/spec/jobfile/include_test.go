@@ -5,9 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
-	"bulkload/jobs/base/failure"
+	"bulkload/internal/errcode"
 )
 
 // files writes files into a folder and gives the path of the one that is called job.yaml.
@@ -80,36 +81,43 @@ func TestInclude(t *testing.T) {
 
 // TestIncludeMistakes: each names the file and the line that it is in.
 func TestIncludeMistakes(t *testing.T) {
-	for _, c := range []struct{ name, file, text, want string }{
-		{"key", "shared/form.yaml", "hfile: {}\nregionz: {}\n", "shared/form.yaml:2: unknown key regionz; did you mean regions?"},
-		{"value", "shared/more.yaml", "hfile:\n  compression: snapy\n", `shared/more.yaml:2: hfile.compression: compression "snapy"`},
-		{"syntax", "shared/more.yaml", "hfile:\n\t- x\n", "shared/more.yaml:2: found character"},
-		{"variable", "shared/more.yaml", "\n\nfamily: ${nobody}\n", ""},
-		{"twice", "shared/more.yaml", "hfile: {}\nhfile: {}\n", "shared/more.yaml:2: hfile is given twice, first in line 1"},
-		{"in the job file", "job.yaml", strings.Replace(includingJob, "rowkey: id", "rowkey: ix", 1), "job.yaml:5: rowkey: "},
-		{"missing", "shared/all.yaml", "include: nothing.yaml\n", "shared/all.yaml:1: include: open "},
-		{"itself", "shared/more.yaml", "include: more.yaml\n", "shared/more.yaml:1: include: the files include each other in a circle: "},
-		{"circle", "shared/more.yaml", "\ninclude: ../job.yaml\n", "shared/more.yaml:2: include: the files include each other in a circle: "},
-		{"list", "shared/more.yaml", "[a]\n", "shared/more.yaml:1: the file is a list"},
-		{"empty", "shared/more.yaml", "", "shared/more.yaml:1: the job file is empty"},
-		{"no name", "shared/more.yaml", "include: ''\n", "shared/more.yaml:1: include: is empty"},
-		{"a mapping", "shared/more.yaml", "include: {a: b}\n", "shared/more.yaml:1: include is a mapping; it must be a text"},
-		{"include twice", "shared/more.yaml", "include: form.yaml\ninclude: form.yaml\n", "shared/more.yaml:2: include is given twice"},
-		{"folder", "shared/all.yaml", "include: .\n", "is not a file"},
-		{"split", "shared/form.yaml", "regions: {from: splits,\n splits: ['2',\n '1']}\n", "shared/form.yaml:3: regions.splits: split"},
+	for _, c := range []struct {
+		name, file, text string
+		want             mistake // none if it has no place
+	}{
+		{"key", "shared/form.yaml", "hfile: {}\nregionz: {}\n",
+			inFile("shared/form.yaml:2", errcode.JobKey, "regionz", "regions?")},
+		{"value", "shared/more.yaml", "hfile:\n  compression: snapy\n",
+			inFile("shared/more.yaml:2", errcode.JobValue, "hfile.compression: ", `"snapy"`)},
+		{"syntax", "shared/more.yaml", "hfile:\n\t- x\n", inFile("shared/more.yaml:2", errcode.JobYaml)},
+		{"variable", "shared/more.yaml", "\n\nfamily: ${nobody}\n", mistake{}}, // the included value is not used
+		{"twice", "shared/more.yaml", "hfile: {}\nhfile: {}\n",
+			inFile("shared/more.yaml:2", errcode.JobTwice, "hfile", "line 1")},
+		{"in the job file", "job.yaml", strings.Replace(includingJob, "rowkey: id", "rowkey: ix", 1),
+			atLine(5, errcode.JobRowkey, "rowkey: ", "ix")},
+		{"missing", "shared/all.yaml", "include: nothing.yaml\n",
+			inFile("shared/all.yaml:1", errcode.JobValue, "include: ", "shared/nothing.yaml", syscall.ENOENT.Error())},
+		{"itself", "shared/more.yaml", "include: more.yaml\n",
+			inFile("shared/more.yaml:1", errcode.JobValue, "include: ", "shared/more.yaml → ")},
+		{"circle", "shared/more.yaml", "\ninclude: ../job.yaml\n",
+			inFile("shared/more.yaml:2", errcode.JobValue, "include: ", "job.yaml → ")},
+		{"list", "shared/more.yaml", "[a]\n", inFile("shared/more.yaml:1", errcode.JobValue, "list", "mapping")},
+		{"empty", "shared/more.yaml", "", inFile("shared/more.yaml:1", errcode.JobRead)},
+		{"no name", "shared/more.yaml", "include: ''\n",
+			inFile("shared/more.yaml:1", errcode.JobValue, "include: ", "empty")},
+		{"a mapping", "shared/more.yaml", "include: {a: b}\n",
+			inFile("shared/more.yaml:1", errcode.JobType, "include", "mapping")},
+		{"include twice", "shared/more.yaml", "include: form.yaml\ninclude: form.yaml\n",
+			inFile("shared/more.yaml:2", errcode.JobValue, "include: [a.yaml, b.yaml]")},
+		{"folder", "shared/all.yaml", "include: .\n", inFile("shared/all.yaml:1", errcode.JobValue, "/shared is")},
+		{"split", "shared/form.yaml", "regions: {from: splits,\n splits: ['2',\n '1']}\n",
+			inFile("shared/form.yaml:3", errcode.JobRegions, "regions.splits: ", `"1"`)},
 	} {
 		files := maps.Clone(includedFiles)
 		files[c.file] = c.text
-		path := writeFiles(t, files)
-		_, err := Read(path, ReadOptions{Date: date20, Set: map[string]string{"which": "all"}})
-		if c.want == "" { // the included value is not used
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-			}
-			continue
-		}
-		if err == nil || failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		_, err := Read(writeFiles(t, files), ReadOptions{Date: date20, Set: map[string]string{"which": "all"}})
+		if good := c.want.place == ""; good && err != nil || !good && !c.want.saidBy(err) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
 }
@@ -117,7 +125,7 @@ func TestIncludeMistakes(t *testing.T) {
 // TestIncludeOnlyAtTheTop: an output of several includes nothing.
 func TestIncludeOnlyAtTheTop(t *testing.T) {
 	text := "family: f\ninput: {path: a, columns: [id]}\nhfile: {}\noutputs:\n- {include: x, table: t, timestamp: 1, rowkey: id, output: o, regions: {from: splits, splits: []}}\n"
-	if _, err := Read(writeJob(t, text), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "unknown key outputs[0].include") {
+	if _, err := Read(writeJob(t, text), ReadOptions{}); !atLine(5, errcode.JobKey, "outputs[0].include").saidBy(err) {
 		t.Error(err)
 	}
 }
@@ -129,7 +137,8 @@ func TestSet(t *testing.T) {
 	if err != nil || j.Table != "a:b" {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if _, err := Read(writeJob(t, text), ReadOptions{Date: date20, Set: map[string]string{"ns": "a"}}); err == nil || !strings.Contains(err.Error(), "${table} is not defined") {
+	if _, err := Read(writeJob(t, text), ReadOptions{Date: date20, Set: map[string]string{"ns": "a"}}); !atLine(1,
+		errcode.JobVariable, "${table}").saidBy(err) {
 		t.Error(err)
 	}
 }

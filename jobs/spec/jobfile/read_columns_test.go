@@ -2,10 +2,9 @@ package jobfile
 
 import (
 	"encoding/hex"
-	"strings"
 	"testing"
 
-	"bulkload/jobs/base/failure"
+	"bulkload/internal/errcode"
 	"bulkload/values"
 )
 
@@ -58,34 +57,52 @@ func TestReadColumnRuleErrors(t *testing.T) {
 	rule := func(text string) map[int]string { return map[int]string{17: "columns_map: {" + text + "}"} }
 	for name, c := range map[string]struct {
 		lines map[int]string
-		want  string
+		want  mistake
 	}{
-		"unknown type":               {rule("id: {type: varchar}"), `:17: columns_map.id.type: "varchar" is none of text, int16`},
-		"unknown stored form":        {rule("id: {type: int64, store: java}"), `:17: columns_map.id.store: "java" is none of text, binary`},
-		"binary of no type":          {rule("id: {store: binary}"), ":17: columns_map.id.store: binary needs the type"},
-		"binary clock of no zone":    {rule("id: {type: timestamp, store: binary}"), ":17: columns_map.id.store: binary stores milliseconds in UTC: give the zone"},
-		"unknown null policy":        {rule("id: {null: skip}"), `:17: columns_map.id.null: "skip" is none of omit, empty, error`},
-		"zone of a number":           {rule("id: {type: int64, zone: UTC}"), ":17: columns_map.id.zone: applies only to the types date and timestamp"},
-		"format of a text":           {rule("id: {format: millis}"), ":17: columns_map.id.format: applies only to the types date and timestamp"},
-		"unknown format":             {rule("id: {type: timestamp, format: ms}"), `:17: columns_map.id.format: "ms" is none of datetime, millis, seconds`},
-		"zone of milliseconds":       {rule("id: {type: timestamp, format: millis, zone: Asia/Shanghai}"), ":17: columns_map.id.zone: applies only to the format datetime; millis count from 1970 in UTC"},
-		"unknown zone":               {rule("id: {type: timestamp, zone: Asia/Beijing}"), `:17: columns_map.id.zone: "Asia/Beijing" is not a time zone`},
-		"constant of an input name":  {rule("id: {constant: x}"), ":17: columns_map.id.constant: id is a column of the input"},
-		"constant that is skipped":   {rule("src: {constant: x, skip: true}"), ":17: unknown key columns_map.src.skip"},
-		"constant not of its type":   {rule("src: {constant: x, type: int32}"), `:17: columns_map.src.constant: "x" is not a whole number`},
-		"no column and no constant":  {rule("src: {to: x}"), ":17: columns_map: input.columns has no column src"},
-		"constant in a column's way": {rule("src: {constant: x, to: id}"), ":17: columns_map: columns id and src both become the cell f:id"},
-		"timestamp of no column":     {map[int]string{3: "timestamp: column:nite"}, ":3: timestamp: input.columns has no column nite; did you mean note?"},
-		"timestamp of a text":        {map[int]string{3: "timestamp: column:note", 17: "columns_map: {note: {type: text}}"}, ":3: timestamp: column note is not declared as a point in time"},
-		"timestamp without a zone":   {map[int]string{3: "timestamp: column:note", 17: "columns_map: {note: {type: timestamp}}"}, ":3: timestamp: column note is a date and time without a zone: give its zone"},
-		"empty filter":               {map[int]string{17: "filter: ''"}, ":17: filter: is empty"},
-		"wrong filter":               {map[int]string{17: "filter: nite = 1"}, `:17: filter "nite = 1": character 1: unknown column nite; did you mean note?`},
-		"filter against a type":      {map[int]string{17: "filter: id > 3\ncolumns_map: {id: {type: text}}"}, `:17: filter "id > 3": character 6: id is text: put 3 in quotes`},
+		"unknown type": {rule("id: {type: varchar}"),
+			atLine(17, errcode.JobValue, `columns_map.id.type: "varchar"`, "text, int16")},
+		"unknown stored form": {rule("id: {type: int64, store: java}"),
+			atLine(17, errcode.JobValue, `columns_map.id.store: "java"`, "text, binary")},
+		"binary of no type": {rule("id: {store: binary}"),
+			atLine(17, errcode.JobValue, "columns_map.id.store: ", "type")},
+		"binary clock of no zone": {rule("id: {type: timestamp, store: binary}"),
+			atLine(17, errcode.JobValue, "columns_map.id.store: ", "zone: UTC")},
+		"unknown null policy": {rule("id: {null: skip}"),
+			atLine(17, errcode.JobValue, `columns_map.id.null: "skip"`, "omit, empty, error")},
+		"zone of a number": {rule("id: {type: int64, zone: UTC}"),
+			atLine(17, errcode.JobValue, "columns_map.id.zone: ", "date and timestamp")},
+		"format of a text": {rule("id: {format: millis}"),
+			atLine(17, errcode.JobValue, "columns_map.id.format: ", "date and timestamp")},
+		"unknown format": {rule("id: {type: timestamp, format: ms}"),
+			atLine(17, errcode.JobValue, `columns_map.id.format: "ms"`, "datetime, millis, seconds")},
+		"zone of milliseconds": {rule("id: {type: timestamp, format: millis, zone: Asia/Shanghai}"),
+			atLine(17, errcode.JobValue, "columns_map.id.zone: ", "datetime")},
+		"unknown zone": {rule("id: {type: timestamp, zone: Asia/Beijing}"),
+			atLine(17, errcode.JobValue, `columns_map.id.zone: "Asia/Beijing"`)},
+		"constant of an input name": {rule("id: {constant: x}"),
+			atLine(17, errcode.JobValue, "columns_map.id.constant: id")},
+		"constant that is skipped": {rule("src: {constant: x, skip: true}"),
+			atLine(17, errcode.JobKey, "columns_map.src.skip")},
+		"constant not of its type": {rule("src: {constant: x, type: int32}"),
+			atLine(17, errcode.JobValue, `columns_map.src.constant: "x"`)},
+		"no column and no constant": {rule("src: {to: x}"), atLine(17, errcode.JobColumn, "columns_map: ", "src")},
+		"constant in a column's way": {rule("src: {constant: x, to: id}"),
+			atLine(17, errcode.JobValue, "columns_map: ", "id and src", "f:id")},
+		"timestamp of no column": {map[int]string{3: "timestamp: column:nite"},
+			atLine(3, errcode.JobColumn, "timestamp: ", "nite", "note?")},
+		"timestamp of a text": {map[int]string{3: "timestamp: column:note",
+			17: "columns_map: {note: {type: text}}"}, atLine(3, errcode.JobTimestamp, "note", "type: timestamp")},
+		"timestamp without a zone": {map[int]string{3: "timestamp: column:note",
+			17: "columns_map: {note: {type: timestamp}}"}, atLine(3, errcode.JobTimestamp, "note", "zone: UTC")},
+		"empty filter": {map[int]string{17: "filter: ''"}, atLine(17, errcode.JobEmpty, "filter: ")},
+		"wrong filter": {map[int]string{17: "filter: nite = 1"},
+			atLine(17, errcode.JobFilter, "character 1: ", "nite", "note?")},
+		"filter against a type": {map[int]string{17: "filter: id > 3\ncolumns_map: {id: {type: text}}"},
+			atLine(17, errcode.JobFilter, "character 6: ", "id is text")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := readJob(t, jobWith(c.lines), nil)
-			if err == nil || !strings.Contains(err.Error(), "job.yaml"+c.want) || failure.KindOf(err) != failure.Usage {
-				t.Errorf("error is\n  %v\nwant job.yaml%s", err, c.want)
+			if _, err := readJob(t, jobWith(c.lines), nil); !c.want.saidBy(err) {
+				t.Errorf("error is\n  %v\nwant %v", err, c.want)
 			}
 		})
 	}

@@ -2,11 +2,11 @@ package jobfile
 
 import (
 	"reflect"
-	"strings"
 	"testing"
 
 	"bulkload/ingest"
 	"bulkload/ingest/csv"
+	"bulkload/internal/errcode"
 )
 
 // csvJob is a job over CSV with some more keys of input.
@@ -43,24 +43,24 @@ func TestReadCSV(t *testing.T) {
 }
 
 func TestReadCSVRefuses(t *testing.T) {
-	for keys, want := range map[string]string{
-		", field_delimiter: '||'":                "|| has 2 bytes; in CSV it is one ASCII character",
-		", field_delimiter: '\\xa7'":             "can't be the field delimiter",
-		", quote: ab":                            `input.quote: "ab" is neither one ASCII character nor none`,
-		", quote: ','":                           "can't be both the field delimiter and the quote",
-		", header: maybe":                        "input.header",
-		", record_delimiter: '\\n'":              "record_delimiter",
-		", quoted_empty: ":                       "input.quoted_empty is empty",
-		", null: []":                             "input.null: is an empty list",
-		", quoted_empty: nothing":                `"nothing" is none of value, null`,
-		", charset: gbk, quote: '|'":             "can't be the quote in gbk",
-		", charset: latin1":                      `charset "latin1" is not known; there are utf-8, cesu-8,`,
-		", compression: rar":                     "input.compression",
-		", null_string: x, null_non_string: 'x'": "null_string",
+	for keys, want := range map[string]mistake{
+		", field_delimiter: '||'":    atLine(4, errcode.JobDelimiter, "input.field_delimiter: ||", "2 bytes"),
+		", field_delimiter: '\\xa7'": atLine(4, errcode.JobDelimiter, "'§'", "field delimiter"),
+		", quote: ab":                atLine(4, errcode.JobValue, `input.quote: "ab"`, "none"),
+		", quote: ','":               atLine(4, errcode.JobDelimiter, "','", "both"),
+		", header: maybe":            atLine(4, errcode.JobValue, "input.header"),
+		", record_delimiter: '\\n'":  atLine(4, errcode.JobKey, "input.record_delimiter"),
+		", quoted_empty: ":           atLine(4, errcode.JobType, "input.quoted_empty"),
+		", null: []":                 atLine(4, errcode.JobValue, "input.null"),
+		", quoted_empty: nothing":    atLine(4, errcode.JobValue, `"nothing"`, "value, null"),
+		", charset: gbk, quote: '|'": atLine(4, errcode.JobDelimiter, "'|'", "gbk"),
+		", charset: latin1":          atLine(4, errcode.JobValue, `"latin1"`, "utf-8, cesu-8,"),
+		", compression: rar":         atLine(4, errcode.JobValue, `input.compression: "rar"`, "gzip, bzip2"),
+		", null_string: x":           atLine(4, errcode.JobKey, "input.null_string"),
+		", null_non_string: 'x'":     atLine(4, errcode.JobKey, "input.null_non_string"),
 	} {
-		_, err := Read(writeJob(t, csvJob(keys)), ReadOptions{})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":4") {
-			t.Errorf("%s: %v, want %q", keys, err, want)
+		if _, err := Read(writeJob(t, csvJob(keys)), ReadOptions{}); !want.saidBy(err) {
+			t.Errorf("%s: %v, want %v", keys, err, want)
 		}
 	}
 }

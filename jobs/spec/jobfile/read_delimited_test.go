@@ -7,6 +7,7 @@ import (
 
 	"bulkload/ingest/compressed"
 	"bulkload/ingest/delimited"
+	"bulkload/internal/errcode"
 )
 
 // nullsOf writes the texts of a null, a column each.
@@ -69,34 +70,48 @@ func inlined(lines map[int]string) map[int]string {
 }
 
 func TestReadDelimitedRefuses(t *testing.T) {
-	for name, c := range map[string]struct{ line, want string }{
-		"octal without its backslash":     {"  record_delimiter: '020'", `input.record_delimiter: delimiter "020" means these characters literally; write \x10 (octal 020, from Sqoop's \020) or \x20`},
-		"caret notation":                  {"  field_delimiter: ^A", `write \x01 (control-A)`},
-		"hex without its backslash":       {"  field_delimiter: x10", `write \x10`},
-		"an escape of two characters":     {"  escaped_by: '||'", `input.escaped_by: "||" is not one character of ASCII`},
-		"an escape beyond ASCII":          {"  escaped_by: §", "is not one character of ASCII"},
-		"an unknown notation":             {`  escaped_by: '\q'`, `\q is not a notation`},
-		"both enclosures":                 {`  {enclosed_by: '"', optionally_enclosed_by: '"'}`, "input.enclosed_by: is given beside optionally_enclosed_by"},
-		"the escape is the enclosure":     {`  {escaped_by: '"', enclosed_by: '"'}`, "where a quote inside a value is doubled, the export is CSV: use format: csv"},
-		"the escape is a delimiter":       {`  escaped_by: '\x01'`, `the escape character \x01 is in a delimiter, too`},
-		"an unknown codec":                {"  compression: gz", `input.compression: "gz" is none of auto, none, gzip`},
-		"Sqoop's argument":                {`  null: '\\N'`, `Sqoop's --null-string '\\N' writes one: write '\N'`},
-		"an empty list of nulls":          {`  null: []`, "input.null: is an empty list"},
-		"null_string alone":               {`  null_string: '\N'`, "input.null_string: is given without null_non_string, for which Sqoop writes the text null"},
-		"null_non_string alone":           {`  null_non_string: '\N'`, "input.null_non_string: is given without null_string"},
-		"null beside null_string":         {`  {null: a, null_string: b}`, "input.null_string: can't be combined with null"},
-		"Sqoop's argument for one of two": {`  {null_string: '\\N', null_non_string: null}`, `null_string: \\N has two backslashes`},
+	for name, c := range map[string]struct {
+		line string
+		want mistake
+	}{
+		"octal without its backslash": {"  record_delimiter: '020'",
+			atLine(8, errcode.JobDelimiter, `"020"`, `\x10 (octal 020`, `\x20`)},
+		"caret notation": {"  field_delimiter: ^A",
+			atLine(7, errcode.JobDelimiter, `"^A"`, `\x01 (control-A)`)},
+		"hex without its backslash": {"  field_delimiter: x10", atLine(7, errcode.JobDelimiter, `"x10"`, `\x10`)},
+		"an escape of two characters": {"  escaped_by: '||'",
+			atLine(9, errcode.JobDelimiter, `input.escaped_by: "||"`, "ASCII")},
+		"an escape beyond ASCII": {"  escaped_by: §", atLine(9, errcode.JobDelimiter, `"§"`, "ASCII")},
+		"an unknown notation": {`  escaped_by: '\q'`,
+			atLine(9, errcode.JobDelimiter, `\q is`, `\x01, \001`)},
+		"both enclosures": {`  {enclosed_by: '"', optionally_enclosed_by: '"'}`,
+			atLine(9, errcode.JobDelimiter, "input.enclosed_by: ", "optionally_enclosed_by")},
+		"the escape is the enclosure": {`  {escaped_by: '"', enclosed_by: '"'}`,
+			atLine(5, errcode.JobDelimiter, `" is`, "escape", "enclosure", "format: csv")},
+		"the escape is a delimiter": {`  escaped_by: '\x01'`,
+			atLine(5, errcode.JobDelimiter, "escape", `\x01`, "delimiter")},
+		"an unknown codec": {"  compression: gz",
+			atLine(9, errcode.JobValue, `input.compression: "gz"`, "auto, none, gzip")},
+		"Sqoop's argument":       {`  null: '\\N'`, atLine(9, errcode.JobValue, `input.null: \\N`, `'\N'`)},
+		"an empty list of nulls": {`  null: []`, atLine(9, errcode.JobValue, "input.null: ", "empty")},
+		"null_string alone": {`  null_string: '\N'`,
+			atLine(9, errcode.JobValue, "input.null_string: ", "null_non_string")},
+		"null_non_string alone": {`  null_non_string: '\N'`,
+			atLine(9, errcode.JobValue, "input.null_non_string: ", "without null_string")},
+		"null beside null_string": {`  {null: a, null_string: b}`,
+			atLine(10, errcode.JobValue, "input.null_string: ", "null, which")},
+		"Sqoop's argument for one of two": {`  {null_string: '\\N', null_non_string: null}`,
+			atLine(9, errcode.JobValue, `input.null_string: \\N`, `'\N'`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := 9
+			line := 9
 			if strings.HasPrefix(c.line, "  field_delimiter") {
-				at = 7
+				line = 7
 			} else if strings.HasPrefix(c.line, "  record_delimiter") {
-				at = 8
+				line = 8
 			}
-			_, err := readJob(t, jobWith(inlined(map[int]string{at: c.line})), nil)
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "job.yaml:") {
-				t.Errorf("%v\nwant %s", err, c.want)
+			if _, err := readJob(t, jobWith(inlined(map[int]string{line: c.line})), nil); !c.want.saidBy(err) {
+				t.Errorf("%v\nwant %v", err, c.want)
 			}
 		})
 	}

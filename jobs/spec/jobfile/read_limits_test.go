@@ -6,11 +6,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/spec/yamldoc"
 )
@@ -18,59 +21,56 @@ import (
 // TestEmptyTextsAreRefused: an empty text where one is required, or where it would mean nothing, is refused by line.
 func TestEmptyTextsAreRefused(t *testing.T) {
 	for key, lines := range map[string]map[int]string{
-		"1: table":                             {1: "table: ''"},
-		"2: family":                            {2: "family: ''"},
-		"3: timestamp":                         {3: "timestamp: ''"},
-		"3: timestamp: ":                       {3: "timestamp: '${env.EMPTY}'"},
-		"5: input.path":                        {5: "  path: ''"},
-		"5: input.path: ":                      {5: "  path: '${env.EMPTY}'"},
-		"9: input.format":                      {9: "  format: ''"},
-		"9: input.charset":                     {9: "  charset: ''"},
-		"9: input.compression":                 {9: "  compression: ''"},
-		"9: input.max_rejects":                 {9: "  max_rejects: ''"},
-		"9: input.expect_rows":                 {9: "  expect_rows: ''"},
-		"9: input.empty":                       {9: "  empty: ''"},
-		"10: rowkey":                           {10: "rowkey: ''"},
-		"10: rowkey: ":                         {10: "rowkey: ${env.EMPTY}"},
-		"11: query: entry 1":                   {11: "query: ['']"},
-		"13: regions.from":                     {13: "  from: ''"},
-		"14: regions.file":                     {13: "  from: file", 14: "  file: ''"},
-		"15: hfile.compression":                {15: "hfile: {compression: ''}"},
-		"15: hfile.bloom":                      {15: "hfile: {bloom: ''}"},
-		"16: output":                           {16: "output: ''"},
-		"16: output: ":                         {16: "output: ${env.EMPTY}"},
-		"17: duplicates":                       {17: "duplicates: ''"},
-		"17: filter":                           {17: "filter: ''"},
-		"17: cells: entry 2":                   {17: "cells: [id, '']"},
-		"17: hbase.conf":                       {17: "hbase: {conf: ''}"},
-		"17: wide.qualifier":                   {17: "wide: {qualifier: ''}"},
-		"17: wide.value":                       {17: "wide: {qualifier: id, value: ''}"},
-		"17: queries[0].columns: entry 1":      {17: "queries: [{columns: [''], per_day: 1}]"},
-		"17: columns_map.id.to":                {17: "columns_map: {id: {to: ''}}"},
-		"17: columns_map.id.type":              {17: "columns_map: {id: {type: ''}}"},
-		"17: columns_map.id.store":             {17: "columns_map: {id: {store: ''}}"},
-		"17: columns_map.id.null":              {17: "columns_map: {id: {null: ''}}"},
-		"17: columns_map.id.zone":              {17: "columns_map: {id: {type: date, zone: ''}}"},
-		"17: columns_map.id.format":            {17: "columns_map: {id: {type: date, format: ''}}"},
-		"8: input.quote":                       {7: "  format: csv", 8: "-", 9: "  quote: ''"},
-		"8: input.timestamp_zone":              {7: "  format: parquet", 8: "-", 9: "  timestamp_zone: ''"},
-		"8: input.int96_zone":                  {7: "  format: parquet", 8: "-", 9: "  int96_zone: ''"},
-		"8: input.millis_columns: entry 1":     {7: "  format: parquet", 8: "-", 9: "  millis_columns: ['']"},
-		"8: input.binary":                      {7: "  format: parquet", 8: "-", 9: "  binary: ''"},
-		"8: input.quoted_empty":                {7: "  format: csv", 8: "-", 9: "  quoted_empty: ''"},
-		"17: columns_map..constant: has no na": {17: "columns_map: {'': {constant: x}}"},
+		"1: table":                         {1: "table: ''"},
+		"2: family":                        {2: "family: ''"},
+		"3: timestamp":                     {3: "timestamp: ''"},
+		"3: timestamp: ":                   {3: "timestamp: '${env.EMPTY}'"},
+		"5: input.path":                    {5: "  path: ''"},
+		"5: input.path: ":                  {5: "  path: '${env.EMPTY}'"},
+		"9: input.format":                  {9: "  format: ''"},
+		"9: input.charset":                 {9: "  charset: ''"},
+		"9: input.compression":             {9: "  compression: ''"},
+		"9: input.max_rejects":             {9: "  max_rejects: ''"},
+		"9: input.expect_rows":             {9: "  expect_rows: ''"},
+		"9: input.empty":                   {9: "  empty: ''"},
+		"10: rowkey":                       {10: "rowkey: ''"},
+		"10: rowkey: ":                     {10: "rowkey: ${env.EMPTY}"},
+		"11: query: entry 1":               {11: "query: ['']"},
+		"13: regions.from":                 {13: "  from: ''"},
+		"14: regions.file":                 {13: "  from: file", 14: "  file: ''"},
+		"15: hfile.compression":            {15: "hfile: {compression: ''}"},
+		"15: hfile.bloom":                  {15: "hfile: {bloom: ''}"},
+		"16: output":                       {16: "output: ''"},
+		"16: output: ":                     {16: "output: ${env.EMPTY}"},
+		"17: duplicates":                   {17: "duplicates: ''"},
+		"17: filter":                       {17: "filter: ''"},
+		"17: cells: entry 2":               {17: "cells: [id, '']"},
+		"17: hbase.conf":                   {17: "hbase: {conf: ''}"},
+		"17: wide.qualifier":               {17: "wide: {qualifier: ''}"},
+		"17: wide.value":                   {17: "wide: {qualifier: id, value: ''}"},
+		"17: queries[0].columns: entry 1":  {17: "queries: [{columns: [''], per_day: 1}]"},
+		"17: columns_map.id.to":            {17: "columns_map: {id: {to: ''}}"},
+		"17: columns_map.id.type":          {17: "columns_map: {id: {type: ''}}"},
+		"17: columns_map.id.store":         {17: "columns_map: {id: {store: ''}}"},
+		"17: columns_map.id.null":          {17: "columns_map: {id: {null: ''}}"},
+		"17: columns_map.id.zone":          {17: "columns_map: {id: {type: date, zone: ''}}"},
+		"17: columns_map.id.format":        {17: "columns_map: {id: {type: date, format: ''}}"},
+		"8: input.quote":                   {7: "  format: csv", 8: "-", 9: "  quote: ''"},
+		"8: input.timestamp_zone":          {7: "  format: parquet", 8: "-", 9: "  timestamp_zone: ''"},
+		"8: input.int96_zone":              {7: "  format: parquet", 8: "-", 9: "  int96_zone: ''"},
+		"8: input.millis_columns: entry 1": {7: "  format: parquet", 8: "-", 9: "  millis_columns: ['']"},
+		"8: input.binary":                  {7: "  format: parquet", 8: "-", 9: "  binary: ''"},
+		"8: input.quoted_empty":            {7: "  format: csv", 8: "-", 9: "  quoted_empty: ''"},
 	} {
 		line, what, _ := strings.Cut(key, ": ")
-		want := "job.yaml:" + line + ": " + strings.TrimSuffix(what, ": ")
-		if !strings.Contains(what, ": ") {
-			want += ": is empty"
-		} else if strings.Contains(what, "entry") {
-			want += " is empty"
-		}
 		_, err := readJob(t, jobWith(lines), map[string]string{"EMPTY": ""})
-		if err == nil || !strings.Contains(err.Error(), want) || failure.KindOf(err) != failure.Usage {
-			t.Errorf("%v: error %v, want %s", lines, err, want)
+		if want := inFile("job.yaml:"+line, errcode.JobEmpty, strings.TrimSuffix(what, ": ")); !want.saidBy(err) {
+			t.Errorf("%v: error %v, want %v", lines, err, want)
 		}
+	}
+	if _, err := readJob(t, jobWith(map[int]string{17: "columns_map: {'': {constant: x}}"}), nil); !atLine(17,
+		errcode.JobValue, "columns_map..constant").saidBy(err) {
+		t.Errorf("a constant without a name: %v", err)
 	}
 }
 
@@ -93,42 +93,43 @@ func TestEmptyTextsWithAMeaning(t *testing.T) {
 
 // TestTimestampsOutOfRange: a timestamp that hides all later loads, or that HBase can't have, is refused by line.
 func TestTimestampsOutOfRange(t *testing.T) {
-	for text, want := range map[string]string{
-		"0":                          "not after 1970",
-		"-1":                         "not after 1970",
-		"253402300800000":            "after the year 9999; it is probably in microseconds",
-		"1795132800000000":           "after the year 9999; it is probably in microseconds",
-		"99999999999999999":          "after the year 9999",
-		"99999999999999999999":       "out of range",
-		"-99999999999999999999":      "out of range",
-		"9999-12-31T23:59:59-01:00":  "after the year 9999",
-		"1970-01-01":                 "not after 1970",
-		"1970-01-01T00:00:00Z":       "not after 1970",
-		"0001-01-01":                 "not after 1970",
-		"'column:'":                  "names no column",
-		"20261120":                   "write 2026-11-20 for the date",
-		"20261120000000":             "write 2026-11-20T00:00:00Z for the date",
-		"202611200130":               "write 2026-11-20T01:30:00Z for the date",
-		"${date:20060102}":           "write ${date}",
-		"${date:20060102150405}":     "write ${date}",
-		"${date:2006}":               "write ${date}",
-		"${date:200601}":             "write ${date}",
-		"${date:20060102}0000":       "write ${date}",
-		"${date:02.01.2006}":         "neither a date",
-		"1.5":                        "neither a date",
-		"1795132800000.0":            "neither a date",
-		"2026-11-20 01:02:03":        "neither a date",
-		"${env.MICROS}":              "after the year 9999",
-		"${env.EMPTY}":               "is empty",
-		"'1795132800000 '":           "neither a date",
-		"'-9223372036854775808'":     "not after 1970",
-		"'9223372036854775807'":      "after the year 9999",
-		"'+99999-01-01T00:00:00Z'":   "neither a date",
-		"'2026-11-20T01:02:03+2400'": "neither a date",
+	const before, after, neither = "1970-01-01T00:00:00Z,", "9999;", "RFC 3339"
+	for text, names := range map[string][]string{
+		"0":                          {before},
+		"-1":                         {before},
+		"253402300800000":            {after, "microseconds"},
+		"1795132800000000":           {after, "microseconds"},
+		"99999999999999999":          {after, "microseconds"},
+		"99999999999999999999":       {"range"},
+		"-99999999999999999999":      {"range"},
+		"9999-12-31T23:59:59-01:00":  {after},
+		"1970-01-01":                 {before},
+		"1970-01-01T00:00:00Z":       {before},
+		"0001-01-01":                 {before},
+		"'column:'":                  {"column:NAME"},
+		"20261120":                   {"2026-11-20 "},
+		"20261120000000":             {"2026-11-20T00:00:00Z"},
+		"202611200130":               {"2026-11-20T01:30:00Z"},
+		"${date:20060102}":           {"20261120,", "${date}"},
+		"${date:20060102150405}":     {"20261120000000,", "${date}"},
+		"${date:2006}":               {"2026,", "${date}"},
+		"${date:200601}":             {"202611,", "${date}"},
+		"${date:20060102}0000":       {"202611200000,", "${date}"},
+		"${date:02.01.2006}":         {neither},
+		"1.5":                        {neither},
+		"1795132800000.0":            {neither},
+		"2026-11-20 01:02:03":        {neither},
+		"${env.MICROS}":              {after},
+		"'1795132800000 '":           {neither},
+		"'-9223372036854775808'":     {before},
+		"'9223372036854775807'":      {after},
+		"'+99999-01-01T00:00:00Z'":   {neither},
+		"'2026-11-20T01:02:03+2400'": {neither},
 	} {
-		_, err := readJob(t, jobWith(map[int]string{3: "timestamp: " + text}), map[string]string{"MICROS": "1795132800000000", "EMPTY": ""})
-		if err == nil || !strings.Contains(err.Error(), "job.yaml:3: timestamp: ") || !strings.Contains(err.Error(), want) || failure.KindOf(err) != failure.Usage {
-			t.Errorf("%s: error %v, want %s", text, err, want)
+		_, err := readJob(t, jobWith(map[int]string{3: "timestamp: " + text}),
+			map[string]string{"MICROS": "1795132800000000"})
+		if !atLine(3, errcode.JobTimestamp, append(names, "timestamp: ")...).saidBy(err) {
+			t.Errorf("%s: error %v, want %s", text, err, names)
 		}
 	}
 	for text, want := range map[string]int64{"1": 1, "253402300799999": EndOf9999, "9999-12-31T23:59:59.999Z": EndOf9999, "${date:2006-01-02}": date20.UnixMilli(),
@@ -168,7 +169,8 @@ func TestLargeJobFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := readJob(t, jobWith(map[int]string{17: "cells: [" + all + "]"}), nil)
-	if err == nil || strings.Count(err.Error(), "\n") != listedProblems || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n+1-listedProblems)) {
+	if !atLine(17, errcode.JobColumn, "c0").saidBy(err) || strings.Count(err.Error(), "\n") != listedProblems ||
+		!strings.Contains(err.Error(), fmt.Sprint(n+1-listedProblems)) {
 		t.Errorf("error %.300v", err)
 	}
 	if _, err := Parse("job.yaml", strings.NewReader(strings.Repeat("# ", yamldoc.MaxBytes)), ReadOptions{}); err == nil || failure.KindOf(err) != failure.Usage {
@@ -197,11 +199,15 @@ func TestManyUnknownColumns(t *testing.T) {
 			lines := maps.Clone(change)
 			lines[6] = "  columns: [id, check_id, note, " + strings.Join(columns, ", ") + "]"
 			_, err := readJob(t, jobWith(lines), nil)
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("and %d more errors", n-listedProblems)) {
+			if failure.CodeOf(err) != errcode.JobColumn ||
+				!strings.Contains(err.Error(), fmt.Sprint(n-listedProblems)) {
 				t.Fatalf("error %.300v", err)
 			}
-			if !strings.Contains(err.Error(), key+": input.columns has no column cc1; did you mean c1?\n") || strings.Count(err.Error(), "did you mean") != listedProblems {
-				t.Errorf("not each listed error has a suggestion: %.300v", err)
+			suggestion := regexp.MustCompile(`(?m)` + regexp.QuoteMeta(key) + `: .* cc(\d+); .* c(\d+)\?$`)
+			listed := suggestion.FindAllStringSubmatch(err.Error(), -1)
+			if len(listed) != listedProblems ||
+				slices.ContainsFunc(listed, func(m []string) bool { return m[1] != m[2] }) {
+				t.Errorf("%d of the listed errors have a suggestion: %.300v", len(listed), err)
 			}
 		})
 	}
@@ -222,8 +228,8 @@ func TestLargeSplitsFile(t *testing.T) {
 	if err := os.Truncate(name, maxSplitsFile+1); err != nil {
 		t.Fatal(err)
 	}
-	want := name + " has " + bytesize.Format(maxSplitsFile+1)
-	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: date20}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+	want := atLine(14, errcode.JobRegions, name, bytesize.Format(maxSplitsFile+1))
+	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: date20}); !want.saidBy(err) {
+		t.Errorf("%v, want %v", err, want)
 	}
 }
