@@ -261,11 +261,6 @@ func (l *loadRun) anyInDoubt() bool {
 // own. Another writer's cell that appears between this look and the request would count as the file's, if it has the same
 // timestamp and the same value.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
-	p, err := l.cluster.proberOf(table)
-	if err != nil {
-		return err
-	}
-	p.watch = l.hooks.Looked
 	var asked []HFile
 	for _, f := range l.left {
 		if len(f.Probes) > 0 {
@@ -275,7 +270,7 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	if len(asked) == 0 {
 		return nil
 	}
-	findings, err := p.probe(ctx, asked)
+	findings, err := l.cluster.ProbeTable(ctx, table, asked, l.hooks.Looked)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -99,22 +98,85 @@ func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.
 // It needs the permission to read. Deleted and expired cells are looked for too, so the result reports whether rows can
 // be read, not just whether they are stored.
 func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
-	p, err := c.newProber(ctx, name)
-	if err != nil {
-		return nil, wrapProbe(ctx, name, err)
+	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
+	defer cancel()
+	pause := c.servers.backoff("reading the families")
+	for {
+		once, cancel := c.limit(limited)
+		table, err := c.describe(once, name)
+		cancel()
+		if err == nil {
+			return c.ProbeTable(ctx, table, files, nil) // which looks up the regions
+		}
+		if !mayProbeAgain(err) || !pause.wait(limited) {
+			return nil, wrapProbe(ctx, name, err)
+		}
 	}
-	return p.probe(ctx, files)
 }
 
-// ProbeTable is Probe for a table that was just looked up, which saves a look-up. watch gets the number of files whose rows
-// were answered for since its last call, from one goroutine at a time; nil: nobody counts.
-func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile, watch func(files int)) ([]Finding, error) {
-	p, err := c.proberOf(table)
-	if err != nil {
-		return nil, wrapProbe(ctx, table.Name, err)
+// ProbeTable is Probe for a table that was just looked up, which saves a look-up. watch gets the number of files whose
+// rows were answered for since its last call, from one goroutine at a time; nil: nobody counts.
+//
+// It asks until every probe has a valid answer, and gives up after a time without any.
+func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile, watch func(files int)) (
+	findings []Finding, err error) {
+	defer func() {
+		if err != nil {
+			findings, err = nil, wrapProbe(ctx, table.Name, err)
+		}
+	}()
+	p := &prober{cluster: c, families: table.Families, now: time.Now().UnixMilli(), batchSize: probesPerCall,
+		regions: table.Regions, watch: watch, open: make([]int, len(files))}
+	if p.id, err = parseName(table.Name); err != nil {
+		return nil, err
 	}
-	p.watch = watch
-	return p.probe(ctx, files)
+	findings = make([]Finding, len(files))
+	var left []*pendingProbe
+	for i, f := range files {
+		if len(f.Probes) == 0 {
+			return nil, fmt.Errorf("no cells of file %s are known", f.URI)
+		}
+		findings[i].HFile, findings[i].Answers, p.open[i] = f, make([]Answer, len(f.Probes)), len(f.Probes)
+		for k := range f.Probes {
+			left = append(left, &pendingProbe{Probe: &f.Probes[k], family: f.Family, file: i, index: k})
+		}
+	}
+	pause := c.servers.backoff("asking for the rows of files")
+	progress := time.Now()
+	for len(left) > 0 {
+		answered, err := p.round(ctx, left)
+		if err != nil && !mayProbeAgain(err) {
+			return nil, err
+		}
+		done := map[*pendingProbe]bool{}
+		for _, q := range answered {
+			findings[q.file].add(q)
+			done[q] = true
+		}
+		left = slices.DeleteFunc(left, func(q *pendingProbe) bool { return done[q] })
+		if len(answered) > 0 {
+			pause.next, progress = 0, time.Now()
+		}
+		switch {
+		case len(left) == 0:
+		case time.Since(progress) > c.limits.outage:
+			if err == nil {
+				err = errors.New("their regions keep moving")
+			}
+			return nil, fmt.Errorf("%w: no answer for the rows of %s and %d others: %w",
+				ErrUnavailable, files[left[0].file].URI, len(left)-1, err)
+		case !pause.wait(ctx):
+			return nil, ctx.Err()
+		}
+	}
+	return findings, nil
+}
+
+// mayProbeAgain reports whether asking again may help.
+func mayProbeAgain(err error) bool {
+	var conn *hbase.ConnError
+	return isTransient(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 func wrapProbe(ctx context.Context, table string, err error) error {
@@ -127,8 +189,7 @@ func wrapProbe(ctx context.Context, table string, err error) error {
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
-	p := &prober{cluster: c}
-	denied, err := p.tryRead(limited, &table.Regions[0], families)
+	denied, err := c.tryRead(limited, &table.Regions[0], families)
 	if err == nil {
 		denied, err = c.askRights(limited, table, families)
 	}
@@ -173,7 +234,12 @@ func (c *Cluster) EnsureRead(ctx context.Context, name string, families []string
 	tries := c.reader.newTries()
 	tries.timeout, tries.pause = max(c.limits.outage, c.limits.idle), c.servers.backoff("the right to read")
 	for {
-		err := c.tryEnsureRead(ctx, tries, name, families)
+		limited, cancel := tries.limit(ctx, tries.timeout)
+		table, err := c.Table(limited, name) // anew, since its regions may have moved
+		if err == nil {
+			err = c.CheckRead(limited, table, families)
+		}
+		cancel()
 		if err == nil {
 			return nil
 		}
@@ -186,17 +252,6 @@ func (c *Cluster) EnsureRead(ctx context.Context, name string, families []string
 	}
 }
 
-// tryEnsureRead looks up the table, since its regions may have moved, and asks once.
-func (c *Cluster) tryEnsureRead(ctx context.Context, tries *retries, name string, families []string) error {
-	ctx, cancel := tries.limit(ctx, tries.timeout)
-	defer cancel()
-	table, err := c.Table(ctx, name)
-	if err != nil {
-		return err
-	}
-	return c.CheckRead(ctx, table, families)
-}
-
 // prober sends probes to one table.
 type prober struct {
 	cluster   *Cluster
@@ -205,72 +260,18 @@ type prober struct {
 	now       int64    // epoch milliseconds
 	batchSize int      // probes in one call; halved when an answer may be too large
 	regions   []Region // for the next round; nil: to be looked up
-	seen      []Region // as they were after the last round
 
 	watch func(files int) // see ProbeTable
 	open  []int           // probes of each file without an answer; for watch
 }
 
-// proberOf returns a prober for a table that was just looked up.
-func (c *Cluster) proberOf(t *Table) (*prober, error) {
-	id, err := parseName(t.Name)
-	return &prober{cluster: c, id: id, families: t.Families, now: time.Now().UnixMilli(), batchSize: probesPerCall, regions: t.Regions}, err
-}
-
-// probe is run; its errors name the table.
-func (p *prober) probe(ctx context.Context, files []HFile) ([]Finding, error) {
-	findings, err := p.run(ctx, files)
-	if err != nil {
-		return nil, wrapProbe(ctx, p.id.String(), err)
-	}
-	return findings, nil
-}
-
-func (c *Cluster) newProber(ctx context.Context, name string) (*prober, error) {
-	id, err := parseName(name)
-	if err != nil {
-		return nil, err
-	}
-	p := &prober{cluster: c, id: id, now: time.Now().UnixMilli(), batchSize: probesPerCall}
-	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
-	defer cancel()
-	pause := c.servers.backoff("reading the families")
-	for {
-		if err = p.describe(limited); err == nil || !p.mayRetry(err) || !pause.wait(limited) {
-			return p, err
-		}
-	}
-}
-
-// describe reads the families' settings.
-func (p *prober) describe(ctx context.Context) error {
-	limited, cancel := p.cluster.limit(ctx)
-	defer cancel()
-	if err := p.cluster.usable(limited, p.id); err != nil {
-		return err
-	}
-	schema, err := p.cluster.schema(limited, p.id)
-	if err != nil {
-		return err
-	}
-	p.families = nil
-	for _, f := range schema.Families {
-		family, err := parseFamily(f)
-		if err != nil {
-			return err
-		}
-		p.families = append(p.families, family)
-	}
-	return nil
-}
-
 // tryRead reads from a region a row that hardly exists. If there is an error, family is the family that it is about.
-func (p *prober) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
+func (c *Cluster) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {
 		question.Gets = append(question.Gets, hbase.RawGet{Row: []byte{0}, Family: f, From: 0, To: 1, Limit: 1})
 	}
-	answers, err := p.multiGet(ctx, region.Server, []hbase.RegionGets{question})
+	answers, err := c.multiGet(ctx, region.Server, []hbase.RegionGets{question})
 	if err != nil {
 		return "", err
 	}
@@ -303,51 +304,6 @@ const (
 	markerLimit   = 64  // newer versions and delete markers of a column that are read
 )
 
-// run asks until every probe has a valid answer. It gives up after a time without any.
-func (p *prober) run(ctx context.Context, files []HFile) ([]Finding, error) {
-	findings := make([]Finding, len(files))
-	var left []*pendingProbe
-	for i, f := range files {
-		if len(f.Probes) == 0 {
-			return nil, fmt.Errorf("no cells of file %s are known", f.URI)
-		}
-		findings[i].HFile, findings[i].Answers = f, make([]Answer, len(f.Probes))
-		for k := range f.Probes {
-			left = append(left, &pendingProbe{Probe: &f.Probes[k], family: f.Family, file: i, index: k})
-		}
-	}
-	p.open = make([]int, len(files))
-	for _, q := range left {
-		p.open[q.file]++
-	}
-	pause := p.cluster.servers.backoff("asking for the rows of files")
-	progress := time.Now()
-	for len(left) > 0 {
-		// The first look at hbase:meta and the reads, then the second look.
-		answered, err := p.round(ctx, left)
-		if answered, err = p.confirm(ctx, answered, err); err != nil && !p.mayRetry(err) {
-			return nil, err
-		}
-		done := map[*pendingProbe]bool{}
-		for _, q := range answered {
-			findings[q.file].add(q)
-			done[q] = true
-		}
-		left = slices.DeleteFunc(left, func(q *pendingProbe) bool { return done[q] })
-		if len(answered) > 0 {
-			pause.next, progress = 0, time.Now()
-		}
-		switch {
-		case len(left) == 0:
-		case time.Since(progress) > p.cluster.limits.outage:
-			return nil, fmt.Errorf("%w: no answer for the rows of %s and %d others: %w", ErrUnavailable, files[left[0].file].URI, len(left)-1, orTimeout(err))
-		case !pause.wait(ctx):
-			return nil, ctx.Err()
-		}
-	}
-	return findings, nil
-}
-
 // add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
 //
 // So all known rows must be there. After a split they may be in several regions, and each may have lost its part of the file.
@@ -360,26 +316,15 @@ func (f *Finding) add(q *pendingProbe) {
 	}
 }
 
-func orTimeout(err error) error {
-	if err == nil {
-		return errors.New("their regions keep moving")
-	}
-	return err
-}
-
-// mayRetry reports whether asking again may help.
-func (p *prober) mayRetry(err error) bool {
-	var conn *hbase.ConnError
-	return isTransient(err) || errors.As(err, &conn) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
-}
-
-// round asks for each probe once, several servers and calls at a time. It returns those whose region answered, and an
-// error that kept others from an answer.
+// round asks for each probe once, several servers and calls at a time, between two looks at hbase:meta. It returns the
+// probes with valid answers, and an error that kept others from an answer.
+//
+// An answer is valid if the region is still open as it was when it was asked. What is discarded is asked again.
 func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pendingProbe, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
 	defer cancel()
-	// Only the first round may use regions that were known before. Later ones ask again what confirm discarded, or what
-	// got no answer, and the regions' places are the likely reason.
+	// Only the first round may use regions that were known before. Later ones ask again what was discarded, or what got no
+	// answer, and the regions' places are the likely reason.
 	regions := p.regions
 	if p.regions = nil; regions == nil {
 		if regions, err = p.cluster.regionsThrough(limited, p.id); err != nil {
@@ -392,12 +337,12 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	group.SetLimit(p.cluster.limits.parallel)
 	for _, batch := range batches(all, regions, p.batchSize) {
 		group.Go(func() error {
-			got, err := p.probeBatch(limited, batch)
+			got, err := p.ask(limited, batch)
 			mu.Lock()
 			defer mu.Unlock()
 			answered = append(answered, got...)
 			p.count(got)
-			if err != nil && (failed == nil || !p.mayRetry(err)) {
+			if err != nil && (failed == nil || !mayProbeAgain(err)) {
 				failed = err
 			}
 			return nil
@@ -408,11 +353,28 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	if errors.As(failed, &lost) && lost.Sent {
 		p.batchSize = max(p.batchSize/2, 1) // perhaps the values are so large that the answer is refused
 	}
-	return answered, failed
+	if len(answered) == 0 {
+		return nil, failed
+	}
+	limited, cancel = context.WithTimeout(ctx, p.cluster.limits.outage)
+	defer cancel()
+	if regions, err = p.cluster.regionsThrough(limited, p.id); err != nil {
+		return nil, err
+	}
+	byName := make(map[string]*Region, len(regions))
+	for i := range regions {
+		byName[string(regions[i].Name)] = &regions[i]
+	}
+	// Also an opening by the same server counts as another: it may have read a folder with other files.
+	moved := func(q *pendingProbe) bool {
+		r := byName[string(q.region.Name)]
+		return r == nil || !r.sameOpening(&q.region)
+	}
+	return slices.DeleteFunc(answered, moved), failed
 }
 
-// count passes on how many files have an answer to all of their probes now. An answer that confirm discards counts, too; the
-// one that replaces it does not count again.
+// count passes on how many files have an answer to all of their probes now. An answer that round discards counts, too;
+// the one that replaces it does not count again.
 func (p *prober) count(answered []*pendingProbe) {
 	files := 0
 	for _, q := range answered {
@@ -427,31 +389,6 @@ func (p *prober) count(answered []*pendingProbe) {
 	if p.watch != nil && files > 0 {
 		p.watch(files)
 	}
-}
-
-// confirm keeps the answers of regions that are still open as they were when they were asked: the second look at
-// hbase:meta that Probe needs. What it discards is asked again.
-func (p *prober) confirm(ctx context.Context, answered []*pendingProbe, before error) ([]*pendingProbe, error) {
-	if len(answered) == 0 {
-		return nil, before
-	}
-	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
-	defer cancel()
-	regions, err := p.cluster.regionsThrough(limited, p.id)
-	if err != nil {
-		return nil, err
-	}
-	p.seen = regions
-	byName := make(map[string]*Region, len(regions))
-	for i := range regions {
-		byName[string(regions[i].Name)] = &regions[i]
-	}
-	// Also an opening by the same server counts as another: it may have read a folder with other files.
-	moved := func(q *pendingProbe) bool {
-		r := byName[string(q.region.Name)]
-		return r == nil || !r.sameOpening(&q.region)
-	}
-	return slices.DeleteFunc(answered, moved), before
 }
 
 // batches groups the probes into calls: for one server, in the order of regions.
@@ -476,60 +413,58 @@ func regionOf(regions []Region, row []byte) *Region {
 	return &regions[max(i-1, 0)]
 }
 
-// probeBatch asks one server: one read for each probe, and three if that does not decide.
+// ask asks one server for a batch of probes: one read for each, and three, in further calls, for those that it does not
+// decide.
 //
 // What is answered counts even if another call fails: the rest is asked again.
-func (p *prober) probeBatch(ctx context.Context, batch []*pendingProbe) (answered []*pendingProbe, err error) {
-	answered, undecided, err := p.probeOnce(ctx, batch)
-	for more := range slices.Chunk(undecided, max(p.batchSize/getsPerProbe, 1)) {
-		again, _, failed := p.probeOnce(ctx, more)
-		answered = append(answered, again...)
-		err = cmp.Or(failed, err)
+func (p *prober) ask(ctx context.Context, batch []*pendingProbe) (answered []*pendingProbe, err error) {
+	for calls := [][]*pendingProbe{batch}; len(calls) > 0; calls = calls[1:] {
+		call := calls[0]
+		var questions []hbase.RegionGets
+		for i, q := range call {
+			if i == 0 || !bytes.Equal(call[i-1].region.Name, q.region.Name) {
+				questions = append(questions, hbase.RegionGets{Region: q.region.Name})
+			}
+			r := &questions[len(questions)-1]
+			r.Gets = append(r.Gets, q.gets()...)
+		}
+		byRegion, failed := p.cluster.multiGet(ctx, batch[0].region.Server, questions)
+		if failed != nil {
+			err = failed
+			continue
+		}
+		answers := slices.Concat(byRegion...)
+		var undecided []*pendingProbe
+		for _, q := range call {
+			n := len(q.gets())
+			decided, failed := p.judge(q, answers[:n])
+			answers = answers[n:]
+			switch {
+			case failed != nil:
+				err = failed
+			case decided:
+				answered = append(answered, q)
+			default:
+				q.thorough = true
+				undecided = append(undecided, q)
+			}
+		}
+		calls = slices.AppendSeq(calls, slices.Chunk(undecided, max(p.batchSize/getsPerProbe, 1)))
 	}
 	return answered, err
 }
 
-// probeOnce makes one call. It sets thorough for the probes that it leaves undecided.
-func (p *prober) probeOnce(ctx context.Context, batch []*pendingProbe) (answered, undecided []*pendingProbe, err error) {
-	var asked []hbase.RegionGets
-	for i, q := range batch {
-		if i == 0 || !bytes.Equal(batch[i-1].region.Name, q.region.Name) {
-			asked = append(asked, hbase.RegionGets{Region: q.region.Name})
-		}
-		r := &asked[len(asked)-1]
-		r.Gets = append(r.Gets, q.gets()...)
-	}
-	byRegion, err := p.multiGet(ctx, batch[0].region.Server, asked)
-	if err != nil {
-		return nil, nil, err
-	}
-	answers := slices.Concat(byRegion...)
-	for _, q := range batch {
-		n := len(q.gets())
-		decided, failed := p.judge(q, answers[:n])
-		answers = answers[n:]
-		switch {
-		case failed != nil:
-			err = failed
-		case decided:
-			answered = append(answered, q)
-		default:
-			q.thorough = true
-			undecided = append(undecided, q)
-		}
-	}
-	return answered, undecided, err
-}
-
-func (p *prober) multiGet(ctx context.Context, server string, questions []hbase.RegionGets) (answers [][]hbase.GetAnswer, err error) {
-	conn, err := p.cluster.servers.region(ctx, server)
+// multiGet makes one call of a region server.
+func (c *Cluster) multiGet(ctx context.Context, server string, questions []hbase.RegionGets) (
+	answers [][]hbase.GetAnswer, err error) {
+	conn, err := c.servers.region(ctx, server)
 	if err != nil {
 		return nil, err
 	}
-	if p.cluster.onProbeCall != nil {
-		p.cluster.onProbeCall(server, questions)
+	if c.onProbeCall != nil {
+		c.onProbeCall(server, questions)
 	}
-	err = p.cluster.withTimeout(ctx, conn, func(ctx context.Context) (err error) {
+	err = c.withTimeout(ctx, conn, func(ctx context.Context) (err error) {
 		answers, err = conn.MultiGet(ctx, questions)
 		return err
 	})
