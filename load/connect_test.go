@@ -11,9 +11,31 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/testcluster"
 )
+
+// siteOf has the site files' properties: names and values.
+func siteOf(properties ...string) *siteconf.Conf {
+	conf := new(siteconf.Conf)
+	for i := 0; i < len(properties); i += 2 {
+		conf.Set(properties[i], properties[i+1])
+	}
+	return conf
+}
+
+// unconnected is a client that knows no server of a cluster.
+func unconnected(t *testing.T, properties ...string) *Cluster {
+	t.Helper()
+	limits, err := readSettings(siteOf(properties...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
+	t.Cleanup(c.servers.close)
+	return c
+}
 
 func closedPort(t *testing.T) string {
 	t.Helper()

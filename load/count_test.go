@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"bulkload/internal/hbase"
-	"bulkload/internal/siteconf"
 	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
@@ -122,14 +121,7 @@ func TestCallsAtATime(t *testing.T) {
 		return hbasetest.Answer{Param: marshal(t, &pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{
 			{Exception: &pb.NameBytesPair{Name: proto.String("org.apache.hadoop.hbase.NotServingRegionException")}}}})}
 	})
-	conf := new(siteconf.Conf)
-	conf.Set("hbase.loadincremental.threads.max", fmt.Sprint(most))
-	limits, err := readSettings(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-	t.Cleanup(c.servers.close)
+	c := unconnected(t, "hbase.loadincremental.threads.max", fmt.Sprint(most))
 	p := &prober{cluster: c, batchSize: 1, regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}, open: make([]int, calls)}
 	var left []*pendingProbe
 	for i := range calls {

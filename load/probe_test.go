@@ -12,7 +12,6 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/hbase"
-	"bulkload/internal/siteconf"
 	"bulkload/internal/test/hbasetest"
 
 	"github.com/tsuna/gohbase/pb"
@@ -264,14 +263,14 @@ func TestProbeOfManyFiles(t *testing.T) {
 // TestProbesAnsweredTwice: an answer that is discarded and asked for again does not make its file complete, while another probe
 // of the file has no answer.
 func TestProbesAnsweredTwice(t *testing.T) {
-	var told []int
-	p := &prober{open: []int{2, 1}, watch: func(files int) { told = append(told, files) }}
+	var counted []int
+	p := &prober{open: []int{2, 1}, watch: func(files int) { counted = append(counted, files) }}
 	first, second, other := &pendingProbe{file: 0}, &pendingProbe{file: 0}, &pendingProbe{file: 1}
 	for _, round := range [][]*pendingProbe{{first}, {first}, {first, second, other}, {second, other}} {
 		p.count(round)
 	}
-	if !slices.Equal(told, []int{2}) || p.open[0] != 0 || p.open[1] != 0 {
-		t.Errorf("files complete: %v; probes without an answer: %v", told, p.open)
+	if !slices.Equal(counted, []int{2}) || p.open[0] != 0 || p.open[1] != 0 {
+		t.Errorf("files complete: %v; probes without an answer: %v", counted, p.open)
 	}
 }
 
@@ -305,13 +304,8 @@ func TestCheckRead(t *testing.T) {
 				}
 				return hbasetest.Answer{Param: param}
 			})
-			limits, err := readSettings(new(siteconf.Conf))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-			t.Cleanup(c.servers.close)
-			err = c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}, []string{"f"})
+			c := unconnected(t)
+			err := c.CheckRead(t.Context(), &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}, []string{"f"})
 			if !errors.Is(err, test.want) || test.want == nil && err != nil {
 				t.Errorf("%v, want %v", err, test.want)
 			}
@@ -325,13 +319,8 @@ func TestCheckRead(t *testing.T) {
 // checked is a cluster with a table of one region. multi answers its n-th read; the first look-ups name a dead server.
 func checked(t *testing.T, multi func(n int) hbasetest.Answer, dead int) *Cluster {
 	t.Helper()
-	limits, err := readSettings(new(siteconf.Conf))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-	t.Cleanup(c.servers.close)
-	c.reader = newReader(c.servers, limits)
+	c := unconnected(t)
+	c.reader = newReader(c.servers, c.limits)
 	s := &script{T: t}
 	down := closedPort(t)
 	var mu sync.Mutex

@@ -307,13 +307,8 @@ func TestOverdueCallsReplaceTheirConnection(t *testing.T) {
 		return hbasetest.Answer{Silence: silent.Load(), Param: marshal(t, &pb.MultiResponse{RegionActionResult: []*pb.RegionActionResult{
 			{Exception: &pb.NameBytesPair{Name: proto.String("org.apache.hadoop.hbase.NotServingRegionException")}}}})}
 	})
-	limits, err := readSettings(new(siteconf.Conf))
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits.call = 100 * time.Millisecond
-	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-	t.Cleanup(c.servers.close)
+	c := unconnected(t)
+	c.limits.call = 100 * time.Millisecond
 	table := &Table{Name: "t", Families: []Family{{Name: "f"}}, Regions: []Region{{Name: []byte("t,,1.x."), Server: server.Addr}}}
 	if err := c.CheckRead(t.Context(), table, []string{"f"}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("silent: %v", err)

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"bulkload/internal/hbase"
-	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/hbasetest"
 )
@@ -47,13 +45,8 @@ func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
 		b.requests.Add(1)
 		return answer(b)
 	})
-	limits, err := readSettings(new(siteconf.Conf))
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits.quiescence, limits.refusal, limits.rounds = 20*time.Millisecond, 0, 2
-	c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-	t.Cleanup(c.servers.close)
+	c := unconnected(t)
+	c.limits.quiescence, c.limits.refusal, c.limits.rounds = 20*time.Millisecond, 0, 2
 	b.loadRun = &loadRun{cluster: c, fs: storage.Local, token: "file://" + t.TempDir()}
 	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
 		return files, nil, nil
@@ -98,8 +91,8 @@ func (b *bench) take(i int) {
 	}
 }
 
-// wantLeft checks which files are left, at their place, and whether they are adrift.
-func (b *bench) wantLeft(isAdrift bool, names ...string) {
+// wantLeft checks which files are left, at their place, and whether they are in doubt.
+func (b *bench) wantLeft(isInDoubt bool, names ...string) {
 	b.t.Helper()
 	var left []string
 	for _, f := range b.left {
@@ -107,8 +100,8 @@ func (b *bench) wantLeft(isAdrift bool, names ...string) {
 		if _, err := os.Stat(f.path); err != nil {
 			b.t.Errorf("left, but not at its place: %v", err)
 		}
-		if f.inDoubt != isAdrift {
-			b.t.Errorf("%s adrift: %v, want %v", f.path, f.inDoubt, isAdrift)
+		if f.inDoubt != isInDoubt {
+			b.t.Errorf("%s in doubt: %v, want %v", f.path, f.inDoubt, isInDoubt)
 		}
 	}
 	if !slices.Equal(left, names) {
@@ -116,23 +109,23 @@ func (b *bench) wantLeft(isAdrift bool, names ...string) {
 	}
 }
 
-func (b *bench) wantTold(names ...string) {
+func (b *bench) wantReported(names ...string) {
 	b.t.Helper()
 	if !slices.Equal(b.reported, names) || b.report.Files != len(names) {
 		b.t.Errorf("reported %q (report: %d), want %q", b.reported, b.report.Files, names)
 	}
 }
 
-func (b *bench) run() (passing, err error) { return b.round(context.Background(), []group{b.group}) }
+func (b *bench) run() (transient, err error) { return b.round(context.Background(), []group{b.group}) }
 
 func TestLoaded(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })
-	passing, err := b.run()
-	if passing != nil || err != nil {
-		t.Errorf("got %v, %v", passing, err)
+	transient, err := b.run()
+	if transient != nil || err != nil {
+		t.Errorf("got %v, %v", transient, err)
 	}
 	b.wantLeft(false)
-	b.wantTold("a", "b")
+	b.wantReported("a", "b")
 	if b.report.Regions != 1 {
 		t.Errorf("%d regions", b.report.Regions)
 	}
@@ -169,12 +162,12 @@ func TestConnectionLost(t *testing.T) {
 			b := newBench(t, func(b *bench) hbasetest.Answer { test.before(b); return hbasetest.Answer{Hangup: true} })
 			looked := &lookedAt{FS: b.fs, looks: test.looks, do: func() { b.stage(1) }}
 			b.fs = looked
-			passing, err := b.run()
-			if err != nil || (passing == nil) != (test.left == nil) {
-				t.Errorf("got %v, %v", passing, err)
+			transient, err := b.run()
+			if err != nil || (transient == nil) != (test.left == nil) {
+				t.Errorf("got %v, %v", transient, err)
 			}
 			b.wantLeft(true, test.left...)
-			b.wantTold(test.loaded...)
+			b.wantReported(test.loaded...)
 			if n := b.requests.Load(); n != 1 {
 				t.Errorf("%d requests", n)
 			}
@@ -194,21 +187,21 @@ func TestLoadedAfterTheConnectionWasLost(t *testing.T) {
 		b.take(0)
 		return yes
 	})
-	if passing, err := b.run(); passing == nil || err != nil {
-		t.Errorf("got %v, %v", passing, err)
+	if transient, err := b.run(); transient == nil || err != nil {
+		t.Errorf("got %v, %v", transient, err)
 	}
 	b.wantLeft(true, "a", "b")
 	b.take(0)
-	if passing, err := b.run(); passing != nil || err != nil {
-		t.Errorf("second round: %v, %v", passing, err)
+	if transient, err := b.run(); transient != nil || err != nil {
+		t.Errorf("second round: %v, %v", transient, err)
 	}
 	b.wantLeft(true, "b")
-	b.wantTold("a")
+	b.wantReported("a")
 	b.group.files = b.left
-	if passing, err := b.run(); passing != nil || err != nil || b.requests.Load() != 2 {
-		t.Errorf("third round: %v, %v, %d requests", passing, err, b.requests.Load())
+	if transient, err := b.run(); transient != nil || err != nil || b.requests.Load() != 2 {
+		t.Errorf("third round: %v, %v, %d requests", transient, err, b.requests.Load())
 	}
-	b.wantTold("a", "b")
+	b.wantReported("a", "b")
 }
 
 // loaded=false says nothing: files are brought back from staging, and asked for once more.
@@ -222,16 +215,16 @@ func TestNotLoadedOnce(t *testing.T) {
 		b.take(1)
 		return yes
 	})
-	passing, err := b.run()
-	if passing != nil || err != nil {
-		t.Errorf("got %v, %v", passing, err)
+	transient, err := b.run()
+	if transient != nil || err != nil {
+		t.Errorf("got %v, %v", transient, err)
 	}
 	b.wantLeft(false, "a", "b")
-	if passing, err = b.run(); passing != nil || err != nil {
-		t.Errorf("second round: %v, %v", passing, err)
+	if transient, err = b.run(); transient != nil || err != nil {
+		t.Errorf("second round: %v, %v", transient, err)
 	}
 	b.wantLeft(false)
-	b.wantTold("a", "b")
+	b.wantReported("a", "b")
 }
 
 func TestNotLoadedTwice(t *testing.T) {
@@ -246,7 +239,7 @@ func TestNotLoadedTwice(t *testing.T) {
 		}
 	}
 	b.wantLeft(false, "a", "b")
-	b.wantTold()
+	b.wantReported()
 }
 
 // Files are offered again until the number of tries and the minutes are both used up.
@@ -272,11 +265,11 @@ func TestRefusalsTakeTime(t *testing.T) {
 
 func TestHalfTaken(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.stage(1); return no })
-	if passing, err := b.run(); passing != nil || err != nil {
-		t.Errorf("got %v, %v", passing, err)
+	if transient, err := b.run(); transient != nil || err != nil {
+		t.Errorf("got %v, %v", transient, err)
 	}
 	b.wantLeft(false, "b")
-	b.wantTold("a")
+	b.wantReported("a")
 }
 
 func TestExceptions(t *testing.T) {
@@ -298,9 +291,9 @@ func TestExceptions(t *testing.T) {
 		"org.apache.hadoop.hbase.regionserver.WrongRegionException": nil,
 	} {
 		b := newBench(t, func(b *bench) hbasetest.Answer { return hbasetest.Answer{Exception: class, Stack: class + ": why"} })
-		passing, err := b.run()
-		if kind == nil && (passing == nil || err != nil) || kind != nil && !errors.Is(classify(context.Background(), err), kind) {
-			t.Errorf("%s: got %v, %v", class, passing, err)
+		transient, err := b.run()
+		if kind == nil && (transient == nil || err != nil) || kind != nil && !errors.Is(classify(context.Background(), err), kind) {
+			t.Errorf("%s: got %v, %v", class, transient, err)
 		}
 		b.wantLeft(false, "a", "b")
 	}
@@ -366,9 +359,9 @@ func TestServerDown(t *testing.T) {
 	}
 	b.group.region.Server = listener.Addr().String()
 	listener.Close()
-	passing, err := b.run()
-	if passing == nil || err != nil {
-		t.Errorf("got %v, %v", passing, err)
+	transient, err := b.run()
+	if transient == nil || err != nil {
+		t.Errorf("got %v, %v", transient, err)
 	}
 	b.wantLeft(false, "a", "b")
 }
@@ -380,7 +373,7 @@ func TestFileIsGone(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), b.group.files[1].URI) || b.requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, b.requests.Load())
 	}
-	b.wantTold()
+	b.wantReported()
 }
 
 // A file that can't be brought back stays in staging, which then must not be deleted.
@@ -405,7 +398,7 @@ func TestCannotMoveBack(t *testing.T) {
 	if b.report.Staging != b.token {
 		t.Error("the report does not name the staging folder")
 	}
-	b.wantTold("b")
+	b.wantReported("b")
 }
 
 // A file that is gone after an answer other than yes is not loaded for that: the open region decides.
@@ -414,10 +407,10 @@ func TestGoneIsNotLoaded(t *testing.T) {
 	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
 		return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
 	}
-	if passing, err := b.run(); passing != nil || err != nil {
-		t.Errorf("%v, %v", passing, err)
+	if transient, err := b.run(); transient != nil || err != nil {
+		t.Errorf("%v, %v", transient, err)
 	}
-	b.wantTold("a")
+	b.wantReported("a")
 	b.wantLeft(false)
 	if len(b.lost) != 1 || b.lost[0].URI != b.group.files[1].URI {
 		t.Errorf("lost: %+v", b.lost)
@@ -431,10 +424,10 @@ func TestUndecided(t *testing.T) {
 	b.resolve = func(context.Context, []*pendingFile) ([]*pendingFile, []Finding, error) {
 		return nil, nil, ErrUnavailable
 	}
-	if passing, err := b.run(); passing == nil || err != nil {
-		t.Errorf("%v, %v", passing, err)
+	if transient, err := b.run(); transient == nil || err != nil {
+		t.Errorf("%v, %v", transient, err)
 	}
-	b.wantTold()
+	b.wantReported()
 	if len(b.left) != 2 || len(b.lost) != 0 {
 		t.Errorf("left %d, lost %d", len(b.left), len(b.lost))
 	}
@@ -442,7 +435,7 @@ func TestUndecided(t *testing.T) {
 	if _, err := b.run(); err != nil {
 		t.Error(err)
 	}
-	b.wantTold("a")
+	b.wantReported("a")
 }
 
 // TestYesWithoutMeta: cells that the table returned before prove nothing, so a server's yes counts only if hbase:meta says that the
@@ -460,13 +453,13 @@ func TestYesWithoutMeta(t *testing.T) {
 			doubted += len(files)
 			return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
 		}
-		if passing, err := b.run(); passing != nil || err != nil {
-			t.Errorf("served before: %v: %v, %v", before, passing, err)
+		if transient, err := b.run(); transient != nil || err != nil {
+			t.Errorf("served before: %v: %v, %v", before, transient, err)
 		}
 		if before {
-			b.wantTold("a")
+			b.wantReported("a")
 		} else {
-			b.wantTold("a", "b")
+			b.wantReported("a", "b")
 		}
 		if want := map[bool]int{true: 2}[before]; doubted != want || len(b.lost) != want/2 {
 			t.Errorf("served before: %v: %d files were doubted, %d are lost", before, doubted, len(b.lost))
@@ -499,7 +492,7 @@ func TestCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	b.wantTold("a", "b")
+	b.wantReported("a", "b")
 	if len(b.left) != 1 || b.requests.Load() != 1 {
 		t.Errorf("%d left, %d requests", len(b.left), b.requests.Load())
 	}
@@ -518,23 +511,23 @@ func TestNoRequestWithoutLeave(t *testing.T) {
 	}
 	first, second := b.group, b.group
 	first.files, second.files = b.group.files[:1], b.group.files[1:]
-	if passing, err := b.round(context.Background(), []group{first}); passing != nil || err != nil {
-		t.Fatalf("with leave: %v, %v", passing, err)
+	if transient, err := b.round(context.Background(), []group{first}); transient != nil || err != nil {
+		t.Fatalf("with leave: %v, %v", transient, err)
 	}
-	passing, err := b.round(context.Background(), []group{second})
-	if passing != nil || !errors.Is(err, taken) || b.requests.Load() != 1 {
-		t.Errorf("without: %v, %v, %d requests", passing, err, b.requests.Load())
+	transient, err := b.round(context.Background(), []group{second})
+	if transient != nil || !errors.Is(err, taken) || b.requests.Load() != 1 {
+		t.Errorf("without: %v, %v, %d requests", transient, err, b.requests.Load())
 	}
 	b.wantLeft(false, "b")
-	b.wantTold("a")
+	b.wantReported("a")
 }
 
 // TestNoRequestWithoutToken: HBase with Kerberos gets no request without a delegation token.
 func TestNoRequestWithoutToken(t *testing.T) {
 	noTokens, noNameNode := errors.New("no tokens today"), fmt.Errorf("%w: no NameNode", storage.ErrUnavailable)
 	for name, c := range map[string]struct {
-		rights         *delegation
-		final, passing error
+		rights           *delegation
+		final, transient error
 	}{
 		"no rights":      {nil, ErrRefused, nil},
 		"failing rights": {&delegation{fs: &delegator{failing: noTokens}}, noTokens, nil},
@@ -544,8 +537,8 @@ func TestNoRequestWithoutToken(t *testing.T) {
 			b := newBench(t, func(*bench) hbasetest.Answer { return no })
 			b.cluster.secured, b.rights = true, c.rights
 			o := b.attempt(t.Context(), b.group)
-			if !errors.Is(o.err, c.final) || !errors.Is(o.transient, c.passing) || len(o.left) != 2 {
-				t.Errorf("%v, passing %v, %d left", o.err, o.transient, len(o.left))
+			if !errors.Is(o.err, c.final) || !errors.Is(o.transient, c.transient) || len(o.left) != 2 {
+				t.Errorf("%v, transient %v, %d left", o.err, o.transient, len(o.left))
 			}
 			if n := b.requests.Load(); n != 0 {
 				t.Errorf("%d requests were sent", n)

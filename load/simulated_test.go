@@ -20,12 +20,8 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/calllog"
 	"bulkload/internal/hbase"
-	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
-	"bulkload/internal/test/hbasetest"
 	"bulkload/internal/test/simcluster"
-
-	"github.com/tsuna/gohbase/pb"
 )
 
 // These tests have whole loads on a simulated cluster, in a bubble of time of its own. Its files are on the local disk.
@@ -39,7 +35,7 @@ type simulation struct {
 	staging string // folder of the staging folders
 	cells   map[string][]cell.Cell
 	serve   simcluster.Serve // what region servers do with files; nil: they take them
-	told    []string         // what hooks were told
+	called  []string         // the calls of hooks
 }
 
 func simulated(t *testing.T, run func(s *simulation), properties ...string) {
@@ -47,12 +43,8 @@ func simulated(t *testing.T, run func(s *simulation), properties ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &simulation{T: t, world: simcluster.New(2), source: t.TempDir(), staging: t.TempDir(), cells: map[string][]cell.Cell{}}
 		t.Cleanup(s.world.Close)
-		conf := new(siteconf.Conf)
-		for i := 0; i < len(properties); i += 2 {
-			conf.Set(properties[i], properties[i+1])
-		}
 		var err error
-		if s.Cluster, err = ConnectVia(t.Context(), conf, Identity{User: "tina"}, s.world); err != nil {
+		if s.Cluster, err = ConnectVia(t.Context(), siteOf(properties...), Identity{User: "tina"}, s.world); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
@@ -110,7 +102,7 @@ func (s *simulation) stage(folder, file string) {
 	}
 }
 
-// hooks note what they are told.
+// hooks record their calls.
 func (s *simulation) hooks() Hooks {
 	var mu sync.Mutex
 	names := func(what string, files []HFile) error {
@@ -119,7 +111,7 @@ func (s *simulation) hooks() Hooks {
 		for _, f := range files {
 			what += " " + path.Base(f.URI)
 		}
-		s.told = append(s.told, what)
+		s.called = append(s.called, what)
 		return nil
 	}
 	return Hooks{
@@ -136,16 +128,17 @@ func (s *simulation) load(hooks Hooks, files ...HFile) (*Report, error) {
 	return report, err
 }
 
-// wantTold compares what hooks were told since the last call, before the first request, and in any order from then on.
-func (s *simulation) wantTold(want ...string) {
+// wantCalls compares the calls of hooks since it was called last: in order up to the first request, and in any order
+// after it.
+func (s *simulation) wantCalls(want ...string) {
 	s.Helper()
-	if first := slices.Index(s.told, "request"); first >= 0 {
-		slices.Sort(s.told[first+1:])
+	if first := slices.Index(s.called, "request"); first >= 0 {
+		slices.Sort(s.called[first+1:])
 	}
-	if !slices.Equal(s.told, want) {
-		s.Errorf("told %q, want %q", s.told, want)
+	if !slices.Equal(s.called, want) {
+		s.Errorf("called: %q, want %q", s.called, want)
 	}
-	s.told = nil
+	s.called = nil
 }
 
 // wantLeft compares the files that are at their source, and whether a staging folder is left.
@@ -180,8 +173,9 @@ func (s *simulation) wantRows(rows string, want ...bool) {
 	}
 }
 
-// TestSimulatedLoad: the hooks are called in their order, and the report counts what they were told. The regions are looked up before
-// the table is asked for the files' rows, and after it, and not again. A second load of equal cells says that they were there before.
+// TestSimulatedLoad: the hooks are called in their order, and the report counts what they were called with. The regions
+// are looked up before the table is asked for the files' rows, and after it, and not again. A second load of equal cells
+// says that they were there before.
 func TestSimulatedLoad(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		looks := s.reader.metaScans.Load()
@@ -192,19 +186,19 @@ func TestSimulatedLoad(t *testing.T) {
 		if n := s.reader.metaScans.Load() - looks; n != 2 {
 			s.Errorf("all regions were looked up %d times", n)
 		}
-		s.wantTold("staging", "request", "done: 1 2", "done: 3", "request")
+		s.wantCalls("staging", "request", "done: 1 2", "done: 3", "request")
 		s.wantLeft(false)
 		s.wantRows("h a b x c", true, true, true, false, true)
 		_, err = s.load(s.hooks(), s.write("1", "f", "a", "z"), s.write("4", "f", "x"))
 		if err == nil {
 			s.Error("a file with rows of several regions was loaded")
 		}
-		s.wantTold()
+		s.wantCalls()
 		report, err = s.load(s.hooks(), s.write("1", "f", "a", "c"), s.write("4", "f", "x"))
 		if s.do(err); *report != (Report{Files: 2, Regions: 2, Rounds: 1}) {
 			s.Errorf("again: report %+v", report)
 		}
-		s.wantTold("served before: 1", "staging", "request", "done: 1", "done: 4", "request")
+		s.wantCalls("served before: 1", "staging", "request", "done: 1", "done: 4", "request")
 		s.wantRows("x", true)
 	})
 }
@@ -240,7 +234,7 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 				if report.Probed = 0; *report != (Report{}) {
 					s.Errorf("report %+v", report)
 				}
-				s.wantTold()
+				s.wantCalls()
 				s.wantLeft(false, "1", "2")
 			}, MaxFilesProperty, "1")
 		})
@@ -270,7 +264,7 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 		if report, err := s.load(s.hooks(), f); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', 't'") || *report != (Report{}) {
 			s.Errorf("no right: %+v, %v", report, err)
 		}
-		s.wantTold()
+		s.wantCalls()
 		s.wantLeft(false, "1")
 	})
 }
@@ -354,7 +348,7 @@ func TestTableThatCannotBeAsked(t *testing.T) {
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "DISABLED") || report.Files != 0 || report.Staging == "" || !strings.Contains(err.Error(), report.Staging) {
 			s.Errorf("report %+v, %v", report, err)
 		}
-		s.wantTold("staging")
+		s.wantCalls("staging")
 		s.wantLeft(true)
 	})
 }
@@ -600,40 +594,6 @@ func TestOpeningsOfAFile(t *testing.T) {
 	})
 }
 
-// TestRightToLookUp: a user who may not read a table's families is told what to grant.
-func TestRightToLookUp(t *testing.T) {
-	t.Parallel()
-	c := &Cluster{user: "tina"}
-	denied := &hbase.RemoteError{Class: "org.apache.hadoop.hbase.security.AccessDeniedException"}
-	if err := c.lookUpError(t.Context(), "n:t", denied); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', 'n:t'") {
-		t.Error(err)
-	}
-}
-
-// TestReportsAreAdded: what several loads of an output did is added; the staging folder is the last one's.
-func TestReportsAreAdded(t *testing.T) {
-	t.Parallel()
-	sum := Report{Files: 1, Regions: 2, Rounds: 3, Probed: 4, Staging: "one"}
-	sum.Add(&Report{Files: 10, Regions: 20, Rounds: 30, Probed: 40})
-	if sum != (Report{Files: 11, Regions: 22, Rounds: 33, Probed: 44}) {
-		t.Errorf("%+v", sum)
-	}
-}
-
-// TestFilesThatWereServedBefore: the mark is for a file all of whose known cells were there. One of which no cell is known has none.
-func TestFilesThatWereServedBefore(t *testing.T) {
-	t.Parallel()
-	for marks, want := range map[string]bool{"": false, "before": true, "before before": true, "before new": false, "new": false} {
-		var f HFile
-		for _, mark := range strings.Fields(marks) {
-			f.Probes = append(f.Probes, Probe{Before: mark == "before"})
-		}
-		if f.ServedBefore() != want {
-			t.Errorf("cells %q: %t", marks, !want)
-		}
-	}
-}
-
 // TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before. If its region is open elsewhere by then,
 // that proves nothing: the region is opened once more, which finds all files in its folder. Otherwise the yes counts.
 func TestYesOfARegionThatMoved(t *testing.T) {
@@ -666,8 +626,8 @@ func TestYesOfARegionThatMoved(t *testing.T) {
 	}
 }
 
-// TestStagingThatCannotBeEntered: a user whom HDFS does not let into the staging folder is told so, and can't load; another failure of the
-// look at it is none of a right.
+// TestStagingThatCannotBeEntered: a user whom HDFS does not let into the staging folder can't load, and the error says so;
+// another failure of the look at it is not called one of a right.
 func TestStagingThatCannotBeEntered(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		table, err := s.Table(s.Context(), "t")
@@ -682,7 +642,7 @@ func TestStagingThatCannotBeEntered(t *testing.T) {
 				s.Errorf("%v: the load says %v", failure, err)
 			}
 		}
-		s.wantTold()
+		s.wantCalls()
 		s.wantLeft(false, "1")
 	})
 }
@@ -699,40 +659,4 @@ func (f *closedFolder) Stat(name string) (storage.Info, error) {
 		return storage.Info{}, f.err
 	}
 	return f.FS.Stat(name)
-}
-
-// TestCreateWithoutTheRight: a user who may make a namespace and no table in it is told both. A namespace that was there is not said to
-// have been made.
-func TestCreateWithoutTheRight(t *testing.T) {
-	t.Parallel()
-	for _, isThere := range []bool{false, true} {
-		master := hbasetest.Serve(t, func(r hbasetest.Request) hbasetest.Answer {
-			const missing, denied = "org.apache.hadoop.hbase.NamespaceNotFoundException", "org.apache.hadoop.hbase.security.AccessDeniedException"
-			switch r.Method {
-			case "GetNamespaceDescriptor":
-				if !isThere {
-					return hbasetest.Answer{Exception: missing, Stack: missing + ": n"}
-				}
-				return hbasetest.Answer{}
-			case "CreateNamespace":
-				return hbasetest.Answer{Param: []byte{8, 7}} // CreateNamespaceResponse{1 proc_id}
-			case "getProcedureResult":
-				return hbasetest.Answer{Param: marshal(t, &pb.GetProcedureResultResponse{State: pb.GetProcedureResultResponse_FINISHED.Enum()})}
-			}
-			return hbasetest.Answer{Exception: denied, Stack: denied + ": " + r.Method}
-		})
-		limits, err := readSettings(new(siteconf.Conf))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &Cluster{user: "tina", limits: limits, servers: newServers(nil, hbase.Options{User: "tina"})}
-		t.Cleanup(c.servers.close)
-		if _, err := c.servers.connect(t.Context(), server{master.Addr, hbase.MasterService}); err != nil {
-			t.Fatal(err)
-		}
-		made, err := c.Create(t.Context(), "n:t", []Family{{Name: "f"}}, nil)
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', '@n'") || strings.Contains(err.Error(), "namespace n was created") == isThere || (made == "n") == isThere {
-			t.Errorf("the namespace is there: %t, made %q, %v", isThere, made, err)
-		}
-	}
 }

@@ -192,7 +192,7 @@ func (l *Turn) repeats() (bool, error) {
 	return m.Corrects != "" || e != nil && (e.Repeated || e.Run != m.Run.ID && len(e.Files) > 0), err
 }
 
-// askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): it is told to because rows are missing,
+// askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): rows are missing then,
 // and what hides them may hide them still.
 func (l *Turn) askAllAgain() error {
 	m := l.out.Manifest
