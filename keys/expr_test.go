@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/testwords"
 	"bulkload/values"
 )
 
@@ -151,46 +152,45 @@ func TestColumnsInOrderOfUse(t *testing.T) {
 }
 
 func TestFaultyExpressions(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                 "character 1: expected a column, a function or a text in quotes, found the end",
-		"id +":                             "character 5: expected a column",
-		"id id":                            "character 4: expected + or the end, found id",
-		"chek_id":                          "character 1: unknown column chek_id; did you mean check_id?",
-		"ID":                               "did you mean id?",
-		"id + `order_no`":                  "character 6: unknown column order_no; did you mean order no?",
-		"entirely_else":                    "unknown column entirely_else",
-		"slat(id, 10)":                     "character 1: unknown function slat; did you mean salt?",
-		"SALT(id, 10)":                     "did you mean salt?",
-		"md5":                              "unknown column md5; write the function as md5(x)",
-		"salt(id)":                         "character 8: salt has too few arguments; write salt(x, n)",
-		"salt(id, 0)":                      "character 10: 0 is outside 1 to 1000000: salt(x, n)",
-		"salt(id, 99999999999999)":         "99999999999999 is outside",
-		"salt(id, x)":                      "character 10: expected a number: salt(x, n), found x",
-		"salt(id, 10, 3)":                  "character 12: expected ) of salt(x, n), found ,",
-		"salt(id, 10":                      "expected ) of salt(x, n), found the end",
-		"md5(id":                           "expected , or ) of md5(x)",
-		"salt(10, id)":                     "character 6: expected a column, a function or a text in quotes, found 10",
-		"salt()":                           "character 6: expected a column",
-		"random_salt(id)":                  "expected a number",
-		"md5(id, 33)":                      "33 is outside 1 to 32",
-		"pad(id, 3, '00')":                 "character 12: expected one ASCII character",
-		"pad(id, 3, '中')":                  "expected one ASCII character",
-		"date(ctime, 'quarter')":           "not a date layout",
-		"date(ctime, '-')":                 "names no part of a date",
-		"date(ctime, 20060102)":            "expected a date layout in quotes",
-		"'中文' + idd":                       "character 8: unknown column idd; did you mean id?",
-		"'abc":                             "character 1: the quote ' is not closed",
-		`"a\q"`:                            `character 3: unknown escape`,
-		`'\x0g'`:                           `unknown escape`,
-		"`id":                              "the backtick is not closed",
-		"id + ``":                          "character 6: no column name",
-		"id - rule_no":                     "character 4: unexpected character '-'",
-		"id + \xff":                        "unexpected character",
-		strings.Repeat("md5(", 17):         "nested deeper than 16",
-		strings.Repeat("id+", 1024) + "id": "every key has at least 32800 bytes",
+	for text, want := range map[string][]string{
+		"":                                 {"character 1: ", "column", "the end"},
+		"id +":                             {"character 5: ", "column"},
+		"id id":                            {"character 4: ", "+ or the end", "found id"},
+		"chek_id":                          {"character 1: ", "column chek_id", "check_id?"},
+		"ID":                               {"column ID", " id?"},
+		"id + `order_no`":                  {"character 6: ", "column order_no", "order no?"},
+		"entirely_else":                    {"column entirely_else"},
+		"slat(id, 10)":                     {"character 1: ", "function slat", "salt?"},
+		"SALT(id, 10)":                     {"function SALT", "salt?"},
+		"md5":                              {"column md5", "md5(x)"},
+		"salt(id)":                         {"character 8: ", "too few", "salt(x, n)"},
+		"salt(id, 0)":                      {"character 10: 0 ", "1 to 1000000", "salt(x, n)"},
+		"salt(id, 99999999999999)":         {"99999999999999 is outside"},
+		"salt(id, x)":                      {"character 10: ", "number", "salt(x, n)", "found x"},
+		"salt(id, 10, 3)":                  {"character 12: ", ") of salt(x, n)", "found ,"},
+		"salt(id, 10":                      {") of salt(x, n)", "found the end"},
+		"md5(id":                           {", or ) of md5(x)"},
+		"salt(10, id)":                     {"character 6: ", "column", "found 10"},
+		"salt()":                           {"character 6: ", "column"},
+		"random_salt(id)":                  {"number", "found id"},
+		"md5(id, 33)":                      {"33 is outside", "1 to 32"},
+		"pad(id, 3, '00')":                 {"character 12: ", "ASCII"},
+		"pad(id, 3, '中')":                  {"character 12: ", "ASCII"},
+		"date(ctime, 'quarter')":           {`"quarter" is not`, "layout"},
+		"date(ctime, '-')":                 {`"-" names no part`},
+		"date(ctime, 20060102)":            {"layout in quotes", "found 20060102"},
+		"'中文' + idd":                       {"character 8: ", "column idd", " id?"},
+		"'abc":                             {"character 1: ", "quote '"},
+		`"a\q"`:                            {"character 3: ", "escape"},
+		`'\x0g'`:                           {"character 2: ", "escape"},
+		"`id":                              {"character 1: ", "backtick"},
+		"id + ``":                          {"character 6: ", "no column name"},
+		"id - rule_no":                     {"character 4: ", "'-'"},
+		"id + \xff":                        {"character 6: ", "unexpected"},
+		strings.Repeat("md5(", 17):         {"deeper than 16"},
+		strings.Repeat("id+", 1024) + "id": {"32800 bytes"},
 	} {
-		_, err := Parse(text, checkColumns)
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse(text, checkColumns); !testwords.Names(err, want...) {
 			t.Errorf("%q gives\n  %v\nwant %s", text, err, want)
 		}
 	}
@@ -206,10 +206,10 @@ func TestDeepNestingWithinTheLimit(t *testing.T) {
 func TestUnknownQueryColumn(t *testing.T) {
 	e := parse(t, "salt(check_id, 10) + id")
 	for _, c := range []struct{ query, want string }{
-		{"chek_id", "did you mean check_id?"},
-		{"id", "it needs check_id too"},
+		{"chek_id", " check_id?"},
+		{"id", "needs check_id"},
 	} {
-		if _, err := e.Prefix([]string{c.query}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := e.Prefix([]string{c.query}); !testwords.Names(err, c.want) {
 			t.Errorf("query %s gives %v, want %s", c.query, err, c.want)
 		}
 	}
@@ -240,14 +240,14 @@ func TestFaultyValues(t *testing.T) {
 		{"reverse(rule_no, 3)", "1234", 2, "too wide"},
 		{"substr(rule_no, 2, 3)", "1234", 2, "too short"},
 		{"substr(rule_no, 5)", "1234", 2, "too short"},
-		{"date(rule_no, '2006')", "2019-02-29", 2, "not a date such as 2026-11-20 or 2026-11-20 01:02:03"},
-		{"date(rule_no, '2006')", "20-NOV-26", 2, "alter session set nls_date_format"},
-		{"millis(rule_no)", "20-11月-26 01.02.03.000000 上午", 2, "alter session set nls_date_format"},
+		{"date(rule_no, '2006')", "2019-02-29", 2, "not a date"},
+		{"date(rule_no, '2006')", "20-NOV-26", 2, "nls_date_format"},
+		{"millis(rule_no)", "20-11月-26 01.02.03.000000 上午", 2, "nls_date_format"},
 		{"int64(rule_no + '0')", "x", 2, "in int64(rule_no + '0')"},
-		{"int64(rule_no + id)", "x", -1, "not a whole number, in int64(rule_no + id)"},
+		{"int64(rule_no + id)", "x", -1, "in int64(rule_no + id)"},
 		{"upper(rule_no + id) + phone", "x", -1, ""},
-		{"rule_no", "", -1, "row key has 0 bytes"},
-		{"rule_no", strings.Repeat("x", 32768), -1, "row key has 32768 bytes; 1 to 32767 are possible"},
+		{"rule_no", "", -1, " 0 bytes"},
+		{"rule_no", strings.Repeat("x", 32768), -1, "32768 bytes; 1 to 32767"},
 	} {
 		fields := checkFields()
 		fields[2] = values.ValueOf([]byte(c.value))
@@ -300,9 +300,9 @@ func TestNullsAreRefused(t *testing.T) {
 func TestDeclaredWidthsAreHeld(t *testing.T) {
 	fields := checkFields()
 	fields[3] = values.ValueOf([]byte("1380013800"))
-	for text, want := range map[string]string{"phone": "declared width", "lower(phone)": "declared width", "md5(phone)": ""} {
+	for text, want := range map[string]string{"phone": "width 11", "lower(phone)": "width 11", "md5(phone)": ""} {
 		_, err := parse(t, text).Append(nil, fields)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if (err == nil) != (want == "") || err != nil && !testwords.Names(err, want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -321,11 +321,11 @@ func TestWidthsInCharacters(t *testing.T) {
 		{"lower(substr(x, 0, 2))", "中ÉA", "中é"},
 		{"upper(rotate(pad(x, 4), 1) + '-')", "a中", "中00A-"},
 		{"substr(pad(x, 4) + declared, 2)", "中é1", "é1中é1"},
-		{"upper(pad(x, 4))", "ß", "!the result has another number of characters"},
+		{"upper(pad(x, 4))", "ß", "!number of characters"},
 		{"upper(declared)", "abcdef", "ABCDEF"},
 		{"upper(declared)", "中é1", "中É1"},
 		{"upper(declared)", "abc", "!3 bytes, declared width 6"},
-		{"substr(declared, 1)", "中é1", "!the result has 3 bytes, and its width is fixed at 5"},
+		{"substr(declared, 1)", "中é1", "!3 bytes, and its width"},
 		{"declared", "abc", "!3 bytes, declared width 6"},
 		{"unhex(x)", "de ad be ef", "\xde\xad\xbe\xef"},
 		{"unhex(x)", "DEADbeef", "\xde\xad\xbe\xef"},
@@ -339,7 +339,8 @@ func TestWidthsInCharacters(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := e.Append(nil, []values.Value{values.ValueOf([]byte(c.value)), values.ValueOf([]byte(c.value))})
-		if want, bad := strings.CutPrefix(c.want, "!"); bad && (err == nil || !strings.Contains(err.Error(), want)) || !bad && (err != nil || string(got) != c.want) {
+		if want, bad := strings.CutPrefix(c.want, "!"); bad && !testwords.Names(err, want) || !bad &&
+			(err != nil || string(got) != c.want) {
 			t.Errorf("%s of %q: %q, %v; want %q", c.text, c.value, got, err, c.want)
 		}
 	}
@@ -457,7 +458,7 @@ func TestRandomSaltRestsOnTheWholeRecord(t *testing.T) {
 		}
 		seen[got] = name
 	}
-	if _, err := e.Prefix([]string{"id"}); err == nil || !strings.Contains(err.Error(), "whole record") {
+	if _, err := e.Prefix([]string{"id"}); !testwords.Names(err, "random_salt(") {
 		t.Errorf("prefix of a random salt: %v", err)
 	}
 }

@@ -3,9 +3,9 @@ package keys
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"testing"
 
+	"bulkload/internal/test/testwords"
 	"bulkload/values"
 )
 
@@ -22,7 +22,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, value []byte) {
 		e, err := Parse(text, checkColumns)
 		if err != nil {
-			if !strings.Contains(err.Error(), "character ") && !strings.Contains(err.Error(), "every key has") {
+			if !testwords.Names(err, "character ") && !testwords.Names(err, "every key") {
 				t.Fatalf("%q: %v names no position", text, err)
 			}
 			return

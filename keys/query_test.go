@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/testwords"
 	"bulkload/values"
 )
 
@@ -23,21 +24,21 @@ func TestQueries(t *testing.T) {
 		{"phone + salt(id, 10) + rule_no", "phone", 1, "13800138000"}, // one scan reads all salts after it
 		{"'v1' + random_salt(2) + 'x' + check_id", "check_id", 2, "v10xA208849559 v11xA208849559"},
 		{"'v1' + rule_no", "id", 1, "v1"},
-		{"random_salt(2) + 'x' + check_id", "id", 0, "!depends on the whole record"},
+		{"random_salt(2) + 'x' + check_id", "id", 0, "!random_salt(2)"},
 		{"random_salt(2)", "id check_id rule_no phone ctime order_no", 1, "?"},
-		{"check_id + id", "id", 0, "!it needs check_id too"},
-		{"md5(id) + check_id", "check_id", 0, "!it needs id too"},
-		{"salt(id, 200) + salt(rule_no, 200) + check_id", "check_id", 0, "!more than 10000 scans"},
+		{"check_id + id", "id", 0, "!needs check_id"},
+		{"md5(id) + check_id", "check_id", 0, "!needs id"},
+		{"salt(id, 200) + salt(rule_no, 200) + check_id", "check_id", 0, "!10000"},
 		{"salt(id, 1000000) + mod(rule_no, 2147483647) + mod(rule_no, 2147483647) + check_id", "check_id", 0, "!"},
 		{"random_salt(10000) + check_id", "check_id", 10000, "?"},
-		{"id", "nobody", 0, "!query column nobody is not an input column"},
+		{"id", "nobody", 0, "!column nobody"},
 	} {
 		q, err := parse(t, c.text).Query(strings.Fields(strings.ReplaceAll(c.query, "order_no", "order-no")))
 		if strings.Contains(c.query, "order_no") {
 			q, err = parse(t, c.text).Query([]string{"id", "check_id", "rule_no", "phone", "ctime", "order no"})
 		}
 		if want, bad := strings.CutPrefix(c.prefixes, "!"); bad {
-			if err == nil || !strings.Contains(err.Error(), want) {
+			if !testwords.Names(err, want) {
 				t.Errorf("%s by %s: %v, want %s", c.text, c.query, err, want)
 			}
 			continue

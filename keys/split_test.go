@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bulkload/cell"
+	"bulkload/internal/test/testwords"
 )
 
 func TestSplits(t *testing.T) {
@@ -44,9 +45,9 @@ func TestSplits(t *testing.T) {
 		{"'v1-' + md5(free)", 4, "v1-4 v1-8 v1-c"},
 		{"'v1-' + '' + salt(free, 2)", 9, "v1-1"},
 		{"md5(free)", 1, ""},
-		{"'v1'", 4, "!the same in every record"},
-		{"free", 4, "!how the values of free lie"},
-		{"'a' + reverse(text)", 4, "!how the values of reverse(text) lie"},
+		{"'v1'", 4, "!the same"},
+		{"free", 4, "!values of free"},
+		{"'a' + reverse(text)", 4, "!values of reverse(text)"},
 		{"pad(int64, 20)", 4, "!quantiles"},
 		{"desc(epoch)", 4, "!quantiles"},
 		{"rotate(salt(free, 100), 1)", 4, "!quantiles"}, // not all digits come, and no salt is found again
@@ -60,7 +61,8 @@ func TestSplits(t *testing.T) {
 		for _, s := range splits {
 			got = append(got, cell.Printable(s))
 		}
-		if want, bad := strings.CutPrefix(c.want, "!"); bad && (err == nil || !strings.Contains(err.Error(), want)) || !bad && (err != nil || strings.Join(got, " ") != c.want) {
+		if want, bad := strings.CutPrefix(c.want, "!"); bad && !testwords.Names(err, want) || !bad &&
+			(err != nil || strings.Join(got, " ") != c.want) {
 			t.Errorf("%s in %d regions: %v, %v; want %s", c.text, c.regions, got, err, c.want)
 		}
 	}

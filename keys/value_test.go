@@ -1,9 +1,9 @@
 package keys
 
 import (
-	"strings"
 	"testing"
 
+	"bulkload/internal/test/testwords"
 	"bulkload/values"
 )
 
@@ -24,7 +24,7 @@ func TestFunctionsOfEmptyValues(t *testing.T) {
 				if string(key) != string(fresh) || (err == nil) != (freshErr == nil) {
 					t.Errorf("%s: %q, %v; of a new evaluator %q, %v", e, key, err, fresh, freshErr)
 				}
-				if null := err != nil && strings.HasPrefix(err.Error(), "it is null, "); null != v.Null() {
+				if null := testwords.Names(err, "it is null, "); null != v.Null() {
 					t.Errorf("%s: null %v: %v", e, v.Null(), err)
 				}
 			}

@@ -1,10 +1,21 @@
-// Package testwords finds what wrapping has doubled in an error's text.
+// Package testwords looks at the words of an error: whether it names the facts that it must name, and what wrapping has
+// doubled. What an error is, its code and its kind say; its sentences are in the scripts of cmd/bulkload.
 package testwords
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
+
+// Names reports whether an error's text has all of these facts: a path, a place, a name, a value.
+func Names(err error, facts ...string) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return !slices.ContainsFunc(facts, func(fact string) bool { return !strings.Contains(text, fact) })
+}
 
 // Two parts of an error do not share so many words by chance: at their beginnings, or anywhere.
 const (

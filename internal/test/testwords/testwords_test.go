@@ -1,6 +1,16 @@
 package testwords
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
+
+func TestNames(t *testing.T) {
+	err := errors.New("read /a at byte 4: it is gone")
+	if !Names(err, "/a", "byte 4") || !Names(err) || Names(err, "/a", "byte 5") || Names(nil) {
+		t.Error("an error names what is in its text, and no error names nothing")
+	}
+}
 
 func TestDoubled(t *testing.T) {
 	for text, want := range map[string]string{

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 	"bulkload/values"
 )
 
@@ -64,7 +65,7 @@ func TestLongFilters(t *testing.T) {
 		if _, err := Parse(deep, columns); err != nil {
 			t.Error(err)
 		}
-		if _, err := Parse("("+deep+")", columns); err == nil || !strings.Contains(err.Error(), "nested deeper than 64") {
+		if _, err := Parse("("+deep+")", columns); !testwords.Names(err, "deeper than 64") {
 			t.Errorf("one deeper: %v", err)
 		}
 	}
@@ -72,7 +73,7 @@ func TestLongFilters(t *testing.T) {
 		t.Error("a filter without an end is read")
 	}
 	_, err := Parse("name = '"+strings.Repeat("京", 200), columns)
-	if err == nil || !strings.Contains(err.Error(), "京\"…: character 8: the quote ' is not closed") || strings.Contains(err.Error(), `\x`) {
+	if !testwords.Names(err, "京\"…: character 8: ", "quote '") || testwords.Names(err, `\x`) {
 		t.Error(err)
 	}
 }
@@ -80,16 +81,15 @@ func TestLongFilters(t *testing.T) {
 // TestNumbersInFilters: where a number ends, and which are none.
 func TestNumbersInFilters(t *testing.T) {
 	for text, want := range map[string]string{
-		"n=-1": "", "n>=-.5": "", "n<+1e+2": "", "n=1.": "", "n =1e-2and name='a'": "character 4: 1e-2and is not a decimal number",
-		"n = 1-2": `character 6: found "-2" where and, or, or the end is expected`,
-		"n = --1": "character 5: - is not a decimal number", "n = -": "character 5: - is not a decimal number", "n = .": "character 5: . is not a decimal number",
-		"n = 1e": "character 5: 1e is not a decimal number", "n = 1_000": "character 5: 1_000 is not a decimal number", "n = 1é": "character 5: 1é is not a decimal number",
-		"n = 0x1F": "character 5: 0x1F is not a decimal number", "n = Infinity": "character 5: unknown column Infinity", "ratio = NaN": "character 9: unknown column NaN",
-		"n = 1e2147483649": "character 5: 1e2147483649 is not a decimal number", "n = 1" + strings.Repeat("0", 4096): "is decimal number too long",
-		"n in (-1,+1,.5)": "", "n in (1 2)": `character 9: found "2" where , is expected`, "n between 1 and 2": `character 3: found "between" where a comparison`,
+		"n=-1": "", "n>=-.5": "", "n<+1e+2": "", "n=1.": "", "n =1e-2and name='a'": "character 4: 1e-2and ",
+		"n = 1-2": `character 6: found "-2"`, "n = --1": "character 5: - ", "n = -": "character 5: - ", "n = .": "character 5: . ",
+		"n = 1e": "character 5: 1e ", "n = 1_000": "character 5: 1_000 ", "n = 1é": "character 5: 1é ",
+		"n = 0x1F": "character 5: 0x1F ", "n = Infinity": "character 5: unknown column Infinity", "ratio = NaN": "character 9: unknown column NaN",
+		"n = 1e2147483649": "character 5: 1e2147483649 ", "n = 1" + strings.Repeat("0", 4096): "too long",
+		"n in (-1,+1,.5)": "", "n in (1 2)": `character 9: found "2"`, "n between 1 and 2": `character 3: found "between"`,
 	} {
 		_, err := Parse(text, columns)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if (err == nil) != (want == "") || err != nil && !testwords.Names(err, want) {
 			t.Errorf("%.40s: %v; want %s", text, err, want)
 		}
 	}
@@ -107,12 +107,13 @@ func TestEscapes(t *testing.T) {
 		}
 		escape := string([]byte{'\\', byte(b)})
 		_, err := Parse("name = 'é"+escape+"'", columns)
-		if known := strings.IndexByte(`\'"nrt0`, byte(b)) >= 0; (err == nil) != known || err != nil && !strings.Contains(err.Error(), "character 10: unknown escape") {
+		if known := strings.IndexByte(`\'"nrt0`, byte(b)) >= 0; (err == nil) != known || err != nil &&
+			!testwords.Names(err, "character 10: ", "escape") {
 			t.Errorf("%q: %v", escape, err)
 		}
 	}
 	for _, cut := range []string{`\`, `\x`, `\x4`, `\xg0`, `\x+1`, `\x4'`, `\x 4`} {
-		if _, err := Parse("name = '"+cut, columns); err == nil || !strings.Contains(err.Error(), "character 9: unknown escape; known are ") {
+		if _, err := Parse("name = '"+cut, columns); !testwords.Names(err, "character 9: ", "escape", `\x`) {
 			t.Errorf("%s: %v", cut, err)
 		}
 	}
@@ -136,8 +137,9 @@ func TestLikeOfAnyBytes(t *testing.T) {
 			t.Errorf("%q like %q: not %v, %v", c.text, c.pattern, c.want, err)
 		}
 	}
-	for pattern, want := range map[string]string{"a\xff": "must be UTF-8", `a\`: "a backslash in a pattern must be followed by", `\a`: "a backslash in a pattern", `\é`: "a backslash"} {
-		if _, err := parseLike(pattern); err == nil || !strings.Contains(err.Error(), want) {
+	for pattern, want := range map[string]string{"a\xff": "UTF-8", `a\`: "backslash", `\a`: "backslash",
+		`\é`: "backslash"} {
+		if _, err := parseLike(pattern); !testwords.Names(err, want) {
 			t.Errorf("%q: %v", pattern, err)
 		}
 	}
@@ -204,10 +206,10 @@ func TestColumnsByName(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"and = 'x'": `character 1: found "and" where a column or a value is expected`, "true = 'x'": "character 1: neither side", "a.b = 'x'": "character 2: ",
-		"`a`b = 'x'": `character 4: found "b" where a comparison`, "`A ` = 'x'": "character 1: unknown column A ", "AND = 'x'": "character 1: ", "null = a": "character 1: ",
+		"and = 'x'": `character 1: found "and"`, "true = 'x'": "character 1: neither side", "a.b = 'x'": "character 2: ",
+		"`a`b = 'x'": `character 4: found "b"`, "`A ` = 'x'": "character 1: unknown column A ", "AND = 'x'": "character 1: ", "null = a": "character 1: ",
 	} {
-		if _, err := Parse(text, some); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse(text, some); !testwords.Names(err, want) {
 			t.Errorf("%s: %v; want %s", text, err, want)
 		}
 	}
@@ -226,7 +228,7 @@ func TestColumnsAreCopied(t *testing.T) {
 		t.Errorf("%v, %v", wanted, err)
 	}
 	some[0].Type.Zone = "Asia/Nowhere"
-	if _, err := Parse("at is null", some); err == nil || !strings.Contains(err.Error(), `filter: column at: "Asia/Nowhere" is not a time zone`) {
+	if _, err := Parse("at is null", some); !testwords.Names(err, "column at", `"Asia/Nowhere"`) {
 		t.Error(err)
 	}
 }
