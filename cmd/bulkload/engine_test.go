@@ -38,12 +38,8 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 	t.Parallel()
 	s := &session{common: common{memory: 1 << 30}}
 	c := &engineFlags{Engine: "local-tasks"}
-	by, err := c.by(s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, memory := range []int64{options.MinMemory, 3*options.MinMemory + 1, 1 << 30} {
-		one, err := by(new(jobfile.Job), options.Options{Memory: memory})
+		one, err := c.byTasks(s, new(jobfile.Job), options.Options{Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ type session struct {
 	logFile *os.File     // nil without --log-file
 }
 
-// execute is the whole program except for the process: it returns the exit code.
+// execute is the whole program except for the process: it returns the exit code. A command runs with its bar or heartbeat.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := &session{stopped: ctx.Done(), stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
 	cmd, name, helped, err := parse(args, s)
@@ -89,38 +89,32 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	s.tracker.begun = time.Now()
-	var r report
 	if err == nil {
 		err = s.openLog()
 	} else {
 		s.JSON = jsonOf(args)
 	}
-	if err == nil {
-		tuneCollector(s.memory)
-		defer s.useCores()()
-		if s.rate > 0 {
-			s.limit = throttle.New(ctx, s.rate)
-		}
-		r, err = s.do(ctx, cmd, name)
+	if err != nil {
+		return s.finish(nil, err)
 	}
-	return s.finish(r, err)
-}
-
-// do runs a command, with its bar or heartbeat.
-func (s *session) do(ctx context.Context, cmd command, name string) (report, error) {
+	tuneCollector(s.memory)
+	defer s.useCores()()
+	if s.rate > 0 {
+		s.limit = throttle.New(ctx, s.rate)
+	}
 	s.logBegin(cmd, name)
 	if s.Quiet || s.Log != "" {
 		s.screen.width = nil
 	}
 	stop := s.heartbeat()
-	defer stop()
 	s.draw, s.endBar = s.screen.begin(&s.tracker)
 	r, err := cmd.do(ctx, s)
 	s.endBar()
 	if failed := s.answer.Flush(); failed != nil && err == nil {
 		err = errcode.Answer.Errorf("write the answer: %w", failed)
 	}
-	return r, err
+	stop()
+	return s.finish(r, err)
 }
 
 // watch receives the progress of a command.

@@ -34,7 +34,6 @@ type runCommand struct {
 	metricsFlags
 
 	limit *throttle.Limit // of all look-ups
-	tasks run.EngineOf    // nil: the runs are done in this process
 }
 
 func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
@@ -50,10 +49,10 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if c.Check && c.Report != "" {
 		return nil, usage(errCheckReports)
 	}
-	var err error
-	if c.tasks, err = c.by(s); err != nil {
+	if err := c.checkEngine(s); err != nil {
 		return nil, err
 	}
+	engine := func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) { return c.byTasks(s, job, o) }
 	c.limit = throttle.NewCount(ctx, c.Lookups)
 	s.reported = s.newReported(c.reportFlag)
 	if !c.Check { // checks alone are no run
@@ -77,11 +76,11 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 		s.reported.wanted = all
 	}
 	if len(all) > 1 || dates != nil {
-		return c.several(ctx, s, all)
+		return c.several(ctx, s, all, engine)
 	}
 	job := all[0][0]
 	began := time.Now()
-	sum, err := run.Job(ctx, c.tasks, job, c.prepare(job, s.options()))
+	sum, err := run.Job(ctx, engine, job, c.prepare(job, s.options()))
 	took := time.Since(began)
 	s.endBar()
 	setOutcome(&sum.Outcome, err)
@@ -154,8 +153,8 @@ func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
 }
 
 // several runs job files, each for its dates, and reports them all together.
-func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series) (report, error) {
-	o := jobs.SeveralOptions{Options: s.options(), By: c.tasks, Parallel: c.Parallel}
+func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series, engine run.EngineOf) (report, error) {
+	o := jobs.SeveralOptions{Options: s.options(), By: engine, Parallel: c.Parallel}
 	o.Prepare = func(job *jobfile.Job, o options.Options) options.Options {
 		if c.Parallel > 1 && len(all) > 1 {
 			o.Log = s.labelled(job)

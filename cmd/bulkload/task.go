@@ -2,13 +2,11 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +15,6 @@ import (
 	"bulkload/jobs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
@@ -200,49 +197,4 @@ func (c *taskFinishCommand) do(ctx context.Context, s *session) (report, error) 
 	}
 	writeSummary(s.people(), summary, took, s.Verbose > 0)
 	return summary, err
-}
-
-// engineFlags say how a run is done.
-type engineFlags struct {
-	Engine string `placeholder:"local|local-tasks|yarn" enum:"local,local-tasks,yarn" default:"local" help:"Who does the run: this process (local, the default), tasks as processes of this machine, or tasks on YARN. The result is the same."`
-	sized
-	yarnFlags
-}
-
-// by is how runs are done; nil for runs in this process.
-func (c *engineFlags) by(s *session) (run.EngineOf, error) {
-	sizes, err := c.sizes(s)
-	if err == nil {
-		err = c.checkYARN()
-	}
-	if err == nil && c.Engine != "local" && s.Rate != "" {
-		err = usage(fmt.Errorf("--rate: tasks of --engine %s read and write as fast as they can; leave it out, or use --engine local", c.Engine))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if c.Engine == "yarn" {
-		return func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) { return c.byYARN(s, job, o) }, nil
-	}
-	if c.Engine == "local" {
-		if c.TaskSize != "" {
-			return nil, usage(errors.New("--task-size: a run of --engine local has no tasks; leave it out"))
-		}
-		return nil, nil
-	}
-	return func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
-		own, err := c.settings(job)
-		by := &run.ByTasks{Sizes: sizes}
-		by.Task = cmp.Or(by.Task, own.TaskSize)
-		parallel, memory := shareMemory(o.Memory, runtime.GOMAXPROCS(0))
-		by.Engine, by.Memory = tasks.NewLocalEngine(job, o, parallel), memory
-		return by, err
-	}, nil
-}
-
-// shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
-// part of --memory each.
-func shareMemory(all int64, cores int) (parallel int, each int64) {
-	parallel = max(1, min(cores, int(all/options.MinMemory)))
-	return parallel, all / int64(parallel)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -14,8 +15,16 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/tasks"
 	"bulkload/jobs/tasks/yarn"
 )
+
+// engineFlags say how a run is done.
+type engineFlags struct {
+	Engine string `placeholder:"local|local-tasks|yarn" enum:"local,local-tasks,yarn" default:"local" help:"Who does the run: this process (local, the default), tasks as processes of this machine, or tasks on YARN. The result is the same."`
+	sized
+	yarnFlags
+}
 
 // yarnFlags are the flags of --engine yarn.
 type yarnFlags struct {
@@ -23,16 +32,27 @@ type yarnFlags struct {
 	DryRun    bool     `help:"With --engine yarn: prints the commands that submit the tasks, and does nothing else."`
 }
 
-// checkYARN checks the flags of engines that have settings.
-func (c *engineFlags) checkYARN() error {
+// checkEngine checks the flags.
+func (c *engineFlags) checkEngine(s *session) error {
+	if _, err := c.sizes(s); err != nil {
+		return err
+	}
 	switch {
 	case c.DryRun && c.Engine != "yarn":
 		return usage(errors.New("--dry-run: prints the commands of --engine yarn; add that, or see bulkload plan"))
 	case len(c.EngineSet) > 0 && c.Engine == "local":
 		return usage(errors.New("--engine-set: a run of --engine local has no tasks; leave it out"))
 	}
-	_, err := c.settings(new(jobfile.Job))
-	return err
+	if _, err := c.settings(new(jobfile.Job)); err != nil {
+		return err
+	}
+	switch {
+	case c.Engine != "local" && s.Rate != "":
+		return usage(fmt.Errorf("--rate: tasks of --engine %s read and write as fast as they can; leave it out, or use --engine local", c.Engine))
+	case c.Engine == "local" && c.TaskSize != "":
+		return usage(errors.New("--task-size: a run of --engine local has no tasks; leave it out"))
+	}
+	return nil
 }
 
 // settings are the job file's, and over them the flags'.
@@ -54,8 +74,11 @@ func (c *engineFlags) settings(job *jobfile.Job) (jobfile.Engine, error) {
 	return e, nil
 }
 
-// byYARN is how a job is run on YARN.
-func (c *engineFlags) byYARN(s *session, job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
+// byTasks is how a job is run; nil: in this process.
+func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
+	if c.Engine == "local" {
+		return nil, nil
+	}
 	sizes, err := c.sizes(s)
 	if err != nil {
 		return nil, err
@@ -64,19 +87,32 @@ func (c *engineFlags) byYARN(s *session, job *jobfile.Job, o options.Options) (*
 	if err != nil {
 		return nil, err
 	}
-	sizes.Task, sizes.Memory, sizes.Cores = cmp.Or(sizes.Task, e.TaskSize), cmp.Or(e.Memory, sizes.Memory), cmp.Or(e.Cores, s.cores())
+	sizes.Task = cmp.Or(sizes.Task, e.TaskSize)
+	if c.Engine == "local-tasks" {
+		var parallel int
+		parallel, sizes.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
+		return &run.ByTasks{Engine: tasks.NewLocalEngine(job, o, parallel), Sizes: sizes}, nil
+	}
+	sizes.Memory, sizes.Cores = cmp.Or(e.Memory, sizes.Memory), cmp.Or(e.Cores, s.cores())
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program's file, which is shipped to YARN: %w", err)
 	}
 	engine := yarn.New(job, e, program, o)
 	if s.interactive() {
-		engine.Kill = func(application string) bool { return s.askKill(application) }
+		engine.Kill = s.askKill
 	}
 	if s.Verbose > 0 {
 		engine.Flags = append(engine.Flags, "-v")
 	}
 	return &run.ByTasks{Engine: engine, Sizes: sizes}, nil
+}
+
+// shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
+// part of --memory each.
+func shareMemory(all int64, cores int) (parallel int, each int64) {
+	parallel = max(1, min(cores, int(all/options.MinMemory)))
+	return parallel, all / int64(parallel)
 }
 
 // cores are --cores; 0 if it is not given.
@@ -118,7 +154,7 @@ func (s *session) askKill(application string) bool {
 // dryRun prints the commands that submit the tasks of jobs.
 func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
 	for _, job := range jobs.JobsOf(all) {
-		by, err := c.byYARN(s, job, s.options())
+		by, err := c.byTasks(s, job, s.options())
 		if err != nil {
 			return nil, err
 		}
