@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -23,17 +22,6 @@ type CheckedRun struct {
 	Run    jobfile.RunInfo    `json:"run"`
 	Checks preflight.Findings `json:"checks"`
 }
-
-// Finding is preflight.Finding.
-type Finding = preflight.Finding
-
-// The values of Finding.State.
-const (
-	CheckOK      = preflight.OK
-	CheckWarning = preflight.Warning
-	CheckFailed  = preflight.Failed
-	CheckUnknown = preflight.Unknown
-)
 
 // Check makes all checks of runs and nothing else: no input is read, no file is written that stays. The error is of the
 // worst kind among the failures. Unlike a run it goes on after a failure as far as it can.
@@ -60,12 +48,4 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 	}
 	name, worst := failed.Worst()
 	return report, fmt.Errorf("%d of %d checks failed; the worst is %s: %w", len(failed), checks, name, worst)
-}
-
-// JobsOf are the jobs of several series, in order.
-func JobsOf(all []Series) (every []*jobfile.Job) {
-	for _, one := range all {
-		every = append(every, one...)
-	}
-	return slices.Clip(every)
 }

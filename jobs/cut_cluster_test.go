@@ -18,6 +18,7 @@ import (
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
@@ -122,8 +123,8 @@ func TestRegionsSplitBetweenNights(t *testing.T) {
 	}
 	ctx, j := t.Context(), l.job(t, nights[1])
 	all, err := Check(ctx, []*jobfile.Job{j}, l.options())
-	if err != nil || !slices.ContainsFunc(all.Runs[0].Checks, func(f Finding) bool {
-		return f.Name == "boundaries" && f.State == CheckWarning && strings.Contains(f.Text(), "(15, 25, 77)")
+	if err != nil || !slices.ContainsFunc(all.Runs[0].Checks, func(f preflight.Finding) bool {
+		return f.Name == "boundaries" && f.State == preflight.Warning && strings.Contains(f.Text(), "(15, 25, 77)")
 	}) {
 		t.Errorf("the checks: %+v, %v", all.Runs[0].Checks, err)
 	}

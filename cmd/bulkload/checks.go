@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"bulkload/jobs"
+	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -24,12 +25,12 @@ func writeRunChecks(w io.Writer, r *jobs.CheckReport, colours bool) {
 }
 
 // writeCheck prints one check, and in a second line what to do.
-func writeCheck(w io.Writer, f *jobs.Finding, colours bool) {
+func writeCheck(w io.Writer, f *preflight.Finding, colours bool) {
 	state := fmt.Sprintf("%-8s", f.State)
 	switch f.State {
-	case jobs.CheckFailed:
+	case preflight.Failed:
 		state = paint(colours, red, state)
-	case jobs.CheckWarning:
+	case preflight.Warning:
 		state = paint(colours, yellow, state)
 	}
 	name := f.Name
@@ -53,5 +54,5 @@ func countChecks(run *jobs.CheckedRun) string {
 		count[f.State]++
 	}
 	return fmt.Sprintf("%s: %d ok, %d failed, %d with a warning, %d unknown", jobfile.Plural(len(run.Checks), "check"),
-		count[jobs.CheckOK], count[jobs.CheckFailed], count[jobs.CheckWarning], count[jobs.CheckUnknown])
+		count[preflight.OK], count[preflight.Failed], count[preflight.Warning], count[preflight.Unknown])
 }

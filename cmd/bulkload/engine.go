@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,7 +154,7 @@ func (s *session) askKill(application string) bool {
 
 // dryRun prints the commands that submit the tasks of jobs.
 func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
-	for _, job := range jobs.JobsOf(all) {
+	for _, job := range slices.Concat(all...) {
 		by, err := c.byTasks(s, job, s.options())
 		if err != nil {
 			return nil, err

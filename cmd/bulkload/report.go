@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,7 @@ func (r *reported) add(sum *summary.Summary, took time.Duration) {
 
 // write writes the page. A failure is logged, and does not fail a completed run.
 func (r *reported) write(s *session, out *failure.Outcome, took time.Duration) {
-	if err := r.Write(r.file, *out, meaning(out.Exit), jobs.JobsOf(r.wanted), took); err != nil {
+	if err := r.Write(r.file, *out, meaning(out.Exit), slices.Concat(r.wanted...), took); err != nil {
 		s.log.Warn(fmt.Sprintf("%v; the run itself is not affected", err))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"bulkload/internal/throttle"
@@ -92,7 +93,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 // onlyCheck makes the checks of all runs.
 func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Series) (report, error) {
 	o := c.prepare(all[0][0], s.options())
-	r, err := jobs.Check(ctx, jobs.JobsOf(all), o)
+	r, err := jobs.Check(ctx, slices.Concat(all...), o)
 	s.endBar()
 	writeRunChecks(s.answers(), r, s.Log == "" && coloured(s.stdout) && !s.JSON.wanted())
 	return r, err
