@@ -265,7 +265,7 @@ func (l *live) checkDirectory(t *testing.T) {
 	wantFinding(t, all, "staging", preflight.Unknown, "because the output can't be written")
 	l.rewrite(t, "/zone/${date}\nload", "/${date}\nload")
 
-	held, err := lock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+night20), "tina", func(error) {})
+	held, err := lock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+night20), lock.Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -477,7 +477,8 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 // takes its turn, too.
 func TestLoadBesideAnother(t *testing.T) {
 	l := writtenNight(t, 200, 95)
-	held, err := lock.OpenTable(l.ledger(t), l.table, "tina", "another job", "", func(error) {}).Lock(t.Context(), l.options())
+	held, err := lock.OpenTable(l.ledger(t), l.table,
+		lock.Options{User: "tina", Purpose: "another job", Lost: func(error) {}}).Lock(t.Context(), l.options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func TestStatusOfFiles(t *testing.T) {
 	if r.Rows != s.Books.Written || r.Rows == 0 || r.ID != s.Run.ID || *r.Digest != s.Digest || r.Loaded != 0 || r.Finished.IsZero() {
 		t.Errorf("%+v", *r)
 	}
-	lock, err := lock.Acquire(t.Context(), storage.Local, out, "tina", func(error) {})
+	lock, err := lock.Acquire(t.Context(), storage.Local, out, lock.Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

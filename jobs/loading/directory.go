@@ -152,7 +152,8 @@ func (c *directoryCommand) reach(ctx context.Context) (err error) {
 // shared is the table as jobs share it.
 func (c *directoryCommand) shared() *lock.Table {
 	uri := c.out.FS.URI(c.out.Path)
-	return lock.OpenTable(c.ledger, c.report.Table, c.out.Site.User, "load of "+uri, uri, c.lost)
+	return lock.OpenTable(c.ledger, c.report.Table,
+		lock.Options{User: c.out.Site.User, Purpose: "load of " + uri, Output: uri, Lost: c.lost})
 }
 
 // loadOutput loads what the manifest lists.

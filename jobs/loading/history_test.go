@@ -119,7 +119,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 		}
 	}
 	wantCode("no output", errcode.LoadInterrupted, "was interrupted")
-	lock, err := lock.Acquire(t.Context(), storage.Local, other, "tina", func(error) {})
+	lock, err := lock.Acquire(t.Context(), storage.Local, other, lock.Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

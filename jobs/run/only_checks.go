@@ -96,7 +96,8 @@ func (c *checking) checkOutput(ctx context.Context, w *outputRun) error {
 		found = append(found, checkLoaded(ctx, w)...)
 	}
 	if c.opened.ledger != nil && w.out.WantsLoad() {
-		w.loader.Table = lock.OpenTable(c.opened.ledger, w.out.Job.Table, c.opened.site.User, w.out.Job.Title(), "", c.opened.lost)
+		w.loader.Table = lock.OpenTable(c.opened.ledger, w.out.Job.Table,
+			lock.Options{User: c.opened.site.User, Purpose: w.out.Job.Title(), Lost: c.opened.lost})
 	}
 	o := w.checks()
 	o.Brief = false

@@ -86,7 +86,8 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	if w.loader.Ledger == nil || w.loader.Table != nil {
 		return nil
 	}
-	w.loader.Table = lock.OpenTable(w.loader.Ledger, w.out.Job.Table, w.out.Site.User, w.out.Job.Title(), w.out.FS.URI(w.out.Path), lost)
+	w.loader.Table = lock.OpenTable(w.loader.Ledger, w.out.Job.Table, lock.Options{
+		User: w.out.Site.User, Purpose: w.out.Job.Title(), Output: w.out.FS.URI(w.out.Path), Lost: lost})
 	return w.loader.Table.Announce(ctx)
 }
 

@@ -28,15 +28,14 @@ const (
 
 // Directory is the lock of a directory: it keeps other runs out of an output directory.
 type Directory struct {
-	FS        storage.FS
-	dir       string
-	processes processes
-	me        Owner
-	waits     bool     // asked again and again
-	Text      []byte   // the file's content
-	beaten    []string // tokens of the owners that it was taken over from
-	stop      chan struct{}
-	done      sync.WaitGroup
+	FS     storage.FS
+	dir    string
+	me     Owner
+	waits  bool     // asked again and again
+	Text   []byte   // the file's content
+	beaten []string // tokens of the owners that it was taken over from
+	stop   chan struct{}
+	done   sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
@@ -44,55 +43,22 @@ type Directory struct {
 	temps   bool       // the folder for temporary files was made
 }
 
-// Acquire locks an existing output directory, or returns an error that names the holder (try later). lost is called
-// if another run takes the lock over afterwards.
-func Acquire(ctx context.Context, fsys storage.FS, dir, user string, lost func(error)) (*Directory, error) {
-	return acquireAs(ctx, fsys, dir, systemProcesses, systemProcesses.self(user), lost)
+// Options say who takes a lock, and for what.
+type Options struct {
+	User    string
+	Purpose string // what the run does, for people; "" if the user is enough
+	// Output is the URI of the output whose lock the run has; "" if it has none. Each run asks that lock before it
+	// does anything with the output, so this one need not protect data: it gives runs of different outputs their
+	// turns. It is taken over at once from a run with the same output, which has lost that output's lock, and from a
+	// process that exists but has not touched it for LockStale, since that is stopped or hangs.
+	Output string
+	Lost   func(error) // called if another run takes the lock over
 }
 
-// AcquireFor is Acquire for a purpose, which others see.
-func AcquireFor(ctx context.Context, fsys storage.FS, dir, user, purpose string, lost func(error)) (*Directory, error) {
-	me := systemProcesses.self(user)
-	me.Purpose = purpose
-	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
-}
-
-// AcquireTurn is AcquireFor by a run that has the lock of an output, of which each run asks before it does anything with the
-// output. So this lock need not protect data: it gives runs of different outputs their turns. It is taken over at once from a
-// run with the same output, which has lost that output's lock, and from a process that exists but has not touched it for
-// LockStale, since that is stopped or hangs.
-func AcquireTurn(ctx context.Context, fsys storage.FS, dir, user, purpose, output string, lost func(error)) (*Directory, error) {
-	me := systemProcesses.self(user)
-	me.Purpose, me.Output = purpose, output
-	return acquireAs(ctx, fsys, dir, systemProcesses, me, lost)
-}
-
-// Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
-func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
-	l := &Directory{FS: fsys, dir: dir, processes: systemProcesses, me: systemProcesses.self(user), waits: true}
-	held, err = l.read(l.name())
-	if errors.Is(err, fs.ErrNotExist) {
-		return Owner{}, false, nil
-	}
-	if err != nil {
-		return Owner{}, false, fmt.Errorf("read the lock: %w", err)
-	}
-	f, _ := l.processes.fate(held, l.me)
-	if f == unknown {
-		old, err := l.old(held) // one whose age can't be found out may be alive
-		return held, !old || err != nil, nil
-	}
-	return held, f == alive, nil
-}
-
-// Token is the lock's own name, by which its owner knows it again.
-func (l *Directory) Token() string { return l.me.Token }
-
-// Fresh is an error if the lock was not written for so long that others may take it over. Unlike Check it reads nothing.
-func (l *Directory) Fresh() error { return l.fresh() }
-
-func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me Owner, lost func(error)) (*Directory, error) {
-	l := &Directory{FS: fsys, dir: dir, processes: p, me: me, waits: me.Output != "", stop: make(chan struct{})}
+// Acquire locks an existing directory, or returns an error that names the holder (try later).
+func Acquire(ctx context.Context, fsys storage.FS, dir string, o Options) (*Directory, error) {
+	l := &Directory{FS: fsys, dir: dir, me: systemProcesses.self(o.User), waits: o.Output != "", stop: make(chan struct{})}
+	l.me.Purpose, l.me.Output = o.Purpose, o.Output
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
 		return nil, fmt.Errorf("write the lock: %w", err)
@@ -109,7 +75,7 @@ func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me
 		err = storage.Rewrite(ctx, l.create, func(error) {})
 		if err == nil {
 			l.done.Add(1)
-			go l.refresh(ctx, lost)
+			go l.refresh(ctx, o.Lost)
 			acquired = true
 			if err := l.clearTemps(); err != nil {
 				return nil, errors.Join(fmt.Errorf("clean the output: %w", err), l.Release())
@@ -125,6 +91,27 @@ func acquireAs(ctx context.Context, fsys storage.FS, dir string, p processes, me
 	}
 	return nil, errcode.Locked.Errorf("lock %s: other runs lock it again and again; try again later", fsys.URI(dir))
 }
+
+// Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
+func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
+	l := &Directory{FS: fsys, dir: dir, me: systemProcesses.self(user), waits: true}
+	held, err = l.read(l.name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return Owner{}, false, nil
+	}
+	if err != nil {
+		return Owner{}, false, fmt.Errorf("read the lock: %w", err)
+	}
+	f, _ := systemProcesses.fate(held, l.me)
+	if f == unknown {
+		old, err := l.old(held) // one whose age can't be found out may be alive
+		return held, !old || err != nil, nil
+	}
+	return held, f == alive, nil
+}
+
+// Token is the lock's own name, by which its owner knows it again.
+func (l *Directory) Token() string { return l.me.Token }
 
 func (l *Directory) name() string { return path.Join(l.dir, LockName) }
 
@@ -156,14 +143,16 @@ func (l *Directory) create() error {
 
 // takeOver moves the lock of a dead owner away; an error if the owner may be alive.
 //
-// A rename is one step, so of several runs that find the same dead owner, only one moves its lock. The others find nothing to move, and
-// the one that creates the new lock first has it. Between the look and the move, the dead owner's lock may have been replaced by that of
-// a living run. So what was moved is read, and put back if it is another one, or if it can't be read. If a third run has locked in that
-// moment, it can't be put back, because a rename replaces nothing: then the run that lost its lock finds that out before its next change
-// (Check), and ends.
+// A rename is one step, so of several runs that find the same dead owner, only one moves its lock. The others find
+// nothing to move, and the one that creates the new lock first has it. Between the look and the move, the dead
+// owner's lock may have been replaced by that of a living run. So what was moved is read, and put back if it is
+// another one, or if it can't be read. If a third run has locked in that moment, it can't be put back, because a
+// rename replaces nothing: then the run that lost its lock finds that out before its next change (Check), and ends.
 //
-// An owner that only seems to be dead, since it was stopped for LockStale, is not kept from its next change by the rename, but by Fresh
-// and Check, which each change needs (Guarded).
+// It is not safe by itself where the owner only seems to be dead, since it was stopped for LockStale: the rename does
+// not keep it from its next change. Fresh and Check do, which each change needs (Guarded). Even between these and the
+// change it may have been stopped. Then it has nothing left to rename, since its temporary files are moved away
+// before the new owner looks at anything else (clearTemps); but a file that it was about to remove, it removes.
 func (l *Directory) takeOver() error {
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,10 +161,25 @@ func (l *Directory) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("read the lock: %w", err)
 	}
-	if err := l.mayTakeOver(held); errors.Is(err, fs.ErrNotExist) {
-		return nil // it was released meanwhile
-	} else if err != nil {
-		return err
+	turn := l.me.Output != "" && held.Output != ""
+	f, why := systemProcesses.fate(held, l.me)
+	isGone := f == dead || turn && held.Output == l.me.Output
+	if !isGone && (f == unknown || turn) {
+		switch isGone, err = l.old(held); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // it was released meanwhile
+		case err != nil:
+			return fmt.Errorf("find out how old the lock of %v is, which may be gone: %w", held, err)
+		}
+	}
+	switch {
+	case isGone:
+	case f == alive:
+		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
+	default:
+		return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not "+
+			"known here: %s. Its lock is taken over when it was not touched for %v; delete %s before that only if you know "+
+			"that the process is gone", l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 	}
 	aside := l.name() + "_stale_" + l.me.Token
 	if err := l.FS.Rename(l.name(), aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,30 +194,6 @@ func (l *Directory) takeOver() error {
 	}
 	l.beaten = append(l.beaten, held.Token)
 	return storage.RemoveIfThere(l.FS, aside)
-}
-
-// mayTakeOver is an error if an owner may be alive.
-func (l *Directory) mayTakeOver(held Owner) error {
-	turn := l.me.Output != "" && held.Output != ""
-	f, why := l.processes.fate(held, l.me)
-	switch {
-	case f == dead, turn && held.Output == l.me.Output:
-		return nil
-	case f == unknown || turn:
-		old, err := l.old(held)
-		if err != nil {
-			return fmt.Errorf("find out how old the lock of %v is, which may be gone: %w", held, err)
-		}
-		if old {
-			return nil
-		}
-	}
-	if f == alive {
-		return errcode.Locked.Errorf("%s is locked by %v, which is running; try again when it is done", l.FS.URI(l.dir), held)
-	}
-	return errcode.Locked.Errorf("%s is locked by %v; try again when it is done. Whether it is still running is not known here: %s. "+
-		"Its lock is taken over when it was not touched for %v; delete %s before that only if you know that the process is gone",
-		l.FS.URI(l.dir), held, why, staleAfter(held), l.FS.URI(l.name()))
 }
 
 func (l *Directory) read(name string) (Owner, error) {
@@ -302,12 +282,12 @@ func (l *Directory) Touch() error {
 	l.mu.Lock()
 	l.failed = err
 	l.mu.Unlock()
-	return l.fresh()
+	return l.Fresh()
 }
 
 // Check checks that the lock is still this run's, before a change that another run would rely on.
 func (l *Directory) Check() error {
-	if err := l.fresh(); err != nil {
+	if err := l.Fresh(); err != nil {
 		return err
 	}
 	held, err := l.read(l.name())
@@ -323,28 +303,21 @@ func (l *Directory) Check() error {
 	return nil
 }
 
-// lost returns an error of Check only if it says that the lock is lost, not if the lock can't be read.
-func (l *Directory) lost() error {
-	if err := l.Check(); failure.KindOf(err) == failure.Later && !errors.Is(err, storage.ErrUnavailable) {
-		return err
-	}
-	return nil
-}
-
 // Explain replaces the error of a failure by the loss of the lock, if that is its cause: whatever failed then, failed
-// because of that, and the same command may succeed later.
+// because of that, and the same command may succeed later. A lock that can't be read is not lost.
 func (l *Directory) Explain(err error) error {
 	if err == nil || failure.KindOf(err) == failure.Later {
 		return err
 	}
-	if lost := l.lost(); lost != nil {
+	if lost := l.Check(); failure.KindOf(lost) == failure.Later && !errors.Is(lost, storage.ErrUnavailable) {
 		return errcode.LockLost.Errorf("%w; nothing was changed since (%v)", lost, err)
 	}
 	return err
 }
 
-// fresh is an error if the lock was untouched for so long that another machine may soon take it over.
-func (l *Directory) fresh() error {
+// Fresh is an error if the lock was untouched for so long that another machine may soon take it over. Unlike Check it
+// reads nothing.
+func (l *Directory) Fresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps

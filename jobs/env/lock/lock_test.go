@@ -27,17 +27,17 @@ import (
 func TestLockKeepsOthersOut(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
-	l, err := Acquire(ctx, storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(ctx, storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Acquire(ctx, storage.Local, dir, "other", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
+	if _, err := Acquire(ctx, storage.Local, dir, Options{User: "other", Lost: func(error) {}}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
 		t.Errorf("a second lock: %v", err)
 	}
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Acquire(ctx, storage.Local, dir, "other", func(error) {})
+	again, err := Acquire(ctx, storage.Local, dir, Options{User: "other", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +70,13 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no datano
 // TestFailedLockIsRemoved: a lock whose writing failed keeps nobody out.
 func TestFailedLockIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Acquire(context.Background(), brokenFS{storage.Local}, dir, "tina", func(error) {}); err == nil {
+	if _, err := Acquire(context.Background(), brokenFS{storage.Local}, dir, Options{User: "tina", Lost: func(error) {}}); err == nil {
 		t.Fatal("a lock that can't be written is taken")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left in the directory: %v", left)
 	}
-	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (f takenFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
 func TestTrueCauses(t *testing.T) {
 	dir := t.TempDir()
 	acquire := func(fsys storage.FS) error {
-		_, err := Acquire(t.Context(), fsys, dir, "tina", func(error) {})
+		_, err := Acquire(t.Context(), fsys, dir, Options{User: "tina", Lost: func(error) {}})
 		return err
 	}
 	if err := acquire(readOnlyFS{storage.Local}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked {
@@ -131,7 +131,7 @@ func TestTrueCauses(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,13 +169,13 @@ func TestUnreadableLocks(t *testing.T) {
 		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-2*lockBlank)); err != nil {
 			t.Fatal(err)
 		}
-		if l, err := Acquire(t.Context(), unreadableFS{storage.Local, unreadable}, dir, "tina", func(error) {}); !errors.Is(err, syscall.EIO) {
+		if l, err := Acquire(t.Context(), unreadableFS{storage.Local, unreadable}, dir, Options{User: "tina", Lost: func(error) {}}); !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: the lock is %v, %v", unreadable, l, err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != LockName {
 			t.Errorf("%s: left in the directory: %v, %v", unreadable, left, err)
 		}
-		l, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+		l, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,17 +202,17 @@ func TestLockThatStays(t *testing.T) {
 		testcluster.Without(t, "needs a system with a /proc that names namespaces: without it no owner can be seen")
 	}
 	dir := t.TempDir()
-	first, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, "tina", func(error) {})
+	first, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {}); failure.KindOf(err) != failure.Later {
+	if _, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}}); failure.KindOf(err) != failure.Later {
 		t.Errorf("while it is held: %v", err)
 	}
 	if err := first.Release(); err == nil {
 		t.Error("the lock was released")
 	}
-	second, err := Acquire(t.Context(), storage.Local, dir, "tina", func(error) {})
+	second, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestStaleLocks(t *testing.T) {
 	} {
 		t.Run("turn, "+c.name, func(t *testing.T) {
 			c.acquire(t, func(dir string) (*Directory, error) {
-				return AcquireTurn(t.Context(), storage.Local, dir, "tina", "a load", "hdfs:///a", func(error) {})
+				return Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
 			})
 		})
 	}
@@ -326,7 +326,7 @@ func TestWaitingAsksForNoTime(t *testing.T) {
 		fsys := &otherClock{FS: storage.Local, ahead: ahead}
 		for _, c := range []lockCase{{text: string(text), age: time.Minute, says: "which is running"}, {text: string(text), age: LockStale + time.Minute/2, taken: true}} {
 			c.acquire(t, func(dir string) (*Directory, error) {
-				return AcquireTurn(t.Context(), fsys, dir, "tina", "a load", "hdfs:///a", func(error) {})
+				return Acquire(t.Context(), fsys, dir, Options{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
 			})
 			if ahead == 0 && !c.taken && fsys.probes > 0 {
 				t.Errorf("%d files were made to ask for the time", fsys.probes)
@@ -345,7 +345,7 @@ type lockCase struct {
 
 func (c lockCase) run(t *testing.T) {
 	c.acquire(t, func(dir string) (*Directory, error) {
-		return Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+		return Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	})
 }
 
@@ -494,7 +494,7 @@ func TestLockChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of TestLockInAnotherContainer")
 	}
-	_, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+	_, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	fmt.Printf("child: kind %d, %v\n", failure.KindOf(err), err)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
@@ -546,7 +546,7 @@ func TestLockInAnotherContainer(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := Acquire(context.Background(), storage.Local, dir, "otto", func(error) {}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
+		if _, err := Acquire(context.Background(), storage.Local, dir, Options{User: "otto", Lost: func(error) {}}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -566,7 +566,7 @@ func TestLockInAnotherContainer(t *testing.T) {
 func TestLocksOfOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	take := func() *Directory {
-		l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+		l, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -628,7 +628,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Acquire(context.Background(), storage.Local, dir, "tina", func(error) {})
+	l, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

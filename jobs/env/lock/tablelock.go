@@ -28,10 +28,7 @@ const (
 // Table is a table as the jobs that load into it share it.
 type Table struct {
 	Name    string
-	User    string      // who runs this
-	Purpose string      // what this run does, for people
-	Output  string      // the URI of the output whose lock this run has
-	Lost    func(error) // called if another process takes over a lock that this one has
+	options Options
 	ledger  *ledger.Ledger
 	fsys    storage.FS
 	dir     string
@@ -40,9 +37,9 @@ type Table struct {
 }
 
 // OpenTable finds a table in the ledger, for a run that has the lock of an output.
-func OpenTable(l *ledger.Ledger, name, user, purpose, output string, lost func(error)) *Table {
+func OpenTable(l *ledger.Ledger, name string, o Options) *Table {
 	fsys, dir := l.TableFolder(name)
-	return &Table{Name: name, User: user, Purpose: purpose, Output: output, Lost: lost, ledger: l, fsys: fsys, dir: dir}
+	return &Table{Name: name, options: o, ledger: l, fsys: fsys, dir: dir}
 }
 
 func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
@@ -52,7 +49,9 @@ func (t *Table) Announce(ctx context.Context) error {
 	t.own = path.Join(t.runs(), NewToken())
 	err := t.ledger.MakeFolder(t.own)
 	if err == nil {
-		t.sign, err = AcquireFor(ctx, t.fsys, t.own, t.User, t.Purpose, t.Lost)
+		o := t.options
+		o.Output = "" // it is no turn
+		t.sign, err = Acquire(ctx, t.fsys, t.own, o)
 	}
 	if err != nil {
 		return fmt.Errorf("announce the run into table %s: %w", t.Name, err)
@@ -82,7 +81,7 @@ func (t *Table) Others() ([]string, error) {
 		if dir == t.own || !f.Dir {
 			continue
 		}
-		switch held, alive, err := Holder(t.fsys, dir, t.User); {
+		switch held, alive, err := Holder(t.fsys, dir, t.options.User); {
 		case err != nil:
 			return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
 		case alive:
@@ -113,7 +112,7 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Turn, error) {
 	begun, wait := time.Now(), pollBusy
 	var said time.Time
 	for {
-		held, err := AcquireTurn(ctx, t.fsys, dir, t.User, t.Purpose, t.Output, t.Lost)
+		held, err := Acquire(ctx, t.fsys, dir, t.options)
 		if err == nil {
 			t.tell(o)
 			return &Turn{held}, nil
@@ -158,7 +157,7 @@ func (t *Table) tell(o options.Options) {
 
 // holder describes who has the lock of a folder.
 func (t *Table) holder(dir string) string {
-	held, _, err := Holder(t.fsys, dir, t.User)
+	held, _, err := Holder(t.fsys, dir, t.options.User)
 	if err != nil {
 		return fmt.Sprintf("a process that can't be named (%v)", err)
 	}

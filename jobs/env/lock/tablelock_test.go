@@ -34,7 +34,8 @@ func two(t *testing.T) (a, b *Table, dir string) {
 	l := ledger.Open(storage.Local, t.TempDir())
 	_, dir = l.TableFolder("ns:t")
 	open := func(purpose string) *Table {
-		return OpenTable(l, "ns:t", "tina", purpose, "file:///out/"+purpose, func(error) {})
+		return OpenTable(l, "ns:t",
+			Options{User: "tina", Purpose: purpose, Output: "file:///out/" + purpose, Lost: func(error) {}})
 	}
 	return open("a.yaml for 2026-11-20"), open("b.yaml"), dir
 }

@@ -45,7 +45,7 @@ func (l *Directory) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// ClearTemps removes the temporary files of owners that are gone, those of the lock's former owners first. Anything
+// clearTemps removes the temporary files of owners that are gone, those of the lock's former owners first. Anything
 // else in .tmp is left to the run that owns the directory.
 func (l *Directory) clearTemps() error {
 	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
@@ -79,7 +79,7 @@ func (l *Directory) deserted(folder storage.Info) bool {
 	if err != nil || json.Unmarshal(text, &o) != nil {
 		o = Owner{}
 	}
-	switch f, _ := l.processes.fate(o, l.me); f {
+	switch f, _ := systemProcesses.fate(o, l.me); f {
 	case dead:
 		return true
 	case alive:

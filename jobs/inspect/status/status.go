@@ -165,7 +165,7 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 		case e != nil:
 			r.take(e)
 		}
-		table := lock.OpenTable(a.ledger, out.Table, a.site.User, "", "", nil)
+		table := lock.OpenTable(a.ledger, out.Table, lock.Options{User: a.site.User})
 		if r.Others, err = table.Others(); err != nil {
 			return r, err
 		}

@@ -68,7 +68,7 @@ func makeError(err error) error {
 
 // TakeLock locks the directory. From here on nothing in it is changed without the lock.
 func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.Lock, err = lock.Acquire(ctx, w.FS, w.Path, w.Site.User, lost); err == nil {
+	if w.Lock, err = lock.Acquire(ctx, w.FS, w.Path, lock.Options{User: w.Site.User, Lost: lost}); err == nil {
 		w.FS = w.Lock.Guarded()
 	}
 	return err

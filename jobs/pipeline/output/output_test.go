@@ -126,7 +126,7 @@ func TestLostLock(t *testing.T) {
 		}
 		return nil
 	}}
-	l, err := lock.Acquire(context.Background(), fsys, dir, "tina", func(error) {})
+	l, err := lock.Acquire(context.Background(), fsys, dir, lock.Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func TestOutputThatIsALink(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(real, content), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := lock.Acquire(t.Context(), storage.Local, link, "tina", func(error) {})
+		lock, err := lock.Acquire(t.Context(), storage.Local, link, lock.Options{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}

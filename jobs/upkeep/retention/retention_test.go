@@ -207,7 +207,7 @@ func TestCleanLocked(t *testing.T) {
 	text, err := os.ReadFile(name)
 	check(t, err)
 	check(t, os.WriteFile(name, []byte(strings.Replace(string(text), "shop:", "show:", 1)), 0o600))
-	lock, err := lock.Acquire(t.Context(), storage.Local, filepath.Join(n.dir, "locked"), "tina", func(error) {})
+	lock, err := lock.Acquire(t.Context(), storage.Local, filepath.Join(n.dir, "locked"), lock.Options{User: "tina", Lost: func(error) {}})
 	check(t, err)
 	r, err := Clean(t.Context(), n.dir, Rules{Outputs: day, Now: n.now}, n.options)
 	check(t, err)
