@@ -97,12 +97,11 @@ func (p *onEngine) sort(ctx context.Context, _ []*outputRun) error {
 		return err
 	}
 	var read int64
-	err = p.summary.Phase("sort", "", func() (_ int64, err error) {
-		if p.mapped, err = p.work.Map(ctx); err == nil {
-			read, err = p.mapped.Read(), p.mapped.Rejects(rejects)
-		}
-		return p.opened.source.Bytes, err
-	})
+	end := p.summary.Begin("sort", "")
+	if p.mapped, err = p.work.Map(ctx); err == nil {
+		read, err = p.mapped.Read(), p.mapped.Rejects(rejects)
+	}
+	end(p.opened.source.Bytes, err)
 	if p.mapped == nil && failure.KindOf(err) == failure.Rejects {
 		err = tooManyRejects(err, p.work.Rejects(rejects))
 	}
@@ -137,7 +136,9 @@ func (p *onEngine) write(ctx context.Context, _ []*outputRun) error {
 			stages[i] = w.writeStage(p.rows[i])
 		}
 	}
-	err := p.summary.Phase("write", "", func() (int64, error) { return 0, p.mapped.Reduce(ctx, stages) })
+	end := p.summary.Begin("write", "")
+	err := p.mapped.Reduce(ctx, stages)
+	end(0, err)
 	for i, w := range p.opened.outputs {
 		if stages[i] != nil {
 			w.reportStage(stages[i], p.summary)

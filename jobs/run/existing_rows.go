@@ -71,10 +71,9 @@ func (q *question) find(ctx context.Context, rows *sorting.Rows, again bool, s *
 	}
 	f := Finder{Cluster: q.loader.Cluster, Job: q.out.Job, Target: q.target, Rows: rows, Limit: limit, Again: again,
 		Watch: options.Within(q.out.Options.Watch, sortShare, sortShare)}
-	err = s.Phase("look up", q.report.Name(), func() (int64, error) {
-		found, err = f.Find(ctx)
-		return 0, err
-	})
+	end := s.Begin("look up", q.report.Name())
+	found, err = f.Find(ctx)
+	end(0, err)
 	if err != nil {
 		return nil, fmt.Errorf("find the rows that table %s has already: %w", q.out.Job.Table, err)
 	}

@@ -20,7 +20,6 @@ import (
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
-	"bulkload/load"
 )
 
 // outputRun is one output of a run: its directory, loader and target.
@@ -181,10 +180,9 @@ func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
 // write writes one output's files and balances its counts.
 func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, s *summary.Summary) error {
 	stage := w.writeStage(rows)
-	err := s.Phase("write", w.report.Name(), func() (int64, error) {
-		err := stage.Run(ctx)
-		return stage.Checks.Sum(), err
-	})
+	end := s.Begin("write", w.report.Name())
+	err := stage.Run(ctx)
+	end(stage.Checks.Sum(), err)
 	w.reportStage(stage, s)
 	if err != nil {
 		return err
@@ -234,18 +232,17 @@ func (w *outputRun) load(ctx context.Context, s *summary.Summary) (err error) {
 	if err := turn.Recover(ctx); err != nil {
 		return err
 	}
-	var report *load.Report
-	err = s.Phase("load", w.report.Name(), func() (_ int64, err error) {
-		report, err = turn.Load(ctx)
-		w.report.Load.Apply(report)
-		return w.out.Manifest.Files().Loaded().Bytes(), err
-	})
+	end := s.Begin("load", w.report.Name())
+	report, err := turn.Load(ctx)
+	w.report.Load.Apply(report)
+	end(w.out.Manifest.Files().Loaded().Bytes(), err)
 	if err != nil {
 		return err
 	}
-	err = s.Phase("probe", w.report.Name(), func() (int64, error) {
-		return w.out.Manifest.Files().Loaded().Bytes(), turn.Confirm(ctx)
-	})
+	end = s.Begin("probe", w.report.Name())
+	loaded := w.out.Manifest.Files().Loaded().Bytes()
+	err = turn.Confirm(ctx)
+	end(loaded, err)
 	s.Shift(report.Probed)
 	return err
 }

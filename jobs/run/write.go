@@ -134,13 +134,11 @@ func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
 	for _, w := range p.opened.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
 	}
-	var rows []*sorting.Rows
-	err = p.summary.Phase("sort", "", func() (_ int64, err error) {
-		o := p.opened.options
-		o.Watch = options.Within(o.Watch, 0, sortShare)
-		rows, err = s.Sort(ctx, o)
-		return p.opened.source.Bytes, err
-	})
+	end := p.summary.Begin("sort", "")
+	o := p.opened.options
+	o.Watch = options.Within(o.Watch, 0, sortShare)
+	rows, err := s.Sort(ctx, o)
+	end(p.opened.source.Bytes, err)
 	p.summary.SetRejects(rejects, p.opened.rejectsFile())
 	if err != nil {
 		p.countFailed(rows)

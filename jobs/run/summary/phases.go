@@ -8,20 +8,20 @@ import (
 	"bulkload/jobs/base/timing"
 )
 
-// Phase measures one stage of a run, which do carries out. do returns how many bytes it handled. output is the table, if
-// there are several outputs and the stage is for one of them; otherwise "". The error is that of do.
-func (s *Summary) Phase(name, output string, do func() (bytes int64, err error)) error {
+// Begin begins to measure one stage of a run. output is the table, if there are several outputs and the stage is for one
+// of them; otherwise "". The function that it returns ends the stage: with how many bytes it handled, and its error.
+func (s *Summary) Begin(name, output string) (end func(bytes int64, err error)) {
 	s.options.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
 	start := time.Now()
-	bytes, err := do()
-	p := timing.NewPhase(name, time.Since(start), bytes)
-	p.Output, p.Start = output, start.Sub(s.began).Seconds()
-	s.Phases = append(s.Phases, p)
-	if err == nil {
-		s.options.Detail(options.LevelStage, name+" done", append(outputAttr(output),
-			slog.Float64("seconds", p.Seconds), slog.Int64("bytes", bytes))...)
+	return func(bytes int64, err error) {
+		p := timing.NewPhase(name, time.Since(start), bytes)
+		p.Output, p.Start = output, start.Sub(s.began).Seconds()
+		s.Phases = append(s.Phases, p)
+		if err == nil {
+			s.options.Detail(options.LevelStage, name+" done", append(outputAttr(output),
+				slog.Float64("seconds", p.Seconds), slog.Int64("bytes", bytes))...)
+		}
 	}
-	return err
 }
 
 // outputAttr names one of several outputs.
@@ -46,7 +46,7 @@ func (s *Summary) Shift(asked time.Duration) {
 	}
 }
 
-// AddParts adds the parts of a stage. output is as for Phase.
+// AddParts adds the parts of a stage. output is as for Begin.
 func (s *Summary) AddParts(output string, parts []timing.Phase) {
 	for _, p := range parts {
 		p.Output = output
