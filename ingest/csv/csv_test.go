@@ -441,7 +441,7 @@ func TestLongest(t *testing.T) {
 			t.Errorf("a line of 64 bytes in a window of %d: %d records, %v", window, len(all), err)
 		}
 		_, err = readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 63)+"\n2,y\n", window, 64)
-		if err == nil || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.CSVLine || errcode.CSVLine.Kind() != errcode.Refused {
+		if err == nil || errcode.Outermost(err) != errcode.CSVLine || errcode.CSVLine.Kind() != errcode.Refused {
 			t.Errorf("a line of 65 bytes in a window of %d: %v", window, err)
 		}
 	}

@@ -238,7 +238,7 @@ func TestRecordTooLong(t *testing.T) {
 	if _, again := r.Next(); again != err {
 		t.Errorf("then %v", again)
 	}
-	if errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.InputRecord || errcode.InputRecord.Kind() != errcode.Refused {
+	if errcode.Outermost(err) != errcode.InputRecord || errcode.InputRecord.Kind() != errcode.Refused {
 		t.Errorf("%v is not for a person to mend", err)
 	}
 }

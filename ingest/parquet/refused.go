@@ -31,7 +31,7 @@ func refusef(code errcode.Code, format string, args ...any) error {
 func damagedUnlessRefused(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	var path *fs.PathError
-	if errcode.Of(err, func(errcode.Code) bool { return true }) != "" || errors.As(err, &path) || errors.Is(err, storage.ErrUnavailable) {
+	if errcode.Outermost(err) != "" || errors.As(err, &path) || errors.Is(err, storage.ErrUnavailable) {
 		return err
 	}
 	return errcode.ParquetDamaged.Wrap(err)

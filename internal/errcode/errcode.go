@@ -113,6 +113,9 @@ func Is(err, target error) bool {
 	})
 }
 
+// Outermost is the outermost code of an error, or "".
+func Outermost(err error) Code { return Of(err, func(Code) bool { return true }) }
+
 // Of is the outermost code of an error for which accept returns true, or "".
 func Of(err error, accept func(Code) bool) (found Code) {
 	Visit(err, func(e error) bool {

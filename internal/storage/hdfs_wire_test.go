@@ -138,7 +138,7 @@ func wantWriteRefused(t *testing.T, fsys FS, name string, parts ...string) {
 	if err == nil {
 		err = w.Close()
 	}
-	if code := errcode.Of(err, func(errcode.Code) bool { return true }); errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDataNode) ||
+	if code := errcode.Outermost(err); errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDataNode) ||
 		code != errcode.KerberosProtection && code != errcode.SecurityUnsupported {
 		t.Errorf("as if it could be better later: %v", err)
 	}
@@ -163,7 +163,7 @@ func wantReadRefused(t *testing.T, fsys FS, name string) {
 	check(t, err)
 	defer f.Close()
 	_, err = f.Read(make([]byte, 10))
-	if errors.Is(err, ErrUnavailable) || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.KerberosProtection {
+	if errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.KerberosProtection {
 		t.Errorf("as if it could be better later: %v", err)
 	}
 }

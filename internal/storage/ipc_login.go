@@ -25,7 +25,7 @@ func (e *loginError) Unwrap() error { return e.err }
 
 // ErrorCode is the code of the cause, if it has one.
 func (e *loginError) ErrorCode() errcode.Code {
-	return cmp.Or(errcode.Of(e.err, func(errcode.Code) bool { return true }), errcode.KerberosRefused)
+	return cmp.Or(errcode.Outermost(e.err), errcode.KerberosRefused)
 }
 
 // logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from then

@@ -85,7 +85,7 @@ func (w *planned) checkPlan() error {
 }
 
 // hasEnded reports whether an error of checkPlan says that the run is done or was begun anew.
-func hasEnded(err error) bool { return failureCode(err) == errcode.TaskPlan }
+func hasEnded(err error) bool { return errcode.Outermost(err) == errcode.TaskPlan }
 
 // newAttempt is an attempt at a task. Nobody else knows its folder.
 func (w *planned) newAttempt(phase string, task int) *attempt {

@@ -104,7 +104,7 @@ func TestMemoryOfAMerge(t *testing.T) {
 			home.fs = remoteFS{home.fs}
 		}
 		_, err := slicesAtOnce(sorted, home, options.MinMemory)
-		if err == nil || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.TaskMemory {
+		if err == nil || errcode.Outermost(err) != errcode.TaskMemory {
 			t.Fatalf("%d runs in %d bytes of memory: %v", sorted.Stats().Runs, options.MinMemory, err)
 		}
 		_, rest, _ := strings.Cut(err.Error(), "give each task at least ")
@@ -196,7 +196,7 @@ func TestDocumentsCountAsMemory(t *testing.T) {
 			break
 		}
 		for _, err := range []error{err, unitsErr} {
-			if failureCode(err) != errcode.TaskMemory {
+			if errcode.Outermost(err) != errcode.TaskMemory {
 				t.Fatalf("with %d bytes: %v", memory, err)
 			}
 			_, rest, _ := strings.Cut(err.Error(), "give each task at least ")
@@ -210,7 +210,7 @@ func TestDocumentsCountAsMemory(t *testing.T) {
 	}
 	name := w.home().path(planName)
 	for memory, refused := range map[int64]bool{0: false, 16 << 20: true, least: false} {
-		if _, err := readDocument(storage.Local, name, memory, new(Plan)); (failureCode(err) == errcode.TaskMemory) != refused || err != nil && !refused {
+		if _, err := readDocument(storage.Local, name, memory, new(Plan)); (errcode.Outermost(err) == errcode.TaskMemory) != refused || err != nil && !refused {
 			t.Errorf("with %d bytes: %v", memory, err)
 		}
 	}

@@ -264,7 +264,7 @@ func (w *Work) explain(phase string, tasks []int, engine error, past pastAttempt
 			errs = append(errs, err)
 		}
 	}
-	if engine != nil && failureCode(engine) == "" && !errors.Is(engine, context.Canceled) {
+	if engine != nil && errcode.Outermost(engine) == "" && !errors.Is(engine, context.Canceled) {
 		engine = errcode.TaskFailed.Wrap(engine)
 	}
 	return errors.Join(append(errs, engine)...)
@@ -283,7 +283,3 @@ func reason(phase string, task int, report *failureReport, last *identity) error
 
 // maxReasons bounds how many tasks are named in an error.
 const maxReasons = 5
-
-func failureCode(err error) errcode.Code {
-	return errcode.Of(err, func(errcode.Code) bool { return true })
-}

@@ -259,7 +259,7 @@ func TestVariables(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"${date:}", "${B}", "${env.NONE}", "${", "${A} ${A", "${}"} {
-		if got, err := v.expand(text); errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.JobVariable {
+		if got, err := v.expand(text); errcode.Outermost(err) != errcode.JobVariable {
 			t.Errorf("%s: %q, %v", text, got, err)
 		}
 	}

@@ -153,7 +153,7 @@ func failing(t *testing.T, c *testcluster.Cluster) {
 	r.Attempts = 2
 	err := r.Run(t.Context(), r.phase)
 	if err == nil || !strings.Contains(err.Error(), "attempt_") || !strings.Contains(err.Error(), "code 3") ||
-		errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.YarnTask {
+		errcode.Outermost(err) != errcode.YarnTask {
 		t.Errorf("error %v", err)
 	}
 }
@@ -280,7 +280,7 @@ func refused(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, "")
 	r.Queue = "nosuch"
 	err := r.Run(t.Context(), r.phase)
-	if err == nil || !strings.Contains(err.Error(), "nosuch") || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.YarnSubmit {
+	if err == nil || !strings.Contains(err.Error(), "nosuch") || errcode.Outermost(err) != errcode.YarnSubmit {
 		t.Errorf("error %v", err)
 	}
 }

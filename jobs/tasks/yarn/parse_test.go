@@ -212,7 +212,8 @@ func TestForgottenJob(t *testing.T) {
 		for i := range maxForgotten + 1 {
 			f := &follower{Engine: e, phase: tasks.Phase{Name: tasks.MapPhase}, application: "application_1_0007"}
 			err := f.poll(t.Context())
-			if last := i == maxForgotten; !last && !errors.Is(err, tasks.ErrAgain) || last && errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.YarnTask {
+			if last := i == maxForgotten; !last && !errors.Is(err, tasks.ErrAgain) || last &&
+				errcode.Outermost(err) != errcode.YarnTask {
 				t.Fatalf("%s: job %d: %v", what, i, err)
 			}
 		}

@@ -116,7 +116,7 @@ func TestConvertRefuses(t *testing.T) {
 		"property 1: ": {`\u1`: "1"},
 	} {
 		text, err := Convert(propertiesWith(changes), "check.properties")
-		if err == nil || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.Convert {
+		if err == nil || errcode.Outermost(err) != errcode.Convert {
 			t.Errorf("%v: %v\n%s", changes, err, text)
 		} else if !strings.Contains(err.Error(), want) && !strings.HasPrefix(want, "property 1") {
 			t.Errorf("%v: %v, want %s", changes, err, want)

@@ -132,7 +132,7 @@ func TestNoDraft(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Of(storage.Local, file, "a")
-		if err == nil || !strings.Contains(err.Error(), c.want) || errcode.Of(err, func(errcode.Code) bool { return true }) != errcode.InputUnknown {
+		if err == nil || !strings.Contains(err.Error(), c.want) || errcode.Outermost(err) != errcode.InputUnknown {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
