@@ -22,12 +22,17 @@ package cutting
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
+	"path"
 	"slices"
 
+	"bulkload/internal/parallel"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // record is what the next process knows of cuts in progress.
@@ -47,47 +52,73 @@ func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
 }
 
 // cutAll cuts files, batch by batch.
+//
+// An error after step 2 leaves the record of the cuts, and is not undone here: that is done at the next start, from the
+// record alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
 func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r record) error {
 	for batch := range cutBatches(cutters) {
-		if err := cutBatch(ctx, out, batch, r); err != nil {
+		// Step 1. The files themselves are not touched, and no part is left: an error here costs nothing.
+		measuring, running := errgroup.WithContext(ctx)
+		measuring.SetLimit(parallel.Workers())
+		for _, c := range batch {
+			if !c.measured {
+				measuring.Go(func() error { return c.measure(running) })
+			}
+		}
+		if err := measuring.Wait(); err != nil {
+			return err
+		}
+		writing, running := errgroup.WithContext(ctx)
+		writing.SetLimit(parallel.Workers())
+		for _, c := range batch {
+			writing.Go(func() error { return c.cut(running) })
+		}
+		if err := writing.Wait(); err != nil {
+			for _, c := range batch {
+				err = errors.Join(err, c.abort())
+			}
+			return err
+		}
+		// Step 2.
+		var cuts []manifest.Cut
+		for _, c := range batch {
+			cut := manifest.Cut{Of: c.of.Path}
+			for _, p := range c.parts {
+				cut.Parts = append(cut.Parts, p.Summary)
+			}
+			cuts = append(cuts, cut)
+		}
+		if err := r.recordCuts(cuts); err != nil {
+			return err
+		}
+		out.Options.Failpoint.Reached(options.Cut)
+		// Step 3. Parts under their names are what the next owner of the directory finds: without the lock nothing is named.
+		if err := out.CheckLock(); err != nil {
+			return err
+		}
+		for _, c := range batch {
+			for _, p := range c.parts {
+				if err := out.FS.Rename(p.Temp, path.Join(out.Path, p.Path)); err != nil {
+					return err
+				}
+				out.Options.Failpoint.Reached(options.PartNamed)
+			}
+		}
+		// Step 4. After all parts have their names: what replaces a file must exist.
+		if err := r.recordReplaced(cuts); err != nil {
+			return err
+		}
+		out.Options.Failpoint.Reached(options.PartsRecorded)
+		// Step 5.
+		if err := r.removeFiles(cuts); err != nil {
 			return err
 		}
 	}
 	if n := len(cutters); n > 0 {
-		out.Options.Infof("%d files had rows of several regions, because the table has other regions than they were written for: they were cut", n)
+		out.Options.Infof("%d files had rows of several regions, because the table has other regions than they were written "+
+			"for: they were cut", n)
 	}
 	return nil
-}
-
-// cutBatch performs all steps for some files.
-//
-// An error after step 2 leaves the record of the cuts, and is not undone here: that is done at the next start, from the
-// record alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
-func cutBatch(ctx context.Context, out *output.Dir, batch []*fileCutter, r record) error {
-	// Step 1. The files themselves are not touched: an error here costs nothing.
-	if err := measureAll(ctx, batch); err != nil {
-		return err
-	}
-	if err := writeParts(ctx, batch); err != nil {
-		return err
-	}
-	var cuts []manifest.Cut
-	for _, c := range batch {
-		cuts = append(cuts, c.record())
-	}
-	if err := r.recordCuts(cuts); err != nil {
-		return err
-	}
-	out.Options.Failpoint.Reached(options.Cut)
-	if err := nameParts(out, batch); err != nil {
-		return err
-	}
-	// After all parts have their names: what replaces a file must exist.
-	if err := r.recordReplaced(cuts); err != nil {
-		return err
-	}
-	out.Options.Failpoint.Reached(options.PartsRecorded)
-	return r.removeFiles(cuts)
 }
 
 // crossed returns the boundaries between a file's first and last row.
