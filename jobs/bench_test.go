@@ -6,13 +6,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 )
 
 // BenchmarkRun is the whole local job: read, key, sort, write, read back.
 func BenchmarkRun(b *testing.B) {
 	const rows = 200_000
-	dir := sampleDir(b, checkJob, rows)
+	dir := jobdir.Check(b, jobdir.CheckJob, rows)
 	var size int64
 	paths, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
 	if err != nil {
@@ -31,7 +34,7 @@ func BenchmarkRun(b *testing.B) {
 	for b.Loop() {
 		out := filepath.Join(dir, fmt.Sprint("out", n))
 		n++
-		mustRun(b, readCheck(b, dir, out), options.Options{WorkDir: dir})
+		runtest.Must(b, jobtest.Check(b, dir, out), options.Options{WorkDir: dir})
 		b.StopTimer()
 		if err := os.RemoveAll(out); err != nil {
 			b.Fatal(err)

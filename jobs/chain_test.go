@@ -14,10 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
 )
 
 // The test below is HBase's IntegrationTestBulkLoad: each load adds a link to every chain. A load that is lost, or done in
@@ -36,7 +39,7 @@ load: true
 
 // chains are linked lists in a table: link i of chain c is a row with the row of link i-1.
 type chains struct {
-	*live
+	*livetest.Live
 	number int
 	seed   uint64
 	random *rand.Rand // decides what happens and when
@@ -61,7 +64,7 @@ func (c *chains) export(t *testing.T, link int) {
 	for chain := range c.number {
 		fmt.Fprintf(&text, "%s|%d|%s|%d\n", c.row(chain, link), chain, c.row(chain, link-1), link)
 	}
-	folder := filepath.Join(c.dir, "in", dateOfLink(link))
+	folder := filepath.Join(c.Folder, "in", dateOfLink(link))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +86,7 @@ var deaths = []harm{
 	{name: "a server sleeps past its session", do: func(t *testing.T, c *chains, row string) {
 		server := c.server(row)
 		c.must(t, c.Pause(server))
-		time.Sleep((sessionMillis + 3000) * time.Millisecond)
+		time.Sleep((livetest.SessionMillis + 3000) * time.Millisecond)
 		c.must(t, c.Resume(server))
 	}},
 	{name: masterKilled, do: func(t *testing.T, c *chains, _ string) { c.must(t, c.Kill("master")) }},
@@ -93,9 +96,9 @@ const masterKilled = "the master is killed"
 
 // regionChanges are what happens to regions. What HBase refuses, such as the split of a region that has just split, is no failure.
 var regionChanges = []harm{
-	{name: "a region splits", do: func(t *testing.T, c *chains, row string) { c.try(t, "split", c.table, row) }},
+	{name: "a region splits", do: func(t *testing.T, c *chains, row string) { c.try(t, "split", c.Table, row) }},
 	{name: "regions merge", do: func(t *testing.T, c *chains, _ string) { c.merge(t) }},
-	{name: "a region moves", do: func(t *testing.T, c *chains, row string) { c.try(t, "move", c.table, row) }},
+	{name: "a region moves", do: func(t *testing.T, c *chains, row string) { c.try(t, "move", c.Table, row) }},
 }
 
 // must is for what can't fail, unless the server has ended by itself: one that wakes up after its session does.
@@ -122,9 +125,9 @@ func (c *chains) server(row string) string { return fmt.Sprintf("rs%d", 1+row[le
 
 // merge merges the table's first two regions.
 func (c *chains) merge(t *testing.T) {
-	lines := strings.Split(c.try(t, "regions", c.table), "\n")
+	lines := strings.Split(c.try(t, "regions", c.Table), "\n")
 	if len(lines) > 3 {
-		c.try(t, "merge", c.table, lines[0][:strings.IndexByte(lines[0], '\t')], lines[1][:strings.IndexByte(lines[1], '\t')])
+		c.try(t, "merge", c.Table, lines[0][:strings.IndexByte(lines[0], '\t')], lines[1][:strings.IndexByte(lines[1], '\t')])
 	}
 }
 
@@ -140,10 +143,10 @@ func (c *chains) load(t *testing.T, link int) {
 	what := fmt.Sprintf("link %d", link)
 	if link%3 == 2 {
 		at := points[c.random.IntN(len(points))]
-		killed, _ := c.child(date, at, 1)
+		killed, _ := c.Died(t, date, at, 1)
 		what += fmt.Sprintf(", killed at %q: %v", at, killed)
 	}
-	o := c.options()
+	o := c.Options()
 	var happening sync.WaitGroup
 	var happened [2]atomic.Bool
 	planned := []harm{deaths[c.random.IntN(len(deaths))], regionChanges[c.random.IntN(len(regionChanges))]}
@@ -164,7 +167,7 @@ func (c *chains) load(t *testing.T, link int) {
 		}
 	}
 	for tries := 1; ; tries++ {
-		_, err := Run(context.Background(), c.job(t, date), o)
+		_, err := run.Job(context.Background(), nil, c.Job(t, date), o)
 		happening.Wait()
 		t.Logf("%s, try %d: %v", what, tries, err)
 		if err == nil {
@@ -186,9 +189,9 @@ func (c *chains) load(t *testing.T, link int) {
 func (c *chains) walk(t *testing.T, links int) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "scanned")
-	c.oracle(t, "scan", c.table, "-o", out)
+	c.Ask(t, "scan", c.Table, "-o", out)
 	cells := map[string]map[string]string{}
-	lines := readLines(t, out)
+	lines := testfs.Lines(t, out)
 	for _, line := range lines {
 		field := strings.Split(line, "\t")
 		row, err1 := hex.DecodeString(field[0])
@@ -224,23 +227,23 @@ func (c *chains) walk(t *testing.T, links int) {
 // servers are killed or sleep, the master is killed, regions split, merge and move, and our process is killed. BULKLOAD_SEED
 // repeats what happened and when.
 func TestChainsOfLoads(t *testing.T) {
-	l := newFragile(t)
+	l := livetest.NewFragile(t)
 	random := testrand.New(t)
-	c := &chains{live: l, number: 500, seed: random.Uint64(), random: random}
-	c.table = "chains"
-	c.retarget(t)
-	if err := os.WriteFile(filepath.Join(c.dir, "check.yaml"), fmt.Appendf(nil, chainJob, c.table, c.out), 0o600); err != nil {
+	c := &chains{Live: l, number: 500, seed: random.Uint64(), random: random}
+	c.Table = "chains"
+	c.Retarget(t)
+	if err := os.WriteFile(filepath.Join(c.Folder, "check.yaml"), fmt.Appendf(nil, chainJob, c.Table, c.Out), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.oracle(t, "create", c.table, "f", "2,4,6,8,a,c,e", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
-	links := moments(t, 3)
+	c.Ask(t, "create", c.Table, "f", "2,4,6,8,a,c,e", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")
+	links := livetest.Moments(t, 3)
 	for link := range links {
 		c.load(t, link)
 	}
 	c.walk(t, links)
 	// The books and the ledger agree with the table: every load has nothing left to do.
 	for link := range links {
-		if s, err := Run(context.Background(), c.job(t, dateOfLink(link)), c.options()); err != nil || s.Status != failure.StatusNothing || s.Books.Written != int64(c.number) {
+		if s, err := run.Job(context.Background(), nil, c.Job(t, dateOfLink(link)), c.Options()); err != nil || s.Status != failure.StatusNothing || s.Books.Written != int64(c.number) {
 			t.Errorf("link %d again: %s, %v, %v", link, s.Status, s.Books, err)
 		}
 	}

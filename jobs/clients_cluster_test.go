@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -41,12 +43,12 @@ type clientPhase struct {
 }
 
 // startClients returns when all of them have begun.
-func (l *live) startClients(t *testing.T, number int) *clients {
+func startClients(t *testing.T, l *livetest.Live, number int) *clients {
 	t.Helper()
 	c := &clients{stop: filepath.Join(t.TempDir(), "stop"), answer: make(chan string, 1)}
 	ready := filepath.Join(t.TempDir(), "ready")
 	go func() {
-		out, err := l.Oracle(t).Run("clients", l.table, "f", fmt.Sprint(number), ready, c.stop)
+		out, err := l.Oracle(t).Run("clients", l.Table, "f", fmt.Sprint(number), ready, c.stop)
 		if err != nil {
 			t.Error(err)
 		}
@@ -141,34 +143,34 @@ func TestClientsDuringALoad(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("BULKLOAD_ROWS")); err == nil {
 		rows, quiet = n, 20*time.Second
 	}
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, rows, 63)
-	l.night(t, night21, rows, 64)
-	mustRun(t, l.job(t, night20), l.options()) // a region without rows would split at no cost
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, rows, 63)
+	l.Night(t, livetest.Night21, rows, 64)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options()) // a region without rows would split at no cost
 
-	c := l.startClients(t, 20)
+	c := startClients(t, l, 20)
 	c.phase("before")
 	time.Sleep(quiet)
 	c.phase("two splits without a load")
-	l.oracle(t, "split", l.table, "15")
-	l.oracle(t, "split", l.table, "25")
+	l.Ask(t, "split", l.Table, "15")
+	l.Ask(t, "split", l.Table, "25")
 	time.Sleep(quiet)
 	c.phase("quiet again")
 	time.Sleep(quiet)
 	c.phase("files are written")
-	o := l.options()
+	o := l.Options()
 	var staged, taken atomic.Int64
 	o.Failpoint = func(p options.Point) {
 		if p == options.Staging && staged.Add(1) == 1 {
 			c.phase("files are loaded, through two splits")
-			l.oracle(t, "split", l.table, "85")
+			l.Ask(t, "split", l.Table, "85")
 		}
 		if p == options.FilesLoaded && taken.Add(1) == 1 {
-			l.oracle(t, "split", l.table, "95")
+			l.Ask(t, "split", l.Table, "95")
 		}
 	}
-	s := mustRun(t, l.job(t, night21), o)
+	s := runtest.Must(t, l.Job(t, livetest.Night21), o)
 	c.phase("after")
 	time.Sleep(quiet)
 	all := c.end(t)
@@ -177,12 +179,12 @@ func TestClientsDuringALoad(t *testing.T) {
 		t.Errorf("%s: %v, %+v: the files were not cut", s.Status, s.Books, s.Load)
 	}
 	c.report(t, all)
-	for _, date := range []string{night20, night21} {
-		if r, err := verify.Job(context.Background(), l.job(t, date), l.options(), false); err != nil {
+	for _, date := range []string{livetest.Night20, livetest.Night21} {
+		if r, err := verify.Job(context.Background(), l.Job(t, date), l.Options(), false); err != nil {
 			t.Errorf("%s: %+v, %v", date, r, err)
 		}
 	}
-	l.wantAgain(t, night21)
+	l.WantNothing(t, "again", livetest.Night21)
 }
 
 // splitsAlone is the phase whose errors are HBase's own: none, unless the machine is overloaded.

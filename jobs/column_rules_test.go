@@ -12,6 +12,9 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
@@ -21,41 +24,10 @@ import (
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
-
-// ruleJob is a job over three columns, to which tests add rules. The row is the first column.
-const ruleJob = `table: ns:t
-family: f
-timestamp: 1000
-input: {path: in.txt, columns: [id, a, b], field_delimiter: '|', null: '\N', max_rejects: 9}
-rowkey: id
-query: [id]
-regions: {from: splits, splits: ['5']}
-hfile: {encoding: fast_diff}
-output: out
-`
-
-// readRuleJob makes a folder with a job of rules and its input. A rule instead of a key of the job's replaces it.
-func readRuleJob(t testing.TB, rules, input string) *jobfile.Job {
-	t.Helper()
-	dir := t.TempDir()
-	job := ruleJob
-	if strings.HasPrefix(rules, "timestamp:") || strings.Contains(rules, "\ntimestamp:") {
-		job = strings.Replace(job, "timestamp: 1000\n", "", 1)
-	}
-	for name, text := range map[string]string{"job.yaml": job + rules, "in.txt": input} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	j, err := jobfile.Read(filepath.Join(dir, "job.yaml"), jobfile.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
-}
 
 // cellsIn lists the cells of an output: row family:qualifier @timestamp =value, or =0x and hex where it is no plain text.
 func cellsIn(t testing.TB, output string) []string {
@@ -135,8 +107,8 @@ func TestRules(t *testing.T) {
 			`"column":"a","reason":"number outside int16"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := readRuleJob(t, c.rules, c.input)
-			s := mustRun(t, j, options.Options{})
+			j := jobtest.Rules(t, c.rules, c.input)
+			s := runtest.Must(t, j, options.Options{})
 			out := filepath.Join(j.Dir, j.Output)
 			slices.Sort(c.cells)
 			got := cellsIn(t, out)
@@ -180,8 +152,8 @@ func wantVerified(t *testing.T, j *jobfile.Job, s *summary.Summary) {
 // TestStrictDuplicatesSeeTimestamps: two records that differ in nothing but the timestamp differ.
 func TestStrictDuplicatesSeeTimestamps(t *testing.T) {
 	rules := "timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]\nduplicates: error\n"
-	mustRun(t, readRuleJob(t, rules, "1|5|x\n1|5|x\n"), options.Options{})
-	if _, err := Run(context.Background(), readRuleJob(t, rules, "1|5|x\n1|6|x\n"), options.Options{}); err == nil || !strings.Contains(err.Error(), "two differing records have the row key 1") {
+	runtest.Must(t, jobtest.Rules(t, rules, "1|5|x\n1|5|x\n"), options.Options{})
+	if _, err := run.Job(context.Background(), nil, jobtest.Rules(t, rules, "1|5|x\n1|6|x\n"), options.Options{}); err == nil || !strings.Contains(err.Error(), "two differing records have the row key 1") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -209,7 +181,7 @@ outputs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	want := [][]string{{"1 f:b @1000 =1"}, {"2 f:b @1000 =two"}, {"1 f:b @1000 =1", "2 f:b @1000 =two", "3 f:b @1000 =3"}}
 	for i, out := range s.Outputs {
 		if got := cellsIn(t, filepath.Join(dir, "out", fmt.Sprint(i+1))); !slices.Equal(got, want[i]) {
@@ -226,20 +198,20 @@ outputs:
 
 // TestKilledSortOfFiltered: what an earlier process has filtered is in the books of the one that continues.
 func TestKilledSortOfFiltered(t *testing.T) {
-	manyProcesses(t)
-	job := checkJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"
-	dir := sampleDir(t, job, 150_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	runtest.ManyProcesses(t)
+	job := jobdir.CheckJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"
+	dir := jobdir.Check(t, job, 150_000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), base.options())
+	want := runtest.Must(t, base.Read(t), base.Options())
 	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
 		t.Fatalf("books %v", want.Books)
 	}
 	k.At, k.Times = options.Checkpointed, 3
-	k.kill(t)
-	got := mustRun(t, k.job(t), k.options())
-	sameRun(t, k, base.Out, want, got)
+	k.Kill(t)
+	got := runtest.Must(t, k.Read(t), k.Options())
+	runtest.SameRun(t, k, base.Out, want, got)
 	if got.Resumed == nil {
 		t.Error("nothing was kept")
 	}
@@ -247,9 +219,9 @@ func TestKilledSortOfFiltered(t *testing.T) {
 
 // TestGetShowsBinaryValues: as text, with the type; a query column may be stored in binary form, too.
 func TestGetShowsBinaryValues(t *testing.T) {
-	j := readRuleJob(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",
+	j := jobtest.Rules(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",
 		"1|1.50|2026-11-20 08:00:00\n10|2|\\N\n")
-	mustRun(t, j, options.Options{})
+	runtest.Must(t, j, options.Options{})
 	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
 	if err != nil || len(r.Rows) != 1 {
 		t.Fatalf("%+v, %v", r, err)
@@ -279,11 +251,11 @@ func TestPaymentsAsJava(t *testing.T) {
 	}
 	dir := t.TempDir()
 	j := readPayments(t, filepath.Join(dir, "out"))
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	ask("check", "file://"+j.Output, "-all")
 	got, want := filepath.Join(dir, "got"), filepath.Join(dir, "want")
 	ask("cells", "file://"+j.Output, "-o", got)
-	ask("payments", joined(t, dir, "examples/testdata/payments/2026-11-20/part-*"), "2026-11-20", "-o", want)
+	ask("payments", jobdir.Joined(t, dir, "examples/testdata/payments/2026-11-20/part-*"), "2026-11-20", "-o", want)
 	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
 	if int64(len(wantCells)) != s.Books.CellsWritten || len(gotCells) != len(wantCells) {
 		t.Errorf("Java computes %d cells, the files have %d, the books say %d", len(wantCells), len(gotCells), s.Books.CellsWritten)
@@ -297,7 +269,7 @@ func TestPaymentsAsJava(t *testing.T) {
 
 func readPayments(t testing.TB, output string) *jobfile.Job {
 	t.Helper()
-	j, err := jobfile.Read("examples/payments.yaml", jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/payments.yaml", jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +280,7 @@ func readPayments(t testing.TB, output string) *jobfile.Job {
 // TestPayments is the example as it is shipped.
 func TestPayments(t *testing.T) {
 	j := readPayments(t, t.TempDir())
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	if b := s.Books; b.Read != 306 || b.Rejected != 3 || b.Duplicates != 1 || b.Filtered < 100 || b.Written < 100 {
 		t.Errorf("books %v", b)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/options"
@@ -21,7 +23,7 @@ import (
 // the columns in another order, packed or not, give the HFiles that Sqoop's text of them gives, byte for byte.
 func TestCSVGivesWhatTextGives(t *testing.T) {
 	dir := t.TempDir()
-	text, err := os.ReadFile(joined(t, dir, "examples/testdata/check/2026-11-20/part-*"))
+	text, err := os.ReadFile(jobdir.Joined(t, dir, "examples/testdata/check/2026-11-20/part-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ func sameAsText(t *testing.T, dir, name string, text []byte, rows int64) {
 	}
 	var files []string
 	for _, example := range []string{"check", name} {
-		j, err := jobfile.Read("examples/"+example+".yaml", jobfile.ReadOptions{Date: date20})
+		j, err := jobfile.Read("examples/"+example+".yaml", jobfile.ReadOptions{Date: jobdir.Date})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func sameAsText(t *testing.T, dir, name string, text []byte, rows int64) {
 			j.Input.Path = in
 		}
 		j.Output = filepath.Join(dir, example)
-		if s := mustRun(t, j, options.Options{}); s.Books.Written != rows {
+		if s := runtest.Must(t, j, options.Options{}); s.Books.Written != rows {
 			t.Errorf("%s: %d rows written", example, s.Books.Written)
 		}
 		files = append(files, hfileBytes(t, j.Output))
@@ -126,12 +128,12 @@ func hfileBytes(t *testing.T, output string) string {
 	return strings.Join(files, "")
 }
 
-// spool writes the input of a folder that sampleDir made as SQL*Plus does: with a heading, again before every n rows, and
+// spool writes the input of a folder that jobdir.Check made as SQL*Plus does: with a heading, again before every n rows, and
 // messages. It returns the number of lines that are skipped.
 func spool(t *testing.T, dir string, n int) (skipped int64) {
 	t.Helper()
 	heading := strings.Join(sample.CheckColumns, ",") + "\n"
-	for _, name := range mapsOf(t, dir) {
+	for _, name := range jobdir.Parts(t, dir) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -160,20 +162,20 @@ const spoolJob = "format: csv\n  skip_noise: true"
 // TestSkippedLinesAreCounted: lines that skip_noise skips are in the books, whether one process reads, tasks, a verification,
 // or a process that continues a killed one.
 func TestSkippedLinesAreCounted(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, strings.Replace(checkJob, `record_delimiter: '\x10'`, spoolJob, 1), 90_000)
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, `record_delimiter: '\x10'`, spoolJob, 1), 90_000)
 	skipped := spool(t, dir, 100)
-	sameByTasks(t, "spooled", dir, small, 4)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 1}
-	k.killAnew(t)
-	got := mustRun(t, k.job(t), k.options())
+	runtest.SameByTasks(t, "spooled", dir, runtest.SmallTasks, 4)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 1}
+	k.KillAnew(t)
+	got := runtest.Must(t, k.Read(t), k.Options())
 	if b := got.Books; got.Resumed == nil || b.Skipped != skipped || b.Read != 90_000 {
 		t.Errorf("continued (%v): %d lines skipped, want %d; %v", got.Resumed, b.Skipped, skipped, b)
 	}
-	if b := manifestOf(t, filepath.Join(dir, "here"))[0].Books; b.Skipped != skipped {
+	if b := runtest.ManifestOf(t, filepath.Join(dir, "here"))[0].Books; b.Skipped != skipped {
 		t.Errorf("in one process: %d lines skipped, want %d", b.Skipped, skipped)
 	}
-	if r, err := verify.Job(t.Context(), k.job(t), options.Options{}, false); err != nil || r.Skipped != skipped {
+	if r, err := verify.Job(t.Context(), k.Read(t), options.Options{}, false); err != nil || r.Skipped != skipped {
 		t.Errorf("verify: %d lines skipped, want %d: %v", r.Skipped, skipped, err)
 	}
 }

@@ -3,7 +3,6 @@ package jobs
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -18,6 +17,9 @@ import (
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
@@ -62,23 +64,10 @@ func otherCells(timestamp int64) []string {
 
 func hexOf(s string) string { return hex.EncodeToString([]byte(s)) }
 
-// keepAll switches compactions of a table off: one of all files of a region drops deleted cells.
-const keepAll = "TABLE:COMPACTION_ENABLED=false"
-
-// otherTools has HFileOutputFormat2 write cells into a directory, a file for each family.
-func (l *live) otherTools(t *testing.T, dir string, lines []string) {
-	t.Helper()
-	local := filepath.Join(t.TempDir(), "cells")
-	if err := os.WriteFile(local, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	l.oracle(t, "output", local, dir, "COMPRESSION=GZ", "BLOCKSIZE=4096")
-}
-
 // filesBelow are the files in folders of a directory, by path.
-func (l *live) filesBelow(t *testing.T, dir string) map[string][]byte {
+func filesBelow(t *testing.T, l *livetest.Live, dir string) map[string][]byte {
 	t.Helper()
-	fsys, name := l.hdfs(t, dir)
+	fsys, name := l.HDFS(t, dir)
 	all := map[string][]byte{}
 	folders, err := storage.List(fsys, name)
 	if err != nil {
@@ -104,11 +93,11 @@ func (l *live) filesBelow(t *testing.T, dir string) map[string][]byte {
 }
 
 // wantRaw compares all cells of the table, deleted ones and delete markers too.
-func (l *live) wantRaw(t *testing.T, what string, want []string) {
+func wantRaw(t *testing.T, l *livetest.Live, what string, want []string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "scanned")
-	l.oracle(t, "scan", l.table, "-raw", "-o", out)
-	got, want := readLines(t, out), slices.Sorted(slices.Values(want))
+	l.Ask(t, "scan", l.Table, "-raw", "-o", out)
+	got, want := testfs.Lines(t, out), slices.Sorted(slices.Values(want))
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		i := 0
@@ -120,9 +109,9 @@ func (l *live) wantRaw(t *testing.T, what string, want []string) {
 }
 
 // wantKept compares the files that were cut and kept with the originals, and wants nothing else left of the cuts.
-func (l *live) wantKept(t *testing.T, dir string, originals map[string][]byte) {
+func wantKept(t *testing.T, l *livetest.Live, dir string, originals map[string][]byte) {
 	t.Helper()
-	kept := l.filesBelow(t, dir+"/.cut")
+	kept := filesBelow(t, l, dir+"/.cut")
 	if len(kept) != len(originals) {
 		t.Errorf("%d files are kept, want %d", len(kept), len(originals))
 	}
@@ -131,11 +120,11 @@ func (l *live) wantKept(t *testing.T, dir string, originals map[string][]byte) {
 			t.Errorf("%s is kept with %d bytes, had %d", name, len(kept[name]), len(content))
 		}
 	}
-	fsys, name := l.hdfs(t, dir)
+	fsys, name := l.HDFS(t, dir)
 	if _, err := fsys.Stat(path.Join(name, ".cut/_cuts.json")); err == nil {
 		t.Error("the record of the cuts is still there")
 	}
-	if left := l.filesBelow(t, dir); len(left) > 0 {
+	if left := filesBelow(t, l, dir); len(left) > 0 {
 		t.Errorf("%d files are left", len(left))
 	}
 }
@@ -143,59 +132,59 @@ func (l *live) wantKept(t *testing.T, dir string, originals map[string][]byte) {
 // TestFilesOfOtherToolsAreCut: files by HFileOutputFormat2 have rows of many regions. One boundary is a file's first row, one
 // within the first bytes of a wide row; one region splits during the load, and one half of it again.
 func TestFilesOfOtherToolsAreCut(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f,g", `a00,c055,m,m0,m05\x00,t09`, "VERSIONS=10", keepAll, "g:COMPRESSION=SNAPPY",
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f,g", `a00,c055,m,m0,m05\x00,t09`, "VERSIONS=10", livetest.KeepAll, "g:COMPRESSION=SNAPPY",
 		"f:DATA_BLOCK_ENCODING=FAST_DIFF", "f:COMPRESSION=SNAPPY", "f:BLOOMFILTER=ROWCOL", "f:BLOCKSIZE=8192")
-	lines, dir := otherCells(1700000000000), l.out+"/other"
-	l.otherTools(t, dir, lines)
-	originals := l.filesBelow(t, dir)
-	o := l.options()
+	lines, dir := otherCells(1700000000000), l.Out+"/other"
+	l.OtherTools(t, dir, lines)
+	originals := filesBelow(t, l, dir)
+	o := l.Options()
 	var request sync.Once
 	var cuts atomic.Int64
 	o.Failpoint = func(p options.Point) {
 		switch p {
 		case options.BeforeRequest: // all requests wait for the split
-			request.Do(func() { l.oracle(t, "split", l.table, "p05") })
+			request.Do(func() { l.Ask(t, "split", l.Table, "p05") })
 		case options.PartsRecorded:
 			switch cuts.Add(1) {
 			case 1:
-				l.wantLiveSettings(t, dir, originals)
+				wantLiveSettings(t, l, dir, originals)
 			case 3: // of the file of one of two families, which p05 is in
-				l.oracle(t, "split", l.table, "o")
+				l.Ask(t, "split", l.Table, "o")
 			}
 		}
 	}
-	r, err := loading.Directory(t.Context(), dir, l.table, o)
+	r, err := loading.Directory(t.Context(), dir, l.Table, o)
 	if err != nil || r.Status != failure.StatusDone {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	if cuts.Load() != 6 {
 		t.Errorf("%d files were cut, want those of two families three times", cuts.Load())
 	}
-	l.wantRaw(t, "cut", lines)
-	kept := l.filesBelow(t, dir+"/.cut")
+	wantRaw(t, l, "cut", lines)
+	kept := filesBelow(t, l, dir+"/.cut")
 	for name, content := range originals {
 		if !bytes.Equal(kept[name], content) {
 			t.Errorf("%s is not kept as it was", name)
 		}
 	}
-	if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusNothing {
+	if r, err := loading.Directory(t.Context(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusNothing {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	rules := retention.Rules{Outputs: 24 * time.Hour}
-	if r, err := retention.Clean(t.Context(), dir, rules, l.options()); err != nil || r.Outputs[0].Action != retention.Kept || r.Outputs[0].Files != len(kept) {
+	if r, err := retention.Clean(t.Context(), dir, rules, l.Options()); err != nil || r.Outputs[0].Action != retention.Kept || r.Outputs[0].Files != len(kept) {
 		t.Errorf("what was loaded today is cleaned: %+v, %v", r, err)
 	}
 	rules.Now = time.Now().Add(25 * time.Hour)
-	if r, err := retention.Clean(t.Context(), dir, rules, l.options()); err != nil || r.Outputs[0].Action != retention.Deleted || r.Freed == 0 || len(l.filesBelow(t, dir)) > 0 {
+	if r, err := retention.Clean(t.Context(), dir, rules, l.Options()); err != nil || r.Outputs[0].Action != retention.Deleted || r.Freed == 0 || len(filesBelow(t, l, dir)) > 0 {
 		t.Errorf("what was loaded yesterday is not cleaned: %+v, %v", r, err)
 	}
 }
 
 // wantLiveSettings compares the settings of the parts in family f with the table's.
-func (l *live) wantLiveSettings(t *testing.T, dir string, originals map[string][]byte) {
+func wantLiveSettings(t *testing.T, l *livetest.Live, dir string, originals map[string][]byte) {
 	parts := 0
-	for name, content := range l.filesBelow(t, dir) {
+	for name, content := range filesBelow(t, l, dir) {
 		if originals[name] != nil || !strings.HasPrefix(name, "f/") {
 			continue
 		}
@@ -220,30 +209,10 @@ func (l *live) wantLiveSettings(t *testing.T, dir string, originals map[string][
 	}
 }
 
-// TestCrashLoadChild is a process that other tests kill: it loads a directory until a point is reached the n-th time.
-func TestCrashLoadChild(t *testing.T) {
-	dir := os.Getenv(crashEnvironment + "_LOAD")
-	if dir == "" {
-		t.Skip("runs as a child of other tests")
-	}
-	_, err := loading.Directory(context.Background(), dir, os.Getenv(crashEnvironment+"_TABLE"),
-		options.Options{Conf: os.Getenv(crashEnvironment + "_CONF"), Failpoint: killedByPoint(t)})
-	t.Fatalf("the load came to its end: %v", err)
-}
-
-// crashLoad loads a directory in a process that is killed when it reaches a point the n-th time.
-func (l *live) crashLoad(t *testing.T, dir string, at options.Point, times int) {
-	t.Helper()
-	killed, output := runChild("TestCrashLoadChild", at, times, "_LOAD="+dir, "_CONF="+l.ConfDir(), "_TABLE="+l.table)
-	if !killed {
-		t.Fatalf("the child was not killed when %q was reached %d times:\n%s", at, times, output)
-	}
-}
-
 // TestKilledCutOfADirectory kills the load at each step of a cut, and between its requests. The same command goes on.
 func TestKilledCutOfADirectory(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f,g", "c05,g,m0", "VERSIONS=100", keepAll)
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f,g", "c05,g,m0", "VERSIONS=100", livetest.KeepAll)
 	var all []string
 	for i, c := range []struct {
 		at    options.Point
@@ -251,29 +220,29 @@ func TestKilledCutOfADirectory(t *testing.T) {
 	}{{options.Cut, 1}, {options.Cut, 2}, {options.PartNamed, 1}, {options.PartNamed, 6}, {options.PartsRecorded, 1}, {options.PartsRecorded, 2},
 		{options.CutCleaned, 1}, {options.CutCleaned, 2}, {options.BeforeRequest, 2}} {
 		what := fmt.Sprintf("killed at %q for the %d. time", c.at, c.times)
-		lines, dir := otherCells(1700000000000+1000*int64(i)), fmt.Sprintf("%s/other%d", l.out, i)
-		l.otherTools(t, dir, lines)
-		originals := l.filesBelow(t, dir)
-		l.crashLoad(t, dir, c.at, c.times)
+		lines, dir := otherCells(1700000000000+1000*int64(i)), fmt.Sprintf("%s/other%d", l.Out, i)
+		l.OtherTools(t, dir, lines)
+		originals := filesBelow(t, l, dir)
+		l.CrashLoad(t, dir, c.at, c.times)
 		for name := range originals {
-			if l.filesBelow(t, dir)[name] == nil && l.filesBelow(t, dir+"/.cut")[name] == nil {
+			if filesBelow(t, l, dir)[name] == nil && filesBelow(t, l, dir+"/.cut")[name] == nil {
 				t.Errorf("%s: %s is gone", what, name)
 			}
 		}
-		if r, err := loading.Directory(t.Context(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusDone {
+		if r, err := loading.Directory(t.Context(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {
 			t.Fatalf("%s: %+v, %v", what, r, err)
 		}
 		all = append(all, lines...)
-		l.wantRaw(t, what, all)
-		l.wantKept(t, dir, originals)
+		wantRaw(t, l, what, all)
+		wantKept(t, l, dir, originals)
 	}
 }
 
 // TestFilesThatCantBeCut: what a part would lack is refused by name, and the file stays as it is. A file in one region is
 // loaded as it is.
 func TestFilesThatCantBeCut(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f,g", "m", "VERSIONS=10")
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f,g", "m", "VERSIONS=10")
 	var lines []string
 	for _, row := range []string{"k", "l", "m", "n"} {
 		lines = append(lines, fmt.Sprintf("%s\tf\t%s\t1700000000000\tPut\t%s", hexOf(row), hexOf("q"), hexOf("value")))
@@ -284,63 +253,63 @@ func TestFilesThatCantBeCut(t *testing.T) {
 		if err := os.WriteFile(local, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return strings.TrimSpace(l.oracle(t, append([]string{"write", local, dir}, settings...)...))
+		return strings.TrimSpace(l.Ask(t, append([]string{"write", local, dir}, settings...)...))
 	}
 	refused := func(dir, code, says string, o options.Options) {
 		t.Helper()
-		before := l.filesBelow(t, dir)
-		_, err := loading.Directory(t.Context(), dir, l.table, o)
+		before := filesBelow(t, l, dir)
+		_, err := loading.Directory(t.Context(), dir, l.Table, o)
 		if err == nil || string(failure.CodeOf(err)) != code || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", dir, err)
 		}
-		for name, content := range l.filesBelow(t, dir) {
+		for name, content := range filesBelow(t, l, dir) {
 			if !bytes.Equal(content, before[name]) {
 				t.Errorf("%s: %s was changed", dir, name)
 			}
 		}
-		if kept := l.filesBelow(t, dir+"/.cut"); len(kept) > 0 && code != "BL-LOAD-CUTS" {
+		if kept := filesBelow(t, l, dir+"/.cut"); len(kept) > 0 && code != "BL-LOAD-CUTS" {
 			t.Errorf("%s: %d files were cut", dir, len(kept))
 		}
 	}
 	for i, c := range []struct{ settings, says string }{{"TAG=ttl", "tags (hfile.MAX_TAGS_LEN)"}, {"SEQUENCE=7", "sequence IDs (MAX_MEMSTORE_TS_KEY)"},
 		{"INFO:MOB_FILE_REFS=t/x", "references to MOB files (MOB_FILE_REFS)"}} {
-		dir := fmt.Sprintf("%s/uncut%d", l.out, i)
+		dir := fmt.Sprintf("%s/uncut%d", l.Out, i)
 		write(dir, lines, "TAGS=true", c.settings)
-		refused(dir, "BL-LOAD-UNCUT", "a loss of "+c.says, l.options())
+		refused(dir, "BL-LOAD-UNCUT", "a loss of "+c.says, l.Options())
 	}
-	few := l.options()
+	few := l.Options()
 	few.Properties = map[string]string{load.MaxFilesProperty: "1"}
-	many := l.out + "/many"
+	many := l.Out + "/many"
 	write(many, lines[:3])
 	write(many, lines[3:])
-	refused(many, "BL-FILES-LIMIT", `region ["m", "") of table `+l.table+" would get 2 files of family f", few)
+	refused(many, "BL-FILES-LIMIT", `region ["m", "") of table `+l.Table+" would get 2 files of family f", few)
 
-	damaged := l.out + "/damaged"
-	l.damageHDFS(t, write(damaged, lines, "CHECKSUM=CRC32C"), 60)
-	if _, err := loading.Directory(t.Context(), damaged, l.table, l.options()); failure.KindOf(err) != failure.Differs {
+	damaged := l.Out + "/damaged"
+	l.Damage(t, write(damaged, lines, "CHECKSUM=CRC32C"), 60)
+	if _, err := loading.Directory(t.Context(), damaged, l.Table, l.Options()); failure.KindOf(err) != failure.Differs {
 		t.Errorf("a damaged file: %v", err)
 	}
-	l.wantRaw(t, "nothing was loaded", []string{""})
+	wantRaw(t, l, "nothing was loaded", []string{""})
 
-	again := l.out + "/again"
+	again := l.Out + "/again"
 	name := write(again, lines)
-	l.oracle(t, "fs", "-mkdir", "-p", again+"/.cut/f")
-	l.oracle(t, "fs", "-cp", name, again+"/.cut/f/")
-	refused(again, "BL-LOAD-CUTS", "move one of them away", l.options())
+	l.Ask(t, "fs", "-mkdir", "-p", again+"/.cut/f")
+	l.Ask(t, "fs", "-cp", name, again+"/.cut/f/")
+	refused(again, "BL-LOAD-CUTS", "move one of them away", l.Options())
 
-	whole := l.out + "/whole"
+	whole := l.Out + "/whole"
 	write(whole, lines[2:], "TAGS=true", "TAG=kept", "SEQUENCE=7")
-	if r, err := loading.Directory(t.Context(), whole, l.table, l.options()); err != nil || r.Load.Files != 1 {
+	if r, err := loading.Directory(t.Context(), whole, l.Table, l.Options()); err != nil || r.Load.Files != 1 {
 		t.Errorf("a file in one region: %+v, %v", r, err)
 	}
-	l.wantRaw(t, "a file in one region", lines[2:])
+	wantRaw(t, l, "a file in one region", lines[2:])
 }
 
 // TestEveryCallOfACutFails lets a call of storage fail while a directory's files are cut and loaded. The load ends well, or
 // with an error that names the fault; then the same command ends well, and the table has every cell.
 func TestEveryCallOfACutFails(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f,g", "c", "VERSIONS=100", keepAll)
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f,g", "c", "VERSIONS=100", livetest.KeepAll)
 	var all []string
 	load := func(i int, n int64) (calls int64) {
 		t.Helper()
@@ -350,17 +319,17 @@ func TestEveryCallOfACutFails(t *testing.T) {
 				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%d\tPut\t%s", hexOf(row), family, hexOf("q"), 1700000000000+i, hexOf(row)))
 			}
 		}
-		dir := fmt.Sprintf("%s/other%d", l.out, i)
-		l.otherTools(t, dir, lines)
+		dir := fmt.Sprintf("%s/other%d", l.Out, i)
+		l.OtherTools(t, dir, lines)
 		all = append(all, lines...)
-		return l.faulted(t, n, func(o options.Options) error {
-			_, err := loading.Directory(t.Context(), dir, l.table, o)
+		return l.Faulted(t, n, func(o options.Options) error {
+			_, err := loading.Directory(t.Context(), dir, l.Table, o)
 			return err
 		})
 	}
 	calls := load(0, 0)
-	for i, n := range faultsOf(t, calls, 14) {
+	for i, n := range runtest.FaultsOf(t, calls, 14) {
 		load(1+i, n)
 	}
-	l.wantRaw(t, "every call fails", all)
+	wantRaw(t, l, "every call fails", all)
 }

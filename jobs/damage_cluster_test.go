@@ -12,52 +12,16 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/storage"
-	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
-	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
-
-// damageHDFS flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
-func (l *live) damageHDFS(t *testing.T, uri string, at int64) string {
-	t.Helper()
-	content := l.readHDFS(t, uri)
-	replicas, err := l.Replicas(content)
-	if err != nil || len(replicas) != 1 {
-		t.Fatalf("blocks of %s: %v, %v", uri, replicas, err)
-	}
-	if err := testcluster.Flip(replicas[0].Data, at); err != nil {
-		t.Fatal(err)
-	}
-	return replicas[0].Block()
-}
-
-func (l *live) hdfs(t *testing.T, uri string) (storage.FS, string) {
-	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{Kerberos: l.who}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, name, err := s.Resolve(uri, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = fsys.Close() })
-	return fsys, name
-}
-
-func (l *live) readHDFS(t *testing.T, uri string) []byte {
-	t.Helper()
-	fsys, name := l.hdfs(t, uri)
-	content, err := storage.ReadFile(fsys, name, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
 
 // wantDamaged wants exit code 6 and an error that names a file and a block of it.
 func wantDamaged(t *testing.T, what string, err error, file, block string) {
@@ -75,7 +39,7 @@ func wantDamaged(t *testing.T, what string, err error, file, block string) {
 
 // TestDamagedInput: a byte of an input changes on a DataNode's disk. No form of input lets it through.
 func TestDamagedInput(t *testing.T) {
-	l := newLive(t)
+	l := livetest.New(t)
 	night := func(name string) []byte {
 		content, err := os.ReadFile(filepath.Join("examples/testdata", name))
 		if err != nil {
@@ -83,8 +47,8 @@ func TestDamagedInput(t *testing.T) {
 		}
 		return content
 	}
-	l.night(t, "2026-11-20", 3000, 4711)
-	text, err := os.ReadFile(filepath.Join(l.dir, "in/2026-11-20/part-m-00000"))
+	l.Night(t, "2026-11-20", 3000, 4711)
+	text, err := os.ReadFile(filepath.Join(l.Folder, "in/2026-11-20/part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,12 +67,12 @@ func TestDamagedInput(t *testing.T) {
 		{"part-00000.zstd.parquet", "check-parquet", night("check-parquet/2026-11-20/part-00000.zstd.parquet")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			j, err := jobfile.Read(filepath.Join("examples", c.job+".yaml"), jobfile.ReadOptions{Date: date20})
+			j, err := jobfile.Read(filepath.Join("examples", c.job+".yaml"), jobfile.ReadOptions{Date: jobdir.Date})
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := l.out + "-in/" + c.name
-			fsys, name := l.hdfs(t, in)
+			in := l.Out + "-in/" + c.name
+			fsys, name := l.HDFS(t, in)
 			if err := fsys.MkdirAll(path.Dir(name), 0); err != nil {
 				t.Fatal(err)
 			}
@@ -116,15 +80,15 @@ func TestDamagedInput(t *testing.T) {
 				t.Fatal(err)
 			}
 			j.Input.Path, j.Input.RequireSuccess, j.Output = in, false, t.TempDir()
-			mustRun(t, j, l.options())
-			block := l.damageHDFS(t, in, int64(len(c.content)/2))
-			_, err = verify.Job(context.Background(), j, l.options(), false)
+			runtest.Must(t, j, l.Options())
+			block := l.Damage(t, in, int64(len(c.content)/2))
+			_, err = verify.Job(context.Background(), j, l.Options(), false)
 			wantDamaged(t, "verify", err, name, block)
 			j.Output = t.TempDir()
 			var notes []string
-			o := l.options()
+			o := l.Options()
 			o.Say = func(s string) { notes = append(notes, s) }
-			_, err = Run(context.Background(), j, o)
+			_, err = run.Job(context.Background(), nil, j, o)
 			wantDamaged(t, "run", err, name, block)
 			if made, err := filepath.Glob(filepath.Join(j.Output, "f", "*")); err != nil || len(made) > 0 {
 				t.Errorf("HFiles were written: %q, %v", made, err)
@@ -139,17 +103,17 @@ func TestDamagedInput(t *testing.T) {
 // TestDamagedHFile: a byte of a finished HFile changes on a DataNode's disk. Nothing reads it as if it were right, and it is
 // not loaded; --force writes it anew.
 func TestDamagedHFile(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
+	l := livetest.New(t)
+	l.Table10(t)
 	const date = "2026-11-20"
-	l.night(t, date, 1000, 4712)
-	ctx, j, o := context.Background(), l.job(t, date), l.options()
+	l.Night(t, date, 1000, 4712)
+	ctx, j, o := context.Background(), l.Job(t, date), l.Options()
 	unloaded := o
 	unloaded.NoLoad = true
-	s := mustRun(t, j, unloaded)
-	dir := l.out + "/" + date
+	s := runtest.Must(t, j, unloaded)
+	dir := l.Out + "/" + date
 	uri := dir + "/" + s.Files[3].Path
-	block := l.damageHDFS(t, uri, 100) // of the first data block
+	block := l.Damage(t, uri, 100) // of the first data block
 	file := s.Files[3].Path
 
 	_, err := verify.Job(ctx, j, unloaded, false)
@@ -158,27 +122,27 @@ func TestDamagedHFile(t *testing.T) {
 	wantDamaged(t, "verify DIR", err, file, block)
 	_, err = lookup.Inspect(ctx, uri, o, false, func(*cell.Cell) error { return nil })
 	wantDamaged(t, "inspect", err, file, block)
-	_, err = lookup.Get(ctx, j, o, []string{l.keyOf(t, date, s.Files[3].FirstRow)}, dir)
+	_, err = lookup.Get(ctx, j, o, []string{keyOf(t, l, date, s.Files[3].FirstRow)}, dir)
 	wantDamaged(t, "get --from", err, file, block)
-	r, err := loading.Directory(ctx, dir, l.table, o)
+	r, err := loading.Directory(ctx, dir, l.Table, o)
 	wantDamaged(t, "load DIR", err, file, block)
 	if r.Load.Files != 0 {
 		t.Errorf("load DIR loaded %d files", r.Load.Files)
 	}
-	_, err = Run(ctx, j, o)
+	_, err = run.Job(ctx, nil, j, o)
 	wantDamaged(t, "run", err, file, block)
-	l.wantTable(t, "nothing is loaded", []string{""})
+	l.WantTable(t, "nothing is loaded", []string{""})
 
 	again := o
 	again.Force = true
-	mustRun(t, j, again)
-	l.wantTable(t, "written anew", l.expected(t, date))
+	runtest.Must(t, j, again)
+	l.WantTable(t, "written anew", l.Expected(t, date))
 }
 
 // keyOf returns the query key of a night's row: of the salt, 32 digits, and the record's id.
-func (l *live) keyOf(t *testing.T, date, row string) string {
+func keyOf(t *testing.T, l *livetest.Live, date, row string) string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(l.dir, "in", date, "part-m-00000"))
+	content, err := os.ReadFile(filepath.Join(l.Folder, "in", date, "part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
 	}

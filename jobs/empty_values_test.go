@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/values"
@@ -66,7 +68,7 @@ func readEmptyJob(t *testing.T, kind, store, null string) *jobfile.Job {
 	if k, _ := values.ParseKind(kind); k.Moment() {
 		rule += ", zone: UTC"
 	}
-	job := strings.NewReplacer("in.txt", "in", "[id, a, b]", "[id, a]", "max_rejects: 9", "max_rejects: 100%").Replace(ruleJob)
+	job := strings.NewReplacer("in.txt", "in", "[id, a, b]", "[id, a]", "max_rejects: 9", "max_rejects: 100%").Replace(jobdir.RuleJob)
 	job += "columns_map: {id: {skip: true}, a: {" + rule + "}, c: {constant: ''}}\n"
 	name := filepath.Join(dir, "job.yaml")
 	if err := os.WriteFile(name, []byte(job), 0o600); err != nil {
@@ -137,7 +139,7 @@ func TestEmptyIsNotNull(t *testing.T) {
 					for _, cores := range manyCores {
 						runtime.GOMAXPROCS(cores)
 						j.Output = fmt.Sprintf("out%d", cores)
-						s := mustRun(t, j, options.Options{})
+						s := runtest.Must(t, j, options.Options{})
 						if got, want := shortCells(cellsIn(t, filepath.Join(j.Dir, j.Output))), wantEmpty(kind, null); !slices.Equal(got, want) {
 							t.Errorf("%d cores: cells %q,\nwant %q", cores, got, want)
 						}

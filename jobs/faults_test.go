@@ -15,6 +15,9 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
@@ -22,6 +25,7 @@ import (
 	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 )
 
 // watchedFS is the local disk with a hand in some of its calls; nil leaves one alone.
@@ -93,21 +97,11 @@ func (f *watchedFile) Close() error {
 	return f.File.Close()
 }
 
-// writtenDir is an output of one region's files.
-func writtenDir(t *testing.T) string {
-	t.Helper()
-	job := strings.Replace(checkJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
-	dir := sampleDir(t, strings.Replace(job, "salt(check_id, 10) + ", "", 1), 2000)
-	out := filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, out), options.Options{})
-	return out
-}
-
 // TestEachScanHasItsFile: several regions of one file are read in parallel, each through a file of its own, and none is
 // open afterwards.
 func TestEachScanHasItsFile(t *testing.T) {
 	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error { time.Sleep(time.Millisecond); return nil }}
-	d, err := hfiles.OpenDirectory(fsys, writtenDir(t))
+	d, err := hfiles.OpenDirectory(fsys, runtest.OneRegion(t))
 	if err != nil || fsys.open.Load() != 0 {
 		t.Fatalf("%d files are open (%v)", fsys.open.Load(), err)
 	}
@@ -134,7 +128,7 @@ func TestEachScanHasItsFile(t *testing.T) {
 
 // TestFaultIsNoDifference: a disk that fails is a failure; a damaged file is a difference.
 func TestFaultIsNoDifference(t *testing.T) {
-	out := writtenDir(t)
+	out := runtest.OneRegion(t)
 	var failing atomic.Bool
 	fsys := &watchedFS{FS: storage.Local, reading: func(*watchedFile) error {
 		if failing.Load() {
@@ -182,7 +176,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 
 // TestVerifyingStops: a verification ends in the middle of a file.
 func TestVerifyingStops(t *testing.T) {
-	d, err := hfiles.OpenDirectory(storage.Local, writtenDir(t))
+	d, err := hfiles.OpenDirectory(storage.Local, runtest.OneRegion(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,10 +197,10 @@ func TestVerifyingStops(t *testing.T) {
 
 // TestForceBeginsAnew: --force helps where the run of the same input can't continue, however often it was tried without.
 func TestForceBeginsAnew(t *testing.T) {
-	dir := sampleDir(t, checkJob, 2000)
+	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
-	crash(t, dir, options.Recorded, 4)
+	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
+	runtest.Crash(t, dir, options.Recorded, 4)
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
@@ -214,21 +208,21 @@ func TestForceBeginsAnew(t *testing.T) {
 	if err := os.Remove(filepath.Join(out, m.Files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--force") {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("without --force: %v", err)
 	}
-	mustRun(t, readCheck(t, dir, out), options.Options{Force: true})
-	sameFiles(t, "begun anew", base, out)
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})
+	runtest.SameFiles(t, "begun anew", base, out)
 }
 
 // TestMaxSizeOfTheSiteIsRecorded: where hbase.hregion.max.filesize has changed, the files of an unfinished run are written
 // again.
 func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
-	dir := sampleDir(t, strings.Replace(checkJob, ", max_size: 10GiB", "", 1), 4000)
+	dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, ", max_size: 10GiB", "", 1), 4000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	small := options.Options{Properties: map[string]string{"hbase.hregion.max.filesize": "100000"}}
-	mustRun(t, readCheck(t, dir, base), small)
-	crash(t, dir, options.Recorded, 4)
-	mustRun(t, readCheck(t, dir, out), small)
-	sameFiles(t, "with another size", base, out)
+	runtest.Must(t, jobtest.Check(t, dir, base), small)
+	runtest.Crash(t, dir, options.Recorded, 4)
+	runtest.Must(t, jobtest.Check(t, dir, out), small)
+	runtest.SameFiles(t, "with another size", base, out)
 }

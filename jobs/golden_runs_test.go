@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"archive/tar"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
@@ -94,7 +95,7 @@ func unpackEntry(h *tar.Header, content io.Reader) error {
 // storedJob reads the job of an archive that was unpacked.
 func storedJob(t *testing.T) *jobfile.Job {
 	t.Helper()
-	j, err := jobfile.Read("job.yaml", jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read("job.yaml", jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestGoldenRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := storedJob(t)
-			mustRun(t, j, options.Options{})
+			runtest.Must(t, j, options.Options{})
 			var text strings.Builder
 			for i, m := range storedManifests(t, j, "out") {
 				manifest, err := m.Marshal()
@@ -181,7 +182,7 @@ func TestOutputsOfEarlierVersions(t *testing.T) {
 			j := storedJob(t)
 			finished := storedManifests(t, j, "out")
 			before := touched(t, "out")
-			if s := mustRun(t, j, options.Options{}); s.Status != failure.StatusNothing {
+			if s := runtest.Must(t, j, options.Options{}); s.Status != failure.StatusNothing {
 				t.Errorf("the finished run: %s", s.Status)
 			}
 			if after := touched(t, "out"); !maps.Equal(before, after) {
@@ -193,20 +194,20 @@ func TestOutputsOfEarlierVersions(t *testing.T) {
 			move(t, "half", "out")
 			before = touched(t, "out")
 			var said []string
-			s := mustRun(t, storedJob(t), options.Options{Say: func(text string) { said = append(said, text) }})
+			s := runtest.Must(t, storedJob(t), options.Options{Say: func(text string) { said = append(said, text) }})
 			if s.Status != failure.StatusDone {
 				t.Errorf("the half run: %s, %q", s.Status, said)
 			}
-			sameFiles(t, "gone on", "whole", "out")
-			sameManifests(t, "gone on", finished, storedManifests(t, j, "out"))
+			runtest.SameFiles(t, "gone on", "whole", "out")
+			runtest.SameManifests(t, "gone on", finished, storedManifests(t, j, "out"))
 			wantUntouched(t, j, half, before)
 			move(t, "out", "resumed")
 
-			if s := mustRun(t, storedJob(t), options.Options{}); s.Status != failure.StatusDone {
+			if s := runtest.Must(t, storedJob(t), options.Options{}); s.Status != failure.StatusDone {
 				t.Errorf("from the beginning: %s", s.Status)
 			}
-			sameFiles(t, "from the beginning", "whole", "out")
-			sameManifests(t, "from the beginning", finished, storedManifests(t, j, "out"))
+			runtest.SameFiles(t, "from the beginning", "whole", "out")
+			runtest.SameManifests(t, "from the beginning", finished, storedManifests(t, j, "out"))
 		})
 	}
 }
@@ -222,7 +223,7 @@ func move(t *testing.T, from, to string) {
 func touched(t *testing.T, output string) map[string]time.Time {
 	t.Helper()
 	all := map[string]time.Time{}
-	for name := range files(t, output) {
+	for name := range runtest.Files(t, output) {
 		info, err := os.Stat(filepath.Join(output, name))
 		if err != nil {
 			t.Fatal(err)
@@ -248,55 +249,4 @@ func wantUntouched(t *testing.T, j *jobfile.Job, half []*manifest.Manifest, befo
 	if kept == 0 || kept == len(after) {
 		t.Errorf("%d of %d files were finished: the stored output shows nothing", kept, len(after))
 	}
-}
-
-// sameManifests wants today's manifests to say all that the stored ones do, but for the schema. They may say more.
-func sameManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
-	t.Helper()
-	if len(want) != len(got) {
-		t.Fatalf("%s: %d manifests, want %d", what, len(got), len(want))
-	}
-	for i := range want {
-		got[i].Schema = want[i].Schema
-		var said, says any
-		err1, err2 := json.Unmarshal([]byte(mustJSON(t, want[i])), &said), json.Unmarshal([]byte(mustJSON(t, got[i])), &says)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		wantWithin(t, what, said, says)
-	}
-}
-
-// wantWithin wants all that one value of JSON holds to be in the other.
-func wantWithin(t *testing.T, at string, small, large any) {
-	t.Helper()
-	switch s := small.(type) {
-	case map[string]any:
-		l, _ := large.(map[string]any)
-		for key, value := range s {
-			wantWithin(t, at+"."+key, value, l[key])
-		}
-	case []any:
-		l, _ := large.([]any)
-		if len(l) != len(s) {
-			t.Errorf("%s: %d, and %d in the stored manifest", at, len(l), len(s))
-			return
-		}
-		for i := range s {
-			wantWithin(t, fmt.Sprintf("%s[%d]", at, i), s[i], l[i])
-		}
-	default:
-		if small != large {
-			t.Errorf("%s: %v, and %v in the stored manifest", at, large, small)
-		}
-	}
-}
-
-func mustJSON(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

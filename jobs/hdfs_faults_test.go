@@ -10,9 +10,13 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -41,9 +45,9 @@ func TestHDFSFailsWhileWriting(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	job := strings.NewReplacer("'1', '2', '3', '4', '5', '6', '7', '8', '9'", "'5'", "salt(check_id, 10) + ", "").Replace(checkJob)
-	l := &hdfsFaults{Cluster: c, dir: sampleDir(t, job, 2000)}
-	l.want = mustRun(t, l.job(t, l.dir+"/local"), options.Options{})
+	job := strings.NewReplacer("'1', '2', '3', '4', '5', '6', '7', '8', '9'", "'5'", "salt(check_id, 10) + ", "").Replace(jobdir.CheckJob)
+	l := &hdfsFaults{Cluster: c, dir: jobdir.Check(t, job, 2000)}
+	l.want = runtest.Must(t, l.job(t, l.dir+"/local"), options.Options{})
 	t.Run("quota", l.quota)
 	t.Run("safe mode", l.safeMode)
 	t.Run("a DataNode dies", l.dies)
@@ -54,7 +58,7 @@ func TestHDFSFailsWhileWriting(t *testing.T) {
 
 func (l *hdfsFaults) job(t *testing.T, output string) *jobfile.Job {
 	t.Helper()
-	return readCheck(t, l.dir, output)
+	return jobtest.Check(t, l.dir, output)
 }
 
 // options do something where a point is reached for the first time.
@@ -87,12 +91,12 @@ func (l *hdfsFaults) wantRight(t *testing.T, s *summary.Summary) {
 func (l *hdfsFaults) quota(t *testing.T) {
 	const output = "/faults/quota"
 	o := l.options(options.Begun, func() { l.admin(t, "-setSpaceQuota", "1m", output) })
-	_, err := Run(context.Background(), l.job(t, "hdfs://"+output), o)
+	_, err := run.Job(context.Background(), nil, l.job(t, "hdfs://"+output), o)
 	if failure.CodeOf(err) != errcode.HDFSQuota || failure.KindOf(err) != failure.Refused {
 		t.Errorf("over the quota: %v", err)
 	}
 	l.admin(t, "-clrSpaceQuota", output)
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs://"+output), l.options("", nil)))
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs://"+output), l.options("", nil)))
 }
 
 // safeMode: the run waits for the end of a short safe mode. Only a JVM that is started can end it: on a busy machine the run would give up
@@ -108,7 +112,7 @@ func (l *hdfsFaults) safeMode(t *testing.T) {
 			l.admin(t, "-safemode", "leave")
 		}()
 	})
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/safe"), o))
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs:///faults/safe"), o))
 	<-left
 }
 
@@ -117,25 +121,25 @@ func (l *hdfsFaults) longSafeMode(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	const output = "hdfs:///faults/longsafe"
 	o := l.options(options.Begun, func() { l.admin(t, "-safemode", "enter") })
-	_, err := Run(context.Background(), l.job(t, output), o)
+	_, err := run.Job(context.Background(), nil, l.job(t, output), o)
 	l.admin(t, "-safemode", "leave")
 	if failure.CodeOf(err) != errcode.HDFSSafeMode || failure.KindOf(err) != failure.Later {
 		t.Errorf("in safe mode: %s, kind %d: %v", failure.CodeOf(err), failure.KindOf(err), err)
 	}
-	l.wantRight(t, mustRun(t, l.job(t, output), l.options("", nil)))
+	l.wantRight(t, runtest.Must(t, l.job(t, output), l.options("", nil)))
 }
 
 // dies: the slices that were being written to the DataNode are written again, and the run continues.
 func (l *hdfsFaults) dies(t *testing.T) {
-	var said notes
+	var said runtest.Notes
 	o := l.options(options.Begun, func() { l.do(t, l.Kill("dn1")) })
-	o.Say = said.say
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/dies"), o))
-	if again := said.count("again: "); again < 1 || again > 2 { // of two slices
-		t.Errorf("%d slices were written again, of two: %q", again, said.said)
+	o.Say = said.Say
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs:///faults/dies"), o))
+	if again := said.Count("again: "); again < 1 || again > 2 { // of two slices
+		t.Errorf("%d slices were written again, of two: %q", again, said.Said)
 	}
 	// The NameNode still names it for the small files of another run: its lock, its manifest, its _SUCCESS.
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/dead"), l.options("", nil)))
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs:///faults/dead"), l.options("", nil)))
 	l.start(t, "dn1")
 }
 
@@ -144,9 +148,9 @@ func (l *hdfsFaults) hangs(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	defer func() { l.do(t, l.Resume("dn1")) }()
 	o := l.options(options.Begun, func() { l.do(t, l.Pause("dn1")) })
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hangs"), o))
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs:///faults/hangs"), o))
 	// It still hangs when this run writes its first file, the lock.
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/hung"), l.options("", nil)))
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs:///faults/hung"), l.options("", nil)))
 }
 
 // bothGone: the run waits for some minutes for DataNodes.
@@ -162,7 +166,7 @@ func (l *hdfsFaults) bothGone(t *testing.T) {
 			l.start(t, "dn2")
 		}()
 	})
-	l.wantRight(t, mustRun(t, l.job(t, "hdfs:///faults/both"), o))
+	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs:///faults/both"), o))
 	<-back
 }
 

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
@@ -17,9 +20,9 @@ import (
 // TestHistoryInOneRun: a glob over the folders of many dates, with each row's own time, gives each region one file. Plan
 // advises it for a range, and points out a glob whose rows get one timestamp.
 func TestHistoryInOneRun(t *testing.T) {
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	for i := range 5 {
-		to := filepath.Join(dir, "in", date20.AddDate(0, 0, -i-1).Format(time.DateOnly))
+		to := filepath.Join(dir, "in", jobdir.Date.AddDate(0, 0, -i-1).Format(time.DateOnly))
 		if err := os.CopyFS(to, os.DirFS(filepath.Join(dir, "in/2026-11-20"))); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +32,7 @@ func TestHistoryInOneRun(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return readCheck(t, dir, filepath.Join(dir, "out"))
+		return jobtest.Check(t, dir, filepath.Join(dir, "out"))
 	}
 	found := func(j *jobfile.Job, dates int) []string {
 		var codes []string
@@ -40,10 +43,10 @@ func TestHistoryInOneRun(t *testing.T) {
 		}
 		return codes
 	}
-	if got := found(read(checkJob), 31); !slices.Equal(got, []string{"history-dates"}) {
+	if got := found(read(jobdir.CheckJob), 31); !slices.Equal(got, []string{"history-dates"}) {
 		t.Errorf("31 dates: %v", got)
 	}
-	glob := strings.Replace(checkJob, "in/${date}", "in/2026-11-*", 1)
+	glob := strings.Replace(jobdir.CheckJob, "in/${date}", "in/2026-11-*", 1)
 	if got := found(read(glob), 0); !slices.Equal(got, []string{"history-timestamp"}) {
 		t.Errorf("a glob: %v", got)
 	}
@@ -51,7 +54,7 @@ func TestHistoryInOneRun(t *testing.T) {
 	if got := found(j, 0); got != nil {
 		t.Errorf("a glob with times of its rows: %v", got)
 	}
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	if s.Books.Read != 6*400 || s.Books.Written != 400 || s.Books.Differing != 0 || len(s.Files) != 10 {
 		t.Errorf("books %v, %d files", s.Books, len(s.Files))
 	}

@@ -11,18 +11,23 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 )
 
 // TestTouchedInputIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
 func TestTouchedInputIsNoChange(t *testing.T) {
-	dir := sampleDir(t, checkJob, 2000)
+	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	out := filepath.Join(dir, "out")
 	in := filepath.Join(dir, "in/2026-11-20")
-	first := mustRun(t, readCheck(t, dir, out), options.Options{})
+	first := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
 	part := func(i string) string { return filepath.Join(in, "part-m-0000"+i) }
 	must := func(err error) {
 		t.Helper()
@@ -34,7 +39,7 @@ func TestTouchedInputIsNoChange(t *testing.T) {
 		t.Helper()
 		for range 2 { // the second one must not have to read
 			var said []string
-			s, err := Run(context.Background(), readCheck(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
+			s, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
 			if err != nil || s.Status != failure.StatusNothing || s.Run.ID != first.Run.ID {
 				t.Fatalf("%s: %s, run %s, %v", what, s.Status, s.Run.ID, err)
 			}
@@ -59,40 +64,31 @@ func TestTouchedInputIsNoChange(t *testing.T) {
 	must(os.WriteFile(part("0")+".gz", packed.Bytes(), 0o600))
 	must(os.Remove(part("0")))
 	nothing("packed")
-	must(os.WriteFile(part("1"), append([]byte{}, mustRead(t, part("1"))...), 0o600))
+	must(os.WriteFile(part("1"), append([]byte{}, testfs.Read(t, part("1"))...), 0o600))
 	nothing("copied")
 
-	changed := mustRead(t, part("7"))
+	changed := testfs.Read(t, part("7"))
 	at := bytes.IndexByte(changed, 1) + 1
 	changed[at] ^= 1
 	must(os.WriteFile(part("7"), changed, 0o600))
-	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "part-m-00007") {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "part-m-00007") {
 		t.Errorf("one character changed: %v", err)
 	}
 	changed[at] ^= 1
 	must(os.WriteFile(part("7"), changed, 0o600))
 	nothing("changed back")
 	must(os.Remove(part("3")))
-	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused {
 		t.Errorf("a file is gone: %v", err)
 	}
 }
 
-func mustRead(t *testing.T, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // TestInputContentsSurviveAKill: what the input files hold is the same after a kill in the middle of a sort that spills.
 func TestInputContentsSurviveAKill(t *testing.T) {
-	dir := sampleDir(t, checkJob, 2000)
+	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	out := filepath.Join(dir, "out")
-	crash(t, dir, options.Recorded, 3)
-	mustRun(t, readCheck(t, dir, out), options.Options{})
+	runtest.Crash(t, dir, options.Recorded, 3)
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)

@@ -2,13 +2,15 @@ package jobs
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -24,17 +26,17 @@ func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	j, err := jobfile.Read("examples/check.yaml", jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/check.yaml", jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Output = filepath.Join(dir, "out")
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 
 	ask("check", "file://"+j.Output, "-all")
 	got, want := filepath.Join(dir, "got"), filepath.Join(dir, "want")
 	ask("cells", "file://"+j.Output, "-o", got)
-	ask("expect", joined(t, dir, "examples/testdata/check/2026-11-20/part-*"), strings.Join(sample.CheckColumns, ","),
+	ask("expect", jobdir.Joined(t, dir, "examples/testdata/check/2026-11-20/part-*"), strings.Join(sample.CheckColumns, ","),
 		"check_id", "id", "10", "f", fmt.Sprint(j.Timestamp), "-o", want)
 	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
 	if int64(len(wantCells)) != s.Books.CellsWritten {
@@ -50,32 +52,10 @@ func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 	}
 }
 
-// joined puts files into one, as they follow each other.
-func joined(t *testing.T, dir, glob string) string {
-	t.Helper()
-	paths, err := filepath.Glob(glob)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no input %s (%v)", glob, err)
-	}
-	var all []byte
-	for _, p := range paths {
-		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, b...)
-	}
-	name := filepath.Join(dir, "text")
-	if err := os.WriteFile(name, all, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
 func cellsOf(t *testing.T, name string) map[string]bool {
 	t.Helper()
 	cells := map[string]bool{}
-	for _, line := range readLines(t, name) {
+	for _, line := range testfs.Lines(t, name) {
 		cells[line] = true
 	}
 	return cells

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/checkpoint"
 )
@@ -44,7 +46,7 @@ func writeDated(t *testing.T, name string, content []byte) {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(name, date20, date20); err != nil {
+	if err := os.Chtimes(name, jobdir.Date, jobdir.Date); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,7 +121,7 @@ func TestGoldenJournals(t *testing.T) {
 				out.Output = "/proc/self/cwd/" + out.Output
 			}
 			var kept string
-			mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work", Failpoint: func(p options.Point) {
+			runtest.Must(t, j, options.Options{Memory: options.MinMemory, WorkDir: "work", Failpoint: func(p options.Point) {
 				if p == options.Sorted {
 					kept = keptText(t, "work")
 				}

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,207 +20,33 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testrand"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/checkpoint"
-	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/run"
-	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 )
 
-// killedRun says what a child process runs, and where it kills itself.
-type killedRun struct {
-	Dir, Job, Out, Work string
-	Memory              int64
-	At                  options.Point // with Times: when it is reached so often
-	Times               int           //
-	Part                float64       // when so much of the input is read
-	Tasks               bool          // the run is done by tasks, in the same process
-}
-
-const keptEnvironment = "BULKLOAD_TEST_KEPT"
-
-func (k killedRun) job(t testing.TB) *jobfile.Job {
-	t.Helper()
-	if k.Job == "orders.yaml" {
-		j := readOrders(t, k.Dir, k.Out)
-		j.Input.MaxRejects.Count = 1000
-		return j
-	}
-	j := k.single(t)
-	j.Input.MaxRejects.Count = 1_000_000
-	return j
-}
-
-// single is a job with one output.
-func (k killedRun) single(t testing.TB) *jobfile.Job {
-	t.Helper()
-	output := filepath.Join(k.Dir, k.Out)
-	if k.Job == "wide.yaml" {
-		return readWideJob(t, k.Dir, output)
-	}
-	return readCheck(t, k.Dir, output)
-}
-
-func (k killedRun) options() options.Options {
-	return options.Options{Memory: k.Memory, WorkDir: k.Work}
-}
-
-// TestKilledSortChild is the process that the tests below kill.
-func TestKilledSortChild(t *testing.T) {
-	text := os.Getenv(keptEnvironment)
-	if text == "" {
-		t.Skip("runs as a child of other tests")
-	}
-	var k killedRun
-	if err := json.Unmarshal([]byte(text), &k); err != nil {
-		t.Fatal(err)
-	}
-	die := func() {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-	var times atomic.Int64
-	o := k.options()
-	o.Failpoint = func(p options.Point) {
-		if p == k.At && times.Add(1) == int64(k.Times) {
-			die()
-		}
-	}
-	o.Watch = func(p options.Progress) {
-		if k.Part > 0 && p.Phase == "sort" && float64(p.Done) > k.Part*float64(p.Total) {
-			die()
-		}
-	}
-	var by *run.ByTasks
-	if k.Tasks {
-		by = &run.ByTasks{Engine: &inProcess{options: o}, Sizes: small}
-	}
-	if _, err := RunBy(context.Background(), by, k.job(t), o); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (k killedRun) command(t *testing.T) *exec.Cmd {
-	t.Helper()
-	text, err := json.Marshal(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledSortChild$")
-	cmd.Env = append(os.Environ(), keptEnvironment+"="+string(text))
-	return cmd
-}
-
-// kill runs the child until it has killed itself.
-func (k killedRun) kill(t *testing.T) {
-	t.Helper()
-	cmd := k.command(t)
-	output, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("%+v: the child was not killed (%v):\n%s", k, err, output)
-	}
-}
-
-// manyProcesses skips a test of many processes in a short run; TestKilledAtAnyTime is left.
-func manyProcesses(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
-}
-
-// rejectsEvery spoils some of the records of a folder that sampleDir made.
-func rejectsEvery(t testing.TB, dir string, n int) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
-	if err != nil || len(names) == 0 {
-		t.Fatal(names, err)
-	}
-	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		records := bytes.SplitAfter(content, []byte{0x10})
-		for i := n / 2; i < len(records); i += n {
-			records[i] = append([]byte("one too many\x01"), records[i]...)
-		}
-		if err := os.WriteFile(name, bytes.Join(records, nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// killAnew is kill of a run that finds no output.
-func (k killedRun) killAnew(t *testing.T) {
-	t.Helper()
-	if err := os.RemoveAll(filepath.Join(k.Dir, k.Out)); err != nil {
-		t.Fatal(err)
-	}
-	k.kill(t)
-}
-
-// killAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that was
-// not killed.
-func (k killedRun) killAndResume(t *testing.T, base string, want *summary.Summary) *summary.Summary {
-	t.Helper()
-	k.killAnew(t)
-	got := mustRun(t, k.job(t), k.options())
-	sameRun(t, k, base, want, got)
-	return got
-}
-
-// sameRun wants a resumed run to have done what the undisturbed one did, and nothing to be left in the work folder.
-func sameRun(t *testing.T, k killedRun, base string, want, got *summary.Summary) {
-	t.Helper()
-	sameFiles(t, "resumed", filepath.Join(k.Dir, base), filepath.Join(k.Dir, k.Out))
-	if got.OutputSummary != nil && (got.Books != want.Books || got.Digest != want.Digest) {
-		t.Errorf("resumed: books %v, digest %v;\nundisturbed: books %v, digest %v", got.Books, got.Digest, want.Books, want.Digest)
-	}
-	for i, out := range got.Outputs {
-		if out.Books != want.Outputs[i].Books || out.Digest != want.Outputs[i].Digest {
-			t.Errorf("resumed: books %v; undisturbed: %v", out.Books, want.Outputs[i].Books)
-		}
-	}
-	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {
-		find := func(out string) []byte {
-			all, _ := filepath.Glob(filepath.Join(k.Dir, out, "*", manifest.RejectsDir, name))
-			if all == nil {
-				all = []string{filepath.Join(k.Dir, out, manifest.RejectsDir, name)}
-			}
-			content, err := os.ReadFile(all[0])
-			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				t.Error(err)
-			}
-			return content
-		}
-		if a, b := find(base), find(k.Out); !bytes.Equal(a, b) || len(a) == 0 && want.Rejects != nil && len(want.Rejects) > 0 {
-			t.Errorf("%s: %d bytes, and %d in the resumed run", name, len(a), len(b))
-		}
-	}
-	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
-		t.Errorf("%v is left in the work folder", left)
-	}
-}
-
 // TestKilledSort kills a run that spills at each point of the sort and at some of the writing, and sees it through.
 func TestKilledSort(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 150_000)
-	rejectsEvery(t, dir, 500)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 150_000)
+	jobdir.RejectsEvery(t, dir, 500)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	var checkpoints int
-	o := base.options()
-	o.Failpoint = counting(&checkpoints, options.Checkpointed)
-	want := mustRun(t, base.job(t), o)
+	o := base.Options()
+	o.Failpoint = runtest.Counting(&checkpoints, options.Checkpointed)
+	want := runtest.Must(t, base.Read(t), o)
 	if checkpoints < 8 || want.Books.Rejected != 300 {
 		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
 	}
@@ -236,7 +60,7 @@ func TestKilledSort(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
-			got := k.killAndResume(t, base.Out, want)
+			got := k.KillAndResume(t, base.Out, want)
 			var kept float64
 			if got.Resumed != nil {
 				kept = float64(got.Resumed.Records) / float64(want.Books.Read)
@@ -250,15 +74,15 @@ func TestKilledSort(t *testing.T) {
 
 // TestMostOfAKilledSortIsNotRepeated: of a run that was killed when 60% of its input was read, at least half need not be read again.
 func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 400_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Part: 0.6}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400_000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Part: 0.6}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), options.Options{})
-	k.kill(t)
-	got := mustRun(t, k.job(t), k.options())
-	sameRun(t, k, base.Out, want, got)
+	want := runtest.Must(t, base.Read(t), options.Options{})
+	k.Kill(t)
+	got := runtest.Must(t, k.Read(t), k.Options())
+	runtest.SameRun(t, k, base.Out, want, got)
 	r := got.Resumed
 	if r == nil || float64(r.Records) < 0.5*float64(want.Books.Read) || float64(r.Bytes) < 0.5*float64(got.Phases[0].Bytes) || r.Records > want.Books.Read*2/3 {
 		t.Errorf("kept %+v of %d records, %d bytes", r, want.Books.Read, got.Phases[0].Bytes)
@@ -267,8 +91,8 @@ func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
 
 // TestKilledMerge kills a run while runs are merged into larger ones: large values leave no room for reading all of them.
 func TestKilledMerge(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 100_000)
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 100_000)
 	in := filepath.Join(dir, "in/2026-11-20")
 	value := bytes.Repeat([]byte("value "), 100_000)
 	names, err := filepath.Glob(filepath.Join(in, "*"))
@@ -290,13 +114,13 @@ func TestKilledMerge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	var merged int
-	o := base.options()
-	o.Failpoint = counting(&merged, options.Replaced)
-	want := mustRun(t, base.job(t), o)
+	o := base.Options()
+	o.Failpoint = runtest.Counting(&merged, options.Replaced)
+	want := runtest.Must(t, base.Read(t), o)
 	if merged < 2 {
 		t.Fatalf("%d merges", merged)
 	}
@@ -305,12 +129,12 @@ func TestKilledMerge(t *testing.T) {
 		times int
 	}{{options.Merged, 1}, {options.Replaced, 1}, {options.Merged, merged}, {options.Replaced, merged}, {options.Recorded, 4}} {
 		k.At, k.Times = c.at, c.times
-		k.killAnew(t)
+		k.KillAnew(t)
 		again := 0
-		o := k.options()
-		o.Failpoint = counting(&again, options.Checkpointed)
-		got := mustRun(t, k.job(t), o)
-		sameRun(t, k, base.Out, want, got)
+		o := k.Options()
+		o.Failpoint = runtest.Counting(&again, options.Checkpointed)
+		got := runtest.Must(t, k.Read(t), o)
+		runtest.SameRun(t, k, base.Out, want, got)
 		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
 			t.Errorf("%s %d: %+v kept of %d records, %d spilled again", c.at, c.times, got.Resumed, want.Books.Read, again)
 		}
@@ -323,13 +147,13 @@ func TestKilledAtAnyTime(t *testing.T) {
 	if testing.Short() {
 		rows, rounds = 50_000, 1
 	}
-	dir := sampleDir(t, checkJob, rows)
-	rejectsEvery(t, dir, 100)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	dir := jobdir.Check(t, jobdir.CheckJob, rows)
+	jobdir.RejectsEvery(t, dir, 100)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	begun := time.Now()
-	want := mustRun(t, base.job(t), base.options())
+	want := runtest.Must(t, base.Read(t), base.Options())
 	took := time.Since(begun)
 	t.Logf("an undisturbed run takes %v", took)
 	r := testrand.New(t)
@@ -337,7 +161,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 	for range rounds {
 		for range 3 {
 			k.Memory = options.MinMemory + r.Int64N(options.MinMemory)
-			cmd := k.command(t)
+			cmd := k.Command(t)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -353,8 +177,8 @@ func TestKilledAtAnyTime(t *testing.T) {
 			}
 			end.Stop()
 		}
-		got := mustRun(t, k.job(t), k.options())
-		sameRun(t, k, base.Out, want, got)
+		got := runtest.Must(t, k.Read(t), k.Options())
+		runtest.SameRun(t, k, base.Out, want, got)
 		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
 			t.Fatal(err)
 		}
@@ -366,18 +190,18 @@ func TestKilledAtAnyTime(t *testing.T) {
 
 // TestKilledSortOfOutputs: the sorts of several outputs continue together, also when one of them is written.
 func TestKilledSortOfOutputs(t *testing.T) {
-	manyProcesses(t)
-	dir := ordersDir(t, ordersJob, 90_000)
-	k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 90_000)
+	k := runtest.Killed{Dir: dir, Job: "orders.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), options.Options{})
+	want := runtest.Must(t, base.Read(t), options.Options{})
 	for _, c := range []struct {
 		at    options.Point
 		times int
 	}{{options.Spilled, 3}, {options.Checkpointed, 3}, {options.Sorted, 1}, {options.Recorded, 3}, {options.Written, 1}, {options.Written, 2}} {
 		k.At, k.Times = c.at, c.times
-		got := k.killAndResume(t, base.Out, want)
+		got := k.KillAndResume(t, base.Out, want)
 		if got.Resumed == nil || got.Resumed.Records < 10_000 {
 			t.Errorf("%s %d: %+v kept", c.at, c.times, got.Resumed)
 		}
@@ -387,10 +211,10 @@ func TestKilledSortOfOutputs(t *testing.T) {
 // TestKilledSortOfCompressedInput: a file that can only be read from its start is passed over up to the record that was
 // the last.
 func TestKilledSortOfCompressedInput(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 150_000)
-	rejectsEvery(t, dir, 500)
-	base := killedRun{Dir: dir, Out: "base", Memory: options.MinMemory, Work: filepath.Join(dir, "work")}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 150_000)
+	jobdir.RejectsEvery(t, dir, 500)
+	base := runtest.Killed{Dir: dir, Out: "base", Memory: options.MinMemory, Work: filepath.Join(dir, "work")}
 	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
 	if err != nil {
 		t.Fatal(err)
@@ -407,19 +231,19 @@ func TestKilledSortOfCompressedInput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := mustRun(t, base.job(t), base.options())
+	want := runtest.Must(t, base.Read(t), base.Options())
 	k := base
 	k.Out, k.At, k.Times = "out", options.Checkpointed, 5
-	k.kill(t)
-	got := mustRun(t, k.job(t), k.options())
-	sameRun(t, k, base.Out, want, got)
+	k.Kill(t)
+	got := runtest.Must(t, k.Read(t), k.Options())
+	runtest.SameRun(t, k, base.Out, want, got)
 	if got.Resumed == nil || got.Resumed.Records < 50_000 {
 		t.Errorf("%+v kept", got.Resumed)
 	}
 }
 
 // keptDir is what a killed run has left.
-func keptDir(t *testing.T, k killedRun) string {
+func keptDir(t *testing.T, k runtest.Killed) string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(k.Work, checkpoint.Prefix+"*"))
 	if err != nil || len(all) != 1 {
@@ -430,13 +254,13 @@ func keptDir(t *testing.T, k killedRun) string {
 
 // TestUselessCheckpoints: whatever has happened to what is kept, the output is right, and the run says what it made of it.
 func TestUselessCheckpoints(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 70_000)
-	rejectsEvery(t, dir, 1000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
+	jobdir.RejectsEvery(t, dir, 1000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), base.options())
+	want := runtest.Must(t, base.Read(t), base.Options())
 	change := func(name string, how func([]byte) []byte) {
 		content, err := os.ReadFile(name)
 		if err == nil {
@@ -524,13 +348,13 @@ func TestUselessCheckpoints(t *testing.T) {
 		"other splits":          {func(kept string) { rewriteHead(t, kept, func(h *checkpoint.Header) { h.Splits = "x" }) }, "does not belong", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k.killAnew(t)
+			k.KillAnew(t)
 			c.change(keptDir(t, k))
 			var said []string
-			o := k.options()
+			o := k.Options()
 			o.Say = func(text string) { said = append(said, text) }
-			got := mustRun(t, k.job(t), o)
-			sameRun(t, k, base.Out, want, got)
+			got := runtest.Must(t, k.Read(t), o)
+			runtest.SameRun(t, k, base.Out, want, got)
 			if !strings.Contains(strings.Join(said, "\n"), c.said) || (got.Resumed != nil) != c.used && name != "changed rejects" {
 				t.Errorf("kept %+v; said %q", got.Resumed, said)
 			}
@@ -569,19 +393,19 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 
 // TestDamagedPersistentRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
 func TestDamagedPersistentRun(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), base.options())
-	k.kill(t)
-	damage(t, filepath.Join(keptDir(t, k), "0", "run-*"))
-	if _, err := Run(context.Background(), k.job(t), k.options()); !errors.Is(err, partition.ErrDamaged) || failure.KindOf(err) != failure.Failed {
+	want := runtest.Must(t, base.Read(t), base.Options())
+	k.Kill(t)
+	testfs.Damage(t, filepath.Join(keptDir(t, k), "0", "run-*"))
+	if _, err := run.Job(context.Background(), nil, k.Read(t), k.Options()); !errors.Is(err, partition.ErrDamaged) || failure.KindOf(err) != failure.Failed {
 		t.Errorf("%v", err)
 	}
-	got := mustRun(t, k.job(t), k.options())
-	sameRun(t, k, base.Out, want, got)
+	got := runtest.Must(t, k.Read(t), k.Options())
+	runtest.SameRun(t, k, base.Out, want, got)
 	if got.Resumed != nil {
 		t.Errorf("went on with damaged runs: %+v", got.Resumed)
 	}
@@ -590,24 +414,24 @@ func TestDamagedPersistentRun(t *testing.T) {
 // TestWhenCheckpointsAreUsed: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
 // disk stopped continue; a folder that is locked or not one's own is left alone.
 func TestWhenCheckpointsAreUsed(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
 	base := k
 	base.Out = "base"
-	want := mustRun(t, base.job(t), base.options())
+	want := runtest.Must(t, base.Read(t), base.Options())
 
-	k.kill(t)
-	o := k.options()
+	k.Kill(t)
+	o := k.Options()
 	o.Force = true
-	if got := mustRun(t, k.job(t), o); got.Resumed != nil {
+	if got := runtest.Must(t, k.Read(t), o); got.Resumed != nil {
 		t.Errorf("with --force: %+v", got.Resumed)
 	}
 
 	again := func(what string, kept bool) {
 		t.Helper()
-		got := mustRun(t, k.job(t), k.options())
-		sameRun(t, k, base.Out, want, got)
+		got := runtest.Must(t, k.Read(t), k.Options())
+		runtest.SameRun(t, k, base.Out, want, got)
 		if (got.Resumed != nil) != kept {
 			t.Errorf("%s: %+v was kept", what, got.Resumed)
 		}
@@ -617,7 +441,7 @@ func TestWhenCheckpointsAreUsed(t *testing.T) {
 	}
 	again("finished", false)
 	ctx, cancel := context.WithCancel(context.Background())
-	o, spilled := k.options(), 0
+	o, spilled := k.Options(), 0
 	o.Failpoint = func(p options.Point) {
 		if p == options.Checkpointed {
 			if spilled++; spilled == 2 {
@@ -625,24 +449,24 @@ func TestWhenCheckpointsAreUsed(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Run(ctx, k.job(t), o); failure.KindOf(err) != failure.Interrupted {
+	if _, err := run.Job(ctx, nil, k.Read(t), o); failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("%v", err)
 	}
 	again("interrupted", true)
 
-	k.kill(t)
+	k.Kill(t)
 	kept := keptDir(t, k)
 	lock, err := partition.LockFolder(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), k.job(t), k.options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), kept) {
+	if _, err := run.Job(context.Background(), nil, k.Read(t), k.Options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), kept) {
 		t.Errorf("while another works there: %v", err)
 	}
 	if err := errors.Join(lock.Close(), os.Chmod(kept, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), k.job(t), k.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), kept) {
+	if _, err := run.Job(context.Background(), nil, k.Read(t), k.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), kept) {
 		t.Errorf("a folder that others can read: %v", err)
 	}
 	if err := os.Chmod(kept, 0o700); err != nil {
@@ -650,19 +474,19 @@ func TestWhenCheckpointsAreUsed(t *testing.T) {
 	}
 	again("after that", true)
 
-	j := k.job(t)
+	j := k.Read(t)
 	j.Input.Rows = 1
-	if _, err := Run(context.Background(), j, k.options()); failure.KindOf(err) != failure.Refused {
+	if _, err := run.Job(context.Background(), nil, j, k.Options()); failure.KindOf(err) != failure.Refused {
 		t.Errorf("one row is expected: %v", err)
 	}
 	again("refused for its rows", true)
 
-	k.kill(t)
+	k.Kill(t)
 	name := filepath.Join(dir, "in/2026-11-20/part-m-00001")
 	if err := os.Chtimes(name, time.Time{}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if got := mustRun(t, k.job(t), k.options()); got.Resumed != nil || got.Digest != want.Digest {
+	if got := runtest.Must(t, k.Read(t), k.Options()); got.Resumed != nil || got.Digest != want.Digest {
 		t.Errorf("another input: %+v was kept", got.Resumed)
 	}
 	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
@@ -672,14 +496,14 @@ func TestWhenCheckpointsAreUsed(t *testing.T) {
 
 // TestCheckpointsAreRemoved: what nobody has gone on with for a week is deleted by the next run that spills there.
 func TestCheckpointsAreRemoved(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, checkJob, 70_000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
-	k.kill(t)
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 3}
+	k.Kill(t)
 	old := keptDir(t, k)
 	other := k
 	other.Out = "other"
-	mustRun(t, other.job(t), other.options())
+	runtest.Must(t, other.Read(t), other.Options())
 	if _, err := os.Stat(old); err != nil {
 		t.Errorf("after a moment: %v", err)
 	}
@@ -687,7 +511,7 @@ func TestCheckpointsAreRemoved(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(old, checkpoint.JournalName), long, long); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, killedRun{Dir: dir, Out: "third"}.job(t), k.options())
+	runtest.Must(t, runtest.Killed{Dir: dir, Out: "third"}.Read(t), k.Options())
 	if left, err := os.ReadDir(k.Work); err == nil && len(left) > 0 {
 		t.Errorf("after a week: %v", left)
 	}
@@ -695,11 +519,11 @@ func TestCheckpointsAreRemoved(t *testing.T) {
 
 // TestNoCheckpointWhenAllFitsInMemory: nothing is written to the work folder where nothing is spilled.
 func TestNoCheckpointWhenAllFitsInMemory(t *testing.T) {
-	dir := sampleDir(t, checkJob, 4000)
-	rejectsEvery(t, dir, 50)
+	dir := jobdir.Check(t, jobdir.CheckJob, 4000)
+	jobdir.RejectsEvery(t, dir, 50)
 	work := filepath.Join(dir, "work")
-	k := killedRun{Dir: dir, Out: "out"}
-	mustRun(t, k.job(t), options.Options{WorkDir: work, Failpoint: func(options.Point) {
+	k := runtest.Killed{Dir: dir, Out: "out"}
+	runtest.Must(t, k.Read(t), options.Options{WorkDir: work, Failpoint: func(options.Point) {
 		if _, err := os.Stat(work); err == nil {
 			t.Error("the work folder is there")
 		}
@@ -756,7 +580,7 @@ func TestOffsetsAscend(t *testing.T) {
 	}
 	forms := map[string]int{}
 	for _, name := range names {
-		j, err := jobfile.Read(name, jobfile.ReadOptions{Date: date20})
+		j, err := jobfile.Read(name, jobfile.ReadOptions{Date: jobdir.Date})
 		if err != nil || storage.IsHDFS(j.Input.Path) {
 			continue // which other tests look into
 		}

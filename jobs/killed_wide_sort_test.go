@@ -8,29 +8,31 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 )
 
 // TestKilledWideSort: where the slices of a wide table begin, which is at rows, stays the same when a run is killed while
 // it sorts, and while it merges sorted runs because large values leave no room for reading all of them.
 func TestKilledWideSort(t *testing.T) {
-	manyProcesses(t)
+	runtest.ManyProcesses(t)
 	const records = 200_000
-	dir := wideDir(t, wideCases["several cells a record"].job, records)
+	dir := jobdir.Wide(t, jobdir.WideCases["several cells a record"].Job, records)
 	largeNotes(t, dir)
-	k := killedRun{Dir: dir, Job: "wide.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	k := runtest.Killed{Dir: dir, Job: "wide.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
 	base := k
 	base.Out = "base"
 	var kept, merged int
-	o := base.options()
-	count, countMerged := counting(&kept, options.Checkpointed), counting(&merged, options.Replaced)
+	o := base.Options()
+	count, countMerged := runtest.Counting(&kept, options.Checkpointed), runtest.Counting(&merged, options.Replaced)
 	o.Failpoint = func(p options.Point) {
 		count(p)
 		countMerged(p)
 	}
-	want := mustRun(t, base.job(t), o)
-	if kept < 3 || merged < 2 || len(files(t, filepath.Join(dir, base.Out))) < 16 {
-		t.Fatalf("%d checkpoints, %d merges, %d files", kept, merged, len(files(t, filepath.Join(dir, base.Out))))
+	want := runtest.Must(t, base.Read(t), o)
+	if kept < 3 || merged < 2 || len(runtest.Files(t, filepath.Join(dir, base.Out))) < 16 {
+		t.Fatalf("%d checkpoints, %d merges, %d files", kept, merged, len(runtest.Files(t, filepath.Join(dir, base.Out))))
 	}
 	for _, c := range []struct {
 		at    options.Point
@@ -38,7 +40,7 @@ func TestKilledWideSort(t *testing.T) {
 	}{{options.Spilled, 2}, {options.Checkpointed, kept}, {options.Merged, 1}, {options.Replaced, 1}, {options.Replaced, merged}, {options.Sorted, 1}, {options.Recorded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
-			got := k.killAndResume(t, base.Out, want)
+			got := k.KillAndResume(t, base.Out, want)
 			if got.Resumed == nil && c.times > 1 {
 				t.Error("nothing was kept")
 			}
@@ -46,7 +48,7 @@ func TestKilledWideSort(t *testing.T) {
 	}
 }
 
-// largeNotes returns some records of a folder that wideDir made notes of 600 kB.
+// largeNotes returns some records of a folder that jobdir.Wide made notes of 600 kB.
 func largeNotes(t *testing.T, dir string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "in/*"))

@@ -10,9 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/run"
 	"bulkload/jobs/run/summary"
 )
 
@@ -48,7 +54,7 @@ func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, lim
 			}
 		}
 	}
-	s, err = Run(ctx, readCheck(t, dir, filepath.Join(dir, "out")), o)
+	s, err = run.Job(ctx, nil, jobtest.Check(t, dir, filepath.Join(dir, "out")), o)
 	if waits == 0 {
 		t.Error("the wait shows no progress")
 	}
@@ -57,7 +63,7 @@ func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, lim
 
 // TestWaitForTheInput: a run waits for its input until that does not change any more, and says once a minute that it waits.
 func TestWaitForTheInput(t *testing.T) {
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	in, away := filepath.Join(dir, "in/2026-11-20"), filepath.Join(dir, "away")
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
@@ -101,7 +107,7 @@ func TestWaitForTheInput(t *testing.T) {
 
 // TestWaitForSuccess: where _SUCCESS is wanted, it alone counts.
 func TestWaitForSuccess(t *testing.T) {
-	dir := sampleDir(t, strings.Replace(checkJob, "input:\n", "input:\n  require_success: true\n", 1), 400)
+	dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, "input:\n", "input:\n  require_success: true\n", 1), 400)
 	c := &stepClock{}
 	c.at = func(passed time.Duration) {
 		if passed == 30*time.Second {
@@ -117,7 +123,7 @@ func TestWaitForSuccess(t *testing.T) {
 
 // TestWaitEnds: after the time that was given, and at once when the run is stopped.
 func TestWaitEnds(t *testing.T) {
-	dir := sampleDir(t, checkJob, 4)
+	dir := jobdir.Check(t, jobdir.CheckJob, 4)
 	if err := os.Rename(filepath.Join(dir, "in"), filepath.Join(dir, "away")); err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +149,13 @@ func TestWaitEnds(t *testing.T) {
 
 // TestEmptyParquetFails: input.empty: fail holds for a Parquet file without rows, on the first run and after a finished one.
 func TestEmptyParquetFails(t *testing.T) {
-	text := strings.Replace(strings.Replace(checkJob, "  record_delimiter: '\\x10'\n", "", 1), "input:\n", "input:\n  format: parquet\n", 1)
-	dir := planDir(t, text, nil)
-	writeCheckGroups(t, filepath.Join(dir, "in/2026-11-20/part-0"), 0, 0)
+	text := strings.Replace(strings.Replace(jobdir.CheckJob, "  record_delimiter: '\\x10'\n", "", 1), "input:\n", "input:\n  format: parquet\n", 1)
+	dir := jobdir.Of(t, text, nil)
+	jobdir.CheckParquet(t, filepath.Join(dir, "in/2026-11-20/part-0"), 0, 0)
 	for i, fails := range []bool{true, false, true} {
-		j := readCheck(t, dir, filepath.Join(dir, "out"))
+		j := jobtest.Check(t, dir, filepath.Join(dir, "out"))
 		j.Input.EmptyFails = fails
-		s, err := Run(context.Background(), j, options.Options{})
+		s, err := run.Job(context.Background(), nil, j, options.Options{})
 		if !fails && (err != nil || s.Status != failure.StatusEmpty) || fails && failure.KindOf(err) != failure.Refused {
 			t.Errorf("run %d, failing: %v: %v", i, fails, err)
 		}
@@ -159,80 +165,80 @@ func TestEmptyParquetFails(t *testing.T) {
 // TestEmptyNightGivesWay: a night whose export was empty is loaded as soon as it is not, also where its output was deleted
 // in the meantime; a night that was exported anew is loaded anew when that is asked for.
 func TestEmptyNightGivesWay(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
+	l := livetest.New(t)
+	l.Table10(t)
 	const second = "2026-11-21"
-	run := func(what, night string, change options.OnChange, status string, rows int64) {
+	reload := func(what, night string, change options.OnChange, status string, rows int64) {
 		t.Helper()
-		o := l.options()
+		o := l.Options()
 		o.OnChange = change
-		if s := mustRun(t, l.job(t, night), o); s.Status != status || s.Books.Written != rows {
+		if s := runtest.Must(t, l.Job(t, night), o); s.Status != status || s.Books.Written != rows {
 			t.Errorf("%s: %s, books %v", what, s.Status, s.Books)
 		}
 	}
-	l.night(t, night20, 0, 71)
-	run("empty", night20, "", failure.StatusEmpty, 0)
-	l.night(t, night20, 500, 71)
-	run("exported late", night20, "", failure.StatusDone, 500)
-	l.night(t, second, 0, 72)
-	run("empty", second, "", failure.StatusEmpty, 0)
-	l.withoutOutput(t, second)
-	l.night(t, second, 500, 72)
-	run("exported late, its output gone", second, "", failure.StatusDone, 500)
+	l.Night(t, livetest.Night20, 0, 71)
+	reload("empty", livetest.Night20, "", failure.StatusEmpty, 0)
+	l.Night(t, livetest.Night20, 500, 71)
+	reload("exported late", livetest.Night20, "", failure.StatusDone, 500)
+	l.Night(t, second, 0, 72)
+	reload("empty", second, "", failure.StatusEmpty, 0)
+	l.WithoutOutput(t, second)
+	l.Night(t, second, 500, 72)
+	reload("exported late, its output gone", second, "", failure.StatusDone, 500)
 
 	for i, what := range []string{"exported anew", "exported anew, its output gone"} {
-		l.night(t, night20, 600+i, 71)
+		l.Night(t, livetest.Night20, 600+i, 71)
 		if i > 0 {
-			l.withoutOutput(t, night20)
+			l.WithoutOutput(t, livetest.Night20)
 		}
-		if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--on-change reload") {
+		if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--on-change reload") {
 			t.Errorf("%s: %v", what, err)
 		}
-		run(what, night20, options.Reload, failure.StatusDone, int64(600+i))
+		reload(what, livetest.Night20, options.Reload, failure.StatusDone, int64(600+i))
 	}
-	run("unchanged", night20, options.Reload, failure.StatusNothing, 601)
-	l.wantTable(t, "two nights", l.expected(t, night20), l.expected(t, second))
+	reload("unchanged", livetest.Night20, options.Reload, failure.StatusNothing, 601)
+	l.WantTable(t, "two nights", l.Expected(t, livetest.Night20), l.Expected(t, second))
 }
 
 // TestStaleCells: a night is reloaded from an export that lacks a row and has a null in another. Both stay in the table, and
 // are listed without a look at the other nights.
 func TestStaleCells(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	job := filepath.Join(l.dir, "check.yaml")
-	if err := os.WriteFile(job, bytes.Replace(mustRead(t, job), []byte("max_rejects: 0"), []byte("null: '\\N'"), 1), 0o600); err != nil {
+	l := livetest.New(t)
+	l.Table10(t)
+	job := filepath.Join(l.Folder, "check.yaml")
+	if err := os.WriteFile(job, bytes.Replace(testfs.Read(t, job), []byte("max_rejects: 0"), []byte("null: '\\N'"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.night(t, night20, 60, 81)
-	l.night(t, "2026-11-21", 60, 82)
-	mustRun(t, l.job(t, night20), l.options())
-	mustRun(t, l.job(t, "2026-11-21"), l.options())
-	name := filepath.Join(l.dir, "in", night20, "part-m-00000")
-	records := strings.SplitAfter(string(mustRead(t, name)), "\x10")[1:]
+	l.Night(t, livetest.Night20, 60, 81)
+	l.Night(t, "2026-11-21", 60, 82)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	runtest.Must(t, l.Job(t, "2026-11-21"), l.Options())
+	name := filepath.Join(l.Folder, "in", livetest.Night20, "part-m-00000")
+	records := strings.SplitAfter(string(testfs.Read(t, name)), "\x10")[1:]
 	fields := strings.Split(records[0], "\x01")
 	fields[11] = "\\N" // city
 	records[0] = strings.Join(fields, "\x01")
 	if err := os.WriteFile(name, []byte(strings.Join(records, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o, said := l.options(), []string(nil)
+	o, said := l.Options(), []string(nil)
 	o.OnChange = options.Reload
 	o.Say = func(text string) { said = append(said, text) }
-	mustRun(t, l.job(t, night20), o)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
 	if want := job + " --date 2026-11-20 --live --stale FILE counts and lists them"; !strings.Contains(strings.Join(said, "\n"), want) {
 		t.Errorf("the reload does not say %q: %q", want, said)
 	}
 
 	said = nil
-	file := filepath.Join(l.dir, "stale")
-	r, err := verify.ListStale(context.Background(), l.job(t, night20), o, file)
+	file := filepath.Join(l.Folder, "stale")
+	r, err := verify.ListStale(context.Background(), l.Job(t, livetest.Night20), o, file)
 	if err != nil || r.Stale.Rows != 1 || r.Stale.Cells != 18+1 || r.Rows != 59 || r.Missing+r.Different > 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if !strings.Contains(strings.Join(said, "\n"), "reading the cells with timestamp 1795132800000 from the 10 regions of table "+l.table) {
+	if !strings.Contains(strings.Join(said, "\n"), "reading the cells with timestamp 1795132800000 from the 10 regions of table "+l.Table) {
 		t.Errorf("said %q", said)
 	}
-	lines := readLines(t, file)
+	lines := testfs.Lines(t, file)
 	cells := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, "cell\t") })
 	if len(lines) != 19 || len(cells) != 1 || !strings.Contains(cells[0], "\tf:city\t1795132800000") || !strings.Contains(cells[0], fields[0]+"\t") {
 		t.Errorf("%d lines, %q", len(lines), cells)
@@ -244,7 +250,7 @@ func TestStaleCells(t *testing.T) {
 	// To the sums of what was loaded the stale cells are too many; the source shows that nothing is wrong with its own.
 	for _, live := range []bool{true, false} {
 		said = nil
-		if r, err := verify.Job(context.Background(), l.job(t, night20), o, live); err != nil || r.Status != failure.StatusDone || r.Rows != 59 || r.Extra < 1 ||
+		if r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), o, live); err != nil || r.Status != failure.StatusDone || r.Rows != 59 || r.Extra < 1 ||
 			strings.Contains(strings.Join(said, "\n"), "So table and source are compared") == live {
 			t.Errorf("live %v: %+v, %v, said %q", live, r, err, said)
 		}

@@ -11,54 +11,21 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
-	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/run"
 )
 
-// withoutOutput deletes the output of a night.
-func (l *live) withoutOutput(t *testing.T, date string) {
-	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, dir, err := s.Resolve(l.out+"/"+date, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(fsys.RemoveAll(dir), fsys.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (l *live) ledger(t *testing.T) *ledger.Ledger {
-	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	book, err := s.OpenLedger()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := book.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return book
-}
-
 // entryOf is what the ledger has of a night.
-func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
+func entryOf(t *testing.T, l *livetest.Live, date string) *ledger.Entry {
 	t.Helper()
-	j := l.job(t, date)
-	e, err := l.ledger(t).Read(j.Table, j.DateText(), j.Hash())
+	j := l.Job(t, date)
+	e, err := l.Ledger(t).Read(j.Table, j.DateText(), j.Hash())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +33,9 @@ func (l *live) entryOf(t *testing.T, date string) *ledger.Entry {
 }
 
 // unserved are the files that the ledger remembers as lost.
-func (l *live) unserved(t *testing.T) []ledger.Unserved {
+func unserved(t *testing.T, l *livetest.Live) []ledger.Unserved {
 	t.Helper()
-	files, err := l.ledger(t).Unserved(l.table, func(ledger.Unserved) bool { return false })
+	files, err := l.Ledger(t).Unserved(l.Table, func(ledger.Unserved) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,33 +44,33 @@ func (l *live) unserved(t *testing.T) []ledger.Unserved {
 
 // TestLedgerRemembers: an output that was deleted after its load is not loaded a second time.
 func TestLedgerRemembers(t *testing.T) {
-	l := changedTable(t, nil)
-	first := mustRun(t, l.job(t, night20), l.options())
-	if e := l.entryOf(t, night20); e == nil || e.State != ledger.Loaded || e.Run != first.Run.ID || e.Digest != first.Digest || len(e.Files) != len(first.Files) {
+	l := livetest.NewNight(t, nil)
+	first := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	if e := entryOf(t, l, livetest.Night20); e == nil || e.State != ledger.Loaded || e.Run != first.Run.ID || e.Digest != first.Digest || len(e.Files) != len(first.Files) {
 		t.Fatalf("%+v", e)
 	}
-	l.withoutOutput(t, night20)
-	s := mustRun(t, l.job(t, night20), l.options())
+	l.WithoutOutput(t, livetest.Night20)
+	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	if s.Status != failure.StatusNothing || s.Digest != first.Digest || s.Books != first.Books {
 		t.Errorf("output deleted: %s, digest %v, books %v", s.Status, s.Digest, s.Books)
 	}
-	l.wantStoreFiles(t, len(first.Files))
-	l.touch(t)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing {
+	l.WantStoreFiles(t, len(first.Files))
+	touch(t, l)
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing {
 		t.Errorf("output deleted, input touched: %s", s.Status)
 	}
-	l.correct(t, night20)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "from another input") {
+	l.Correct(t, livetest.Night20)
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "from another input") {
 		t.Errorf("output deleted, input corrected: %v", err)
 	}
-	l.wantStoreFiles(t, len(first.Files))
-	o := l.options()
+	l.WantStoreFiles(t, len(first.Files))
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "corrected", night20)
-	l.withoutOutput(t, night20)
-	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "corrected", livetest.Night20)
+	l.WithoutOutput(t, livetest.Night20)
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("output deleted, table truncated: %v", err)
 	}
 }
@@ -111,39 +78,39 @@ func TestLedgerRemembers(t *testing.T) {
 // TestCorrectionThatIsLoadedLater: a correction is written with --no-load after the output was deleted. The command that loads it need
 // not say again that it is one.
 func TestCorrectionThatIsLoadedLater(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 300, 20)
-	mustRun(t, l.job(t, night20), l.options())
-	l.withoutOutput(t, night20)
-	l.night(t, night20, 310, 21)
-	o := l.options()
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 300, 20)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.WithoutOutput(t, livetest.Night20)
+	l.Night(t, livetest.Night20, 310, 21)
+	o := l.Options()
 	o.NoLoad, o.OnChange = true, options.Reload
-	mustRun(t, l.job(t, night20), o)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusDone {
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusDone {
 		t.Errorf("the load is %s", s.Status)
 	}
-	l.wantNothing(t, "after the load", night20)
+	l.WantNothing(t, "after the load", livetest.Night20)
 }
 
 // TestLedgerOfAnInterruptedLoad: an output that was deleted in the middle of its load is for a person to look at.
 func TestLedgerOfAnInterruptedLoad(t *testing.T) {
-	l := changedTable(t, nil)
-	l.crash(t, night20, options.FilesLoaded, 4)
-	l.withoutOutput(t, night20)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted") {
+	l := livetest.NewNight(t, nil)
+	l.Crash(t, livetest.Night20, options.FilesLoaded, 4)
+	l.WithoutOutput(t, livetest.Night20)
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted") {
 		t.Error(err)
 	}
-	o := l.options()
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "with --force", night20)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "with --force", livetest.Night20)
 }
 
 // touch gives the night's input another modification time.
-func (l *live) touch(t *testing.T) {
+func touch(t *testing.T, l *livetest.Live) {
 	t.Helper()
-	name := filepath.Join(l.dir, "in", night20, "part-m-00000")
+	name := filepath.Join(l.Folder, "in", livetest.Night20, "part-m-00000")
 	info, err := os.Stat(name)
 	if err != nil {
 		t.Fatal(err)
@@ -155,24 +122,24 @@ func (l *live) touch(t *testing.T) {
 
 // TestArchivedInput: an input that is gone after its load is no failure, as long as the table serves it.
 func TestArchivedInput(t *testing.T) {
-	l := changedTable(t, nil)
-	in, away := filepath.Join(l.dir, "in", night20), filepath.Join(l.dir, "archive")
-	mustRun(t, l.job(t, night20), l.options())
+	l := livetest.NewNight(t, nil)
+	in, away := filepath.Join(l.Folder, "in", livetest.Night20), filepath.Join(l.Folder, "archive")
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
 	}
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
 		t.Errorf("%s, %v", s.Status, s.Books)
 	}
-	l.withoutOutput(t, night20)
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
+	l.WithoutOutput(t, livetest.Night20)
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
 		t.Errorf("output deleted, too: %s, %v", s.Status, s.Books)
 	}
-	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("table truncated: %v", err)
 	}
-	if _, err := Run(context.Background(), l.job(t, "2026-11-19"), l.options()); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, "2026-11-19"), l.Options()); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a night that never was: %v", err)
 	}
 }
@@ -181,46 +148,46 @@ func TestArchivedInput(t *testing.T) {
 // the same timestamps, is refused while the lost file may still appear and hide it. With a second region server no file would be lost:
 // its region would be opened there.
 func TestCorrectionOverALostFile(t *testing.T) {
-	l := newOwn(t, 1)
-	l.table = "lost"
-	l.retarget(t)
-	l.table10(t)
-	l.night(t, night20, 600, 61)
-	l.orphan(t, night20, 4)
-	mustRun(t, l.job(t, night20), l.options())
-	if files := l.unserved(t); len(files) != 1 {
+	l := livetest.NewOwn(t, 1)
+	l.Table = "lost"
+	l.Retarget(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 600, 61)
+	l.Orphan(t, livetest.Night20, 4)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	if files := unserved(t, l); len(files) != 1 {
 		t.Fatalf("the ledger remembers %+v", files)
 	}
 	const older = "2026-11-19"
-	l.night(t, older, 600, 61)
-	mustRun(t, l.job(t, older), l.options()) // its timestamps are others: the file can't hide its cells
-	l.correct(t, night20)
-	o := l.options()
+	l.Night(t, older, 600, 61)
+	runtest.Must(t, l.Job(t, older), l.Options()) // its timestamps are others: the file can't hide its cells
+	l.Correct(t, livetest.Night20)
+	o := l.Options()
 	o.Force = true
-	if _, err := Run(context.Background(), l.job(t, night20), o); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may appear when their regions") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), o); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may appear when their regions") {
 		t.Fatalf("a correction: %v", err)
 	}
-	l.oracle(t, "disable", l.table)
-	l.oracle(t, "enable", l.table)
-	mustRun(t, l.job(t, night20), o)
-	if files := l.unserved(t); files != nil {
+	l.Ask(t, "disable", l.Table)
+	l.Ask(t, "enable", l.Table)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	if files := unserved(t, l); files != nil {
 		t.Errorf("after the regions were opened again the ledger remembers %+v", files)
 	}
-	l.wantDigest(t, "corrected after the regions were opened again", night20)
-	l.oracle(t, "disable", l.table)
-	l.oracle(t, "enable", l.table)
-	l.wantDigest(t, "and once more", night20)
+	l.WantDigest(t, "corrected after the regions were opened again", livetest.Night20)
+	l.Ask(t, "disable", l.Table)
+	l.Ask(t, "enable", l.Table)
+	l.WantDigest(t, "and once more", livetest.Night20)
 }
 
 // TestForceRecoversStaging: --force first brings back what an interrupted load has left in HBase's staging folder, which is
 // deleted then.
 func TestForceRecoversStaging(t *testing.T) {
-	l := changedTable(t, nil)
-	l.crash(t, night20, options.FilesLoaded, 4)
-	w := l.work(t, l.job(t, night20))
-	staging := strings.TrimPrefix(w.out.Manifest.Staging, l.FS())
-	f := w.out.Manifest.Files()[len(w.out.Manifest.Files())-1]
-	for _, one := range w.out.Manifest.Files() {
+	l := livetest.NewNight(t, nil)
+	l.Crash(t, livetest.Night20, options.FilesLoaded, 4)
+	w := l.Open(t, l.Job(t, livetest.Night20))
+	staging := strings.TrimPrefix(w.Dir.Manifest.Staging, l.FS())
+	f := w.Dir.Manifest.Files()[len(w.Dir.Manifest.Files())-1]
+	for _, one := range w.Dir.Manifest.Files() {
 		if !one.Loaded {
 			f = one
 		}
@@ -229,39 +196,39 @@ func TestForceRecoversStaging(t *testing.T) {
 		t.Fatalf("staging folder %q, %+v", staging, f)
 	}
 	to := path.Join(staging, f.Path)
-	_ = w.out.FS.MkdirAll(path.Dir(to), 0o777)
-	if err := errors.Join(w.out.FS.Rename(path.Join(w.out.Path, f.Path), to), w.out.Close()); err != nil {
+	_ = w.Dir.FS.MkdirAll(path.Dir(to), 0o777)
+	if err := errors.Join(w.Dir.FS.Rename(path.Join(w.Dir.Path, f.Path), to), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}
-	o := l.options()
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "with --force", night20)
-	w = l.work(t, l.job(t, night20))
-	if _, err := w.out.FS.Stat(staging); err == nil {
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "with --force", livetest.Night20)
+	w = l.Open(t, l.Job(t, livetest.Night20))
+	if _, err := w.Dir.FS.Stat(staging); err == nil {
 		t.Errorf("%s is still there", staging)
 	}
-	if err := w.out.Close(); err != nil {
+	if err := w.Dir.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // TestLoadDirRemembers: a directory without a manifest, as other tools write it. A second command asks the table.
 func TestLoadDirRemembers(t *testing.T) {
-	l := changedTable(t, nil)
-	w := l.written(t, night20)
-	if err := errors.Join(storage.RemoveIfThere(w.out.FS, w.out.Path, manifest.Name), w.out.Close()); err != nil {
+	l := livetest.NewNight(t, nil)
+	w := l.Written(t, livetest.Night20)
+	if err := errors.Join(storage.RemoveIfThere(w.Dir.FS, w.Dir.Path, manifest.Name), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{failure.StatusDone, failure.StatusNothing} {
-		r, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options())
+		r, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options())
 		if err != nil || r.Status != want {
 			t.Errorf("command %d: %+v, %v", i, r, err)
 		}
 	}
-	l.wantDigest(t, "loaded", night20)
-	l.oracle(t, "truncate", l.table, "-preserve")
-	if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	l.WantDigest(t, "loaded", livetest.Night20)
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
 		t.Errorf("table truncated: %v", err)
 	}
 }

@@ -8,19 +8,24 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 )
 
 // halfLoaded is an output of the check job as a load leaves it that has lost a file: one file is in the table, one slice has to be
 // written again. change is applied to the manifest.
 func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string, loaded hfiles.Summary) {
 	t.Helper()
-	dir = sampleDir(t, checkJob, 400)
+	dir = jobdir.Check(t, jobdir.CheckJob, 400)
 	out = filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, out), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +50,7 @@ func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string,
 func TestChangedSettingsKeepLoadedFiles(t *testing.T) {
 	t.Parallel()
 	dir, out, loaded := halfLoaded(t, func(m *manifest.Manifest) { m.MaxFiles = 5 })
-	mustRun(t, readCheck(t, dir, out), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil || m.State != manifest.Written || m.MaxFiles != 0 || m.Cuts != nil {
 		t.Fatalf("%+v, %v", m, err)
@@ -64,17 +69,17 @@ func TestRunWithLoadedFilesDoesNotGiveWay(t *testing.T) {
 	t.Parallel()
 	dir, out, loaded := halfLoaded(t, func(m *manifest.Manifest) { m.RemoveAll() })
 	part := filepath.Join(dir, "in", "2026-11-20", "part-m-00003")
-	text := mustRead(t, part)
+	text := testfs.Read(t, part)
 	if err := os.WriteFile(part, text[:len(text)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.CodeOf(err) != errcode.OutputInput {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.CodeOf(err) != errcode.OutputInput {
 		t.Errorf("another input: %v", err)
 	}
 	if err := os.WriteFile(part, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, readCheck(t, dir, out), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
 	m, err := manifest.Read(storage.Local, out)
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,13 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -24,13 +27,13 @@ func TestStolenLockOfALoad(t *testing.T) {
 		times int
 	}{{options.Renamed, 3}, {options.Written, 1}, {options.BeforeRequest, 1}, {options.BeforeRequest, 3}, {options.FilesLoaded, 1}, {options.FilesLoaded, 4}} {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
-			l := newLive(t)
-			l.table10(t)
-			l.night(t, date, 1000, 31)
-			o := l.options()
+			l := livetest.New(t)
+			l.Table10(t)
+			l.Night(t, date, 1000, 31)
+			o := l.Options()
 			o.Properties = map[string]string{"hbase.loadincremental.threads.max": "1"}
-			j := l.job(t, date)
-			fsys, dir := l.outputOf(t, j)
+			j := l.Job(t, date)
+			fsys, dir := outputOf(t, l, j)
 			var times atomic.Int64
 			var after string
 			o.Failpoint = func(p options.Point) {
@@ -40,22 +43,22 @@ func TestStolenLockOfALoad(t *testing.T) {
 				if err := fsys.Remove(path.Join(dir, lock.LockName)); err != nil {
 					t.Error(err)
 				}
-				thief := l.options()
+				thief := l.Options()
 				thief.WorkDir = t.TempDir()
-				if s, err := Run(context.Background(), l.job(t, date), thief); err != nil || s.Status != failure.StatusDone {
+				if s, err := run.Job(context.Background(), nil, l.Job(t, date), thief); err != nil || s.Status != failure.StatusDone {
 					t.Errorf("the thief: %v, %v", s.Status, err)
 				}
 				after = tracesOf(t, fsys, dir)
 			}
-			_, err := Run(context.Background(), j, o)
+			_, err := run.Job(context.Background(), nil, j, o)
 			if failure.KindOf(err) != failure.Later || after == "" {
 				t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 			}
 			if now := tracesOf(t, fsys, dir); now != after {
 				t.Errorf("the output was\n%s\nand is\n%s", after, now)
 			}
-			l.wantTable(t, "after the theft", l.expected(t, date))
-			if s := mustRun(t, l.job(t, date), l.options()); s.Status != failure.StatusNothing {
+			l.WantTable(t, "after the theft", l.Expected(t, date))
+			if s := runtest.Must(t, l.Job(t, date), l.Options()); s.Status != failure.StatusNothing {
 				t.Errorf("a run after that says %s", s.Status)
 			}
 		})
@@ -63,9 +66,9 @@ func TestStolenLockOfALoad(t *testing.T) {
 }
 
 // outputOf is the place of a job's output.
-func (l *live) outputOf(t *testing.T, j *jobfile.Job) (storage.FS, string) {
+func outputOf(t *testing.T, l *livetest.Live, j *jobfile.Job) (storage.FS, string) {
 	t.Helper()
-	s, err := site.Open(l.options(), j.HBase, true)
+	s, err := site.Open(l.Options(), j.HBase, true)
 	if err != nil {
 		t.Fatal(err)
 	}

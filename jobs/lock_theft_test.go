@@ -15,12 +15,16 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -40,9 +44,9 @@ func (s *theft) strike(t *testing.T, work string) {
 			t.Error(err)
 			return
 		}
-		j := readCheck(t, s.dir, s.out)
+		j := jobtest.Check(t, s.dir, s.out)
 		j.Input.MaxRejects.Count = 1000
-		if sum, err := Run(context.Background(), j, options.Options{WorkDir: work}); err != nil || sum.Status != failure.StatusDone && sum.Status != failure.StatusNothing {
+		if sum, err := run.Job(context.Background(), nil, j, options.Options{WorkDir: work}); err != nil || sum.Status != failure.StatusDone && sum.Status != failure.StatusNothing {
 			t.Errorf("the thief: %+v, %v", sum, err)
 		}
 		s.after = traces(t, s.out)
@@ -106,15 +110,15 @@ var stolenPoints = []struct {
 // TestLockTakenOver takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
 // says so as a thing to be tried again, and what the thief has made stays as it is.
 func TestLockTakenOver(t *testing.T) {
-	dir := sampleDir(t, checkJob, 4000)
-	rejectsEvery(t, dir, 100)
+	dir := jobdir.Check(t, jobdir.CheckJob, 4000)
+	jobdir.RejectsEvery(t, dir, 100)
 	base := filepath.Join(dir, "base")
 	job := func(out string) *jobfile.Job {
-		j := readCheck(t, dir, out)
+		j := jobtest.Check(t, dir, out)
 		j.Input.MaxRejects.Count = 1000
 		return j
 	}
-	mustRun(t, job(base), options.Options{})
+	runtest.Must(t, job(base), options.Options{})
 	for _, c := range stolenPoints {
 		for _, old := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.at, c.times, map[bool]string{false: " deleted", true: " given up"}[old]), func(t *testing.T) {
@@ -132,7 +136,7 @@ func TestLockTakenOver(t *testing.T) {
 						hit("rejects") // which are published at the end of the reading
 					}
 				}}
-				_, err := Run(context.Background(), job(out), o)
+				_, err := run.Job(context.Background(), nil, job(out), o)
 				if s.after == nil {
 					t.Fatalf("no theft: %v", err)
 				}
@@ -150,11 +154,11 @@ func TestLockTakenOver(t *testing.T) {
 						t.Errorf("%s was published after the theft", name)
 					}
 				}
-				sameFiles(t, "stolen", base, out)
+				runtest.SameFiles(t, "stolen", base, out)
 				if left, err := os.ReadDir(filepath.Join(out, lock.TempDir)); err == nil && len(left) > 0 {
 					t.Errorf("left: %v", left)
 				}
-				if again := mustRun(t, job(out), options.Options{}); again.Status != failure.StatusNothing {
+				if again := runtest.Must(t, job(out), options.Options{}); again.Status != failure.StatusNothing {
 					t.Errorf("a run after that says %s", again.Status)
 				}
 			})

@@ -12,11 +12,15 @@ import (
 	"testing"
 
 	"bulkload/internal/seal"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -41,7 +45,7 @@ func TestEveryByteOfTheManifestCounts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds, and one goroutine has no race")
 	}
-	out := writtenDir(t)
+	out := runtest.OneRegion(t)
 	text, _ := writtenManifest(t, out)
 	want, err := manifest.Parse(text, "m")
 	if err != nil {
@@ -78,17 +82,20 @@ func TestEveryByteOfTheManifestCounts(t *testing.T) {
 
 // TestChangedManifestIsNotBelieved: no command makes use of a manifest with a changed digit, or of one that is cut.
 func TestChangedManifestIsNotBelieved(t *testing.T) {
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	out := filepath.Join(dir, "out")
-	job := func() *jobfile.Job { return readCheck(t, dir, out) }
-	mustRun(t, job(), options.Options{})
+	job := func() *jobfile.Job { return jobtest.Check(t, dir, out) }
+	runtest.Must(t, job(), options.Options{})
 	text, put := writtenManifest(t, out)
-	before := files(t, out)
+	before := runtest.Files(t, out)
 	commands := map[string]func() error{
-		"run":         func() error { _, err := Run(context.Background(), job(), options.Options{}); return err },
-		"run --force": func() error { _, err := Run(context.Background(), job(), options.Options{Force: true}); return err },
-		"verify DIR":  func() error { _, err := verify.Dir(context.Background(), out, options.Options{}); return err },
-		"verify JOB":  func() error { _, err := verify.Job(context.Background(), job(), options.Options{}, false); return err },
+		"run": func() error { _, err := run.Job(context.Background(), nil, job(), options.Options{}); return err },
+		"run --force": func() error {
+			_, err := run.Job(context.Background(), nil, job(), options.Options{Force: true})
+			return err
+		},
+		"verify DIR": func() error { _, err := verify.Dir(context.Background(), out, options.Options{}); return err },
+		"verify JOB": func() error { _, err := verify.Job(context.Background(), job(), options.Options{}, false); return err },
 		"get --from": func() error {
 			_, err := lookup.TableIn(job(), options.Options{}, out)
 			return err
@@ -127,10 +134,10 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 		}
 	}
 	put(text)
-	if now := files(t, out); !reflect.DeepEqual(now, before) {
+	if now := runtest.Files(t, out); !reflect.DeepEqual(now, before) {
 		t.Errorf("the files are now %v", now)
 	}
-	if s := mustRun(t, job(), options.Options{}); s.Status != failure.StatusNothing {
+	if s := runtest.Must(t, job(), options.Options{}); s.Status != failure.StatusNothing {
 		t.Errorf("with its manifest again: %s", s.Status)
 	}
 }
@@ -149,13 +156,13 @@ func unsealed(t *testing.T, text []byte) []byte {
 // TestManifestWithoutChecksum: what a bulkload finished that wrote no checksums is nothing to do, and what it left half done
 // is gone on with, and has a checksum then.
 func TestManifestWithoutChecksum(t *testing.T) {
-	dir := sampleDir(t, checkJob, 2000)
+	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
 	text, put := writtenManifest(t, base)
 	old := unsealed(t, text)
 	put(old)
-	if s := mustRun(t, readCheck(t, dir, base), options.Options{}); s.Status != failure.StatusNothing {
+	if s := runtest.Must(t, jobtest.Check(t, dir, base), options.Options{}); s.Status != failure.StatusNothing {
 		t.Errorf("finished: %s", s.Status)
 	}
 	if now, _ := writtenManifest(t, base); !bytes.Equal(now, old) {
@@ -164,21 +171,21 @@ func TestManifestWithoutChecksum(t *testing.T) {
 	if _, err := verify.Dir(context.Background(), base, options.Options{}); err != nil {
 		t.Errorf("verify DIR: %v", err)
 	}
-	crash(t, dir, options.Recorded, 4)
+	runtest.Crash(t, dir, options.Recorded, 4)
 	text, put = writtenManifest(t, out)
 	put(unsealed(t, text))
 	var said []string
-	mustRun(t, readCheck(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
 	if !strings.Contains(strings.Join(said, "\n"), "going on with run") {
 		t.Errorf("half done: said %q", said)
 	}
-	sameFiles(t, "half done", base, out)
+	runtest.SameFiles(t, "half done", base, out)
 	text, _ = writtenManifest(t, out)
 	if err := seal.Unmarshal(text, new(manifest.Manifest)); err != nil {
 		t.Errorf("written then: %v", err)
 	}
 	put(bytes.Replace(text, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
-	if _, err := Run(context.Background(), readCheck(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Differs {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Differs {
 		t.Errorf("schema 3 with a checksum of another: %v", err)
 	}
 }
@@ -186,7 +193,7 @@ func TestManifestWithoutChecksum(t *testing.T) {
 // TestManifestThatMakesNoSense: of a manifest without a checksum, and of one that a program has written wrongly, what no run
 // writes is refused, and named.
 func TestManifestThatMakesNoSense(t *testing.T) {
-	text, _ := writtenManifest(t, writtenDir(t))
+	text, _ := writtenManifest(t, runtest.OneRegion(t))
 	old := string(unsealed(t, text))
 	for what, c := range map[string]struct{ old, now, says string }{
 		"a null for a file":    {`"files":[`, `"files":[null,`, "slice 0 of region 0, entry 0 of the slices: file 0: "},

@@ -14,10 +14,13 @@ import (
 
 	"bulkload/internal/parallel"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -53,7 +56,7 @@ func TestManyRegions(t *testing.T) {
 	for _, regions := range []int{n, 2 * n} {
 		fsys := new(manifestBytes)
 		o := options.Options{Storage: func(f storage.FS) storage.FS { fsys.FS = f; return fsys }}
-		s := mustRun(t, manyRegions(t, regions, 20), o)
+		s := runtest.Must(t, manyRegions(t, regions, 20), o)
 		if s.Books.Written != 20 || len(s.Regions) != regions {
 			t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
 		}
@@ -72,7 +75,7 @@ func TestStoppedRunsMakeFewCalls(t *testing.T) {
 	splitInput(t, j, n)
 	counted := &testfs.Fault{}
 	o := options.Options{Storage: func(f storage.FS) storage.FS { return &testfs.Failing{FS: f, Fault: counted} }}
-	mustRun(t, j, o)
+	runtest.Must(t, j, o)
 	calls := -counted.Left.Load()
 	for part := range int64(parts) {
 		if testing.Short() && part%3 != 0 {
@@ -84,7 +87,7 @@ func TestStoppedRunsMakeFewCalls(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		counted.Instead = cancel
 		counted.Left.Store(1 + calls*part/parts)
-		_, err := Run(ctx, j, o)
+		_, err := run.Job(ctx, nil, j, o)
 		after := -counted.Left.Load()
 		if failure.KindOf(err) != failure.Interrupted || after > int64(60+25*parallel.Workers()) {
 			t.Errorf("stopped at %v (%d/%d of %d calls): %d calls later it ended with %v", counted.Failed(), part, parts, calls, after, err)
@@ -136,7 +139,7 @@ func manyRegions(t *testing.T, regions, rows int) *jobfile.Job {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := jobfile.Read(file, jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read(file, jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}

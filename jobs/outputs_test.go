@@ -1,11 +1,9 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,87 +12,18 @@ import (
 	"testing"
 
 	"bulkload/ingest"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
-
-// ordersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
-const ordersJob = `input:
-  path: in/${date}
-  columns: [order_id, seller, buyer, ts, amount, note]
-  field_delimiter: '|'
-  max_rejects: 10
-family: f
-hfile: {compression: snappy, encoding: fast_diff, bloom: row, slice_size: 20KiB}
-regions: {from: splits, splits: ['4', '7']}
-outputs:
-- table: ns:by_seller
-  rowkey: md5(seller, 6) + pad(seller, 8, '0') + desc(ts) + order_id
-  query: [seller]
-  output: out/seller
-- table: ns:by_buyer
-  rowkey: md5(buyer, 6) + pad(buyer, 8, '0') + desc(ts) + order_id
-  query: [buyer, ts]
-  output: out/buyer
-  columns_map: {note: {skip: true}}
-- table: ns:orders
-  rowkey: reverse(order_id, 12)
-  query: [order_id]
-  cells: [seller, buyer, ts]
-  regions: {from: splits, splits: ['5']}
-  output: out/index
-`
-
-// ordersDir makes a folder with the job and orders in several files; every 500th has a buyer that is too long for its
-// table, and every 700th comes again.
-func ordersDir(t testing.TB, job string, rows int) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(job), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	in := filepath.Join(dir, "in", "2026-11-20")
-	if err := os.MkdirAll(in, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	const files = 3
-	for f := range files {
-		var b bytes.Buffer
-		for i := f; i < rows; i += files {
-			buyer := fmt.Sprint(r.IntN(2000))
-			if i%500 == 99 {
-				buyer = "123456789"
-			}
-			line := fmt.Sprintf("%012d|%d|%s|%d|%d.%02d|note %x\n", i, r.IntN(60), buyer, 1_700_000_000_000+r.Int64N(1e9), r.IntN(9000), r.IntN(100), r.Uint64())
-			b.WriteString(line)
-			if i%700 == 5 {
-				b.WriteString(line)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("part-%d", f)), b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func readOrders(t testing.TB, dir string, out string) *jobfile.Job {
-	t.Helper()
-	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: date20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range j.Feeds() {
-		o.Output = filepath.Join(dir, out, filepath.Base(o.Output))
-	}
-	return j
-}
 
 // contents are the hashes of all HFiles below an output, whatever their names.
 func contents(t testing.TB, output string) []string {
@@ -118,7 +47,7 @@ func contents(t testing.TB, output string) []string {
 // alone is the job of one output of ordersJob, with the records that another one's key refuses left out of its input.
 func alone(t *testing.T, dir string, i int) *jobfile.Job {
 	t.Helper()
-	blocks := strings.Split(ordersJob, "\n- ")
+	blocks := strings.Split(jobdir.OrdersJob, "\n- ")
 	own := strings.ReplaceAll("  "+strings.TrimSpace(blocks[i+1]), "\n  ", "\n")[2:]
 	common := strings.TrimSuffix(blocks[0], "outputs:")
 	if strings.Contains(own, "regions:") {
@@ -129,7 +58,7 @@ func alone(t *testing.T, dir string, i int) *jobfile.Job {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := jobfile.Read(name, jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read(name, jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
@@ -163,9 +92,9 @@ func cleanOrders(t *testing.T, dir string) {
 
 // TestOutputsAreWhatJobsOfTheirOwnWrite: from one reading, the very bytes that a job for each table would write.
 func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
-	dir := ordersDir(t, ordersJob, 5000)
-	j := readOrders(t, dir, "out")
-	s := mustRun(t, j, options.Options{})
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 5000)
+	j := jobtest.Orders(t, dir, "out")
+	s := runtest.Must(t, j, options.Options{})
 	if s.Status != failure.StatusDone || s.OutputSummary != nil || len(s.Outputs) != 3 || s.Run.Table != "ns:by_seller, ns:by_buyer, ns:orders" {
 		t.Fatalf("summary %+v", s)
 	}
@@ -175,7 +104,7 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 		if out.Status != failure.StatusDone || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
 			t.Errorf("%s: %s, books %v", out.Run.Table, out.Status, b)
 		}
-		single := mustRun(t, alone(t, dir, i), options.Options{})
+		single := runtest.Must(t, alone(t, dir, i), options.Options{})
 		if single.Digest != out.Digest || single.Books.CellsWritten != b.CellsWritten {
 			t.Errorf("%s: digest %v, alone %v", out.Run.Table, out.Digest, single.Digest)
 		}
@@ -191,13 +120,13 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 		t.Errorf("rejects %+v, %v:\n%s", s.Rejects, err, rejects)
 	}
 	for _, out := range []string{"buyer", "index"} {
-		nothingLeft(t, filepath.Join(dir, "out", out))
+		runtest.NothingLeft(t, filepath.Join(dir, "out", out))
 	}
 	r, err := verify.Job(context.Background(), j, options.Options{}, false)
 	if err != nil || len(r.Outputs) != 3 || r.Rows != 3*4990 || r.Outputs[2].Cells != 3*4990 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	if again := mustRun(t, readOrders(t, dir, "out"), options.Options{}); again.Status != failure.StatusNothing || again.Outputs[1].Books != s.Outputs[1].Books {
+	if again := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{}); again.Status != failure.StatusNothing || again.Outputs[1].Books != s.Outputs[1].Books {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -208,29 +137,29 @@ func TestOutputsDeterministic(t *testing.T) {
 	if testing.Short() {
 		rows = 20_000
 	}
-	dir := ordersDir(t, ordersJob, rows)
-	j := readOrders(t, dir, "base")
+	dir := jobdir.Orders(t, jobdir.OrdersJob, rows)
+	j := jobtest.Orders(t, dir, "base")
 	j.Input.MaxRejects.Count = 1000
-	mustRun(t, j, options.Options{Memory: 2 << 30})
+	runtest.Must(t, j, options.Options{Memory: 2 << 30})
 	for _, cores := range []int{1, 3} {
 		out := fmt.Sprint("cores", cores)
-		j := readOrders(t, dir, out)
+		j := jobtest.Orders(t, dir, out)
 		j.Input.MaxRejects.Count = 1000
 		before := runtime.GOMAXPROCS(cores)
-		mustRun(t, j, options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
+		runtest.Must(t, j, options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
 		runtime.GOMAXPROCS(before)
 		for _, name := range []string{"seller", "buyer", "index"} {
-			sameFiles(t, out+" "+name, filepath.Join(dir, "base", name), filepath.Join(dir, out, name))
+			runtest.SameFiles(t, out+" "+name, filepath.Join(dir, "base", name), filepath.Join(dir, out, name))
 		}
 	}
 }
 
 // TestOutputsResumeEach: what is written is not written again, and the others are.
 func TestOutputsResumeEach(t *testing.T) {
-	dir := ordersDir(t, ordersJob, 5000)
-	mustRun(t, readOrders(t, dir, "base"), options.Options{})
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 5000)
+	runtest.Must(t, jobtest.Orders(t, dir, "base"), options.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err := Run(ctx, readOrders(t, dir, "out"), options.Options{Failpoint: func(p options.Point) {
+	_, err := run.Job(ctx, nil, jobtest.Orders(t, dir, "out"), options.Options{Failpoint: func(p options.Point) {
 		if p == options.Written {
 			cancel()
 		}
@@ -245,7 +174,7 @@ func TestOutputsResumeEach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, readOrders(t, dir, "out"), options.Options{})
+	s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{})
 	for i, want := range []string{failure.StatusNothing, failure.StatusDone, failure.StatusDone} {
 		if s.Outputs[i].Status != want || s.Outputs[i].Books.Written != 4990 {
 			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
@@ -258,27 +187,18 @@ func TestOutputsResumeEach(t *testing.T) {
 		t.Errorf("summary %+v", s)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
-		sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
+		runtest.SameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
 	}
 }
-
-// wideOutput is one more output of ordersJob: a row a buyer, with all orders in it.
-const wideOutput = `- table: ns:buyers
-  rowkey: pad(buyer, 10, '0')
-  wide:
-    qualifier: desc(ts) + order_id
-    value: amount
-  output: out/wide
-`
 
 var allOutputs = []string{"seller", "buyer", "index", "wide"}
 
 // TestKilledOutputsGoOn kills a run into four outputs, one of them wide, at its points in each of them.
 func TestKilledOutputsGoOn(t *testing.T) {
-	dir := ordersDir(t, ordersJob+wideOutput, 6000)
-	base := readOrders(t, dir, "base")
+	dir := jobdir.Orders(t, jobdir.OrdersJob+jobdir.WideOutput, 6000)
+	base := jobtest.Orders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
-	s := mustRun(t, base, options.Options{})
+	s := runtest.Must(t, base, options.Options{})
 	if b := s.Outputs[3].Books; b.Written != 5988 || b.TableRows < 1000 || b.CellsWritten != b.Written {
 		t.Fatalf("books %+v", b)
 	}
@@ -298,12 +218,12 @@ func TestKilledOutputsGoOn(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
 				t.Fatal(err)
 			}
-			k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: work, At: c.at, Times: c.times}
-			k.kill(t)
-			s := mustRun(t, k.job(t), k.options())
+			k := runtest.Killed{Dir: dir, Job: "orders.yaml", Out: "out", Work: work, At: c.at, Times: c.times}
+			k.Kill(t)
+			s := runtest.Must(t, k.Read(t), k.Options())
 			nothing := 0
 			for i, name := range allOutputs {
-				sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
+				runtest.SameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
 				if s.Outputs[i].Status == failure.StatusNothing {
 					nothing++
 				}
@@ -314,7 +234,7 @@ func TestKilledOutputsGoOn(t *testing.T) {
 			if c.at != options.Renamed && nothing != c.nothing {
 				t.Errorf("%d outputs had nothing to do, want %d", nothing, c.nothing)
 			}
-			if again := mustRun(t, k.job(t), k.options()); again.Status != failure.StatusNothing {
+			if again := runtest.Must(t, k.Read(t), k.Options()); again.Status != failure.StatusNothing {
 				t.Errorf("a run after that says %s", again.Status)
 			}
 		})
@@ -323,25 +243,25 @@ func TestKilledOutputsGoOn(t *testing.T) {
 
 // TestKilledOutputsKeepTheirRuns kills a run into four outputs while it spills: what was read is not read again.
 func TestKilledOutputsKeepTheirRuns(t *testing.T) {
-	manyProcesses(t)
-	dir := ordersDir(t, ordersJob+wideOutput, 150_000)
-	base := readOrders(t, dir, "base")
+	runtest.ManyProcesses(t)
+	dir := jobdir.Orders(t, jobdir.OrdersJob+jobdir.WideOutput, 150_000)
+	base := jobtest.Orders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
-	mustRun(t, base, options.Options{})
+	runtest.Must(t, base, options.Options{})
 	for _, at := range []options.Point{options.Spilled, options.Checkpointed} {
-		k := killedRun{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: options.MinMemory, At: at, Times: 3}
-		k.kill(t)
+		k := runtest.Killed{Dir: dir, Job: "orders.yaml", Out: "out", Work: t.TempDir(), Memory: options.MinMemory, At: at, Times: 3}
+		k.Kill(t)
 		var said []string
-		o := k.options()
+		o := k.Options()
 		o.Say = func(text string) { said = append(said, text) }
-		s := mustRun(t, k.job(t), o)
+		s := runtest.Must(t, k.Read(t), o)
 		if !strings.Contains(strings.Join(said, "\n"), "are already sorted") || s.Outputs[3].Books.Read != s.Outputs[0].Books.Read {
 			t.Errorf("%s: said %q", at, said)
 		}
 		for _, name := range allOutputs {
-			sameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
+			runtest.SameFiles(t, name, filepath.Join(dir, "base", name), filepath.Join(dir, "out", name))
 		}
-		if _, err := verify.Job(context.Background(), k.job(t), options.Options{}, false); err != nil {
+		if _, err := verify.Job(context.Background(), k.Read(t), options.Options{}, false); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
@@ -352,25 +272,25 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 
 // TestOutputsAgreeOnTheJob: what one output's key accepts is part of what the others hold.
 func TestOutputsAgreeOnTheJob(t *testing.T) {
-	dir := ordersDir(t, ordersJob, 600)
-	mustRun(t, readOrders(t, dir, "out"), options.Options{})
-	changed := strings.Replace(ordersJob, "pad(buyer, 8, '0')", "pad(buyer, 9, '0')", 1)
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 600)
+	runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{})
+	changed := strings.Replace(jobdir.OrdersJob, "pad(buyer, 8, '0')", "pad(buyer, 9, '0')", 1)
 	if err := os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Run(context.Background(), readOrders(t, dir, "out"), options.Options{})
+	_, err := run.Job(context.Background(), nil, jobtest.Orders(t, dir, "out"), options.Options{})
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "of table ns:by_seller: ") || !strings.Contains(err.Error(), "the job file says something else now") {
 		t.Errorf("a changed key of another output: %v", err)
 	}
-	if s := mustRun(t, readOrders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
+	if s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
 		t.Errorf("books %v", s.Outputs[0].Books)
 	}
 }
 
 func TestOutputsGet(t *testing.T) {
-	dir := ordersDir(t, ordersJob, 1000)
-	j := readOrders(t, dir, "out")
-	mustRun(t, j, options.Options{})
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
+	j := jobtest.Orders(t, dir, "out")
+	runtest.Must(t, j, options.Options{})
 	for _, c := range []struct {
 		output string
 		values []string
@@ -421,8 +341,8 @@ func TestOutputsGet(t *testing.T) {
 }
 
 func TestOutputsPlan(t *testing.T) {
-	dir := ordersDir(t, ordersJob, 1000)
-	r, err := plan.Run(context.Background(), readOrders(t, dir, "out"), options.Options{}, plan.Options{})
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
+	r, err := plan.Run(context.Background(), jobtest.Orders(t, dir, "out"), options.Options{}, plan.Options{})
 	if err != nil || r.Status != failure.StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}
@@ -444,12 +364,12 @@ func TestReadOutputsErrors(t *testing.T) {
 		"load to a local directory": {"  output: out/index", "  output: out/index\n  load: true", "orders.yaml:25: load: true loads"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(ordersJob, c.old, c.new, 1)
+			text := strings.Replace(jobdir.OrdersJob, c.old, c.new, 1)
 			file := filepath.Join(t.TempDir(), "orders.yaml")
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := jobfile.Read(file, jobfile.ReadOptions{Date: date20})
+			_, err := jobfile.Read(file, jobfile.ReadOptions{Date: jobdir.Date})
 			if failure.KindOf(err) != failure.Usage || err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error is\n%v\nwant %s", err, c.want)
 			}

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -111,10 +113,10 @@ func TestParquetRefused(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		j, err := jobfile.Read(path, jobfile.ReadOptions{Date: date20})
+		j, err := jobfile.Read(path, jobfile.ReadOptions{Date: jobdir.Date})
 		kind := failure.Usage
 		if err == nil {
-			_, err = Run(t.Context(), j, options.Options{})
+			_, err = run.Job(t.Context(), nil, j, options.Options{})
 			kind = failure.Refused
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || failure.KindOf(err) != kind {

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testfs"
 )
 
 // A file that can't be written completely, which shows only when it is closed, is deleted.
 func TestFileThatDoesNotFitIsNotLeft(t *testing.T) {
-	small := smallDisk(t, 1<<20)
+	small := testfs.SmallDisk(t, 1<<20)
 	name := filepath.Join(small, "file")
 	if err := os.WriteFile(filepath.Join(small, "most"), make([]byte, 1<<20-8<<10), 0o600); err != nil {
 		t.Fatal(err)

@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"bulkload/internal/parallel"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 )
 
 // TestPhases: every phase shows its bytes, and the times of the parts are those that the stages took.
 func TestPhases(t *testing.T) {
-	dir := sampleDir(t, checkJob, 60_000)
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
+	dir := jobdir.Check(t, jobdir.CheckJob, 60_000)
+	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
 	wall, parts := map[string]float64{}, map[string]float64{}
 	bytes := map[string]int64{}
 	var names []string

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/spec/jobfile"
@@ -16,15 +18,15 @@ import (
 
 // TestPlanLive: what the master says of servers, regions and families, and what the checks make of it.
 func TestPlanLive(t *testing.T) {
-	l := newLive(t)
+	l := livetest.New(t)
 	const splits = "1,2,3,4,5,6,7,8,9"
-	l.oracle(t, "create", l.table, "f", splits, "VERSIONS=3")
-	l.night(t, "2026-11-20", 15_000, 3)
-	ctx, j := context.Background(), l.job(t, "2026-11-20")
+	l.Ask(t, "create", l.Table, "f", splits, "VERSIONS=3")
+	l.Night(t, "2026-11-20", 15_000, 3)
+	ctx, j := context.Background(), l.Job(t, "2026-11-20")
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	planned := func(o plan.Options) *plan.Report {
 		t.Helper()
-		r, err := plan.Run(ctx, j, l.options(), o)
+		r, err := plan.Run(ctx, j, l.Options(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,10 +39,10 @@ func TestPlanLive(t *testing.T) {
 	if r.Live.Checked != 2000 || r.Live.Present != 0 || !slices.Contains(found(r), "family-versions") || slices.Contains(found(r), "cell-expired") {
 		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
 	}
-	if s := mustRun(t, j, l.options()); s.Load.Files != 10 {
+	if s := runtest.Must(t, j, l.Options()); s.Load.Files != 10 {
 		t.Fatalf("load %+v", s.Load)
 	}
-	status := l.awaitSizes(t, j.Table)
+	status := awaitSizes(t, l, j.Table)
 	r = planned(plan.Options{CheckLive: true, Now: noon})
 	if r.Live.Present != r.Live.Checked || !slices.Contains(found(r), "key-in-table") {
 		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
@@ -53,15 +55,15 @@ func TestPlanLive(t *testing.T) {
 // TestPlanLiveTTL: cells older than the table's TTL are a problem, and only these. Nothing is loaded: HBase's clock, which
 // is today's, decides what is served.
 func TestPlanLiveTTL(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "TTL=172800")
-	l.night(t, "2026-11-20", 100, 3)
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "TTL=172800")
+	l.Night(t, "2026-11-20", 100, 3)
 	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		age     time.Duration
 		expired bool
 	}{{12 * time.Hour, false}, {48 * time.Hour, false}, {48*time.Hour + time.Millisecond, true}, {84 * time.Hour, true}} {
-		r, err := plan.Run(context.Background(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: midnight.Add(c.age)})
+		r, err := plan.Run(context.Background(), l.Job(t, "2026-11-20"), l.Options(), plan.Options{CheckLive: true, Now: midnight.Add(c.age)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,14 +78,14 @@ func TestPlanLiveTTL(t *testing.T) {
 
 // TestPlanWithoutStatus: where the master's answer about all regions can't be had, the plan has all but their sizes.
 func TestPlanWithoutStatus(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "TTL=172800")
-	l.night(t, "2026-11-20", 2000, 3)
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "TTL=172800")
+	l.Night(t, "2026-11-20", 2000, 3)
 	silent := func(*load.Cluster, context.Context) (*load.Status, error) {
 		return nil, errors.New("answer of 70000000 bytes")
 	}
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	r, err := plan.Run(t.Context(), l.job(t, "2026-11-20"), l.options(), plan.Options{CheckLive: true, Now: noon, AskStatus: silent})
+	r, err := plan.Run(t.Context(), l.Job(t, "2026-11-20"), l.Options(), plan.Options{CheckLive: true, Now: noon, AskStatus: silent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +99,9 @@ func TestPlanWithoutStatus(t *testing.T) {
 
 // awaitSizes waits until the servers have reported the sizes of the table's regions to the master, as they do every few
 // seconds.
-func (l *live) awaitSizes(t *testing.T, table string) (sizes []int64) {
+func awaitSizes(t *testing.T, l *livetest.Live, table string) (sizes []int64) {
 	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.Options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

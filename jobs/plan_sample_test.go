@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/run/summary"
@@ -67,9 +70,9 @@ func TestSampleOfScatteredRows(t *testing.T) {
 		"all alone":                     {0, 0, 40_000, 2000, 0.1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 8) + id"), scatteredRows(c.customers, c.each, c.lone))
-			r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: c.sample})
-			s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
+			dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 8) + id"), scatteredRows(c.customers, c.each, c.lone))
+			r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: c.sample})
+			s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 			files, _ := writtenBytes(s)
 			t.Logf("estimated %d, written %d: %+.1f%%", r.HFiles.Bytes, files, 100*off(r.HFiles.Bytes, files))
 			if !r.Sample || math.Abs(off(r.HFiles.Bytes, files)) > c.within || r.HFiles.Scattered != (c.customers > 0) {
@@ -94,9 +97,9 @@ func TestSampleOfVaryingRows(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%08d|%d|%s\n", i, i/10, city)
 	}
-	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 8) + id"), b.Bytes())
-	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 6400})
-	s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 8) + id"), b.Bytes())
+	r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 6400})
+	s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 	files, raw := writtenBytes(s)
 	t.Logf("%d rows, %d bytes of KeyValues (%d), %d of HFiles (%d)", r.Rows, r.RawBytes, raw, r.HFiles.Bytes, files)
 	// One place of 64 has both sorts of rows.
@@ -125,8 +128,8 @@ func TestPlanWeighsHotPrefixes(t *testing.T) {
 		fmt.Fprintf(&b, "%08d|%s|%d\n", i, user, i)
 	}
 	for _, key := range []string{"md5(user, 4) + '-' + user + '-' + id + city", "pad(user, 6) + id + city"} {
-		job := strings.Replace(fmt.Sprintf(numbersJob, key), "query: [user]\n", "query: [user, city]\n", 1)
-		r := mustPlan(t, readCheck(t, planDir(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.Options{})
+		job := strings.Replace(fmt.Sprintf(jobdir.NumbersJob, key), "query: [user]\n", "query: [user, city]\n", 1)
+		r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.Options{})
 		q := r.Queries[1]
 		if q.Returned != 1 || q.Read != (5000*5000+5000)/10_000.0 || q.InSample {
 			t.Errorf("%s: by user and city: %+v", key, q)

@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -57,21 +59,6 @@ func found(r *plan.Report) (codes []string) {
 	return codes
 }
 
-// planDir makes a folder with a job over one input of the given text.
-func planDir(t testing.TB, job string, input []byte) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{"check.yaml": []byte(job), "in/2026-11-20/part-0": input} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // TestPlanEstimatesFiles compares the estimated sizes with those of the files of a run: of all rows and of a sample, and
 // in several settings.
 func TestPlanEstimatesFiles(t *testing.T) {
@@ -83,34 +70,36 @@ func TestPlanEstimatesFiles(t *testing.T) {
 		return b.Bytes()
 	}
 	settings := func(with string) string {
-		return strings.Replace(checkJob, "compression: snappy, encoding: fast_diff, bloom: row", with, 1)
+		return strings.Replace(jobdir.CheckJob, "compression: snappy, encoding: fast_diff, bloom: row", with, 1)
 	}
 	for name, c := range map[string]struct {
 		dir    func() string
 		sample int64
 		within float64
 	}{
-		"check, a few rows":     {func() string { return sampleDir(t, checkJob, 400) }, 0, 0.1},
-		"check, all":            {func() string { return sampleDir(t, checkJob, 40_000) }, 0, 0.02},
-		"check, a sample":       {func() string { return sampleDir(t, checkJob, 300_000) }, 30_000, 0.1},
-		"check, not compressed": {func() string { return sampleDir(t, settings("compression: none, encoding: none, bloom: none"), 20_000) }, 5000, 0.1},
+		"check, a few rows": {func() string { return jobdir.Check(t, jobdir.CheckJob, 400) }, 0, 0.1},
+		"check, all":        {func() string { return jobdir.Check(t, jobdir.CheckJob, 40_000) }, 0, 0.02},
+		"check, a sample":   {func() string { return jobdir.Check(t, jobdir.CheckJob, 300_000) }, 30_000, 0.1},
+		"check, not compressed": {func() string {
+			return jobdir.Check(t, settings("compression: none, encoding: none, bloom: none"), 20_000)
+		}, 5000, 0.1},
 		"check, prefix and zstd": {func() string {
-			return sampleDir(t, settings("compression: zstd, encoding: prefix, bloom: rowcol"), 20_000)
+			return jobdir.Check(t, settings("compression: zstd, encoding: prefix, bloom: rowcol"), 20_000)
 		}, 5000, 0.1},
 		"check, of two families": {func() string {
-			return sampleDir(t, checkJob+"columns_map: {remark: {to: 'g:remark'}, city: {to: 'g:city'}}\n", 20_000)
+			return jobdir.Check(t, jobdir.CheckJob+"columns_map: {remark: {to: 'g:remark'}, city: {to: 'g:city'}}\n", 20_000)
 		}, 5000, 0.1},
-		"opinion, all":               {func() string { return planDir(t, opinionTable, opinions(40_000)) }, 0, 0.02},
-		"opinion, a sample":          {func() string { return planDir(t, opinionTable, opinions(200_000)) }, 20_000, 0.1},
-		"opinion, the rows shuffled": {func() string { return planDir(t, opinionTable, shuffled(opinions(40_000))) }, 0, 0.02},
+		"opinion, all":               {func() string { return jobdir.Of(t, opinionTable, opinions(40_000)) }, 0, 0.02},
+		"opinion, a sample":          {func() string { return jobdir.Of(t, opinionTable, opinions(200_000)) }, 20_000, 0.1},
+		"opinion, the rows shuffled": {func() string { return jobdir.Of(t, opinionTable, shuffled(opinions(40_000))) }, 0, 0.02},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("it runs jobs")
 			}
 			dir := c.dir()
-			r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: c.sample})
-			s := mustRun(t, readCheck(t, dir, "out"), options.Options{WorkDir: dir})
+			r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: c.sample})
+			s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 			var bytes, raw int64
 			for _, f := range s.Files {
 				bytes += f.Bytes
@@ -146,38 +135,12 @@ func shuffled(input []byte) []byte {
 	return bytes.Join(records, nil)
 }
 
-// numbers is a job of three columns of text.
-const numbersJob = `table: ns:t
-family: f
-input:
-  path: in/${date}
-  columns: [id, user, city]
-  field_delimiter: '|'
-  record_delimiter: '\n'
-  max_rejects: 100%%
-rowkey: %s
-query: [user]
-queries: [{columns: [user], per_day: 1000}, {columns: [user, city], per_day: 10}, {columns: [city], per_day: 1}]
-regions: {from: plan}
-hfile: {compression: snappy, encoding: fast_diff, bloom: row}
-output: out/${date}
-`
-
-// made writes rows id|user|city: id counts, a user has ten rows, one after another.
-func made(rows int) []byte {
-	var b bytes.Buffer
-	for i := range rows {
-		fmt.Fprintf(&b, "%010d|%d|c%d\n", i, i/10, i%4)
-	}
-	return b.Bytes()
-}
-
 // TestSampleOfCompressedFiles: what is read ahead of them doesn't count.
 func TestSampleOfCompressedFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compresses 30 MB")
 	}
-	dir := planDir(t, checkJob, nil)
+	dir := jobdir.Of(t, jobdir.CheckJob, nil)
 	for i := range 8 {
 		var b bytes.Buffer
 		zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -194,7 +157,7 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-0")); err != nil {
 		t.Fatal(err)
 	}
-	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 8000})
+	r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 8000})
 	if !r.Sample || r.RowsRead != 8000 || math.Abs(float64(r.Rows)/160_000-1) > 0.1 {
 		t.Errorf("%d of about %d rows read: %s", r.RowsRead, r.Rows, r.How)
 	}
@@ -205,8 +168,8 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 
 // TestFewPlaces: a small input, or one that can't be entered in the middle, is read whole.
 func TestFewPlaces(t *testing.T) {
-	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(5000))
-	if r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(5000))
+	if r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
 		t.Errorf("sample %v, %d rows: %s", r.Sample, r.Rows, r.How)
 	}
 }
@@ -216,8 +179,8 @@ func near(got, want float64) bool { return math.Abs(got/want-1) < 0.03 }
 
 // TestPlanWeighsQueries: exact figures of a made table: 2,000 rows, 200 users, 4 cities.
 func TestPlanWeighsQueries(t *testing.T) {
-	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 4) + pad(user, 6) + id"), made(2000))
-	r := mustPlan(t, readCheck(t, dir, "out"), plan.Options{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "salt(user, 4) + pad(user, 6) + id"), jobdir.Numbers(2000))
+	r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
 	byUser, both, byCity := r.Queries[0], r.Queries[1], r.Queries[2]
 	if byUser.Scans != 1 || !near(byUser.Returned, 10) || !near(byUser.Read, 10) || !near(byUser.Daily.Rows, 10_000) || byUser.Prefix != "salt(user, 4) + pad(user, 6)" {
 		t.Errorf("by user: %+v", byUser)
@@ -254,9 +217,9 @@ func TestPlanWeighsQueries(t *testing.T) {
 
 // TestPlanComparesJobs: another job file, with another input.
 func TestPlanComparesJobs(t *testing.T) {
-	a := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(2000))
-	b := planDir(t, fmt.Sprintf(numbersJob, "random_salt(5) + pad(user, 6) + id"), made(1000))
-	r := mustPlan(t, readCheck(t, a, "out"), plan.Options{Job: readCheck(t, b, "out")})
+	a := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(2000))
+	b := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "random_salt(5) + pad(user, 6) + id"), jobdir.Numbers(1000))
+	r := mustPlan(t, jobtest.Check(t, a, "out"), plan.Options{Job: jobtest.Check(t, b, "out")})
 	if r.Rows != 2000 || r.Compared.Rows != 1000 || r.Query.Scans != 1 || r.Compared.Query.Scans != 5 {
 		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
 	}
@@ -278,28 +241,28 @@ func TestPlanFinds(t *testing.T) {
 		want  string
 		not   string
 	}{
-		"in the order of creation": {"id + user", string(made(300)), now, "key-order", ""},
-		"spread":                   {"md5(id, 4) + id", string(made(300)), now, "key-8", "key-order"},
-		"a salt in front":          {"salt(id, 10) + id", string(made(300)), now, "", "key-order"},
-		"the same key twice":       {"salt(user, 3) + pad(user, 10)", string(made(300)), now, "key-repeated", ""},
-		"reversed, two widths":     {"reverse(user) + '-' + id", string(made(300)), now, "key-reverse", "key-turned-unfixed"},
-		"reversed, one width":      {"reverse(id) + user", string(made(300)), now, "key-turned-unfixed", "key-reverse"},
-		"a reversed part of one":   {"upper(reverse(user)) + '-' + id", string(made(300)), now, "key-reverse", "key-turned-unfixed"},
+		"in the order of creation": {"id + user", string(jobdir.Numbers(300)), now, "key-order", ""},
+		"spread":                   {"md5(id, 4) + id", string(jobdir.Numbers(300)), now, "key-8", "key-order"},
+		"a salt in front":          {"salt(id, 10) + id", string(jobdir.Numbers(300)), now, "", "key-order"},
+		"the same key twice":       {"salt(user, 3) + pad(user, 10)", string(jobdir.Numbers(300)), now, "key-repeated", ""},
+		"reversed, two widths":     {"reverse(user) + '-' + id", string(jobdir.Numbers(300)), now, "key-reverse", "key-turned-unfixed"},
+		"reversed, one width":      {"reverse(id) + user", string(jobdir.Numbers(300)), now, "key-turned-unfixed", "key-reverse"},
+		"a reversed part of one":   {"upper(reverse(user)) + '-' + id", string(jobdir.Numbers(300)), now, "key-reverse", "key-turned-unfixed"},
 		"beyond a number's range":  {"int32(desc(id)) + user", "3|7|c\n", now, "rejects", "key-complement"},
-		"beyond the base":          {"desc(id, 100) + '-' + user", string(made(300)), now, "key-complement", ""},
+		"beyond the base":          {"desc(id, 100) + '-' + user", string(jobdir.Numbers(300)), now, "key-complement", ""},
 		"a bad record":             {"salt(user, 3) + id", "1|2|c\n3|4\n", now, "rejects", ""},
-		"a user with 60 rows":      {"salt(user, 3) + id", strings.ReplaceAll(string(made(60)), "|1|", "|0|") + strings.Repeat("7|0|c\n", 45), now, "query-rows", ""},
-		"before its day":           {"salt(user, 3) + id", string(made(30)), now.AddDate(0, 0, -1), "cell-future", ""},
-		"short":                    {"salt(user, 3) + pad(user, 4)", string(made(300)), now, "key-short", ""},
-		"long":                     {"salt(user, 3) + pad(id, 120)", string(made(300)), now, "key-long", ""},
-		"of two widths":            {"salt(user, 3) + '-' + user", string(made(300)), now, "key-width", ""},
+		"a user with 60 rows":      {"salt(user, 3) + id", strings.ReplaceAll(string(jobdir.Numbers(60)), "|1|", "|0|") + strings.Repeat("7|0|c\n", 45), now, "query-rows", ""},
+		"before its day":           {"salt(user, 3) + id", string(jobdir.Numbers(30)), now.AddDate(0, 0, -1), "cell-future", ""},
+		"short":                    {"salt(user, 3) + pad(user, 4)", string(jobdir.Numbers(300)), now, "key-short", ""},
+		"long":                     {"salt(user, 3) + pad(id, 120)", string(jobdir.Numbers(300)), now, "key-long", ""},
+		"of two widths":            {"salt(user, 3) + '-' + user", string(jobdir.Numbers(300)), now, "key-width", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := strings.Replace(fmt.Sprintf(numbersJob, c.key), "query: [user]\n", "", 1)
+			job := strings.Replace(fmt.Sprintf(jobdir.NumbersJob, c.key), "query: [user]\n", "", 1)
 			if strings.HasPrefix(c.key, "salt(user") {
-				job = fmt.Sprintf(numbersJob, c.key)
+				job = fmt.Sprintf(jobdir.NumbersJob, c.key)
 			}
-			r := mustPlan(t, readCheck(t, planDir(t, job, []byte(c.input)), "out"), plan.Options{Now: c.now})
+			r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(c.input)), "out"), plan.Options{Now: c.now})
 			if c.want != "" && !slices.Contains(found(r), c.want) || c.not != "" && slices.Contains(found(r), c.not) {
 				t.Errorf("found %v, want %s and not %s", found(r), c.want, c.not)
 			}
@@ -309,8 +272,8 @@ func TestPlanFinds(t *testing.T) {
 
 // TestRunWithPlannedRegions: a run whose splits follow from the input gives the same files whatever the cores, and verifies.
 func TestRunWithPlannedRegions(t *testing.T) {
-	dir := planDir(t, fmt.Sprintf(numbersJob, "md5(user, 4) + id"), made(20_000))
-	j := readCheck(t, dir, filepath.Join(dir, "a"))
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 4) + id"), jobdir.Numbers(20_000))
+	j := jobtest.Check(t, dir, filepath.Join(dir, "a"))
 	here, err := site.Open(options.Options{}, jobfile.HBase{}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -319,21 +282,21 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	if err != nil || len(planned.Splits) != 0 {
 		t.Fatalf("20,000 small rows are cut: %+v, %v", planned, err)
 	}
-	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
+	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
 		t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
 	}
-	dir = planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(20_000))
-	j = readCheck(t, dir, filepath.Join(dir, "a"))
-	if s := mustRun(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
+	dir = jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "salt(user, 7) + id"), jobdir.Numbers(20_000))
+	j = jobtest.Check(t, dir, filepath.Join(dir, "a"))
+	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
 		t.Errorf("%d rows in %d regions, want one a salt", s.Books.Written, len(s.Regions))
 	}
-	if s := mustRun(t, j, options.Options{WorkDir: dir}); s.Status != failure.StatusNothing {
+	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); s.Status != failure.StatusNothing {
 		t.Errorf("again: %s", s.Status)
 	}
 	if v, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || v.Rows != 20_000 {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
-	_, err = jobfile.Read(writeJob(t, strings.Replace(fmt.Sprintf(numbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: date20})
+	_, err = jobfile.Read(jobdir.Write(t, strings.Replace(fmt.Sprintf(jobdir.NumbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: jobdir.Date})
 	if err == nil || !strings.Contains(err.Error(), "set regions.from to table, not plan") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
@@ -347,10 +310,10 @@ func TestReadQueriesErrors(t *testing.T) {
 		"queries: [{columns: [user], per_day: 0}]\n": "not a whole number of at least 1",
 		"queries: [{column: [user], per_day: 1}]\n":  "unknown key queries[0].column; did you mean columns?",
 	} {
-		job := fmt.Sprintf(numbersJob, "user")
+		job := fmt.Sprintf(jobdir.NumbersJob, "user")
 		at := strings.Index(job, "queries:")
 		end := at + strings.IndexByte(job[at:], '\n') + 1
-		_, err := jobfile.Read(writeJob(t, job[:at]+text+job[end:]), jobfile.ReadOptions{Date: date20})
+		_, err := jobfile.Read(jobdir.Write(t, job[:at]+text+job[end:]), jobfile.ReadOptions{Date: jobdir.Date})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":11: ") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -359,8 +322,8 @@ func TestReadQueriesErrors(t *testing.T) {
 
 // BenchmarkPlan is a full plan, beside BenchmarkRun.
 func BenchmarkPlan(b *testing.B) {
-	dir := sampleDir(b, checkJob, 200_000)
-	j := readCheck(b, dir, "out")
+	dir := jobdir.Check(b, jobdir.CheckJob, 200_000)
+	j := jobtest.Check(b, dir, "out")
 	b.SetBytes(mustPlan(b, j, plan.Options{}).InputBytes)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -370,13 +333,13 @@ func BenchmarkPlan(b *testing.B) {
 
 // TestPlanWide: a wide table's cells and files are those of a run, but for records that come twice.
 func TestPlanWide(t *testing.T) {
-	for name, c := range wideCases {
+	for name, c := range jobdir.WideCases {
 		t.Run(name, func(t *testing.T) {
-			dir := wideDir(t, c.job, 30_000)
-			j := readWideJob(t, dir, filepath.Join(dir, "out"))
+			dir := jobdir.Wide(t, c.Job, 30_000)
+			j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
 			j.HFile.SliceSize = 0
 			r := mustPlan(t, j, plan.Options{})
-			s := mustRun(t, j, options.Options{WorkDir: dir})
+			s := runtest.Must(t, j, options.Options{WorkDir: dir})
 			var bytes int64
 			for _, f := range s.Files {
 				bytes += f.Bytes
@@ -398,7 +361,7 @@ func TestSpillForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it sorts 100,000 rows")
 	}
-	dir := sampleDir(t, checkJob, 100_000)
+	dir := jobdir.Check(t, jobdir.CheckJob, 100_000)
 	for _, c := range []struct {
 		memory, available int64 // 0: the machine's
 		from, to          float64
@@ -413,11 +376,11 @@ func TestSpillForecast(t *testing.T) {
 		if c.available > 0 {
 			o.Available = func() int64 { return c.available }
 		}
-		r, err := plan.Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
+		r, err := plan.Run(context.Background(), jobtest.Check(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), o)
+		s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(t.TempDir(), "out")), o)
 		f, spilled := &r.Forecast, s.Sort.Spilled
 		t.Logf("%d MiB: needs %d, %d forecast in %d runs, %d spilled in %d runs", c.memory>>20, f.SortNeeds, f.Spill, f.Runs, spilled, s.Sort.Runs)
 		// Whether a worker fills its memory once more depends on which of them read the last splits: one run more or less.

@@ -14,17 +14,18 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 )
-
-const night19 = "2026-11-19" // the night before night20
 
 // laterNight makes night20's input of night19's: the records that hold the first and last rows of night19's files, and every
 // share-th of the others.
-func (l *live) laterNight(t *testing.T, m *manifest.Manifest, share int) {
+func laterNight(t *testing.T, l *livetest.Live, m *manifest.Manifest, share int) {
 	t.Helper()
 	bounds := map[string]bool{} // IDs, with which row keys end: 1 digit of salt, 32 of MD5
 	for _, f := range m.Files() {
@@ -32,7 +33,7 @@ func (l *live) laterNight(t *testing.T, m *manifest.Manifest, share int) {
 			bounds[p.Row[33:]] = true
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(l.dir, "in", night19, "part-m-00000"))
+	text, err := os.ReadFile(filepath.Join(l.Folder, "in", livetest.Night19, "part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,80 +44,63 @@ func (l *live) laterNight(t *testing.T, m *manifest.Manifest, share int) {
 			kept = append(kept, record)
 		}
 	}
-	in := filepath.Join(l.dir, "in", night20)
+	in := filepath.Join(l.Folder, "in", livetest.Night20)
 	if err := errors.Join(os.MkdirAll(in, 0o755), os.WriteFile(filepath.Join(in, "part-m-00000"), []byte(strings.Join(kept, "")), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // twoNights loads night19 and, over it, night20, which has every share-th row of it and all rows by which night19 could be proved.
-func twoNights(t *testing.T, share int) *live {
+func twoNights(t *testing.T, share int) *livetest.Live {
 	t.Helper()
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night19, 600, 63)
-	mustRun(t, l.job(t, night19), l.options())
-	w := l.work(t, l.job(t, night19))
-	l.laterNight(t, w.out.Manifest, share)
-	if err := w.out.Close(); err != nil {
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night19, 600, 63)
+	runtest.Must(t, l.Job(t, livetest.Night19), l.Options())
+	w := l.Open(t, l.Job(t, livetest.Night19))
+	laterNight(t, l, w.Dir.Manifest, share)
+	if err := w.Dir.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, l.job(t, night20), l.options())
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	return l
-}
-
-// wantCode runs a night's job, which must end with a code.
-func (l *live) wantCode(t *testing.T, what, date string, want errcode.Code) {
-	t.Helper()
-	s, err := Run(context.Background(), l.job(t, date), l.options())
-	if failure.CodeOf(err) != want || failure.KindOf(err) != failure.Refused {
-		t.Errorf("%s: night %s is %s, %v; want %v", what, date, s.Status, err, want)
-	}
-}
-
-// wantNothing runs a night's job, which must have nothing to do.
-func (l *live) wantNothing(t *testing.T, what, date string) {
-	t.Helper()
-	if s, err := Run(context.Background(), l.job(t, date), l.options()); err != nil || s.Status != failure.StatusNothing {
-		t.Errorf("%s: night %s is %s, %v", what, date, s.Status, err)
-	}
 }
 
 // TestALaterNightProvesNothing: the table loses all rows and a later night is loaded again, which covers every cell by which the
 // earlier night could be proved. The earlier night is not done for that; nor is it if its output or its input is gone.
 func TestALaterNightProvesNothing(t *testing.T) {
 	l := twoNights(t, 2)
-	l.oracle(t, "truncate", l.table, "-preserve")
-	l.wantCode(t, "truncated", night19, errcode.LoadLost)
-	o := l.options()
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	l.WantCode(t, "truncated", livetest.Night19, errcode.LoadLost)
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.wantCode(t, "truncated, then the later night again", night19, errcode.LoadLost)
-	l.wantNothing(t, "loaded again", night20)
-	in, away := filepath.Join(l.dir, "in", night19), filepath.Join(l.dir, "archive")
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantCode(t, "truncated, then the later night again", livetest.Night19, errcode.LoadLost)
+	l.WantNothing(t, "loaded again", livetest.Night20)
+	in, away := filepath.Join(l.Folder, "in", livetest.Night19), filepath.Join(l.Folder, "archive")
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
 	}
-	l.wantCode(t, "without its input", night19, errcode.LoadUnsure)
-	l.withoutOutput(t, night19)
-	l.wantCode(t, "without its input and its output", night19, errcode.LoadUnsure)
+	l.WantCode(t, "without its input", livetest.Night19, errcode.LoadUnsure)
+	l.WithoutOutput(t, livetest.Night19)
+	l.WantCode(t, "without its input and its output", livetest.Night19, errcode.LoadUnsure)
 	if err := os.Rename(away, in); err != nil {
 		t.Fatal(err)
 	}
-	l.wantCode(t, "without its output", night19, errcode.LoadLost)
-	mustRun(t, l.job(t, night19), o)
-	l.wantNothing(t, "loaded again", night19)
+	l.WantCode(t, "without its output", livetest.Night19, errcode.LoadLost)
+	runtest.Must(t, l.Job(t, livetest.Night19), o)
+	l.WantNothing(t, "loaded again", livetest.Night19)
 }
 
 // TestATruncatedRegionIsNoticed: as TestALaterNightProvesNothing, but only one region loses its rows, which changes nothing of the
 // table itself.
 func TestATruncatedRegionIsNoticed(t *testing.T) {
 	l := twoNights(t, 2)
-	l.oracle(t, "truncate-region", l.table, "4")
-	o := l.options()
+	l.Ask(t, "truncate-region", l.Table, "4")
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.wantCode(t, "a region truncated, then the later night again", night19, errcode.LoadLost)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantCode(t, "a region truncated, then the later night again", livetest.Night19, errcode.LoadLost)
 }
 
 // TestWhatLosesNoRowsIsNoLoss: regions are moved, split, merged and opened again, and a compaction drops what a later night has
@@ -129,24 +113,24 @@ func TestWhatLosesNoRowsIsNoLoss(t *testing.T) {
 				what string
 				make func()
 			}{
-				{"compacted", func() { l.oracle(t, "compact", l.table) }},
+				{"compacted", func() { l.Ask(t, "compact", l.Table) }},
 				{"moved", func() {
 					for _, row := range []string{"0", "4", "9"} {
-						l.oracle(t, "move", l.table, row)
+						l.Ask(t, "move", l.Table, row)
 					}
 				}},
-				{"split", func() { l.oracle(t, "split", l.table, "48") }},
-				{"merged", func() { l.oracle(t, "merge", l.table, "6", "7") }},
-				{"disabled and enabled", func() { l.oracle(t, "disable", l.table); l.oracle(t, "enable", l.table) }},
-				{"compacted again", func() { l.oracle(t, "compact", l.table) }},
+				{"split", func() { l.Ask(t, "split", l.Table, "48") }},
+				{"merged", func() { l.Ask(t, "merge", l.Table, "6", "7") }},
+				{"disabled and enabled", func() { l.Ask(t, "disable", l.Table); l.Ask(t, "enable", l.Table) }},
+				{"compacted again", func() { l.Ask(t, "compact", l.Table) }},
 			} {
 				change.make()
-				for _, night := range []string{night19, night20} {
-					l.wantNothing(t, change.what, night)
+				for _, night := range []string{livetest.Night19, livetest.Night20} {
+					l.WantNothing(t, change.what, night)
 				}
 			}
-			l.withoutOutput(t, night19)
-			l.wantNothing(t, "without its output", night19)
+			l.WithoutOutput(t, livetest.Night19)
+			l.WantNothing(t, "without its output", livetest.Night19)
 		})
 	}
 }
@@ -154,30 +138,30 @@ func TestWhatLosesNoRowsIsNoLoss(t *testing.T) {
 // TestAFamilyThatLosesItsCells: of two families one is removed and added again, or gets a TTL. The table's state and its regions
 // are the same, and cells of the other family are all there.
 func TestAFamilyThatLosesItsCells(t *testing.T) {
-	for what, change := range map[string]func(t *testing.T, l *live){
-		"removed and added": func(t *testing.T, l *live) {
-			l.oracle(t, "delete-family", l.table, "g")
-			l.oracle(t, "add-family", l.table, "g", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	for what, change := range map[string]func(t *testing.T, l *livetest.Live){
+		"removed and added": func(t *testing.T, l *livetest.Live) {
+			l.Ask(t, "delete-family", l.Table, "g")
+			l.Ask(t, "add-family", l.Table, "g", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 		},
-		"a shorter TTL": func(t *testing.T, l *live) { l.oracle(t, "alter", l.table, "g", "TTL=5") },
+		"a shorter TTL": func(t *testing.T, l *livetest.Live) { l.Ask(t, "alter", l.Table, "g", "TTL=5") },
 	} {
 		t.Run(what, func(t *testing.T) {
-			l := newLive(t)
-			l.rewrite(t, "rowkey:", "columns_map: {remark: {to: 'g:remark'}}\nrowkey:")
-			l.table10(t)
-			l.oracle(t, "add-family", l.table, "g", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-			l.night(t, night20, 600, 64)
-			mustRun(t, l.job(t, night20), l.options())
-			l.wantNothing(t, "loaded", night20)
+			l := livetest.New(t)
+			l.Rewrite(t, "rowkey:", "columns_map: {remark: {to: 'g:remark'}}\nrowkey:")
+			l.Table10(t)
+			l.Ask(t, "add-family", l.Table, "g", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+			l.Night(t, livetest.Night20, 600, 64)
+			runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+			l.WantNothing(t, "loaded", livetest.Night20)
 			change(t, l)
-			l.wantCode(t, what, night20, errcode.LoadLost)
+			l.WantCode(t, what, livetest.Night20, errcode.LoadLost)
 		})
 	}
 }
 
 // changedAt runs a night's job and calls change once, when the run reaches a point the n-th time: as if the run stood still while
 // somebody changes the table.
-func (l *live) changedAt(t *testing.T, date string, at options.Point, n int, o options.Options, change func()) error {
+func changedAt(t *testing.T, l *livetest.Live, date string, at options.Point, n int, o options.Options, change func()) error {
 	t.Helper()
 	var once sync.Mutex
 	o.Failpoint = func(p options.Point) {
@@ -190,7 +174,7 @@ func (l *live) changedAt(t *testing.T, date string, at options.Point, n int, o o
 			change()
 		}
 	}
-	s, err := Run(context.Background(), l.job(t, date), o)
+	s, err := run.Job(context.Background(), nil, l.Job(t, date), o)
 	if n > 0 {
 		t.Fatalf("the run did not reach %q so often: %s, %v", at, s.Status, err)
 	}
@@ -202,34 +186,34 @@ func (l *live) changedAt(t *testing.T, date string, at options.Point, n int, o o
 // that it is not done.
 func TestRestoredInTheMiddle(t *testing.T) {
 	t.Run("a correction", func(t *testing.T) {
-		l := changedTable(t, nil)
-		mustRun(t, l.job(t, night20), l.options())
-		l.oracle(t, "snapshot", "middle_"+l.table, l.table)
-		l.correct(t, night20)
-		o := l.options()
+		l := livetest.NewNight(t, nil)
+		runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+		l.Ask(t, "snapshot", "middle_"+l.Table, l.Table)
+		l.Correct(t, livetest.Night20)
+		o := l.Options()
 		o.OnChange = options.Reload
-		err := l.changedAt(t, night20, options.FilesLoaded, 5, o, func() { l.oracle(t, "restore", "middle_"+l.table, l.table) })
+		err := changedAt(t, l, livetest.Night20, options.FilesLoaded, 5, o, func() { l.Ask(t, "restore", "middle_"+l.Table, l.Table) })
 		if err == nil {
-			l.wantDigest(t, "restored in the middle of a correction", night20)
-			l.wantNothing(t, "and again", night20)
+			l.WantDigest(t, "restored in the middle of a correction", livetest.Night20)
+			l.WantNothing(t, "and again", livetest.Night20)
 		} else if failure.KindOf(err) != failure.Refused {
 			t.Error(err)
 		}
 	})
 	t.Run("an older night", func(t *testing.T) {
-		l := newLive(t)
-		l.table10(t)
-		l.night(t, night19, 600, 63)
-		w := l.written(t, night19)
-		l.laterNight(t, w.out.Manifest, 2)
-		if err := w.out.Close(); err != nil {
+		l := livetest.New(t)
+		l.Table10(t)
+		l.Night(t, livetest.Night19, 600, 63)
+		w := l.Written(t, livetest.Night19)
+		laterNight(t, l, w.Dir.Manifest, 2)
+		if err := w.Dir.Close(); err != nil {
 			t.Fatal(err)
 		}
-		mustRun(t, l.job(t, night20), l.options())
-		l.oracle(t, "snapshot", "middle_"+l.table, l.table)
-		err := l.changedAt(t, night19, options.FilesLoaded, 5, l.options(), func() { l.oracle(t, "restore", "middle_"+l.table, l.table) })
+		runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+		l.Ask(t, "snapshot", "middle_"+l.Table, l.Table)
+		err := changedAt(t, l, livetest.Night19, options.FilesLoaded, 5, l.Options(), func() { l.Ask(t, "restore", "middle_"+l.Table, l.Table) })
 		if err == nil {
-			l.wantReadable(t, night19)
+			wantReadable(t, l, livetest.Night19)
 		} else if failure.KindOf(err) != failure.Refused {
 			t.Error(err)
 		}
@@ -239,33 +223,33 @@ func TestRestoredInTheMiddle(t *testing.T) {
 // TestRowsDeletedUnderALoad: after the last file of a correction, its table is restored to what it was before, and then a row is deleted. All
 // rows are asked for, found missing and loaded again. The marker still hides the one row, which is for a person.
 func TestRowsDeletedUnderALoad(t *testing.T) {
-	l := changedTable(t, nil)
-	mustRun(t, l.job(t, night20), l.options())
-	l.oracle(t, "snapshot", "deleted_"+l.table, l.table)
-	l.correct(t, night20)
-	row := l.middleRow(t, night20)
-	o := l.options()
+	l := livetest.NewNight(t, nil)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.Ask(t, "snapshot", "deleted_"+l.Table, l.Table)
+	l.Correct(t, livetest.Night20)
+	row := middleRow(t, l, livetest.Night20)
+	o := l.Options()
 	o.OnChange = options.Reload
-	err := l.changedAt(t, night20, options.FilesLoaded, 10, o, func() {
-		l.oracle(t, "restore", "deleted_"+l.table, l.table)
-		l.oracle(t, "delete", l.table, row)
+	err := changedAt(t, l, livetest.Night20, options.FilesLoaded, 10, o, func() {
+		l.Ask(t, "restore", "deleted_"+l.Table, l.Table)
+		l.Ask(t, "delete", l.Table, row)
 	})
 	if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "written and loaded again, such as") {
 		t.Fatal(err)
 	}
 	// HBase may have compacted the region meanwhile, without the marker.
-	if _, err := Run(context.Background(), l.job(t, night20), o); err == nil {
-		l.wantDigest(t, "loaded again", night20)
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), o); err == nil {
+		l.WantDigest(t, "loaded again", livetest.Night20)
 	} else if failure.CodeOf(err) != errcode.LoadLost {
 		t.Error(err)
 	}
 }
 
 // middleRow is the row in the middle of the fifth region's rows of a night, which no load records as a cell to ask for.
-func (l *live) middleRow(t *testing.T, date string) string {
+func middleRow(t *testing.T, l *livetest.Live, date string) string {
 	t.Helper()
 	var rows []string
-	for _, line := range l.expected(t, date) {
+	for _, line := range l.Expected(t, date) {
 		text, _, _ := strings.Cut(line, "\t")
 		row, err := hex.DecodeString(text)
 		if err != nil {
@@ -282,42 +266,42 @@ func (l *live) middleRow(t *testing.T, date string) string {
 // TestForceOverDeletedRows: --force writes and loads a run's rows once more. A row that a client has deleted stays hidden, and the run must
 // not be called done.
 func TestForceOverDeletedRows(t *testing.T) {
-	l := changedTable(t, nil)
-	mustRun(t, l.job(t, night20), l.options())
-	l.oracle(t, "delete", l.table, l.middleRow(t, night20))
-	o := l.options()
+	l := livetest.NewNight(t, nil)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.Ask(t, "delete", l.Table, middleRow(t, l, livetest.Night20))
+	o := l.Options()
 	o.Force = true
-	if _, err := Run(context.Background(), l.job(t, night20), o); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "loaded again, such as") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), o); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "loaded again, such as") {
 		t.Fatal(err)
 	}
-	l.oracle(t, "compact", l.table)
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "after a compaction without the marker", night20)
+	l.Ask(t, "compact", l.Table)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "after a compaction without the marker", livetest.Night20)
 }
 
 // TestForceDoesNotTrustASnapshot: a run is loaded once more by --force. Its table is restored to a snapshot of between the two loads, which
 // lacks a row that had been deleted. The cells that the snapshot has of the first load prove nothing of the second one.
 func TestForceDoesNotTrustASnapshot(t *testing.T) {
-	l := changedTable(t, nil)
-	mustRun(t, l.job(t, night20), l.options())
-	l.oracle(t, "delete", l.table, l.middleRow(t, night20))
-	l.oracle(t, "snapshot", "force_"+l.table, l.table)
-	l.oracle(t, "truncate", l.table, "-preserve")
-	o := l.options()
+	l := livetest.NewNight(t, nil)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.Ask(t, "delete", l.Table, middleRow(t, l, livetest.Night20))
+	l.Ask(t, "snapshot", "force_"+l.Table, l.Table)
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.oracle(t, "restore", "force_"+l.table, l.table)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.CodeOf(err) != errcode.LoadLost {
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.Ask(t, "restore", "force_"+l.Table, l.Table)
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadLost {
 		t.Error(err)
 	}
 }
 
 // wantReadable checks that the table has each row of a night, as it was or newer, by a job that has nothing to do.
-func (l *live) wantReadable(t *testing.T, date string) {
+func wantReadable(t *testing.T, l *livetest.Live, date string) {
 	t.Helper()
-	l.wantNothing(t, "loaded", date)
-	scanned := l.oracle(t, "scan", l.table)
-	for _, line := range l.expected(t, date) {
+	l.WantNothing(t, "loaded", date)
+	scanned := l.Ask(t, "scan", l.Table)
+	for _, line := range l.Expected(t, date) {
 		row, _, _ := strings.Cut(line, "\t")
 		if !strings.Contains(scanned, row) {
 			t.Fatalf("the table lacks row %s of night %s", row, date)
@@ -328,14 +312,14 @@ func (l *live) wantReadable(t *testing.T, date string) {
 // TestAnOlderOutputComesBack: an output that was copied before its load is restored, as from a backup, after a correction was
 // loaded. Neither the job nor load DIR loads the older rows over the newer ones, unless told to.
 func TestAnOlderOutputComesBack(t *testing.T) {
-	l := changedTable(t, nil)
-	w := l.written(t, night20)
-	copied := path.Join(path.Dir(w.out.Path), "copy")
-	copyTree(t, w.out.FS, w.out.Path, copied)
-	if err := w.out.Close(); err != nil {
+	l := livetest.NewNight(t, nil)
+	w := l.Written(t, livetest.Night20)
+	copied := path.Join(path.Dir(w.Dir.Path), "copy")
+	copyTree(t, w.Dir.FS, w.Dir.Path, copied)
+	if err := w.Dir.Close(); err != nil {
 		t.Fatal(err)
 	}
-	in := filepath.Join(l.dir, "in", night20, "part-m-00000")
+	in := filepath.Join(l.Folder, "in", livetest.Night20, "part-m-00000")
 	info, err := os.Stat(in)
 	if err != nil {
 		t.Fatal(err)
@@ -344,44 +328,44 @@ func TestAnOlderOutputComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, l.job(t, night20), l.options())
-	fsys, loaded := l.hdfsOf(t), path.Join(path.Dir(copied), "loaded")
-	copyTree(t, fsys, path.Join(path.Dir(copied), night20), loaded)
-	l.correct(t, night20)
-	o := l.options()
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	fsys, loaded := hdfsOf(t, l), path.Join(path.Dir(copied), "loaded")
+	copyTree(t, fsys, path.Join(path.Dir(copied), livetest.Night20), loaded)
+	l.Correct(t, livetest.Night20)
+	o := l.Options()
 	o.OnChange = options.Reload
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "corrected", night20)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "corrected", livetest.Night20)
 	corrected, err := os.ReadFile(in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.withoutOutput(t, night20)
-	copyTree(t, fsys, copied, path.Join(path.Dir(copied), night20))
+	l.WithoutOutput(t, livetest.Night20)
+	copyTree(t, fsys, copied, path.Join(path.Dir(copied), livetest.Night20))
 	if err := errors.Join(os.WriteFile(in, older, 0o600), os.Chtimes(in, info.ModTime(), info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	l.wantCode(t, "an older output", night20, errcode.LoadOther)
-	l.withoutOutput(t, night20)
-	copyTree(t, fsys, loaded, path.Join(path.Dir(copied), night20))
-	l.wantCode(t, "an older output that was loaded", night20, errcode.LoadOther)
-	if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.CodeOf(err) != errcode.LoadOther {
+	l.WantCode(t, "an older output", livetest.Night20, errcode.LoadOther)
+	l.WithoutOutput(t, livetest.Night20)
+	copyTree(t, fsys, loaded, path.Join(path.Dir(copied), livetest.Night20))
+	l.WantCode(t, "an older output that was loaded", livetest.Night20, errcode.LoadOther)
+	if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.CodeOf(err) != errcode.LoadOther {
 		t.Errorf("load DIR of an older output that was loaded: %v", err)
 	}
-	l.withoutOutput(t, night20)
-	copyTree(t, fsys, copied, path.Join(path.Dir(copied), night20))
-	if _, err := loading.Directory(context.Background(), l.out+"/"+night20, l.table, l.options()); failure.CodeOf(err) != errcode.LoadOther {
+	l.WithoutOutput(t, livetest.Night20)
+	copyTree(t, fsys, copied, path.Join(path.Dir(copied), livetest.Night20))
+	if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.CodeOf(err) != errcode.LoadOther {
 		t.Errorf("load DIR of an older output: %v", err)
 	}
 	if err := os.WriteFile(in, corrected, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.wantDigest(t, "refused", night20)
+	l.WantDigest(t, "refused", livetest.Night20)
 	if err := errors.Join(os.WriteFile(in, older, 0o600), os.Chtimes(in, info.ModTime(), info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "told to load the older rows", night20)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "told to load the older rows", livetest.Night20)
 }
 
 // copyTree copies a directory.
@@ -413,9 +397,9 @@ func copyTree(t *testing.T, fsys storage.FS, from, to string) {
 // TestLoadOfMarkers: a file that begins and ends with delete markers is killed after HBase has taken it, and a compaction removes
 // the markers. The same command ends: the file's rows are there.
 func TestLoadOfMarkers(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "m")
-	dir := l.out + "/markers"
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "m")
+	dir := l.Out + "/markers"
 	var lines []string
 	for _, row := range []string{"a", "b", "c"} {
 		if row != "b" {
@@ -424,10 +408,10 @@ func TestLoadOfMarkers(t *testing.T) {
 			lines = append(lines, hexOf(row)+"\tf\t"+hexOf("q")+"\t2000\tPut\t"+hexOf("v"))
 		}
 	}
-	l.otherTools(t, dir, lines)
-	l.crashLoad(t, dir, options.FilesLoaded, 1)
-	l.oracle(t, "compact", l.table)
-	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusNothing {
+	l.OtherTools(t, dir, lines)
+	l.CrashLoad(t, dir, options.FilesLoaded, 1)
+	l.Ask(t, "compact", l.Table)
+	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusNothing {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -435,55 +419,55 @@ func TestLoadOfMarkers(t *testing.T) {
 // TestLoadDirOfALostTable: a load of a directory is killed in the middle, and the table is truncated. HBase has taken some of the
 // files, and nobody can write them again, so a person must act, and is told how; then the same command goes on.
 func TestLoadDirOfALostTable(t *testing.T) {
-	l := changedTable(t, nil)
-	w := l.written(t, night20)
-	copied := path.Join(path.Dir(w.out.Path), "copy")
-	fsys := l.hdfsOf(t)
-	if err := errors.Join(storage.RemoveIfThere(w.out.FS, w.out.Path, manifest.Name), w.out.Close()); err != nil {
+	l := livetest.NewNight(t, nil)
+	w := l.Written(t, livetest.Night20)
+	copied := path.Join(path.Dir(w.Dir.Path), "copy")
+	fsys := hdfsOf(t, l)
+	if err := errors.Join(storage.RemoveIfThere(w.Dir.FS, w.Dir.Path, manifest.Name), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}
-	dir := l.out + "/" + night20
-	copyTree(t, fsys, w.out.Path, copied)
-	l.crashLoad(t, dir, options.FilesLoaded, 4)
-	l.oracle(t, "truncate", l.table, "-preserve")
+	dir := l.Out + "/" + livetest.Night20
+	copyTree(t, fsys, w.Dir.Path, copied)
+	l.CrashLoad(t, dir, options.FilesLoaded, 4)
+	l.Ask(t, "truncate", l.Table, "-preserve")
 	for range 2 {
-		_, err := loading.Directory(context.Background(), dir, l.table, l.options())
+		_, err := loading.Directory(context.Background(), dir, l.Table, l.Options())
 		if failure.CodeOf(err) != errcode.LoadLost || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "once more") || strings.Contains(err.Error(), "--force") {
 			t.Errorf("truncated in the middle: %v", err)
 		}
 	}
-	if err := fsys.RemoveAll(w.out.Path); err != nil {
+	if err := fsys.RemoveAll(w.Dir.Path); err != nil {
 		t.Fatal(err)
 	}
-	copyTree(t, fsys, copied, w.out.Path)
-	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusDone {
+	copyTree(t, fsys, copied, w.Dir.Path)
+	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {
 		t.Errorf("with the files put there once more: %+v, %v", r, err)
 	}
-	l.wantDigest(t, "loaded", night20)
+	l.WantDigest(t, "loaded", livetest.Night20)
 }
 
 // TestDirectoriesAreKeptApart: a directory above an output is no load with nothing to do, and one whose load into a table was
 // interrupted is not loaded into another.
 func TestDirectoriesAreKeptApart(t *testing.T) {
-	l := changedTable(t, nil)
-	w := l.written(t, night20)
-	if err := errors.Join(storage.RemoveIfThere(w.out.FS, w.out.Path, manifest.Name), w.out.Close()); err != nil {
+	l := livetest.NewNight(t, nil)
+	w := l.Written(t, livetest.Night20)
+	if err := errors.Join(storage.RemoveIfThere(w.Dir.FS, w.Dir.Path, manifest.Name), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := loading.Directory(context.Background(), l.out, l.table, l.options())
-	if failure.CodeOf(err) != errcode.HFileNone || !strings.Contains(err.Error(), night20) {
+	_, err := loading.Directory(context.Background(), l.Out, l.Table, l.Options())
+	if failure.CodeOf(err) != errcode.HFileNone || !strings.Contains(err.Error(), livetest.Night20) {
 		t.Errorf("the directory above: %v", err)
 	}
-	dir := l.out + "/" + night20
-	l.crashLoad(t, dir, options.FilesLoaded, 3)
-	other := l.table + "_other"
-	l.oracle(t, "create", other, "f", "5")
-	t.Cleanup(func() { l.oracle(t, "drop", other) })
-	if _, err := loading.Directory(context.Background(), dir, other, l.options()); failure.CodeOf(err) != errcode.LoadInterrupted || !strings.Contains(err.Error(), l.table) {
+	dir := l.Out + "/" + livetest.Night20
+	l.CrashLoad(t, dir, options.FilesLoaded, 3)
+	other := l.Table + "_other"
+	l.Ask(t, "create", other, "f", "5")
+	t.Cleanup(func() { l.Ask(t, "drop", other) })
+	if _, err := loading.Directory(context.Background(), dir, other, l.Options()); failure.CodeOf(err) != errcode.LoadInterrupted || !strings.Contains(err.Error(), l.Table) {
 		t.Errorf("another table: %v", err)
 	}
-	if r, err := loading.Directory(context.Background(), dir, l.table, l.options()); err != nil || r.Status != failure.StatusDone {
+	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {
 		t.Errorf("%+v, %v", r, err)
 	}
-	l.wantDigest(t, "loaded", night20)
+	l.WantDigest(t, "loaded", livetest.Night20)
 }

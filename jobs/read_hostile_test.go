@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
@@ -46,7 +49,7 @@ var jobProblem = regexp.MustCompile(`^job\.yaml:[1-9][0-9]*: .|^job\.yaml: and [
 
 // hostileOptions are the ways to read a job file: with a date, and without one where it is not needed.
 var hostileOptions = []jobfile.ReadOptions{
-	{Date: date20, Environment: func(string) (string, bool) { return "", true }},
+	{Date: jobdir.Date, Environment: func(string) (string, bool) { return "", true }},
 	{DateOptional: true, AnyQuery: true, Environment: func(string) (string, bool) { return "", false }},
 }
 
@@ -204,8 +207,8 @@ func FuzzReadJob(f *testing.F) {
 // TestTimestampsOfRecords: a record's own timestamp has the bounds of the job's.
 func TestTimestampsOfRecords(t *testing.T) {
 	in := "1|1795132800000|x\n2|1795132800000000|x\n3|0|x\n4|-1|x\n5||x\n6|\\N|x\n7|253402300799999|x\n8|253402300800000|x\n"
-	j := readRuleJob(t, "timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]\n", in)
-	s := mustRun(t, j, options.Options{})
+	j := jobtest.Rules(t, "timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]\n", in)
+	s := runtest.Must(t, j, options.Options{})
 	if s.Books.Written != 2 || s.Books.Rejected != 6 {
 		t.Errorf("books %+v", s.Books)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/pipeline/manifest"
@@ -39,7 +40,7 @@ output: out
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	if s.Books.Read != 9 || s.Books.Written != 2 || s.Books.Rejected != 7 {
 		t.Errorf("books %v", s.Books)
 	}

@@ -15,6 +15,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -67,7 +68,7 @@ func TestRejectsCanBeInput(t *testing.T) {
 				t.Errorf("again %q, want %q", got, want)
 			}
 			tooMany := readRejecting(t, dir, job(in, "third", "1"))
-			if _, err := Run(t.Context(), tooMany, options.Options{}); failure.KindOf(err) != failure.Rejects {
+			if _, err := run.Job(t.Context(), nil, tooMany, options.Options{}); failure.KindOf(err) != failure.Rejects {
 				t.Errorf("with max_rejects 1: %v", err)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "third", "f")); !errors.Is(err, os.ErrNotExist) {
@@ -138,7 +139,7 @@ func readRejecting(t *testing.T, dir, text string) *jobfile.Job {
 
 func runRejecting(t *testing.T, dir, text string) *summary.Summary {
 	t.Helper()
-	s, err := Run(t.Context(), readRejecting(t, dir, text), options.Options{})
+	s, err := run.Job(t.Context(), nil, readRejecting(t, dir, text), options.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

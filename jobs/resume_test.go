@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bulkload/internal/test/testvalues"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,13 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
 	"bulkload/values"
@@ -21,7 +24,7 @@ import (
 
 // TestPayloadDamageIsADamagedSort: a payload that can't be read makes kept runs useless, as other damage does.
 func TestPayloadDamageIsADamagedSort(t *testing.T) {
-	j := readCheck(t, sampleDir(t, checkJob, 1), "out")
+	j := jobtest.Check(t, jobdir.Check(t, jobdir.CheckJob, 1), "out")
 	l, err := entry.NewLayout(j)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +39,7 @@ func TestPayloadDamageIsADamagedSort(t *testing.T) {
 
 // TestKeyReplacesTheShardBuffer: a record's key is not appended to the buffer's content.
 func TestKeyReplacesTheShardBuffer(t *testing.T) {
-	wide := readWideJob(t, wideDir(t, wideCases["text of all widths"].job, 3), "out")
+	wide := jobtest.Wide(t, jobdir.Wide(t, jobdir.WideCases["text of all widths"].Job, 3), "out")
 	plain := *wide
 	plain.Wide = nil
 	record := &ingest.Record{Fields: testvalues.Of("us", "fo", "2020", "n")}
@@ -53,8 +56,8 @@ func TestKeyReplacesTheShardBuffer(t *testing.T) {
 
 // TestPlannedRegionsReadTheInputOnce: a run that came to its end before its first slice does not look for its boundaries again.
 func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
-	dir := planDir(t, fmt.Sprintf(numbersJob, "salt(user, 7) + id"), made(2000))
-	j := readCheck(t, dir, filepath.Join(dir, "a"))
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "salt(user, 7) + id"), jobdir.Numbers(2000))
+	j := jobtest.Check(t, dir, filepath.Join(dir, "a"))
 	run := func(force bool, stop options.Point) (planned int, err error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -68,7 +71,7 @@ func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
 				cancel()
 			}
 		}
-		s, err := Run(ctx, j, o)
+		s, err := run.Job(ctx, nil, j, o)
 		if err == nil && len(s.Regions) != 7 {
 			t.Errorf("%d regions", len(s.Regions))
 		}

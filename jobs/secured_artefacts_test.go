@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
@@ -160,25 +161,25 @@ func TestSecuredArtefacts(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "RC")
 	const first, second = "2026-11-20", "2026-11-21"
-	s.night(t, first, 70_000, 5)
-	s.night(t, second, 3_000, 6)
-	cache := filepath.Join(s.dir, "tickets.cache")
+	s.Night(t, first, 70_000, 5)
+	s.Night(t, second, 3_000, 6)
+	cache := filepath.Join(s.Folder, "tickets.cache")
 	if err := s.KDC().Kinit(t.Context(), cache, s.Keytab("loader"), "loader", "-l", "2h"); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KRB5CCNAME", "FILE:"+cache)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	a := &artefacts{secret: s, at: map[string]int{}, secrets: map[string][]string{}, local: []string{s.dir, temp, t.TempDir()},
-		remote: []string{strings.TrimPrefix(s.out, "hdfs://"), "/user/loader", "/hbase/staging"}}
+	a := &artefacts{secret: s, at: map[string]int{}, secrets: map[string][]string{}, local: []string{s.Folder, temp, t.TempDir()},
+		remote: []string{strings.TrimPrefix(s.Out, "hdfs://"), "/user/loader", "/hbase/staging"}}
 	for what, secrets := range s.secrets(t) {
 		for _, secret := range secrets {
 			a.secrets[what] = append(a.secrets[what], formsOf(secret)...)
 		}
 	}
-	super := *s.live
-	super.who = jobfile.Kerberos{Principal: "hdfs/localhost", Keytab: s.Keytab("hdfs")}
-	a.super, _ = super.hdfs(t, "hdfs:///")
+	super := *s.Live
+	super.Who = jobfile.Kerberos{Principal: "hdfs/localhost", Keytab: s.Keytab("hdfs")}
+	a.super, _ = super.HDFS(t, "hdfs:///")
 	searched := map[options.Point]bool{}
 	var mu sync.Mutex
 	o := s.options()
@@ -205,23 +206,23 @@ func TestSecuredArtefacts(t *testing.T) {
 		}
 		s.say(string(text))
 	}
-	planned, err := plan.Run(t.Context(), s.job(t, first), o, plan.Options{})
+	planned, err := plan.Run(t.Context(), s.Job(t, first), o, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum := mustRun(t, s.job(t, first), o)
-	r, err := verify.Job(t.Context(), s.job(t, first), o, true)
+	sum := runtest.Must(t, s.Job(t, first), o)
+	r, err := verify.Job(t.Context(), s.Job(t, first), o, true)
 	if err != nil || sum.Sort.Runs == 0 || sum.Status != failure.StatusDone {
 		t.Errorf("%s, %d sorted runs, %v", sum.Status, sum.Sort.Runs, err)
 	}
-	s.who = jobfile.Kerberos{} // the ticket cache
+	s.Who = jobfile.Kerberos{} // the ticket cache
 	clear(searched)
-	byTasks, err := RunBy(t.Context(), &run.ByTasks{Engine: &inProcess{options: o}, Sizes: small}, s.job(t, second), o)
+	byTasks, err := RunBy(t.Context(), &run.ByTasks{Engine: &runtest.InProcess{Options: o}, Sizes: runtest.SmallTasks}, s.Job(t, second), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	results(planned, sum, r, byTasks)
-	a.remote = append(a.remote, "/hbase/data/default/"+s.table) // once: it is large
+	a.remote = append(a.remote, "/hbase/data/default/"+s.Table) // once: it is large
 	a.search(t, "at the end")
 	if len(a.secrets["a delegation token"]) == 0 || len(a.secrets["a key of the keytab"]) == 0 || len(a.secrets["a ticket"]) == 0 {
 		t.Errorf("secrets of %d kinds", len(a.secrets))

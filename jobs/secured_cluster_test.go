@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -20,6 +22,7 @@ import (
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/upkeep/retention"
 
@@ -31,7 +34,7 @@ import (
 
 // secret is live on that cluster, with what is said of it.
 type secret struct {
-	*live
+	*livetest.Live
 	mu   sync.Mutex
 	said strings.Builder
 }
@@ -46,16 +49,16 @@ func secretOn(t *testing.T, c *testcluster.Cluster) *secret {
 	t.Helper()
 	t.Setenv("KRB5_CONFIG", c.Krb5Conf())
 	t.Setenv("KRB5CCNAME", filepath.Join(t.TempDir(), "none"))
-	s := &secret{live: liveOn(t, c)}
-	s.who = jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}
-	s.properties = map[string]string{"hadoop.rpc.protection": "privacy,integrity", "dfs.data.transfer.protection": "integrity", "hbase.rpc.protection": "integrity,privacy"}
-	s.table = c.UniqueTable(t)
-	s.retarget(t)
+	s := &secret{Live: livetest.On(t, c)}
+	s.Who = jobfile.Kerberos{Principal: "loader", Keytab: c.Keytab("loader")}
+	s.Properties = map[string]string{"hadoop.rpc.protection": "privacy,integrity", "dfs.data.transfer.protection": "integrity", "hbase.rpc.protection": "integrity,privacy"}
+	s.Table = c.UniqueTable(t)
+	s.Retarget(t)
 	return s
 }
 
 func (s *secret) options() options.Options {
-	o := s.live.options()
+	o := s.Live.Options()
 	o.Say = s.say
 	return o
 }
@@ -69,9 +72,9 @@ func (s *secret) say(text string) {
 // create makes the example's table and grants permissions to loader.
 func (s *secret) create(t *testing.T, permissions string) {
 	t.Helper()
-	s.oracle(t, "create", s.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY")
+	s.Ask(t, "create", s.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY")
 	if permissions != "" {
-		s.oracle(t, "grant", "loader", s.table, permissions)
+		s.Ask(t, "grant", "loader", s.Table, permissions)
 	}
 }
 
@@ -124,7 +127,7 @@ func (s *secret) documents(t *testing.T, date string, summary any) (texts []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := s.readHDFS(t, s.out+"/"+date+"/"+manifest.Name)
+	record := s.ReadHDFS(t, s.Out+"/"+date+"/"+manifest.Name)
 	return []string{string(text), string(record)}
 }
 
@@ -133,13 +136,13 @@ func TestSecuredNights(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "RC")
 	const first, second = "2026-11-20", "2026-11-21"
-	s.night(t, first, 20_000, 1)
-	s.night(t, second, 5_000, 2)
-	if sum := mustRun(t, s.job(t, first), s.options()); sum.Status != failure.StatusDone || sum.Load.Regions != 10 {
+	s.Night(t, first, 20_000, 1)
+	s.Night(t, second, 5_000, 2)
+	if sum := runtest.Must(t, s.Job(t, first), s.options()); sum.Status != failure.StatusDone || sum.Load.Regions != 10 {
 		t.Errorf("first night: %s, load %+v", sum.Status, sum.Load)
 	}
-	wantFirst, wantSecond := s.expected(t, first), s.expected(t, second)
-	s.wantTable(t, "first night", wantFirst)
+	wantFirst, wantSecond := s.Expected(t, first), s.Expected(t, second)
+	s.WantTable(t, "first night", wantFirst)
 	if !strings.Contains(s.said.String(), "logged in as loader@LAB.TEST with keytab "+s.Keytab("loader")) {
 		t.Errorf("said %s", s.said.String())
 	}
@@ -149,13 +152,13 @@ func TestSecuredNights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("KRB5CCNAME", "FILE:"+cache)
-	s.who = jobfile.Kerberos{}
-	sum := mustRun(t, s.job(t, second), s.options())
-	s.wantTable(t, "second night", wantFirst, wantSecond)
+	s.Who = jobfile.Kerberos{}
+	sum := runtest.Must(t, s.Job(t, second), s.options())
+	s.WantTable(t, "second night", wantFirst, wantSecond)
 	if !strings.Contains(s.said.String(), "with ticket cache "+cache+", which expires at") {
 		t.Errorf("said %s", s.said.String())
 	}
-	r, err := verify.Job(context.Background(), s.job(t, first), s.options(), true)
+	r, err := verify.Job(context.Background(), s.Job(t, first), s.options(), true)
 	if err != nil || r.Cells != int64(len(wantFirst)) {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
@@ -168,29 +171,29 @@ func TestSecuredListAndClean(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "RC")
 	const date = "2026-11-20"
-	s.night(t, date, 2000, 1)
-	job := s.job(t, date)
-	mustRun(t, job, s.options())
-	if _, err := retention.List(s.out, s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "kinit") {
+	s.Night(t, date, 2000, 1)
+	job := s.Job(t, date)
+	runtest.Must(t, job, s.options())
+	if _, err := retention.List(s.Out, s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "kinit") {
 		t.Fatalf("without a login: %v", err)
 	}
 	o := s.options()
-	o.Principal, o.Keytab = s.who.Principal, s.who.Keytab
-	listed, err := retention.List(s.out, o)
+	o.Principal, o.Keytab = s.Who.Principal, s.Who.Keytab
+	listed, err := retention.List(s.Out, o)
 	if err != nil || len(listed.Outputs) != 1 || listed.Outputs[0].State != "loaded" {
 		t.Fatalf("list: %v: %+v", err, listed)
 	}
 	rules := retention.Rules{Outputs: 30 * 24 * time.Hour, Now: time.Now().Add(31 * 24 * time.Hour)}
-	cleaned, err := retention.Clean(t.Context(), s.out, rules, o)
+	cleaned, err := retention.Clean(t.Context(), s.Out, rules, o)
 	if err != nil || len(cleaned.Outputs) != 1 || cleaned.Outputs[0].Action != "deleted" {
 		t.Fatalf("clean: %v: %+v", err, cleaned)
 	}
-	if _, err := retention.List(s.out, o); failure.KindOf(err) != failure.Refused {
+	if _, err := retention.List(s.Out, o); failure.KindOf(err) != failure.Refused {
 		t.Errorf("after clean: %v", err)
 	}
-	job = s.job(t, date)
+	job = s.Job(t, date)
 	job.HBase.Kerberos = jobfile.Kerberos{Principal: "nobody", Keytab: "none"} // the command line's are used instead
-	if sum := mustRun(t, job, o); sum.Status != failure.StatusNothing {
+	if sum := runtest.Must(t, job, o); sum.Status != failure.StatusNothing {
 		t.Errorf("the run after clean: %s", sum.Status)
 	}
 	s.wantSecrecy(t)
@@ -199,22 +202,22 @@ func TestSecuredListAndClean(t *testing.T) {
 // TestSecuredPlanCreates: plan makes the table, get finds its rows.
 func TestSecuredPlanCreates(t *testing.T) {
 	s := newSecret(t)
-	s.oracle(t, "grant", "loader", "@default", "C")
-	t.Cleanup(func() { s.oracle(t, "grant", "loader", "@default", "-") })
+	s.Ask(t, "grant", "loader", "@default", "C")
+	t.Cleanup(func() { s.Ask(t, "grant", "loader", "@default", "-") })
 	const date = "2026-11-20"
-	s.night(t, date, 2000, 3)
-	plan, err := plan.Run(context.Background(), s.job(t, date), s.options(), plan.Options{Create: true})
+	s.Night(t, date, 2000, 3)
+	plan, err := plan.Run(context.Background(), s.Job(t, date), s.options(), plan.Options{Create: true})
 	if err != nil || !plan.Created {
 		t.Fatalf("plan: %v", err)
 	}
-	mustRun(t, s.job(t, date), s.options())
-	s.wantTable(t, "created by plan", s.expected(t, date))
-	content, err := os.ReadFile(filepath.Join(s.dir, "in", date, "part-m-00000"))
+	runtest.Must(t, s.Job(t, date), s.options())
+	s.WantTable(t, "created by plan", s.Expected(t, date))
+	content, err := os.ReadFile(filepath.Join(s.Folder, "in", date, "part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := strings.Split(string(content), "\x01")[1]
-	if r, err := lookup.Get(context.Background(), s.job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != strings.Count(string(content), "\x01"+key+"\x01") {
+	if r, err := lookup.Get(context.Background(), s.Job(t, date), s.options(), []string{key}, ""); err != nil || len(r.Rows) != strings.Count(string(content), "\x01"+key+"\x01") {
 		t.Errorf("get: %+v, %v", r, err)
 	}
 }
@@ -224,7 +227,7 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "C")
 	const date = "2026-11-20"
-	s.night(t, date, 100, 4)
+	s.Night(t, date, 100, 4)
 	user := fmt.Sprintf("changed%d", time.Now().UnixNano())
 	changed, err := s.KDC().Keytab(t.Context(), user, "+requires_preauth", user)
 	if err == nil {
@@ -238,29 +241,29 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 		set  map[string]string
 		want []string
 	}{
-		"no right to read":     {s.who, nil, []string{"grant 'loader', 'R', '" + s.table + "'"}},
-		"no right to load":     {s.who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.table + "'"}},
+		"no right to read":     {s.Who, nil, []string{"grant 'loader', 'R', '" + s.Table + "'"}},
+		"no right to load":     {s.Who, map[string]string{"right": "R"}, []string{"grant 'loader', 'C', '" + s.Table + "'"}},
 		"no rights":            {jobfile.Kerberos{Principal: "other", Keytab: s.Keytab("other")}, nil, []string{"other"}},
 		"another's keytab":     {jobfile.Kerberos{Principal: "loader", Keytab: s.Keytab("other")}, nil, []string{"has no key of loader@LAB.TEST; it has other@LAB.TEST"}},
 		"an exchanged key":     {jobfile.Kerberos{Principal: user, Keytab: changed}, nil, []string{user + "@LAB.TEST", "KDC 127.0.0.1:", "key number 2"}},
 		"no keytab":            {jobfile.Kerberos{Principal: "loader", Keytab: "/nowhere.keytab"}, nil, []string{"/nowhere.keytab", "hadoop.security.authentication is kerberos (in "}},
 		"no ticket":            {jobfile.Kerberos{}, nil, []string{"no ticket cache", "run kinit"}},
-		"open site files":      {s.who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"a keytab is given (hbase.kerberos or --keytab), but"}},
-		"TLS":                  {s.who, map[string]string{"hbase.client.netty.tls.enabled": "true"}, []string{"hbase.client.netty.tls.enabled is true"}},
-		"an unknown principal": {s.who, map[string]string{"hbase.regionserver.kerberos.principal": "hbase/_HOST@ELSE.TEST"}, []string{"hbase/localhost@ELSE.TEST", "no way from realm LAB.TEST to realm ELSE.TEST"}},
+		"open site files":      {s.Who, map[string]string{"hadoop.security.authentication": "simple", "hbase.security.authentication": "simple"}, []string{"a keytab is given (hbase.kerberos or --keytab), but"}},
+		"TLS":                  {s.Who, map[string]string{"hbase.client.netty.tls.enabled": "true"}, []string{"hbase.client.netty.tls.enabled is true"}},
+		"an unknown principal": {s.Who, map[string]string{"hbase.regionserver.kerberos.principal": "hbase/_HOST@ELSE.TEST"}, []string{"hbase/localhost@ELSE.TEST", "no way from realm LAB.TEST to realm ELSE.TEST"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := s.options()
 			for property, value := range test.set {
 				if property == "right" {
-					s.oracle(t, "grant", "loader", s.table, value)
-					defer s.oracle(t, "grant", "loader", s.table, "C")
+					s.Ask(t, "grant", "loader", s.Table, value)
+					defer s.Ask(t, "grant", "loader", s.Table, "C")
 				}
 				o.Properties[property] = value
 			}
-			j := s.job(t, date)
+			j := s.Job(t, date)
 			j.HBase.Kerberos = test.who
-			_, err := Run(context.Background(), j, o)
+			_, err := run.Job(context.Background(), nil, j, o)
 			if err == nil || failure.KindOf(err) != failure.Refused {
 				t.Fatalf("kind %v: %v", failure.KindOf(err), err)
 			}
@@ -272,7 +275,7 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 			s.wantSecrecy(t, err.Error())
 		})
 	}
-	if out, err := s.Java(t.Context(), "org.apache.hadoop.fs.FsShell", "-find", strings.TrimPrefix(s.job(t, date).Output, "hdfs://")); err == nil && strings.Contains(out, "/f/") {
+	if out, err := s.Java(t.Context(), "org.apache.hadoop.fs.FsShell", "-find", strings.TrimPrefix(s.Job(t, date).Output, "hdfs://")); err == nil && strings.Contains(out, "/f/") {
 		t.Errorf("written: %s", out)
 	}
 }
@@ -287,11 +290,11 @@ func TestSecuredPairs(t *testing.T) {
 				s := newSecret(t)
 				s.create(t, "RC")
 				const date = "2026-11-20"
-				s.night(t, date, 3000, 5)
+				s.Night(t, date, 3000, 5)
 				o := s.options()
 				o.Properties = map[string]string{"hadoop.rpc.protection": names[(i+k)%3], "dfs.data.transfer.protection": transfer, "hbase.rpc.protection": hbase}
-				mustRun(t, s.job(t, date), o)
-				s.wantTable(t, "under "+hbase+" and "+transfer, s.expected(t, date))
+				runtest.Must(t, s.Job(t, date), o)
+				s.WantTable(t, "under "+hbase+" and "+transfer, s.Expected(t, date))
 			})
 		}
 	}

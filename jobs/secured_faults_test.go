@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testcluster/kdc"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/options"
 )
 
@@ -38,7 +41,7 @@ func startSecuredFaults(t *testing.T) *testcluster.Cluster {
 	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips where the machine has none
 	const all = "authentication,integrity,privacy"
 	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), HA: true, RegionServers: 2, DataNodes: 2,
-		Session: sessionMillis, Kerberos: &testcluster.Kerberos{RPC: all, Transfer: all, HBase: all,
+		Session: livetest.SessionMillis, Kerberos: &testcluster.Kerberos{RPC: all, Transfer: all, HBase: all,
 			Life: "1 minute", TokenLife: int(tokenLife.Milliseconds())}})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +59,7 @@ func startSecuredFaults(t *testing.T) *testcluster.Cluster {
 func ticketsAndTokensEnd(t *testing.T, s *secret) {
 	s.create(t, "RC")
 	const date = "2026-11-20"
-	s.night(t, date, 6000, 7)
+	s.Night(t, date, 6000, 7)
 	pauses := map[options.Point]time.Duration{
 		options.Sorted:      ticketLife + 5*time.Second, // no connection to HBase, an idle one to the NameNode
 		options.Staging:     tokenLife/2 + 5*time.Second,
@@ -71,11 +74,11 @@ func ticketsAndTokensEnd(t *testing.T, s *secret) {
 	}
 	logins, given, cancelled := s.logins(t), s.tokens(t, tokenGiven), s.tokens(t, tokenCancelled)
 	begun := time.Now()
-	sum := mustRun(t, s.job(t, date), o)
+	sum := runtest.Must(t, s.Job(t, date), o)
 	if took := time.Since(begun); took < 2*ticketLife || sum.Load.Regions != 10 || len(pauses) > 0 {
 		t.Errorf("after %v: load %+v; not reached: %v", took, sum.Load, pauses)
 	}
-	s.wantTable(t, "after several ticket lives", s.expected(t, date))
+	s.WantTable(t, "after several ticket lives", s.Expected(t, date))
 	if n := s.logins(t) - logins; n < 3 {
 		t.Errorf("%d logins by keytab, want 3 at least", n)
 	}
@@ -97,7 +100,7 @@ func (s *secret) tokens(t *testing.T, what string) int {
 	t.Helper()
 	n := 0
 	for _, role := range []string{"nn1", "nn2"} {
-		n += countLines(t, filepath.Join(s.Dir, "log", role+".log"), what, "owner=loader@")
+		n += countLines(t, filepath.Join(s.Cluster.Dir, "log", role+".log"), what, "owner=loader@")
 	}
 	return n
 }
@@ -111,7 +114,7 @@ func (s *secret) logins(t *testing.T) int {
 // countLines counts a file's lines that have all of the parts.
 func countLines(t *testing.T, name string, parts ...string) (n int) {
 	t.Helper()
-	for _, line := range readLines(t, name) {
+	for _, line := range testfs.Lines(t, name) {
 		has := true
 		for _, part := range parts {
 			has = has && strings.Contains(line, part)
@@ -128,7 +131,7 @@ func countLines(t *testing.T, name string, parts ...string) (n int) {
 func nameNodesFailOver(t *testing.T, s *secret) {
 	s.create(t, "RC")
 	const date = "2026-11-20"
-	s.night(t, date, 6000, 8)
+	s.Night(t, date, 6000, 8)
 	next := "nn2"
 	failover := func() {
 		if err := s.Failover(t.Context(), next); err != nil {
@@ -146,12 +149,12 @@ func nameNodesFailOver(t *testing.T, s *secret) {
 			failover()
 		}
 	}
-	tries := s.untilDone(t, "the NameNodes fail over", date, o)
+	tries := untilDone(t, s.Live, "the NameNodes fail over", date, o)
 	if failovers != 4 {
 		t.Errorf("%d failovers, want 4", failovers)
 	}
 	t.Logf("done after %d tries", tries)
-	s.wantAgain(t, date)
+	s.WantNothing(t, "again", date)
 	s.wantSecrecy(t)
 }
 
@@ -160,11 +163,11 @@ func nameNodesFailOver(t *testing.T, s *secret) {
 func securedServerDies(t *testing.T, s *secret) {
 	const date = "2026-11-20"
 	for i, at := range []int64{0, 14} {
-		s.table = s.UniqueTable(t)
-		s.retarget(t)
-		s.table30(t)
-		s.oracle(t, "grant", "loader", s.table, "RC")
-		s.night(t, date, 6000, uint64(300+i))
+		s.Table = s.UniqueTable(t)
+		s.Retarget(t)
+		table30(t, s.Live)
+		s.Ask(t, "grant", "loader", s.Table, "RC")
+		s.Night(t, date, 6000, uint64(300+i))
 		server := fmt.Sprintf("rs%d", 1+i)
 		var taken atomic.Int64
 		o := s.options()
@@ -175,9 +178,9 @@ func securedServerDies(t *testing.T, s *secret) {
 				}
 			}
 		}
-		s.untilDone(t, fmt.Sprintf("%s dies after %d requests", server, at), date, o)
-		s.wantAgain(t, date)
-		s.revive(t)
+		untilDone(t, s.Live, fmt.Sprintf("%s dies after %d requests", server, at), date, o)
+		s.WantNothing(t, "again", date)
+		revive(t, s.Live)
 	}
 	s.wantSecrecy(t)
 }

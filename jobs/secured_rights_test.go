@@ -15,10 +15,12 @@ import (
 	"bulkload/internal/kerberos"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -63,16 +65,16 @@ func newStranger(t *testing.T) *stranger {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.who = jobfile.Kerberos{Principal: s.name, Keytab: keytab}
+	s.Who = jobfile.Kerberos{Principal: s.name, Keytab: keytab}
 	s.root = "/rights-" + s.name
-	s.words = strings.NewReplacer("USER", s.name, "TABLE", s.table, "NAMESPACE", "default", "/INPUT", s.root+"/in", "/OUT", s.root+"/out", "/PARENT", s.root)
-	job := filepath.Join(s.dir, "check.yaml")
+	s.words = strings.NewReplacer("USER", s.name, "TABLE", s.Table, "NAMESPACE", "default", "/INPUT", s.root+"/in", "/OUT", s.root+"/out", "/PARENT", s.root)
+	job := filepath.Join(s.Folder, "check.yaml")
 	text, err := os.ReadFile(job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.out = "hdfs://" + s.root + "/out"
-	changed := strings.NewReplacer("path: in/", "path: hdfs://"+s.root+"/in/", "hdfs:///user/test/"+s.table, s.out).Replace(string(text))
+	s.Out = "hdfs://" + s.root + "/out"
+	changed := strings.NewReplacer("path: in/", "path: hdfs://"+s.root+"/in/", "hdfs:///user/test/"+s.Table, s.Out).Replace(string(text))
 	if err := os.WriteFile(job, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +110,8 @@ func (s *stranger) asHBase(t *testing.T) storage.FS {
 // without x.
 func (s *stranger) deliver(t *testing.T, date string, rows int, mode fs.FileMode) {
 	t.Helper()
-	s.night(t, date, rows, 11)
-	content, err := os.ReadFile(filepath.Join(s.dir, "in", date, "part-m-00000"))
+	s.Night(t, date, rows, 11)
+	content, err := os.ReadFile(filepath.Join(s.Folder, "in", date, "part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +138,14 @@ func (s *stranger) execute(t *testing.T, commands []string) {
 	for _, command := range commands {
 		command = s.words.Replace(command)
 		if arguments, ok := strings.CutPrefix(command, "hdfs dfs "); ok {
-			s.oracle(t, append([]string{"fs"}, strings.Fields(arguments)...)...)
+			s.Ask(t, append([]string{"fs"}, strings.Fields(arguments)...)...)
 			continue
 		}
 		m := quoted.FindAllStringSubmatch(command, -1)
 		if len(m) != 3 {
 			t.Fatalf("%s has %d words, want user, permissions and table", command, len(m))
 		}
-		s.oracle(t, "grant", m[0][1], m[2][1], m[1][1])
+		s.Ask(t, "grant", m[0][1], m[2][1], m[1][1])
 	}
 }
 
@@ -152,8 +154,8 @@ func (s *stranger) execute(t *testing.T, commands []string) {
 func TestSecuredRightsAsWritten(t *testing.T) {
 	s := newStranger(t)
 	s.create(t, "")
-	s.oracle(t, "fs", "-setfacl", "-m", "user:"+s.name+":---", "/hbase/staging")
-	t.Cleanup(func() { s.oracle(t, "fs", "-setfacl", "-x", "user:"+s.name, "/hbase/staging") })
+	s.Ask(t, "fs", "-setfacl", "-m", "user:"+s.name+":---", "/hbase/staging")
+	t.Cleanup(func() { s.Ask(t, "fs", "-setfacl", "-x", "user:"+s.name, "/hbase/staging") })
 	const date, later = "2026-11-20", "2026-11-21"
 	s.deliver(t, date, 500, 0o700)
 	rights := map[string][]string{ // what the error has, and the rows' commands
@@ -165,7 +167,7 @@ func TestSecuredRightsAsWritten(t *testing.T) {
 		"on /user/" + s.name + " ":         documented(t, "HDFS", "keep the [ledger](reliability.md)"),
 	}
 	for len(rights) > 0 {
-		_, err := Run(context.Background(), s.job(t, date), s.options())
+		_, err := run.Job(context.Background(), nil, s.Job(t, date), s.options())
 		if err == nil {
 			t.Fatalf("it runs without %v", rights)
 		}
@@ -182,16 +184,16 @@ func TestSecuredRightsAsWritten(t *testing.T) {
 		s.execute(t, rights[named])
 		delete(rights, named)
 	}
-	mustRun(t, s.job(t, date), s.options())
-	s.wantTable(t, "with all rights", s.expected(t, date))
+	runtest.Must(t, s.Job(t, date), s.options())
+	s.WantTable(t, "with all rights", s.Expected(t, date))
 	s.deliver(t, later, 100, 0o750) // after the rights were given
-	mustRun(t, s.job(t, later), s.options())
+	runtest.Must(t, s.Job(t, later), s.options())
 	s.execute(t, documented(t, "HBase", "`verify --live`"))
-	if _, err := verify.Job(t.Context(), s.job(t, later), s.options(), true); err != nil {
+	if _, err := verify.Job(t.Context(), s.Job(t, later), s.options(), true); err != nil {
 		t.Error(err)
 	}
 	s.execute(t, documented(t, "HBase", "`get`"))
-	s.wantRowsOfAKey(t, later)
+	s.WantRowsOfAKey(t, later)
 }
 
 // wantNothingWritten wants no file and no folder in the output's.
@@ -213,13 +215,13 @@ func TestSecuredRightToCreate(t *testing.T) {
 	s.deliver(t, date, 500, 0o700)
 	s.execute(t, append(documented(t, "HDFS", "reach a folder"), documented(t, "HDFS", "read the input")...))
 	create := func(o options.Options) (*plan.Report, error) {
-		return plan.Run(t.Context(), s.job(t, date), o, plan.Options{Create: true})
+		return plan.Run(t.Context(), s.Job(t, date), o, plan.Options{Create: true})
 	}
 	if _, err := create(s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "grant '"+s.name+"', 'C', '@default'") {
 		t.Errorf("kind %v: %v", failure.KindOf(err), err)
 	}
 	s.execute(t, documented(t, "HBase", "`plan --create`"))
-	t.Cleanup(func() { s.oracle(t, "grant", s.name, "@default", "-") })
+	t.Cleanup(func() { s.Ask(t, "grant", s.name, "@default", "-") })
 	if r, err := create(s.options()); err != nil || !r.Created {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -231,28 +233,28 @@ func TestSecuredRightToCreate(t *testing.T) {
 func TestSecuredRightsOfFamilies(t *testing.T) {
 	s := newSecret(t)
 	const date = "2026-11-20"
-	s.night(t, date, 20, 12)
-	s.rewrite(t, "load: true", "load: true\nduplicates: {live: overwrite}\ncolumns_map: {remark: {to: 'g:remark'}}")
+	s.Night(t, date, 20, 12)
+	s.Rewrite(t, "load: true", "load: true\nduplicates: {live: overwrite}\ncolumns_map: {remark: {to: 'g:remark'}}")
 	for _, early := range []string{"true", "false"} {
-		s.oracle(t, "create", s.table, "f,g", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "TABLE:hbase.security.access.early_out="+early)
-		s.oracle(t, "grant", "loader", s.table, "C")
+		s.Ask(t, "create", s.Table, "f,g", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "TABLE:hbase.security.access.early_out="+early)
+		s.Ask(t, "grant", "loader", s.Table, "C")
 		refused := func(what, family string) {
 			t.Helper()
 			o := s.options()
 			o.NoLoad, o.Force = true, true
-			_, err := Run(context.Background(), s.job(t, date), o)
-			if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may not read family "+family+" of table "+s.table) || !strings.Contains(err.Error(), "grant 'loader', 'R', '"+s.table+"'") {
+			_, err := run.Job(context.Background(), nil, s.Job(t, date), o)
+			if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may not read family "+family+" of table "+s.Table) || !strings.Contains(err.Error(), "grant 'loader', 'R', '"+s.Table+"'") {
 				t.Errorf("early_out %s, %s: %v", early, what, err)
 			}
 		}
-		s.oracle(t, "grant", "loader", s.table, "R", "g")
+		s.Ask(t, "grant", "loader", s.Table, "R", "g")
 		refused("one family", "f")
-		s.oracle(t, "grant", "loader", s.table, "R", "f:id")
+		s.Ask(t, "grant", "loader", s.Table, "R", "f:id")
 		refused("one column of the other", "f")
-		s.oracle(t, "grant", "loader", s.table, "R", "f")
-		if sum := mustRun(t, s.job(t, date), func() options.Options { o := s.options(); o.Force = true; return o }()); sum.Existing == nil || sum.Existing.Rows != 20 {
+		s.Ask(t, "grant", "loader", s.Table, "R", "f")
+		if sum := runtest.Must(t, s.Job(t, date), func() options.Options { o := s.options(); o.Force = true; return o }()); sum.Existing == nil || sum.Existing.Rows != 20 {
 			t.Errorf("early_out %s, both families: %+v", early, sum.Existing)
 		}
-		s.oracle(t, "drop", s.table)
+		s.Ask(t, "drop", s.Table)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/livetest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/run/summary"
 )
@@ -18,20 +19,20 @@ import (
 func TestRangeIsAskedAgain(t *testing.T) {
 	for _, share := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one output %t", share), func(t *testing.T) {
-			l := newLive(t)
-			l.table10(t)
-			l.night(t, night19, 600, 63)
-			l.night(t, night20, 400, 64)
-			both := Series{l.job(t, night19), l.job(t, night20)}
+			l := livetest.New(t)
+			l.Table10(t)
+			l.Night(t, livetest.Night19, 600, 63)
+			l.Night(t, livetest.Night20, 400, 64)
+			both := Series{l.Job(t, livetest.Night19), l.Job(t, livetest.Night20)}
 			for _, j := range both {
 				if share {
-					j.Output = l.out + "/both"
+					j.Output = l.Out + "/both"
 				}
 			}
 			var heard []string
 			run := func(change func()) error {
 				heard = nil
-				o := SeveralOptions{Options: l.options()}
+				o := SeveralOptions{Options: l.Options()}
 				o.Force = share
 				o.Ended = func(s *summary.Summary, err error, _ time.Duration) {
 					if heard = append(heard, fmt.Sprintf("%s %t", s.Run.Date, err == nil)); len(heard) == len(both) {
@@ -42,13 +43,13 @@ func TestRangeIsAskedAgain(t *testing.T) {
 				return err
 			}
 			if err := run(func() {
-				l.oracle(t, "move", l.table, "4")
-				l.oracle(t, "split", l.table, "48")
+				l.Ask(t, "move", l.Table, "4")
+				l.Ask(t, "split", l.Table, "48")
 			}); err != nil || len(heard) != 2 {
 				t.Errorf("a region was moved and split: %v, %v", heard, err)
 			}
-			err := run(func() { l.oracle(t, "truncate", l.table, "-preserve") })
-			if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "for "+night19) || !slices.Equal(heard, []string{night19 + " true", night20 + " true", night19 + " false"}) {
+			err := run(func() { l.Ask(t, "truncate", l.Table, "-preserve") })
+			if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "for "+livetest.Night19) || !slices.Equal(heard, []string{livetest.Night19 + " true", livetest.Night20 + " true", livetest.Night19 + " false"}) {
 				t.Errorf("truncated: %v, %v", heard, err)
 			}
 		})
@@ -57,15 +58,15 @@ func TestRangeIsAskedAgain(t *testing.T) {
 
 // TestRangeWithAnEmptyDate: a date without rows, whose output a later date of the range has replaced, is nothing to ask for.
 func TestRangeWithAnEmptyDate(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night19, 0, 63)
-	l.night(t, night20, 100, 64)
-	both := Series{l.job(t, night19), l.job(t, night20)}
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night19, 0, 63)
+	l.Night(t, livetest.Night20, 100, 64)
+	both := Series{l.Job(t, livetest.Night19), l.Job(t, livetest.Night20)}
 	for _, j := range both {
-		j.Output = l.out + "/both"
+		j.Output = l.Out + "/both"
 	}
-	o := SeveralOptions{Options: l.options()}
+	o := SeveralOptions{Options: l.Options()}
 	o.Force = true
 	if _, err := RunSeveral(context.Background(), []Series{both}, o); err != nil {
 		t.Error(err)

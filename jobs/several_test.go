@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
@@ -20,7 +23,7 @@ import (
 // that needs a person most. Each has its own code in the text.
 func TestDecisiveFailure(t *testing.T) {
 	kinds := []failure.Kind{failure.Interrupted, failure.Later, failure.NotYet, failure.Differs, failure.Failed, failure.Rejects, failure.Refused, failure.Usage}
-	j := &jobfile.Job{Path: "a.yaml", Date: date20}
+	j := &jobfile.Job{Path: "a.yaml", Date: jobdir.Date}
 	for i, a := range kinds {
 		for k, b := range kinds {
 			x, y := failure.New(a, errors.New("x")), failure.New(b, errors.New("y"))
@@ -46,11 +49,11 @@ func TestRunsSideBySide(t *testing.T) {
 	var all []Series
 	var alone []string
 	for range 2 {
-		dir := sampleDir(t, checkJob, 2000)
-		j := readCheck(t, dir, filepath.Join(dir, "alone"))
-		mustRun(t, j, options.Options{})
+		dir := jobdir.Check(t, jobdir.CheckJob, 2000)
+		j := jobtest.Check(t, dir, filepath.Join(dir, "alone"))
+		runtest.Must(t, j, options.Options{})
 		alone = append(alone, j.Output)
-		all = append(all, Series{readCheck(t, dir, filepath.Join(dir, "beside"))})
+		all = append(all, Series{jobtest.Check(t, dir, filepath.Join(dir, "beside"))})
 	}
 	var atWork, most atomic.Int32
 	both := make(chan bool)
@@ -75,16 +78,16 @@ func TestRunsSideBySide(t *testing.T) {
 		t.Errorf("the progress ends at %d thousandths", whole.Load())
 	}
 	for i := range all {
-		sameFiles(t, "side by side", alone[i], all[i][0].Output)
+		runtest.SameFiles(t, "side by side", alone[i], all[i][0].Output)
 	}
 }
 
 // TestStoppedRange: a range that is stopped names what it did not begin, and the same command goes on there.
 func TestStoppedRange(t *testing.T) {
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	var range3 Series
 	for i := range 3 {
-		date := date20.AddDate(0, 0, i)
+		date := jobdir.Date.AddDate(0, 0, i)
 		if i > 0 {
 			if err := os.CopyFS(filepath.Join(dir, "in", date.Format(time.DateOnly)), os.DirFS(filepath.Join(dir, "in/2026-11-20"))); err != nil {
 				t.Fatal(err)

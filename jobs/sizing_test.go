@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/run/summary"
@@ -42,8 +45,8 @@ func TestSizing(t *testing.T) {
 	least, most := factor(`K × ([0-9.]+) to`), factor(`K × [0-9.]+ to ([0-9.]+)`)
 
 	const rows, columns = 100_000, 18
-	dir := sampleDir(t, checkJob, rows)
-	r, err := plan.Run(context.Background(), readCheck(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir}, plan.Options{})
+	dir := jobdir.Check(t, jobdir.CheckJob, rows)
+	r, err := plan.Run(context.Background(), jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir}, plan.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +62,7 @@ func TestSizing(t *testing.T) {
 
 	var fits *summary.Summary
 	for range 5 { // on a busy machine one core may read more than the formula has for it
-		fits = mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: int64(enough * size)})
+		fits = runtest.Must(t, jobtest.Check(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: int64(enough * size)})
 		if fits.Sort.Spilled == 0 {
 			break
 		}
@@ -75,6 +78,6 @@ func TestSizing(t *testing.T) {
 	within("KeyValues", raw, 0.99*keyValues, 1.01*keyValues)
 	within("HFiles", files, least*keyValues, most*keyValues)
 
-	small := mustRun(t, readCheck(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: options.MinMemory})
+	small := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(t.TempDir(), "out")), options.Options{WorkDir: dir, Memory: options.MinMemory})
 	within("spilled with little memory", float64(small.Sort.Spilled), 0.5*size, spill*size)
 }

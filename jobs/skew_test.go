@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +14,9 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/parallel"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -23,39 +25,11 @@ import (
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/run"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
-
-// slicedJob is the check job with slices so small that a few thousand rows make several.
-var slicedJob = strings.Replace(checkJob, "max_size: 10GiB", "max_size: 10GiB, slice_size: 100kB", 1)
-
-const hotRegion = int(sample.HotSalt - '0')
-
-// skewedDir is a job over rows of which nine tenths fall into one region.
-func skewedDir(t testing.TB, job string, rows int, o sample.Options) string {
-	t.Helper()
-	dir := t.TempDir()
-	in := filepath.Join(dir, "in", "2026-11-20")
-	if err := os.MkdirAll(in, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(job), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 2 {
-		var b bytes.Buffer
-		o.Rows, o.Seed = rows/2, uint64(i)
-		if err := sample.Check(&b, o); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(in, fmt.Sprintf("part-m-%05d", i)), b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
 func wantSliced(t *testing.T, s *summary.Summary, region, most int) {
@@ -84,10 +58,10 @@ func wantSliced(t *testing.T, s *summary.Summary, region, most int) {
 // TestSkewIsDeterministic: where a region is cut depends neither on memory nor on cores, though the rows are spilled in
 // some of the runs.
 func TestSkewIsDeterministic(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 70_000, sample.Options{Skew: 90})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 70_000, sample.Options{Skew: 90})
 	base := filepath.Join(dir, "base")
-	s := mustRun(t, readCheck(t, dir, base), options.Options{Memory: 2 << 30})
-	wantSliced(t, s, hotRegion, sorting.MaxSlices)
+	s := runtest.Must(t, jobtest.Check(t, dir, base), options.Options{Memory: 2 << 30})
+	wantSliced(t, s, jobdir.HotRegion, sorting.MaxSlices)
 	if s.Sort.Runs != 0 {
 		t.Errorf("%d runs were spilled", s.Sort.Runs)
 	}
@@ -100,14 +74,14 @@ func TestSkewIsDeterministic(t *testing.T) {
 		}
 		out := filepath.Join(dir, fmt.Sprintf("%d-%d", c.memory, c.cores))
 		before := runtime.GOMAXPROCS(c.cores)
-		s := mustRun(t, readCheck(t, dir, out), options.Options{Memory: c.memory, WorkDir: t.TempDir()})
+		s := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Memory: c.memory, WorkDir: t.TempDir()})
 		runtime.GOMAXPROCS(before)
 		if spilled := s.Sort.Runs > 0; spilled != (c.memory == options.MinMemory) {
 			t.Errorf("with %s %d runs were spilled", bytesize.Format(c.memory), s.Sort.Runs)
 		}
-		sameFiles(t, fmt.Sprintf("%s, %d cores", bytesize.Format(c.memory), c.cores), base, out)
+		runtest.SameFiles(t, fmt.Sprintf("%s, %d cores", bytesize.Format(c.memory), c.cores), base, out)
 	}
-	j := readCheck(t, dir, base)
+	j := jobtest.Check(t, dir, base)
 	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
@@ -118,14 +92,14 @@ func TestSkewIsDeterministic(t *testing.T) {
 
 // TestOneRegionKeepsAllCoresBusy: as many slices of one region are begun in parallel as there are cores.
 func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
-	job := strings.Replace(slicedJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
+	job := strings.Replace(jobdir.SlicedJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
 	job = strings.Replace(job, "salt(check_id, 10) + md5(check_id) + id", "md5(check_id) + id", 1)
-	dir := skewedDir(t, job, 4000, sample.Options{FirstKey: "A208849559", FirstKeyRows: 2000}) // one query key has all rows
+	dir := jobdir.Skewed(t, job, 4000, sample.Options{FirstKey: "A208849559", FirstKeyRows: 2000}) // one query key has all rows
 	const cores = 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var begun atomic.Int64
 	all := make(chan struct{})
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p options.Point) {
+	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Failpoint: func(p options.Point) {
 		if p != options.Begun {
 			return
 		}
@@ -146,7 +120,7 @@ func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 
 // TestDuplicatesStayTogether: both records of a row come to one slice, wherever they stand in the input.
 func TestDuplicatesStayTogether(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
@@ -154,24 +128,24 @@ func TestDuplicatesStayTogether(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in/2026-11-20/part-m-00002"), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if s.Books.Duplicates != 4000 || s.Books.Written != 8000 || s.Regions[hotRegion].Files < 5 {
-		t.Errorf("books %v, %d files", s.Books, s.Regions[hotRegion].Files)
+	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if s.Books.Duplicates != 4000 || s.Books.Written != 8000 || s.Regions[jobdir.HotRegion].Files < 5 {
+		t.Errorf("books %v, %d files", s.Books, s.Regions[jobdir.HotRegion].Files)
 	}
 }
 
 // TestFilesARegionAreBounded: HBase's loader refuses more than 32 files for a region and family.
 func TestFilesARegionAreBounded(t *testing.T) {
-	job := slicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
-	dir := skewedDir(t, job, 4000, sample.Options{Skew: 100})
+	job := jobdir.SlicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
+	dir := jobdir.Skewed(t, job, 4000, sample.Options{Skew: 100})
 	for _, maxSize := range []int64{100 << 10, 250 << 10, 300 << 10, 1 << 20, 10 << 30} {
-		j := readCheck(t, dir, filepath.Join(dir, fmt.Sprint(maxSize)))
+		j := jobtest.Check(t, dir, filepath.Join(dir, fmt.Sprint(maxSize)))
 		j.HFile.MaxSize = maxSize
-		s := mustRun(t, j, options.Options{})
+		s := runtest.Must(t, j, options.Options{})
 		files := map[string]int{}
 		var raw int64
 		for _, f := range s.Files {
-			if f.Region == hotRegion {
+			if f.Region == jobdir.HotRegion {
 				files[f.Family]++
 				if f.Family == "f" {
 					raw += f.Raw
@@ -187,10 +161,10 @@ func TestFilesARegionAreBounded(t *testing.T) {
 
 // TestKilledSlicesGoOn: what was written of a region before a kill is not written again.
 func TestKilledSlicesGoOn(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 6000, sample.Options{Skew: 95})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 6000, sample.Options{Skew: 95})
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	var all atomic.Int64
-	mustRun(t, readCheck(t, dir, base), options.Options{Failpoint: func(p options.Point) {
+	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{Failpoint: func(p options.Point) {
 		if p == options.Begun {
 			all.Add(1)
 		}
@@ -199,9 +173,9 @@ func TestKilledSlicesGoOn(t *testing.T) {
 		if err := os.RemoveAll(out); err != nil {
 			t.Fatal(err)
 		}
-		crash(t, dir, at, 6)
+		runtest.Crash(t, dir, at, 6)
 		var begun atomic.Int64
-		mustRun(t, readCheck(t, dir, out), options.Options{Failpoint: func(p options.Point) {
+		runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Failpoint: func(p options.Point) {
 			if p == options.Begun {
 				begun.Add(1)
 			}
@@ -210,32 +184,32 @@ func TestKilledSlicesGoOn(t *testing.T) {
 		if n := all.Load() - begun.Load(); n < max(6-int64(parallel.Workers()+1), 1) || n > 6 {
 			t.Errorf("killed when the 6th of %d slices was %s: %d were not written again", all.Load(), at, n)
 		}
-		sameFiles(t, "resumed", base, out)
-		nothingLeft(t, out)
+		runtest.SameFiles(t, "resumed", base, out)
+		runtest.NothingLeft(t, out)
 	}
 }
 
 func TestSliceOtherThanWritten(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 4000, sample.Options{Skew: 95})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{Skew: 95})
 	out := filepath.Join(dir, "out")
-	crash(t, dir, options.Recorded, 4)
+	runtest.Crash(t, dir, options.Recorded, 4)
 	falsify(t, out, func(m *manifest.Manifest) {
 		i := slices.IndexFunc(m.Slices, func(r manifest.Slice) bool { return strings.HasPrefix(r.Start, "7") })
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
-	_, err := Run(context.Background(), readCheck(t, dir, out), options.Options{})
+	_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{})
 	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a run whose slices begin elsewhere: %v", err)
 	}
-	mustRun(t, readCheck(t, dir, out), options.Options{Force: true})
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})
 }
 
 // TestVerifyInSlices: the slices of a verification miss no cell and count none twice, where the files are cut elsewhere.
 func TestVerifyInSlices(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	out := filepath.Join(dir, "out")
-	j := readCheck(t, dir, out)
-	s := mustRun(t, j, options.Options{})
+	j := jobtest.Check(t, dir, out)
+	s := runtest.Must(t, j, options.Options{})
 	j.HFile.SliceSize = 77_000
 	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
 		t.Errorf("%+v, %v", r, err)
@@ -251,21 +225,21 @@ func TestVerifyInSlices(t *testing.T) {
 
 // TestSiteLimitOfFiles: where the site takes fewer files of a region than HBase's default, a region is cut into fewer slices.
 func TestSiteLimitOfFiles(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
-	run := func(limit string) *summary.Summary {
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
+	limited := func(limit string) *summary.Summary {
 		o := options.Options{}
 		if limit != "" {
 			o.Properties = map[string]string{load.MaxFilesProperty: limit}
 		}
-		return mustRun(t, readCheck(t, dir, filepath.Join(dir, "limit-"+limit)), o)
+		return runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "limit-"+limit)), o)
 	}
 	for limit, want := range map[string]int{"": sorting.MaxSlices, "32": sorting.MaxSlices, "8": 8, "1": 1} {
-		if n := run(limit).Regions[hotRegion].Files; n != want {
+		if n := limited(limit).Regions[jobdir.HotRegion].Files; n != want {
 			t.Errorf("with a limit of %q files the region has %d, want %d", limit, n, want)
 		}
 	}
-	sameFiles(t, "the default limit", filepath.Join(dir, "limit-"), filepath.Join(dir, "limit-32"))
-	_, err := Run(t.Context(), readCheck(t, dir, filepath.Join(dir, "wrong")), options.Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
+	runtest.SameFiles(t, "the default limit", filepath.Join(dir, "limit-"), filepath.Join(dir, "limit-32"))
+	_, err := run.Job(t.Context(), nil, jobtest.Check(t, dir, filepath.Join(dir, "wrong")), options.Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), load.MaxFilesProperty) {
 		t.Errorf("a limit that is not a number: %v", err)
 	}
@@ -274,13 +248,13 @@ func TestSiteLimitOfFiles(t *testing.T) {
 // TestTooManyFilesAreFoundBeforeWriting: where max_size makes more files of a region and family than HBase's loader takes, a
 // job that loads is refused when its input is sorted, and nothing is written.
 func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
-	job := slicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
-	dir := skewedDir(t, job, 4000, sample.Options{Skew: 100})
+	job := jobdir.SlicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
+	dir := jobdir.Skewed(t, job, 4000, sample.Options{Skew: 100})
 	for _, c := range []struct {
 		maxSize int64
 		limit   string
 	}{{100 << 10, "32"}, {300 << 10, "8"}, {1 << 20, "1"}} {
-		j := readCheck(t, dir, filepath.Join(dir, "refused"))
+		j := jobtest.Check(t, dir, filepath.Join(dir, "refused"))
 		j.HFile.MaxSize, j.Load = c.maxSize, true
 		o := options.Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: c.limit}, WorkDir: t.TempDir()}
 		var begun atomic.Int64
@@ -289,11 +263,11 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 				begun.Add(1)
 			}
 		}
-		_, err := Run(t.Context(), j, o)
+		_, err := run.Job(t.Context(), nil, j, o)
 		if failure.KindOf(err) != failure.Refused || begun.Load() > 0 {
 			t.Fatalf("max_size %s, limit %s: %d slices begun, %v", bytesize.Format(c.maxSize), c.limit, begun.Load(), err)
 		}
-		for _, want := range []string{fmt.Sprintf("region %d ", hotRegion), "family f", load.MaxFilesProperty + " is " + c.limit, "hfile.max_size", "split the region"} {
+		for _, want := range []string{fmt.Sprintf("region %d ", jobdir.HotRegion), "family f", load.MaxFilesProperty + " is " + c.limit, "hfile.max_size", "split the region"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in: %v", want, err)
 			}
@@ -301,11 +275,11 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 		alone, said := *j, ""
 		alone.Load, alone.Output = false, filepath.Join(dir, "alone-"+c.limit)
 		o.Say = func(text string) { said += text }
-		if s := mustRun(t, &alone, o); s.Books.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
+		if s := runtest.Must(t, &alone, o); s.Books.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
 			t.Errorf("a job that does not load: %v, reported %q", s.Books, said)
 		}
 		o.Properties[load.MaxFilesProperty] = "1000"
-		if s := mustRun(t, j, o); s.Books.Written != 4000 {
+		if s := runtest.Must(t, j, o); s.Books.Written != 4000 {
 			t.Errorf("with a higher limit: %v", s.Books)
 		}
 		if err := os.RemoveAll(j.Output); err != nil {
@@ -317,7 +291,7 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 // TestFilesAreCountedAsWritten: the count before writing is that of the files that are written, in a wide table too, and with
 // duplicates.
 func TestFilesAreCountedAsWritten(t *testing.T) {
-	dir := skewedDir(t, slicedJob+"columns_map: {remark: {to: 'g:r'}}\n", 4000, sample.Options{Skew: 100})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob+"columns_map: {remark: {to: 'g:r'}}\n", 4000, sample.Options{Skew: 100})
 	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-m-00000"))
 	if err != nil {
 		t.Fatal(err)
@@ -325,15 +299,15 @@ func TestFilesAreCountedAsWritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in/2026-11-20/part-m-00002"), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wide := wideDir(t, wideCases["text of all widths"].job, 3000)
+	wide := jobdir.Wide(t, jobdir.WideCases["text of all widths"].Job, 3000)
 	for name, read := range map[string]func(out string) *jobfile.Job{
-		"rows": func(out string) *jobfile.Job { return readCheck(t, dir, out) },
-		"wide": func(out string) *jobfile.Job { return readWideJob(t, wide, out) },
+		"rows": func(out string) *jobfile.Job { return jobtest.Check(t, dir, out) },
+		"wide": func(out string) *jobfile.Job { return jobtest.Wide(t, wide, out) },
 	} {
 		for _, maxSize := range []int64{20 << 10, 100 << 10} {
 			j := read(filepath.Join(t.TempDir(), "out"))
 			j.HFile.MaxSize, j.HFile.SliceSize = maxSize, 1<<30
-			s := mustRun(t, j, options.Options{WorkDir: t.TempDir()})
+			s := runtest.Must(t, j, options.Options{WorkDir: t.TempDir()})
 			files := map[string]int64{}
 			most := int64(0)
 			for _, f := range s.Files {
@@ -348,7 +322,7 @@ func TestFilesAreCountedAsWritten(t *testing.T) {
 				again := *j
 				again.Output, again.Load = filepath.Join(t.TempDir(), "again"), true
 				o := options.Options{NoLoad: true, Properties: map[string]string{load.MaxFilesProperty: fmt.Sprint(limit)}, WorkDir: t.TempDir()}
-				if _, err := Run(t.Context(), &again, o); (failure.KindOf(err) == failure.Refused) != (limit < most) || err != nil && limit == most {
+				if _, err := run.Job(t.Context(), nil, &again, o); (failure.KindOf(err) == failure.Refused) != (limit < most) || err != nil && limit == most {
 					t.Errorf("%s, max_size %s: %d files, limit %d: %v", name, bytesize.Format(maxSize), most, limit, err)
 				}
 			}
@@ -358,11 +332,11 @@ func TestFilesAreCountedAsWritten(t *testing.T) {
 
 // TestInputTooLargeForItsFiles: an input that is far too large for files of max_size is refused before it is read.
 func TestInputTooLargeForItsFiles(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 4000, sample.Options{})
-	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{})
+	j := jobtest.Check(t, dir, filepath.Join(dir, "out"))
 	j.HFile.MaxSize, j.Load = 512, true
 	o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Failpoint: func(p options.Point) { t.Errorf("the run came to %s", p) }}
-	_, err := Run(t.Context(), j, o)
+	_, err := run.Job(t.Context(), nil, j, o)
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hfile.max_size") || !strings.Contains(err.Error(), load.MaxFilesProperty) {
 		t.Errorf("%v", err)
 	}
@@ -371,13 +345,13 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 // TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort, and
 // refused after it; one that fits is neither. The same goes for Parquet, whose files say little of how large their cells are.
 func TestTooManyFilesAreForetold(t *testing.T) {
-	text := filepath.Join(skewedDir(t, slicedJob, 4000, sample.Options{}), "check.yaml")
+	text := filepath.Join(jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{}), "check.yaml")
 	for _, c := range []struct {
 		job      string
 		size     int64
 		foretold bool
 	}{{text, 20 << 10, true}, {text, 200 << 10, false}, {"examples/check-parquet.yaml", 1 << 10, true}, {"examples/check-parquet.yaml", 20 << 10, false}} {
-		j, err := jobfile.Read(c.job, jobfile.ReadOptions{Date: date20})
+		j, err := jobfile.Read(c.job, jobfile.ReadOptions{Date: jobdir.Date})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +362,7 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
 		}
 		o.Failpoint = func(p options.Point) { sorted = sorted || p == options.Sorted }
-		_, err = Run(t.Context(), j, o)
+		_, err = run.Job(t.Context(), nil, j, o)
 		if warned != c.foretold || !sorted || (failure.KindOf(err) == failure.Refused) != c.foretold {
 			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned, err)
 		}
@@ -398,36 +372,36 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 // TestLimitOfFilesChanges: a finished run stays finished as long as its files are within the limit, and an unfinished one is
 // cut as the limit says now.
 func TestLimitOfFilesChanges(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	out := filepath.Join(dir, "out")
 	limit := func(n string) options.Options {
 		return options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: n}}
 	}
-	crash(t, dir, options.Recorded, 4)
-	j := readCheck(t, dir, out)
+	runtest.Crash(t, dir, options.Recorded, 4)
+	j := jobtest.Check(t, dir, out)
 	j.Load = true
-	if s := mustRun(t, j, limit("8")); s.Regions[hotRegion].Files != 8 {
-		t.Errorf("an unfinished run, with a lower limit: %d files", s.Regions[hotRegion].Files)
+	if s := runtest.Must(t, j, limit("8")); s.Regions[jobdir.HotRegion].Files != 8 {
+		t.Errorf("an unfinished run, with a lower limit: %d files", s.Regions[jobdir.HotRegion].Files)
 	}
 	for _, n := range []string{"8", "9", "32"} {
-		if s := mustRun(t, j, limit(n)); s.Status != failure.StatusNothing {
+		if s := runtest.Must(t, j, limit(n)); s.Status != failure.StatusNothing {
 			t.Errorf("a finished run with the limit %s: %s", n, s.Status)
 		}
 	}
-	_, err := Run(t.Context(), j, limit("7"))
+	_, err := run.Job(t.Context(), nil, j, limit("7"))
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "8 files of family f for region") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("a finished run with too many files: %v", err)
 	}
 	o := limit("7")
 	o.Force = true
-	if s := mustRun(t, j, o); s.Regions[hotRegion].Files != 7 {
-		t.Errorf("written again: %d files", s.Regions[hotRegion].Files)
+	if s := runtest.Must(t, j, o); s.Regions[jobdir.HotRegion].Files != 7 {
+		t.Errorf("written again: %d files", s.Regions[jobdir.HotRegion].Files)
 	}
 }
 
 // TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
-	dir := skewedDir(t, slicedJob, 8000, sample.Options{Skew: 90})
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	plan := func(j *jobfile.Job, limit string) *plan.Report {
 		r, err := plan.Run(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
 		if err != nil {
@@ -435,14 +409,14 @@ func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 		}
 		return r
 	}
-	j := readCheck(t, dir, filepath.Join(dir, "out"))
+	j := jobtest.Check(t, dir, filepath.Join(dir, "out"))
 	for limit, want := range map[string]int{"32": sorting.MaxSlices, "8": 8} {
-		if r := plan(j, limit); r.Regions[hotRegion].Files != want || slices.Contains(found(r), "region-files") {
-			t.Errorf("limit %s: %d files, %v", limit, r.Regions[hotRegion].Files, found(r))
+		if r := plan(j, limit); r.Regions[jobdir.HotRegion].Files != want || slices.Contains(found(r), "region-files") {
+			t.Errorf("limit %s: %d files, %v", limit, r.Regions[jobdir.HotRegion].Files, found(r))
 		}
 	}
 	j.HFile.MaxSize = 300 << 10
-	if r := plan(j, "8"); r.Regions[hotRegion].Files <= 8 || !slices.Contains(found(r), "region-files") {
-		t.Errorf("with small files: %d files, %v", r.Regions[hotRegion].Files, found(r))
+	if r := plan(j, "8"); r.Regions[jobdir.HotRegion].Files <= 8 || !slices.Contains(found(r), "region-files") {
+		t.Errorf("with small files: %d files, %v", r.Regions[jobdir.HotRegion].Files, found(r))
 	}
 }

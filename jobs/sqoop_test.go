@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
 )
@@ -73,7 +74,7 @@ func TestSqoopFormsGiveTheSame(t *testing.T) {
 		t.Skip("starts a JVM")
 	}
 	dir := t.TempDir()
-	text, err := os.ReadFile(joined(t, dir, "examples/testdata/check/2026-11-20/part-*"))
+	text, err := os.ReadFile(jobdir.Joined(t, dir, "examples/testdata/check/2026-11-20/part-*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,11 @@ import (
 
 	"bulkload/internal/program"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
@@ -36,14 +41,14 @@ func wantStatus(t *testing.T, what string, r *status.Run, state, waits string) {
 
 // TestStatusOfFiles: a job that loads nothing.
 func TestStatusOfFiles(t *testing.T) {
-	dir := sampleDir(t, checkJob, 50)
+	dir := jobdir.Check(t, jobdir.CheckJob, 50)
 	out := filepath.Join(dir, "out")
-	j := readCheck(t, dir, out)
+	j := jobtest.Check(t, dir, out)
 	wantStatus(t, "before", statusOf(t, j, false, options.Options{})[0], status.None, "the input is there")
 	if _, err := os.Stat(out); err == nil {
 		t.Error("the output was made")
 	}
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	r := statusOf(t, j, false, options.Options{})[0]
 	wantStatus(t, "written", r, manifest.Written, "load: false")
 	if r.Rows != s.Books.Written || r.Rows == 0 || r.ID != s.Run.ID || *r.Digest != s.Digest || r.Loaded != 0 || r.Finished.IsZero() {
@@ -60,7 +65,7 @@ func TestStatusOfFiles(t *testing.T) {
 		t.Error(err)
 	}
 	name := filepath.Join(out, manifest.Name)
-	if err := os.WriteFile(name, []byte(strings.Replace(string(mustRead(t, name)), "written", "loading", 1)), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(strings.Replace(string(testfs.Read(t, name)), "written", "loading", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r := statusOf(t, j, false, options.Options{})[0]; r.State != status.Damaged || r.Error == "" {
@@ -77,39 +82,39 @@ func TestStatusOfFiles(t *testing.T) {
 
 // TestStatusOfLoads: what the ledger says of loads, with and without their output.
 func TestStatusOfLoads(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 60, 96)
-	l.night(t, "2026-11-21", 60, 97)
-	o := l.options()
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 60, 96)
+	l.Night(t, "2026-11-21", 60, 97)
+	o := l.Options()
 	o.NoLoad = true
-	mustRun(t, l.job(t, night20), o)
-	wantStatus(t, "written", statusOf(t, l.job(t, night20), false, l.options())[0], manifest.Written, "not loaded")
-	s := mustRun(t, l.job(t, night20), l.options())
-	mustRun(t, l.job(t, "2026-11-21"), l.options())
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	wantStatus(t, "written", statusOf(t, l.Job(t, livetest.Night20), false, l.Options())[0], manifest.Written, "not loaded")
+	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	runtest.Must(t, l.Job(t, "2026-11-21"), l.Options())
 	check := func(what string, r *status.Run) {
 		t.Helper()
 		wantStatus(t, what, r, manifest.Loaded, "")
-		if r.Rows != 60 || r.Loaded != r.Files || r.Files == 0 || *r.Digest != s.Digest || r.Date != night20 || r.ID != s.Run.ID || r.When.IsZero() ||
+		if r.Rows != 60 || r.Loaded != r.Files || r.Files == 0 || *r.Digest != s.Digest || r.Date != livetest.Night20 || r.ID != s.Run.ID || r.When.IsZero() ||
 			r.User == "" || r.Host == "" || r.Version != program.ThisBuild().Version || len(r.Program) != 64 {
 			t.Errorf("%s: %+v", what, *r)
 		}
 	}
-	check("loaded", statusOf(t, l.job(t, night20), false, l.options())[0])
-	l.withoutOutput(t, night20)
-	check("its output gone", statusOf(t, l.job(t, night20), false, l.options())[0])
+	check("loaded", statusOf(t, l.Job(t, livetest.Night20), false, l.Options())[0])
+	l.WithoutOutput(t, livetest.Night20)
+	check("its output gone", statusOf(t, l.Job(t, livetest.Night20), false, l.Options())[0])
 
-	undated, err := jobfile.Read(filepath.Join(l.dir, "check.yaml"), jobfile.ReadOptions{DateOptional: true})
+	undated, err := jobfile.Read(filepath.Join(l.Folder, "check.yaml"), jobfile.ReadOptions{DateOptional: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := statusOf(t, undated, true, l.options())
+	all := statusOf(t, undated, true, l.Options())
 	if len(all) != 2 || all[1].Date != "2026-11-21" {
 		t.Fatalf("%d dates", len(all))
 	}
 	check("of all dates", all[0])
 
-	at, err := site.Open(l.options(), jobfile.HBase{}, true)
+	at, err := site.Open(l.Options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +123,7 @@ func TestStatusOfLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer book.Close()
-	e, err := book.Read(l.table, night20, l.job(t, night20).Hash())
+	e, err := book.Read(l.Table, livetest.Night20, l.Job(t, livetest.Night20).Hash())
 	if err != nil || e == nil {
 		t.Fatal(err)
 	}
@@ -126,7 +131,7 @@ func TestStatusOfLoads(t *testing.T) {
 	if err := book.Write(e); err != nil {
 		t.Fatal(err)
 	}
-	if r := statusOf(t, undated, true, l.options())[0]; r.State != manifest.Loading || !strings.Contains(r.Waits, "run it again") || r.Loaded != 0 {
+	if r := statusOf(t, undated, true, l.Options())[0]; r.State != manifest.Loading || !strings.Contains(r.Waits, "run it again") || r.Loaded != 0 {
 		t.Errorf("an interrupted load: %+v", *r)
 	}
 }

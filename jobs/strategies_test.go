@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"bulkload/internal/test/testvalues"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -14,7 +13,10 @@ import (
 	"testing"
 
 	"bulkload/cell"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/lookup"
@@ -57,7 +59,7 @@ func strategies(t testing.TB) []string {
 
 func readStrategy(t *testing.T, name string) *jobfile.Job {
 	t.Helper()
-	j, err := jobfile.Read("examples/keys/"+name+".yaml", jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/keys/"+name+".yaml", jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func TestStrategies(t *testing.T) {
 	for _, name := range strategies(t) {
 		t.Run(name, func(t *testing.T) {
 			j := readStrategy(t, name)
-			mustRun(t, j, options.Options{})
+			runtest.Must(t, j, options.Options{})
 			want := vectors[name]
 			records := strategyRecords(t, j)
 			if name == "random-salt" {
@@ -209,7 +211,7 @@ func checkQuery(t *testing.T, j *jobfile.Job, fields []values.Value, row string)
 // strategyKeys makes the key of every record of an example in turn.
 func strategyKeys(t testing.TB, name string) (next func() int) {
 	t.Helper()
-	j, err := jobfile.Read("examples/keys/"+name+".yaml", jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read("examples/keys/"+name+".yaml", jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +270,7 @@ func TestTableOfAPeriod(t *testing.T) {
 			t.Fatalf("%+v, %v", j, err)
 		}
 		j.Output = t.TempDir()
-		if s := mustRun(t, j, options.Options{}); s.Run.Table != "shop:orders_201812" {
+		if s := runtest.Must(t, j, options.Options{}); s.Run.Table != "shop:orders_201812" {
 			t.Errorf("run %+v", s.Run)
 		}
 	}

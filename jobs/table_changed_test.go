@@ -8,47 +8,40 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
 )
 
 // changes are what an operator may do to a table whose files bulkload has loaded. before is done before the load.
-var changes = map[string]struct{ before, after func(t *testing.T, l *live) }{
-	"truncated": {nil, func(t *testing.T, l *live) { l.oracle(t, "truncate", l.table, "-preserve") }},
-	"truncated without its splits": {nil, func(t *testing.T, l *live) {
-		l.oracle(t, "truncate", l.table)
+var changes = map[string]struct {
+	before, after func(t *testing.T, l *livetest.Live)
+}{
+	"truncated": {nil, func(t *testing.T, l *livetest.Live) { l.Ask(t, "truncate", l.Table, "-preserve") }},
+	"truncated without its splits": {nil, func(t *testing.T, l *livetest.Live) {
+		l.Ask(t, "truncate", l.Table)
 	}},
-	"one region truncated": {nil, func(t *testing.T, l *live) { l.oracle(t, "truncate-region", l.table, "4") }},
-	"dropped and created": {nil, func(t *testing.T, l *live) {
-		l.oracle(t, "drop", l.table)
-		l.table10(t)
+	"one region truncated": {nil, func(t *testing.T, l *livetest.Live) { l.Ask(t, "truncate-region", l.Table, "4") }},
+	"dropped and created": {nil, func(t *testing.T, l *livetest.Live) {
+		l.Ask(t, "drop", l.Table)
+		l.Table10(t)
 	}},
 	"restored from a snapshot": {
-		func(t *testing.T, l *live) { l.oracle(t, "snapshot", "restore_"+l.table, l.table) },
-		func(t *testing.T, l *live) { l.oracle(t, "restore", "restore_"+l.table, l.table) },
+		func(t *testing.T, l *livetest.Live) { l.Ask(t, "snapshot", "restore_"+l.Table, l.Table) },
+		func(t *testing.T, l *livetest.Live) { l.Ask(t, "restore", "restore_"+l.Table, l.Table) },
 	},
 	"dropped and cloned": {
-		func(t *testing.T, l *live) { l.oracle(t, "snapshot", "clone_"+l.table, l.table) },
-		func(t *testing.T, l *live) { l.oracle(t, "reclone", "clone_"+l.table, l.table) },
+		func(t *testing.T, l *livetest.Live) { l.Ask(t, "snapshot", "clone_"+l.Table, l.Table) },
+		func(t *testing.T, l *livetest.Live) { l.Ask(t, "reclone", "clone_"+l.Table, l.Table) },
 	},
-}
-
-// changedTable is a table with the night's input, on which a change is about to be tried.
-func changedTable(t *testing.T, before func(t *testing.T, l *live)) *live {
-	t.Helper()
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 600, 60)
-	if before != nil {
-		before(t, l)
-	}
-	return l
 }
 
 // wantRefusedThenForced runs the job, which must not say that it is done, and then with --force.
-func (l *live) wantRefusedThenForced(t *testing.T) {
+func wantRefusedThenForced(t *testing.T, l *livetest.Live) {
 	t.Helper()
-	s, err := Run(context.Background(), l.job(t, night20), l.options())
+	s, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options())
 	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("%s, %v", s.Status, err)
 	}
@@ -59,25 +52,25 @@ func (l *live) wantRefusedThenForced(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	o := l.options()
+	o := l.Options()
 	o.Force = true
 	if strings.Contains(t.Name(), "without_its_splits") { // the salts want them
-		l.oracle(t, "drop", l.table)
-		l.table10(t)
+		l.Ask(t, "drop", l.Table)
+		l.Table10(t)
 	}
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "with --force", night20)
-	l.wantAgain(t, night20)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "with --force", livetest.Night20)
+	l.WantNothing(t, "again", livetest.Night20)
 }
 
 // TestTableIsNotTheOneItWas: after a finished load the table loses its rows. The job is not done any more.
 func TestTableIsNotTheOneItWas(t *testing.T) {
 	for what, change := range changes {
 		t.Run(what, func(t *testing.T) {
-			l := changedTable(t, change.before)
-			mustRun(t, l.job(t, night20), l.options())
+			l := livetest.NewNight(t, change.before)
+			runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 			change.after(t, l)
-			l.wantRefusedThenForced(t)
+			wantRefusedThenForced(t, l)
 		})
 	}
 }
@@ -86,25 +79,25 @@ func TestTableIsNotTheOneItWas(t *testing.T) {
 func TestTableChangesInTheMiddle(t *testing.T) {
 	for _, what := range []string{"truncated", "dropped and created", "one region truncated"} {
 		t.Run(what, func(t *testing.T) {
-			l := changedTable(t, nil)
-			l.crash(t, night20, options.FilesLoaded, 7)
+			l := livetest.NewNight(t, nil)
+			l.Crash(t, livetest.Night20, options.FilesLoaded, 7)
 			changes[what].after(t, l)
-			s, err := Run(context.Background(), l.job(t, night20), l.options())
+			s, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options())
 			if what == "one region truncated" && err == nil { // its file may not have been loaded yet
-				l.wantDigest(t, s.Status, night20)
+				l.WantDigest(t, s.Status, livetest.Night20)
 				return
 			}
-			l.wantRefusedThenForced(t)
+			wantRefusedThenForced(t, l)
 		})
 	}
 }
 
 // TestDeletedRows: rows that were deleted after the load are named.
 func TestDeletedRows(t *testing.T) {
-	l := changedTable(t, nil)
-	s := mustRun(t, l.job(t, night20), l.options())
-	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
-	if _, err := Run(context.Background(), l.job(t, night20), l.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hidden by a delete marker") || !strings.Contains(err.Error(), "until a major compaction") {
+	l := livetest.NewNight(t, nil)
+	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.Ask(t, "delete", l.Table, s.Files[3].FirstRow)
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hidden by a delete marker") || !strings.Contains(err.Error(), "until a major compaction") {
 		t.Error(err)
 	}
 }
@@ -113,27 +106,27 @@ func TestDeletedRows(t *testing.T) {
 // show whether the correction is in it. All rows of the input do, and one that is not in the table is named. Without the input
 // it is for a person.
 func TestRestoredToBeforeACorrection(t *testing.T) {
-	l := changedTable(t, nil)
-	mustRun(t, l.job(t, night20), l.options())
-	l.oracle(t, "snapshot", "correct_"+l.table, l.table)
-	l.correct(t, night20)
-	o := l.options()
+	l := livetest.NewNight(t, nil)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.Ask(t, "snapshot", "correct_"+l.Table, l.Table)
+	l.Correct(t, livetest.Night20)
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "corrected", night20)
-	l.wantAgain(t, night20)
-	l.oracle(t, "restore", "correct_"+l.table, l.table)
-	l.wantCode(t, "restored", night20, errcode.LoadLost)
-	l.withoutOutput(t, night20)
-	l.wantCode(t, "restored, output deleted", night20, errcode.LoadLost)
-	in, away := filepath.Join(l.dir, "in", night20), filepath.Join(l.dir, "archive")
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "corrected", livetest.Night20)
+	l.WantNothing(t, "again", livetest.Night20)
+	l.Ask(t, "restore", "correct_"+l.Table, l.Table)
+	l.WantCode(t, "restored", livetest.Night20, errcode.LoadLost)
+	l.WithoutOutput(t, livetest.Night20)
+	l.WantCode(t, "restored, output deleted", livetest.Night20, errcode.LoadLost)
+	in, away := filepath.Join(l.Folder, "in", livetest.Night20), filepath.Join(l.Folder, "archive")
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
 	}
-	l.wantCode(t, "restored, output deleted, input archived", night20, errcode.LoadUnsure)
+	l.WantCode(t, "restored, output deleted, input archived", livetest.Night20, errcode.LoadUnsure)
 	if err := os.Rename(away, in); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, l.job(t, night20), o)
-	l.wantDigest(t, "with --force", night20)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantDigest(t, "with --force", livetest.Night20)
 }

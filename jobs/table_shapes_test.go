@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/options"
 )
@@ -36,7 +39,7 @@ func saltSplits(n int) string {
 
 // manyJob has 300 regions and three families.
 var manyJob = strings.NewReplacer("salt(check_id, 10)", "salt(check_id, 300)",
-	"['1', '2', '3', '4', '5', '6', '7', '8', '9']", saltSplits(300)).Replace(checkJob) +
+	"['1', '2', '3', '4', '5', '6', '7', '8', '9']", saltSplits(300)).Replace(jobdir.CheckJob) +
 	"columns_map: {remark: {to: 'g:r'}, comments: {to: 'g:c'}, city: {to: 'h:city'}, version: {to: 'h:v'}}\n"
 
 var opinionJob = `table: tinawang:opinion
@@ -52,10 +55,10 @@ output: out/${date}
 `
 
 var shapes = []shape{
-	{"check", checkJob, sample.Check, 0},
+	{"check", jobdir.CheckJob, sample.Check, 0},
 	{"opinion, 50 regions", opinionJob, sample.Opinion, 0},
 	{"check, 300 regions, 3 families", manyJob, sample.Check, 0},
-	{"check, 90% in one region", checkJob, sample.Check, 90},
+	{"check, 90% in one region", jobdir.CheckJob, sample.Check, 90},
 }
 
 // dir makes a folder with the job and rows of it.
@@ -103,7 +106,7 @@ func BenchmarkShapes(b *testing.B) {
 			for b.Loop() {
 				out := filepath.Join(dir, fmt.Sprint("out", n))
 				n++
-				mustRun(b, readCheck(b, dir, out), options.Options{WorkDir: dir, Memory: 64 << 20})
+				runtest.Must(b, jobtest.Check(b, dir, out), options.Options{WorkDir: dir, Memory: 64 << 20})
 			}
 			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &after); err != nil {
 				b.Fatal(err)
@@ -153,7 +156,7 @@ func TestManyRegionsChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	s := mustRun(t, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir, Memory: 64 << 20})
+	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir, Memory: 64 << 20})
 	if s.Books.Written != 120_000 {
 		t.Errorf("books %v", s.Books)
 	}

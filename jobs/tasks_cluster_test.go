@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
@@ -21,13 +23,13 @@ import (
 )
 
 // hdfsOf is the cluster's HDFS.
-func (l *live) hdfsOf(t *testing.T) storage.FS {
+func hdfsOf(t *testing.T, l *livetest.Live) storage.FS {
 	t.Helper()
-	s, err := site.Open(l.options(), jobfile.HBase{}, true)
+	s, err := site.Open(l.Options(), jobfile.HBase{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fsys, _, err := s.Resolve(l.out, "/")
+	fsys, _, err := s.Resolve(l.Out, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,12 +40,12 @@ func (l *live) hdfsOf(t *testing.T) storage.FS {
 // TestTasksOnHDFS: tasks read their input from HDFS and leave runs and files there. The files are those of one process, and the same
 // command loads them.
 func TestTasksOnHDFS(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	const date = "2026-11-20"
-	l.night(t, date, 6000, 1)
-	fsys, in := l.hdfsOf(t), "/user/test/in_"+strings.ReplaceAll(l.table, ":", "_")
-	text, err := os.ReadFile(filepath.Join(l.dir, "in", date, "part-m-00000"))
+	l.Night(t, date, 6000, 1)
+	fsys, in := hdfsOf(t, l), "/user/test/in_"+strings.ReplaceAll(l.Table, ":", "_")
+	text, err := os.ReadFile(filepath.Join(l.Folder, "in", date, "part-m-00000"))
 	if err == nil {
 		err = fsys.MkdirAll(in+"/"+date, 0)
 	}
@@ -56,7 +58,7 @@ func TestTasksOnHDFS(t *testing.T) {
 	if err == nil {
 		err = storage.CreateFile(fsys, in+"/"+date+"/part-3", text)
 	}
-	job, read := filepath.Join(l.dir, "check.yaml"), []byte(nil)
+	job, read := filepath.Join(l.Folder, "check.yaml"), []byte(nil)
 	if err == nil {
 		read, err = os.ReadFile(job)
 	}
@@ -66,22 +68,22 @@ func TestTasksOnHDFS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := l.job(t, date)
-	here.Output = l.out + "-here"
-	o := l.options()
+	here := l.Job(t, date)
+	here.Output = l.Out + "-here"
+	o := l.Options()
 	o.NoLoad = true
-	mustRun(t, here, o)
+	runtest.Must(t, here, o)
 
-	e := &inProcess{options: options.Options{WorkDir: t.TempDir()}} // no site files: the plan has what it needs of them
-	e.options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
-	s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, l.job(t, date), l.options())
+	e := &runtest.InProcess{Options: options.Options{WorkDir: t.TempDir()}} // no site files: the plan has what it needs of them
+	e.Options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
+	s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, l.Job(t, date), l.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Load.Files != 10 || s.Books.Written != 6000 || len(e.ran) < 10 {
-		t.Errorf("%d files are loaded, %v, by %v", s.Load.Files, s.Books, e.ran)
+	if s.Load.Files != 10 || s.Books.Written != 6000 || len(e.Ran) < 10 {
+		t.Errorf("%d files are loaded, %v, by %v", s.Load.Files, s.Books, e.Ran)
 	}
-	_, dir, _ := strings.Cut(l.out, "hdfs://")
+	_, dir, _ := strings.Cut(l.Out, "hdfs://")
 	m, err := manifest.Read(fsys, dir+"/"+date)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +98,7 @@ func TestTasksOnHDFS(t *testing.T) {
 	if _, err := fsys.Stat(dir + "/" + date + "/" + manifest.TasksDir); err == nil {
 		t.Error("the tasks' folder is left")
 	}
-	l.wantTable(t, "loaded", l.expected(t, date))
+	l.WantTable(t, "loaded", l.Expected(t, date))
 }
 
 // digestsOf are the sizes and digests of the files that a manifest names.
@@ -111,11 +113,11 @@ func digestsOf(m *manifest.Manifest) map[string]string {
 // TestFinishedAgain: task finish may be repeated by the plan alone: after it stopped before the load, and after the load. It
 // says that there is nothing to do only if the table serves the files.
 func TestFinishedAgain(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	const date = "2026-11-20"
-	l.night(t, date, 300, 1)
-	planned, err := PlanTasks(t.Context(), l.job(t, date), l.options(), small)
+	l.Night(t, date, 300, 1)
+	planned, err := PlanTasks(t.Context(), l.Job(t, date), l.Options(), runtest.SmallTasks)
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -124,41 +126,41 @@ func TestFinishedAgain(t *testing.T) {
 	}
 	check(err)
 	for _, task := range planned.Tasks {
-		check(tasks.Map(t.Context(), planned.Document, task, l.options()))
+		check(tasks.Map(t.Context(), planned.Document, task, l.Options()))
 	}
-	gathered, err := GatherTasks(t.Context(), planned.Document, l.options(), small)
+	gathered, err := GatherTasks(t.Context(), planned.Document, l.Options(), runtest.SmallTasks)
 	check(err)
 	for _, task := range gathered.Tasks {
-		check(tasks.Reduce(t.Context(), gathered.Document, task, l.options()))
+		check(tasks.Reduce(t.Context(), gathered.Document, task, l.Options()))
 	}
-	later := l.options()
+	later := l.Options()
 	later.NoLoad = true
 	s, err := FinishTasks(t.Context(), planned.Document, later)
 	if err != nil || s.Status != failure.StatusDone {
 		t.Fatal(s.Status, err)
 	}
-	if again, err := GatherTasks(t.Context(), planned.Document, l.options(), small); err != nil || again.Status != failure.StatusNothing || len(again.Tasks) > 0 {
+	if again, err := GatherTasks(t.Context(), planned.Document, l.Options(), runtest.SmallTasks); err != nil || again.Status != failure.StatusNothing || len(again.Tasks) > 0 {
 		t.Errorf("gathered again: %+v, %v", again, err)
 	}
 	var over *tasks.WrittenError
-	if err := tasks.Map(t.Context(), planned.Document, 0, l.options()); !errors.As(err, &over) {
+	if err := tasks.Map(t.Context(), planned.Document, 0, l.Options()); !errors.As(err, &over) {
 		t.Errorf("a task of a written run: %v", err)
 	}
-	s, err = FinishTasks(t.Context(), planned.Document, l.options())
+	s, err = FinishTasks(t.Context(), planned.Document, l.Options())
 	if err != nil || s.Status != failure.StatusDone || s.Load.Files != 10 {
 		t.Fatal(s.Status, err)
 	}
-	l.wantTable(t, "loaded", l.expected(t, date))
-	fsys, dir := l.hdfsOf(t), strings.TrimPrefix(l.out, "hdfs://")+"/"+date
+	l.WantTable(t, "loaded", l.Expected(t, date))
+	fsys, dir := hdfsOf(t, l), strings.TrimPrefix(l.Out, "hdfs://")+"/"+date
 	if _, err := fsys.Stat(dir + "/" + manifest.TasksDir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the tasks' folder is left: %v", err)
 	}
-	s, err = FinishTasks(t.Context(), planned.Document, l.options())
+	s, err = FinishTasks(t.Context(), planned.Document, l.Options())
 	if err != nil || s.Status != failure.StatusNothing || s.Run.ID != planned.Run.ID {
 		t.Errorf("finished again: %s of %+v, %v", s.Status, s.Run, err)
 	}
-	l.oracle(t, "truncate", l.table, "-preserve")
-	if s, err = FinishTasks(t.Context(), planned.Document, l.options()); err == nil {
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	if s, err = FinishTasks(t.Context(), planned.Document, l.Options()); err == nil {
 		t.Errorf("with an empty table: %s", s.Status)
 	}
 }

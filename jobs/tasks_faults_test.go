@@ -20,6 +20,9 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
@@ -34,16 +37,16 @@ import (
 
 // taskFault is a fault of a run by tasks.
 type taskFault struct {
-	instead func(ctx context.Context, e *inProcess, p tasks.Phase, task int) (handled bool, err error)
+	instead func(ctx context.Context, e *runtest.InProcess, p tasks.Phase, task int) (handled bool, err error)
 	code    errcode.Code // of the run; "": it ends well all the same
 	says    string
 	again   []string // what the same command runs then
 }
 
 // once does something instead of the first attempt at a task.
-func once(phase string, task int, do func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error)) func(context.Context, *inProcess, tasks.Phase, int) (bool, error) {
+func once(phase string, task int, do func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error)) func(context.Context, *runtest.InProcess, tasks.Phase, int) (bool, error) {
 	done := false
-	return func(ctx context.Context, e *inProcess, p tasks.Phase, at int) (bool, error) {
+	return func(ctx context.Context, e *runtest.InProcess, p tasks.Phase, at int) (bool, error) {
 		if done || p.Name != phase || at != task {
 			return false, nil
 		}
@@ -89,8 +92,8 @@ func (f fullFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
 }
 
 // without are the options of a task without space for some files.
-func (e *inProcess) without(full func(name string) bool) options.Options {
-	o := e.options
+func without(e *runtest.InProcess, full func(name string) bool) options.Options {
+	o := e.Options
 	o.Storage = func(f storage.FS) storage.FS { return fullFS{f, full} }
 	return o
 }
@@ -124,8 +127,8 @@ func (w *losingWriter) Write(p []byte) (int, error) {
 }
 
 // losingDataNode are the options of a task that loses a DataNode once.
-func (e *inProcess) losingDataNode(base string) options.Options {
-	o, lost := e.options, new(atomic.Bool)
+func losingDataNode(e *runtest.InProcess, base string) options.Options {
+	o, lost := e.Options, new(atomic.Bool)
 	o.Storage = func(f storage.FS) storage.FS { return losingFS{f, base, lost} }
 	return o
 }
@@ -133,14 +136,14 @@ func (e *inProcess) losingDataNode(base string) options.Options {
 // TestTaskFaults: whatever happens to a task, the run ends with words that name it, its attempt and its host. The same command then does
 // only what is missing, and comes to the files of an undisturbed run.
 func TestTaskFaults(t *testing.T) {
-	dir := sampleDir(t, checkJob, 3000)
+	dir := jobdir.Check(t, jobdir.CheckJob, 3000)
 	in := filepath.Join(dir, "in", "2026-11-20", "part-m-00003")
-	mustRun(t, readCheck(t, dir, filepath.Join(dir, "here")), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "here")), options.Options{})
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(mapsOf(t, dir)); n != 4 {
+	if n := len(jobdir.Parts(t, dir)); n != 4 {
 		t.Fatalf("%d input files", n)
 	}
 	last := []string{"map 3"} // and all reduce tasks: nine regions have the salts 1 to 9, and one nothing before them
@@ -148,95 +151,78 @@ func TestTaskFaults(t *testing.T) {
 		last = append(last, fmt.Sprint("reduce ", i))
 	}
 	for what, f := range map[string]taskFault{
-		"ends well without an account": {once("map", 3, func(context.Context, *inProcess, tasks.Phase) (bool, error) { return true, nil }),
+		"ends well without an account": {once("map", 3, func(context.Context, *runtest.InProcess, tasks.Phase) (bool, error) { return true, nil }),
 			errcode.TaskLost, "map task 3 has ended without its account, and no attempt at it has begun", last},
-		"is killed": {once("map", 3, func(_ context.Context, _ *inProcess, p tasks.Phase) (bool, error) {
+		"is killed": {once("map", 3, func(_ context.Context, _ *runtest.InProcess, p tasks.Phase) (bool, error) {
 			at := filepath.Join(p.Dir, "00003", "attempt_1_m_1_0-abcd")
 			who, err := seal.Marshal(map[string]any{"plan": planID(t, p), "phase": "map", "task": 3, "attempt": "attempt_1_m_1_0-abcd", "host": "node7"})
 			return true, errors.Join(err, os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "attempt.json"), who, 0o600))
 		}), errcode.TaskLost, "map task 3, attempt attempt_1_m_1_0-abcd on node7, has ended without its account", last},
-		"has a changed input": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
+		"has a changed input": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
 			info, err := os.Stat(in)
 			if err != nil {
 				return true, err
 			}
 			touch := func(at time.Time) { err = errors.Join(err, os.Chtimes(in, at, at)) }
 			touch(info.ModTime().Add(time.Hour))
-			failed := tasks.Map(ctx, p.Document, 3, e.options)
+			failed := tasks.Map(ctx, p.Document, 3, e.Options)
 			touch(info.ModTime())
 			return true, errors.Join(failed, err)
 		}), errcode.InputChanged, " on " + host + ": the input file", last},
-		"has no space for its run": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
-			return true, tasks.Map(ctx, p.Document, 3, e.without(func(name string) bool { return name == "run" }))
+		"has no space for its run": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Map(ctx, p.Document, 3, without(e, func(name string) bool { return name == "run" }))
 		}), errcode.DiskFull, "map task 3, attempt ", last},
-		"has no space for its files": {once("reduce", 9, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
-			return true, tasks.Reduce(ctx, p.Document, 9, e.without(hfiles.IsName))
+		"has no space for its files": {once("reduce", 9, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Reduce(ctx, p.Document, 9, without(e, hfiles.IsName))
 		}), errcode.DiskFull, "reduce task 9, attempt ", []string{"reduce 0"}},
-		"loses a DataNode while it writes its run": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
-			return true, tasks.Map(ctx, p.Document, 3, e.losingDataNode("run"))
+		"loses a DataNode while it writes its run": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
+			return true, tasks.Map(ctx, p.Document, 3, losingDataNode(e, "run"))
 		}), "", "", nil},
-		"is done twice": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
-			return true, errors.Join(tasks.Map(ctx, p.Document, 3, e.options), tasks.Map(ctx, p.Document, 3, e.options))
+		"is done twice": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
+			return true, errors.Join(tasks.Map(ctx, p.Document, 3, e.Options), tasks.Map(ctx, p.Document, 3, e.Options))
 		}), "", "", nil},
-		"fails for its engine and has an account": {once("map", 3, func(ctx context.Context, e *inProcess, p tasks.Phase) (bool, error) {
-			if err := tasks.Map(ctx, p.Document, 3, e.options); err != nil {
+		"fails for its engine and has an account": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
+			if err := tasks.Map(ctx, p.Document, 3, e.Options); err != nil {
 				return true, err
 			}
 			return true, errors.New("the container was killed when the task was done")
 		}), "", "", nil},
-		"lost its run": {once("reduce", 9, func(_ context.Context, _ *inProcess, p tasks.Phase) (bool, error) {
+		"lost its run": {once("reduce", 9, func(_ context.Context, _ *runtest.InProcess, p tasks.Phase) (bool, error) {
 			return false, os.Remove(runOf(t, p, 1))
 		}), errcode.SpillDamaged, "reduce task 9, attempt ", []string{"map 1", "reduce 0"}},
-		"has a changed run": {once("reduce", 9, func(_ context.Context, _ *inProcess, p tasks.Phase) (bool, error) {
+		"has a changed run": {once("reduce", 9, func(_ context.Context, _ *runtest.InProcess, p tasks.Phase) (bool, error) {
 			changeFile(t, runOf(t, p, 1), 20)
 			return false, nil
 		}), errcode.SpillDamaged, "reduce task 9, attempt ", []string{"map 1", "reduce 0"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			out := filepath.Join(dir, strings.ReplaceAll(what, " ", "-"))
-			e := &inProcess{options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
-			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
+			e := &runtest.InProcess{Options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
+			e.Instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
 			by := &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
-			_, err := RunBy(t.Context(), by, readCheck(t, dir, out), options.Options{})
+			_, err := RunBy(t.Context(), by, jobtest.Check(t, dir, out), options.Options{})
 			if f.code == "" && err != nil || f.code != "" && (failure.CodeOf(err) != f.code || !strings.Contains(err.Error(), f.says)) {
 				t.Fatalf("%s: %v", failure.CodeOf(err), err)
 			}
 			if err == nil {
-				sameFiles(t, what, filepath.Join(dir, "here"), out)
+				runtest.SameFiles(t, what, filepath.Join(dir, "here"), out)
 				return
 			}
 			if _, err := os.Stat(filepath.Join(out, "_SUCCESS")); err == nil {
 				t.Error("the output says that it is complete")
 			}
-			e.ran = nil
-			if _, err := RunBy(t.Context(), by, readCheck(t, dir, out), options.Options{}); err != nil {
+			e.Ran = nil
+			if _, err := RunBy(t.Context(), by, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if f.again != nil && !slices.Equal(e.ran, f.again) {
-				t.Errorf("the same command ran %v, want %v", e.ran, f.again)
+			if f.again != nil && !slices.Equal(e.Ran, f.again) {
+				t.Errorf("the same command ran %v, want %v", e.Ran, f.again)
 			}
-			sameFiles(t, what, filepath.Join(dir, "here"), out)
-			equalManifests(t, what, manifestOf(t, filepath.Join(dir, "here")), manifestOf(t, out))
-			noTasks(t, out)
+			runtest.SameFiles(t, what, filepath.Join(dir, "here"), out)
+			runtest.EqualManifests(t, what, runtest.ManifestOf(t, filepath.Join(dir, "here")), runtest.ManifestOf(t, out))
+			runtest.NoTasks(t, out)
 		})
 	}
-}
-
-func noTasks(t *testing.T, out string) {
-	t.Helper()
-	if _, err := os.Stat(filepath.Join(out, manifest.TasksDir)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the tasks' folder is left: %v", err)
-	}
-}
-
-// mapsOf are the input files of a folder that sampleDir made.
-func mapsOf(t *testing.T, dir string) []string {
-	t.Helper()
-	all, err := filepath.Glob(filepath.Join(dir, "in", "2026-11-20", "part-m-*"))
-	if err != nil || len(all) < 2 {
-		t.Fatal(all, err)
-	}
-	return all
 }
 
 // planID is the ID of a phase's plan, as an account has it.
@@ -262,12 +248,12 @@ func planID(t *testing.T, p tasks.Phase) string {
 func TestRejectsOfTasks(t *testing.T) {
 	t.Parallel()
 	for what, every := range map[string]int{"all together": 200, "each": 20} {
-		dir := sampleDir(t, strings.Replace(checkJob, "in/${date}", "in/${date}\n  max_rejects: 10", 1), 3000)
-		rejectsEvery(t, dir, every)
+		dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, "in/${date}", "in/${date}\n  max_rejects: 10", 1), 3000)
+		jobdir.RejectsEvery(t, dir, every)
 		out := filepath.Join(dir, "out")
-		e := &inProcess{options: options.Options{WorkDir: dir}}
-		s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
-		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+mapsOf(t, dir)[0]) {
+		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+		s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+jobdir.Parts(t, dir)[0]) {
 			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
 		}
 		if found, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.dat")); err != nil || bytes.Count(found, []byte("one too many")) < 11 {
@@ -279,20 +265,10 @@ func TestRejectsOfTasks(t *testing.T) {
 	}
 }
 
-// writesTo reads the job of a folder that sampleDir made, with another output in the job file itself: a plan has its text.
-func writesTo(t *testing.T, dir, output string) *jobfile.Job {
-	t.Helper()
-	text := strings.Replace(checkJob, "out/${date}", output, 1)
-	if err := os.WriteFile(filepath.Join(dir, "check.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return readCheck(t, dir, output)
-}
-
 // manyFiles adds so many input files of one row.
 func manyFiles(t *testing.T, dir string, n int) {
 	t.Helper()
-	in := mapsOf(t, dir)
+	in := jobdir.Parts(t, dir)
 	text, err := os.ReadFile(in[0])
 	if err != nil {
 		t.Fatal(err)
@@ -309,16 +285,16 @@ func manyFiles(t *testing.T, dir string, n int) {
 // with what to do.
 func TestTasksThatCantBeMerged(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 100)
+	dir := jobdir.Check(t, jobdir.CheckJob, 100)
 	manyFiles(t, dir, 600)
-	e := &inProcess{options: options.Options{WorkDir: dir}}
-	_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.ran != nil {
-		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
+	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+	_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.Ran != nil {
+		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
-	_, err = RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
-		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.ran)
+	_, err = RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.Ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
+		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
 }
 
@@ -326,17 +302,17 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 // slice is left, its memory.
 func TestPlannedSizesCount(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 100)
+	dir := jobdir.Check(t, jobdir.CheckJob, 100)
 	manyFiles(t, dir, 600)
 	out, o := filepath.Join(dir, "out"), options.Options{WorkDir: dir}
-	planned, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{}, tasks.Sizes{Task: 50_000})
+	planned, err := PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{}, tasks.Sizes{Task: 50_000})
 	if err != nil || len(planned.Tasks) < 2 {
 		t.Fatal(planned, err)
 	}
 	for _, task := range planned.Tasks {
 		err = errors.Join(err, tasks.Map(t.Context(), planned.Document, task, o))
 	}
-	gathered, failed := GatherTasks(t.Context(), out, options.Options{}, small)
+	gathered, failed := GatherTasks(t.Context(), out, options.Options{}, runtest.SmallTasks)
 	if err = errors.Join(err, failed); err != nil {
 		t.Fatal(err)
 	}
@@ -358,18 +334,18 @@ func TestPlannedSizesCount(t *testing.T) {
 	if none, err := GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
 		t.Error(none, err)
 	}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, readCheck(t, dir, out), options.Options{}); err != nil {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
-	noTasks(t, out)
+	runtest.NoTasks(t, out)
 }
 
 // TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of going on with it.
 func TestTaskOfAnotherProgram(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 500)
+	dir := jobdir.Check(t, jobdir.CheckJob, 500)
 	out := filepath.Join(dir, "out")
-	r, err := PlanTasks(t.Context(), readCheck(t, dir, out), options.Options{}, small)
+	r, err := PlanTasks(t.Context(), jobtest.Check(t, dir, out), options.Options{}, runtest.SmallTasks)
 	if err != nil || len(r.Tasks) < 2 {
 		t.Fatal(r, err)
 	}
@@ -395,8 +371,8 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 	if all, err := os.ReadDir(filepath.Join(filepath.Dir(plan), "map")); err == nil {
 		t.Errorf("%v is in the output", all)
 	}
-	e := &inProcess{}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
+	e := &runtest.InProcess{}
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	var over *tasks.WrittenError
@@ -411,24 +387,24 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 // TestEveryCallOfTasksFails is TestEveryCallOfStorageFails for runs by tasks: driver and tasks have the same faulty file system. Some
 // calls fail, and in make exhaustive each.
 func TestEveryCallOfTasksFails(t *testing.T) {
-	job := strings.Replace(checkJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
-	dir := sampleDir(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
-	rejectsEvery(t, dir, 10)
+	job := strings.Replace(jobdir.CheckJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
+	dir := jobdir.Check(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
+	jobdir.RejectsEvery(t, dir, 10)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
 	local := storage.Local
 	t.Cleanup(func() { storage.Local = local })
 	faulty := &testfs.Failing{FS: local, Fault: new(testfs.Fault)}
 	storage.Local = faulty
 	run := func() error {
-		_, err := RunBy(t.Context(), &run.ByTasks{Engine: &inProcess{options: options.Options{WorkDir: dir}}, Sizes: small}, readCheck(t, dir, out), options.Options{})
+		_, err := RunBy(t.Context(), &run.ByTasks{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
 		return err
 	}
 	if err := run(); err != nil {
 		t.Fatal(err)
 	}
 	calls := -faulty.Left.Load()
-	for _, n := range faultsOf(t, calls, 40) {
+	for _, n := range runtest.FaultsOf(t, calls, 40) {
 		if err := os.RemoveAll(out); err != nil {
 			t.Fatal(err)
 		}
@@ -436,7 +412,7 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 		err := run()
 		what := fmt.Sprintf("call %d, %v", n, faulty.Failed())
 		if err == nil {
-			wantHarmless(t, faulty.Fault, n)
+			runtest.WantHarmless(t, faulty.Fault, n)
 		} else if !strings.Contains(err.Error(), syscall.EIO.Error()) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -445,10 +421,10 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 			t.Errorf("%s: the same command again: %v", what, err)
 			continue
 		}
-		sameFiles(t, what, base, out)
+		runtest.SameFiles(t, what, base, out)
 		sameRejects(t, what, base, out)
-		noFilesIn(t, what, filepath.Join(out, lock.TempDir))
-		noTasks(t, out)
+		runtest.NoFilesIn(t, what, filepath.Join(out, lock.TempDir))
+		runtest.NoTasks(t, out)
 	}
 }
 
@@ -466,27 +442,27 @@ func sameRejects(t *testing.T, what, a, b string) {
 // TestKilledTasks kills a run by tasks, driver and tasks together, at each of its points. The same command goes on, by tasks or in one
 // process, and comes to the files of an undisturbed run.
 func TestKilledTasks(t *testing.T) {
-	manyProcesses(t)
-	dir := sampleDir(t, slicedJob, 4000)
-	k := killedRun{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Tasks: true}
-	want := mustRun(t, killedRun{Dir: dir, Out: "base"}.job(t), k.options())
+	runtest.ManyProcesses(t)
+	dir := jobdir.Check(t, jobdir.SlicedJob, 4000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, Tasks: true}
+	want := runtest.Must(t, runtest.Killed{Dir: dir, Out: "base"}.Read(t), k.Options())
 	for i, at := range []options.Point{options.Planned, options.Sorted, options.Begun, options.Verified, options.Renamed,
 		options.Recorded, options.Balanced, options.Written} {
 		k.At, k.Times = at, 1
 		if at == options.Begun || at == options.Renamed || at == options.Recorded {
 			k.Times = 4
 		}
-		k.killAnew(t)
-		by, how := &run.ByTasks{Engine: &inProcess{options: k.options()}, Sizes: small}, "by tasks"
+		k.KillAnew(t)
+		by, how := &run.ByTasks{Engine: &runtest.InProcess{Options: k.Options()}, Sizes: runtest.SmallTasks}, "by tasks"
 		if i%2 == 1 {
 			by, how = nil, "in one process"
 		}
-		got, err := RunBy(t.Context(), by, k.job(t), k.options())
+		got, err := RunBy(t.Context(), by, k.Read(t), k.Options())
 		if err != nil {
 			t.Fatalf("killed at %s, %s: %v", at, how, err)
 		}
-		sameRun(t, k, "base", want, got)
-		noTasks(t, filepath.Join(dir, "out"))
+		runtest.SameRun(t, k, "base", want, got)
+		runtest.NoTasks(t, filepath.Join(dir, "out"))
 	}
 }
 
@@ -518,11 +494,11 @@ func unreadable(base string, err error) options.Options {
 // mappedOnly has the map tasks of a run done, and fails with the first reduce task.
 func mappedOnly(t *testing.T, dir, out string) {
 	t.Helper()
-	e := &inProcess{options: options.Options{WorkDir: dir}}
-	e.instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
+	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+	e.Instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errors.New("no container")
 	}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
 		t.Fatal(err)
 	}
 }
@@ -530,11 +506,11 @@ func mappedOnly(t *testing.T, dir, out string) {
 // ranAgain does a run by tasks and returns the map tasks that it ran.
 func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	t.Helper()
-	e := &inProcess{options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{}); err != nil {
+	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range e.ran {
+	for _, one := range e.Ran {
 		if strings.HasPrefix(one, "map") {
 			maps = append(maps, one)
 		}
@@ -546,14 +522,14 @@ func ranAgain(t *testing.T, dir, out string) (maps []string) {
 // that is damaged is no plan.
 func TestPlanThatCantBeRead(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	out := filepath.Join(dir, "out")
 	mappedOnly(t, dir, out)
 	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
-		e := &inProcess{options: options.Options{WorkDir: dir}}
-		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), unreadable("plan.json", cause))
-		if err == nil || failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.ran != nil {
-			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.ran)
+		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), unreadable("plan.json", cause))
+		if err == nil || failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.Ran != nil {
+			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.Ran)
 		}
 	}
 	if maps := ranAgain(t, dir, out); maps != nil {
@@ -586,10 +562,10 @@ func killedOutOfMemory(t *testing.T, p tasks.Phase, task int, attempt string) er
 // not the reason if a later attempt ended without one.
 func TestNewCauseOfFailure(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	for _, phase := range []string{"map", "reduce"} {
 		out, down := filepath.Join(dir, phase), ""
-		e := &inProcess{options: options.Options{WorkDir: dir}}
+		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
 		fail := func(ctx context.Context, p tasks.Phase, task int) error {
 			o := unreadable(down, storage.ErrUnavailable)
 			if p.Name == tasks.MapPhase {
@@ -598,13 +574,13 @@ func TestNewCauseOfFailure(t *testing.T) {
 			return tasks.Reduce(ctx, p.Document, task, o)
 		}
 		run := func(instead func(ctx context.Context, p tasks.Phase, task int) (bool, error)) error {
-			e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+			e.Instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
 				if p.Name != phase || task != 2 {
 					return false, nil
 				}
 				return instead(ctx, p, task)
 			}
-			_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
+			_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
 			return err
 		}
 		if down = "part-m-00002"; phase == "reduce" {
@@ -641,10 +617,10 @@ func TestNewCauseOfFailure(t *testing.T) {
 // TestLostRejectsOfTasks: the map task whose log of rejects is lost or has changed is done again.
 func TestLostRejectsOfTasks(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, strings.Replace(checkJob, "in/${date}", "in/${date}\n  max_rejects: 100", 1), 400)
-	rejectsEvery(t, dir, 20)
+	dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, "in/${date}", "in/${date}\n  max_rejects: 100", 1), 400)
+	jobdir.RejectsEvery(t, dir, 20)
 	base := filepath.Join(dir, "base")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
 	for what, harm := range map[string]func(name string){
 		"lost": func(name string) {
 			if err := os.Remove(name); err != nil {
@@ -663,7 +639,7 @@ func TestLostRejectsOfTasks(t *testing.T) {
 		if maps := ranAgain(t, dir, out); !slices.Equal(maps, []string{"map 1"}) {
 			t.Errorf("%s: %v ran again", what, maps)
 		}
-		sameFiles(t, what, base, out)
+		runtest.SameFiles(t, what, base, out)
 		sameRejects(t, what, base, out)
 	}
 }
@@ -672,9 +648,9 @@ func TestLostRejectsOfTasks(t *testing.T) {
 // replica of a block does: then the map task is done again. So is that of a run which has no replica when the command begins.
 func TestRunsThatCantBeReached(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	base := filepath.Join(dir, "base")
-	mustRun(t, readCheck(t, dir, base), options.Options{})
+	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
 	missing := errcode.HDFSBlockMissing.Errorf("%w: %w: block 17", storage.ErrUnavailable, storage.ErrDataNode)
 	for what, c := range map[string]struct {
 		err  error
@@ -684,21 +660,21 @@ func TestRunsThatCantBeReached(t *testing.T) {
 		"down": {storage.ErrUnavailable, failure.Later, 0}, "refused": {fs.ErrPermission, failure.Refused, 0}, "no replica": {missing, failure.Later, 1},
 	} {
 		out := filepath.Join(dir, what)
-		e := &inProcess{options: options.Options{WorkDir: dir}}
-		e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+		e.Instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
 			if p.Name != tasks.ReducePhase {
 				return false, nil
 			}
 			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
 		}
-		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), options.Options{})
+		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
 		if failure.KindOf(err) != c.kind {
 			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
 		}
 		if maps := ranAgain(t, dir, out); len(maps) != c.maps {
 			t.Errorf("%s: %v ran again", what, maps)
 		}
-		sameFiles(t, what, base, out)
+		runtest.SameFiles(t, what, base, out)
 	}
 	out := filepath.Join(dir, "lost")
 	mappedOnly(t, dir, out)
@@ -711,11 +687,11 @@ func TestRunsThatCantBeReached(t *testing.T) {
 			return nil
 		}}
 	}}
-	e := &inProcess{options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, out), o); err != nil || len(e.ran) == 0 || e.ran[0] != "map 2" {
-		t.Errorf("without a replica of a run: %v; ran %v", err, e.ran)
+	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), o); err != nil || len(e.Ran) == 0 || e.Ran[0] != "map 2" {
+		t.Errorf("without a replica of a run: %v; ran %v", err, e.Ran)
 	}
-	sameFiles(t, "lost", base, out)
+	runtest.SameFiles(t, "lost", base, out)
 }
 
 // runIn is the sorted run of a map task in an output.
@@ -731,9 +707,9 @@ func runIn(t *testing.T, out string, task int) string {
 // TestTaskOfAnotherPlan: a task of a plan that was replaced since does nothing, and leaves nothing in the folder of the new one.
 func TestTaskOfAnotherPlan(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	out := filepath.Join(dir, "out")
-	planned, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{}, small)
+	planned, err := PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{}, runtest.SmallTasks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -745,7 +721,7 @@ func TestTaskOfAnotherPlan(t *testing.T) {
 	if err := tasks.Map(t.Context(), old, 0, options.Options{WorkDir: dir}); err != nil {
 		t.Fatalf("a copy of the plan: %v", err)
 	}
-	again, err := PlanTasks(t.Context(), writesTo(t, dir, out), options.Options{Force: true}, tasks.Sizes{})
+	again, err := PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{Force: true}, tasks.Sizes{})
 	if err != nil || again.Document != planned.Document {
 		t.Fatal(again, err)
 	}
@@ -765,21 +741,21 @@ func TestTaskOfAnotherPlan(t *testing.T) {
 // TestFoldersOfTasks: what tasks leave is private in each output, and a reduce task that fails leaves no files, whatever its output.
 func TestFoldersOfTasks(t *testing.T) {
 	t.Parallel()
-	dir := ordersDir(t, ordersJob, 1000)
-	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: date20})
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed := -1
-	e := &inProcess{options: options.Options{WorkDir: dir}}
-	e.instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
+	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+	e.Instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) {
 		if p.Name != tasks.ReducePhase || task != p.Tasks[len(p.Tasks)-1] {
 			return false, nil
 		}
 		failed = task
-		return true, tasks.Reduce(ctx, p.Document, task, e.without(func(name string) bool { return name == "account.json.tmp" }))
+		return true, tasks.Reduce(ctx, p.Document, task, without(e, func(name string) bool { return name == "account.json.tmp" }))
 	}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
 		t.Fatal(failed, err)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -813,9 +789,9 @@ func (f stuckFS) Remove(name string) error {
 // TestHandedOverWithAnError: a command that hands tasks over fails if the end of its run fails. Nothing is handed over then.
 func TestHandedOverWithAnError(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	o := options.Options{Storage: func(f storage.FS) storage.FS { return stuckFS{f, lock.LockName} }}
-	r, err := PlanTasks(t.Context(), readCheck(t, dir, filepath.Join(dir, "out")), o, small)
+	r, err := PlanTasks(t.Context(), jobtest.Check(t, dir, filepath.Join(dir, "out")), o, runtest.SmallTasks)
 	if !errors.Is(err, syscall.EIO) || len(r.Tasks) > 0 || r.Document != "" {
 		t.Errorf("%v; handed over: %+v", err, r)
 	}
@@ -838,16 +814,16 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 			t.Fatal(err)
 		}
 	}
-	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: jobdir.Date})
 	check(err)
-	planned, err := PlanTasks(t.Context(), j, o, small)
+	planned, err := PlanTasks(t.Context(), j, o, runtest.SmallTasks)
 	check(err)
 	work, others := tasks.Map, planned.Tasks[1:]
 	stopped, document := planned.Tasks[0], planned.Document
 	finish := func() {
 		if phase == tasks.MapPhase {
 			check(tasks.Map(t.Context(), planned.Document, stopped, o))
-			gathered, err := GatherTasks(t.Context(), planned.Document, o, small)
+			gathered, err := GatherTasks(t.Context(), planned.Document, o, runtest.SmallTasks)
 			check(err)
 			for _, task := range gathered.Tasks {
 				check(tasks.Reduce(t.Context(), gathered.Document, task, o))
@@ -863,7 +839,7 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 	}
 	if phase == tasks.ReducePhase {
 		check(tasks.Map(t.Context(), planned.Document, stopped, o))
-		gathered, err := GatherTasks(t.Context(), planned.Document, o, small)
+		gathered, err := GatherTasks(t.Context(), planned.Document, o, runtest.SmallTasks)
 		check(err)
 		work, document = tasks.Reduce, gathered.Document
 		last := len(gathered.Tasks) - 1 // of another output than the first
@@ -887,7 +863,7 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 // TestTaskAfterItsRunAtEveryCall: a task that goes on after its run has ended, wherever it was stopped, is refused and leaves nothing. In
 // make exhaustive it is stopped at each of its calls.
 func TestTaskAfterItsRunAtEveryCall(t *testing.T) {
-	dir := ordersDir(t, ordersJob, 90)
+	dir := jobdir.Orders(t, jobdir.OrdersJob, 90)
 	for _, phase := range []string{tasks.MapPhase, tasks.ReducePhase} {
 		calls, _, err := endedMeanwhile(t, dir, phase, 0)
 		if err != nil {
@@ -905,7 +881,7 @@ func TestTaskAfterItsRunAtEveryCall(t *testing.T) {
 				t.Errorf("%s, done %t: %s: %v", what, done, failure.CodeOf(err), err)
 			}
 			for _, out := range []string{"seller", "buyer", "index"} {
-				noTasks(t, filepath.Join(dir, "out", out))
+				runtest.NoTasks(t, filepath.Join(dir, "out", out))
 			}
 			if t.Failed() {
 				t.Fatal(what)
@@ -949,15 +925,15 @@ func (f *openingFS) Open(name string) (storage.File, error) {
 // side by side.
 func TestOpensOfTasks(t *testing.T) {
 	t.Parallel()
-	dir := sampleDir(t, checkJob, 400)
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	manyFiles(t, dir, 12)
 	inTasks, inDriver := newOpeningFS(), newOpeningFS()
-	e := &inProcess{options: options.Options{WorkDir: dir, Storage: inTasks.of}}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: small}, readCheck(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
+	e := &runtest.InProcess{Options: options.Options{WorkDir: dir, Storage: inTasks.of}}
+	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
 		t.Fatal(err)
 	}
 	maps, reduces := 0, 0
-	for _, task := range e.ran {
+	for _, task := range e.Ran {
 		if strings.HasPrefix(task, "map") {
 			maps++
 		} else {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
@@ -16,7 +17,7 @@ import (
 // TestFilesOfAnEarlierRunAreVerifiedBeforeLoad: a byte that changed since the files were written keeps them from being loaded, by
 // the job and by `load DIR` alike.
 func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
-	dir := writtenDir(t)
+	dir := runtest.OneRegion(t)
 	m, err := manifest.Read(storage.Local, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/livetest"
+	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
@@ -19,41 +22,41 @@ import (
 // TestVerifyAfterALoad: without the source and without the output, the table's cells are compared with what was loaded; a row
 // that is gone is found. Where another night has later versions, the source has to show which cells are gone.
 func TestVerifyAfterALoad(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 300, 98)
-	l.night(t, "2026-11-21", 300, 99)
-	s := mustRun(t, l.job(t, night20), l.options())
-	mustRun(t, l.job(t, "2026-11-21"), l.options())
-	l.withoutOutput(t, night20)
-	in := filepath.Join(l.dir, "in")
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 300, 98)
+	l.Night(t, "2026-11-21", 300, 99)
+	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	runtest.Must(t, l.Job(t, "2026-11-21"), l.Options())
+	l.WithoutOutput(t, livetest.Night20)
+	in := filepath.Join(l.Folder, "in")
 	if err := os.Rename(in, in+"-archived"); err != nil {
 		t.Fatal(err)
 	}
-	o := l.options()
-	var said notes
-	o.Say = said.say
-	r, err := verify.Job(context.Background(), l.job(t, night20), o, false)
-	if err != nil || r.Digest != s.Digest || r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.Against != "table "+l.table {
+	o := l.Options()
+	var said runtest.Notes
+	o.Say = said.Say
+	r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), o, false)
+	if err != nil || r.Digest != s.Digest || r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.Against != "table "+l.Table {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if !said.has("of 300 rows with timestamp") || !said.has("by scans of 10 ranges of rows") || !said.has("the regions of these rows have") || !said.has("at least 1 MiB a region") || said.has("other loads") {
-		t.Errorf("said %q", said.said)
+	if !said.Has("of 300 rows with timestamp") || !said.Has("by scans of 10 ranges of rows") || !said.Has("the regions of these rows have") || !said.Has("at least 1 MiB a region") || said.Has("other loads") {
+		t.Errorf("said %q", said.Said)
 	}
-	l.oracle(t, "delete", l.table, s.Files[3].FirstRow)
-	r, err = verify.Job(context.Background(), l.job(t, night20), l.options(), false)
+	l.Ask(t, "delete", l.Table, s.Files[3].FirstRow)
+	r, err = verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), false)
 	if failure.CodeOf(err) != errcode.VerifySource || !strings.Contains(err.Error(), s.Run.ID) || r.Rows != s.Books.Written-1 || r.Status != failure.StatusFailed {
 		t.Errorf("a row is gone, and so is the source: %+v, %v", r, err)
 	}
 	if err := os.Rename(in+"-archived", in); err != nil {
 		t.Fatal(err)
 	}
-	r, err = verify.Job(context.Background(), l.job(t, night20), l.options(), false)
+	r, err = verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), false)
 	if failure.KindOf(err) != failure.Differs || r.Rows != s.Books.Written || r.Missing != 18 || r.Superseded != 0 {
 		t.Errorf("a row is gone: %+v, %v", r, err)
 	}
-	l.night(t, night20, 299, 98)
-	r, err = verify.Job(context.Background(), l.job(t, night20), l.options(), false)
+	l.Night(t, livetest.Night20, 299, 98)
+	r, err = verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), false)
 	if failure.CodeOf(err) != errcode.VerifySource || !strings.Contains(err.Error(), "The source is not what was loaded") || r.Missing != 0 {
 		t.Errorf("a row is gone, and the source has changed: %+v, %v", r, err)
 	}
@@ -64,28 +67,28 @@ func TestVerifyAfterALoad(t *testing.T) {
 func TestVerifySupersededCells(t *testing.T) {
 	const rows, old, changed = 300, 20, 5 // rows of the first night; of these, rows that the second night lacks, and others whose values it changes
 	const cells = 18                      // of a row
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "VERSIONS=1")
-	l.night(t, night20, rows, 90)
-	l.night(t, night21, 40, 91)
-	part := func(date string) string { return filepath.Join(l.dir, "in", date, "part-m-00000") }
-	records := strings.SplitAfter(string(mustRead(t, part(night20))), "\x10")[old:rows]
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "VERSIONS=1")
+	l.Night(t, livetest.Night20, rows, 90)
+	l.Night(t, livetest.Night21, 40, 91)
+	part := func(date string) string { return filepath.Join(l.Folder, "in", date, "part-m-00000") }
+	records := strings.SplitAfter(string(testfs.Read(t, part(livetest.Night20))), "\x10")[old:rows]
 	for i := range changed {
 		fields := strings.Split(records[i], "\x01")
 		fields[11] += " corrected"
 		records[i] = strings.Join(fields, "\x01")
 	}
-	if err := os.WriteFile(part(night21), append(mustRead(t, part(night21)), strings.Join(records, "")...), 0o600); err != nil {
+	if err := os.WriteFile(part(livetest.Night21), append(testfs.Read(t, part(livetest.Night21)), strings.Join(records, "")...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustRun(t, l.job(t, night20), l.options())
-	mustRun(t, l.job(t, night21), l.options())
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	runtest.Must(t, l.Job(t, livetest.Night21), l.Options())
 	deleteRow := func(record int) {
 		t.Helper()
-		id, _, _ := strings.Cut(strings.SplitAfter(string(mustRead(t, part(night20))), "\x10")[record], "\x01")
-		for _, line := range l.expected(t, night20) {
+		id, _, _ := strings.Cut(strings.SplitAfter(string(testfs.Read(t, part(livetest.Night20))), "\x10")[record], "\x01")
+		for _, line := range l.Expected(t, livetest.Night20) {
 			if key, err := hex.DecodeString(line[:strings.IndexByte(line, '\t')]); err == nil && strings.HasSuffix(string(key), id) {
-				l.oracle(t, "delete", l.table, string(key))
+				l.Ask(t, "delete", l.Table, string(key))
 				return
 			}
 		}
@@ -94,7 +97,7 @@ func TestVerifySupersededCells(t *testing.T) {
 	check := func(what, date string, equal, superseded, missing int64, ways ...bool) {
 		t.Helper()
 		for _, live := range ways {
-			r, err := verify.Job(context.Background(), l.job(t, date), l.options(), live)
+			r, err := verify.Job(context.Background(), l.Job(t, date), l.Options(), live)
 			if (missing == 0) != (err == nil) || missing > 0 && failure.KindOf(err) != failure.Differs || (r.Status == failure.StatusDone) != (err == nil) ||
 				r.Cells != equal || r.Superseded != superseded || r.Missing != missing || r.Different != 0 {
 				t.Errorf("%s, live %v: %+v, %v", what, live, r, err)
@@ -106,35 +109,35 @@ func TestVerifySupersededCells(t *testing.T) {
 			}
 		}
 	}
-	check("before a compaction", night20, old*cells, (rows-old)*cells, 0, true)
-	check("before a compaction, by the sums", night20, rows*cells, 0, 0, false)
-	l.oracle(t, "compact", l.table)
-	check("after a compaction", night20, old*cells, (rows-old)*cells, 0, true, false)
-	check("the later night", night21, (40+rows-old)*cells, 0, 0, true, false)
-	file := filepath.Join(l.dir, "stale")
-	if r, err := verify.ListStale(context.Background(), l.job(t, night20), l.options(), file); err != nil || r.Superseded != (rows-old)*cells || r.Cells != old*cells || r.Stale.Cells != 0 || r.Rows != rows {
+	check("before a compaction", livetest.Night20, old*cells, (rows-old)*cells, 0, true)
+	check("before a compaction, by the sums", livetest.Night20, rows*cells, 0, 0, false)
+	l.Ask(t, "compact", l.Table)
+	check("after a compaction", livetest.Night20, old*cells, (rows-old)*cells, 0, true, false)
+	check("the later night", livetest.Night21, (40+rows-old)*cells, 0, 0, true, false)
+	file := filepath.Join(l.Folder, "stale")
+	if r, err := verify.ListStale(context.Background(), l.Job(t, livetest.Night20), l.Options(), file); err != nil || r.Superseded != (rows-old)*cells || r.Cells != old*cells || r.Stale.Cells != 0 || r.Rows != rows {
 		t.Errorf("the stale cells: %+v, %v", r, err)
 	}
 
 	deleteRow(3)
-	check("a row of the first night is deleted", night20, (old-1)*cells, (rows-old)*cells, cells, true, false)
-	check("the later night did not have it", night21, (40+rows-old)*cells, 0, 0, true, false)
+	check("a row of the first night is deleted", livetest.Night20, (old-1)*cells, (rows-old)*cells, cells, true, false)
+	check("the later night did not have it", livetest.Night21, (40+rows-old)*cells, 0, 0, true, false)
 	deleteRow(old + changed + 1)
-	check("a row of both nights is deleted, too", night20, (old-1)*cells, (rows-old-1)*cells, 2*cells, true, false)
-	if r, err := verify.ListStale(context.Background(), l.job(t, night20), l.options(), file); failure.KindOf(err) != failure.Differs || r.Missing != 2*cells || r.Superseded != (rows-old-1)*cells {
+	check("a row of both nights is deleted, too", livetest.Night20, (old-1)*cells, (rows-old-1)*cells, 2*cells, true, false)
+	if r, err := verify.ListStale(context.Background(), l.Job(t, livetest.Night20), l.Options(), file); failure.KindOf(err) != failure.Differs || r.Missing != 2*cells || r.Superseded != (rows-old-1)*cells {
 		t.Errorf("the stale cells where two rows are deleted: %+v, %v", r, err)
 	}
-	l.oracle(t, "compact", l.table)
-	check("and the delete markers are compacted away", night20, (old-1)*cells, (rows-old-1)*cells, 2*cells, true, false)
+	l.Ask(t, "compact", l.Table)
+	check("and the delete markers are compacted away", livetest.Night20, (old-1)*cells, (rows-old-1)*cells, 2*cells, true, false)
 
-	l.oracle(t, "truncate", l.table, "-preserve")
-	o := l.options()
+	l.Ask(t, "truncate", l.Table, "-preserve")
+	o := l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night21), o)
-	check("the table was truncated, and only the later night loaded again", night20, 0, (rows-old)*cells, old*cells, true, false)
-	l.oracle(t, "alter", l.table, "f", "TTL=5")
+	runtest.Must(t, l.Job(t, livetest.Night21), o)
+	check("the table was truncated, and only the later night loaded again", livetest.Night20, 0, (rows-old)*cells, old*cells, true, false)
+	l.Ask(t, "alter", l.Table, "f", "TTL=5")
 	for _, live := range []bool{true, false} {
-		if r, err := verify.Job(context.Background(), l.job(t, night21), l.options(), live); failure.KindOf(err) != failure.Differs || r.Superseded != 0 {
+		if r, err := verify.Job(context.Background(), l.Job(t, livetest.Night21), l.Options(), live); failure.KindOf(err) != failure.Differs || r.Superseded != 0 {
 			t.Errorf("expired, live %v: %+v, %v", live, r, err)
 		}
 	}
@@ -143,77 +146,77 @@ func TestVerifySupersededCells(t *testing.T) {
 // TestKilledVerificationGoesOn: what a killed verification has read and saved is not read again, unless the table was disabled
 // since.
 func TestKilledVerificationGoesOn(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 300, 97)
-	s := mustRun(t, l.job(t, night20), l.options())
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 300, 97)
+	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	check := func(what string, goesOn bool, most int) (scans int) {
 		t.Helper()
-		var said notes
-		o := l.options()
-		o.Say = said.say
-		o.Log = slog.New(slog.NewJSONHandler(callCounter{`"method":"Scan"`, &scans}, &slog.HandlerOptions{Level: options.LevelCall}))
-		r, err := verify.Job(context.Background(), l.job(t, night20), o, false)
-		if err != nil || r.Digest != s.Digest || r.Rows != 300 || said.has("going on with the verification") != goesOn || scans > most {
-			t.Errorf("%s: %+v, %v, %d scans, said %q", what, r, err, scans, said.said)
+		var said runtest.Notes
+		o := l.Options()
+		o.Say = said.Say
+		o.Log = slog.New(slog.NewJSONHandler(runtest.LinesWith{Text: `"method":"Scan"`, Count: &scans}, &slog.HandlerOptions{Level: options.LevelCall}))
+		r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), o, false)
+		if err != nil || r.Digest != s.Digest || r.Rows != 300 || said.Has("going on with the verification") != goesOn || scans > most {
+			t.Errorf("%s: %+v, %v, %d scans, said %q", what, r, err, scans, said.Said)
 		}
 		return scans
 	}
 	all := check("not killed", false, 1000)
-	l.crash(t, night20, options.RangesSaved, 7)
+	l.Crash(t, livetest.Night20, options.RangesSaved, 7)
 	check("killed", true, all-6)
 	check("after its end", false, all)
-	l.crash(t, night20, options.RangesSaved, 2)
-	l.oracle(t, "disable", l.table)
-	l.oracle(t, "enable", l.table)
+	l.Crash(t, livetest.Night20, options.RangesSaved, 2)
+	l.Ask(t, "disable", l.Table)
+	l.Ask(t, "enable", l.Table)
 	check("disabled since", false, 1000)
 }
 
 // TestKilledVerificationOfAChangedTable: where rows go or come between a killed verification and its continuation, the verdict is
 // that of a new one; of deleted rows, which nobody records, it says since when they are not known.
 func TestKilledVerificationOfAChangedTable(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 300, 92)
-	o := l.options()
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 300, 92)
+	o := l.Options()
 	o.NoLoad = true
-	s := mustRun(t, l.job(t, night20), o)
-	l.oracle(t, "fs", "-cp", l.out, l.out+"_copy")
-	mustRun(t, l.job(t, night20), l.options())
-	var said notes
+	s := runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.Ask(t, "fs", "-cp", l.Out, l.Out+"_copy")
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	var said runtest.Notes
 	again := func() (*verify.Report, error) {
-		said.said = nil
-		o := l.options()
-		o.Say = said.say
-		return verify.Job(context.Background(), l.job(t, night20), o, false)
+		said.Said = nil
+		o := l.Options()
+		o.Say = said.Say
+		return verify.Job(context.Background(), l.Job(t, livetest.Night20), o, false)
 	}
-	killed := func() { l.crash(t, night20, options.RangesSaved, 9) } // of ten ranges
+	killed := func() { l.Crash(t, livetest.Night20, options.RangesSaved, 9) } // of ten ranges
 	first := s.Files[0]
 
 	killed()
-	l.oracle(t, "truncate-region", l.table, first.FirstRow)
+	l.Ask(t, "truncate-region", l.Table, first.FirstRow)
 	if r, err := again(); failure.KindOf(err) != failure.Differs || r.Rows != 300-first.Rows {
 		t.Errorf("a region was truncated: %+v, %v", r, err)
 	}
 
 	killed()
-	l.oracle(t, "load", l.out+"_copy/"+night20, l.table)
-	if r, err := again(); err != nil || r.Rows != 300 || r.Digest != s.Digest || r.Resumed != nil || !said.has("reading again the") {
-		t.Errorf("another tool has loaded the rows again: %+v, %v, said %q", r, err, said.said)
+	l.Ask(t, "load", l.Out+"_copy/"+livetest.Night20, l.Table)
+	if r, err := again(); err != nil || r.Rows != 300 || r.Digest != s.Digest || r.Resumed != nil || !said.Has("reading again the") {
+		t.Errorf("another tool has loaded the rows again: %+v, %v, said %q", r, err, said.Said)
 	}
 
-	l.oracle(t, "truncate-region", l.table, first.FirstRow)
+	l.Ask(t, "truncate-region", l.Table, first.FirstRow)
 	killed()
-	o = l.options()
+	o = l.Options()
 	o.Force = true
-	mustRun(t, l.job(t, night20), o)
-	if r, err := again(); err != nil || r.Rows != 300 || r.Resumed != nil || said.has("going on with") {
-		t.Errorf("loaded again: %+v, %v, said %q", r, err, said.said)
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	if r, err := again(); err != nil || r.Rows != 300 || r.Resumed != nil || said.Has("going on with") {
+		t.Errorf("loaded again: %+v, %v, said %q", r, err, said.Said)
 	}
 
 	killed()
 	before := time.Now()
-	l.oracle(t, "delete", l.table, first.FirstRow)
+	l.Ask(t, "delete", l.Table, first.FirstRow)
 	if r, err := again(); err != nil || r.Rows != 300 || r.Resumed == nil || r.Resumed.Rows < 200 || !r.Resumed.Since.Before(before) {
 		t.Errorf("a row was deleted since: %+v, %v", r, err)
 	}
@@ -225,17 +228,17 @@ func TestKilledVerificationOfAChangedTable(t *testing.T) {
 // TestVerifyNamesOtherLoads: loads of cells with the same timestamp are named, those of other timestamps are not; and of a
 // wide table only the job's families count.
 func TestVerifyNamesOtherLoads(t *testing.T) {
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f,g", "1,2,3,4,5,6,7,8,9")
-	l.night(t, night20, 100, 96)
-	s := mustRun(t, l.job(t, night20), l.options())
-	l.night(t, night21, 100, 95)
-	mustRun(t, l.job(t, night21), l.options())
-	l.rewrite(t, "rowkey: salt(check_id, 10) + md5(check_id) + id\nquery: [check_id]", "rowkey: salt(check_id, 10) + md5(check_id)\nwide: {qualifier: id}\nquery: [check_id]")
-	l.rewrite(t, "family: f", "family: g\ncells: [hit_flag]")
-	l.rewrite(t, l.out, l.out+"-wide")
-	wide := mustRun(t, l.job(t, night20), l.options())
-	r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), false)
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f,g", "1,2,3,4,5,6,7,8,9")
+	l.Night(t, livetest.Night20, 100, 96)
+	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	l.Night(t, livetest.Night21, 100, 95)
+	runtest.Must(t, l.Job(t, livetest.Night21), l.Options())
+	l.Rewrite(t, "rowkey: salt(check_id, 10) + md5(check_id) + id\nquery: [check_id]", "rowkey: salt(check_id, 10) + md5(check_id)\nwide: {qualifier: id}\nquery: [check_id]")
+	l.Rewrite(t, "family: f", "family: g\ncells: [hit_flag]")
+	l.Rewrite(t, l.Out, l.Out+"-wide")
+	wide := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
+	r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), false)
 	if err != nil || r.Digest != wide.Digest || len(r.Sharers) != 1 || !strings.Contains(r.Sharers[0], s.Run.ID) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -245,19 +248,19 @@ func TestVerifyNamesOtherLoads(t *testing.T) {
 // table is read only on request. Missing rows are found either way.
 func TestLiveRowsAreReadTheCheaperWay(t *testing.T) {
 	const rows = 200 // HBase counts a region that is not empty as 1 MiB at least: ten are less than 64 KiB for each of these rows
-	l := newLive(t)
-	l.oracle(t, "create", l.table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=NONE")
-	l.night(t, night21, rows, 93)
-	s := mustRun(t, l.job(t, night21), l.options())
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=NONE")
+	l.Night(t, livetest.Night21, rows, 93)
+	s := runtest.Must(t, l.Job(t, livetest.Night21), l.Options())
 	check := func(what, how string, missing int64) *verify.Report {
 		t.Helper()
-		var said notes
-		o := l.options()
-		o.Say = said.say
+		var said runtest.Notes
+		o := l.Options()
+		o.Say = said.Say
 		for range 100 { // the master knows the regions' sizes after some seconds
-			said.said = nil
-			r, err := verify.Job(context.Background(), l.job(t, night21), o, true)
-			if !said.has(how) {
+			said.Said = nil
+			r, err := verify.Job(context.Background(), l.Job(t, livetest.Night21), o, true)
+			if !said.Has(how) {
 				time.Sleep(200 * time.Millisecond)
 				continue
 			}
@@ -266,52 +269,52 @@ func TestLiveRowsAreReadTheCheaperWay(t *testing.T) {
 			}
 			return r
 		}
-		t.Fatalf("%s: said %q, not %q", what, said.said, how)
+		t.Fatalf("%s: said %q, not %q", what, said.Said, how)
 		return nil
 	}
 	check("a small table", "by scans from the first to the last", 0)
-	l.night(t, night20, 20_000, 94)
-	mustRun(t, l.job(t, night20), l.options())
+	l.Night(t, livetest.Night20, 20_000, 94)
+	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	if r := check("a large table", "by 200 reads of single rows", 0); r.ExtraRows != 0 {
 		t.Errorf("%d rows of others were read", r.ExtraRows)
 	}
-	r, err := verify.WholeTable(context.Background(), l.job(t, night21), l.options())
+	r, err := verify.WholeTable(context.Background(), l.Job(t, livetest.Night21), l.Options())
 	if err != nil || r.ExtraRows != 20_000 || r.Cells != s.Books.CellsWritten {
 		t.Errorf("the whole table: %+v, %v", r, err)
 	}
-	l.oracle(t, "delete", l.table, s.Files[0].FirstRow)
+	l.Ask(t, "delete", l.Table, s.Files[0].FirstRow)
 	check("a row is gone", "by 200 reads of single rows", s.Books.CellsWritten/rows)
 }
 
 // TestVerifyWithoutARow: if no record of the source is one that a run would load, nothing is compared, and nothing is proved. That is
 // said, and is no "done". Beyond max_rejects it is a failure, as for a run.
 func TestVerifyWithoutARow(t *testing.T) {
-	l := newLive(t)
-	l.table10(t)
-	l.night(t, night20, 20, 94)
-	part := filepath.Join(l.dir, "in", night20, "part-m-00000")
+	l := livetest.New(t)
+	l.Table10(t)
+	l.Night(t, livetest.Night20, 20, 94)
+	part := filepath.Join(l.Folder, "in", livetest.Night20, "part-m-00000")
 	if err := os.WriteFile(part, []byte("no record\x10nor this\x10"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.rewrite(t, "max_rejects: 0", "max_rejects: 2")
-	if s := mustRun(t, l.job(t, night20), l.options()); s.Books.Written != 0 || s.Books.Rejected != 2 {
+	l.Rewrite(t, "max_rejects: 0", "max_rejects: 2")
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Books.Written != 0 || s.Books.Rejected != 2 {
 		t.Fatalf("%v", s.Books)
 	}
 	for _, live := range []bool{true, false} {
-		r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), live)
+		r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), live)
 		if err != nil || r.Status != failure.StatusNothing || r.Rejected != 2 || !strings.Contains(r.Reason, "no row to compare: 2 records read, of which 2 are rejected") {
 			t.Errorf("live %v: %+v, %v", live, r, err)
 		}
 	}
-	l.rewrite(t, "max_rejects: 2", "max_rejects: 1")
-	r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true)
+	l.Rewrite(t, "max_rejects: 2", "max_rejects: 1")
+	r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), true)
 	if failure.KindOf(err) != failure.Rejects || r.Status != failure.StatusFailed || !strings.Contains(err.Error(), "2 of 2 records of the source are rejected, more than max_rejects (1)") {
 		t.Errorf("more than max_rejects: %+v, %v", r, err)
 	}
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := verify.Job(context.Background(), l.job(t, night20), l.options(), true); err != nil || r.Status != failure.StatusEmpty || r.Reason == "" {
+	if r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), true); err != nil || r.Status != failure.StatusEmpty || r.Reason == "" {
 		t.Errorf("without a record: %+v, %v", r, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -23,6 +22,9 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testleak"
@@ -30,6 +32,7 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -46,9 +49,9 @@ func TestEveryCallOfStorageFails(t *testing.T) {
 
 func everyCallFails(t *testing.T, spilled bool) {
 	testleak.Check(t)
-	job := strings.Replace(checkJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
-	dir := sampleDir(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
-	rejectsEvery(t, dir, 10)
+	job := strings.Replace(jobdir.CheckJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
+	dir := jobdir.Check(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
+	jobdir.RejectsEvery(t, dir, 10)
 	o := options.Options{WorkDir: t.TempDir()}
 	if spilled {
 		o.Memory = options.MinMemory
@@ -59,7 +62,7 @@ func everyCallFails(t *testing.T, spilled bool) {
 	faulty := &testfs.Failing{FS: local, Fault: new(testfs.Fault)}
 	storage.Local = faulty
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	s := mustRun(t, readCheck(t, dir, base), o)
+	s := runtest.Must(t, jobtest.Check(t, dir, base), o)
 	calls := -faulty.Left.Load()
 	if calls < 50 || spilled != (s.Sort.Runs > 0) {
 		t.Fatalf("a run has %d calls, and spilled %d runs", calls, s.Sort.Runs)
@@ -71,43 +74,29 @@ func everyCallFails(t *testing.T, spilled bool) {
 	case testing.Short():
 		some /= 7
 	}
-	for _, n := range faultsOf(t, calls, some) {
+	for _, n := range runtest.FaultsOf(t, calls, some) {
 		if err := os.RemoveAll(out); err != nil {
 			t.Fatal(err)
 		}
 		faulty.Left.Store(n)
-		_, err := Run(context.Background(), readCheck(t, dir, out), o)
+		_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), o)
 		what := fmt.Sprintf("call %d, %v", n, faulty.Failed())
 		if err != nil {
 			wantFailedRun(t, what, out, err)
 		} else {
-			wantHarmless(t, faulty.Fault, n)
+			runtest.WantHarmless(t, faulty.Fault, n)
 		}
 		faulty.Left.Store(0)
-		if _, err := Run(context.Background(), readCheck(t, dir, out), o); err != nil {
+		if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), o); err != nil {
 			t.Errorf("%s: the same command again: %v", what, err)
 			continue
 		}
-		sameFiles(t, what, base, out)
-		noFilesIn(t, what, filepath.Join(out, lock.TempDir))
+		runtest.SameFiles(t, what, base, out)
+		runtest.NoFilesIn(t, what, filepath.Join(out, lock.TempDir))
 	}
 }
 
-// harmless matches calls whose failure ends no run: a lock that can't be read now is not lost, what can't be deleted is cleared away later,
-// unknown free space is no reason to stop, an output's old _SUCCESS is written anew, documents of tasks whose size is not known are read all the same, what earlier
-// attempts have left only explains failures, an output's encryption zone is named by the first write as well, and the first looks at the input only find what to
-// warn of: its records are read later, and each test compares what comes of them.
-var harmless = regexp.MustCompile(`^((open|read) (_lock|part-.*)|remove .*|statfs .*|list (\.tasks|map|reduce)|stat (_SUCCESS|plan\.json|units-.*\.json|\d{4}-\d\d-\d\d))$`)
-
-// wantHarmless is for a run that ended well although its n-th call was to fail.
-func wantHarmless(t *testing.T, f *testfs.Fault, n int64) {
-	t.Helper()
-	if what := f.Failed(); f.Left.Load() <= 0 && !harmless.MatchString(what) {
-		t.Errorf("call %d failed, and no error says so: %s", n, what)
-	}
-}
-
-// addLongRecords adds a file of records, with so many bytes in the last column, to a folder that sampleDir made.
+// addLongRecords adds a file of records, with so many bytes in the last column, to a folder that jobdir.Check made.
 func addLongRecords(t *testing.T, dir string, n, bytes int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "in/2026-11-20/*"))
@@ -127,20 +116,6 @@ func addLongRecords(t *testing.T, dir string, n, bytes int) {
 	}
 	if err := os.WriteFile(filepath.Join(filepath.Dir(names[0]), "part-m-99999"), []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// noFilesIn wants no file below a folder; an empty folder may be left where deleting it has failed.
-func noFilesIn(t *testing.T, what, dir string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			t.Errorf("%s: %s is left", what, name)
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s: %v", what, err)
 	}
 }
 
@@ -269,15 +244,15 @@ func (m *morph) run(t *testing.T, r *rand.Rand, form string, rows [][]string, ho
 	case killed:
 		m.kill(t, r, file, o)
 	}
-	if s := mustRun(t, m.read(t, file), o); s.Sort != nil {
+	if s := runtest.Must(t, m.read(t, file), o); s.Sort != nil {
 		m.spilled += s.Sort.Runs
 	}
-	return slices.Sorted(maps.Values(files(t, out)))
+	return slices.Sorted(maps.Values(runtest.Files(t, out)))
 }
 
 func (m *morph) read(t *testing.T, file string) *jobfile.Job {
 	t.Helper()
-	j, err := jobfile.Read(file, jobfile.ReadOptions{Date: date20})
+	j, err := jobfile.Read(file, jobfile.ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, m.job)
 	}
@@ -296,7 +271,7 @@ func (m *morph) stop(t *testing.T, r *rand.Rand, file string, o options.Options)
 				cancel()
 			}
 		}
-		if _, err := Run(ctx, m.read(t, file), o); err != nil && failure.KindOf(err) != failure.Interrupted {
+		if _, err := run.Job(ctx, nil, m.read(t, file), o); err != nil && failure.KindOf(err) != failure.Interrupted {
 			t.Errorf("stopped: kind %d: %v", failure.KindOf(err), err)
 		}
 		cancel()
@@ -308,24 +283,10 @@ func (m *morph) kill(t *testing.T, r *rand.Rand, file string, o options.Options)
 	t.Helper()
 	points := []options.Point{options.Planned, options.Sorted, options.Verified, options.Renamed, options.Recorded, options.Balanced, options.Written}
 	at := points[r.IntN(len(points))]
-	if died, output := runChild("TestMorphChild", at, 1, "_JOB="+file, "_WORK="+o.WorkDir, "_MEMORY="+strconv.FormatInt(o.Memory, 10)); !died {
+	k := runtest.Killed{Dir: filepath.Dir(file), Job: filepath.Base(file), Work: o.WorkDir, Memory: o.Memory, At: at, Times: 1}
+	if died, output := k.Died(t); !died {
 		t.Fatalf("the child was not killed at %s:\n%s\njob:\n%s", at, output, m.job)
 	}
-}
-
-// TestMorphChild is the process that morph.kill starts.
-func TestMorphChild(t *testing.T) {
-	file := os.Getenv(crashEnvironment + "_JOB")
-	if file == "" {
-		t.Skip("runs as a child of TestSameRowsSameFiles")
-	}
-	memory, err := strconv.ParseInt(os.Getenv(crashEnvironment+"_MEMORY"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := options.Options{Memory: memory, WorkDir: os.Getenv(crashEnvironment + "_WORK"), Failpoint: killedByPoint(t)}
-	_, err = Run(context.Background(), new(morph).read(t, file), o)
-	t.Fatalf("the run came to its end: %v", err)
 }
 
 func (m *morph) write(t *testing.T, in, form string, rows [][]string, n int) {
@@ -336,9 +297,9 @@ func (m *morph) write(t *testing.T, in, form string, rows [][]string, n int) {
 	for i := range n {
 		name, part := filepath.Join(in, fmt.Sprintf("part-%d", i)), rows[i*len(rows)/n:(i+1)*len(rows)/n]
 		if form == "parquet" {
-			w := newTextParquet(t, name, morphColumns)
+			w := jobdir.TextParquet(t, name, morphColumns)
 			for group := range slices.Chunk(part, 2000) {
-				addGroup(t, w, group)
+				jobdir.AddGroup(t, w, group)
 			}
 			if err := w.Close(); err != nil {
 				t.Fatal(err)

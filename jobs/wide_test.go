@@ -3,8 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -13,14 +11,17 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"testing"
 
 	"bulkload/cell"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/printable"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -28,120 +29,9 @@ import (
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/hfiles"
+	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 )
-
-const wideHead = `table: ns:wide
-family: f
-input:
-  path: in
-  columns: [user, follower, since, note]
-  field_delimiter: '|'
-  null: 'null'
-  max_rejects: 1000
-timestamp: 1700000000000
-regions: {from: splits, splits: ['2', '55', '7']}
-hfile: {compression: snappy, encoding: fast_diff, bloom: row, slice_size: 20KiB}
-output: out
-`
-
-// wideCase is a wide table and, computed independently, the cells of a record: family and qualifier by value.
-type wideCase struct {
-	job   string
-	row   func(fields []string) string
-	cells func(fields []string) map[string]string // family:qualifier
-}
-
-var wideCases = map[string]wideCase{
-	"text of all widths": {`rowkey: user
-wide: {qualifier: follower, value: since}
-query: [user, follower]`,
-		func(f []string) string { return f[0] },
-		func(f []string) map[string]string { return map[string]string{"f:" + f[1]: f[2]} }},
-	"numbers in binary": {`rowkey: int64(user)
-wide: {qualifier: int64(follower), value: since}`,
-		func(f []string) string { return bigEndian(f[0]) },
-		func(f []string) map[string]string { return map[string]string{"f:" + bigEndian(f[1]): f[2]} }},
-	"several cells a record": {`rowkey: md5(user, 4) + user
-wide:
-  qualifier: pad(follower, 6, '0') + ':'
-columns_map: {user: {skip: true}, note: {to: 'g:n'}, since: {to: s}}
-query: [user]`,
-		func(f []string) string { return javaMD5(f[0])[:4] + f[0] },
-		func(f []string) map[string]string {
-			id := strings.Repeat("0", 6-len(f[1])) + f[1] + ":"
-			return map[string]string{"f:" + id + "s": f[2], "f:" + id + "follower": f[1], "g:" + id + "n": f[3]}
-		}},
-	"a set": {`rowkey: user + '/'
-wide: {qualifier: follower, value: mark}
-columns_map: {mark: {constant: ''}, other: {constant: x}}`,
-		func(f []string) string { return f[0] + "/" },
-		func(f []string) map[string]string { return map[string]string{"f:" + f[1]: ""} }},
-	"a cell a family, of all widths": {`rowkey: user
-wide: {qualifier: follower + 'x'}
-cells: [since, note]
-columns_map: {note: {to: 'g:'}}`,
-		func(f []string) string { return f[0] },
-		func(f []string) map[string]string {
-			return map[string]string{"f:" + f[1] + "xsince": f[2], "g:" + f[1] + "x": f[3]}
-		}},
-}
-
-func javaMD5(text string) string { return fmt.Sprintf("%x", md5.Sum([]byte(text))) }
-
-func bigEndian(text string) string {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return string(binary.BigEndian.AppendUint64(nil, uint64(n)))
-}
-
-// wideDir makes a folder with the job and followers in several files: half of them of one user, some more than once, a
-// few not to be used.
-func wideDir(t testing.TB, job string, records int) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "wide.yaml"), []byte(wideHead+job+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(7, 8))
-	const files = 3
-	for f := range files {
-		var b bytes.Buffer
-		for range records / files {
-			user := r.IntN(300) * r.IntN(40)
-			if r.IntN(2) == 0 {
-				user = 65
-			}
-			since, note := fmt.Sprint(2000+r.IntN(26)), fmt.Sprintf("n%d", r.IntN(3))
-			if r.IntN(50) == 0 {
-				since = "null"
-			}
-			if r.IntN(60) == 0 {
-				note = ""
-			}
-			fmt.Fprintf(&b, "%d|%d|%s|%s\n", user, r.IntN(records), since, note)
-			if r.IntN(500) == 0 {
-				b.WriteString("12||2020|no follower\nnull|12|2020|no user\n") // rejects
-			}
-		}
-		if err := os.WriteFile(filepath.Join(dir, "in", fmt.Sprintf("part-%d", f)), b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func readWideJob(t testing.TB, dir, out string) *jobfile.Job {
-	t.Helper()
-	j, err := jobfile.Read(filepath.Join(dir, "wide.yaml"), jobfile.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.Output = out
-	return j
-}
 
 // wideBooks are the books and cells that a case must come to.
 type wideBooks struct {
@@ -149,7 +39,7 @@ type wideBooks struct {
 	cells map[string]string // row, family and qualifier, as CellLine of the oracle writes them: value
 }
 
-func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
+func expectWide(t *testing.T, c jobdir.WideCase, dir string) wideBooks {
 	t.Helper()
 	want := wideBooks{cells: map[string]string{}}
 	records := map[string]string{} // by row and id: the record
@@ -163,7 +53,7 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 		for line := range strings.Lines(string(content)) {
 			want.Read++
 			fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
-			if fields[0] == "null" || fields[1] == "" && strings.Contains(c.job, "int64(follower)") {
+			if fields[0] == "null" || fields[1] == "" && strings.Contains(c.Job, "int64(follower)") {
 				want.Rejected++
 				continue
 			}
@@ -177,10 +67,10 @@ func (c *wideCase) expect(t *testing.T, dir string) wideBooks {
 	want.Written = int64(len(records))
 	for _, line := range records {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
-		row := c.row(fields)
+		row := c.Row(fields)
 		rows[row] = true
-		for column, value := range c.cells(fields) {
-			want.Columns = len(c.cells(fields))
+		for column, value := range c.Cells(fields) {
+			want.Columns = len(c.Cells(fields))
 			if value == "null" {
 				want.Nulls++
 				continue
@@ -239,13 +129,13 @@ func (w *wideBooks) compare(t *testing.T, got []string) {
 }
 
 func TestWideTables(t *testing.T) {
-	for name, c := range wideCases {
+	for name, c := range jobdir.WideCases {
 		t.Run(name, func(t *testing.T) {
-			dir := wideDir(t, c.job, 9000)
+			dir := jobdir.Wide(t, c.Job, 9000)
 			out := filepath.Join(dir, "out")
-			j := readWideJob(t, dir, out)
-			s := mustRun(t, j, options.Options{})
-			want := c.expect(t, dir)
+			j := jobtest.Wide(t, dir, out)
+			s := runtest.Must(t, j, options.Options{})
+			want := expectWide(t, c, dir)
 			b := s.Books
 			want.Differing = b.Differing
 			all := name != "a set"
@@ -268,9 +158,9 @@ func TestWideTables(t *testing.T) {
 			}
 			small := filepath.Join(dir, "small")
 			before := runtime.GOMAXPROCS(3)
-			mustRun(t, readWideJob(t, dir, small), options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
+			runtest.Must(t, jobtest.Wide(t, dir, small), options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()})
 			runtime.GOMAXPROCS(before)
-			sameFiles(t, "three cores", out, small)
+			runtest.SameFiles(t, "three cores", out, small)
 		})
 	}
 }
@@ -281,24 +171,24 @@ func TestJavaReadsWideTables(t *testing.T) {
 	oracle := testcluster.Java(t)
 	for _, name := range []string{"text of all widths", "numbers in binary", "several cells a record"} {
 		t.Run(name, func(t *testing.T) {
-			c := wideCases[name]
-			dir := wideDir(t, c.job, 3000)
+			c := jobdir.WideCases[name]
+			dir := jobdir.Wide(t, c.Job, 3000)
 			if strings.Contains(name, "text") {
-				text := strings.Replace(wideHead+c.job+"\n", "bloom: row", "bloom: rowcol", 1)
+				text := strings.Replace(jobdir.WideHead+c.Job+"\n", "bloom: row", "bloom: rowcol", 1)
 				if err := os.WriteFile(filepath.Join(dir, "wide.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			out := filepath.Join(dir, "out")
-			mustRun(t, readWideJob(t, dir, out), options.Options{})
+			runtest.Must(t, jobtest.Wide(t, dir, out), options.Options{})
 			got := filepath.Join(dir, "got")
 			for _, args := range [][]string{{"check", "file://" + out, "-all"}, {"cells", "file://" + out, "-o", got}} {
 				if said, err := oracle.Run(args...); err != nil {
 					t.Fatalf("%v\n%s", err, said)
 				}
 			}
-			want := c.expect(t, dir)
-			want.compare(t, readLines(t, got))
+			want := expectWide(t, c, dir)
+			want.compare(t, testfs.Lines(t, got))
 		})
 	}
 }
@@ -306,7 +196,7 @@ func TestJavaReadsWideTables(t *testing.T) {
 // TestWideTimestamps: each cell has its record's time, also within a row.
 func TestWideTimestamps(t *testing.T) {
 	dir := t.TempDir()
-	job := strings.Replace(wideHead, "timestamp: 1700000000000", "timestamp: column:since", 1) +
+	job := strings.Replace(jobdir.WideHead, "timestamp: 1700000000000", "timestamp: column:since", 1) +
 		"rowkey: user\nwide: {qualifier: follower, value: note}\ncolumns_map: {since: {type: timestamp, format: millis}}\n"
 	text := "1|7|1700000000007|a\n1|5|1700000000005|b\n12|5|1700000000012|c\n1|7|1700000000009|d\n"
 	for name, content := range map[string]string{"wide.yaml": job, "in/part": text} {
@@ -318,8 +208,8 @@ func TestWideTimestamps(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "out")
-	j := readWideJob(t, dir, out)
-	s := mustRun(t, j, options.Options{})
+	j := jobtest.Wide(t, dir, out)
+	s := runtest.Must(t, j, options.Options{})
 	got := strings.Join(lines(t, out), "\n")
 	want := "31\tf\t35\t1700000000005\tPut\t62\n31\tf\t37\t1700000000009\tPut\t64\n3132\tf\t35\t1700000000012\tPut\t63"
 	if got != want || s.Books.Differing != 1 {
@@ -332,8 +222,8 @@ func TestWideTimestamps(t *testing.T) {
 
 // TestWideDuplicatesAreRefused: with duplicates: error a qualifier that comes twice with differing values is one.
 func TestWideDuplicatesAreRefused(t *testing.T) {
-	dir := wideDir(t, wideCases["numbers in binary"].job+"\nduplicates: error", 3000)
-	_, err := Run(context.Background(), readWideJob(t, dir, filepath.Join(dir, "out")), options.Options{})
+	dir := jobdir.Wide(t, jobdir.WideCases["numbers in binary"].Job+"\nduplicates: error", 3000)
+	_, err := run.Job(context.Background(), nil, jobtest.Wide(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if err == nil || !strings.Contains(err.Error(), `and the qualifier \x00\x00\x00`) || !strings.Contains(err.Error(), "duplicates: error") {
 		t.Error(err)
 	}
@@ -341,11 +231,11 @@ func TestWideDuplicatesAreRefused(t *testing.T) {
 
 // TestWideFilesRollBetweenRows: also where one row is larger than a file should be.
 func TestWideFilesRollBetweenRows(t *testing.T) {
-	c := wideCases["text of all widths"]
-	dir := wideDir(t, c.job, 9000)
-	j := readWideJob(t, dir, filepath.Join(dir, "out"))
+	c := jobdir.WideCases["text of all widths"]
+	dir := jobdir.Wide(t, c.Job, 9000)
+	j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
 	j.HFile.MaxSize, j.Regions.Splits = 10_000, nil
-	s := mustRun(t, j, options.Options{})
+	s := runtest.Must(t, j, options.Options{})
 	withCells := int64(0)
 	last := ""
 	for _, line := range lines(t, j.Output) {
@@ -372,10 +262,10 @@ func TestWideFilesRollBetweenRows(t *testing.T) {
 
 // TestWideGet: a query that names the qualifier's columns, too, gives only those cells.
 func TestWideGet(t *testing.T) {
-	dir := wideDir(t, wideCases["text of all widths"].job, 9000)
+	dir := jobdir.Wide(t, jobdir.WideCases["text of all widths"].Job, 9000)
 	out := filepath.Join(dir, "out")
-	j := readWideJob(t, dir, out)
-	mustRun(t, j, options.Options{})
+	j := jobtest.Wide(t, dir, out)
+	runtest.Must(t, j, options.Options{})
 	followers := map[string]bool{}
 	for _, line := range lines(t, out) {
 		parts := strings.Split(line, "\t")
@@ -418,7 +308,7 @@ func TestReadWideErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "wide.yaml")
-			if err := os.WriteFile(file, []byte(wideHead+c.job+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(file, []byte(jobdir.WideHead+c.job+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := jobfile.Read(file, jobfile.ReadOptions{}); failure.KindOf(err) != failure.Usage || err == nil || !strings.Contains(err.Error(), c.want) {
@@ -439,8 +329,8 @@ func TestWideRowChild(t *testing.T) {
 	const memory = 64 << 20
 	debug.SetMemoryLimit(memory + memory/8) // as the command does
 	debug.SetGCPercent(50)
-	j := readWideJob(t, dir, filepath.Join(dir, "out"))
-	s := mustRun(t, j, options.Options{Memory: memory, WorkDir: dir})
+	j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
+	s := runtest.Must(t, j, options.Options{Memory: memory, WorkDir: dir})
 	if s.Books.TableRows != 1 || s.Books.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
 		t.Fatalf("books %+v, %d spilled runs, %d files", s.Books, s.Sort.Runs, len(s.Files))
 	}
@@ -464,7 +354,7 @@ func TestRowOfAMillionCells(t *testing.T) {
 		t.Skip("takes ten seconds")
 	}
 	dir := t.TempDir()
-	job := strings.Replace(wideHead, "slice_size: 20KiB", "max_size: 1MiB", 1) + "rowkey: user\nwide: {qualifier: follower, value: note}\n"
+	job := strings.Replace(jobdir.WideHead, "slice_size: 20KiB", "max_size: 1MiB", 1) + "rowkey: user\nwide: {qualifier: follower, value: note}\n"
 	if err := os.WriteFile(filepath.Join(dir, "wide.yaml"), []byte(job), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-// Package jobtest reads jobs for tests of the packages below jobs.
+// Package jobtest reads jobs, and opens them, for tests of the packages below jobs.
 package jobtest
 
 import (

@@ -5,15 +5,17 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
 	"bulkload/jobs/stats"
 )
 
 // TestFirstRecords: the records shown are the first of the input, whatever goroutine reads them first.
 func TestFirstRecords(t *testing.T) {
 	t.Parallel()
-	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(1000))
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(1000))
 	for _, sample := range []int64{0, 900} {
-		r := mustPlan(t, readCheck(t, dir, "out"), Options{Sample: sample})
+		r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: sample})
 		if got, want := rowsOf(r), "0000000000000000 0000000000000001 0000000000000002"; got != want {
 			t.Errorf("sample of %d: rows %s, want %s", sample, got, want)
 		}
@@ -37,8 +39,8 @@ func rowsOf(r *Report) string {
 // TestRefusedRecords: if too few records become rows, those that don't are shown, with the reason.
 func TestRefusedRecords(t *testing.T) {
 	t.Parallel()
-	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 3) + id")+"filter: city != 'x'\n", []byte("1|2000|a\n2|20|x\n3|30|a\nbad\n"))
-	r := mustPlan(t, readCheck(t, dir, "out"), Options{})
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 3) + id")+"filter: city != 'x'\n", []byte("1|2000|a\n2|20|x\n3|30|a\nbad\n"))
+	r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{})
 	if len(r.Records) != 3 {
 		t.Fatalf("%+v", r.Records)
 	}
@@ -47,7 +49,7 @@ func TestRefusedRecords(t *testing.T) {
 			t.Errorf("record %d: %q, want %q", i, got, want)
 		}
 	}
-	if r := mustPlan(t, readCheck(t, dir, "out"), Options{NoRecords: true}); r.Records != nil || len(r.Query.Top) > 0 {
+	if r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.Records != nil || len(r.Query.Top) > 0 {
 		t.Errorf("not wanted: %+v, %+v", r.Records, r.Query.Top)
 	}
 }
@@ -60,10 +62,10 @@ func TestRecordsAreBounded(t *testing.T) {
 		columns, values = append(columns, fmt.Sprintf("c%d", i)), append(values, strings.Repeat("中", 1000))
 	}
 	values[1], values[2], values[3] = "a\n中", "\x00", strings.Repeat("k", 1000)
-	job := fmt.Sprintf(numbersJob, "c3")
+	job := fmt.Sprintf(jobdir.NumbersJob, "c3")
 	job = strings.NewReplacer("[id, user, city]", "["+strings.Join(columns, ", ")+"]", "query: [user]", "query: [c3]", `'\n'`, `'\x10'`).Replace(job)
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
-	r := mustPlan(t, readCheck(t, planDir(t, job, []byte(strings.Join(values, "|")+"\x10")), "out"), Options{})
+	r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(strings.Join(values, "|")+"\x10")), "out"), Options{})
 	if len(r.Records) != 1 {
 		t.Fatalf("%d records, %+v", len(r.Records), r.Rejects)
 	}
@@ -85,11 +87,11 @@ func TestRecordsAreBounded(t *testing.T) {
 // TestRecordCells: constants, binary values, nulls, columns without a cell and the qualifiers of a wide table.
 func TestRecordCells(t *testing.T) {
 	t.Parallel()
-	job := strings.Replace(fmt.Sprintf(numbersJob, "user"), "query: [user]", "columns_map: {id: {type: int32, store: binary}, user: {skip: true}, src: {constant: x}}\nwide: {qualifier: \"pad(city, 2)\"}", 1)
+	job := strings.Replace(fmt.Sprintf(jobdir.NumbersJob, "user"), "query: [user]", "columns_map: {id: {type: int32, store: binary}, user: {skip: true}, src: {constant: x}}\nwide: {qualifier: \"pad(city, 2)\"}", 1)
 	job = strings.Replace(job, `'\n'`, `'\n', null: N`, 1)
 	job = strings.Replace(job, "record_delimiter: '\\n', null: N", "record_delimiter: '\\n'\n  null: N", 1)
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
-	r := mustPlan(t, readCheck(t, planDir(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), Options{})
+	r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), Options{})
 	var lines []string
 	for _, l := range stats.NewRecordTable(&r.Report, 9, 99).Lines {
 		lines = append(lines, l.Name+" "+l.Cell+" "+strings.Join(l.Values, ","))
@@ -130,7 +132,7 @@ func TestMixedSpellings(t *testing.T) {
 		"columns_map: {city: {type: decimal, store: binary}}\n":   "user has both 2026-11-20 23:00:24 and 2026-11-20 23:00:24.0",
 		"columns_map: {city: {skip: true}, user: {skip: true}}\n": "",
 	} {
-		r := mustPlan(t, readCheck(t, planDir(t, fmt.Sprintf(numbersJob, "pad(user, 30) + id")+rules, input), "out"), Options{})
+		r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 30) + id")+rules, input), "out"), Options{})
 		got := ""
 		for _, c := range r.Checks {
 			if c.Code == "value-spelling" {
@@ -146,15 +148,15 @@ func TestMixedSpellings(t *testing.T) {
 // TestRejectedRecords: records that are not in the form of the input are shown, the first ones by file and offset.
 func TestRejectedRecords(t *testing.T) {
 	t.Parallel()
-	broken := strings.Replace(numbersJob, "record_delimiter: '\\n'", "format: csv\n  header: false", 1)
+	broken := strings.Replace(jobdir.NumbersJob, "record_delimiter: '\\n'", "format: csv\n  header: false", 1)
 	for what, c := range map[string]struct{ job, input, reason, text string }{
-		"fields":    {numbersJob, "1|2|a\nbad\n2|3|b|c\n", "1 column instead of 3", "bad"},
-		"long ones": {numbersJob, "1|2|a\n" + strings.Repeat("中", 100) + "\n", "1 column instead of 3", strings.Repeat("中", bytesShown/3)},
-		"no UTF-8":  {numbersJob, "1|2|a\n2|\xd6\xd0|x\n", "not UTF-8", "2|\uFFFD|x"},
+		"fields":    {jobdir.NumbersJob, "1|2|a\nbad\n2|3|b|c\n", "1 column instead of 3", "bad"},
+		"long ones": {jobdir.NumbersJob, "1|2|a\n" + strings.Repeat("中", 100) + "\n", "1 column instead of 3", strings.Repeat("中", bytesShown/3)},
+		"no UTF-8":  {jobdir.NumbersJob, "1|2|a\n2|\xd6\xd0|x\n", "not UTF-8", "2|\uFFFD|x"},
 		"quotes":    {broken, "1|2|a\n2|\"b\"c|d\n", "quote", "2|\"b\"c|d"},
 	} {
-		dir := planDir(t, fmt.Sprintf(c.job, "pad(user, 6) + id"), []byte(c.input+"4|5|a\nlast\n6|7|a\nmore\nand more\n"))
-		r := mustPlan(t, readCheck(t, dir, "out"), Options{})
+		dir := jobdir.Of(t, fmt.Sprintf(c.job, "pad(user, 6) + id"), []byte(c.input+"4|5|a\nlast\n6|7|a\nmore\nand more\n"))
+		r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{})
 		if len(r.RejectedRecords) != rejectsShown {
 			t.Fatalf("%s: %+v", what, r.RejectedRecords)
 		}
@@ -165,7 +167,7 @@ func TestRejectedRecords(t *testing.T) {
 		if last.Reason != "1 column instead of 3" || !strings.Contains("last more and more", last.Text) {
 			t.Errorf("%s: the last is %+v", what, last)
 		}
-		if r := mustPlan(t, readCheck(t, dir, "out"), Options{NoRecords: true}); r.RejectedRecords != nil {
+		if r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.RejectedRecords != nil {
 			t.Errorf("not wanted: %+v", r.RejectedRecords)
 		}
 	}

@@ -1,16 +1,16 @@
 package plan
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"bulkload/internal/printable"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
@@ -21,8 +21,8 @@ func TestSampleIsSpread(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it makes 200,000 rows")
 	}
-	dir := planDir(t, fmt.Sprintf(numbersJob, "pad(user, 6) + id"), made(200_000))
-	r := mustPlan(t, readCheck(t, dir, "out"), Options{Sample: 6400})
+	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(200_000))
+	r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: 6400})
 	if !r.Sample || r.RowsRead != 6400 || !strings.Contains(r.How, "the first 108 at each of 59 places, spread evenly") {
 		t.Errorf("%d rows read: %s", r.RowsRead, r.How)
 	}
@@ -34,7 +34,7 @@ func TestSampleIsSpread(t *testing.T) {
 	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
 		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
 	}
-	all := mustPlan(t, readCheck(t, dir, "out"), Options{})
+	all := mustPlan(t, jobtest.Check(t, dir, "out"), Options{})
 	if all.Sample || all.How != "all of it" || all.Rows != 200_000 {
 		t.Errorf("sample %v, %s, %d rows", all.Sample, all.How, all.Rows)
 	}
@@ -43,7 +43,7 @@ func TestSampleIsSpread(t *testing.T) {
 // planStats is what a plan of a sample holds.
 func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 	t.Helper()
-	j := readCheck(t, dir, "out")
+	j := jobtest.Check(t, dir, "out")
 	o, err := options.Options{}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
@@ -58,47 +58,6 @@ func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 	return p.candidates[0].stats
 }
 
-// numbers is a job of three columns of text.
-const numbersJob = `table: ns:t
-family: f
-input:
-  path: in/${date}
-  columns: [id, user, city]
-  field_delimiter: '|'
-  record_delimiter: '\n'
-  max_rejects: 100%%
-rowkey: %s
-query: [user]
-queries: [{columns: [user], per_day: 1000}, {columns: [user, city], per_day: 10}, {columns: [city], per_day: 1}]
-regions: {from: plan}
-hfile: {compression: snappy, encoding: fast_diff, bloom: row}
-output: out/${date}
-`
-
-// planDir makes a folder with a job over one input of the given text.
-func planDir(t testing.TB, job string, input []byte) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{"check.yaml": []byte(job), "in/2026-11-20/part-0": input} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-// made writes rows id|user|city: id counts, a user has ten rows, one after another.
-func made(rows int) []byte {
-	var b bytes.Buffer
-	for i := range rows {
-		fmt.Fprintf(&b, "%010d|%d|c%d\n", i, i/10, i%4)
-	}
-	return b.Bytes()
-}
-
 func mustPlan(t testing.TB, j *jobfile.Job, p Options) *Report {
 	t.Helper()
 	r, err := Run(context.Background(), j, options.Options{}, p)
@@ -107,16 +66,3 @@ func mustPlan(t testing.TB, j *jobfile.Job, p Options) *Report {
 	}
 	return r
 }
-
-// readCheck reads the job of a folder that sampleDir made, with another output.
-func readCheck(t testing.TB, dir, output string) *jobfile.Job {
-	t.Helper()
-	j, err := jobfile.Read(filepath.Join(dir, "check.yaml"), jobfile.ReadOptions{Date: date20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.Output = output
-	return j
-}
-
-var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 	"bulkload/jobs/base/failure"
 	"bulkload/values"
 )
@@ -116,7 +117,7 @@ func TestHoursInJobFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := Read(writeJob(t, text), ReadOptions{Date: d.Time, Hour: true})
+		j, err := Read(jobdir.Write(t, text), ReadOptions{Date: d.Time, Hour: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/test/jobdir"
 	"bulkload/jobs/spec/yamldoc"
 )
 
@@ -32,7 +33,7 @@ func TestEngineKeys(t *testing.T) {
 	if !reflect.DeepEqual(set, want) {
 		t.Errorf("%+v\nwant\n%+v", set, want)
 	}
-	j, err := Read(writeJob(t, `table: t
+	j, err := Read(jobdir.Write(t, `table: t
 rowkey: a
 family: f
 timestamp: 1

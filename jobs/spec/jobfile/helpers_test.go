@@ -2,26 +2,11 @@ package jobfile
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
-	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 )
-
-func writeJob(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "job.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-var date20 = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
 // mistake is what a test wants to be said about one mistake in a job file. The sentences are those of the script
 // job_file.txtar of cmd/bulkload.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 )
 
 // files writes files into a folder and gives the path of the one that is called job.yaml.
@@ -65,7 +66,7 @@ var includedFiles = map[string]string{"job.yaml": includingJob, "shared/all.yaml
 
 // TestInclude: a job is the same whether its lines are its own or included.
 func TestInclude(t *testing.T) {
-	o := ReadOptions{Date: date20, Set: map[string]string{"which": "all"}}
+	o := ReadOptions{Date: jobdir.Date, Set: map[string]string{"which": "all"}}
 	plain, err := Read(writeFiles(t, map[string]string{"job.yaml": plainJob}), o)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +116,7 @@ func TestIncludeMistakes(t *testing.T) {
 	} {
 		files := maps.Clone(includedFiles)
 		files[c.file] = c.text
-		_, err := Read(writeFiles(t, files), ReadOptions{Date: date20, Set: map[string]string{"which": "all"}})
+		_, err := Read(writeFiles(t, files), ReadOptions{Date: jobdir.Date, Set: map[string]string{"which": "all"}})
 		if good := c.want.place == ""; good && err != nil || !good && !c.want.saidBy(err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
@@ -125,7 +126,7 @@ func TestIncludeMistakes(t *testing.T) {
 // TestIncludeOnlyAtTheTop: an output of several includes nothing.
 func TestIncludeOnlyAtTheTop(t *testing.T) {
 	text := "family: f\ninput: {path: a, columns: [id]}\nhfile: {}\noutputs:\n- {include: x, table: t, timestamp: 1, rowkey: id, output: o, regions: {from: splits, splits: []}}\n"
-	if _, err := Read(writeJob(t, text), ReadOptions{}); !atLine(5, errcode.JobKey, "outputs[0].include").saidBy(err) {
+	if _, err := Read(jobdir.Write(t, text), ReadOptions{}); !atLine(5, errcode.JobKey, "outputs[0].include").saidBy(err) {
 		t.Error(err)
 	}
 }
@@ -133,11 +134,11 @@ func TestIncludeOnlyAtTheTop(t *testing.T) {
 // TestSet: ${NAME} is what the caller sets, and nothing else.
 func TestSet(t *testing.T) {
 	text := strings.Replace(plainJob, "ns:t", "${ns}:${table}", 1)
-	j, err := Read(writeJob(t, text), ReadOptions{Date: date20, Set: map[string]string{"ns": "a", "table": "b"}})
+	j, err := Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date, Set: map[string]string{"ns": "a", "table": "b"}})
 	if err != nil || j.Table != "a:b" {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if _, err := Read(writeJob(t, text), ReadOptions{Date: date20, Set: map[string]string{"ns": "a"}}); !atLine(1,
+	if _, err := Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date, Set: map[string]string{"ns": "a"}}); !atLine(1,
 		errcode.JobVariable, "${table}").saidBy(err) {
 		t.Error(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/ingest/csv"
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 )
 
 // csvJob is a job over CSV with some more keys of input.
@@ -29,7 +30,7 @@ func TestReadCSV(t *testing.T) {
 		", null: [N/A, '-', null]":              func(f *csv.Form) { f.Nulls = [][]byte{[]byte("N/A"), []byte("-"), []byte("null")} },
 		", skip_noise: true, skip_errors: true": func(f *csv.Form) { f.SkipNoise, f.SkipErrors = true, true },
 	} {
-		j, err := Read(writeJob(t, csvJob(keys)), ReadOptions{})
+		j, err := Read(jobdir.Write(t, csvJob(keys)), ReadOptions{})
 		if err != nil {
 			t.Errorf("%s: %v", keys, err)
 			continue
@@ -59,7 +60,7 @@ func TestReadCSVRefuses(t *testing.T) {
 		", null_string: x":           atLine(4, errcode.JobKey, "input.null_string"),
 		", null_non_string: 'x'":     atLine(4, errcode.JobKey, "input.null_non_string"),
 	} {
-		if _, err := Read(writeJob(t, csvJob(keys)), ReadOptions{}); !want.saidBy(err) {
+		if _, err := Read(jobdir.Write(t, csvJob(keys)), ReadOptions{}); !want.saidBy(err) {
 			t.Errorf("%s: %v, want %v", keys, err, want)
 		}
 	}

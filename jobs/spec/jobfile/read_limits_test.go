@@ -14,6 +14,7 @@ import (
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/spec/yamldoc"
 )
@@ -132,8 +133,8 @@ func TestTimestampsOutOfRange(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", text, err, names)
 		}
 	}
-	for text, want := range map[string]int64{"1": 1, "253402300799999": EndOf9999, "9999-12-31T23:59:59.999Z": EndOf9999, "${date:2006-01-02}": date20.UnixMilli(),
-		"${date:2006-01-02T15:04:05Z07:00}": date20.UnixMilli(), "1970-01-02": 24 * time.Hour.Milliseconds()} {
+	for text, want := range map[string]int64{"1": 1, "253402300799999": EndOf9999, "9999-12-31T23:59:59.999Z": EndOf9999, "${date:2006-01-02}": jobdir.Date.UnixMilli(),
+		"${date:2006-01-02T15:04:05Z07:00}": jobdir.Date.UnixMilli(), "1970-01-02": 24 * time.Hour.Milliseconds()} {
 		j, err := readJob(t, jobWith(map[int]string{3: "timestamp: " + text}), nil)
 		if err != nil || j.Timestamp != want {
 			t.Errorf("%s: %v", text, err)
@@ -221,7 +222,7 @@ func TestLargeSplitsFile(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o600), os.WriteFile(name, []byte("2\n55\n7\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: date20})
+	j, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: jobdir.Date})
 	if err != nil || len(j.Regions.Splits) != 3 {
 		t.Fatal(j, err)
 	}
@@ -229,7 +230,7 @@ func TestLargeSplitsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := atLine(14, errcode.JobRegions, name, bytesize.Format(maxSplitsFile+1))
-	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: date20}); !want.saidBy(err) {
+	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: jobdir.Date}); !want.saidBy(err) {
 		t.Errorf("%v, want %v", err, want)
 	}
 }

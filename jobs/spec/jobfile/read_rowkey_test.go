@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 )
 
 // TestKeysAreCheckedAtReading: what a key can make nothing of is reported with the line and the position in the expression.
@@ -33,7 +34,7 @@ func TestKeysAreCheckedAtReading(t *testing.T) {
 		if c.query != "" {
 			query = "query: [" + c.query + "]"
 		}
-		_, err := Read(writeJob(t, jobWith(map[int]string{10: "columns_map: {" + c.rule + "}\nrowkey: " + c.rowkey, 11: query})), ReadOptions{Date: date20})
+		_, err := Read(jobdir.Write(t, jobWith(map[int]string{10: "columns_map: {" + c.rule + "}\nrowkey: " + c.rowkey, 11: query})), ReadOptions{Date: jobdir.Date})
 		if good := c.want.place == ""; good && err != nil || !good && !c.want.saidBy(err) {
 			t.Errorf("%s of %s: %v; want %v", c.rowkey, c.rule, err, c.want)
 		}

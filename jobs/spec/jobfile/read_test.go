@@ -12,6 +12,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/ingest/delimited"
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 	"bulkload/jobs/base/failure"
 )
 
@@ -53,7 +54,7 @@ func jobWith(lines map[int]string) string {
 func readJob(t *testing.T, text string, env map[string]string) (*Job, error) {
 	t.Helper()
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	return Read(writeJob(t, text), ReadOptions{Date: date20, Environment: lookup})
+	return Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date, Environment: lookup})
 }
 
 func delimitedOf(j *Job) *delimited.Form { return j.Input.Form.(*delimited.Form) }
@@ -91,7 +92,7 @@ func TestReadJobVariants(t *testing.T) {
 		"layout of the date":       {map[int]string{5: "  path: in/${date:20060102}/${env.WHO}"}, func(j *Job) bool { return j.Input.Path == "in/20261120/tina" }},
 		"RFC 3339 timestamp":       {map[int]string{3: "timestamp: 2026-11-20T01:00:00Z"}, func(j *Job) bool { return j.Timestamp == 1795136400000 }},
 		"epoch timestamp":          {map[int]string{3: "timestamp: 1700000000000"}, func(j *Job) bool { return j.Timestamp == 1700000000000 }},
-		"timestamp left out":       {map[int]string{3: "-"}, func(j *Job) bool { return j.Timestamp == date20.UnixMilli() }},
+		"timestamp left out":       {map[int]string{3: "-"}, func(j *Job) bool { return j.Timestamp == jobdir.Date.UnixMilli() }},
 		"hex number delimiter":     {map[int]string{7: "  field_delimiter: 0x01"}, func(j *Job) bool { return string(delimitedOf(j).FieldDelimiter) == "\x01" }},
 		"YAML's own escape":        {map[int]string{7: `  field_delimiter: "\x01"`}, func(j *Job) bool { return string(delimitedOf(j).FieldDelimiter) == "\x01" }},
 		"delimiter of two bytes":   {map[int]string{7: `  field_delimiter: '|\t'`}, func(j *Job) bool { return string(delimitedOf(j).FieldDelimiter) == "|\t" }},
@@ -281,7 +282,7 @@ func TestNoHFile(t *testing.T) {
 }
 
 func TestReadJobWithoutDate(t *testing.T) {
-	path := writeJob(t, jobWith(nil))
+	path := jobdir.Write(t, jobWith(nil))
 	_, err := Read(path, ReadOptions{})
 	for _, want := range []mistake{atLine(3, errcode.JobDate, "timestamp: ", "--date"),
 		atLine(5, errcode.JobDate, "input.path: "), atLine(16, errcode.JobDate, "output: ")} {
@@ -293,21 +294,21 @@ func TestReadJobWithoutDate(t *testing.T) {
 		t.Errorf("a date that is not needed: %v", err)
 	}
 	fixed := jobWith(map[int]string{3: "timestamp: 1700000000000", 5: "  path: in", 16: "output: out"})
-	if j, err := Read(writeJob(t, fixed), ReadOptions{}); err != nil || j.Instant() != 1700000000000 {
+	if j, err := Read(jobdir.Write(t, fixed), ReadOptions{}); err != nil || j.Instant() != 1700000000000 {
 		t.Errorf("a job without ${date}: %v", err)
 	}
-	if _, err := Read(writeJob(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})),
+	if _, err := Read(jobdir.Write(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})),
 		ReadOptions{}); !atLine(1, errcode.JobDate, "timestamp is ${date}").saidBy(err) {
 		t.Errorf("a default timestamp without a date: %v", err)
 	}
 }
 
 func TestSplitsFile(t *testing.T) {
-	path := writeJob(t, jobWith(map[int]string{13: "  from: file", 14: "  file: splits.txt"}))
+	path := jobdir.Write(t, jobWith(map[int]string{13: "  from: file", 14: "  file: splits.txt"}))
 	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "splits.txt"), []byte("1\n2\n3\n4\n5\n6\n7\n8\n9\n9\\x05\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, err := Read(path, ReadOptions{Date: date20})
+	j, err := Read(path, ReadOptions{Date: jobdir.Date})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +381,7 @@ func TestNamesOfATable(t *testing.T) {
 	for i, name := range []string{"t", "default:t"} {
 		text += fmt.Sprintf("- {table: %q, output: 'hdfs:///%d', timestamp: 1, rowkey: id, load: true, regions: {from: table}, duplicates: {live: error}}\n", name, i)
 	}
-	if _, err := Read(writeJob(t, text), ReadOptions{}); !atLine(5, errcode.JobOutputs, ": t is").saidBy(err) {
+	if _, err := Read(jobdir.Write(t, text), ReadOptions{}); !atLine(5, errcode.JobOutputs, ": t is").saidBy(err) {
 		t.Errorf("two outputs for one table: %v", err)
 	}
 }
@@ -388,7 +389,7 @@ func TestNamesOfATable(t *testing.T) {
 // TestUnknownFileSystemIsOneMistake: an output that no file system has is not taken for a local path, too.
 func TestUnknownFileSystemIsOneMistake(t *testing.T) {
 	text := strings.Replace(plainJob, "output: out/${date}", "output: s3a://bucket/x\nload: true", 1)
-	_, err := Read(writeJob(t, text), ReadOptions{Date: date20})
+	_, err := Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date})
 	if !atLine(13, errcode.JobValue, "output: s3a: ").saidBy(err) || strings.Contains(err.Error(), "\n") {
 		t.Error(err)
 	}
