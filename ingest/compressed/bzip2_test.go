@@ -14,7 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 )
 
 // drawText returns text with runs of all lengths, rows that repeat, and noise.
@@ -324,28 +326,28 @@ func TestBzip2Refuses(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		{"level 0", bzStream('0', 0, 0), "the stream has no level from 1 to 9"},
-		{"level :", bzStream(':', 0, 0), "the stream has no level from 1 to 9"},
-		{"another magic of the end", bzStream('1', 1, 0), "neither a block nor the end of the stream"},
-		{"another sum of the stream", bzStream('1', 0, 1, bzBlock{text: text}), "the checksum of the stream is wrong"},
-		{"another sum of a block", b(func(b *bzBlock) { b.sum = 1 }), "the checksum of a block is wrong"},
-		{"an origin at the end", b(func(b *bzBlock) { b.origin = len(text) }), "a block of 15 bytes begins at byte"},
-		{"an origin far away", b(func(b *bzBlock) { b.origin = 1<<24 - 1 }), "a block of 15 bytes begins at byte"},
-		{"one table", b(func(b *bzBlock) { b.tables = 1 }), "a block of 1 tables and 1 selectors"},
-		{"seven tables", b(func(b *bzBlock) { b.tables = 7 }), "a block of 7 tables and 1 selectors"},
-		{"no selector", b(func(b *bzBlock) { b.noSelector = true }), "a block of 2 tables and 0 selectors"},
-		{"a table that is not there", b(func(b *bzBlock) { b.selector = 2 }), "a selector of a table that is not there"},
-		{"codes of 21 bits", b(func(b *bzBlock) { b.length = 21 }), "a code of 21 bits"},
-		{"codes of 31 bits", b(func(b *bzBlock) { b.length = 31 }), "a code of 31 bits"},
-		{"codes that are too short", b(func(b *bzBlock) { b.length = 2 }), "a table of ambiguous codes"},
-		{"a code of no symbol", b(func(b *bzBlock) { b.length = 20; b.symbol = 1<<20 - 1 }), "bits that are no code"},
+		{"level 0", bzStream('0', 0, 0), "level"},
+		{"level :", bzStream(':', 0, 0), "level"},
+		{"another magic of the end", bzStream('1', 1, 0), "neither a block"},
+		{"another sum of the stream", bzStream('1', 0, 1, bzBlock{text: text}), "checksum of the stream"},
+		{"another sum of a block", b(func(b *bzBlock) { b.sum = 1 }), "checksum of a block"},
+		{"an origin at the end", b(func(b *bzBlock) { b.origin = len(text) }), "15 bytes begins at byte"},
+		{"an origin far away", b(func(b *bzBlock) { b.origin = 1<<24 - 1 }), "15 bytes begins at byte"},
+		{"one table", b(func(b *bzBlock) { b.tables = 1 }), "1 tables and 1 selectors"},
+		{"seven tables", b(func(b *bzBlock) { b.tables = 7 }), "7 tables and 1 selectors"},
+		{"no selector", b(func(b *bzBlock) { b.noSelector = true }), "2 tables and 0 selectors"},
+		{"a table that is not there", b(func(b *bzBlock) { b.selector = 2 }), "a selector of a table"},
+		{"codes of 21 bits", b(func(b *bzBlock) { b.length = 21 }), "21 bits"},
+		{"codes of 31 bits", b(func(b *bzBlock) { b.length = 31 }), "31 bits"},
+		{"codes that are too short", b(func(b *bzBlock) { b.length = 2 }), "ambiguous"},
+		{"a code of no symbol", b(func(b *bzBlock) { b.length = 20; b.symbol = 1<<20 - 1 }), "no code"},
 		{"a block without an end", b(func(b *bzBlock) { b.text = bytes.Repeat([]byte("ab"), 200); b.endless = true }), ""},
-		{"a run longer than the level", b(func(b *bzBlock) { b.longer = 100_001 }), "a block longer than its stream's level says"},
-		{"a run as long as can be said", b(func(b *bzBlock) { b.longer = 1 << 40 }), "a block longer than its stream's level says"},
-		{"no bytes", b(func(b *bzBlock) { b.noSymbols = true }), "a block of no bytes"},
+		{"a run longer than the level", b(func(b *bzBlock) { b.longer = 100_001 }), "longer than its stream"},
+		{"a run as long as can be said", b(func(b *bzBlock) { b.longer = 1 << 40 }), "longer than its stream"},
+		{"no bytes", b(func(b *bzBlock) { b.noSymbols = true }), "no bytes"},
 	} {
 		got, err := unpacked(c.content, Bzip2, 1<<20)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "read /file: the bzip2 data ") {
+		if errcode.Outermost(err) != errcode.InputDamaged || !testwords.Names(err, "/file", "bzip2", c.want) {
 			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
 		}
 		if _, err := io.ReadAll(bzip2.NewReader(bytes.NewReader(c.content))); err == nil {
@@ -359,7 +361,7 @@ func TestBzip2BlockBounds(t *testing.T) {
 	for over := range 2 {
 		block := bzBlock{text: []byte("b"), longer: 99_999 + over} // as links that are never followed to their end
 		_, err := unpacked(bzStream('1', 0, 0, block), Bzip2, 1<<30)
-		if err == nil || strings.Contains(err.Error(), "longer than its stream's level") != (over == 1) {
+		if err == nil || testwords.Names(err, "longer than its stream") != (over == 1) {
 			t.Errorf("%d bytes in a block of level 1: %v", 100_000+over, err)
 		}
 	}

@@ -2,11 +2,12 @@ package compressed
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 )
 
 // TestTextIsText: no text of a table is mistaken for anything else, whatever it begins with: a column's name may begin with
@@ -42,7 +43,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 		for _, rest := range []string{"", "\x00", "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
 			_, err := Detect("/dir/part", []byte(c.magic+rest))
 			var r *RefusedError
-			if !errors.As(err, &r) || r.Name != "/dir/part" || err.Error() != fmt.Sprintf("read /dir/part: it is %s, which can't be read; %s", c.what, c.do) {
+			if !errors.As(err, &r) || r.Name != "/dir/part" || r.What != c.what || r.Do != c.do ||
+				!testwords.Names(err, r.Name, r.What, r.Do) {
 				t.Errorf("%q: %v", c.magic, err)
 			}
 		}
@@ -55,14 +57,15 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	for ext, c := range unreadableNames {
 		for _, e := range []string{ext, strings.ToUpper(ext)} {
 			_, err := Detect("/x"+e, []byte("1,2\n"))
-			if err == nil || !strings.Contains(err.Error(), c.what+" by its name, which can't be read; "+c.do+"; if it is plain text, say so with input.compression: none") {
+			if errcode.Outermost(err) != errcode.InputFormat ||
+				!testwords.Names(err, "/x"+e, c.what, c.do, "input.compression: none") {
 				t.Errorf("%s: %v", e, err)
 			}
 		}
 	}
 	for ext := range extensions {
 		_, err := Detect("/x"+ext, []byte("1,2,3,4,5,6\n"))
-		if err == nil || !strings.Contains(err.Error(), "/x"+ext) {
+		if errcode.Outermost(err) != errcode.InputPacked || !testwords.Names(err, "/x"+ext) {
 			t.Errorf("text in a file named %s: %v", ext, err)
 		}
 		if codec, err := Detect("/x"+ext, nil); codec != None || err != nil {

@@ -17,7 +17,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
+	"bulkload/internal/test/testwords"
 )
 
 // packed is a text in every codec, written by Go's libraries; bzip2 has no writer.
@@ -143,14 +145,16 @@ func TestLengthsThatLie(t *testing.T) {
 		as      Codec
 		want    string
 	}{
-		"a chunk longer than the file":       {append(bytes.Clone(huge), huge...), HadoopSnappy, "end too early"},
-		"a negative length":                  {[]byte{0xff, 0, 0, 1, 0, 0, 0, 1, 0}, HadoopLZ4, "a negative length"},
-		"an empty chunk":                     {block(5, nil), HadoopSnappy, "an empty chunk"},
-		"snappy of more than it can hold":    {block(1<<30, []byte{0x80, 0x80, 0x80, 0x80, 0x04, 0, 'x'}), HadoopSnappy, "7 bytes say that they are 1073741824 bytes of text"},
-		"snappy of more than the block":      {block(999, zeros), HadoopSnappy, "1000 bytes of text where the block has 999 left"},
-		"snappy of less than the block":      {block(1001, zeros), HadoopSnappy, "end too early"},
-		"lz4 of more than the block":         {block(3, []byte{0x50, 'a', 'b', 'c', 'd', 'e'}), HadoopLZ4, "damaged"},
-		"a block that is text":               {[]byte("1,2,3,4\n5,6,7,8\n"), HadoopSnappy, "end too early"},
+		"a chunk longer than the file": {append(bytes.Clone(huge), huge...), HadoopSnappy, cut},
+		"length, -":                    {[]byte{0xff, 0, 0, 1, 0, 0, 0, 1, 0}, HadoopLZ4, "length, -"},
+		"an empty chunk":               {block(5, nil), HadoopSnappy, "empty"},
+		"snappy of more than it can hold": {block(1<<30, []byte{0x80, 0x80, 0x80, 0x80, 0x04, 0, 'x'}), HadoopSnappy,
+			"1073741824 bytes"},
+		"snappy of more than the block": {block(999, zeros), HadoopSnappy,
+			"1000 bytes of text where the block has 999"},
+		"snappy of less than the block":      {block(1001, zeros), HadoopSnappy, cut},
+		"lz4 of more than the block":         {block(3, []byte{0x50, 'a', 'b', 'c', 'd', 'e'}), HadoopLZ4, whole},
+		"a block that is text":               {[]byte("1,2,3,4\n5,6,7,8\n"), HadoopSnappy, cut},
 		"zstd with a window of 3.7 TB":       {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0x01, 0x00, 0x00}, Zstd, "window size"},
 		"zstd that wants a dictionary":       {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x03, 0x58, 1, 2, 3, 4, 0x01, 0, 0}, Zstd, "dictionary"},
 		"zlib that wants a dictionary":       {[]byte{0x78, 0xbb, 1, 2, 3, 4, 3, 0, 0, 0, 0, 1}, Deflate, "dictionary"},
@@ -161,7 +165,7 @@ func TestLengthsThatLie(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := unpacked(c.content, c.as, 1<<32)
 			runtime.ReadMemStats(&after)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			if !isDamage(err, c.want) {
 				t.Errorf("%v; want %s", err, c.want)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 12<<20 {
@@ -180,7 +184,7 @@ func TestErrorsOfTheFile(t *testing.T) {
 	if err == nil {
 		_, err = io.ReadAll(r)
 	}
-	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "read /file at byte 20: boom") {
+	if !errors.Is(err, boom) || errcode.Outermost(err) != "" || !testwords.Names(err, "/file", "byte 20") {
 		t.Error(err)
 	}
 	r, err = NewReader(io.NopCloser(bytes.NewReader(content)), "/file", int64(len(content))+5, Gzip)
@@ -210,19 +214,21 @@ func TestDetect(t *testing.T) {
 		{"/a.lz4", "\x04\x22\x4d\x18", LZ4Frames, ""}, {"/a.LZ4", framed, HadoopLZ4, ""}, {"/a.snappy", framed, HadoopSnappy, ""},
 		{"/a.snappy", "\xff\x06\x00\x00sNaPpY", SnappyFrames, ""}, {"/a.snappy", "\x00\x00\x00\x00", HadoopSnappy, ""},
 		{"/a.deflate", "\x78\x9c\x01", Deflate, ""}, {"/a", "\x78\x9c\x01", None, ""},
-		{"/a", framed, None, "in Hadoop's block framing, and nothing says with which"},
+		{"/a", framed, None, "Hadoop's block framing"},
 		{"/a", "\x001\x00,\x002\x00\n\x003", None, ""},
-		{"/a.gz", "1,2\n", None, "named .gz, but its content is something else"}, {"/a.deflate", "1,2\n", None, "named .deflate"}, {"/a.sz", framed, None, "named .sz"},
-		{"/a.snappy", "1,2,3,4,5,6\n", None, "neither of Hadoop's block framing nor of snappy's frame format"},
-		{"/a.snappy", string(snappy.Encode(nil, make([]byte, 4000))), None, "probably a raw snappy block"},
+		{"/a.gz", "1,2\n", None, "named .gz"}, {"/a.deflate", "1,2\n", None, "named .deflate"}, {"/a.sz", framed, None,
+			"named .sz"},
+		{"/a.snappy", "1,2,3,4,5,6\n", None, "neither of Hadoop's"},
+		{"/a.snappy", string(snappy.Encode(nil, make([]byte, 4000))), None, "raw snappy"},
 		{"/a.lzo", "x", None, "compressed with lzo by its name"}, {"/a", "\x89LZO\x00\r\n\x1a\n", None, "compressed with lzop"},
-		{"/a", "Salted__12345678", None, "encrypted with openssl enc"}, {"/a.enc", "xyz", None, "encrypted by its name"},
+		{"/a", "Salted__12345678", None, "openssl"}, {"/a.enc", "xyz", None, "encrypted by its name"},
 		{"/a", "\x85\x02\x0c\x03abc", None, "encrypted with GPG"}, {"/a", "\x8c\x0d\x04\x09", None, "encrypted with GPG"},
 		{"/a", "-----BEGIN PGP MESSAGE-----\n", None, "encrypted with PGP"}, {"/a", "age-encryption.org/v1\n", None, "encrypted with age"},
 		{"/a", "7z\xbc\xaf\x27\x1c", None, "a 7z archive"}, {"/a", "\xfd7zXZ\x00", None, "compressed with xz"},
-		{"/a", "PK\x03\x04\x14\x00\x00\x00", None, "a zip archive"}, {"/a", "PK\x03\x04\x14\x00\x01\x00", None, "an encrypted zip archive"},
+		{"/a", "PK\x03\x04\x14\x00\x00\x00", None, "a zip archive"}, {"/a", "PK\x03\x04\x14\x00\x01\x00", None,
+			"encrypted zip"},
 		{"/a", "PK\x03\x04\x14\x00\x06\x00[Content_Types].xml", None, "an Excel workbook"}, {"/a.xlsx", "PK\x03\x04\x14\x00\x00\x00", None, "an Excel workbook"},
-		{"/a", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None, "an old Office document"},
+		{"/a", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None, "old Office"},
 		{"/a", "…\x01规则", None, ""}, {"/a", "\xc1\xcb\xbd\xe2\n", None, ""}, {"/a", "\xb9\xe6\xd4\xf2|\n", None, ""},
 	} {
 		codec, err := Detect(c.name, []byte(c.head))
@@ -246,7 +252,8 @@ var encrypted = []struct {
 // TestEncrypted: the output of commands that encrypt files is refused.
 func TestEncrypted(t *testing.T) {
 	refused := func(t *testing.T, head []byte) {
-		if _, err := Detect("/part", head); err == nil || !strings.Contains(err.Error(), "decrypt it first") {
+		if _, err := Detect("/part", head); errcode.Outermost(err) != errcode.InputFormat ||
+			!testwords.Names(err, "decrypt") {
 			t.Error(err)
 		}
 	}
@@ -294,7 +301,7 @@ func FuzzDetect(f *testing.F) {
 		if err != nil && !errors.As(err, &refused) || codec == Auto {
 			t.Fatalf("%s, %v", codec, err)
 		}
-		if refused != nil && (refused.What == "" || refused.Do == "" || !strings.Contains(err.Error(), printable.Name(name))) {
+		if refused != nil && (refused.What == "" || refused.Do == "" || !testwords.Names(err, printable.Name(name))) {
 			t.Fatal(err)
 		}
 	})

@@ -15,8 +15,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 
 	"github.com/golang/snappy"
 	"github.com/pierrec/lz4/v4"
@@ -61,7 +63,7 @@ func TestClosedEarly(t *testing.T) {
 			t.Errorf("%s: %v", codec, err)
 		}
 		r.Close()
-		if n, err := r.Read(make([]byte, 10)); n != 0 || err == nil || !strings.Contains(err.Error(), "it is closed") {
+		if n, err := r.Read(make([]byte, 10)); n != 0 || !errors.Is(err, errClosed) {
 			t.Errorf("%s: %d bytes, %v", codec, n, err)
 		}
 	}
@@ -80,9 +82,10 @@ func TestErrorsStay(t *testing.T) {
 		if first == nil || n != 0 || second == nil || first.Error() != second.Error() || !bytes.HasPrefix(text, got) {
 			t.Errorf("%s: %v, then %d bytes and %v", codec, first, n, second)
 		}
-		want := fmt.Sprintf("read /file: the %s data end too early, with byte %d of the file, byte %d of the text: it was probably cut short, copy or export it again: unexpected EOF",
-			codec, len(content)-1, len(got))
-		if first.Error() != want || !errors.Is(first, io.ErrUnexpectedEOF) {
+		want := []string{"/file", codec.String(), fmt.Sprintf("byte %d of the file", len(content)-1),
+			fmt.Sprintf("byte %d of the text", len(got))}
+		if errcode.Outermost(first) != errcode.InputDamaged || !errors.Is(first, io.ErrUnexpectedEOF) ||
+			!testwords.Names(first, want...) {
 			t.Errorf("%s: %v\nwant %s", codec, first, want)
 		}
 	}
@@ -212,6 +215,16 @@ func TestHadoopBlocks(t *testing.T) {
 }
 
 // TestHadoopDamage: each inconsistent block is refused with its own reason, and with the place in file and text.
+// Data that end too early, and data that are damaged before their end.
+const cut, whole = "end too early", "are damaged"
+
+// isDamage reports an error of the data in /file, which names what is wanted.
+func isDamage(err error, want ...string) bool {
+	early := slices.Contains(want, cut)
+	return errcode.Outermost(err) == errcode.InputDamaged && errors.Is(err, io.ErrUnexpectedEOF) == early &&
+		testwords.Names(err, "/file") && testwords.Names(err, want...)
+}
+
 func TestHadoopDamage(t *testing.T) {
 	good := block(5, lz4Literals([]byte("12345")))
 	at := func(n int, b ...byte) []byte {
@@ -222,21 +235,21 @@ func TestHadoopDamage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		content []byte
-		want    string
+		want    []string
 	}{
-		{"a negative block", at(0, 0x80), "damaged before byte 26 of the file, after byte 3 of the text; copy or export it again: a negative length, -2147483643"},
-		{"a negative chunk", at(4, 0xff, 0xff, 0xff, 0xff), "a negative length, -1"},
-		{"an empty chunk", at(7, 0), "an empty chunk"},
-		{"a chunk that is too long", at(7, 7), "end too early, with byte 26 of the file, byte 3 of the text"},
-		{"a chunk of a gigabyte", at(4, 0x40), "end too early, with byte 26 of the file, byte 3 of the text"},
-		{"more text than the block", at(3, 4), "damaged"},
-		{"less text than the block", at(3, 6), "end too early, with byte 26 of the file, byte 8 of the text"},
-		{"a chunk of no text", at(7, 1, 0)[:12+9], "a chunk of 0 bytes of text where the block has 5 left"},
-		{"a block that ends at its length", at(0)[:12+4], "end too early, with byte 16 of the file, byte 3 of the text"},
-		{"half a length", at(0)[:12+2], "end too early"}, {"half a chunk", at(0)[:12+10], "end too early"},
+		{"a negative block", at(0, 0x80), []string{whole, "byte 26 of the file", "byte 3 of the text", "-2147483643"}},
+		{"a negative chunk", at(4, 0xff, 0xff, 0xff, 0xff), []string{whole, "length, -1"}},
+		{"an empty chunk", at(7, 0), []string{whole, "empty"}},
+		{"a chunk that is too long", at(7, 7), []string{cut, "byte 26 of the file", "byte 3 of the text"}},
+		{"a chunk of a gigabyte", at(4, 0x40), []string{cut, "byte 26 of the file", "byte 3 of the text"}},
+		{"more text than the block", at(3, 4), []string{whole}},
+		{"less text than the block", at(3, 6), []string{cut, "byte 26 of the file", "byte 8 of the text"}},
+		{"a chunk of no text", at(7, 1, 0)[:12+9], []string{whole, "0 bytes", "5 left"}},
+		{"a block that ends at its length", at(0)[:12+4], []string{cut, "byte 16 of the file", "byte 3 of the text"}},
+		{"half a length", at(0)[:12+2], []string{cut}}, {"half a chunk", at(0)[:12+10], []string{cut}},
 	} {
 		got, err := unpacked(c.content, HadoopLZ4, 1<<20)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !bytes.HasPrefix([]byte("abc12345"), got) {
+		if !isDamage(err, c.want...) || !bytes.HasPrefix([]byte("abc12345"), got) {
 			t.Errorf("%s: %q, %v; want %s", c.name, got, err, c.want)
 		}
 	}
@@ -308,27 +321,34 @@ func TestLZ4FramesRefused(t *testing.T) {
 		{"sound", frame(lz4Header(0x60, 0x40), stored("abc"), end), ""},
 		{"a block of no bytes", frame(lz4Header(0x60, 0x40), stored("abc"), stored(""), end), ""},
 		{"its size", frame(lz4Header(0x68, 0x40, 3, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end), ""},
-		{"another size", frame(lz4Header(0x68, 0x40, 4, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end), "a frame of 3 bytes of text says that it has 4"},
-		{"a size of 2^63", frame(lz4Header(0x68, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x80), stored("abc"), end), "a frame of 3 bytes of text says that it has"},
-		{"version 2", frame(lz4Header(0xa0, 0x40), stored("abc"), end), "version 2 of the frame format is not known"},
-		{"a reserved flag", frame(lz4Header(0x62, 0x40), stored("abc"), end), "the frame's header has bits that mean nothing"},
-		{"blocks of size 3", frame(lz4Header(0x60, 0x30), stored("abc"), end), "the frame's header has bits that mean nothing"},
-		{"blocks of size 8", frame(lz4Header(0x60, 0xc0), stored("abc"), end), "the frame's header has bits that mean nothing"},
-		{"a dictionary", frame(lz4Header(0x61, 0x40), stored("abc"), end), "the frame needs a dictionary"},
-		{"another sum of the header", frame([]byte("\x04\x22\x4d\x18\x60\x40\x00"), stored("abc"), end), "the checksum of the frame's header is wrong"},
-		{"another sum of a block", frame(lz4Header(0x70, 0x40), stored("abc"), end, end), "the checksum of a block is wrong"},
-		{"another sum of the text", frame(lz4Header(0x64, 0x40), stored("abc"), end, end), "the checksum of a frame's text is wrong"},
-		{"a block longer than all", frame(lz4Header(0x60, 0x40), stored(strings.Repeat("x", 1<<16+1)), end), "a block of 65537 bytes in a frame whose blocks have at most 65536"},
-		{"a match before the text", frame(lz4Header(0x60, 0x40), []byte{4, 0, 0, 0, 0x10, 'a', 2, 0}, end), "damaged"},
-		{"another magic", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("more")), "65726f6d is the magic number of no frame"},
-		{"no end", frame(lz4Header(0x60, 0x40), stored("abc")), "end too early"},
-		{"a skippable frame cut short", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), "end too early"},
-		{"a skippable frame of 4 GB", frame([]byte("\x50\x2a\x4d\x18\xff\xff\xff\xff")), "end too early"},
-		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "what follows the last block is not a frame"},
-		{"a legacy block after a short one", frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "what follows the last block is not a frame"},
+		{"another size", frame(lz4Header(0x68, 0x40, 4, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end),
+			"3 bytes of text says that it has 4"},
+		{"a size of 2^63", frame(lz4Header(0x68, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x80), stored("abc"), end),
+			"3 bytes of text"},
+		{"version 2", frame(lz4Header(0xa0, 0x40), stored("abc"), end), "version 2"},
+		{"a reserved flag", frame(lz4Header(0x62, 0x40), stored("abc"), end), "bits that mean nothing"},
+		{"blocks of size 3", frame(lz4Header(0x60, 0x30), stored("abc"), end), "bits that mean nothing"},
+		{"blocks of size 8", frame(lz4Header(0x60, 0xc0), stored("abc"), end), "bits that mean nothing"},
+		{"a dictionary", frame(lz4Header(0x61, 0x40), stored("abc"), end), "dictionary"},
+		{"another sum of the header", frame([]byte("\x04\x22\x4d\x18\x60\x40\x00"), stored("abc"), end),
+			"checksum of the frame's header"},
+		{"another sum of a block", frame(lz4Header(0x70, 0x40), stored("abc"), end, end), "checksum of a block"},
+		{"another sum of the text", frame(lz4Header(0x64, 0x40), stored("abc"), end, end),
+			"checksum of a frame's text"},
+		{"a block longer than all", frame(lz4Header(0x60, 0x40), stored(strings.Repeat("x", 1<<16+1)), end),
+			"65537 bytes in a frame whose blocks have at most 65536"},
+		{"a match before the text", frame(lz4Header(0x60, 0x40), []byte{4, 0, 0, 0, 0x10, 'a', 2, 0}, end), whole},
+		{"another magic", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("more")), "65726f6d"},
+		{"no end", frame(lz4Header(0x60, 0x40), stored("abc")), cut},
+		{"a skippable frame cut short", frame(lz4Header(0x60, 0x40), stored("abc"), end,
+			[]byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), cut},
+		{"a skippable frame of 4 GB", frame([]byte("\x50\x2a\x4d\x18\xff\xff\xff\xff")), cut},
+		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "last block"},
+		{"a legacy block after a short one",
+			frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "last block"},
 	} {
 		got, err := unpacked(c.content, LZ4Frames, 1<<20)
-		if c.want == "" && (err != nil || string(got) != "abc") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || string(got) != "abc") || c.want != "" && !isDamage(err, c.want) {
 			t.Errorf("%s: %.20q, %v; want %s", c.name, got, err, c.want)
 		}
 	}
@@ -413,7 +433,8 @@ func TestGzipHeaders(t *testing.T) {
 		"a name without an end": header(8), "extra that is too long": header(4, "\xff\xff"), "a wrong sum of the header": header(2, "\x00\x00"),
 		"another method": append([]byte{0x1f, 0x8b, 7}, header(0)[3:]...), "two bytes": {0x1f, 0x8b},
 	} {
-		if got, err := unpacked(content, Gzip, 100); err == nil || !strings.Contains(err.Error(), "read /file: the gzip data ") {
+		if got, err := unpacked(content, Gzip, 100); errcode.Outermost(err) != errcode.InputDamaged ||
+			!testwords.Names(err, "/file", "gzip") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -428,14 +449,16 @@ func TestOpenNeedsTheListedFile(t *testing.T) {
 	}
 	for _, size := range []int64{0, st.Size() - 1, st.Size() + 1} {
 		_, err := Open(storage.Local, name, size, Auto)
-		if want := fmt.Sprintf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", name, size, st.Size()); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
+		if errcode.Outermost(err) != errcode.InputChanged ||
+			!testwords.Names(err, name, fmt.Sprintf("had %d ", size), fmt.Sprintf("has %d ", st.Size())) {
+			t.Errorf("%v, want %d bytes and %d", err, size, st.Size())
 		}
 	}
 	if _, err := Open(storage.Local, filepath.Join(t.TempDir(), "none"), 1, Auto); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99)); err == nil || !strings.Contains(err.Error(), "codec 99 is not a codec") {
+	if _, err := NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99)); !testwords.Names(err,
+		"codec 99") {
 		t.Error(err)
 	}
 	closed := &closing{Reader: bytes.NewReader([]byte("1,2"))}
