@@ -49,32 +49,25 @@ func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	if err := m.SetOpenings(table, func(f *hfiles.Summary) bool { return f.Loaded }); err != nil {
 		return err
 	}
-	if err := r.writeEntry(entry); err != nil {
-		return err
+	if r.ledger != nil {
+		// A run that lost its lock must not overwrite what the new owner records.
+		if err := r.out.CheckLock(); err != nil {
+			return err
+		}
+		e, err := r.entry(entry)
+		if err != nil {
+			return err
+		}
+		if err := r.ledger.Write(e); err != nil {
+			return err
+		}
 	}
 	return r.out.Save()
 }
 
-// writeEntry writes the state of a load into the ledger.
-//
-// The entry is a copy of what the manifest says now, replaced as a whole. Who reads it later may have no output to
-// compare it with, so everything that proves the load must be in it: the files' cells, the digest, the inputs,
-// the table's identity.
-func (r *outputRecord) writeEntry(state string) error {
-	if r.ledger == nil {
-		return nil
-	}
-	// A run that lost its lock must not overwrite what the new owner records.
-	if err := r.out.CheckLock(); err != nil {
-		return err
-	}
-	e, err := r.entry(state)
-	if err != nil {
-		return err
-	}
-	return r.ledger.Write(e)
-}
-
+// entry is the ledger's entry: a copy of what the manifest says now, which replaces the one before as a whole. Who
+// reads it later may have no output to compare it with, so everything that proves the load must be in it: the files'
+// cells, the digest, the inputs, the table's identity.
 func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 	m := r.out.Manifest
 	counts, err1 := json.Marshal(m.Books)

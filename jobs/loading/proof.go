@@ -255,8 +255,8 @@ func (p proof) check(ctx context.Context, c claim) error {
 		if err != nil {
 			return err
 		}
-		if err := p.refuseUnreadable(c, v); err != nil {
-			return err
+		if len(v.bad) > 0 {
+			return p.lost(c, v.table, v.bad, len(v.files))
 		}
 		err = p.close(ctx, c, v, answered)
 		var missing *missingError
@@ -305,8 +305,8 @@ func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Ta
 	}
 	answered := map[string]bool{}
 	for looks := 1; ; looks++ {
-		if err := p.refuseUnreadable(c, v); err != nil {
-			return nil, err
+		if len(v.bad) > 0 {
+			return nil, p.lost(c, v.table, v.bad, len(v.files))
 		}
 		err := p.close(ctx, c, v, answered)
 		if !errors.Is(err, errMoved) || looks == maxRowLooks {
@@ -355,7 +355,25 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 	}
 	p.options.Infof("table %s was asked for %s of the run: %s missing", c.table, jobfile.Plural(int(found.Rows), "row"), jobfile.Plural(int(found.Missing), "cell"))
 	if found.Missing > 0 {
-		return p.missing(c, ranges, found)
+		missing := jobfile.Plural(int(found.Missing), "cell")
+		if slices.ContainsFunc(ranges, c.asksAll) {
+			return errcode.LoadLost.Errorf("table %s lacks %s of the rows that were written and loaded again, such as %s: most "+
+				"likely delete markers or cells of other clients hide them, or the table lost rows again. A major compaction "+
+				"removes markers with what they hide; after that, %s", c.table, missing, found.Example, p.again)
+		}
+		// All families were asked for, so each file with rows in these ranges may have had them.
+		lost := &load.LostError{Table: c.table}
+		for _, f := range c.files {
+			rows := f.Rows()
+			i := slices.IndexFunc(ranges, func(r load.RowRange) bool { return overlap(r, rows) })
+			if i < 0 {
+				continue
+			}
+			region := fmt.Sprintf("rows %s to %s", printable.Bytes(ranges[i].First), printable.Bytes(ranges[i].Last))
+			lost.Files = append(lost.Files, load.Finding{HFile: f, Serving: load.Missing, Region: region,
+				Why: fmt.Sprintf("of the run's rows there, %s missing, such as %s", missing, found.Example)})
+		}
+		return &missingError{lost, ranges}
 	}
 	now, err := site.LookUp(ctx, p.cluster, c.table)
 	if err != nil {
@@ -369,24 +387,6 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 			load.ErrUnavailable, c.table, jobfile.Plural(len(ranges), "range"), errMoved)
 	}
 	return nil
-}
-
-// missing is the error for rows that the table lacks. They were asked for in all families, so each file with rows in these ranges may
-// be theirs.
-func (p proof) missing(c claim, ranges []load.RowRange, found RowsFound) error {
-	if slices.ContainsFunc(ranges, c.asksAll) {
-		return errcode.LoadLost.Errorf("table %s lacks %s of the rows that were written and loaded again, such as %s: most likely delete markers or cells of other clients hide them, or the table lost rows again. A major compaction removes markers with what they hide; after that, %s",
-			c.table, jobfile.Plural(int(found.Missing), "cell"), found.Example, p.again)
-	}
-	lost := &load.LostError{Table: c.table}
-	for _, f := range c.files {
-		rows := f.Rows()
-		if i := slices.IndexFunc(ranges, func(r load.RowRange) bool { return overlap(r, rows) }); i >= 0 {
-			lost.Files = append(lost.Files, load.Finding{HFile: f, Serving: load.Missing, Region: fmt.Sprintf("rows %s to %s", printable.Bytes(ranges[i].First), printable.Bytes(ranges[i].Last)),
-				Why: fmt.Sprintf("of the run's rows there, %s missing, such as %s", jobfile.Plural(int(found.Missing), "cell"), found.Example)})
-		}
-	}
-	return &missingError{lost, ranges}
 }
 
 // rangesOf returns the rows of gaps as ranges in order, without overlaps.
@@ -410,44 +410,23 @@ func watchProbes(o options.Options, files int, from, to float64) func(int) {
 	return func(n int) { probes.Add(int64(n)) }
 }
 
-// Why a table may lack rows that were loaded, by what comparing its identity has shown.
-const (
-	lostSomehow   = "Most likely the table was truncated, created again or restored after the load, or the rows were deleted"
-	lostByChange  = "The table was changed after the load: created again, truncated, restored, or disabled and enabled"
-	lostUnchanged = "The table was neither created again nor truncated as a whole after the load: most likely a region was truncated, " +
-		"a family was removed and added again, or rows were deleted, which stay hidden until a major compaction"
-)
-
-// lostHow says how a table may have lost rows.
-func lostHow(table *load.Table, identity string) string {
-	switch identity {
-	case "":
-		return lostSomehow
-	case table.Identity():
-		return lostUnchanged
-	}
-	return lostByChange
-}
-
-// refuseUnreadable refuses files whose rows can't be read in the table now.
-func (p proof) refuseUnreadable(c claim, v *verdict) error {
-	if len(v.bad) == 0 {
-		return nil
-	}
-	return p.lost(c, v.table, v.bad, len(v.files))
-}
-
+// lost refuses files whose rows can't be read in the table now, of so many that were asked for. It says what to do,
+// and why the table may lack them, as far as comparing its identity shows that.
 func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) error {
-	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", c.table, len(lost), of, lost[0].String(), p.adviceFor(lost[0].Serving, lostHow(table, c.identity)))
-}
-
-// adviceFor is the advice for rows that can't be read.
-func (p proof) adviceFor(s load.Serving, how string) string {
-	switch s {
-	case load.Deleted:
-		return "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major compaction removes it; after that, " + p.again
-	case load.Expired:
-		return "The family's TTL hides them; only a longer TTL makes them readable"
+	advice := "Most likely the table was truncated, created again or restored after the load, or the rows were deleted. " + p.again
+	switch {
+	case lost[0].Serving == load.Deleted:
+		advice = "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major " +
+			"compaction removes it; after that, " + p.again
+	case lost[0].Serving == load.Expired:
+		advice = "The family's TTL hides them; only a longer TTL makes them readable"
+	case c.identity == "": // it was not recorded
+	case c.identity == table.Identity():
+		advice = "The table was neither created again nor truncated as a whole after the load: most likely a region was " +
+			"truncated, a family was removed and added again, or rows were deleted, which stay hidden until a major " +
+			"compaction. " + p.again
+	default:
+		advice = "The table was changed after the load: created again, truncated, restored, or disabled and enabled. " + p.again
 	}
-	return how + ". " + p.again
+	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", c.table, len(lost), of, lost[0].String(), advice)
 }

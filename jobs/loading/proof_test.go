@@ -25,12 +25,13 @@ func TestLostHow(t *testing.T) {
 		"another":        "The table was changed after the load",
 		table.Identity(): "The table was neither created again nor truncated as a whole",
 	} {
-		got := p.adviceFor(load.Missing, lostHow(table, identity))
-		if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "load them again") {
+		got := p.lost(claim{identity: identity}, table, []load.Finding{{Serving: load.Missing}}, 1).Error()
+		if !strings.Contains(got, ". "+want) || !strings.HasSuffix(got, "load them again") {
 			t.Errorf("identity %q: %s", identity, got)
 		}
 	}
-	if got := p.adviceFor(load.Expired, lostSomehow); strings.Contains(got, "truncated") {
+	got := p.lost(claim{}, table, []load.Finding{{Serving: load.Expired}}, 1).Error()
+	if strings.Contains(got, "truncated") {
 		t.Errorf("expired cells: %s", got)
 	}
 }
@@ -178,8 +179,8 @@ func TestVerdicts(t *testing.T) {
 // TestUnreadableFiles: the error names how many files can't be read, and the first of them.
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
-	v := &verdict{table: tableOf("m"), files: make([]load.HFile, 2), bad: []load.Finding{{HFile: load.HFile{URI: "hdfs:///f/1"}, Serving: load.Missing}}}
-	err := proof{}.refuseUnreadable(claim{table: "t"}, v)
+	bad := []load.Finding{{HFile: load.HFile{URI: "hdfs:///f/1"}, Serving: load.Missing}}
+	err := proof{}.lost(claim{table: "t"}, tableOf("m"), bad, 2)
 	if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "1 of 2 files") || !strings.Contains(err.Error(), "hdfs:///f/1") {
 		t.Error(err)
 	}

@@ -43,47 +43,45 @@ func (l *Turn) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	return l.rewrite(lost)
 }
 
-// rewrite is rewriteLost for files that can't appear later: their regions know them, or have lost them with all that they had.
+// rewrite is rewriteLost for files that can't appear later: their regions know them, or have lost them with all that
+// they had.
+//
+// The whole slice of a lost file goes, not the file alone: slices are what the write stage writes. Its other files
+// that are loaded move to LoadedBefore, so they are neither written nor loaded twice. Those that are not loaded are
+// deleted; for that the manifest lists them as cuts without parts. A part of a cut file that stayed at its source,
+// unrecorded, would be foreign to the next run, which can't derive its name from the slice.
 func (l *Turn) rewrite(lost *load.LostError) error {
 	m := l.out.Manifest
 	gone := map[string]bool{}
 	for _, f := range lost.Files {
 		gone[f.URI] = true
 	}
-	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool { return l.dropLost(r, gone) })
-	// A file that was kept when others of its slice were written again may be lost now. Otherwise the write stage would take it
-	// for loaded again.
-	m.ForgetLoaded(func(f *hfiles.Summary) bool { return gone[l.out.URI(f.Path)] })
-	// The run has files to write again. The loaded files of these slices move to LoadedBefore, so they are neither
-	// written nor loaded twice.
-	m.State = manifest.Writing
+	isGone := func(f hfiles.Summary) bool { return gone[l.out.URI(f.Path)] }
+	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool {
+		if !slices.ContainsFunc(r.Files, isGone) {
+			return false
+		}
+		for _, f := range r.Files {
+			switch {
+			case isGone(f):
+			case f.Loaded:
+				m.LoadedBefore = append(m.LoadedBefore, f)
+			default:
+				m.Cuts = append(m.Cuts, manifest.Cut{Of: f.Path})
+			}
+		}
+		return true
+	})
+	// A file that was kept when others of its slice were written again may be lost now. Otherwise the write stage would
+	// take it for loaded again.
+	m.ForgetLoaded(func(f *hfiles.Summary) bool { return isGone(*f) })
+	m.State = manifest.Writing // the run has files to write again
 	if err := l.out.Save(); err != nil {
 		return err
 	}
-	// Deletes the files that dropLost listed as cuts without parts.
+	// Deletes the files that are listed as cuts without parts.
 	if err := l.out.FinishCuts(); err != nil {
 		return err
 	}
 	return &RewriteError{lost}
-}
-
-// dropLost reports whether a slice has a lost file. Its other files that are loaded stay recorded as such. Those that
-// are not loaded are deleted; for that the manifest lists them as cuts without parts.
-//
-// The whole slice goes, not the file alone: slices are what the write stage writes. A part of a cut file that stayed at
-// its source, unrecorded, would be foreign to the next run, which can't derive its name from the slice; hence the cuts.
-func (l *Turn) dropLost(r manifest.Slice, gone map[string]bool) bool {
-	if !slices.ContainsFunc(r.Files, func(f hfiles.Summary) bool { return gone[l.out.URI(f.Path)] }) {
-		return false
-	}
-	for _, f := range r.Files {
-		switch {
-		case gone[l.out.URI(f.Path)]:
-		case f.Loaded:
-			l.out.Manifest.LoadedBefore = append(l.out.Manifest.LoadedBefore, f)
-		default:
-			l.out.Manifest.Cuts = append(l.out.Manifest.Cuts, manifest.Cut{Of: f.Path})
-		}
-	}
-	return true
 }
