@@ -413,7 +413,8 @@ func watchProbes(o options.Options, files int, from, to float64) func(int) {
 // lost refuses files whose rows can't be read in the table now, of so many that were asked for. It says what to do,
 // and why the table may lack them, as far as comparing its identity shows that.
 func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) error {
-	advice := "Most likely the table was truncated, created again or restored after the load, or the rows were deleted. " + p.again
+	advice := "Most likely the table was truncated, created again or restored after the load, or the rows were " +
+		"deleted. " + p.again
 	switch {
 	case lost[0].Serving == load.Deleted:
 		advice = "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major " +
@@ -426,7 +427,9 @@ func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) err
 			"truncated, a family was removed and added again, or rows were deleted, which stay hidden until a major " +
 			"compaction. " + p.again
 	default:
-		advice = "The table was changed after the load: created again, truncated, restored, or disabled and enabled. " + p.again
+		advice = "The table was changed after the load: created again, truncated, restored, or disabled and " +
+			"enabled. " + p.again
 	}
-	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s", c.table, len(lost), of, lost[0].String(), advice)
+	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s",
+		c.table, len(lost), of, lost[0].String(), advice)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"bulkload/internal/errcode"
-	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
@@ -35,19 +34,17 @@ func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
 			}
 		}
 	}
-	if n := counts[most]; n > limit {
-		return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; raise the property (in the site files, or with -D)%s",
-			&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, orWriteAgain(out.Manifest))
+	n := counts[most]
+	if n <= limit {
+		return nil
 	}
-	return nil
-}
-
-// orWriteAgain is the other advice against too many files, for those that a job can write again.
-func orWriteAgain(m *manifest.Manifest) string {
-	if m == nil {
-		return ""
+	other := "" // advice, for files that a job can write again
+	if out.Manifest != nil {
+		other = fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", out.Manifest.Run.Job)
 	}
-	return fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", m.Run.Job)
+	return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; "+
+		"raise the property (in the site files, or with -D)%s",
+		&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, other)
 }
 
 // regionOf is the index of the region that holds a row, as partition.Regions.Find returns it; a load has the table's
