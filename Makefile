@@ -109,7 +109,7 @@ test-airflow:
 	  [ -e out/airflow/$$version/bin/airflow ] || { python3 -m venv out/airflow/$$version && out/airflow/$$version/bin/pip install --quiet "apache-airflow==$$version"; }; \
 	done
 	interpreters=$$(printf '$(CURDIR)/out/airflow/%s/bin/python:' $(AIRFLOWS)); \
-	BULKLOAD_AIRFLOW=$${interpreters%:} go test -v -count=1 -timeout 30m -pgo=off -run Airflow ./jobs ./cmd/bulkload
+	BULKLOAD_AIRFLOW=$${interpreters%:} go test -v -count=1 -timeout 30m -pgo=off -run Airflow ./cmd/bulkload
 
 # What takes longer on YARN: attempts and machines that fail, memory, Kerberos. One test after the other, since most start a
 # cluster of their own.

@@ -9,7 +9,7 @@ import (
 	"bulkload/cell"
 )
 
-// keysPage documents row keys. The tests of jobs compare its cards of the examples with the program.
+// keysPage documents row keys. TestKeysPage compares its cards of the examples with the program.
 const keysPage = "../docs/keys.md"
 
 var keyExample = regexp.MustCompile("(?m)^\\| `(.*)` \\| .* \\| `([^`]+)` \\| `([^`]+)` \\|$")

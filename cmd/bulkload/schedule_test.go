@@ -55,7 +55,7 @@ func TestAirflowRunsNights(t *testing.T) {
 	for _, real := range filepath.SplitList(os.Getenv("BULKLOAD_AIRFLOW")) {
 		layouts["real "+real] = real
 	}
-	script, err := filepath.Abs("../../jobs/testdata/airflow_check.py")
+	script, err := filepath.Abs("testdata/airflow_check.py")
 	if err != nil {
 		t.Fatal(err)
 	}

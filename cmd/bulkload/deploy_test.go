@@ -1,4 +1,4 @@
-package jobs
+package main
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ func fakeInstallation(t *testing.T, program string) string {
 	if err := os.WriteFile(filepath.Join(dir, "bin", "bulkload"), []byte(program), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "deploy", "cron"), os.DirFS("../deploy/cron")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "deploy", "cron"), os.DirFS("../../deploy/cron")); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -73,7 +73,7 @@ var (
 
 // TestCronFile parses deploy/cron/bulkload by the rules of /etc/cron.d and runs its commands.
 func TestCronFile(t *testing.T) {
-	text, err := os.ReadFile("../deploy/cron/bulkload") // a name with a dot would not be read
+	text, err := os.ReadFile("../../deploy/cron/bulkload") // a name with a dot would not be read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestSystemdUnits(t *testing.T) {
 	installed := fakeInstallation(t, recorder)
 	units := t.TempDir()
 	for _, suffix := range []string{"service", "timer"} {
-		text, err := os.ReadFile("../deploy/systemd/bulkload@." + suffix)
+		text, err := os.ReadFile("../../deploy/systemd/bulkload@." + suffix)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ type (
 
 // TestKubernetesCronJob: pods keep their work on the volume, and exit codes that another try does not mend end the job.
 func TestKubernetesCronJob(t *testing.T) {
-	text, err := os.ReadFile("../deploy/kubernetes/cronjob.yaml")
+	text, err := os.ReadFile("../../deploy/kubernetes/cronjob.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestKubernetesSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err = os.ReadFile("../deploy/kubernetes/cronjob.yaml"); err != nil {
+	if text, err = os.ReadFile("../../deploy/kubernetes/cronjob.yaml"); err != nil {
 		t.Fatal(err)
 	}
 	check := func(text string) (wrong []string) {
@@ -432,7 +432,7 @@ func TestAirflow(t *testing.T) {
 	if exec.Command(interpreter, "-c", "import pyflakes").Run() != nil {
 		testcluster.Without(t, "needs pyflakes to lint the DAGs: `make test` installs it, or set BULKLOAD_PYTHON to a Python that has it")
 	}
-	for _, name := range []string{"../deploy/airflow/bulkload_operator.py", "../deploy/airflow/bulkload_nights.py"} {
+	for _, name := range []string{"../../deploy/airflow/bulkload_operator.py", "../../deploy/airflow/bulkload_nights.py"} {
 		if out, err := exec.Command(interpreter, "-m", "pyflakes", name).CombinedOutput(); err != nil {
 			t.Errorf("pyflakes: %v\n%s", err, out)
 		}

@@ -1,4 +1,4 @@
-package jobs
+package storage_test
 
 import (
 	"os"

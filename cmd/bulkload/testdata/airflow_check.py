@@ -17,7 +17,7 @@ import time
 import types
 
 what, layout, folder = sys.argv[1:4]
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy", "airflow"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "deploy", "airflow"))
 made = []
 
 
@@ -93,7 +93,7 @@ from bulkload_operator import BulkloadOperator  # noqa: E402
 
 
 def check_dags():
-    repository = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    repository = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
     for job in bulkload_nights.TABLES.values():
         assert os.path.exists(os.path.join(repository, job)), job
     if functions is None:

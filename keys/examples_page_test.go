@@ -1,4 +1,4 @@
-package jobs
+package keys_test
 
 import (
 	"encoding/hex"
