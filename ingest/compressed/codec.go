@@ -57,6 +57,8 @@ func Named(name string) (Codec, bool) {
 	return None, false
 }
 
+const lz4LegacyMagic = "\x02\x21\x4c\x18"
+
 // magics identify a codec by the start of a file. Deflate and Hadoop's framings have none.
 var magics = []struct {
 	magic string
@@ -66,7 +68,7 @@ var magics = []struct {
 	{"\x28\xb5\x2f\xfd", Zstd},               // RFC 8878
 	{"\xff\x06\x00\x00sNaPpY", SnappyFrames}, // snappy's framing_format.txt
 	{"\x04\x22\x4d\x18", LZ4Frames},          // lz4_Frame_format.md
-	{"\x02\x21\x4c\x18", LZ4Frames},          // the legacy frame of the same document
+	{lz4LegacyMagic, LZ4Frames},              // the legacy frame of the same document
 }
 
 // extensions map the extension of a file's name to a codec with a magic, and to the codec without a magic that it may mean.

@@ -6,7 +6,6 @@
 //	codec.go       the codecs, and detecting them by content and name
 //	refuse.go      what is no text: encrypted files, archives, compressions that can't be read
 //	streams.go     the reader for each codec
-//	lz4frame.go    the frame format of lz4; xxhash32.go is its checksum
 //	hadoop.go      Hadoop's block framing of snappy and lz4
 package compressed
 

@@ -158,7 +158,7 @@ func TestLengthsThatLie(t *testing.T) {
 		"zstd with a window of 3.7 TB":       {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xff, 0x01, 0x00, 0x00}, Zstd, "window size"},
 		"zstd that wants a dictionary":       {[]byte{0x28, 0xb5, 0x2f, 0xfd, 0x03, 0x58, 1, 2, 3, 4, 0x01, 0, 0}, Zstd, "dictionary"},
 		"zlib that wants a dictionary":       {[]byte{0x78, 0xbb, 1, 2, 3, 4, 3, 0, 0, 0, 0, 1}, Deflate, "dictionary"},
-		"an lz4 frame of an unknown version": {[]byte{0x04, 0x22, 0x4d, 0x18, 0x00, 0x70, 0, 0, 0, 0, 0}, LZ4Frames, "version 0"},
+		"an lz4 frame of an unknown version": {[]byte{0x04, 0x22, 0x4d, 0x18, 0x00, 0x70, 0xa6, 0, 0, 0, 0}, LZ4Frames, "version 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 )
 
 // zstdWindow is the largest window of a zstd file, as in the zstd command: zstd --long uses it, all other options use less.
@@ -36,7 +37,7 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 	case SnappyFrames:
 		text = openSnappyFrames(in)
 	case LZ4Frames:
-		text = &lz4Frames{in: in}
+		text = lz4.NewReader(&lz4Source{in: in})
 	default:
 		err = fmt.Errorf("%s is not a codec", c)
 	}
@@ -155,6 +156,23 @@ func (s *snappyFrames) Read(p []byte) (int, error) {
 	n, err := s.text.Read(p)
 	if s.end && errors.Is(err, snappy.ErrCorrupt) {
 		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// lz4Source is the file that the lz4 library reads. For each magic number of a legacy frame that follows another one the
+// library calls itself: millions of such empty frames, which no tool writes, would end the process.
+type lz4Source struct {
+	in    io.Reader
+	empty int // legacy frames without a block, one after another
+}
+
+func (s *lz4Source) Read(p []byte) (int, error) {
+	n, err := io.ReadFull(s.in, p)
+	if string(p[:n]) != lz4LegacyMagic {
+		s.empty = 0
+	} else if s.empty++; s.empty > 1000 {
+		return 0, errors.New("more than 1000 empty legacy frames, one after another")
 	}
 	return n, err
 }

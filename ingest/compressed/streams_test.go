@@ -3,6 +3,7 @@ package compressed
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -255,18 +256,33 @@ func TestHadoopDamage(t *testing.T) {
 	}
 }
 
-// lz4Options are the options of a frame's header, without dictionaries, dependent blocks and block checksums: v4 of the
-// library writes checksums of the blocks' text instead of their bytes. The lz4 tool makes such frames.
+// lz4Options are the options of a frame's header. The library writes no dependent blocks; the lz4 tool does.
 func lz4Options(r *rand.Rand, size int) []lz4.Option {
 	options := []lz4.Option{
 		lz4.BlockSizeOption([]lz4.BlockSize{lz4.Block64Kb, lz4.Block256Kb, lz4.Block1Mb, lz4.Block4Mb}[r.IntN(4)]),
 		lz4.ChecksumOption(r.IntN(2) == 0),
+		lz4.BlockChecksumOption(r.IntN(2) == 0),
 		lz4.CompressionLevelOption([]lz4.CompressionLevel{lz4.Fast, lz4.Level1, lz4.Level9}[r.IntN(3)]),
 	}
 	if r.IntN(2) == 0 {
 		options = append(options, lz4.SizeOption(uint64(size)))
 	}
 	return options
+}
+
+// lz4Frame is a text in one frame.
+func lz4Frame(t *testing.T, text []byte, options ...lz4.Option) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := lz4.NewWriter(&b)
+	err := w.Apply(options...)
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // TestLZ4Frames: frames with every flag, empty ones, and skippable ones of all 16 kinds before, between and after them.
@@ -281,18 +297,7 @@ func TestLZ4Frames(t *testing.T) {
 				content = append(binary.LittleEndian.AppendUint32(content, uint32(len(skipped))), skipped...)
 			}
 			text := drawText(r, []int{0, 1, r.IntN(1000), 65_536, 65_537, 300_000}[r.IntN(6)])
-			var b bytes.Buffer
-			w := lz4.NewWriter(&b)
-			if err := w.Apply(lz4Options(r, len(text))...); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Write(text); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			content, want = append(content, b.Bytes()...), append(want, text...)
+			content, want = append(content, lz4Frame(t, text, lz4Options(r, len(text))...)...), append(want, text...)
 		}
 		if got, err := unpacked(content, LZ4Frames, 1<<24); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes of %d, %v", len(got), len(want), err)
@@ -300,14 +305,44 @@ func TestLZ4Frames(t *testing.T) {
 	}
 }
 
-// lz4Header is a frame's header with the right checksum.
-func lz4Header(flags, limit byte, size ...byte) []byte {
-	descriptor := append([]byte{flags, limit}, size...)
-	return append(append([]byte("\x04\x22\x4d\x18"), descriptor...), byte(sum32(descriptor)>>8))
+// TestLZ4FramesCutShort: a file of two frames of two blocks each is an error wherever it is cut, whatever their flags,
+// unless it ends with the first frame. Without the text's checksum and size only the end mark says that a frame is whole.
+func TestLZ4FramesCutShort(t *testing.T) {
+	text := bytes.Repeat([]byte("1\x01规则\x10"), 8_000)
+	frames := map[string][]byte{
+		"dependent blocks":    tool(t, text, "lz4", "-q", "-c", "-B4", "-BD", "--no-frame-crc"),
+		"and their checksums": tool(t, text, "lz4", "-q", "-c", "-B4", "-BD", "-BX"),
+	}
+	for flags := range 8 {
+		options := []lz4.Option{
+			lz4.BlockSizeOption(lz4.Block64Kb), lz4.ChecksumOption(flags&1 != 0), lz4.BlockChecksumOption(flags&2 != 0),
+		}
+		if flags&4 != 0 {
+			options = append(options, lz4.SizeOption(uint64(len(text))))
+		}
+		frames[fmt.Sprintf("flags %03b", flags)] = lz4Frame(t, text, options...)
+	}
+	for name, one := range frames {
+		two, want := append(bytes.Clone(one), one...), append(bytes.Clone(text), text...)
+		for n := 1; n <= len(two); n++ {
+			got, err := unpacked(two[:n], LZ4Frames, 1<<20)
+			whole := n == len(one) || n == len(two)
+			if whole != (err == nil) || whole && len(got) != n/len(one)*len(text) || !bytes.HasPrefix(want, got) {
+				t.Errorf("%s, cut to %d of %d bytes: %d bytes of text, %v", name, n, len(two), len(got), err)
+			}
+		}
+	}
 }
 
 // TestLZ4FramesRefused: each contradiction in a frame is refused.
 func TestLZ4FramesRefused(t *testing.T) {
+	header := func(descriptor string) []byte { // with its checksum
+		b, err := hex.DecodeString("04224d18" + descriptor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 	stored := func(text string) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))|1<<31), text...)
 	}
@@ -318,61 +353,39 @@ func TestLZ4FramesRefused(t *testing.T) {
 		content []byte
 		want    string // "": it is read as the text "abc"
 	}{
-		{"sound", frame(lz4Header(0x60, 0x40), stored("abc"), end), ""},
-		{"a block of no bytes", frame(lz4Header(0x60, 0x40), stored("abc"), stored(""), end), ""},
-		{"its size", frame(lz4Header(0x68, 0x40, 3, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end), ""},
-		{"another size", frame(lz4Header(0x68, 0x40, 4, 0, 0, 0, 0, 0, 0, 0), stored("abc"), end),
-			"3 bytes of text says that it has 4"},
-		{"a size of 2^63", frame(lz4Header(0x68, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x80), stored("abc"), end),
-			"3 bytes of text"},
-		{"version 2", frame(lz4Header(0xa0, 0x40), stored("abc"), end), "version 2"},
-		{"a reserved flag", frame(lz4Header(0x62, 0x40), stored("abc"), end), "bits that mean nothing"},
-		{"blocks of size 3", frame(lz4Header(0x60, 0x30), stored("abc"), end), "bits that mean nothing"},
-		{"blocks of size 8", frame(lz4Header(0x60, 0xc0), stored("abc"), end), "bits that mean nothing"},
-		{"a dictionary", frame(lz4Header(0x61, 0x40), stored("abc"), end), "dictionary"},
-		{"another sum of the header", frame([]byte("\x04\x22\x4d\x18\x60\x40\x00"), stored("abc"), end),
-			"checksum of the frame's header"},
-		{"another sum of a block", frame(lz4Header(0x70, 0x40), stored("abc"), end, end), "checksum of a block"},
-		{"another sum of the text", frame(lz4Header(0x64, 0x40), stored("abc"), end, end),
-			"checksum of a frame's text"},
-		{"a block longer than all", frame(lz4Header(0x60, 0x40), stored(strings.Repeat("x", 1<<16+1)), end),
-			"65537 bytes in a frame whose blocks have at most 65536"},
-		{"a match before the text", frame(lz4Header(0x60, 0x40), []byte{4, 0, 0, 0, 0x10, 'a', 2, 0}, end), whole},
-		{"another magic", frame(lz4Header(0x60, 0x40), stored("abc"), end, []byte("more")), "65726f6d"},
-		{"no end", frame(lz4Header(0x60, 0x40), stored("abc")), cut},
-		{"a skippable frame cut short", frame(lz4Header(0x60, 0x40), stored("abc"), end,
-			[]byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), cut},
+		{"sound", frame(header("604082"), stored("abc"), end), ""},
+		{"a block of no bytes", frame(header("604082"), stored("abc"), stored(""), end), ""},
+		{"its size", frame(header("6840030000000000000087"), stored("abc"), end), ""},
+		{"another size", frame(header("68400400000000000000cd"), stored("abc"), end),
+			"content size mismatch: got 3; expected 4"},
+		{"a size of 2^63", frame(header("684000000000000000803b"), stored("abc"), end),
+			"content size mismatch: got 3; expected 9223372036854775808"},
+		{"version 2", frame(header("a0400f"), stored("abc"), end), "version 2"},
+		{"a reserved flag", frame(header("6240f0"), stored("abc"), end), "reserved bits 0x0002 set"},
+		{"blocks of size 3", frame(header("6030d4"), stored("abc"), end), "invalid block size"},
+		{"blocks of size 8", frame(header("60c02a"), stored("abc"), end), "reserved bits 0x8000 set"},
+		{"a dictionary", frame(header("614001000000d0"), stored("abc"), end), "dictionary ID 0x1"},
+		{"another sum of the header", frame(header("604000"), stored("abc"), end), "invalid header checksum"},
+		{"another sum of a block", frame(header("7040ad"), stored("abc"), end, end), "invalid block checksum"},
+		{"another sum of the text", frame(header("6440a7"), stored("abc"), end, end), "invalid frame checksum"},
+		{"a block longer than all", frame(header("604082"), stored(strings.Repeat("x", 1<<16+1)), end),
+			"invalid block size"},
+		{"a match before the text", frame(header("604082"), []byte{4, 0, 0, 0, 0x10, 'a', 2, 0}, end), whole},
+		{"another magic", frame(header("604082"), stored("abc"), end, []byte("more")), "bad magic number"},
+		{"no end", frame(header("604082"), stored("abc")), cut},
+		{"a skippable frame cut short",
+			frame(header("604082"), stored("abc"), end, []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00four")), cut},
 		{"a skippable frame of 4 GB", frame([]byte("\x50\x2a\x4d\x18\xff\xff\xff\xff")), cut},
-		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "last block"},
-		{"a legacy block after a short one",
-			frame([]byte("\x02\x21\x4c\x18\x04\x00\x00\x00\x30abc\x02\x00\x00\x00\x10x")), "last block"},
+		{"a legacy block of 4 GB", []byte("\x02\x21\x4c\x18\xff\xff\xff\xff"), "invalid block size"},
+		{"a frame after a legacy one",
+			frame([]byte(lz4LegacyMagic+"\x04\x00\x00\x00\x30abc"), header("604082"), stored("def"), end), "invalid block size"},
+		{"empty legacy frames", []byte(strings.Repeat(lz4LegacyMagic, 1000) + "\x04\x00\x00\x00\x30abc"), ""},
+		{"too many empty legacy frames", []byte(strings.Repeat(lz4LegacyMagic, 16<<20)),
+			"more than 1000 empty legacy frames"},
 	} {
 		got, err := unpacked(c.content, LZ4Frames, 1<<20)
 		if c.want == "" && (err != nil || string(got) != "abc") || c.want != "" && !isDamage(err, c.want) {
 			t.Errorf("%s: %.20q, %v; want %s", c.name, got, err, c.want)
-		}
-	}
-}
-
-// TestXXH32: the sums of xxhash's own sanity check, and the same sum whatever pieces a text comes in.
-func TestXXH32(t *testing.T) {
-	for text, want := range map[string]uint32{"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff, "Nobody inspects the spammish repetition": 0xe2293b2f} {
-		if got := sum32([]byte(text)); got != want {
-			t.Errorf("%q: %08x, want %08x", text, got, want)
-		}
-	}
-	r := testrand.New(t)
-	for range 500 {
-		text := randomText(r, r.IntN(200))
-		var x xxh32
-		x.reset()
-		for rest := text; len(rest) > 0; {
-			n := r.IntN(len(rest)) + 1
-			x.write(rest[:n])
-			rest = rest[n:]
-		}
-		if first := x.sum(); first != sum32(text) || x.sum() != first {
-			t.Fatalf("%x: %08x in pieces, %08x at once", text, x.sum(), sum32(text))
 		}
 	}
 }
