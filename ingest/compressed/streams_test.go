@@ -470,8 +470,8 @@ func TestOpenNeedsTheListedFile(t *testing.T) {
 	if _, err := Open(storage.Local, filepath.Join(t.TempDir(), "none"), 1, Auto); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99)); !testwords.Names(err,
-		"codec 99") {
+	_, err = NewReader(io.NopCloser(strings.NewReader("x")), "/file", 1, Codec(99))
+	if !testwords.Names(err, "codec 99") {
 		t.Error(err)
 	}
 	closed := &closing{Reader: bytes.NewReader([]byte("1,2"))}

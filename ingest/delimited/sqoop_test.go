@@ -15,6 +15,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testwords"
 )
 
 // sqoopClasses runs lines through Sqoop's own classes: see testdata/java/Sqoop.java.
@@ -229,7 +230,7 @@ func TestSqoopDelimiters(t *testing.T) {
 		case answer[0] == '!': // Sqoop has no such notation
 		case err != nil:
 			refused++
-			if !strings.Contains(err.Error(), "means these characters literally; write") {
+			if !testwords.Names(err, "literally") {
 				t.Errorf("%s: %v", notations[i], err)
 			}
 		case string(got) != unhexed(t, answer):

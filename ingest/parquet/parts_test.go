@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 	"bulkload/values"
 
 	"github.com/apache/arrow/go/v15/parquet"
@@ -257,7 +258,8 @@ func TestHybrid(t *testing.T) {
 		if err := checkIndices(data, len(indices), entries); err != nil {
 			t.Fatalf("%v of %d bits as %x: %v", indices, width, data, err)
 		}
-		if err := checkIndices(data, len(indices), entries-1); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("index %d into a dictionary of %d values", entries-1, entries-1)) {
+		err := checkIndices(data, len(indices), entries-1)
+		if !testwords.Names(err, fmt.Sprintf("index %d ", entries-1), fmt.Sprintf("dictionary of %d ", entries-1)) {
 			t.Fatalf("%v of %d bits as %x into %d values: %v", indices, width, data, entries-1, err)
 		}
 		if err := checkIndices(data[:r.IntN(len(data))], len(indices)+1000, entries); err == nil {
@@ -406,7 +408,7 @@ func TestByteArraysByDeltas(t *testing.T) {
 		}
 	}
 	bomb := slices.Concat(deltas(append([]int64{0}, slices.Repeat([]int64{1 << 20}, 999)...), 128, 4), deltas(append([]int64{1 << 20}, make([]int64, 999)...), 128, 4), make([]byte, 1<<20))
-	if _, err := expandDeltas(nil, bomb, 1000, 0, true); err == nil || !strings.Contains(err.Error(), "more than 268435456 bytes") {
+	if _, err := expandDeltas(nil, bomb, 1000, 0, true); !testwords.Names(err, "268435456 bytes") {
 		t.Errorf("a page of 1 MB that expands to 1 GB: %v", err)
 	}
 	if _, err := expandDeltas(nil, append(deltas([]int64{2, 3}, 128, 4), "abcde"...), 2, 2, false); !errors.Is(err, errDelta) {
@@ -512,7 +514,8 @@ func TestUnpackersWantTheirSize(t *testing.T) {
 		u.close()
 		u.close()
 	}
-	if err := new(unpacker).unpack(compress.Codecs.Lz4, nil, nil); err == nil || !strings.Contains(err.Error(), "can't be read") {
+	err := new(unpacker).unpack(compress.Codecs.Lz4, nil, nil)
+	if !testwords.Names(err, "LZ4") {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 
 	"github.com/apache/arrow/go/v15/parquet"
 	"github.com/apache/arrow/go/v15/parquet/compress"
@@ -437,7 +439,7 @@ func TestSplitsHaveEachRowOnce(t *testing.T) {
 				t.Errorf("size %d: %d bytes of %d at the end, %v", size, records.Bytes(), s.End-s.Start, err)
 			}
 			records.Close()
-			if _, err := records.Next(); err == nil || !strings.Contains(err.Error(), "the reader is closed") {
+			if _, err := records.Next(); !testwords.Names(err, "closed") {
 				t.Errorf("a closed reader: %v", err)
 			}
 		}
@@ -493,7 +495,7 @@ func TestEveryByteOfAFile(t *testing.T) {
 				switch {
 				case err == nil && rows != 20:
 					t.Errorf("byte %d of %d set to %02x: %d rows and no error", i, len(content), b, rows)
-				case err != nil && (!strings.HasPrefix(err.Error(), "read /it") || strings.Contains(err.Error(), "runtime error: index out of range")):
+				case err != nil && (!testwords.Names(err, "/it") || testwords.Names(err, "index out of range")):
 					t.Errorf("byte %d of %d set to %02x: %v", i, len(content), b, err)
 				case err != nil:
 					outcomes["refused"]++
@@ -520,12 +522,12 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	}
 	content := writeFile(t, columns, []int{1})
 	for name, want := range map[string]string{
-		"id": "id", "ID": "id", "Name": "Name", "NAME": "NAME", "Straße": "Straße", "STRASSE": "it has no column STRASSE", "a.b": "a.b", "A.B": "a.b", " ": " ", "item_no": "ITEM_NO",
-		"name": "it has two columns whose name is name in lower case", "a": "it has no column a; ", "": "it has no column ", "item_n0": "did you mean ITEM_NO?", "identification": "it has id, Name, NAME, Straße, a.b,  , ITEM_NO",
+		"id": "id", "ID": "id", "Name": "Name", "NAME": "NAME", "Straße": "Straße", "STRASSE": "no column STRASSE;", "a.b": "a.b", "A.B": "a.b", " ": " ", "item_no": "ITEM_NO",
+		"name": "two columns", "a": "no column a; ", "": "no column ", "item_n0": " ITEM_NO?", "identification": "it has id, Name, NAME, Straße, a.b,  , ITEM_NO",
 	} {
 		got := ""
 		_, err := readBytes(&Form{Columns: []string{name}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })
-		if err != nil {
+		if err != nil && errcode.Outermost(err) == errcode.ParquetColumn {
 			got = err.Error()
 		}
 		if !strings.Contains(got, want) || (err == nil) != slices.ContainsFunc(columns, func(c *written) bool { return c.name == want }) {
@@ -542,9 +544,9 @@ func TestNullsThatAreNotCounted(t *testing.T) {
 	for _, stats := range []bool{true, false} {
 		content := writeFile(t, []*written{c}, []int{3}, parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithStats(stats))
 		rows, err := readBytes(&Form{Columns: []string{"n"}}, content, func(*ingest.Record) {})
-		want := "column n: read the page at byte "
-		if stats && (rows != 3 || err != nil) || !stats && (err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "it has 1 values that are not null, its header says 0 of 3 in 3 rows are null")) {
+		refused := errcode.Outermost(err) == errcode.ParquetDamaged &&
+			testwords.Names(err, "column n: ", "page at byte ", "has 1 values", "0 of 3 in 3 rows")
+		if stats && (rows != 3 || err != nil) || !stats && !refused {
 			t.Errorf("statistics %v: %d rows, %v", stats, rows, err)
 		}
 	}

@@ -74,8 +74,8 @@ func TestOpen(t *testing.T) {
 	if want := []string{"f f/2 b-c", "f f/1 d-e", "g g/1 a-a"}; !slices.Equal(got, want) {
 		t.Errorf("files %q, want %q", got, want)
 	}
-	if _, err := OpenDirectory(storage.Local,
-		filepath.Join(t.TempDir(), "none")); errcode.Outermost(err) != errcode.HFileMissing {
+	_, err := OpenDirectory(storage.Local, filepath.Join(t.TempDir(), "none"))
+	if errcode.Outermost(err) != errcode.HFileMissing {
 		t.Errorf("a directory that does not exist: %v", err)
 	}
 	bad := testfs.Tree(t, map[string]string{"f/1": "no HFile"})

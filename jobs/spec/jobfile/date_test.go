@@ -102,8 +102,8 @@ func TestDateRanges(t *testing.T) {
 		{"2026-11-20", "2026-11-20T05", "", "2026-11-20T05 are"}, {"x", "y", "", "\"y\""},
 		{"1980-01-01", "2026-01-01", "", "10000"}, {"2026-10-04T00", "2026-10-04T05", "Australia/Lord_Howe",
 			"Australia/Lord_Howe"}} {
-		if _, err := (Dates{Now: at, Zone: zone(t, c[2])}).Range(c[0],
-			c[1]); failure.CodeOf(err) != errcode.CommandDate || !strings.Contains(err.Error(), c[3]) {
+		_, err := (Dates{Now: at, Zone: zone(t, c[2])}).Range(c[0], c[1])
+		if failure.CodeOf(err) != errcode.CommandDate || !strings.Contains(err.Error(), c[3]) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

@@ -138,8 +138,8 @@ func TestSet(t *testing.T) {
 	if err != nil || j.Table != "a:b" {
 		t.Errorf("%+v, %v", j, err)
 	}
-	if _, err := Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date, Set: map[string]string{"ns": "a"}}); !atLine(1,
-		errcode.JobVariable, "${table}").saidBy(err) {
+	_, err = Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date, Set: map[string]string{"ns": "a"}})
+	if !atLine(1, errcode.JobVariable, "${table}").saidBy(err) {
 		t.Error(err)
 	}
 }

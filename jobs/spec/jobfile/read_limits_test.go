@@ -69,8 +69,8 @@ func TestEmptyTextsAreRefused(t *testing.T) {
 			t.Errorf("%v: error %v, want %v", lines, err, want)
 		}
 	}
-	if _, err := readJob(t, jobWith(map[int]string{17: "columns_map: {'': {constant: x}}"}), nil); !atLine(17,
-		errcode.JobValue, "columns_map..constant").saidBy(err) {
+	_, err := readJob(t, jobWith(map[int]string{17: "columns_map: {'': {constant: x}}"}), nil)
+	if !atLine(17, errcode.JobValue, "columns_map..constant").saidBy(err) {
 		t.Errorf("a constant without a name: %v", err)
 	}
 }

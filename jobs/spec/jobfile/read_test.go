@@ -297,8 +297,8 @@ func TestReadJobWithoutDate(t *testing.T) {
 	if j, err := Read(jobdir.Write(t, fixed), ReadOptions{}); err != nil || j.Instant() != 1700000000000 {
 		t.Errorf("a job without ${date}: %v", err)
 	}
-	if _, err := Read(jobdir.Write(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})),
-		ReadOptions{}); !atLine(1, errcode.JobDate, "timestamp is ${date}").saidBy(err) {
+	_, err = Read(jobdir.Write(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})), ReadOptions{})
+	if !atLine(1, errcode.JobDate, "timestamp is ${date}").saidBy(err) {
 		t.Errorf("a default timestamp without a date: %v", err)
 	}
 }
