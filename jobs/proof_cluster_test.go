@@ -416,6 +416,34 @@ func TestLoadOfMarkers(t *testing.T) {
 	}
 }
 
+// TestLoadOfMarkersAlone: a file of delete markers alone is killed after HBase has taken it, and a compaction removes the markers with what
+// they hide. Nobody can tell then whether HBase had the file, so a person must act. With the file put there once more the command ends.
+func TestLoadOfMarkersAlone(t *testing.T) {
+	l := livetest.New(t)
+	l.Ask(t, "create", l.Table, "f", "m")
+	l.Ask(t, "put", l.Table, "a,f,q,500,v")
+	dir := l.Out + "/markers"
+	lines := []string{hexOf("a") + "\tf\t\t1000\tDeleteFamily\t", hexOf("b") + "\tf\t\t1000\tDeleteFamily\t"}
+	l.OtherTools(t, dir, lines)
+	fsys, name := l.HDFS(t, dir)
+	copyTree(t, fsys, name, name+"_copied")
+	l.CrashLoad(t, dir, options.FilesLoaded, 1)
+	l.Ask(t, "compact", l.Table)
+	if scanned := l.Ask(t, "scan", l.Table); strings.Contains(scanned, hexOf("a")) {
+		t.Fatalf("the row is still there: %s", scanned)
+	}
+	for range 2 {
+		if _, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); failure.CodeOf(err) != errcode.LoadUnsure && failure.CodeOf(err) != errcode.LoadLost ||
+			!strings.Contains(err.Error(), "delete marker") || !strings.Contains(err.Error(), "once more") {
+			t.Errorf("compacted: %v", err)
+		}
+	}
+	copyTree(t, fsys, name+"_copied", name)
+	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {
+		t.Errorf("with the file put there once more: %+v, %v", r, err)
+	}
+}
+
 // TestLoadDirOfALostTable: a load of a directory is killed in the middle, and the table is truncated. HBase has taken some of the
 // files, and nobody can write them again, so a person must act, and is told how; then the same command goes on.
 func TestLoadDirOfALostTable(t *testing.T) {

@@ -279,8 +279,10 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 		f := &findings[i]
 		found := false
 		for k := range f.Probes {
-			if f.Answers[k].Serving != Missing && !f.Probes[k].Before {
-				f.Probes[k].Before, found = true, true // the probes are shared with l.left
+			p := &f.Probes[k] // shared with l.left
+			absent := f.Answers[k].Serving == Missing || f.Answers[k].Serving == Superseded && p.isMarker()
+			if !absent && !p.Before {
+				p.Before, found = true, true
 			}
 		}
 		if found {

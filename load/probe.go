@@ -85,6 +85,14 @@ type Answer struct {
 // it before the load.
 func (f *Finding) Proves(i int) bool { return f.Answers[i].Serving == Served && !f.Probes[i].Before }
 
+// OnlyMarkers reports whether only delete markers of the file are known. That the table no longer has them says nothing: a major
+// compaction removes a marker with what it hides, and leaves no trace that a client could ask for.
+func (f *HFile) OnlyMarkers() bool {
+	return len(f.Probes) > 0 && !slices.ContainsFunc(f.Probes, func(p Probe) bool { return !p.isMarker() })
+}
+
+func (b *Probe) isMarker() bool { return b.Type != byte(cell.Put) }
+
 // String describes the finding for people.
 func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.Region, f.Why) }
 
@@ -561,7 +569,7 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 	if slices.ContainsFunc(answers[0].Cells, b.matches) {
 		return Served, ""
 	}
-	if b.Type != byte(cell.Put) {
+	if b.isMarker() {
 		return Superseded, fmt.Sprintf("row %s no longer has the delete marker of timestamp %d, as after a major compaction", at, b.Timestamp)
 	}
 	if versions := max(f.number("VERSIONS"), 1); newer >= versions {
@@ -588,7 +596,7 @@ func (b *Probe) matches(c hbase.StoredCell) bool {
 // A marker hides a cell with its timestamp, or up to it, even if the cell is put later: the rule of HBase, which is why
 // rows can't be loaded again over a deletion.
 func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
-	if b.Type != byte(cell.Put) {
+	if b.isMarker() {
 		return nil
 	}
 	for i := range cells {

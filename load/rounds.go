@@ -178,12 +178,12 @@ func (o outcome) failed(err error) outcome {
 
 // checkYes returns an error if a server's yes proves nothing.
 //
-// Files that were served before can't be probed at the end of the load: the table returned equal cells before it. For them
-// the server's answer is the only evidence, and it is worthless if another server has opened the region meanwhile. If
-// hbase:meta can't be read, that is unknown, and the files are in doubt. ctx is the request's, which may outlive the
-// caller's.
+// Some files can't be probed at the end of the load: the table returned equal cells before it, or they have delete markers
+// alone, of which nobody can say whether they never came or were compacted away. For them the server's answer is the only
+// evidence, and it is worthless if another server has opened the region meanwhile. If hbase:meta can't be read, that is
+// unknown, and the files are in doubt. ctx is the request's, which may outlive the caller's.
 func (l *loadRun) checkYes(ctx context.Context, g group) error {
-	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore() }) {
+	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore() || f.OnlyMarkers() }) {
 		return nil
 	}
 	elsewhere, err := l.openedElsewhere(ctx, &g.region)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/hbasetest"
 )
@@ -447,7 +448,7 @@ func TestYesWithoutMeta(t *testing.T) {
 		limits := b.cluster.limits
 		limits.idle = 100 * time.Millisecond
 		b.cluster.reader = newReader(b.cluster.servers, limits)
-		b.group.files[1].Probes = []Probe{{Before: before}}
+		b.group.files[1].Probes = []Probe{{Type: byte(cell.Put), Before: before}}
 		doubted := 0
 		b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
 			doubted += len(files)

@@ -594,36 +594,83 @@ func TestOpeningsOfAFile(t *testing.T) {
 	})
 }
 
-// TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before. If its region is open elsewhere by then,
-// that proves nothing: the region is opened once more, which finds all files in its folder. Otherwise the yes counts.
+// TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before, or one of delete markers, which the
+// region does not return. If its region is open elsewhere by then, that proves nothing: the region is opened once more, which finds all
+// files in its folder. Otherwise the yes counts.
 func TestYesOfARegionThatMoved(t *testing.T) {
-	for _, moves := range []bool{false, true} {
-		simulated(t, func(s *simulation) {
-			_, err := s.load(s.hooks(), s.write("1", "f", "a"))
-			s.do(err)
-			opening := func() string {
-				table, err := s.Table(s.Context(), "t")
+	for _, markers := range []bool{false, true} {
+		for _, moves := range []bool{false, true} {
+			simulated(t, func(s *simulation) {
+				_, err := s.load(s.hooks(), s.write("1", "f", "a"))
 				s.do(err)
-				return table.Opening([]byte("a"))
-			}
-			hooks := s.hooks()
-			before := ""
-			hooks.Before = func() error {
-				before = opening()
-				if moves {
-					s.world.Interrupt(1, func() { // after the request
-						s.do(s.world.Move("t", []byte("a")))
-						before = opening()
-					})
+				opening := func() string {
+					table, err := s.Table(s.Context(), "t")
+					s.do(err)
+					return table.Opening([]byte("a"))
 				}
-				return nil
-			}
-			report, err := s.load(hooks, s.write("1", "f", "a"))
-			if s.do(err); report.Files != 1 || (opening() != before) != moves {
-				s.Errorf("moved %t: opened as %s, then as %s; report %+v", moves, before, opening(), report)
-			}
-		})
+				file := s.write("1", "f", "a")
+				if markers {
+					file.Probes[0].Type = byte(cell.DeleteColumn)
+					s.serve = func(_ string, files []string) ([]cell.Cell, bool, error) { s.take(files...); return nil, true, nil }
+				}
+				hooks := s.hooks()
+				before := ""
+				hooks.Before = func() error {
+					before = opening()
+					if moves {
+						s.world.Interrupt(1, func() { // after the request
+							s.do(s.world.Move("t", []byte("a")))
+							before = opening()
+						})
+					}
+					return nil
+				}
+				report, err := s.load(hooks, file)
+				if s.do(err); report.Files != 1 || (opening() != before) != moves {
+					s.Errorf("markers %t, moved %t: opened as %s, then as %s; report %+v", markers, moves, before, opening(), report)
+				}
+			})
+		}
 	}
+}
+
+// TestMarkersBefore: that a table does not return a delete marker before its load is known, unlike for a cell that newer ones may hide.
+// So the marker proves its file later.
+func TestMarkersBefore(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		at := func(row string, timestamp int64, typ cell.Type) cell.Cell {
+			return cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: timestamp, Type: typ}
+		}
+		for _, c := range []struct {
+			what   string
+			there  []cell.Cell
+			typ    cell.Type
+			before bool
+		}{
+			{"a marker, and the table has nothing", nil, cell.DeleteColumn, false},
+			{"a marker, and the table has newer cells", []cell.Cell{at("b", 2000, cell.Put)}, cell.DeleteColumn, false},
+			{"a marker that the table has", []cell.Cell{at("c", 1000, cell.DeleteColumn)}, cell.DeleteColumn, true},
+			{"a cell under newer ones", []cell.Cell{at("d", 2000, cell.Put)}, cell.Put, true},
+			{"a cell under a marker", []cell.Cell{at("e", 1000, cell.DeleteColumn)}, cell.Put, true},
+			{"a cell, and the table has nothing", nil, cell.Put, false},
+		} {
+			s.do(s.world.Put("t", c.there...))
+			row := "f"
+			if c.there != nil {
+				row = string(c.there[0].Row)
+			} else if c.typ == cell.Put {
+				row = "fa"
+			}
+			file := s.write(row, "f", row)
+			if file.Probes[0].Type = byte(c.typ); c.typ != cell.Put {
+				file.Probes[0].Value = SumValue(nil)
+			}
+			_, err := s.load(s.hooks(), file)
+			if s.do(err); file.Probes[0].Before != c.before {
+				s.Errorf("%s: %t", c.what, file.Probes[0].Before)
+			}
+		}
+	})
 }
 
 // TestStagingThatCannotBeEntered: a user whom HDFS does not let into the staging folder can't load, and the error says so;

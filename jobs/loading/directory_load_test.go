@@ -1,13 +1,22 @@
 package loading
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"bulkload/cell"
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/simcluster"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/pipeline/hfiles"
 )
 
 // statFails is a file system on which looking at one file fails.
@@ -44,5 +53,165 @@ func TestAFileThatCantBeSeenIsNotGone(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// killed loads the directory, and is killed after the first file that HBase has taken.
+func (s *simulation) killed() {
+	s.Helper()
+	ctx, kill := context.WithCancel(s.Context())
+	s.out.Options.Failpoint = func(p options.Point) {
+		if p == options.FilesLoaded {
+			kill()
+		}
+	}
+	l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+	d, err := l.recovered(ctx)
+	s.do(err)
+	if _, err := l.load(ctx, d); !errors.Is(err, context.Canceled) {
+		s.Fatalf("it was not killed: %v", err)
+	}
+	s.out.Options.Failpoint = nil
+}
+
+// directory does what the command does with the directory.
+func (s *simulation) directory() (*Report, error) {
+	s.Helper()
+	c := &directoryCommand{out: s.out, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+	d, err := hfiles.OpenDirectory(s.out.FS, s.out.Path)
+	s.do(err)
+	if len(d.Files) == 0 {
+		return c.report, newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).checkServed(s.Context())
+	}
+	return c.report, c.loadDirectory(s.Context())
+}
+
+// TestOnlyDeleteMarkers: HBase takes a file of delete markers alone, the load is killed, and a compaction removes them with what they
+// hide. No client can see then that the region had the file, whether its regions may be opened again or not, so a person must act, and is
+// told how: both ways end it.
+func TestOnlyDeleteMarkers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		denied bool // to open a region again
+		code   errcode.Code
+	}{"opened again": {false, errcode.LoadUnsure}, "not opened again": {true, errcode.LoadLost}} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(s *simulation) {
+				for _, f := range s.out.Manifest.Files() {
+					s.do(os.Remove(filepath.Join(s.out.Path, f.Path)))
+				}
+				s.out.Manifest = nil
+				var markers []cell.Cell
+				for _, row := range []string{"h", "i"} {
+					markers = append(markers, cell.Cell{Row: []byte(row), Family: []byte("f"), Timestamp: 5, Type: cell.DeleteFamily})
+				}
+				s.do(s.sim.Put("t", cellOf("h")))
+				name := filepath.Join(s.out.Path, writtenFile(t, s.out, 7, markers...).Path)
+				text, err := os.ReadFile(name)
+				s.do(err)
+				s.serve = func(files []string) ([]cell.Cell, bool, error) { return markers, true, os.Remove(files[0]) }
+				s.killed()
+				s.do(s.sim.Compact("t", []byte("h"), 0, true))
+				if lost := s.sim.Unreadable("t", 0, []cell.Cell{cellOf("h")}); len(lost) != 1 {
+					s.Fatal("the row is still there")
+				}
+				s.sim.DenyMoves(c.denied)
+				record := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).record
+				for range 2 {
+					_, err := s.directory()
+					if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), "delete marker") || !strings.Contains(err.Error(), "major compaction") ||
+						!strings.Contains(err.Error(), "put the files into "+s.out.FS.URI(s.out.Path)) || !strings.Contains(err.Error(), "delete "+record.uri()) {
+						s.Fatalf("%v, want %s", err, c.code)
+					}
+				}
+				entry, err := os.ReadFile(strings.TrimPrefix(record.uri(), "file://"))
+				s.do(err)
+				// Whoever deletes the entry may load the next files from there.
+				s.do(os.Remove(strings.TrimPrefix(record.uri(), "file://")))
+				s.do(os.WriteFile(name+"1", text, 0o600))
+				if r, err := s.directory(); err != nil || r.Load.Files != 1 {
+					s.Errorf("without the entry: %+v, %v", r, err)
+				}
+				s.do(os.WriteFile(strings.TrimPrefix(record.uri(), "file://"), entry, 0o600))
+				s.do(os.WriteFile(name, text, 0o600))
+				if r, err := s.directory(); err != nil || r.Load.Files != 1 {
+					s.Errorf("with the file put there once more: %+v, %v", r, err)
+				}
+				if _, err := s.directory(); err != nil {
+					s.Errorf("and again: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestMarkersOfALoadThatEnded: of a load that has ended, a compaction of its delete markers is no loss as long as no region was opened
+// again. After that nobody knows.
+func TestMarkersOfALoadThatEnded(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		for _, f := range s.out.Manifest.Files() {
+			s.do(os.Remove(filepath.Join(s.out.Path, f.Path)))
+		}
+		s.out.Manifest = nil
+		marker := cell.Cell{Row: []byte("h"), Family: []byte("f"), Timestamp: 5, Type: cell.DeleteFamily}
+		writtenFile(t, s.out, 7, marker)
+		s.serve = func(files []string) ([]cell.Cell, bool, error) { return []cell.Cell{marker}, true, os.Remove(files[0]) }
+		_, err := s.directory()
+		s.do(err)
+		s.do(s.sim.Move("t", []byte("h")))
+		_, err = s.directory()
+		s.do(err) // the marker is there
+		s.do(s.sim.Compact("t", []byte("h"), 0, true))
+		if _, err := s.directory(); failure.CodeOf(err) != errcode.LoadUnsure || !strings.Contains(err.Error(), "only delete markers are known") {
+			s.Errorf("compacted after it was opened again: %v", err)
+		}
+	})
+}
+
+// TestAnotherDirectoryOfThisName: a directory and a table are made anew under the names of a load that was interrupted. The ledger can't
+// tell them from the old ones, so the files that the old table took are missed. Nothing is loaded, and a person is told which entry to delete.
+func TestAnotherDirectoryOfThisName(t *testing.T) {
+	simulated(t, func(s *simulation) {
+		files := s.out.Manifest.Files()
+		s.out.Manifest = nil
+		texts := map[string][]byte{}
+		for _, f := range files {
+			text, err := os.ReadFile(filepath.Join(s.out.Path, f.Path))
+			s.do(err)
+			texts[f.Path] = text
+		}
+		s.serve = func(taken []string) ([]cell.Cell, bool, error) {
+			if s.requests > 1 {
+				return nil, false, errors.New("no more today")
+			}
+			return s.take(taken), true, nil
+		}
+		_, err := s.directory()
+		if err == nil {
+			s.Fatal("it was not interrupted")
+		}
+		s.serve = nil
+		s.do(s.sim.Drop("t"))
+		s.do(s.sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f"}))
+		for name, text := range texts {
+			if err := os.Remove(filepath.Join(s.out.Path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				s.Fatal(err)
+			}
+			s.do(os.WriteFile(filepath.Join(s.out.Path, name+"2"), text, 0o600))
+		}
+		record := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).record
+		s.requests = 0
+		for range 2 {
+			if _, err := s.directory(); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "delete "+record.uri()) || s.requests > 0 {
+				s.Fatalf("%d requests, %v", s.requests, err)
+			}
+		}
+		s.do(os.Remove(strings.TrimPrefix(record.uri(), "file://")))
+		r, err := s.directory()
+		if s.do(err); r.Load.Files != 3 {
+			s.Errorf("without the entry: %+v", r)
+		}
+		_, err = s.directory()
+		s.do(err)
 	})
 }

@@ -10,6 +10,7 @@ package loading
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -76,8 +77,8 @@ func (l *Loader) checkLatest() error {
 	if e == nil || err != nil || len(e.Files) == 0 || e.Run == m.Run.ID {
 		return err
 	}
-	return errcode.LoadOther.Errorf("%s was loaded as run %s, but according to the ledger another run of this job and date, %s, was loaded into table %s on %s from %s: the output may be an older version, as from a backup; --force writes and loads its input again",
-		l.Out.FS.URI(l.Out.Path), m.Run.ID, e.Run, e.Table, e.Time.Format(time.RFC3339), e.Output)
+	return errcode.LoadOther.Errorf("%s was loaded as run %s, but according to the ledger another run of this job and date, %s, was loaded into table %s on %s from %s: the output may be an older version, as from a backup; %s to write and load its input again",
+		l.Out.FS.URI(l.Out.Path), m.Run.ID, e.Run, e.Table, e.Time.Format(time.RFC3339), e.Output, writeAgain(l.Out))
 }
 
 // claim is what the manifest says of some of its files.
@@ -163,7 +164,28 @@ func (l *Loader) recoverReplaced(ctx context.Context) (err error) {
 
 func (l *Loader) proof() proof {
 	return proof{cluster: l.Cluster, options: l.Out.Options, rows: l.Rows,
-		again: "--force writes and loads them again. If another load has written them with the same timestamps, --force would undo that"}
+		compare: fmt.Sprintf("compare it with the source (bulkload verify %s --live)", whichJob(l.Out)),
+		again:   writeAgain(l.Out) + " to write and load them again. If another load has written them with the same timestamps, that would undo it"}
+}
+
+// whichJob is the job of an output, and its date, as arguments of a command, for people: load DIR is told neither.
+func whichJob(out *output.Dir) string {
+	switch run := out.Manifest.Run; {
+	case out.Job != nil:
+		return "JOB"
+	case run.Date != "":
+		return run.Job + " --date " + run.Date
+	default:
+		return run.Job
+	}
+}
+
+// writeAgain is how an output's files are written again, for people: by run, since load DIR has no --force.
+func writeAgain(out *output.Dir) string {
+	if out.Job != nil {
+		return "run again with --force"
+	}
+	return fmt.Sprintf("run its job (bulkload run %s --force)", whichJob(out))
 }
 
 // Summary is the result of a load.

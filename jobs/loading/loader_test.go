@@ -29,21 +29,30 @@ func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Dir 
 	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{ID: "run", Table: "t"}, JobHash: "0123456789abcdef"}
 	out.Manifest.Families = map[string]string{"f": "settings"}
 	for i, row := range rows {
-		to := hfiles.Destination{FS: storage.Local, Dir: out.Path, Temps: out.TempFolder}
-		summary := hfiles.Summary{Path: "f/" + hfiles.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
-		settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone, Bloom: hfilewriter.BloomRow}
-		f, err := hfiles.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Clock))
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = f.Writer.Append(&cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(row)})
-		f.CountRow(1)
-		if err = errors.Join(err, f.Finish(), f.ReadBack(t.Context()), os.MkdirAll(filepath.Join(out.Path, "f"), 0o755), os.Rename(f.Temp, filepath.Join(out.Path, f.Path))); err != nil {
-			t.Fatal(err)
-		}
-		out.Manifest.Slices = append(out.Manifest.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.Summary{f.Summary}})
+		f := writtenFile(t, out, i, cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(row)})
+		out.Manifest.Slices = append(out.Manifest.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.Summary{f}})
 	}
 	return out
+}
+
+// writtenFile writes an HFile of some cells, each of which has a row of its own.
+func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfiles.Summary {
+	t.Helper()
+	to := hfiles.Destination{FS: storage.Local, Dir: out.Path, Temps: out.TempFolder}
+	summary := hfiles.Summary{Path: "f/" + hfiles.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
+	settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone, Bloom: hfilewriter.BloomRow}
+	f, err := hfiles.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range cells {
+		err = errors.Join(err, f.Writer.Append(&cells[k]))
+		f.CountRow(1)
+	}
+	if err = errors.Join(err, f.Finish(), f.ReadBack(t.Context()), os.MkdirAll(filepath.Join(out.Path, "f"), 0o755), os.Rename(f.Temp, filepath.Join(out.Path, f.Path))); err != nil {
+		t.Fatal(err)
+	}
+	return f.Summary
 }
 
 // TestOnlyWhatWasWrittenIsLoaded: a file of an earlier process is read in full before it is loaded. One with a changed byte, one that

@@ -40,6 +40,7 @@ type proof struct {
 	cluster *load.Cluster
 	options options.Options
 	rows    AskRows // nil if the rows are not known: of a directory, or of an input that is gone
+	compare string  // how to find out whether the table has the files' rows, for people
 	again   string  // how to load the files again, for people
 	rewrite bool    // files that the known cells can't prove are to be written again (*unprovenError), since others are not loaded yet
 }
@@ -239,6 +240,9 @@ func (v *verdict) add(c claim, f load.Finding) {
 		switch {
 		case c.asksAll(rows):
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a client may have deleted would stay hidden", f.URI, c.table)})
+		case !proven && f.OnlyMarkers():
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of which only delete markers are known, and a major compaction removes those",
+				&r, c.table, f.URI)})
 		case !proven:
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and the cells of the file that it returns were there before, or are hidden by newer ones",
 				&r, c.table, f.URI)})
@@ -344,8 +348,8 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 		return &unprovenError{lost, why}
 	}
 	if p.rows == nil {
-		return errcode.LoadUnsure.Errorf("%s: so it is not certain that the table still has the rows of %s; compare it with the source (bulkload verify JOB --live); %s",
-			why, jobfile.Plural(len(v.gaps), "file"), p.again)
+		return errcode.LoadUnsure.Errorf("%s: so it is not certain that the table still has the rows of %s; %s; %s",
+			why, jobfile.Plural(len(v.gaps), "file"), p.compare, p.again)
 	}
 	ranges := rangesOf(v.gaps)
 	p.options.Infof("%s: reading the input again, to ask the table for all rows of the run in %s", why, jobfile.Plural(len(ranges), "range"))
@@ -414,7 +418,7 @@ func watchProbes(o options.Options, files int, from, to float64) func(int) {
 // and why the table may lack them, as far as comparing its identity shows that.
 func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) error {
 	advice := "Most likely the table was truncated, created again or restored after the load, or the rows were " +
-		"deleted. " + p.again
+		"deleted; " + p.again
 	switch {
 	case lost[0].Serving == load.Deleted:
 		advice = "Rows were deleted in the table. The delete marker hides everything with these timestamps until a major " +
@@ -425,10 +429,10 @@ func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) err
 	case c.identity == table.Identity():
 		advice = "The table was neither created again nor truncated as a whole after the load: most likely a region was " +
 			"truncated, a family was removed and added again, or rows were deleted, which stay hidden until a major " +
-			"compaction. " + p.again
+			"compaction; " + p.again
 	default:
 		advice = "The table was changed after the load: created again, truncated, restored, or disabled and " +
-			"enabled. " + p.again
+			"enabled; " + p.again
 	}
 	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s",
 		c.table, len(lost), of, lost[0].String(), advice)

@@ -40,7 +40,7 @@ func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
 	}
 	other := "" // advice, for files that a job can write again
 	if out.Manifest != nil {
-		other = fmt.Sprintf(", or write the files again for the table's present regions: run %s with --force", out.Manifest.Run.Job)
+		other = fmt.Sprintf(", or %s to write the files for the table's present regions", writeAgain(out))
 	}
 	return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; "+
 		"raise the property (in the site files, or with -D)%s",
@@ -72,8 +72,8 @@ func checkSettings(out *output.Dir, table *load.Table) error {
 			return err
 		}
 		if now := jobfile.SettingsText(live); now != written {
-			return errcode.TableAltered.Errorf("family %s of table %s was altered after the files were written: the files have %s, the table now has %s; run again with --force to write them again",
-				name, table.Name, written, now)
+			return errcode.TableAltered.Errorf("family %s of table %s was altered after the files were written: the files have %s, the table now has %s; %s to write them again",
+				name, table.Name, written, now, writeAgain(out))
 		}
 	}
 	return nil

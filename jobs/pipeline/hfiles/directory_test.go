@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,15 +21,25 @@ import (
 // writeFile returns an HFile with a cell in each row. The values name the file.
 func writeFile(t *testing.T, name string, rows ...string) string {
 	t.Helper()
+	family, _, _ := strings.Cut(name, "/")
+	var cells []cell.Cell
+	for _, row := range rows {
+		cells = append(cells, cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(name)})
+	}
+	return writeCells(t, cells)
+}
+
+// writeCells returns an HFile of some cells, which are in order.
+func writeCells(t *testing.T, cells []cell.Cell) string {
+	t.Helper()
 	var out bytes.Buffer
 	settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeFastDiff, Bloom: hfilewriter.BloomRow}
 	w, err := hfilewriter.NewWriter(&out, settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	family, _, _ := strings.Cut(name, "/")
-	for _, row := range rows {
-		if err := w.Append(&cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(name)}); err != nil {
+	for i := range cells {
+		if err := w.Append(&cells[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,6 +170,50 @@ func TestPickProbes(t *testing.T) {
 	for i, want := range []int{2, 1} {
 		if f := d.Files[i]; len(f.Cells) != want || len(f.Probes) != want {
 			t.Errorf("%s has %d cells and %d probes, want %d", f.Path, len(f.Cells), len(f.Probes), want)
+		}
+	}
+}
+
+// TestPickProbesAmongMarkers: a file is proved by cells that its readers see, since a compaction removes the others, and delete markers
+// with what they hide. Only a file of markers alone has one of these.
+func TestPickProbesAmongMarkers(t *testing.T) {
+	t.Parallel()
+	types := map[string]cell.Type{"Put": cell.Put, "Delete": cell.Delete, "DeleteColumn": cell.DeleteColumn, "DeleteFamilyVersion": cell.DeleteFamilyVersion, "DeleteFamily": cell.DeleteFamily}
+	for _, c := range []struct{ what, cells, want string }{
+		{"cells", "a/q/5/Put b/q/5/Put c/q/5/Put", "a/q/5 c/q/5"},
+		{"the newest of a column", "a/q/5/Put a/q/4/Put", "a/q/5"},
+		{"families' markers around a cell", "a//9/DeleteFamily b/q/5/Put c//9/DeleteFamily", "b/q/5"},
+		{"a family's marker above the cells of its row", "a//9/DeleteFamily a/q/5/Put a/r/5/Put b/q/5/Put", "b/q/5"},
+		{"a marker of a family's version", "a//5/DeleteFamilyVersion a/q/5/Put b/q/5/Put", "b/q/5"},
+		{"a column's marker above its cells", "a/q/9/DeleteColumn a/q/5/Put a/r/5/Put b/q/5/Put", "a/r/5 b/q/5"},
+		{"a marker of one version, and older ones", "a/q/5/Delete a/q/5/Put a/q/4/Put a/r/3/Put", "a/r/3"},
+		{"a marker below a newer cell", "a/q/9/Put a/q/5/DeleteColumn a/q/4/Put", "a/q/9"},
+		{"markers in the last rows", "a/q/5/Put b//9/DeleteFamily c/q/9/DeleteColumn", "a/q/5"},
+		{"markers alone", "a//9/DeleteFamily b/q/9/DeleteColumn c/q/9/Delete", "a//9"},
+		{"markers of one row", "a/q/9/DeleteColumn", "a/q/9"},
+	} {
+		var cells []cell.Cell
+		for _, text := range strings.Fields(c.cells) {
+			parts := strings.Split(text, "/")
+			timestamp, err := strconv.ParseInt(parts[2], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cells = append(cells, cell.Cell{Row: []byte(parts[0]), Family: []byte("f"), Qualifier: []byte(parts[1]), Timestamp: timestamp, Type: types[parts[3]]})
+		}
+		d, err := OpenDirectory(storage.Local, testfs.Tree(t, map[string]string{"f/1": writeCells(t, cells)}))
+		if err == nil {
+			err = d.PickProbes(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range d.Files[0].Cells {
+			got = append(got, fmt.Sprintf("%s/%s/%d", p.Row, p.Qualifier, p.Timestamp))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%s: %s, want %s", c.what, text, c.want)
 		}
 	}
 }

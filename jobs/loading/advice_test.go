@@ -1,0 +1,97 @@
+package loading
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
+)
+
+// TestAdviceOfEachCommand: what is wrong with an output is said by the job's run and by load DIR. Only run has --force, so load DIR names
+// the command that writes the files again.
+func TestAdviceOfEachCommand(t *testing.T) {
+	t.Parallel()
+	const command = "bulkload run payments.yaml --date 2026-11-20 --force"
+	for name, c := range map[string]struct {
+		want errcode.Code
+		find func(s *simulation, l *Loader) error
+	}{
+		"rows are lost": {errcode.LoadLost, func(s *simulation, l *Loader) error {
+			s.do(s.sim.TruncateRegion("t", []byte("h")))
+			return l.CheckServed(s.Context())
+		}},
+		"nobody knows": {errcode.LoadUnsure, func(s *simulation, l *Loader) error {
+			l.Out.Manifest.SetMissing([]load.RowRange{{First: []byte("a"), Last: []byte("z")}})
+			return l.CheckServed(s.Context())
+		}},
+		"another run was loaded since": {errcode.LoadOther, func(s *simulation, l *Loader) error {
+			e, err := l.Entry()
+			s.do(err)
+			e.Run = "another"
+			s.do(l.Ledger.Write(e))
+			return l.CheckServed(s.Context())
+		}},
+		"a changed byte": {errcode.HFileCorrupt, func(s *simulation, l *Loader) error {
+			return s.verified(l, func(name string) error {
+				text, err := os.ReadFile(name)
+				s.do(err)
+				text[strings.Index(string(text), "\x01h\x01fq")+1] ^= 1
+				return os.WriteFile(name, text, 0o600)
+			})
+		}},
+		"another file": {errcode.LoadChanged, func(s *simulation, l *Loader) error {
+			return s.verified(l, func(name string) error {
+				other, err := os.ReadFile(filepath.Join(l.Out.Path, l.Out.Manifest.Files()[0].Path))
+				return errors.Join(err, os.WriteFile(name, other, 0o600))
+			})
+		}},
+		"an altered family": {errcode.TableAltered, func(s *simulation, l *Loader) error {
+			l.Out.Manifest.Files()[1].Loaded = false
+			l.Out.Manifest.Families["f"] = "other settings"
+			return checkSettings(l.Out, s.table())
+		}},
+		"too many files": {errcode.FilesLimit, func(s *simulation, l *Loader) error {
+			return checkCounts(l.Out, s.table(), make([]load.HFile, 1000))
+		}},
+	} {
+		for how, job := range map[string]*jobfile.Job{"run": {}, "load DIR": nil} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				simulated(t, func(s *simulation) {
+					s.out.Manifest.Run.Job, s.out.Manifest.Run.Date = "payments.yaml", "2026-11-20"
+					if name == "a changed byte" || name == "another file" {
+						s.do(s.out.Save())
+					} else {
+						_, err := s.load(s.loader())
+						s.do(err)
+					}
+					l := s.loader()
+					l.Out.Job = job
+					err := c.find(s, l)
+					if failure.CodeOf(err) != c.want || strings.Contains(err.Error(), "payments.yaml") == (job != nil) || !strings.Contains(err.Error(), "--force") {
+						s.Errorf("%v, want %s", err, c.want)
+					}
+					if text := strings.ReplaceAll(err.Error(), command, ""); job == nil && strings.Contains(text, "--force") {
+						s.Errorf("--force of another command than %s: %v", command, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// verified damages the output's second file and verifies all of them, as before a load.
+func (s *simulation) verified(l *Loader, damage func(name string) error) error {
+	s.Helper()
+	if l.Out.Manifest.State != manifest.Written {
+		s.Fatal("the files are loaded")
+	}
+	s.do(damage(filepath.Join(l.Out.Path, l.Out.Manifest.Files()[1].Path)))
+	return VerifyBeforeLoad(s.Context(), l.Out)
+}
