@@ -347,35 +347,3 @@ func TestOutputsPlan(t *testing.T) {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}
 }
-
-func TestReadOutputsErrors(t *testing.T) {
-	for name, c := range map[string]struct{ old, new, want string }{
-		"shared mistake told once":  {"compression: snappy", "compression: snap", `orders.yaml:7: hfile.compression: compression "snap" is not supported`},
-		"own mistake":               {"reverse(order_id, 12)", "revers(order_id, 12)", "orders.yaml:20: rowkey: "},
-		"key of an output":          {"  cells: [seller, buyer, ts]", "  cels: [seller]", "orders.yaml:22: unknown key outputs[2].cels; did you mean cells?"},
-		"input below":               {"  cells: [seller, buyer, ts]", "  input: {}", "orders.yaml:22: unknown key outputs[2].input"},
-		"missing":                   {"  output: out/index", "", "orders.yaml:19: output is missing"},
-		"one table for two":         {"- table: ns:by_buyer\n", "- table: ns:by_seller\n  duplicates: {live: error}\n  load: true\n", "is the table of another output, too"},
-		"one directory for two":     {"out/index", "out/buyer", "orders.yaml:24: outputs[2].output: out/buyer is the directory of another output"},
-		"a directory in another":    {"out/index", "out/../out/buyer/f", "orders.yaml:24: outputs[2].output: "},
-		"unknown cell":              {"cells: [seller,", "cells: [sellr,", "orders.yaml:22: cells: input.columns has no column sellr; did you mean seller?"},
-		"cell that is skipped":      {"cells: [seller, buyer, ts]", "columns_map: {ts: {skip: true}}\n  cells: [ts]", "orders.yaml:23: cells: columns_map skips column ts"},
-		"nothing but a name":        {"- table: ns:orders\n  rowkey: reverse(order_id, 12)\n  query: [order_id]\n  cells: [seller, buyer, ts]\n  regions: {from: splits, splits: ['5']}\n  output: out/index\n", "- ns:orders\n", "outputs[2] is \"ns:orders\"; it must be a mapping"},
-		"load to a local directory": {"  output: out/index", "  output: out/index\n  load: true", "orders.yaml:25: load: true loads"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(jobdir.OrdersJob, c.old, c.new, 1)
-			file := filepath.Join(t.TempDir(), "orders.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			_, err := jobfile.Read(file, jobfile.ReadOptions{Date: jobdir.Date})
-			if failure.KindOf(err) != failure.Usage || err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("error is\n%v\nwant %s", err, c.want)
-			}
-			if strings.Count(err.Error(), c.want) != 1 {
-				t.Errorf("reported more than once:\n%v", err)
-			}
-		})
-	}
-}

@@ -302,24 +302,6 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	}
 }
 
-func TestReadQueriesErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		"queries: 5\n": "queries: is \"5\"; it must be a list",
-		"queries: [{columns: [usr], per_day: 1}]\n":  "has no column usr; did you mean user?",
-		"queries: [{columns: [user]}]\n":             "queries[0].per_day is missing",
-		"queries: [{columns: [user], per_day: 0}]\n": "not a whole number of at least 1",
-		"queries: [{column: [user], per_day: 1}]\n":  "unknown key queries[0].column; did you mean columns?",
-	} {
-		job := fmt.Sprintf(jobdir.NumbersJob, "user")
-		at := strings.Index(job, "queries:")
-		end := at + strings.IndexByte(job[at:], '\n') + 1
-		_, err := jobfile.Read(jobdir.Write(t, job[:at]+text+job[end:]), jobfile.ReadOptions{Date: jobdir.Date})
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ":11: ") {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
-	}
-}
-
 // BenchmarkPlan is a full plan, beside BenchmarkRun.
 func BenchmarkPlan(b *testing.B) {
 	dir := jobdir.Check(b, jobdir.CheckJob, 200_000)

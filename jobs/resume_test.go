@@ -2,57 +2,18 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"bulkload/ingest"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
-	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
-	"bulkload/jobs/spec/jobfile"
-	"bulkload/partition"
-	"bulkload/values"
 )
-
-// TestPayloadDamageIsADamagedSort: a payload that can't be read makes kept runs useless, as other damage does.
-func TestPayloadDamageIsADamagedSort(t *testing.T) {
-	j := jobtest.Check(t, jobdir.Check(t, jobdir.CheckJob, 1), "out")
-	l, err := entry.NewLayout(j)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values := make([]values.Value, len(l.Sources))
-	for _, payload := range [][]byte{nil, {200}, append(make([]byte, len(values)), 1)} {
-		if _, err := l.Unpack(payload, values); !errors.Is(err, partition.ErrDamaged) {
-			t.Errorf("payload %x: %v", payload, err)
-		}
-	}
-}
-
-// TestKeyReplacesTheShardBuffer: a record's key is not appended to the buffer's content.
-func TestKeyReplacesTheShardBuffer(t *testing.T) {
-	wide := jobtest.Wide(t, jobdir.Wide(t, jobdir.WideCases["text of all widths"].Job, 3), "out")
-	plain := *wide
-	plain.Wide = nil
-	record := &ingest.Record{Fields: testvalues.Of("us", "fo", "2020", "n")}
-	for want, j := range map[string]*jobfile.Job{"us": &plain, "us\x00\x00fo": wide} {
-		key := entry.NewKey(j)
-		if err := key.Build([]byte("of the record before"), record); err != nil {
-			t.Fatal(err)
-		}
-		if string(key.Key) != want || key.RowLen != len(strings.TrimSuffix(want, "fo")) {
-			t.Errorf("key %q, %d bytes of it the row's, want %q", key.Key, key.RowLen, want)
-		}
-	}
-}
 
 // TestPlannedRegionsReadTheInputOnce: a run that came to its end before its first slice does not look for its boundaries again.
 func TestPlannedRegionsReadTheInputOnce(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"bulkload/cell"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
@@ -25,12 +25,9 @@ import (
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
-	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/run"
-	"bulkload/jobs/spec/jobfile"
 )
 
 // wideBooks are the books and cells that a case must come to.
@@ -88,33 +85,6 @@ func expectWide(t *testing.T, c jobdir.WideCase, dir string) wideBooks {
 	return want
 }
 
-// lines are all cells of a directory as lines of the oracle's form.
-func lines(t *testing.T, output string) []string {
-	t.Helper()
-	j := &jobfile.Job{Dir: "/"}
-	s, err := site.Open(options.Options{}, jobfile.HBase{}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, name, err := s.Resolve(output, j.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := hfiles.OpenDirectory(fsys, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	err = d.Scan(context.Background(), nil, nil, func(c *cell.Cell) error {
-		all = append(all, fmt.Sprintf("%x\t%s\t%x\t%d\tPut\t%x", c.Row, c.Family, c.Qualifier, c.Timestamp, c.Value))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 func (w *wideBooks) compare(t *testing.T, got []string) {
 	t.Helper()
 	if len(got) != len(w.cells) {
@@ -142,7 +112,7 @@ func TestWideTables(t *testing.T) {
 			if b != want.Books || b.Duplicates < 10 || (b.Differing > 0) != all || b.Differing == b.Duplicates || (b.Nulls > 0) != all {
 				t.Errorf("books %+v\nwant  %+v", b, want.Books)
 			}
-			want.compare(t, lines(t, out))
+			want.compare(t, runtest.Cells(t, out))
 			for i := 1; i < len(s.Files); i++ {
 				a, b := s.Files[i-1], s.Files[i]
 				last, _ := printable.Parse(a.LastRow)
@@ -210,7 +180,7 @@ func TestWideTimestamps(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	j := jobtest.Wide(t, dir, out)
 	s := runtest.Must(t, j, options.Options{})
-	got := strings.Join(lines(t, out), "\n")
+	got := strings.Join(runtest.Cells(t, out), "\n")
 	want := "31\tf\t35\t1700000000005\tPut\t62\n31\tf\t37\t1700000000009\tPut\t64\n3132\tf\t35\t1700000000012\tPut\t63"
 	if got != want || s.Books.Differing != 1 {
 		t.Errorf("cells\n%s\nwant\n%s\nbooks %v", got, want, s.Books)
@@ -224,7 +194,7 @@ func TestWideTimestamps(t *testing.T) {
 func TestWideDuplicatesAreRefused(t *testing.T) {
 	dir := jobdir.Wide(t, jobdir.WideCases["numbers in binary"].Job+"\nduplicates: error", 3000)
 	_, err := run.Job(context.Background(), nil, jobtest.Wide(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if err == nil || !strings.Contains(err.Error(), `and the qualifier \x00\x00\x00`) || !strings.Contains(err.Error(), "duplicates: error") {
+	if failure.CodeOf(err) != errcode.Duplicates || !strings.Contains(err.Error(), `qualifier \x00\x00\x00`) {
 		t.Error(err)
 	}
 }
@@ -238,7 +208,7 @@ func TestWideFilesRollBetweenRows(t *testing.T) {
 	s := runtest.Must(t, j, options.Options{})
 	withCells := int64(0)
 	last := ""
-	for _, line := range lines(t, j.Output) {
+	for _, line := range runtest.Cells(t, j.Output) {
 		row, _, _ := strings.Cut(line, "\t")
 		if row != last {
 			withCells++
@@ -267,7 +237,7 @@ func TestWideGet(t *testing.T) {
 	j := jobtest.Wide(t, dir, out)
 	runtest.Must(t, j, options.Options{})
 	followers := map[string]bool{}
-	for _, line := range lines(t, out) {
+	for _, line := range runtest.Cells(t, out) {
 		parts := strings.Split(line, "\t")
 		if parts[0] == hex.EncodeToString([]byte("65")) {
 			id, _ := hex.DecodeString(parts[2])
@@ -292,29 +262,6 @@ func TestWideGet(t *testing.T) {
 	}
 	if r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
 		t.Errorf("a follower that is not there: %+v, %v", r.Rows, err)
-	}
-}
-
-func TestReadWideErrors(t *testing.T) {
-	for name, c := range map[string]struct{ job, want string }{
-		"unknown key":           {"rowkey: user\nwide: {qualifer: follower}", ":14: unknown key wide.qualifer; did you mean qualifier?"},
-		"no qualifier":          {"rowkey: user\nwide: {value: since}", ":14: wide.qualifier is missing"},
-		"unknown column":        {"rowkey: user\nwide: {qualifier: folower}", `:14: wide.qualifier: qualifier "folower": `},
-		"unknown value":         {"rowkey: user\nwide: {qualifier: follower, value: sins}", ":14: wide.value: input.columns has no column sins"},
-		"cells that would mix":  {"rowkey: user\nwide: {qualifier: follower}", ":14: wide.qualifier: follower is not of fixed width, and a record has several cells in family f (columns user and follower)"},
-		"two cells in one":      {"rowkey: user\nwide: {qualifier: \"pad(follower, 6, '0')\"}\ncolumns_map: {note: {to: since}}", "columns since and note both become the cell f:since"},
-		"a text for a mapping":  {"rowkey: user\nwide: follower", ":14: wide is \"follower\"; it must be a mapping"},
-		"cells without a value": {"rowkey: user\nwide: {qualifier: follower}\ncells: []", "skips every column"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "wide.yaml")
-			if err := os.WriteFile(file, []byte(jobdir.WideHead+c.job+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := jobfile.Read(file, jobfile.ReadOptions{}); failure.KindOf(err) != failure.Usage || err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error is\n%v\nwant %s", err, c.want)
-			}
-		})
 	}
 }
 

@@ -1,13 +1,13 @@
 package entry
 
 import (
-	"bulkload/internal/test/testvalues"
 	"strings"
 	"testing"
 
 	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
+	"bulkload/internal/test/testvalues"
 	"bulkload/jobs/spec/jobfile"
 )
 

@@ -27,9 +27,12 @@ func inFile(place string, code errcode.Code, names ...string) mistake {
 }
 
 // saidBy reports whether an error is of the job file, and one of its problems is about the mistake.
-func (m mistake) saidBy(err error) bool {
+func (m mistake) saidBy(err error) bool { return m.times(err) > 0 }
+
+// times is how many of an error's problems are about the mistake.
+func (m mistake) times(err error) (n int) {
 	if failure.KindOf(err) != failure.Usage {
-		return false
+		return 0
 	}
 	for line := range strings.SplitSeq(failure.TextOf(err), "\n") {
 		said := strings.Contains(line, m.place+": ") && strings.HasSuffix(line, fmt.Sprintf(" [%s]", m.code))
@@ -37,8 +40,8 @@ func (m mistake) saidBy(err error) bool {
 			said = said && strings.Contains(line, name)
 		}
 		if said {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }

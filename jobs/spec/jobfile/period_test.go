@@ -1,20 +1,22 @@
-package jobs
+package jobfile_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/runtest"
+	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
 )
 
 // TestTableOfAPeriod: a date in the table's name, which plan, run and get need then.
 func TestTableOfAPeriod(t *testing.T) {
-	const path = "examples/keys/monthly-table.yaml"
+	path := jobdir.Example(t, "keys/monthly-table.yaml")
 	for _, o := range []jobfile.ReadOptions{{}, {DateOptional: true}} {
-		if _, err := jobfile.Read(path, o); err == nil || !strings.Contains(err.Error(), "monthly-table.yaml:3: table: ${date:200601} needs the logical date") {
+		if _, err := jobfile.Read(path, o); failure.CodeOf(err) != errcode.JobDate {
 			t.Errorf("without a date: %v", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package jobs
+package entry_test
 
 import (
 	"fmt"
