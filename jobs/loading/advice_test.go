@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/spec/jobfile"
@@ -74,7 +75,8 @@ func TestAdviceOfEachCommand(t *testing.T) {
 					l := s.loader()
 					l.Out.Job = job
 					err := c.find(s, l)
-					if failure.CodeOf(err) != c.want || strings.Contains(err.Error(), "payments.yaml") == (job != nil) || !strings.Contains(err.Error(), "--force") {
+					if failure.CodeOf(err) != c.want || testwords.Names(err, "payments.yaml") == (job != nil) ||
+						!testwords.Names(err, "--force") {
 						s.Errorf("%v, want %s", err, c.want)
 					}
 					if text := strings.ReplaceAll(err.Error(), command, ""); job == nil && strings.Contains(text, "--force") {

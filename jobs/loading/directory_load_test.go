@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/simcluster"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
@@ -48,7 +49,7 @@ func TestAFileThatCantBeSeenIsNotGone(t *testing.T) {
 		for _, f := range files {
 			for _, cause := range []error{syscall.EACCES, syscall.EIO, storage.ErrUnavailable} {
 				s.out.FS = &statFails{storage.Local, f.Path, cause}
-				if err := l.checkServed(s.Context()); !errors.Is(err, cause) || !strings.Contains(err.Error(), f.Path) {
+				if err := l.checkServed(s.Context()); !errors.Is(err, cause) || !testwords.Names(err, f.Path) {
 					s.Errorf("looking at %s fails, %v: %v", f.Path, cause, err)
 				}
 			}
@@ -119,8 +120,9 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 				record := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).record
 				for range 2 {
 					_, err := s.directory()
-					if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), "delete marker") || !strings.Contains(err.Error(), "major compaction") ||
-						!strings.Contains(err.Error(), "put the files into "+s.out.FS.URI(s.out.Path)) || !strings.Contains(err.Error(), "delete "+record.uri()) {
+					remedies := []string{"delete marker", "major compaction", "into " + s.out.FS.URI(s.out.Path),
+						"delete " + record.uri()}
+					if failure.CodeOf(err) != c.code || !testwords.Names(err, remedies...) {
 						s.Fatalf("%v, want %s", err, c.code)
 					}
 				}
@@ -162,7 +164,8 @@ func TestMarkersOfALoadThatEnded(t *testing.T) {
 		_, err = s.directory()
 		s.do(err) // the marker is there
 		s.do(s.sim.Compact("t", []byte("h"), 0, true))
-		if _, err := s.directory(); failure.CodeOf(err) != errcode.LoadUnsure || !strings.Contains(err.Error(), "only delete markers are known") {
+		_, err = s.directory()
+		if failure.CodeOf(err) != errcode.LoadUnsure || !testwords.Names(err, "delete markers") {
 			s.Errorf("compacted after it was opened again: %v", err)
 		}
 	})
@@ -202,7 +205,8 @@ func TestAnotherDirectoryOfThisName(t *testing.T) {
 		record := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).record
 		s.requests = 0
 		for range 2 {
-			if _, err := s.directory(); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "delete "+record.uri()) || s.requests > 0 {
+			_, err := s.directory()
+			if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "delete "+record.uri()) || s.requests > 0 {
 				s.Fatalf("%d requests, %v", s.requests, err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
@@ -38,7 +39,8 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(command.out.Path, strings.Repeat("0", 32)), []byte("a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := runIn(t, command); failure.CodeOf(err) != errcode.HFileNone || !strings.Contains(err.Error(), "the directory above") {
+	err := runIn(t, command)
+	if failure.CodeOf(err) != errcode.HFileNone || !testwords.Names(err, filepath.Dir(command.out.Path)) {
 		t.Errorf("a family's folder: %v", err)
 	}
 }
@@ -62,14 +64,15 @@ func TestLoadOfAChangedManifest(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		text []byte
-		want failure.Kind
-	}{"a digit": {changed, failure.Differs}, "cut": {text[:len(text)/2], failure.Refused}, "empty": {nil, failure.Refused}} {
+		want errcode.Code
+	}{"a digit": {changed, errcode.ManifestChanged}, "cut": {text[:len(text)/2],
+		errcode.ManifestMalformed}, "empty": {nil, errcode.ManifestMalformed}} {
 		command := commandIn(t, "t")
 		name := filepath.Join(command.out.Path, manifest.Name)
 		if err := os.WriteFile(name, c.text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := runIn(t, command); failure.KindOf(err) != c.want || !strings.Contains(err.Error(), "move the directory away") {
+		if err := runIn(t, command); failure.CodeOf(err) != c.want || !testwords.Names(err, name) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, c.text) {
@@ -87,7 +90,8 @@ func TestLoadOfAnIncompleteOutput(t *testing.T) {
 	files := record.out.Manifest.Files()
 	files[0].Loaded = true // HBase has moved it
 	there := &hfiles.Directory{Files: []*hfiles.DirFile{{Path: files[1].Path}}}
-	if err := command.checkComplete(there); failure.CodeOf(err) != errcode.OutputLacks || !strings.Contains(err.Error(), files[2].Path) || strings.Contains(err.Error(), files[0].Path) {
+	err := command.checkComplete(there)
+	if failure.CodeOf(err) != errcode.OutputLacks || !testwords.Names(err, files[2].Path) || testwords.Names(err, files[0].Path) {
 		t.Errorf("without %s: %v", files[2].Path, err)
 	}
 	there.Files = append(there.Files, &hfiles.DirFile{Path: files[2].Path})

@@ -1,12 +1,11 @@
 package loading
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -111,29 +110,30 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	if err := l.Ledger.Write(e); err != nil {
 		t.Fatal(err)
 	}
-	wantCode := func(what string, want errcode.Code, text string) {
+	wantCode := func(what string, want errcode.Code, by string) {
 		t.Helper()
 		done, err := l.LoadedElsewhere(t.Context())
-		if done || failure.CodeOf(err) != want || !strings.Contains(fmt.Sprint(err), text) {
+		if done || failure.CodeOf(err) != want || !testwords.Names(err, e.Output, by) {
 			t.Errorf("%s: done %t, %v", what, done, err)
 		}
 	}
-	wantCode("no output", errcode.LoadInterrupted, "was interrupted")
+	wantCode("no output", errcode.LoadInterrupted, "interrupted")
 	lock, err := lock.Acquire(t.Context(), storage.Local, other, lock.Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode("a process works there", errcode.TableBusy, "by process")
+	wantCode("a process works there", errcode.TableBusy, "user tina")
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	wantCode("no load", errcode.LoadInterrupted, "was interrupted")
+	wantCode("no load", errcode.LoadInterrupted, "interrupted")
 	ended := *e
 	ended.State = ledger.Loaded
 	if err := l.Ledger.Write(&ended); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.refuseUnfinished(e); failure.CodeOf(err) != errcode.TableBusy || !strings.Contains(err.Error(), "has just ended") {
+	err = l.refuseUnfinished(e)
+	if failure.CodeOf(err) != errcode.TableBusy || !testwords.Names(err, e.Output, "ended") {
 		t.Errorf("ends meanwhile: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -84,7 +85,8 @@ func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := VerifyBeforeLoad(t.Context(), out)
-		if (err == nil) != (c.code == "") || err != nil && (failure.KindOf(err) != c.want || failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), "f/")) {
+		if (err == nil) != (c.code == "") || err != nil &&
+			(failure.KindOf(err) != c.want || failure.CodeOf(err) != c.code || !testwords.Names(err, "f/")) {
 			t.Errorf("%s: %v [%s]", name, err, failure.CodeOf(err))
 		}
 		out.VerifiedBefore = map[string]bool{}

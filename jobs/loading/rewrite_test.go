@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -90,7 +90,7 @@ func TestLostFilesWithoutTheirJob(t *testing.T) {
 	t.Parallel()
 	l, paths, lost := lostLoad(t)
 	err := l.rewriteLost(t.Context(), lost)
-	if failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "run the job job.yaml") {
+	if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "job.yaml") {
 		t.Errorf("%v", err)
 	}
 	if n := len(l.out.Manifest.Files()); n != len(paths) || l.out.Manifest.State != manifest.Loading {

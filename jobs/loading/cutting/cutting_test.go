@@ -1,7 +1,6 @@
 package cutting
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
@@ -67,15 +67,17 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 		change func(text []byte) []byte
 		says   string
 	}{
-		"sound":        {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}}, nil, ""},
-		"a bit":        {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}}, func(text []byte) []byte { text[len(text)/2] ^= 1; return text }, "is not a record"},
-		"cut short":    {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}}, func(text []byte) []byte { return text[:len(text)-9] }, "is not a record"},
-		"file outside": {manifest.Cut{Of: "../file", Parts: []hfiles.Summary{part}}, nil, "is not a record"},
-		"part outside": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{outside}}, nil, "is not a record"},
-		"file gone":    {manifest.Cut{Of: "f/gone", Parts: []hfiles.Summary{part}}, nil, "the file is gone"},
+		"sound": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}}, nil, ""},
+		"a bit": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}},
+			func(text []byte) []byte { text[len(text)/2] ^= 1; return text }, "not a record"},
+		"cut short": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}},
+			func(text []byte) []byte { return text[:len(text)-9] }, "not a record"},
+		"file outside": {manifest.Cut{Of: "../file", Parts: []hfiles.Summary{part}}, nil, "not a record"},
+		"part outside": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{outside}}, nil, "not a record"},
+		"file gone":    {manifest.Cut{Of: "f/gone", Parts: []hfiles.Summary{part}}, nil, "f/gone"},
 		"another schema": {manifest.Cut{Of: "f/file"}, func(text []byte) []byte {
 			return []byte(strings.Replace(string(text), `"schema":1`, `"schema":2`, 1))
-		}, "is not a record"},
+		}, "not a record"},
 	} {
 		w := Directory{Out: localDir(t, storage.Local, t.TempDir(), nil)}
 		for _, file := range []string{"f/file", part.Path} {
@@ -106,7 +108,7 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 			}
 			continue
 		}
-		if failure.CodeOf(err) != errcode.LoadCuts || !strings.Contains(fmt.Sprint(err), c.says) || left != nil {
+		if failure.CodeOf(err) != errcode.LoadCuts || !testwords.Names(err, c.says) || left != nil {
 			t.Errorf("%s: %v, and the part: %v", name, err, left)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/test/testwords"
 )
 
 // folder is the files that a job file may include, by path.
@@ -82,24 +83,35 @@ func TestFilesThatCantBeIncluded(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		files folder
-		says  string
+		place string
+		code  errcode.Code
+		says  string // a part of it
 	}{
-		"missing":           {folder{"/job.yaml": "x: 1\ninclude: a.yaml"}, "/job.yaml:2: include: open /a.yaml"},
-		"missing in a file": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "\n\ninclude: b.yaml"}, "/a.yaml:3: include: open /b.yaml"},
-		"too deep":          {deep, fmt.Sprintf("/%d.yaml:1: include: more than %d files deep", maxIncludes-1, maxIncludes)},
-		"empty":             {folder{"/job.yaml": "include: a.yaml", "/a.yaml": ""}, "/a.yaml:1: the job file is empty"},
-		"a list":            {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "- x"}, "/a.yaml:1: the file is a list"},
-		"no YAML":           {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "x: {"}, "/a.yaml:1: "},
-		"two lists":         {folder{"/job.yaml": "include: a.yaml\ninclude: b.yaml", "/a.yaml": "x: 1", "/b.yaml": "x: 1"}, "/job.yaml:2: include is given twice"},
-		"no name":           {folder{"/job.yaml": "include: ''"}, "/job.yaml:1: include: is empty"},
-		"a mapping":         {folder{"/job.yaml": "include: {a: b}"}, "/job.yaml:1: include is a mapping"},
-		"a twice given key": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "y: 1\nx: 1\nx: 2"}, "/a.yaml:3: x is given twice, first in line 2"},
-		"two documents":     {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "x: 1\n---\ny: 1"}, "/a.yaml:1: has more than one YAML document"},
-		"too long":          {folder{"/job.yaml": "include: a.yaml", "/a.yaml": strings.Repeat("#", MaxBytes+1)}, "/job.yaml:1: include: /a.yaml is too long"},
+		"missing": {folder{"/job.yaml": "x: 1\ninclude: a.yaml"}, "/job.yaml:2", errcode.JobValue, "/a.yaml"},
+		"missing in a file": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "\n\ninclude: b.yaml"}, "/a.yaml:3",
+			errcode.JobValue, "/b.yaml"},
+		"too deep": {deep, fmt.Sprintf("/%d.yaml:1", maxIncludes-1), errcode.JobValue,
+			fmt.Sprint(maxIncludes, " files")},
+		"empty": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": ""}, "/a.yaml:1", errcode.JobRead,
+			"empty"},
+		"a list": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "- x"}, "/a.yaml:1", errcode.JobValue,
+			"list"},
+		"no YAML": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "x: {"}, "/a.yaml:1", errcode.JobYaml,
+			""},
+		"two lists": {folder{"/job.yaml": "include: a.yaml\ninclude: b.yaml", "/a.yaml": "x: 1",
+			"/b.yaml": "x: 1"}, "/job.yaml:2", errcode.JobValue, "twice"},
+		"no name":   {folder{"/job.yaml": "include: ''"}, "/job.yaml:1", errcode.JobValue, "empty"},
+		"a mapping": {folder{"/job.yaml": "include: {a: b}"}, "/job.yaml:1", errcode.JobType, "mapping"},
+		"a twice given key": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "y: 1\nx: 1\nx: 2"}, "/a.yaml:3",
+			errcode.JobTwice, "line 2"},
+		"two documents": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "x: 1\n---\ny: 1"}, "/a.yaml:1",
+			errcode.JobYaml, "document"},
+		"too long": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": strings.Repeat("#", MaxBytes+1)},
+			"/job.yaml:1", errcode.JobValue, "too long"},
 	} {
 		_, err := open(c.files, Variables{})
-		if err == nil || !strings.HasPrefix(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %s", name, err, c.says)
+		if errcode.Outermost(err) != c.code || !testwords.Names(err, c.place+": ", c.says) {
+			t.Errorf("%s: %v, want %s [%s] %s", name, err, c.place, c.code, c.says)
 		}
 	}
 }
@@ -187,8 +199,11 @@ func TestProblems(t *testing.T) {
 	for i := range 2 * mostProblems {
 		s.Fail("late", "problem %d", i)
 	}
-	if err := s.Doc.Err(); strings.Count(err.Error(), "\n") != mostProblems || !strings.HasSuffix(err.Error(), fmt.Sprintf("and %d more errors", mostProblems+len(want))) {
-		t.Errorf("%d lines, %s", strings.Count(err.Error(), "\n"), err.Error()[len(err.Error())-60:])
+	err = s.Doc.Err()
+	var all *problems
+	if !errors.As(err, &all) || len(all.list) != mostProblems || all.more != mostProblems+len(want) ||
+		strings.Count(err.Error(), "\n") != mostProblems {
+		t.Errorf("%.300v", err)
 	}
 }
 
