@@ -199,37 +199,6 @@ func TestWideDuplicatesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWideFilesRollBetweenRows: also where one row is larger than a file should be.
-func TestWideFilesRollBetweenRows(t *testing.T) {
-	c := jobdir.WideCases["text of all widths"]
-	dir := jobdir.Wide(t, c.Job, 9000)
-	j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
-	j.HFile.MaxSize, j.Regions.Splits = 10_000, nil
-	s := runtest.Must(t, j, options.Options{})
-	withCells := int64(0)
-	last := ""
-	for _, line := range runtest.Cells(t, j.Output) {
-		row, _, _ := strings.Cut(line, "\t")
-		if row != last {
-			withCells++
-		}
-		last = row
-	}
-	var rows, large int64
-	for i, f := range s.Files {
-		rows += f.Rows
-		if f.Raw > 100_000 {
-			large++
-		}
-		if i > 0 && s.Files[i-1].LastRow >= f.FirstRow {
-			t.Errorf("row %s is in two files", f.FirstRow)
-		}
-	}
-	if rows != withCells || large != 1 || len(s.Files) < 10 {
-		t.Errorf("%d files with %d of %d rows, %d of them large", len(s.Files), rows, withCells, large)
-	}
-}
-
 // TestWideGet: a query that names the qualifier's columns, too, gives only those cells.
 func TestWideGet(t *testing.T) {
 	dir := jobdir.Wide(t, jobdir.WideCases["text of all widths"].Job, 9000)

@@ -1,4 +1,4 @@
-package jobs
+package source_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"bulkload/ingest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
@@ -64,7 +65,7 @@ func TestRejectsCanBeInput(t *testing.T) {
 			if got, want := rejectReasons(t, dir, "second"), rejectReasons(t, dir, "first"); !reflect.DeepEqual(got, want) {
 				t.Errorf("again\n%v, want\n%v", got, want)
 			}
-			if got, want := readText(t, filepath.Join(dir, "second", ".rejects", ingest.RejectsFile)), readText(t, rejects); got != want {
+			if got, want := string(testfs.Read(t, filepath.Join(dir, "second", ".rejects", ingest.RejectsFile))), string(testfs.Read(t, rejects)); got != want {
 				t.Errorf("again %q, want %q", got, want)
 			}
 			tooMany := readRejecting(t, dir, job(in, "third", "1"))
@@ -81,7 +82,7 @@ func TestRejectsCanBeInput(t *testing.T) {
 // TestParquetRejectsAreInput: rows of Parquet that have no row key are kept as text, which the same job reads again.
 func TestParquetRejectsAreInput(t *testing.T) {
 	dir := t.TempDir()
-	in, err := filepath.Abs("../ingest/parquet/testdata/small.parquet")
+	in, err := filepath.Abs("../../../ingest/parquet/testdata/small.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestParquetRejectsAreInput(t *testing.T) {
 	if got, want := rejectReasons(t, dir, "second"), rejectReasons(t, dir, "first"); !reflect.DeepEqual(got, want) {
 		t.Errorf("again\n%v, want\n%v", got, want)
 	}
-	if kept := readText(t, filepath.Join(dir, "second", ".rejects", ingest.RejectsFile)); !strings.HasPrefix(kept, "4\x01\\N\x011\x012026-11-20 00:04:00.0\x01true\n") {
+	if kept := string(testfs.Read(t, filepath.Join(dir, "second", ".rejects", ingest.RejectsFile))); !strings.HasPrefix(kept, "4\x01\\N\x011\x012026-11-20 00:04:00.0\x01true\n") {
 		t.Errorf("kept %.80q", kept)
 	}
 }
@@ -150,7 +151,7 @@ func runRejecting(t *testing.T, dir, text string) *summary.Summary {
 func rejectReasons(t *testing.T, dir, output string) []string {
 	t.Helper()
 	var out []string
-	for _, line := range strings.Split(strings.TrimSpace(readText(t, filepath.Join(dir, output, ".rejects", "rejects.jsonl"))), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(string(testfs.Read(t, filepath.Join(dir, output, ".rejects", "rejects.jsonl")))), "\n") {
 		var r struct {
 			Column, Reason string
 			Length         int
@@ -165,13 +166,4 @@ func rejectReasons(t *testing.T, dir, output string) []string {
 		out = append(out, fmt.Sprintf("%s: %s (%d bytes)", r.Column, r.Reason, r.Length))
 	}
 	return out
-}
-
-func readText(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

@@ -1,4 +1,4 @@
-package jobs
+package source_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
@@ -71,14 +72,15 @@ func TestTouchedInputIsNoChange(t *testing.T) {
 	at := bytes.IndexByte(changed, 1) + 1
 	changed[at] ^= 1
 	must(os.WriteFile(part("7"), changed, 0o600))
-	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "part-m-00007") {
+	_, err = run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{})
+	if failure.CodeOf(err) != errcode.OutputInput || !strings.Contains(err.Error(), "part-m-00007") {
 		t.Errorf("one character changed: %v", err)
 	}
 	changed[at] ^= 1
 	must(os.WriteFile(part("7"), changed, 0o600))
 	nothing("changed back")
 	must(os.Remove(part("3")))
-	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.CodeOf(err) != errcode.OutputInput {
 		t.Errorf("a file is gone: %v", err)
 	}
 }

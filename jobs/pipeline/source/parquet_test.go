@@ -1,4 +1,4 @@
-package jobs
+package source_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
@@ -23,7 +24,7 @@ import (
 func TestParquetGivesWhatTextGives(t *testing.T) {
 	python := testcluster.Python(t, "pyarrow==26.0.1")
 	dir := t.TempDir()
-	text := checkText(t)
+	text := exampleText(t)
 	convert := exec.Command(python, "testdata/as_parquet.py", strings.Join(sample.CheckColumns, ","), dir)
 	convert.Stdin = bytes.NewReader(text)
 	if out, err := convert.CombinedOutput(); err != nil {
@@ -31,14 +32,9 @@ func TestParquetGivesWhatTextGives(t *testing.T) {
 	}
 	writeInput(t, filepath.Join(dir, "text"), string(text), false)
 	writeInput(t, filepath.Join(dir, "oracle"), string(withoutZeros(text)), false)
-	job := func(path, keys string) string {
-		return fmt.Sprintf("table: tinawang:check\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s, columns: [%s], %s}\n"+
-			"rowkey: salt(check_id, 10) + md5(check_id) + id\nregions: {from: splits, splits: ['1','2','3','4','5','6','7','8','9']}\n"+
-			"hfile: {compression: snappy, encoding: fast_diff, bloom: row}\noutput: %s-out\n", path, strings.Join(sample.CheckColumns, ", "), keys, path)
-	}
 	want := map[string]string{}
 	for _, name := range []string{"text", "oracle"} {
-		runRejecting(t, dir, job(name, `record_delimiter: '\x10'`))
+		runRejecting(t, dir, exampleJob(name, `record_delimiter: '\x10'`, name+"-out"))
 		want[name] = hfileBytes(t, filepath.Join(dir, name+"-out"))
 	}
 	for _, c := range []struct{ name, keys, want string }{
@@ -48,7 +44,7 @@ func TestParquetGivesWhatTextGives(t *testing.T) {
 		{"old", ", binary: text", "text"},
 		{"again", "", "oracle"},
 	} {
-		runRejecting(t, dir, strings.Replace(job(c.name+".parquet", "format: parquet"+c.keys), ".parquet-out", "-out", 1))
+		runRejecting(t, dir, exampleJob(c.name+".parquet", "format: parquet"+c.keys, c.name+"-out"))
 		if got := hfileBytes(t, filepath.Join(dir, c.name+"-out")); got != want[c.want] {
 			t.Errorf("%s: other HFiles than those of %s", c.name, c.want)
 		}
@@ -69,43 +65,27 @@ func withoutZeros(text []byte) []byte {
 	return []byte(strings.Join(records, "\x10"))
 }
 
-// checkText is the text of the check example.
-func checkText(t *testing.T) (text []byte) {
-	t.Helper()
-	parts, err := filepath.Glob("examples/testdata/check/2026-11-20/part-*")
-	if err != nil || len(parts) == 0 {
-		t.Fatal(parts, err)
-	}
-	for _, part := range parts {
-		b, err := os.ReadFile(part)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = append(text, b...)
-	}
-	return text
-}
-
 // TestParquetExample: the shipped files give the HFiles of the same rows of the check example.
 func TestParquetExample(t *testing.T) {
-	dir := t.TempDir()
-	sameAsText(t, dir, "check-parquet", checkText(t), 200)
+	sameAsText(t, "check-parquet", 200)
 }
 
 // TestParquetRefused: what can't be read is said before anything is written, and is no failure of the run.
 func TestParquetRefused(t *testing.T) {
 	dir := t.TempDir()
-	parquet, err := filepath.Abs("../ingest/parquet/testdata")
+	parquet, err := filepath.Abs("../../../ingest/parquet/testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		file, columns, keys, want string
+		file, columns, keys string
+		code                errcode.Code
+		names               string
 	}{
-		"codec":   {"lz4.parquet", "id", "", "lz4.parquet: row group 0, column id: codec LZ4_RAW can't be read"},
-		"column":  {"small.parquet", "id, prise", "", "small.parquet: it has no column prise; did you mean price?"},
-		"charset": {"small.parquet", "id", ", charset: gbk", "input.charset: applies only to text files"},
-		"zone":    {"small.parquet", "id", ", timestamp_zone: Mars", `"Mars" is not a time zone`},
+		"codec":   {"lz4.parquet", "id", "", errcode.ParquetUnsupported, "LZ4_RAW"},
+		"column":  {"small.parquet", "id, prise", "", errcode.ParquetColumn, "price?"},
+		"charset": {"small.parquet", "id", ", charset: gbk", errcode.JobValue, "input.charset"},
+		"zone":    {"small.parquet", "id", ", timestamp_zone: Mars", errcode.JobValue, `"Mars"`},
 	} {
 		text := fmt.Sprintf("table: ns:t\nfamily: f\ntimestamp: 2026-11-20\ninput: {path: %s/%s, format: parquet, columns: [%s]%s}\n"+
 			"rowkey: id\nregions: {from: splits, splits: []}\noutput: %s\nhfile: {compression: none}\n", parquet, c.file, c.columns, c.keys, name)
@@ -114,13 +94,11 @@ func TestParquetRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, err := jobfile.Read(path, jobfile.ReadOptions{Date: jobdir.Date})
-		kind := failure.Usage
 		if err == nil {
 			_, err = run.Job(t.Context(), nil, j, options.Options{})
-			kind = failure.Refused
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || failure.KindOf(err) != kind {
-			t.Errorf("%s: kind %d, %v, want %q", name, failure.KindOf(err), err, c.want)
+		if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.names) {
+			t.Errorf("%s: %s: %v, want %s with %s", name, failure.CodeOf(err), err, c.code, c.names)
 		}
 	}
 }
