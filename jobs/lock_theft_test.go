@@ -183,15 +183,15 @@ func (r *replacingFS) Replace(from, to string) error {
 // wakes up: who has taken the lock over meanwhile has removed its files.
 func TestRunWithoutLockRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *output.Dir {
-		w := &output.Dir{FS: &replacingFS{FS: storage.Local}, Path: dir, Site: &site.Site{User: "tina"},
-			Manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing}}
+	take := func() *output.Output {
+		w := output.New(output.At(&replacingFS{FS: storage.Local}, dir, &site.Site{User: "tina"}, options.Options{}),
+			&manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing})
 		if err := w.TakeLock(context.Background(), func(error) {}); err != nil {
 			t.Fatal(err)
 		}
 		return w
 	}
-	var second *output.Dir
+	var second *output.Output
 	first := take()
 	s := &theft{out: dir, old: true}
 	first.Lock.FS.(*replacingFS).before = func(to string) {

@@ -26,7 +26,7 @@ func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &output.Dir{FS: storage.Local, Path: dir, Options: o, Manifest: m}
+	out := output.New(output.At(storage.Local, dir, nil, o), m)
 	if err := loading.VerifyBeforeLoad(t.Context(), out); err != nil {
 		t.Errorf("sound files: %v", err)
 	}
@@ -49,8 +49,9 @@ func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	if _, err := turn.Load(t.Context()); failure.KindOf(err) != failure.Differs {
 		t.Errorf("a changed byte: %v", err)
 	}
-	out.VerifiedBefore = map[string]bool{}
-	if err := loading.VerifyBeforeLoad(t.Context(), out); err != nil {
+	here := output.New(out.Dir, &manifest.Manifest{})
+	here.Manifest = m
+	if err := loading.VerifyBeforeLoad(t.Context(), here); err != nil {
 		t.Errorf("files that this process has verified are read again: %v", err)
 	}
 	if m.State != manifest.Written {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,6 @@ import (
 	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
@@ -59,10 +59,13 @@ func TestAdviceOfEachCommand(t *testing.T) {
 			return checkSettings(l.Out, s.table())
 		}},
 		"too many files": {errcode.FilesLimit, func(s *simulation, l *Loader) error {
-			return checkCounts(l.Out, s.table(), make([]load.HFile, 1000))
+			first := &l.Out.Manifest.Slices[0]
+			first.Files[0].Loaded = false
+			first.Files = slices.Repeat(first.Files, 1000)
+			return newTurn(l, nil).checkUnloadedCounts(s.table())
 		}},
 	} {
-		for how, job := range map[string]*jobfile.Job{"run": {}, "load DIR": nil} {
+		for how, byJob := range map[string]bool{"run": true, "load DIR": false} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				simulated(t, func(s *simulation) {
 					s.out.Manifest.Run.Job, s.out.Manifest.Run.Date = "payments.yaml", "2026-11-20"
@@ -73,13 +76,13 @@ func TestAdviceOfEachCommand(t *testing.T) {
 						s.do(err)
 					}
 					l := s.loader()
-					l.Out.Job = job
+					l.Out.ByJob = byJob
 					err := c.find(s, l)
-					if failure.CodeOf(err) != c.want || testwords.Names(err, "payments.yaml") == (job != nil) ||
+					if failure.CodeOf(err) != c.want || testwords.Names(err, "payments.yaml") == byJob ||
 						!testwords.Names(err, "--force") {
 						s.Errorf("%v, want %s", err, c.want)
 					}
-					if text := strings.ReplaceAll(err.Error(), command, ""); job == nil && strings.Contains(text, "--force") {
+					if text := strings.ReplaceAll(err.Error(), command, ""); !byJob && strings.Contains(text, "--force") {
 						s.Errorf("--force of another command than %s: %v", command, err)
 					}
 				})

@@ -57,7 +57,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if err != nil {
 		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
-	c := &directoryCommand{out: &output.Dir{FS: fsys, Path: name, Site: s, Options: o}, report: report}
+	c := &directoryCommand{out: output.At(fsys, name, s, o), report: report}
 	defer func() { err = errors.Join(err, c.close()) }()
 	report.Directory = fsys.URI(name)
 	d, err := hfiles.OpenDirectory(fsys, name)
@@ -106,33 +106,33 @@ func (c *directoryCommand) close() error {
 }
 
 // run loads the files of a locked directory, which were listed in d before anything was recovered.
-func (c *directoryCommand) run(ctx context.Context, d *hfiles.Directory) (err error) {
-	if c.out.Manifest, err = manifest.Read(c.out.FS, c.out.Path); err != nil {
+func (c *directoryCommand) run(ctx context.Context, d *hfiles.Directory) error {
+	recorded, err := manifest.Read(c.out.FS, c.out.Path)
+	if err != nil {
 		return err
 	}
-	recorded := c.out.Manifest
-	if err := c.checkState(); err != nil {
+	m, err := c.checkState(recorded)
+	if err != nil {
 		return err
 	}
-	if len(d.Files) == 0 && recorded != nil && c.out.Manifest == nil {
+	if len(d.Files) == 0 && recorded != nil && m == nil {
 		return errcode.LoadOther.Errorf("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
 			c.out.FS.URI(c.out.Path), recorded.Run.Table, c.report.Table)
 	}
-	if len(d.Files) == 0 && (c.out.Manifest == nil || c.out.Manifest.State == manifest.Loaded) {
+	if len(d.Files) == 0 && m == nil {
 		if err := c.checkEmpty(); err != nil {
 			return err
 		}
-		return c.checkServed(ctx)
+	}
+	if len(d.Files) == 0 && (m == nil || m.State == manifest.Loaded) {
+		return c.checkServed(ctx, m)
 	}
 	if err := c.reach(ctx); err != nil {
 		return err
 	}
-	if err := c.checkOtherTables(); err != nil {
-		return err
-	}
-	if c.out.Manifest != nil {
-		err = c.loadOutput(ctx)
-	} else {
+	if m != nil {
+		err = c.loadOutput(ctx, output.New(c.out, m))
+	} else if err = c.checkOtherTables(); err == nil {
 		err = c.loadDirectory(ctx)
 	}
 	if err == nil {
@@ -157,8 +157,8 @@ func (c *directoryCommand) shared() *lock.Table {
 }
 
 // loadOutput loads what the manifest lists.
-func (c *directoryCommand) loadOutput(ctx context.Context) (err error) {
-	l := &Loader{Out: c.out, Cluster: c.cluster, Ledger: c.ledger, Table: c.shared()}
+func (c *directoryCommand) loadOutput(ctx context.Context, out *output.Output) (err error) {
+	l := &Loader{Out: out, Cluster: c.cluster, Ledger: c.ledger, Table: c.shared()}
 	turn, err := l.AwaitTurn(ctx)
 	if err != nil {
 		return err
@@ -167,11 +167,11 @@ func (c *directoryCommand) loadOutput(ctx context.Context) (err error) {
 	if err := turn.Recover(ctx); err != nil {
 		return err
 	}
-	d, err := hfiles.OpenDirectory(c.out.FS, c.out.Path) // again: some files may have come back
+	d, err := hfiles.OpenDirectory(out.FS, out.Path) // again: some files may have come back
 	if err != nil {
 		return err
 	}
-	if err := c.checkComplete(d); err != nil {
+	if err := checkComplete(out, d); err != nil {
 		return err
 	}
 	c.report.Files = len(d.Files)
@@ -201,13 +201,14 @@ func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
 	return err
 }
 
-// checkServed ends a command that finds no files left to load: what was loaded must still be served.
-func (c *directoryCommand) checkServed(ctx context.Context) (err error) {
+// checkServed ends a command that finds no files left to load: what was loaded must still be served. m is the manifest; nil if the
+// directory has none, or one for another table.
+func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest) (err error) {
 	if err := c.reach(ctx); err != nil {
 		return err
 	}
-	if c.out.Manifest != nil {
-		err = (&Loader{Out: c.out, Cluster: c.cluster, Ledger: c.ledger}).CheckServed(ctx)
+	if m != nil {
+		err = (&Loader{Out: output.New(c.out, m), Cluster: c.cluster, Ledger: c.ledger}).CheckServed(ctx)
 	} else {
 		err = newDirectoryLoad(c.out, c.report.Table, c.cluster, c.ledger, nil).checkServed(ctx)
 	}
@@ -225,7 +226,7 @@ const maxNamed = 5
 func (c *directoryCommand) checkEmpty() error {
 	dir := c.out.FS.URI(c.out.Path)
 	infos, err := storage.List(c.out.FS, c.out.Path)
-	if err != nil || c.out.Manifest != nil {
+	if err != nil {
 		return err
 	}
 	var outputs []string
@@ -250,9 +251,6 @@ func (c *directoryCommand) checkEmpty() error {
 // checkOtherTables refuses a directory without a manifest some of whose files may be in another table: its load there was
 // interrupted, and only the same command can tell which files that table has.
 func (c *directoryCommand) checkOtherTables() error {
-	if c.out.Manifest != nil {
-		return nil
-	}
 	dir := c.out.FS.URI(c.out.Path)
 	all, err := c.ledger.OfDirectory(dir)
 	if err != nil {
@@ -269,39 +267,35 @@ func (c *directoryCommand) checkOtherTables() error {
 
 // checkState refuses a directory whose job has to run first. What its job has loaded elsewhere does not count here.
 //
-// The manifest of a job for another table, which is not being loaded, is dropped in memory: this load is recorded in
-// the ledger, under the directory's name, and the manifest on the disk stays that of its job.
-func (c *directoryCommand) checkState() error {
+// It returns the manifest in which this load is recorded. It is nil if that of the job is for another table, which is not being
+// loaded: this load is recorded in the ledger then, under the directory's name, and the manifest on the disk stays that of its job.
+func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest, error) {
 	table := c.report.Table
-	m := c.out.Manifest
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Job)
+		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Job)
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, m.Run.Job)
+		return nil, errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, m.Run.Job)
 	default:
-		c.out.Manifest = nil
+		return nil, nil
 	}
-	return nil
+	return m, nil
 }
 
 // checkComplete checks that every recorded file that the table does not have is in the directory.
 //
 // VerifyBeforeLoad would stop at the first of them, too; this error names the job, and comes before files are read.
-func (c *directoryCommand) checkComplete(d *hfiles.Directory) error {
-	if c.out.Manifest == nil {
-		return nil
-	}
+func checkComplete(out *output.Output, d *hfiles.Directory) error {
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		present[f.Path] = true
 	}
-	missing := slices.DeleteFunc(c.out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
+	missing := slices.DeleteFunc(out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
 		return errcode.OutputLacks.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
-			c.out.FS.URI(c.out.Path), c.out.Manifest.Run.Job, failure.FirstFew(missing))
+			out.FS.URI(out.Path), out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil
 }

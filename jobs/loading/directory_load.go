@@ -21,7 +21,7 @@ import (
 // job's. What happened to its files is recorded in the ledger alone, under the directory's name, so that a second
 // command does not mistake files that HBase has moved away for loaded ones.
 type directoryLoad struct {
-	out     *output.Dir // without a manifest
+	out     *output.Dir
 	table   string
 	cluster *load.Cluster
 	record  directoryRecord
@@ -115,7 +115,7 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Re
 	report := &load.Report{}
 	table, err := site.LookUp(ctx, l.cluster, l.table)
 	if err == nil {
-		err = checkCounts(l.out, table, loadable(d))
+		err = checkCounts(l.out, table, loadable(d), "")
 	}
 	if err == nil {
 		err = l.lost.checkCorrection(ctx, table, l.cells())

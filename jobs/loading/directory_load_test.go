@@ -39,8 +39,7 @@ func (f *statFails) Stat(name string) (storage.Info, error) {
 func TestAFileThatCantBeSeenIsNotGone(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()
-		s.out.Manifest = nil
-		l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
 		d, err := l.recovered(s.Context())
 		s.do(err)
 		_, err = l.load(s.Context(), d)
@@ -66,7 +65,7 @@ func (s *simulation) killed() {
 			kill()
 		}
 	}
-	l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+	l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
 	d, err := l.recovered(ctx)
 	s.do(err)
 	if _, err := l.load(ctx, d); !errors.Is(err, context.Canceled) {
@@ -78,11 +77,11 @@ func (s *simulation) killed() {
 // directory does what the command does with the directory.
 func (s *simulation) directory() (*Report, error) {
 	s.Helper()
-	c := &directoryCommand{out: s.out, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+	c := &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 	d, err := hfiles.OpenDirectory(s.out.FS, s.out.Path)
 	s.do(err)
 	if len(d.Files) == 0 {
-		return c.report, newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).checkServed(s.Context())
+		return c.report, newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil).checkServed(s.Context())
 	}
 	return c.report, c.loadDirectory(s.Context())
 }
@@ -101,13 +100,12 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 				for _, f := range s.out.Manifest.Files() {
 					s.do(os.Remove(filepath.Join(s.out.Path, f.Path)))
 				}
-				s.out.Manifest = nil
 				var markers []cell.Cell
 				for _, row := range []string{"h", "i"} {
 					markers = append(markers, cell.Cell{Row: []byte(row), Family: []byte("f"), Timestamp: 5, Type: cell.DeleteFamily})
 				}
 				s.do(s.sim.Put("t", cellOf("h")))
-				name := filepath.Join(s.out.Path, writtenFile(t, s.out, 7, markers...).Path)
+				name := filepath.Join(s.out.Path, writtenFile(t, s.out.Dir, 7, markers...).Path)
 				text, err := os.ReadFile(name)
 				s.do(err)
 				s.serve = func(files []string) ([]cell.Cell, bool, error) { return markers, true, os.Remove(files[0]) }
@@ -117,7 +115,7 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 					s.Fatal("the row is still there")
 				}
 				s.sim.DenyMoves(c.denied)
-				record := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).record
+				record := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil).record
 				for range 2 {
 					_, err := s.directory()
 					remedies := []string{"delete marker", "major compaction", "into " + s.out.FS.URI(s.out.Path),
@@ -154,9 +152,8 @@ func TestMarkersOfALoadThatEnded(t *testing.T) {
 		for _, f := range s.out.Manifest.Files() {
 			s.do(os.Remove(filepath.Join(s.out.Path, f.Path)))
 		}
-		s.out.Manifest = nil
 		marker := cell.Cell{Row: []byte("h"), Family: []byte("f"), Timestamp: 5, Type: cell.DeleteFamily}
-		writtenFile(t, s.out, 7, marker)
+		writtenFile(t, s.out.Dir, 7, marker)
 		s.serve = func(files []string) ([]cell.Cell, bool, error) { return []cell.Cell{marker}, true, os.Remove(files[0]) }
 		_, err := s.directory()
 		s.do(err)
@@ -176,7 +173,6 @@ func TestMarkersOfALoadThatEnded(t *testing.T) {
 func TestAnotherDirectoryOfThisName(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()
-		s.out.Manifest = nil
 		texts := map[string][]byte{}
 		for _, f := range files {
 			text, err := os.ReadFile(filepath.Join(s.out.Path, f.Path))
@@ -202,7 +198,7 @@ func TestAnotherDirectoryOfThisName(t *testing.T) {
 			}
 			s.do(os.WriteFile(filepath.Join(s.out.Path, name+"2"), text, 0o600))
 		}
-		record := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil).record
+		record := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil).record
 		s.requests = 0
 		for range 2 {
 			_, err := s.directory()

@@ -11,13 +11,12 @@ import (
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/pipeline/output"
 )
 
 // TestEndOfADirectoryLoad: the entry of a load that went on weeks after it was interrupted has the time at which it ended, which it keeps.
 func TestEndOfADirectoryLoad(t *testing.T) {
 	t.Parallel()
-	r := directoryRecord{out: &output.Dir{FS: storage.Local, Path: t.TempDir()}, ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
+	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
 	begun := time.Now().UTC().Truncate(time.Second).AddDate(0, 0, -40)
 	end := func(e *ledger.Entry) *ledger.Entry {
 		t.Helper()

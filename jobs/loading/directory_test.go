@@ -85,17 +85,15 @@ func TestLoadOfAChangedManifest(t *testing.T) {
 func TestLoadOfAnIncompleteOutput(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 3)
-	command := commandIn(t, "t")
-	command.out.Manifest = record.out.Manifest
 	files := record.out.Manifest.Files()
 	files[0].Loaded = true // HBase has moved it
 	there := &hfiles.Directory{Files: []*hfiles.DirFile{{Path: files[1].Path}}}
-	err := command.checkComplete(there)
+	err := checkComplete(record.out, there)
 	if failure.CodeOf(err) != errcode.OutputLacks || !testwords.Names(err, files[2].Path) || testwords.Names(err, files[0].Path) {
 		t.Errorf("without %s: %v", files[2].Path, err)
 	}
 	there.Files = append(there.Files, &hfiles.DirFile{Path: files[2].Path})
-	if err := command.checkComplete(there); err != nil {
+	if err := checkComplete(record.out, there); err != nil {
 		t.Errorf("all are there: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/load"
 )
 
@@ -49,14 +50,13 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 
 // WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
 //
-// It looks at records only, and changes l.Out.Manifest to the one that says so. The caller must still ask the table
-// (CheckServed, Adopt): a record says what was loaded, not what is served.
+// It looks at records only. l.Out.Manifest is what the job asks for (manifest.Of), and becomes the recorded one if that says so. The caller
+// must still ask the table (CheckServed, Adopt): a record says what was loaded, not what is served.
 func (l *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(l.Out.FS, l.Out.Path)
 	if err != nil {
 		return false, err
 	}
-	l.Out.Manifest = &manifest.Manifest{JobHash: l.Out.Job.Hash(), Run: l.Out.Job.Info(), Timestamp: l.Out.Job.Timestamp}
 	if m == nil || m.JobHash != l.Out.Manifest.JobHash || m.Run.Date != l.Out.Manifest.Run.Date { // a run that has replaced this one's output
 		e, err := l.Entry()
 		return e != nil && e.State == ledger.Loaded && len(e.Files) > 0, err
@@ -71,12 +71,12 @@ func (l *Loader) WasLoaded() (bool, error) {
 // LoadedElsewhere searches the ledger, if the output is empty, for a load of this job and date. If the table serves
 // what was loaded then from the same input, there is nothing to do. Another input is read if --on-change reload says so. Anything
 // else is refused: 75 while the load of the other output is under way, otherwise 5, since only a person knows whether to load it again.
-func (l *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
+func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool, err error) {
 	e, err := l.Entry()
 	if e == nil || err != nil || len(e.Files) == 0 { // a later export replaces an empty one
 		return false, err
 	}
-	same, err := l.sameAs(ctx, e)
+	same, err := l.sameAs(ctx, w, e)
 	if err != nil {
 		return false, err
 	}
@@ -86,7 +86,7 @@ func (l *Loader) LoadedElsewhere(ctx context.Context) (done bool, err error) {
 	case !same && l.Out.Options.OnChange == options.Reload:
 		l.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: reading the new input (--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
-		l.Out.SayStale()
+		w.SayStale()
 		return false, nil
 	case !same:
 		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
@@ -118,35 +118,35 @@ func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 
 // Corrects records in the manifest of a new run which run of this job and date it replaces; its own ID if its rows are loaded once
 // more, see askAllAgain. Without that, its files would not be loaded over those of the other one: see checkHistory.
-func (l *Loader) Corrects() error {
-	if l.Out.Continues {
+func (l *Loader) Corrects(w *output.Run) error {
+	if w.Continues {
 		return nil // a run that was restored from a copy may be older than what was loaded since
 	}
-	r, o := l.Out.Replaced, l.Out.Options
-	if r != nil && r.MayBeLoaded() {
-		l.Out.Manifest.Corrects = r.Run.ID
+	if w.Replaces() && w.Present.MayBeLoaded() {
+		w.Manifest.Corrects = w.Present.Run.ID
 	}
-	e, err := l.knownEntry()
+	e, err := l.knownEntry(w)
 	// What was loaded from another output is corrected only if the command says so: see LoadedElsewhere.
-	elsewhere := !o.Force && (r == nil || r.WroteNothing())
-	if e != nil && len(e.Files) > 0 && (!elsewhere || e.Run == l.Out.Manifest.Run.ID || e.State == ledger.Loaded && o.OnChange == options.Reload) {
-		l.Out.Manifest.Corrects = e.Run
+	elsewhere := !w.Options.Force && (!w.Replaces() || w.Present.WroteNothing())
+	if e != nil && len(e.Files) > 0 &&
+		(!elsewhere || e.Run == w.Manifest.Run.ID || e.State == ledger.Loaded && w.Options.OnChange == options.Reload) {
+		w.Manifest.Corrects = e.Run
 	}
 	return err
 }
 
 // knownEntry is Entry also for a run that does not load, and so has no ledger: another command may load its files.
-func (l *Loader) knownEntry() (e *ledger.Entry, err error) {
-	if l.Ledger != nil || !storage.IsHDFS(l.Out.Job.Output) {
+func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
+	if l.Ledger != nil || !storage.IsHDFS(w.Job.Output) {
 		return l.Entry()
 	}
-	known, err := l.Out.Site.ReadLedger()
+	known, err := w.Site.ReadLedger()
 	if err == nil {
 		e, err = (&Loader{Out: l.Out, Ledger: known}).Entry()
 		err = errors.Join(err, known.Close())
 	}
 	if err != nil {
-		l.Out.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need --on-change reload: %v", err)
+		w.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need --on-change reload: %v", err)
 		return nil, nil
 	}
 	return e, nil
@@ -169,9 +169,9 @@ func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 }
 
 // sameAs reports whether an entry is of this very input, or of one with the same content.
-func (l *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
+func (l *Loader) sameAs(ctx context.Context, w *output.Run, e *ledger.Entry) (bool, error) {
 	// A run's ID has the hash of paths, sizes and times: equal IDs need no reading of the input.
-	if e.Run == l.Out.Manifest.Run.ID {
+	if e.Run == w.Manifest.Run.ID {
 		return true, nil
 	}
 	var inputs []manifest.Input
@@ -179,7 +179,7 @@ func (l *Loader) sameAs(ctx context.Context, e *ledger.Entry) (bool, error) {
 	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &counts)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	return l.Out.SameInput(ctx, inputs, slices.Clone(l.Out.Manifest.Inputs), counts.Differing)
+	return w.SameInput(ctx, inputs, slices.Clone(w.Manifest.Inputs), counts.Differing)
 }
 
 // loadedFiles returns the files of an entry in the form for load.

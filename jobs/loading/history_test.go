@@ -11,8 +11,15 @@ import (
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/spec/jobfile"
 )
+
+// newRun is the run "new" of a job in an output, which has done nothing yet.
+func newRun(out *output.Dir, j *jobfile.Job) *output.Run {
+	m := &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
+	return &output.Run{Output: output.New(out, m), Job: j, Present: m}
+}
 
 // TestLoadedFromAnotherOutput: if the ledger has a load from an output that is gone, and the load was interrupted or had
 // another input, a new load is refused.
@@ -33,9 +40,8 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 		"none":                      {"", nil, options.Fail, ""},
 	} {
 		out := localOutput(t, options.Options{OnChange: c.onChange})
-		out.Job = &jobfile.Job{Table: "t"}
-		out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
-		l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
+		w := newRun(out, &jobfile.Job{Table: "t"})
+		l := &Loader{Out: w.Output, Ledger: ledger.Open(storage.Local, t.TempDir())}
 		if c.state != "" {
 			e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: c.files, Books: []byte("{}"),
 				Inputs: []byte(`[{"path":"/in/a"}]`)}
@@ -43,7 +49,7 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		done, err := l.LoadedElsewhere(t.Context())
+		done, err := l.LoadedElsewhere(t.Context(), w)
 		if done || (err == nil) != (c.want == "") || err != nil && failure.CodeOf(err) != c.want {
 			t.Errorf("%s: done %t, %v", name, done, err)
 		}
@@ -75,9 +81,11 @@ func TestWhatIsCorrected(t *testing.T) {
 			dir := t.TempDir()
 			c.options.NoLoad, c.options.Properties = !load, map[string]string{"bulkload.ledger.dir": "file://" + dir}
 			out := localOutput(t, c.options)
-			out.Job, out.Replaced, out.Continues = &jobfile.Job{Table: "t", Output: "hdfs:///out", Load: true}, c.replaced, c.continues
-			out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
-			l := &Loader{Out: out}
+			w := newRun(out, &jobfile.Job{Table: "t", Output: "hdfs:///out", Load: true})
+			if w.Continues = c.continues; c.replaced != nil {
+				w.Present = c.replaced
+			}
+			l := &Loader{Out: w.Output}
 			known := ledger.Open(storage.Local, dir)
 			if load {
 				l.Ledger = known
@@ -89,8 +97,8 @@ func TestWhatIsCorrected(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := l.Corrects(); err != nil || out.Manifest.Corrects != c.want {
-				t.Errorf("%s, load %t: it corrects %q, want %q, %v", name, load, out.Manifest.Corrects, c.want, err)
+			if err := l.Corrects(w); err != nil || w.Manifest.Corrects != c.want {
+				t.Errorf("%s, load %t: it corrects %q, want %q, %v", name, load, w.Manifest.Corrects, c.want, err)
 			}
 		}
 	}
@@ -101,10 +109,9 @@ func TestWhatIsCorrected(t *testing.T) {
 func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	t.Parallel()
 	out := localOutput(t, options.Options{})
-	out.Job = &jobfile.Job{Table: "t"}
-	out.Manifest = &manifest.Manifest{JobHash: "0123456789abcdef", Run: jobfile.RunInfo{ID: "new", Table: "t", Date: "2026-11-20"}}
+	w := newRun(out, &jobfile.Job{Table: "t"})
 	other := t.TempDir()
-	l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
+	l := &Loader{Out: w.Output, Ledger: ledger.Open(storage.Local, t.TempDir())}
 	e := &ledger.Entry{State: ledger.Loading, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: storage.Local.URI(other),
 		Files: []ledger.File{{URI: "file:///other/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}, Books: []byte("{}"), Inputs: []byte("[]")}
 	if err := l.Ledger.Write(e); err != nil {
@@ -112,7 +119,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	}
 	wantCode := func(what string, want errcode.Code, by string) {
 		t.Helper()
-		done, err := l.LoadedElsewhere(t.Context())
+		done, err := l.LoadedElsewhere(t.Context(), w)
 		if done || failure.CodeOf(err) != want || !testwords.Names(err, e.Output, by) {
 			t.Errorf("%s: done %t, %v", what, done, err)
 		}

@@ -27,7 +27,7 @@ import (
 // All that the next command must know is in the manifest or the ledger before it matters. So a Loader has no state of
 // its own: that of a load ends with its Turn.
 type Loader struct {
-	Out     *output.Dir
+	Out     *output.Output
 	Cluster *load.Cluster  // nil if the output needs none
 	Ledger  *ledger.Ledger // nil if nothing is loaded
 	Table   *lock.Table    // as jobs share it; nil if loads into it take no turns
@@ -36,7 +36,7 @@ type Loader struct {
 
 // AwaitTurn returns when it is this load's turn. Turn.End must follow.
 func (l *Loader) AwaitTurn(ctx context.Context) (*Turn, error) {
-	held, err := awaitTurn(ctx, l.Out, l.Table)
+	held, err := awaitTurn(ctx, l.Out.Dir, l.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -105,61 +105,56 @@ func (l *Loader) othersHadEqualCells(run string) (bool, error) {
 	}), err
 }
 
-// Replace deletes the run that --force replaces. The old run stays as it is until the new one is sorted, and nothing
-// but its writing can fail.
-func (l *Loader) Replace(ctx context.Context) error {
-	if l.Out.Replaced == nil {
+// Replace deletes the run that another one replaces. It is the fifth step of those that output.Run.Replaces describes: the old run stays
+// as it is until the new one is sorted, and nothing but its writing can fail.
+func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
+	if !w.Replaces() {
 		return nil
 	}
-	if err := l.Out.Lock.Check(); err != nil {
+	if err := w.CheckLock(); err != nil {
 		return err
 	}
-	// Files of the old run in HBase's staging folder come back first. Otherwise HBase might load them after the
-	// output was cleaned.
-	if err := l.recoverReplaced(ctx); err != nil {
-		return err
+	old := w.Present
+	interrupted := old.State == manifest.Loading && old.Staging != ""
+	switch {
+	case interrupted && l.Cluster == nil:
+		w.Options.Warnf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
+	case interrupted:
+		// Files in the staging folder come back first, and are deleted with the others. Otherwise HBase might load them later.
+		files, err := old.Unloaded(w.FS, w.Path)
+		if err != nil {
+			return err
+		}
+		_, err = l.Cluster.RecoverStaging(ctx, w.FS, old.Run.Table, old.Staging, files)
+		var lost *load.LostError
+		if errors.As(err, &lost) {
+			err = l.recordLost(ctx, w, lost)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	l.Out.Options.Infof("cleaning the output of run %s", l.Out.Replaced.Run.ID)
+	w.Options.Infof("cleaning the output of run %s", old.Run.ID)
 	// A kill before the next Save leaves an output without a manifest, or with the old one that names what is left. Either
 	// way no file is left that no manifest names.
-	if err := l.Out.Clean(l.Out.Replaced); err != nil {
+	if err := w.Clean(old); err != nil {
 		return err
 	}
-	l.Out.Replaced = nil
-	return l.Out.Save()
+	w.Present = w.Manifest
+	return w.Save()
 }
 
-// recoverReplaced moves back what an interrupted load of the run that --force replaces has left in HBase's staging
-// folder, so that it is deleted with the rest of the output.
-//
-// Lost files of the old run are recorded in the ledger although nobody wants them any more: one that appears later may
-// win over rows of the new run with the same timestamps.
-func (l *Loader) recoverReplaced(ctx context.Context) (err error) {
-	old := l.Out.Replaced
-	if old.State != manifest.Loading || old.Staging == "" {
-		return nil
-	}
-	if l.Cluster == nil {
-		l.Out.Options.Warnf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
-		return nil
-	}
-	files, err := old.Unloaded(l.Out.FS, l.Out.Path)
-	if err != nil {
-		return err
-	}
-	_, err = l.Cluster.RecoverStaging(ctx, l.Out.FS, old.Run.Table, old.Staging, files)
-	var lost *load.LostError
-	if !errors.As(err, &lost) {
-		return err
-	}
-	record := lostFiles{l.Ledger, l.Cluster, l.Out}
+// recordLost records lost files of a run that is replaced, although nobody wants them any more: one that appears later may win over rows
+// of the new run with the same timestamps.
+func (l *Loader) recordLost(ctx context.Context, w *output.Run, lost *load.LostError) (err error) {
+	record := lostFiles{l.Ledger, l.Cluster, w.Dir}
 	if record.ledger == nil { // --no-load
-		if record.ledger, err = l.Out.Site.OpenLedger(); err != nil {
+		if record.ledger, err = w.Site.OpenLedger(); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, record.ledger.Close()) }()
 	}
-	return record.add(ctx, lost, cellsOf(old))
+	return record.add(ctx, lost, cellsOf(w.Present))
 }
 
 func (l *Loader) proof() proof {
@@ -169,9 +164,9 @@ func (l *Loader) proof() proof {
 }
 
 // whichJob is the job of an output, and its date, as arguments of a command, for people: load DIR is told neither.
-func whichJob(out *output.Dir) string {
+func whichJob(out *output.Output) string {
 	switch run := out.Manifest.Run; {
-	case out.Job != nil:
+	case out.ByJob:
 		return "JOB"
 	case run.Date != "":
 		return run.Job + " --date " + run.Date
@@ -181,8 +176,8 @@ func whichJob(out *output.Dir) string {
 }
 
 // writeAgain is how an output's files are written again, for people: by run, since load DIR has no --force.
-func writeAgain(out *output.Dir) string {
-	if out.Job != nil {
+func writeAgain(out *output.Output) string {
+	if out.ByJob {
 		return "run again with --force"
 	}
 	return fmt.Sprintf("run its job (bulkload run %s --force)", whichJob(out))

@@ -24,16 +24,16 @@ import (
 )
 
 // writtenOutput is an output with an HFile of each of some rows, which an earlier process has written.
-func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Dir {
+func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Output {
 	t.Helper()
 	out := localOutput(t, o)
-	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{ID: "run", Table: "t"}, JobHash: "0123456789abcdef"}
-	out.Manifest.Families = map[string]string{"f": "settings"}
+	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{ID: "run", Table: "t"}, JobHash: "0123456789abcdef"}
+	m.Families = map[string]string{"f": "settings"}
 	for i, row := range rows {
 		f := writtenFile(t, out, i, cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(row)})
-		out.Manifest.Slices = append(out.Manifest.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.Summary{f}})
+		m.Slices = append(m.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.Summary{f}})
 	}
-	return out
+	return output.New(out, m)
 }
 
 // writtenFile writes an HFile of some cells, each of which has a row of its own.
@@ -89,11 +89,12 @@ func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 			(failure.KindOf(err) != c.want || failure.CodeOf(err) != c.code || !testwords.Names(err, "f/")) {
 			t.Errorf("%s: %v [%s]", name, err, failure.CodeOf(err))
 		}
-		out.VerifiedBefore = map[string]bool{}
-		if err := VerifyBeforeLoad(t.Context(), out); err != nil {
+		here := output.New(out.Dir, &manifest.Manifest{})
+		here.Manifest = out.Manifest
+		if err := VerifyBeforeLoad(t.Context(), here); err != nil {
 			t.Errorf("%s, verified by this process: %v", name, err)
 		}
-		files[0].Loaded, files[1].Loaded, out.VerifiedBefore = true, true, nil
+		files[0].Loaded, files[1].Loaded = true, true
 		if err := VerifyBeforeLoad(t.Context(), out); err != nil {
 			t.Errorf("%s, loaded: %v", name, err)
 		}
@@ -125,21 +126,22 @@ func TestWasLoaded(t *testing.T) {
 	} {
 		out := writtenOutput(t, options.Options{}, "a")
 		l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
-		out.Job = &jobfile.Job{Table: "t"} // whose hash is ""
+		job := &jobfile.Job{Table: "t"} // whose hash is ""
 		if c.change != nil {
 			m := *out.Manifest
-			m.JobHash = out.Job.Hash()
+			m.JobHash = job.Hash()
 			c.change(&m)
 			if err := m.Save(storage.Local, out.Path, out.Path); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if c.entry != nil {
-			c.entry.Table, c.entry.JobHash, c.entry.Books, c.entry.Inputs = "t", out.Job.Hash(), []byte("{}"), []byte("[]")
+			c.entry.Table, c.entry.JobHash, c.entry.Books, c.entry.Inputs = "t", job.Hash(), []byte("{}"), []byte("[]")
 			if err := l.Ledger.Write(c.entry); err != nil {
 				t.Fatal(err)
 			}
 		}
+		out.Manifest = manifest.Of(job)
 		if got, err := l.WasLoaded(); got != c.want || err != nil {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
@@ -152,22 +154,20 @@ func TestForcedRunDeletesTheOldOne(t *testing.T) {
 	t.Parallel()
 	var said []string
 	out := writtenOutput(t, options.Options{Say: func(text string) { said = append(said, text) }}, "a", "b")
-	if err := out.TakeLock(t.Context(), func(error) {}); err != nil {
-		t.Fatal(err)
-	}
 	old := out.Manifest
 	old.State, old.Staging = manifest.Loading, "hdfs:///staging/1"
 	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Run: jobfile.RunInfo{ID: "new", Table: "t"}}
+	w := &output.Run{Output: out, Present: out.Manifest}
 	l := &Loader{Out: out}
-	if err := l.Replace(t.Context()); err != nil || len(said) > 0 {
+	if err := l.Replace(t.Context(), w); err != nil || len(said) > 0 {
 		t.Fatalf("nothing is replaced: %v, %q", err, said)
 	}
-	out.Replaced = old
-	if err := l.Replace(t.Context()); err != nil {
+	w.Present = old
+	if err := l.Replace(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	saved, err := manifest.Read(storage.Local, out.Path)
-	if err != nil || saved.Run.ID != "new" || out.Replaced != nil {
+	if err != nil || saved.Run.ID != "new" || w.Replaces() {
 		t.Errorf("%+v, %v", saved, err)
 	}
 	if left, err := os.ReadDir(filepath.Join(out.Path, "f")); err == nil {
@@ -175,8 +175,5 @@ func TestForcedRunDeletesTheOldOne(t *testing.T) {
 	}
 	if text := strings.Join(said, "\n"); !strings.Contains(text, "hdfs:///staging/1") {
 		t.Error(text)
-	}
-	if err := out.Lock.Release(); err != nil {
-		t.Error(err)
 	}
 }

@@ -46,7 +46,7 @@ func TestRegionsOfLostFiles(t *testing.T) {
 		o, err := options.Options{Say: func(text string) { said = append(said, text) }}.WithDefaults()
 		s.do(err)
 		s.out.Options = o
-		l := &lostFiles{s.ledger, s.client, s.out}
+		l := &lostFiles{s.ledger, s.client, s.out.Dir}
 		lost := &load.LostError{Table: "t"}
 		for _, row := range []string{"a", "b", "q"} {
 			lost.Files = append(lost.Files, load.Finding{HFile: load.HFile{URI: "hdfs:///out/f/" + row, Family: "f", FirstRow: []byte(row), LastRow: []byte(row)}})

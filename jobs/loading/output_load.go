@@ -23,7 +23,7 @@ import (
 // manifest says of each file where it is.
 type Turn struct {
 	loader  *Loader
-	out     *output.Dir
+	out     *output.Output
 	cluster *load.Cluster
 	record  *outputRecord
 	lost    lostFiles
@@ -37,9 +37,9 @@ func newTurn(l *Loader, held *lock.Turn) *Turn {
 		out:     l.Out,
 		cluster: l.Cluster,
 		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
-		lost:    lostFiles{l.Ledger, l.Cluster, l.Out},
+		lost:    lostFiles{l.Ledger, l.Cluster, l.Out.Dir},
 		cuts:    cutting.Output{Out: l.Out},
-		send:    &handover{out: l.Out, cluster: l.Cluster, turn: held},
+		send:    &handover{out: l.Out.Dir, cluster: l.Cluster, turn: held},
 	}
 }
 
@@ -144,7 +144,7 @@ func (l *Turn) checkLoaded(ctx context.Context, table *load.Table) error {
 	}
 	c.missing = nil // Confirm asks for all rows there
 	p := l.loader.proof()
-	p.rewrite = l.out.Job != nil // the input has rows that are not loaded yet, so all of its rows prove nothing
+	p.rewrite = l.out.ByJob // the input has rows that are not loaded yet, so all of its rows prove nothing
 	var unproven *unprovenError
 	if c.identity != table.Identity() {
 		// Created again or restored since: only a person knows whether rows are missing on purpose.
@@ -181,7 +181,7 @@ func (l *Turn) checkUnloadedCounts(table *load.Table) error {
 	if err != nil {
 		return err
 	}
-	return checkCounts(l.out, table, files)
+	return checkCounts(l.out.Dir, table, files, ", or "+writeAgain(l.out)+" to write the files for the table's present regions")
 }
 
 // repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's entry of such

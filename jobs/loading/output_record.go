@@ -21,7 +21,7 @@ import (
 // outputRecord records the load of an output: in the output's manifest, and in the ledger for the time after the
 // output.
 type outputRecord struct {
-	out     *output.Dir
+	out     *output.Output
 	ledger  *ledger.Ledger // nil if nothing is loaded
 	unsaved int            // load requests whose end is not in the saved manifest yet; recovery makes up for them by probes
 }

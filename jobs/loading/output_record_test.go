@@ -44,10 +44,6 @@ func (c *countedSaves) Replace(from, to string) error {
 func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 	t.Helper()
 	fsys := &countedSaves{FS: storage.Local}
-	o, err := options.Options{}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t"}}
 	for i := range n {
 		row := fmt.Sprintf("%06d", i)
@@ -59,7 +55,9 @@ func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 		f.Digest.Cells = 1
 		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfiles.Summary{f}})
 	}
-	return &outputRecord{out: &output.Dir{FS: fsys, Path: t.TempDir(), Options: o, Manifest: m}}, fsys
+	dir := localOutput(t, options.Options{})
+	dir.FS = fsys
+	return &outputRecord{out: output.New(dir, m)}, fsys
 }
 
 // TestSavesOfALoad: a load of many regions saves its manifest some dozens of times, however many there are, one of few
@@ -121,7 +119,7 @@ func TestTheLedgerComesFirst(t *testing.T) {
 	w, saves := loadOf(t, 2)
 	m := w.out.Manifest
 	m.State, m.JobHash = manifest.Written, "0123456789abcdef"
-	w.ledger, w.out.Site = ledger.Open(storage.Local, t.TempDir()), localOutput(t, options.Options{}).Site
+	w.ledger = ledger.Open(storage.Local, t.TempDir())
 	if err := w.out.Save(); err != nil {
 		t.Fatal(err)
 	}

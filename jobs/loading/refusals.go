@@ -2,7 +2,6 @@ package loading
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"bulkload/internal/errcode"
@@ -14,8 +13,8 @@ import (
 
 // checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows:
 // most likely because regions have merged. A file with rows of several regions counts for the first and the last of
-// them, for which it certainly has rows.
-func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
+// them, for which it certainly has rows. advice is what else than raising the limit helps.
+func checkCounts(out *output.Dir, table *load.Table, files []load.HFile, advice string) error {
 	limit, err := out.Site.MaxFiles()
 	if err != nil {
 		return err
@@ -38,13 +37,9 @@ func checkCounts(out *output.Dir, table *load.Table, files []load.HFile) error {
 	if n <= limit {
 		return nil
 	}
-	other := "" // advice, for files that a job can write again
-	if out.Manifest != nil {
-		other = fmt.Sprintf(", or %s to write the files for the table's present regions", writeAgain(out))
-	}
 	return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; "+
 		"raise the property (in the site files, or with -D)%s",
-		&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, other)
+		&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, advice)
 }
 
 // regionOf is the index of the region that holds a row, as partition.Regions.Find returns it; a load has the table's
@@ -62,7 +57,7 @@ func regionOf(splits [][]byte, row []byte) int {
 // HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these
 // would silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to
 // refuse.
-func checkSettings(out *output.Dir, table *load.Table) error {
+func checkSettings(out *output.Output, table *load.Table) error {
 	if len(out.Manifest.NotLoaded()) == 0 {
 		return nil
 	}

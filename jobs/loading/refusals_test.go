@@ -6,6 +6,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/outputtest"
 	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -27,7 +28,7 @@ func tableOf(splits ...string) *load.Table {
 	return table
 }
 
-// localOutput is a local directory that a command works on.
+// localOutput is a local directory that a command has locked.
 func localOutput(t *testing.T, o options.Options) *output.Dir {
 	t.Helper()
 	o, err := o.WithDefaults()
@@ -38,7 +39,7 @@ func localOutput(t *testing.T, o options.Options) *output.Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &output.Dir{FS: storage.Local, Path: t.TempDir(), Options: o, Site: s}
+	return outputtest.Lock(t, output.At(storage.Local, t.TempDir(), s, o))
 }
 
 // TestNameOfTheTable: a load of a directory knows a table in the default namespace by the name that jobs have for it.
@@ -75,7 +76,7 @@ func TestTooManyFilesForARegion(t *testing.T) {
 			first, last, _ := strings.Cut(rows, "-")
 			all = append(all, load.HFile{Family: family, FirstRow: []byte(first), LastRow: []byte(last)})
 		}
-		err := checkCounts(out, tableOf("b", "c"), all)
+		err := checkCounts(out, tableOf("b", "c"), all, "")
 		if fits != (err == nil) || err != nil &&
 			(failure.CodeOf(err) != errcode.FilesLimit || !testwords.Names(err, "table t", "family ")) {
 			t.Errorf("%s: %v", files, err)
@@ -88,7 +89,6 @@ func TestTooManyFilesForARegion(t *testing.T) {
 func TestAlteredFamily(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 1)
-	record.out.Site = localOutput(t, options.Options{}).Site
 	table := tableOf()
 	m := record.out.Manifest
 	check := func(written string, loaded bool) errcode.Code {
@@ -123,17 +123,16 @@ func TestStatesOfADirectory(t *testing.T) {
 		"written":                    {manifest.Written, "t", "", true},
 		"loaded":                     {manifest.Loaded, "t", "", true},
 		"loading":                    {manifest.Loading, "t", "", true},
-		"writing":                    {manifest.Writing, "t", errcode.OutputUnfinished, true},
-		"writing, of another table":  {manifest.Writing, "u", errcode.OutputUnfinished, true},
-		"loading into another table": {manifest.Loading, "u", errcode.LoadInterrupted, true},
+		"writing":                    {manifest.Writing, "t", errcode.OutputUnfinished, false},
+		"writing, of another table":  {manifest.Writing, "u", errcode.OutputUnfinished, false},
+		"loading into another table": {manifest.Loading, "u", errcode.LoadInterrupted, false},
 		"loaded into another table":  {manifest.Loaded, "u", "", false},
 		"written for another table":  {manifest.Written, "u", "", false},
 	} {
 		command := commandIn(t, "t")
-		command.out.Manifest = &manifest.Manifest{State: c.state, Run: jobfile.RunInfo{Table: c.table}}
-		err := command.checkState()
-		if err != nil && failure.CodeOf(err) != c.want || err == nil && c.want != "" || (command.out.Manifest != nil) != c.recorded {
-			t.Errorf("%s: %v, recorded in its manifest: %t", name, err, command.out.Manifest != nil)
+		m, err := command.checkState(&manifest.Manifest{State: c.state, Run: jobfile.RunInfo{Table: c.table}})
+		if err != nil && failure.CodeOf(err) != c.want || err == nil && c.want != "" || (m != nil) != c.recorded {
+			t.Errorf("%s: %v, recorded in its manifest: %t", name, err, m != nil)
 		}
 	}
 }

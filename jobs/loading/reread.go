@@ -9,7 +9,6 @@ import (
 	"bulkload/internal/parallel"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/hfiles"
-	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
 
 	"golang.org/x/sync/errgroup"
@@ -18,14 +17,8 @@ import (
 // VerifyBeforeLoad verifies the files that are about to be loaded and were written by an earlier process: disks
 // change bytes, and a table should not get them. Each file is read in full and compared with the digest in the
 // manifest.
-func VerifyBeforeLoad(ctx context.Context, out *output.Dir) error {
-	var doubtful manifest.Files
-	for _, f := range out.Manifest.Files() {
-		// Files that this process has written were read back by the write stage.
-		if !f.Loaded && (out.VerifiedBefore == nil || out.VerifiedBefore[f.Path]) {
-			doubtful = append(doubtful, f)
-		}
-	}
+func VerifyBeforeLoad(ctx context.Context, out *output.Output) error {
+	doubtful := out.Unverified()
 	if len(doubtful) == 0 {
 		return nil
 	}
@@ -39,7 +32,7 @@ func VerifyBeforeLoad(ctx context.Context, out *output.Dir) error {
 	return group.Wait()
 }
 
-func rereadFile(ctx context.Context, out *output.Dir, f *hfiles.Summary) error {
+func rereadFile(ctx context.Context, out *output.Output, f *hfiles.Summary) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -36,7 +36,7 @@ func (l *Turn) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	if err := l.lost.add(ctx, lost, cellsOf(m)); err != nil {
 		return err
 	}
-	if l.out.Job == nil {
+	if !l.out.ByJob {
 		return errcode.LoadLost.Errorf("%v; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
 			lost, m.Run.Job)
 	}

@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
@@ -23,8 +24,8 @@ import (
 // one is loaded and one is not.
 func lostLoad(t *testing.T) (l *Turn, paths []string, lost *load.LostError) {
 	t.Helper()
-	out := localOutput(t, options.Options{})
-	out.Manifest = &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
+	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
+	out := output.New(localOutput(t, options.Options{}), m)
 	for i, loaded := range []bool{true, true, false, true, false} {
 		region := i / 3
 		f := hfiles.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: region, FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1, Loaded: loaded}
@@ -43,7 +44,7 @@ func lostLoad(t *testing.T) (l *Turn, paths []string, lost *load.LostError) {
 		}
 	}
 	lost = &load.LostError{Table: "t", Files: []load.Finding{{HFile: load.HFile{URI: out.URI(paths[0])}}}}
-	return &Turn{out: out, lost: lostFiles{out: out}}, paths, lost
+	return &Turn{out: out, lost: lostFiles{out: out.Dir}}, paths, lost
 }
 
 // there lists which of some files of an output exist.
@@ -61,7 +62,7 @@ func there(l *Turn, paths []string) (found []string) {
 func TestLostSlicesAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	l, paths, lost := lostLoad(t)
-	l.out.Job = &jobfile.Job{}
+	l.out.ByJob = true
 	var again *RewriteError
 	if err := l.rewriteLost(t.Context(), lost); !errors.As(err, &again) {
 		t.Fatalf("%v", err)

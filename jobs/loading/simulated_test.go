@@ -36,7 +36,7 @@ type simulation struct {
 	*testing.T
 	sim      *simcluster.Cluster
 	client   *load.Cluster
-	out      *output.Dir
+	out      *output.Output
 	ledger   *ledger.Ledger
 	requests int
 	serve    func(files []string) (cells []cell.Cell, loaded bool, err error) // what region servers do with files; nil: they take them
@@ -107,7 +107,7 @@ func (s *simulation) loader() *Loader {
 	s.Helper()
 	m, err := manifest.Read(storage.Local, s.out.Path)
 	if s.do(err); m != nil {
-		s.out.Manifest, s.out.VerifiedBefore = m, nil
+		s.out = output.New(s.out.Dir, m)
 	}
 	return &Loader{Out: s.out, Cluster: s.client, Ledger: s.ledger}
 }
@@ -194,20 +194,20 @@ func TestSimulatedOutput(t *testing.T) {
 func TestSimulatedInterruption(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(s *simulation) error
-		job       *jobfile.Job
+		rewrites  bool
 		code      errcode.Code
 		rewrite   bool
 	}{
-		"goes on": {func(*simulation) error { return nil }, nil, "", false},
-		"moved":   {func(s *simulation) error { return s.sim.Move("t", []byte("a")) }, nil, "", false},
+		"goes on": {func(*simulation) error { return nil }, false, "", false},
+		"moved":   {func(s *simulation) error { return s.sim.Move("t", []byte("a")) }, false, "", false},
 		// What is loaded is not loaded again for the question that Confirm asks; here without the input.
 		"all rows are to be asked for": {func(s *simulation) error {
 			s.out.Manifest.SetMissing([]load.RowRange{{First: []byte("a"), Last: []byte("z")}})
 			return s.out.Save()
-		}, &jobfile.Job{}, errcode.LoadUnsure, false},
-		"lost, of a job":       {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, &jobfile.Job{}, "", true},
-		"lost, of a directory": {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, nil, errcode.LoadLost, false},
-		"another table":        {func(s *simulation) error { return s.sim.Truncate("t", true) }, &jobfile.Job{}, errcode.LoadLost, false},
+		}, true, errcode.LoadUnsure, false},
+		"lost, of a job":       {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, true, "", true},
+		"lost, of a directory": {func(s *simulation) error { return s.sim.TruncateRegion("t", []byte("a")) }, false, errcode.LoadLost, false},
+		"another table":        {func(s *simulation) error { return s.sim.Truncate("t", true) }, true, errcode.LoadLost, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(s *simulation) {
@@ -228,7 +228,7 @@ func TestSimulatedInterruption(t *testing.T) {
 					s.do(s.sim.BulkLoad("t", s.take([]string{name})))
 				}
 				l := s.loader()
-				l.Out.Job = c.job
+				l.Out.ByJob = c.rewrites
 				if done == 0 {
 					turn, err := l.AwaitTurn(s.Context())
 					s.do(err)
@@ -269,7 +269,7 @@ func TestSimulatedLoss(t *testing.T) {
 			return nil, true, nil
 		}
 		l := s.loader()
-		l.Out.Job = &jobfile.Job{}
+		l.Out.ByJob = true
 		var again *RewriteError
 		if _, err := s.load(l); !errors.As(err, &again) || len(again.Lost.Files) != 1 || !again.Lost.Files[0].Reopened {
 			s.Fatal(err)
@@ -279,7 +279,7 @@ func TestSimulatedLoss(t *testing.T) {
 			s.Fatalf("the ledger lists %+v", unserved)
 		}
 		check := func(of cells) error {
-			record := lostFiles{s.ledger, s.client, s.out}
+			record := lostFiles{s.ledger, s.client, s.out.Dir}
 			return record.checkCorrection(s.Context(), s.table(), of)
 		}
 		other := digest.Sum{Cells: 7}
@@ -304,11 +304,10 @@ func TestSimulatedLoss(t *testing.T) {
 func TestSimulatedDirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()
-		s.out.Manifest = nil
 		command := func() *directoryCommand {
-			return &directoryCommand{out: s.out, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+			return &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		}
-		record := func() *directoryLoad { return newDirectoryLoad(s.out, "t", s.client, s.ledger, nil) }
+		record := func() *directoryLoad { return newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil) }
 		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.HFileNone {
 			s.Errorf("nothing was loaded: %v", err)
 		}
@@ -359,9 +358,8 @@ func TestSimulatedDirectory(t *testing.T) {
 // TestSimulatedLossOfADirectory: what HBase lost of a directory can't be written again here, so it is for a person, and listed.
 func TestSimulatedLossOfADirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		s.out.Manifest = nil
 		s.serve = func(files []string) ([]cell.Cell, bool, error) { s.take(files); return nil, true, nil }
-		l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+		l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
 		d, err := l.recovered(s.Context())
 		s.do(err)
 		_, err = l.load(s.Context(), d)
@@ -379,14 +377,14 @@ func TestSimulatedCommand(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Hour)
 		defer cancel()
-		c := &directoryCommand{out: s.out, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+		c := &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		name := filepath.Join(s.out.Path, s.out.Manifest.Files()[1].Path)
 		s.do(os.Rename(name, name+"x"))
-		if err := c.loadOutput(ctx); err == nil || s.requests > 0 {
+		if err := c.loadOutput(ctx, s.out); err == nil || s.requests > 0 {
 			s.Errorf("without a file: %d requests, %v", s.requests, err)
 		}
 		s.do(os.Rename(name+"x", name))
-		s.do(c.loadOutput(ctx))
+		s.do(c.loadOutput(ctx, s.out))
 		if c.report.Files != 3 || c.report.Load.Files != 3 || s.requests != 3 {
 			s.Errorf("%d requests, report %+v", s.requests, c.report)
 		}
@@ -464,8 +462,7 @@ func TestEnabledAgainDuringALoad(t *testing.T) {
 				s.do(err)
 				identity = s.loader().Out.Manifest.Table
 			} else {
-				s.out.Manifest = nil
-				l := newDirectoryLoad(s.out, "t", s.client, s.ledger, nil)
+				l := newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil)
 				d, err := l.recovered(s.Context())
 				s.do(err)
 				_, err = l.load(s.Context(), d)
@@ -522,7 +519,7 @@ func TestProgressOfALoad(t *testing.T) {
 			s.Errorf("%v are done, and %v of the whole", done, whole)
 		}
 		s.out.Options.Watch = nil
-		h := &handover{out: s.out}
+		h := &handover{out: s.out.Dir}
 		h.begin(3)
 		first := h.watchLook(3)
 		if h.count(0); first == nil || h.watchLook(3) != nil {

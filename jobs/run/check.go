@@ -25,20 +25,20 @@ func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 		if err := w.announce(ctx, r.opened.lost); err != nil {
 			return r.opened.wrap(w, err)
 		}
-		o := w.checks()
+		o := r.opened.checksOf(w)
 		found := o.Check(ctx)
 		if writes {
 			w.target = o.Target
-			found = append(found, w.fileLimit().Findings()...)
+			found = append(found, r.opened.fileLimit(w.out.Job, w.target).Findings()...)
 		}
 		if found.Err() != nil {
 			failed = w
 		}
-		all = append(all, r.opened.label(w, found)...)
+		all = append(all, r.opened.label(w.out.Job, found)...)
 		w.report.Checks = found
 	}
 	if len(todo) > 0 {
-		r.summary.Disks = r.opened.disks(todo, r.opened.kept).Check()
+		r.summary.Disks = r.opened.disksOf(todo, r.opened.kept).Check()
 		all = append(all, r.summary.Disks...)
 	}
 	warn(all, r.opened.options)

@@ -25,7 +25,7 @@ const defaultLookups = 20_000
 
 // question asks an output's table which of the sorted rows it has already.
 type question struct {
-	out    *output.Dir
+	out    *output.Run
 	loader *loading.Loader
 	target *targets.Target
 	report *summary.OutputReport
@@ -126,14 +126,14 @@ func (q *question) checkOthers() error {
 // replacesALoad reports whether --force replaces a run that has put rows into the table, possibly of another version of the
 // job. Rows of a job with another name are not this job's own.
 func (q *question) replacesALoad() bool {
-	old := q.out.Replaced
-	return old != nil && old.Run.Table == q.out.Job.Table && old.Run.Job == q.out.Manifest.Run.Job && old.MayBeLoaded()
+	old := q.out.Present
+	return q.out.Replaces() && old.Run.Table == q.out.Job.Table && old.Run.Job == q.out.Manifest.Run.Job && old.MayBeLoaded()
 }
 
 // checkOwnRows refuses a look-up that would count rows of an earlier load of this job and date as rows of others. Only the
 // timestamp distinguishes them, so both loads must have the same one.
 func (q *question) checkOwnRows() error {
-	if q.out.Job.Live == jobfile.LiveOverwrite || q.out.Job.Moments == "" && (!q.replacesALoad() || q.out.Replaced.Timestamp == q.out.Manifest.Timestamp) {
+	if q.out.Job.Live == jobfile.LiveOverwrite || q.out.Job.Moments == "" && (!q.replacesALoad() || q.out.Present.Timestamp == q.out.Manifest.Timestamp) {
 		return nil
 	}
 	return errcode.LoadUnsure.Errorf("this job and date may have rows in table %s from an earlier load, with other timestamps, and those can't be distinguished from rows of others (duplicates.live: %s). Nothing was loaded. Set duplicates.live to overwrite for this run",

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"time"
 
 	"bulkload/internal/bytesize"
@@ -14,7 +13,9 @@ import (
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
+	"bulkload/jobs/pipeline/checkpoint"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
@@ -25,7 +26,11 @@ import (
 // is in the findings. It returns an error only if the context ended, or if something could not be closed.
 func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Findings, error) {
 	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
-	err := errors.Join(c.all(ctx), c.opened.close())
+	err := c.all(ctx)
+	for _, dir := range c.outputs {
+		err = errors.Join(err, dir.Close())
+	}
+	err = errors.Join(err, c.opened.close())
 	for _, remove := range c.made {
 		remove()
 	}
@@ -35,9 +40,11 @@ func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Fi
 // checking makes the checks of one run. It opens what a run would open, one after the other; what can't be opened is a
 // finding.
 type checking struct {
-	opened *opened // what a run opens; nothing is run
-	found  preflight.Findings
-	made   []func() // remove the directories that the checks make
+	opened  *opened // what the outputs of a run share; nothing is run
+	found   preflight.Findings
+	outputs []*output.Dir          // that can be reached
+	disks   []preflight.OutputDisk // theirs, if the input was found
+	made    []func()               // remove the directories that the checks make
 }
 
 func (c *checking) ok(name, format string, args ...any) {
@@ -54,9 +61,8 @@ func (c *checking) all(ctx context.Context) error {
 	if err != nil || c.opened.site == nil {
 		return err
 	}
-	reached := !slices.ContainsFunc(c.opened.outputs, func(w *outputRun) bool { return w.out.FS == nil })
-	if c.opened.source != nil && reached {
-		c.found = append(c.found, c.opened.disks(c.opened.outputs, c.opened.kept).Check()...)
+	if len(c.disks) == len(c.opened.job.Feeds()) {
+		c.found = append(c.found, c.opened.disks(c.disks, c.kept).Check()...)
 	}
 	return ctx.Err()
 }
@@ -86,101 +92,108 @@ func (c *checking) openInput(ctx context.Context) (err error) {
 	return nil
 }
 
-// checkOutput makes the checks of one output.
-func (c *checking) checkOutput(ctx context.Context, w *outputRun) error {
-	w.out.Manifest = &manifest.Manifest{State: manifest.Writing}
-	content, closed := c.openOutput(ctx, w)
+// checkOutput makes the checks of one output. It is locked for the time of the check, if it can be.
+func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
+	r := c.opened
+	c.rememberMissing(j)
+	content := preflight.Finding{Name: outputName, State: preflight.OK}
+	recorded := &manifest.Manifest{State: manifest.Writing}
+	dir, closed := output.Of(j, r.site, r.options)
+	if closed == nil {
+		c.outputs = append(c.outputs, dir)
+		closed = r.lock(ctx, dir)
+	}
+	if closed != nil {
+		content = preflight.Fail(outputName, closed, "")
+	} else {
+		content, recorded = c.describeOutput(dir, j)
+	}
 	found := preflight.Findings{content}
-	if closed == nil && w.out.WantsLoad() && c.opened.source != nil && c.opened.ledger != nil && c.opened.cluster != nil {
-		w.loader.Ledger = c.opened.ledger
-		found = append(found, checkLoaded(ctx, w)...)
+	if closed == nil && r.loads(j) && r.source != nil && r.ledger != nil && r.cluster != nil {
+		found = append(found, c.checkLoaded(ctx, dir, j, recorded)...)
 	}
-	if c.opened.ledger != nil && w.out.WantsLoad() {
-		w.loader.Table = lock.OpenTable(c.opened.ledger, w.out.Job.Table,
-			lock.Options{User: c.opened.site.User, Purpose: w.out.Job.Title(), Lost: c.opened.lost})
+	var table *lock.Table
+	if r.ledger != nil && r.loads(j) {
+		table = lock.OpenTable(r.ledger, j.Table, lock.Options{User: r.site.User, Purpose: j.Title(), Lost: r.lost})
 	}
-	o := w.checks()
-	o.Brief = false
-	if w.out.Lock == nil {
-		o.Temps, o.Closed = nil, closed
+	o := r.checks(j, recorded.Files(), recorded.State == manifest.Written, table)
+	if dir != nil {
+		o.FS, o.Dir = dir.FS, dir.Path
+	}
+	if o.Closed = closed; closed == nil {
+		o.Temps = dir.TempFolder
 	}
 	found = append(found, o.Check(ctx)...)
-	w.target = o.Target
-	if c.opened.source != nil {
-		found = append(found, w.fileLimit().Findings()...)
+	if r.source != nil {
+		found = append(found, r.fileLimit(j, o.Target).Findings()...)
+		if dir != nil {
+			c.disks = append(c.disks, r.disk(j, dir, o.Target, recorded.Files()))
+		}
 	}
-	c.found = append(c.found, c.opened.label(w, found)...)
+	c.found = append(c.found, r.label(j, found)...)
 	return nil
-}
-
-// openOutput locks an output for the time of the check, and says what is in it. closed is why it can't be locked.
-func (c *checking) openOutput(ctx context.Context, w *outputRun) (found preflight.Finding, closed error) {
-	c.rememberMissing(w)
-	if err := w.out.Open(ctx, c.opened.lost); err != nil {
-		return preflight.Fail(outputName, err, ""), err
-	}
-	return c.describeOutput(w), nil
 }
 
 const outputName = "output" // of the check
 
-// describeOutput says what is in a locked output.
-func (c *checking) describeOutput(w *outputRun) preflight.Finding {
+// describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run that has done
+// nothing.
+func (c *checking) describeOutput(dir *output.Dir, j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
 	const name = outputName
-	at := w.out.FS.URI(w.out.Path)
+	nothing := &manifest.Manifest{State: manifest.Writing}
+	at := dir.FS.URI(dir.Path)
 	ok := preflight.Finding{Name: name, State: preflight.OK}
-	old, err := manifest.Read(w.out.FS, w.out.Path)
+	old, err := manifest.Read(dir.FS, dir.Path)
 	switch {
 	case err != nil:
-		return preflight.Fail(name, err, "")
+		return preflight.Fail(name, err, ""), nothing
 	case old == nil:
 		ok.Detail = fmt.Sprintf("%s can be written and has no run", at)
-		return ok
+		return ok, nothing
 	}
-	fresh := &manifest.Manifest{JobHash: w.out.Job.Hash(), Run: w.out.Job.Info(), Timestamp: w.out.Job.Timestamp, Inputs: old.Inputs} // of the input nothing is compared
-	if old.Begun() && !c.opened.options.Force {
-		if err := w.out.CheckJob(old, fresh); err != nil {
-			return preflight.Fail(name, err, "")
+	o := c.opened.options
+	fresh := manifest.Of(j)
+	fresh.Inputs = old.Inputs // of the input nothing is compared
+	if old.Begun() && !o.Force {
+		if err := dir.CheckJob(old, fresh); err != nil {
+			return preflight.Fail(name, err, ""), nothing
 		}
 	}
-	w.out.Manifest = old
 	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
-	if s := c.opened.source; s != nil && old.Begun() && !old.WroteNothing() && !c.opened.options.Force && c.opened.options.OnChange != options.Reload && !w.out.HasRead(old) {
+	if s := c.opened.source; s != nil && old.Begun() && !old.WroteNothing() && !o.Force && o.OnChange != options.Reload && !old.HasRead(s.Files) {
 		ok.State = preflight.Warning
 		ok.Detail += ". It has read other files than those of the input: a run compares their records, and refuses to replace them by others"
 		ok.Fix = "--on-change reload replaces them"
 	}
-	return ok
+	return ok, old
 }
 
 // checkLoaded asks what a run asks if there seems to be nothing to do: the ledger, if the output has no run, and the table, if files were
 // loaded.
-func checkLoaded(ctx context.Context, w *outputRun) preflight.Findings {
+func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.Job, recorded *manifest.Manifest) preflight.Findings {
 	const name = "loaded before"
-	if old := w.out.Manifest; old.State == manifest.Loaded {
-		if w.out.Options.Force {
+	w := newOutputRun(output.NewRun(dir, j, c.opened.source), c.opened.clusterOf(j))
+	w.loader.Ledger = c.opened.ledger
+	if recorded.State == manifest.Loaded {
+		if c.opened.options.Force {
 			return nil
 		}
+		w.out.Manifest = recorded
 		if err := w.loader.CheckServed(ctx); err != nil {
 			return preflight.Findings{preflight.Fail(name, err, "")}
 		}
 		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "the table serves what was loaded"}}
-	} else if old.Begun() {
-		return nil
-	}
-	w.out.Manifest = w.out.Fresh()
-	defer func() { w.out.Manifest = &manifest.Manifest{State: manifest.Writing} }()
-	if !w.out.IsEmpty() {
+	} else if recorded.Begun() || !w.out.IsEmpty() {
 		return nil
 	}
 	e, err := w.loader.Entry()
-	if err == nil && e != nil && e.State == ledger.Loaded && e.Run != w.out.Manifest.Run.ID && w.out.Options.OnChange != options.Reload {
+	if err == nil && e != nil && e.State == ledger.Loaded && e.Run != w.out.Manifest.Run.ID && c.opened.options.OnChange != options.Reload {
 		return preflight.Findings{{Name: name, State: preflight.Warning, Detail: fmt.Sprintf("this job and date was loaded on %s from files that are not those of the input: a run reads them, and refuses to load other records",
 			e.Time.Format(time.RFC3339)), Fix: "--on-change reload loads them"}}
 	}
 	loaded := false
 	if err == nil {
-		loaded, err = w.loader.LoadedElsewhere(ctx)
+		loaded, err = w.loader.LoadedElsewhere(ctx, w.out)
 	}
 	switch {
 	case err != nil:
@@ -191,9 +204,18 @@ func checkLoaded(ctx context.Context, w *outputRun) preflight.Findings {
 	return preflight.Findings{{Name: name, State: preflight.OK, Detail: "no load of this job and date is known to the ledger"}}
 }
 
+// kept is what an earlier process of the run has spilled, in bytes.
+func (c *checking) kept() int64 {
+	var uris []string
+	for _, dir := range c.outputs {
+		uris = append(uris, dir.FS.URI(dir.Path))
+	}
+	return checkpoint.KeptBytes(c.opened.options.WorkDir, uris)
+}
+
 // rememberMissing has the directories above an output removed that do not exist yet: locking it makes them.
-func (c *checking) rememberMissing(w *outputRun) {
-	fsys, dir, err := c.opened.site.Resolve(w.out.Job.Output, w.out.Job.Dir)
+func (c *checking) rememberMissing(j *jobfile.Job) {
+	fsys, dir, err := c.opened.site.Resolve(j.Output, j.Dir)
 	if err != nil {
 		return // the same error is found next
 	}

@@ -4,19 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
+	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/checkpoint"
+	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/pipeline/sorting"
 	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/jobs/tasks"
 	"bulkload/load"
 )
 
@@ -39,7 +44,7 @@ type opening struct {
 	input   func(context.Context) error // finds the input; nil: it is not needed
 	connect bool                        // to HBase, if the job needs it
 	ledger  func(*site.Site) (*ledger.Ledger, error)
-	output  func(context.Context, *outputRun) error // opens an output
+	output  func(context.Context, *jobfile.Job) error // opens an output
 	// step hears how the steps of site files, HBase and ledger have ended, with what can be said of them. The error that it returns
 	// ends the opening. Without site files it ends in any case.
 	step func(name, detail string, err error) error
@@ -75,13 +80,7 @@ func (r *opened) openParts(ctx context.Context, how opening) (err error) {
 		}
 	}
 	for _, out := range j.Feeds() {
-		w := newOutputRun(&output.Dir{Job: out, Options: r.options, Site: r.site, Source: r.source})
-		w.part, w.tasks = j.Part(out), r.tasks && len(r.outputs) == 0
-		if out.Connects(loads) {
-			w.loader.Cluster = r.cluster
-		}
-		r.outputs = append(r.outputs, w)
-		if err := how.output(ctx, w); err != nil {
+		if err := how.output(ctx, out); err != nil {
 			return err
 		}
 	}
@@ -100,9 +99,15 @@ func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, 
 }
 
 // lockOutput locks an output of a run.
-func (r *opened) lockOutput(ctx context.Context, w *outputRun) error {
+func (r *opened) lockOutput(ctx context.Context, j *jobfile.Job) error {
+	dir, err := output.Of(j, r.site, r.options)
+	if err != nil {
+		return about(j, len(r.outputs) > 0, err)
+	}
+	w := newOutputRun(output.NewRun(dir, j, r.source), r.clusterOf(j))
+	r.outputs = append(r.outputs, w)
 	w.loader.Rows = func(ctx context.Context, ranges []load.RowRange) (found loading.RowsFound, err error) {
-		report, err := verify.Rows(ctx, r.job, r.options, w.out.Job.Output, r.source.Files, ranges)
+		report, err := verify.Rows(ctx, r.job, r.options, j.Output, r.source.Files, ranges)
 		found.Rows, found.Missing = report.Rows, report.Missing+report.Different
 		if len(report.Differences) > 0 {
 			found.Example = report.Differences[0].String()
@@ -112,11 +117,32 @@ func (r *opened) lockOutput(ctx context.Context, w *outputRun) error {
 	if w.out.WantsLoad() {
 		w.loader.Ledger = r.ledger
 	}
-	if err := w.out.Open(ctx, r.lost); err != nil {
+	if err := r.lock(ctx, dir); err != nil {
 		return r.wrap(w, err)
 	}
 	return nil
 }
+
+// lock makes and locks an output's directory, unless it is the input's.
+func (r *opened) lock(ctx context.Context, dir *output.Dir) error {
+	if r.source != nil {
+		if err := r.source.CheckApart(dir.FS, dir.Path); err != nil {
+			return err
+		}
+	}
+	return dir.Make(ctx, r.lost)
+}
+
+// clusterOf is the cluster, nil if an output does not need it.
+func (r *opened) clusterOf(j *jobfile.Job) *load.Cluster {
+	if j.Connects(!r.options.NoLoad) {
+		return r.cluster
+	}
+	return nil
+}
+
+// loads reports whether an output is to be loaded.
+func (r *opened) loads(j *jobfile.Job) bool { return j.Load && !r.options.NoLoad }
 
 // findInput finds the input, and waits for it if requested, but not for an input that was loaded and archived.
 func (r *opened) findInput(ctx context.Context) (err error) {
@@ -164,32 +190,35 @@ func (r *opened) explainLock(ctx context.Context, err error) error {
 		return err
 	}
 	for _, w := range r.outputs {
-		if w.out.Lock != nil {
-			err = w.out.Lock.Explain(err)
-		}
+		err = w.out.Lock.Explain(err)
 	}
 	return err
 }
 
 // wrap adds to an error which output it is about, if there are several.
 func (r *opened) wrap(w *outputRun, err error) error {
-	if len(r.outputs) == 1 {
-		return err
-	}
-	if w.report != nil {
+	if several := len(r.outputs) > 1; several && w.report != nil {
 		w.report.Status = failure.StatusFailed
 	}
-	return fmt.Errorf("output %s of table %s: %w", w.out.Job.Output, w.out.Job.Table, err)
+	return about(w.out.Job, len(r.outputs) > 1, err)
+}
+
+// about adds to an error which output it is about, if there are several.
+func about(j *jobfile.Job, several bool, err error) error {
+	if !several {
+		return err
+	}
+	return fmt.Errorf("output %s of table %s: %w", j.Output, j.Table, err)
 }
 
 // label names the table in an output's findings, if there are several outputs.
-func (r *opened) label(w *outputRun, found preflight.Findings) preflight.Findings {
+func (r *opened) label(j *jobfile.Job, found preflight.Findings) preflight.Findings {
 	if r.job.Outputs == nil {
 		return found
 	}
 	var all preflight.Findings
 	for _, f := range found {
-		all = append(all, f.Of(w.out.Job.Table))
+		all = append(all, f.Of(j.Table))
 	}
 	return all
 }
@@ -203,24 +232,50 @@ func (r *opened) uris() []string {
 	return all
 }
 
-// disks are the disks that a run fills if it writes the outputs in todo. spilled returns how many bytes the sort has
-// spilled so far.
-func (r *opened) disks(todo []*outputRun, spilled func() int64) *preflight.Disks {
-	d := &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked, Spill: r.spillNeed(todo, spilled)}
-	for _, w := range todo {
-		d.Outputs = append(d.Outputs, w.disk())
+// checks are the checks of an output before a run, of which the caller adds where it is. files are those that it has, and written says
+// that they are all; table is nil if the output is not loaded.
+func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool, table *lock.Table) *preflight.Output {
+	o := &preflight.Output{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j), Written: written, Now: time.Now()}
+	if r.source != nil && !written {
+		o.Need = func(t *targets.Target) int64 {
+			d := preflight.OutputDisk{Text: r.source.Text, Part: r.job.Part(j), Written: files}
+			return d.Files(t)
+		}
+	}
+	if table != nil {
+		o.Others = table.Others
+	}
+	return o
+}
+
+// fileLimit is an output for the check of the number of files.
+func (r *opened) fileLimit(j *jobfile.Job, t *targets.Target) *preflight.FileLimit {
+	return &preflight.FileLimit{Job: j, Target: t, Source: r.source, Part: r.job.Part(j)}
+}
+
+// disk is an output for the check of its disk. files are those that it has.
+func (r *opened) disk(j *jobfile.Job, dir *output.Dir, t *targets.Target, files manifest.Files) preflight.OutputDisk {
+	d := preflight.OutputDisk{FS: dir.FS, Dir: dir.Path, Target: t, Text: r.source.Text, Part: r.job.Part(j), Written: files,
+		Left: func() (int64, error) { return tasks.Left(dir.FS, dir.Path) }}
+	if r.tasks && j == r.job.Feeds()[0] { // the output in which tasks leave what they have sorted
+		d.Runs = int64(sorting.SpillRatio * float64(r.source.Text))
 	}
 	return d
 }
 
+// disks are the disks that a run fills if it writes some outputs. spilled returns how many bytes the sort has spilled so far.
+func (r *opened) disks(outputs []preflight.OutputDisk, spilled func() int64) *preflight.Disks {
+	return &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked, Spill: r.spillNeed(outputs, spilled), Outputs: outputs}
+}
+
 // spillNeed is about how many bytes the sorts will still spill; 0 if the input fits in their memory, or if tasks sort it.
-func (r *opened) spillNeed(todo []*outputRun, spilled func() int64) int64 {
+func (r *opened) spillNeed(outputs []preflight.OutputDisk, spilled func() int64) int64 {
 	if r.tasks {
 		return 0
 	}
 	var bytes float64
-	for _, w := range todo {
-		bytes += w.part * float64(r.source.Text)
+	for i := range outputs {
+		bytes += outputs[i].Part * float64(outputs[i].Text)
 	}
 	need := sorting.SpillNeed(bytes, r.options.Memory)
 	if need == 0 {

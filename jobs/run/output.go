@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -19,22 +18,20 @@ import (
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
-	"bulkload/jobs/tasks"
+	"bulkload/load"
 )
 
 // outputRun is one output of a run: its directory, loader and target.
 type outputRun struct {
-	out    *output.Dir
+	out    *output.Run
 	loader *loading.Loader
 	target *targets.Target // nil if the output is written
-	part   float64         // about its share of the input's bytes
-	tasks  bool            // what tasks leave is in it
 	share  progressShare   // its share of the run
 	report *summary.OutputReport
 }
 
-func newOutputRun(d *output.Dir) *outputRun {
-	return &outputRun{out: d, loader: &loading.Loader{Out: d}}
+func newOutputRun(out *output.Run, c *load.Cluster) *outputRun {
+	return &outputRun{out: out, loader: &loading.Loader{Out: out.Output, Cluster: c}}
 }
 
 // waitsForLoad reports whether the files are written and none was handed over yet. An interrupted load is not checked here:
@@ -44,40 +41,22 @@ func (w *outputRun) waitsForLoad() bool {
 }
 
 // unloaded reports whether the job loads the files, and has not done so: --no-load may have put that off.
-func (w *outputRun) unloaded() bool {
-	return w.out.Job.Load && (w.out.Manifest == nil || w.out.Manifest.State != manifest.Loaded)
-}
+func (w *outputRun) unloaded() bool { return w.out.Job.Load && w.out.Manifest.State != manifest.Loaded }
 
 // checks are the checks of an output at the beginning of a run.
-func (w *outputRun) checks() *preflight.Output {
-	o := &preflight.Output{Job: w.out.Job, Site: w.out.Site, Loads: w.out.WantsLoad(), Cluster: w.loader.Cluster,
-		FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder, Brief: true, Now: time.Now()}
-	o.Written = w.out.Manifest != nil && w.out.Manifest.State == manifest.Written
-	if w.out.Source != nil && !o.Written {
-		o.Need = func(t *targets.Target) int64 {
-			d := w.disk()
-			return d.Files(t)
-		}
-	}
-	if w.loader.Table != nil {
-		o.Others = w.loader.Table.Others
-	}
+func (r *opened) checksOf(w *outputRun) *preflight.Output {
+	o := r.checks(w.out.Job, w.out.Present.Files(), w.out.Manifest.State == manifest.Written, w.loader.Table)
+	o.FS, o.Dir, o.Temps, o.Brief = w.out.FS, w.out.Path, w.out.TempFolder, true
 	return o
 }
 
-// fileLimit is the output for the check of the number of files.
-func (w *outputRun) fileLimit() *preflight.FileLimit {
-	return &preflight.FileLimit{Job: w.out.Job, Target: w.target, Source: w.out.Source, Part: w.part}
-}
-
-// disk is the output for the check of its disk.
-func (w *outputRun) disk() preflight.OutputDisk {
-	d := preflight.OutputDisk{FS: w.out.FS, Dir: w.out.Path, Target: w.target, Text: w.out.Source.Text, Part: w.part,
-		Written: w.out.CurrentManifest().Files(), Left: func() (int64, error) { return tasks.Left(w.out.FS, w.out.Path) }}
-	if w.tasks {
-		d.Runs = int64(sorting.SpillRatio * float64(w.out.Source.Text))
+// disksOf are the disks of some outputs of a run.
+func (r *opened) disksOf(all []*outputRun, spilled func() int64) *preflight.Disks {
+	var disks []preflight.OutputDisk
+	for _, w := range all {
+		disks = append(disks, r.disk(w.out.Job, w.out.Dir, w.target, w.out.Present.Files()))
 	}
-	return d
+	return r.disks(disks, spilled)
 }
 
 // announce makes the run known to others into the same table.
@@ -145,7 +124,7 @@ func (w *outputRun) begin() error {
 	if err := w.out.ClearRejects(); err != nil {
 		return err
 	}
-	if w.out.Replaced == nil {
+	if !w.out.Replaces() {
 		if err := w.out.Save(); err != nil {
 			return err
 		}

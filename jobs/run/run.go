@@ -164,23 +164,25 @@ func (r *runner) resumeOutput(ctx context.Context, i int) (finished bool, err er
 	w.report = r.summary.Output(i)
 	w.report.Output = w.out.FS.URI(w.out.Path)
 	w.target = nil
-	finished, err = w.out.Resume(ctx)
-	w.report.SetManifest(w.out.Manifest)
-	if w.out.Manifest != nil {
-		w.out.Options = r.opened.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
-		w.share = r.opened.shareOf(i)
+	old, err := manifest.Read(w.out.FS, w.out.Path)
+	if err != nil {
+		return false, err
 	}
+	finished, err = w.out.Resume(ctx, old)
+	w.report.SetManifest(w.out.Manifest)
+	w.out.Options = r.opened.options.With("table", w.out.Job.Table, "run", w.out.Manifest.Run.ID)
+	w.share = r.opened.shareOf(i)
 	switch {
 	case err != nil:
 		return false, err
 	case finished:
 		return true, errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.opened.job.Input, w.out.Manifest.Books.Read))
 	case w.out.IsEmpty():
-		if finished, err := w.loader.LoadedElsewhere(ctx); finished || err != nil {
+		if finished, err := w.loader.LoadedElsewhere(ctx, w.out); finished || err != nil {
 			return finished, err
 		}
 	}
-	return false, w.loader.Corrects()
+	return false, w.loader.Corrects(w.out)
 }
 
 // inputFirst reports what is wrong with the input before the refusal of an output with another run: a job file that

@@ -19,7 +19,7 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
@@ -143,9 +143,10 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 // already reduces the need, and tasks spill elsewhere.
 func TestSpillNeed(t *testing.T) {
 	t.Parallel()
-	r := &opened{source: &source.Source{Bytes: 100 << 20, Text: 100 << 20}, options: options.Options{Memory: 64 << 20}}
+	r := &opened{options: options.Options{Memory: 64 << 20}}
 	nothing := func() int64 { return 0 }
-	all := []*outputRun{{part: 1}}
+	disk := func(part float64) preflight.OutputDisk { return preflight.OutputDisk{Text: 100 << 20, Part: part} }
+	all := []preflight.OutputDisk{disk(1)}
 	if need := r.spillNeed(all, nothing); need != 60<<20 {
 		t.Errorf("100 MiB of input spill %s", bytesize.Format(need))
 	}
@@ -159,7 +160,7 @@ func TestSpillNeed(t *testing.T) {
 	if need := r.spillNeed(all, func() int64 { t.Error("what is spilled is asked for"); return 0 }); need != 0 {
 		t.Errorf("what fits in memory spills %s", bytesize.Format(need))
 	}
-	all = []*outputRun{{part: 1}, {part: 0.25}, {part: 3}}
+	all = []preflight.OutputDisk{disk(1), disk(0.25), disk(3)}
 	if need := r.spillNeed(all, nothing); need != 255<<20 {
 		t.Errorf("three outputs of 100 MiB of input spill %s", bytesize.Format(need))
 	}

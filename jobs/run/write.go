@@ -43,12 +43,12 @@ func (r *runner) beginOutputs(ctx context.Context, todo []*outputRun, spilled fu
 		return err
 	}
 	for _, w := range todo {
-		limit := w.fileLimit()
+		limit := r.opened.fileLimit(w.out.Job, w.target)
 		if w.out.Job.Regions.From == "plan" { // its regions were not known before
 			if err := limit.Check(); err != nil {
 				return r.opened.wrap(w, err)
 			}
-			if err := r.opened.disks([]*outputRun{w}, spilled).Check().Err(); err != nil {
+			if err := r.opened.disksOf([]*outputRun{w}, spilled).Check().Err(); err != nil {
 				return r.opened.wrap(w, err)
 			}
 		}
@@ -90,7 +90,7 @@ func (r *runner) prepare(ctx context.Context, todo []*outputRun) error {
 		answers[w] = a
 	}
 	for _, w := range todo {
-		if err := w.loader.Replace(ctx); err != nil {
+		if err := w.loader.Replace(ctx, w.out); err != nil {
 			return r.opened.wrap(w, err)
 		}
 		if err := w.keepExisting(answers[w]); err != nil {
@@ -194,7 +194,7 @@ func (p *inProcess) end(ctx context.Context, err error) error {
 }
 
 // rejectsDir is the output with the rejects: the first one.
-func (r *opened) rejectsDir() *output.Dir { return r.outputs[0].out }
+func (r *opened) rejectsDir() *output.Dir { return r.outputs[0].out.Dir }
 
 // rejectsFile is the URI of the file with the rejects.
 func (r *opened) rejectsFile() string {

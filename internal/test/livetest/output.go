@@ -10,13 +10,12 @@ import (
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
-	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/spec/jobfile"
 )
 
 // Output is the locked output of a job, as a run has it.
 type Output struct {
-	Dir    *output.Dir
+	Dir    *output.Output
 	Loader *loading.Loader
 }
 
@@ -31,11 +30,6 @@ func (l *Live) Open(t *testing.T, j *jobfile.Job) *Output {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := source.Open(j, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closing(t, src)
 	c, err := s.Connect(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -46,15 +40,23 @@ func (l *Live) Open(t *testing.T, j *jobfile.Job) *Output {
 		t.Fatal(err)
 	}
 	closing(t, log)
-	w := &Output{Dir: &output.Dir{Job: j, Options: o, Site: s, Source: src}}
-	w.Loader = &loading.Loader{Out: w.Dir, Cluster: c, Ledger: log}
-	if err := w.Dir.Open(context.Background(), func(error) {}); err != nil {
+	dir, err := output.Of(j, s, o)
+	if err == nil {
+		err = dir.Make(context.Background(), func(error) {})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w.Dir.Manifest, err = manifest.Read(w.Dir.FS, w.Dir.Path); err != nil {
+	m, err := manifest.Read(dir.FS, dir.Path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return w
+	if m == nil {
+		m = manifest.Of(j)
+	}
+	out := output.New(dir, m)
+	out.ByJob = true
+	return &Output{out, &loading.Loader{Out: out, Cluster: c, Ledger: log}}
 }
 
 // closing closes something when the test ends.

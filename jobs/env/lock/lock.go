@@ -110,6 +110,12 @@ func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) 
 	return held, f == alive, nil
 }
 
+// NotHeld is the lock of a directory that is only read, until it is acquired: whatever needs the lock fails.
+func NotHeld(fsys storage.FS, dir string) *Directory { return &Directory{FS: fsys, dir: dir} }
+
+// Held reports whether the lock was acquired. Check says whether it still is this run's.
+func (l *Directory) Held() bool { return l.stop != nil }
+
 // Token is the lock's own name, by which its owner knows it again.
 func (l *Directory) Token() string { return l.me.Token }
 
@@ -318,6 +324,9 @@ func (l *Directory) Explain(err error) error {
 // Fresh is an error if the lock was untouched for so long that another machine may soon take it over. Unlike Check it
 // reads nothing.
 func (l *Directory) Fresh() error {
+	if !l.Held() {
+		return fmt.Errorf("%s is not locked by this run", l.FS.URI(l.dir))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps

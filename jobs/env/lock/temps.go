@@ -25,6 +25,9 @@ func (l *Directory) tempPath() string { return path.Join(l.dir, TempDir, l.me.To
 
 // TempFolder is tempPath, created at the first call. It is not created again: if it is gone, so is the lock.
 func (l *Directory) TempFolder() (string, error) {
+	if !l.Held() {
+		return "", l.Fresh()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.temps {
@@ -103,7 +106,7 @@ func (g guardedFS) Unwrap() storage.FS { return g.FS }
 func (l *Directory) Guarded() storage.FS { return guardedFS{l.FS, l} }
 
 func (g guardedFS) check(name string) error {
-	if own := g.lock.tempPath(); name == own || storage.Below(own, name) {
+	if own := g.lock.tempPath(); g.lock.Held() && (name == own || storage.Below(own, name)) {
 		return nil
 	}
 	return g.lock.Check()

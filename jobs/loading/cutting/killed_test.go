@@ -16,6 +16,7 @@ import (
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/outputtest"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/books"
@@ -41,7 +42,7 @@ func tableOf(splits ...string) *load.Table {
 	return table
 }
 
-// localDir is a directory, with its manifest if it has one, as a process finds it.
+// localDir is a directory that a process has locked and works on.
 func localDir(t *testing.T, fsys storage.FS, dir string, hook options.Hook) *output.Dir {
 	t.Helper()
 	o, err := options.Options{Failpoint: hook}.WithDefaults()
@@ -52,11 +53,19 @@ func localDir(t *testing.T, fsys storage.FS, dir string, hook options.Hook) *out
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Read(storage.Local, dir)
+	d := outputtest.Lock(t, output.At(storage.Local, dir, s, o))
+	d.FS = fsys
+	return d
+}
+
+// outputOf is the output that a directory is, as a process finds it.
+func outputOf(t *testing.T, d *output.Dir) *output.Output {
+	t.Helper()
+	m, err := manifest.Read(storage.Local, d.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &output.Dir{FS: fsys, Path: dir, Options: o, Site: s, Manifest: m}
+	return output.New(d, m)
 }
 
 // writeFile writes an HFile of family f, with two cells in each row.
@@ -95,7 +104,7 @@ func fileName(i int) string { return fmt.Sprintf("%032x", i) }
 type owner struct {
 	record func(t *testing.T, dir string, files []hfiles.Summary) // what its process has left before the cut
 	cut    func(t *testing.T, out *output.Dir) error
-	finish func(out *output.Dir) error
+	finish func(t *testing.T, out *output.Dir) error
 	listed func(t *testing.T, dir string) []string // the files that its records name
 }
 
@@ -112,8 +121,10 @@ func outputOwner() owner {
 				t.Fatal(err)
 			}
 		},
-		cut:    func(t *testing.T, out *output.Dir) error { return Output{out}.Cut(t.Context(), tableOf(regionsNow...)) },
-		finish: (*output.Dir).FinishCuts,
+		cut: func(t *testing.T, out *output.Dir) error {
+			return Output{outputOf(t, out)}.Cut(t.Context(), tableOf(regionsNow...))
+		},
+		finish: func(t *testing.T, out *output.Dir) error { return outputOf(t, out).FinishCuts() },
 		listed: func(t *testing.T, dir string) (names []string) {
 			m, err := manifest.Read(storage.Local, dir)
 			if err != nil {
@@ -158,7 +169,7 @@ func directoryOwner() owner {
 			}
 			return err
 		},
-		finish: func(out *output.Dir) error { return cuts(out).Finish() },
+		finish: func(_ *testing.T, out *output.Dir) error { return cuts(out).Finish() },
 		listed: func(*testing.T, string) []string { return names },
 	}
 }
@@ -264,7 +275,7 @@ func TestKilledCuts(t *testing.T) {
 				}
 				reached++
 				when := fmt.Sprintf("%s, killed at %q for the %d. time", name, point, n)
-				if err := o.finish(localDir(t, storage.Local, dir, nil)); err != nil {
+				if err := o.finish(t, localDir(t, storage.Local, dir, nil)); err != nil {
 					t.Fatalf("%s: %v", when, err)
 				}
 				o.check(t, dir, when, want)
@@ -355,7 +366,7 @@ func cutOnFailingStorage(t *testing.T, name string, kind func() owner, once bool
 		if !errors.Is(err, errStorage) {
 			t.Errorf("%s: %v", when, err)
 		}
-		if err := o.finish(localDir(t, storage.Local, dir, nil)); err != nil {
+		if err := o.finish(t, localDir(t, storage.Local, dir, nil)); err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
 		o.check(t, dir, when, want)
@@ -378,7 +389,7 @@ func TestCutWhileADataNodeFails(t *testing.T) {
 			}
 			o.check(t, dir, "cut", want)
 			checkCut(t, dir, "cut")
-			left, err := filepath.Glob(filepath.Join(dir, ".tmp", "*", "*"))
+			left, err := filepath.Glob(filepath.Join(dir, ".tmp", "*", "[^_]*"))
 			if err != nil || len(left) > 0 {
 				t.Errorf("%v, %q are left", err, left)
 			}
@@ -425,7 +436,7 @@ func (o *owner) checkUncut(t *testing.T, dir, when string) {
 		if d != nil && d.Name() == manifest.CutsDir {
 			return fs.SkipDir
 		}
-		if err == nil && !d.IsDir() && d.Name() != manifest.Name {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), "_") { // neither the manifest nor the lock
 			files = append(files, strings.TrimPrefix(name, dir+"/"))
 		}
 		return err

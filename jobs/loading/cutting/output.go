@@ -12,8 +12,8 @@ import (
 )
 
 // Output cuts files of a run's output. Its manifest has the record of the cuts: it lists a file until it lists the parts
-// in its place. output.Dir.FinishCuts decides after a kill which of the two exists.
-type Output struct{ Out *output.Dir }
+// in its place. output.Output.FinishCuts decides after a kill which of the two exists.
+type Output struct{ Out *output.Output }
 
 // Cut cuts the unloaded files that have rows of several of the table's current regions.
 func (w Output) Cut(ctx context.Context, table *load.Table) error {
@@ -36,9 +36,9 @@ func (w Output) Cut(ctx context.Context, table *load.Table) error {
 		if err != nil {
 			return err
 		}
-		cutters = append(cutters, &fileCutter{out: w.Out, of: *f, measured: true, at: at, settings: settings, stamp: w.stamp})
+		cutters = append(cutters, &fileCutter{out: w.Out.Dir, of: *f, measured: true, at: at, settings: settings, stamp: w.stamp})
 	}
-	return cutAll(ctx, w.Out, cutters, w)
+	return cutAll(ctx, w.Out.Dir, cutters, w)
 }
 
 // stamp is the file info of a part that does not follow from its content. It follows from the run, so the same cut

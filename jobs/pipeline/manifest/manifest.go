@@ -52,7 +52,7 @@ const (
 //
 // The manifest decides what exists: a slice is finished if it is in here. A file that is not in here is garbage, even
 // if its name and its bytes are right, and is deleted. Therefore a record is
-// added after its files have their names, and removed before they are deleted. Only Dir.Clean, which deletes a whole
+// added after its files have their names, and removed before they are deleted. Only output.Dir.Clean, which deletes a whole
 // output, deletes the files first: what is left of them is still named.
 //
 // The JSON names are frozen, and some are older than the fields' names.
@@ -133,6 +133,11 @@ type Manifest struct {
 	twins twins // of LoadedBefore
 }
 
+// Of is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
+func Of(j *jobfile.Job) *Manifest {
+	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), Timestamp: j.Timestamp}
+}
+
 // Slice is a finished slice of a region.
 //
 // Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done finds
@@ -176,7 +181,7 @@ func (m *Manifest) Done(region, slice int) *Slice {
 // Add records finished slices. Its files must have their names.
 //
 // A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run and
-// the slice, so the next run finds and deletes them (output.RemoveUnrecorded). The other order would be worse: a run
+// the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The other order would be worse: a run
 // whose manifest names files that don't exist is refused.
 func (m *Manifest) Add(finished ...Slice) {
 	m.Slices = append(m.Slices, finished...)
@@ -186,7 +191,7 @@ func (m *Manifest) Add(finished ...Slice) {
 // Remove removes the slices of regions and returns their files. Those that are loaded stay recorded: if the same
 // file is written again, it is not loaded twice.
 //
-// The caller saves the manifest before it deletes the files (output.forget). A kill between the two leaves files without a
+// The caller saves the manifest before it deletes the files (Forget in package output). A kill between the two leaves files without a
 // record, as before Add.
 func (m *Manifest) Remove(regions []int) (files []hfiles.Summary) {
 	removed := make(map[int]bool, len(regions))

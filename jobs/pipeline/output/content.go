@@ -1,10 +1,12 @@
 package output
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
 
+	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/failure"
@@ -13,17 +15,18 @@ import (
 	"bulkload/jobs/pipeline/sorting"
 )
 
-// checkContent refuses files that are not of this run: HBase's loader would treat them as part of the table.
-func checkContent(w *Dir) error {
+// checkContent refuses files that are not of this run, or of the one that it replaces: HBase's loader would treat them as part of the
+// table.
+func (w *Run) checkContent() error {
 	infos, err := storage.List(w.FS, w.Path)
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
 	known := map[string]*hfiles.Summary{}
-	for _, f := range w.CurrentManifest().Files() {
+	for _, f := range w.Present.Files() {
 		known[f.Path] = f
 	}
-	for _, name := range w.CurrentManifest().CutNames() {
+	for _, name := range w.Present.CutNames() {
 		known[name] = &hfiles.Summary{Path: name, Loaded: true} // it may exist already, or still
 	}
 	var foreign, changed []string
@@ -33,7 +36,7 @@ func checkContent(w *Dir) error {
 		case !info.Dir:
 			foreign = append(foreign, info.Name)
 		default:
-			strange, other, err := checkFamilyDir(w, info.Name, known)
+			strange, other, err := w.checkFamilyDir(info.Name, known)
 			if err != nil {
 				return err
 			}
@@ -48,12 +51,12 @@ func checkContent(w *Dir) error {
 		return errcode.OutputChanged.Errorf("%s has files that were changed after they were written: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), failure.FirstFew(changed))
 	}
-	return checkKnown(w, known)
+	return w.checkKnown(known)
 }
 
-// checkFamilyDir lists foreign and changed files in a family's folder; --force ignores the latter.
-func checkFamilyDir(w *Dir, family string, known map[string]*hfiles.Summary) (foreign, changed []string, err error) {
-	if err := w.RemoveUnrecorded(w.CurrentManifest(), family); err != nil {
+// checkFamilyDir lists foreign and changed files in a family's folder. Those of a run that is replaced may be changed.
+func (w *Run) checkFamilyDir(family string, known map[string]*hfiles.Summary) (foreign, changed []string, err error) {
+	if err := w.removeUnrecorded(w.Present, family); err != nil {
 		return nil, nil, err
 	}
 	infos, err := storage.List(w.FS, path.Join(w.Path, family))
@@ -66,7 +69,7 @@ func checkFamilyDir(w *Dir, family string, known map[string]*hfiles.Summary) (fo
 		switch {
 		case f == nil:
 			foreign = append(foreign, name)
-		case f.Bytes != info.Size && w.Replaced == nil:
+		case f.Bytes != info.Size && !w.Replaces():
 			changed = append(changed, fmt.Sprintf("%s (%d bytes, written were %d)", name, info.Size, f.Bytes))
 		default:
 			delete(known, name)
@@ -75,10 +78,51 @@ func checkFamilyDir(w *Dir, family string, known map[string]*hfiles.Summary) (fo
 	return foreign, changed, nil
 }
 
-// RemoveUnrecorded deletes the files of a family that were renamed but not recorded before the run was killed: those
-// of slices that its manifest lacks. Their names are hashes of the run, the region, the slice and the sequence, so they can only be
-// tried. Hardly ever is a file there that the manifest does not name, and then no slice is tried after the last of them is found.
-func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
+// Clean deletes everything that a manifest names, and the manifest last: after a kill in between, it still names the
+// rest.
+func (w *Dir) Clean(m *manifest.Manifest) error {
+	if err := w.CleanFiles(m); err != nil {
+		return err
+	}
+	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
+}
+
+// CleanFiles deletes the files of a run: those that its manifest names, and those of a killed process that it does not name yet.
+func (w *Dir) CleanFiles(m *manifest.Manifest) error {
+	errs := []error{storage.RemoveIfThere(w.FS, w.Path, ingest.SuccessName)}
+	for _, f := range m.Files() {
+		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, f.Path))
+	}
+	for _, name := range m.CutNames() {
+		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, name))
+	}
+	for family := range m.Families {
+		errs = append(errs, w.removeUnrecorded(m, family))
+		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only if it is empty, as intended
+	}
+	errs = append(errs, w.ClearTemps())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	return nil
+}
+
+// removeUnrecorded deletes the files of a family that a killed process has given their names and not recorded.
+//
+// These are the only files that are deleted without a record that names them, and this is why no other file can be among them:
+//
+//   - A name is the hash of the run's ID, region, slice, family and sequence. A file of another run, or of another tool, does not have it.
+//   - Only slices that the manifest lacks are tried. What is recorded may be a file that is the only one with its rows.
+//   - Once all slices are recorded the manifest is not in the state Writing any more, and nothing is tried: what it does not name then is
+//     foreign. The state goes back to Writing only with slices that are to be written again.
+//
+// And this is why all of them are found: the manifest has the table's regions before the first file is written, and the files of a slice
+// get their names in the order of their sequence, from 0. They are deleted in the opposite order, as writing.RemoveFiles does, so what a
+// kill leaves begins at 0 again. (Not found are those after one that the table serves, which gets no name: see writing.publish. They
+// are refused as foreign.)
+//
+// Hardly ever is a file there that the manifest does not name, and then no slice is tried after the last of them is found.
+func (w *Dir) removeUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil
 	}
@@ -105,27 +149,18 @@ func (w *Dir) RemoveUnrecorded(m *manifest.Manifest, family string) error {
 			if m.Done(region, slice) != nil {
 				continue
 			}
-			place := func(sequence int) string { return hfiles.Name(m.Run.ID, region, slice, family, sequence) }
-			if err := removeSlice(w, family, place, unrecorded); err != nil {
-				return err
+			name := func(sequence int) string { return hfiles.Name(m.Run.ID, region, slice, family, sequence) }
+			n := 0
+			for unrecorded[name(n)] {
+				delete(unrecorded, name(n))
+				n++
 			}
-		}
-	}
-	return nil
-}
-
-// removeSlice deletes the files of one slice, the last one first. So if it is interrupted, those that are left still
-// begin at 0, and the next run finds them.
-func removeSlice(w *Dir, family string, name func(sequence int) string, unrecorded map[string]bool) error {
-	n := 0
-	for unrecorded[name(n)] {
-		delete(unrecorded, name(n))
-		n++
-	}
-	for n > 0 {
-		n--
-		if err := storage.RemoveIfThere(w.FS, w.Path, family, name(n)); err != nil {
-			return fmt.Errorf("clean the output: %w", err)
+			for n > 0 {
+				n--
+				if err := storage.RemoveIfThere(w.FS, w.Path, family, name(n)); err != nil {
+					return fmt.Errorf("clean the output: %w", err)
+				}
+			}
 		}
 	}
 	return nil
@@ -133,14 +168,14 @@ func removeSlice(w *Dir, family string, name func(sequence int) string, unrecord
 
 // checkKnown checks that every recorded file exists that HBase does not have yet. It removes the files it finds from
 // known.
-func checkKnown(w *Dir, known map[string]*hfiles.Summary) error {
+func (w *Run) checkKnown(known map[string]*hfiles.Summary) error {
 	var gone []string
 	for name, f := range known {
 		if !f.Loaded {
 			gone = append(gone, name)
 		}
 	}
-	if gone == nil || w.Replaced != nil || w.Manifest.State == manifest.Loading { // loading searches for those
+	if gone == nil || w.Replaces() || w.Manifest.State == manifest.Loading { // loading searches for those
 		return nil
 	}
 	return errcode.OutputLacks.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with --force to write them again",

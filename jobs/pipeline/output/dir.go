@@ -1,5 +1,5 @@
-// Package output handles a locked output directory with the manifest of a run: it compares content and manifest,
-// cleans up, and marks the output as complete.
+// Package output handles output directories: Dir is one that can be locked and cleaned, Output is one with the manifest of the
+// run that wrote it, and Run is what a run of a job finds in its output, continues or replaces.
 package output
 
 import (
@@ -10,45 +10,43 @@ import (
 	"path"
 	"syscall"
 
-	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/pipeline/source"
-	"bulkload/jobs/pipeline/writing"
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Dir is a locked output directory with the manifest of this run.
+// Dir is a directory of HFiles: a job's output, or one that another tool has written. It can be read at once. What changes it fails
+// until it is locked.
 type Dir struct {
-	Job            *jobfile.Job // nil if a directory is loaded without its job
-	Options        options.Options
-	Site           *site.Site
-	Source         *source.Source
-	FS             storage.FS
-	Path           string
-	Lock           *lock.Directory
-	Manifest       *manifest.Manifest
-	Replaced       *manifest.Manifest // of the run that --force replaces by this one; nil once it is deleted
-	Continues      bool               // Manifest is that of the output, not that of a new run
-	found          bool               // the output had the manifest of a run that has begun
-	VerifiedBefore map[string]bool    // files that an earlier process has verified; nil: all of them
+	FS      storage.FS // checks the lock before each change
+	Path    string
+	Site    *site.Site
+	Options options.Options
+	Lock    *lock.Directory // not held before TakeLock
 }
 
-// Open locks the output. If it can't be locked, it stays open for reading, until Close.
-func (w *Dir) Open(ctx context.Context, lost func(error)) (err error) {
-	if w.FS, w.Path, err = w.Site.Resolve(w.Job.Output, w.Job.Dir); err != nil {
-		return fmt.Errorf("open the output %s: %w", w.Job.Output, err)
+// At returns a directory that is not locked.
+func At(fsys storage.FS, dir string, s *site.Site, o options.Options) *Dir {
+	l := lock.NotHeld(fsys, dir)
+	return &Dir{FS: l.Guarded(), Path: dir, Site: s, Options: o, Lock: l}
+}
+
+// Of returns the output of a job, which is not locked.
+func Of(j *jobfile.Job, s *site.Site, o options.Options) (*Dir, error) {
+	fsys, dir, err := s.Resolve(j.Output, j.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the output %s: %w", j.Output, err)
 	}
-	if w.Source != nil {
-		if err = w.Source.CheckApart(w.FS, w.Path); err != nil {
-			return err
-		}
-	}
-	if err = w.FS.MkdirAll(w.Path, storage.DirPerm); err != nil {
+	return At(fsys, dir, s, o), nil
+}
+
+// Make makes the directory if it is missing, and locks it.
+func (w *Dir) Make(ctx context.Context, lost func(error)) error {
+	if err := w.FS.MkdirAll(w.Path, storage.DirPerm); err != nil {
 		return makeError(err)
 	}
 	return w.TakeLock(ctx, lost)
@@ -59,48 +57,43 @@ func makeError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("make the output directory, which `output` of the job file names: %w", err)
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENAMETOOLONG):
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist),
+		errors.Is(err, syscall.ENAMETOOLONG):
 		// There is a file at the path or above it, or nothing can be made there, as in /proc, or a name in it is too long.
 		return errcode.OutputPlace.Errorf("no directory can be made at the path that `output` of the job file names: %w", err)
 	}
 	return fmt.Errorf("make the output directory: %w", err)
 }
 
-// TakeLock locks the directory. From here on nothing in it is changed without the lock.
-func (w *Dir) TakeLock(ctx context.Context, lost func(error)) (err error) {
-	if w.Lock, err = lock.Acquire(ctx, w.FS, w.Path, lock.Options{User: w.Site.User, Lost: lost}); err == nil {
-		w.FS = w.Lock.Guarded()
+// TakeLock locks the directory. lost is called if another run takes the lock over later.
+func (w *Dir) TakeLock(ctx context.Context, lost func(error)) error {
+	l, err := lock.Acquire(ctx, w.Lock.FS, w.Path, lock.Options{User: w.Site.User, Lost: lost})
+	if err != nil {
+		return err
 	}
+	w.Lock, w.FS = l, l.Guarded()
+	return nil
+}
+
+// Unlock releases the lock, if it is held. A directory without content is deleted.
+func (w *Dir) Unlock() error {
+	if !w.Lock.Held() {
+		return nil
+	}
+	err := w.Lock.Release()
+	_ = w.Lock.FS.Remove(path.Join(w.Path, lock.TempDir)) // succeeds only if it is empty, as intended
+	_ = w.Lock.FS.Remove(w.Path)                          // likewise
 	return err
 }
 
-// Close releases what belongs to the output alone. An output directory without content is deleted.
-func (w *Dir) Close() error {
-	var errs []error
-	if w.Lock != nil {
-		errs = append(errs, w.Lock.Release())
-		w.RemoveEmpty()
-	}
-	if w.FS != nil {
-		errs = append(errs, w.FS.Close())
-	}
-	return errors.Join(errs...)
-}
+// Close unlocks the directory and closes its file system.
+func (w *Dir) Close() error { return errors.Join(w.Unlock(), w.FS.Close()) }
 
-// RemoveEmpty deletes the directory if nothing is left in it.
-func (w *Dir) RemoveEmpty() {
-	_ = w.Lock.FS.Remove(path.Join(w.Path, lock.TempDir)) // succeeds only if it is empty, as intended
-	_ = w.Lock.FS.Remove(w.Path)                          // likewise
-}
+// CheckLock is an error if another run may change the directory.
+func (w *Dir) CheckLock() error { return w.Lock.Check() }
 
 // TempFolder is the folder for files until they get their names.
-func (w *Dir) TempFolder() (string, error) {
-	if w.Lock != nil {
-		return w.Lock.TempFolder()
-	}
-	folder := path.Join(w.Path, lock.TempDir)
-	return folder, w.FS.MkdirAll(folder, storage.DirPerm)
-}
+func (w *Dir) TempFolder() (string, error) { return w.Lock.TempFolder() }
 
 // ClearTemps deletes what an older bulkload has left in .tmp, whose files have no owner. Those with an owner were
 // deleted when the lock was acquired, if the owner is gone.
@@ -120,72 +113,25 @@ func (w *Dir) ClearTemps() error {
 	return nil
 }
 
-// URI names a file of the output.
+// ClearRejects deletes the rejects of earlier runs.
+func (w *Dir) ClearRejects() error {
+	if err := w.FS.RemoveAll(path.Join(w.Path, manifest.RejectsDir)); err != nil {
+		return fmt.Errorf("clean the output: %w", err)
+	}
+	return nil
+}
+
+// URI names a file of the directory.
 func (w *Dir) URI(name string) string { return w.FS.URI(path.Join(w.Path, name)) }
 
-// Save saves the manifest. It fails if the output may belong to another run by now.
-func (w *Dir) Save() error { return save(w, w.Manifest) }
-
-func save(w *Dir, m *manifest.Manifest) error {
+// save saves a manifest. It fails if the directory may belong to another run by now.
+func (w *Dir) save(m *manifest.Manifest) error {
 	temps, err := w.TempFolder()
 	if err != nil {
 		return err
 	}
 	return m.Save(w.FS, w.Path, temps)
 }
-
-// CurrentManifest is the manifest of the files that are in the output now.
-func (w *Dir) CurrentManifest() *manifest.Manifest {
-	if w.Replaced != nil {
-		return w.Replaced
-	}
-	return w.Manifest
-}
-
-// Clean deletes everything that a manifest names, and the manifest last: after a kill in between, it still names the
-// rest.
-func (w *Dir) Clean(m *manifest.Manifest) error {
-	if err := w.CleanFiles(m); err != nil {
-		return err
-	}
-	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
-}
-
-// CleanFiles deletes the files that a manifest names.
-func (w *Dir) CleanFiles(m *manifest.Manifest) error {
-	errs := []error{storage.RemoveIfThere(w.FS, w.Path, ingest.SuccessName)}
-	for _, f := range m.Files() {
-		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, f.Path))
-	}
-	for _, name := range m.CutNames() {
-		errs = append(errs, storage.RemoveIfThere(w.FS, w.Path, name))
-	}
-	for family := range m.Families {
-		errs = append(errs, w.RemoveUnrecorded(m, family))
-		_ = w.FS.Remove(path.Join(w.Path, family)) // succeeds only if it is empty, as intended
-	}
-	errs = append(errs, w.ClearTemps())
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("clean the output: %w", err)
-	}
-	return nil
-}
-
-// CheckLock is an error if another run may change the output.
-func (w *Dir) CheckLock() error {
-	if w.Lock == nil {
-		return nil
-	}
-	return w.Lock.Check()
-}
-
-// IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted.
-func (w *Dir) IsEmpty() bool {
-	return w.WantsLoad() && !w.Options.Force && !w.found
-}
-
-// WantsLoad reports whether the run is to load the files.
-func (w *Dir) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
 // Works describes the process that works in another output now; "" if none does.
 func (w *Dir) Works(output string) (who string, err error) {
@@ -199,58 +145,4 @@ func (w *Dir) Works(output string) (who string, err error) {
 		return "", err
 	}
 	return held.String(), nil
-}
-
-// ClearRejects deletes the rejects of earlier runs.
-func (w *Dir) ClearRejects() error {
-	if err := w.FS.RemoveAll(path.Join(w.Path, manifest.RejectsDir)); err != nil {
-		return fmt.Errorf("clean the output: %w", err)
-	}
-	return nil
-}
-
-// forget removes the slices of a region from the manifest and then deletes their files, so that they are written
-// again.
-func (w *Dir) forget(regions []int) error {
-	files := w.Manifest.Remove(regions)
-	if files == nil {
-		return nil
-	}
-	if err := w.Save(); err != nil {
-		return err
-	}
-	return writing.RemoveFiles(w.FS, w.Path, files)
-}
-
-// FinishCuts completes the cuts that the manifest records: it deletes files that were replaced by their parts, and
-// the parts of those that were not. Afterwards the manifest has no cuts.
-func (w *Dir) FinishCuts() error {
-	m := w.Manifest
-	if len(m.Cuts) == 0 {
-		return nil
-	}
-	if err := w.CheckLock(); err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, f := range m.Files() {
-		known[f.Path] = true
-	}
-	for _, c := range m.Cuts {
-		surplus := []string{c.Of}
-		if known[c.Of] {
-			surplus = nil
-			for _, p := range c.Parts {
-				surplus = append(surplus, p.Path)
-			}
-		}
-		for _, name := range surplus {
-			if err := storage.RemoveIfThere(w.FS, w.Path, name); err != nil {
-				return fmt.Errorf("finish the cut of %s: %w", w.URI(c.Of), err)
-			}
-		}
-	}
-	w.Options.Failpoint.Reached(options.CutCleaned)
-	m.Cuts = nil
-	return w.Save()
 }

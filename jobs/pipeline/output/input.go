@@ -13,7 +13,7 @@ import (
 // SameInput reports whether the input has what an earlier run of this job and date has read: each file is unchanged,
 // or still has the same records. Files that were touched, copied, renamed or repacked are read for that. If
 // duplicates differ, their order decides, and so do the names.
-func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
+func (w *Run) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
 	var read []int // of now
 	var want, gone books.Content
 	byPath := map[string]*manifest.Input{}
@@ -65,8 +65,8 @@ func (w *Dir) SameInput(ctx context.Context, old, now []manifest.Input, differin
 
 // adoptInput makes a run identical with the finished one in its output if files of the input were only touched,
 // copied or renamed, and still have the same content. It gets that run's ID then.
-func (r *resumption) adoptInput(ctx context.Context) error {
-	w, old, fresh := r.dir, r.old, r.fresh
+func (w *Run) adoptInput(ctx context.Context, old *manifest.Manifest) error {
+	fresh := w.Manifest
 	if w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (r *resumption) adoptInput(ctx context.Context) error {
 	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
 		w.Options.Infof("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
-		return save(w, old)
+		return w.save(old)
 	}
 	return nil
 }

@@ -19,7 +19,9 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
+	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/spec/jobfile"
@@ -50,6 +52,46 @@ func (f *failingFS) Create(name string, perm os.FileMode) (storage.Writer, error
 	return f.FS.Create(name, perm)
 }
 
+// locked is a local directory that is locked until the test ends. What changes it is done by fsys.
+func locked(t *testing.T, fsys storage.FS, dir string) *Dir {
+	t.Helper()
+	w := At(storage.Local, dir, &site.Site{User: "tina"}, options.Options{})
+	if err := w.TakeLock(t.Context(), func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Lock.Release() })
+	w.FS = fsys
+	return w
+}
+
+// TestUnlockedDirectory: a directory that is not locked can be read. Nothing in it can be changed, and closing it leaves it as it is.
+func TestUnlockedDirectory(t *testing.T) {
+	dir := testfs.Tree(t, map[string]string{"f/a": "abc"})
+	w := New(At(storage.Local, dir, &site.Site{User: "tina"}, options.Options{}), &manifest.Manifest{Schema: manifest.Schema})
+	if text, err := storage.ReadFile(w.FS, filepath.Join(dir, "f/a"), 10); err != nil || string(text) != "abc" {
+		t.Errorf("%q, %v", text, err)
+	}
+	for what, err := range map[string]error{"save": w.Save(), "clean": w.Clean(w.Manifest), "check": w.CheckLock(), "mark": w.MarkSuccess(),
+		"remove": w.FS.RemoveAll(filepath.Join(dir, "f")), "rename": w.FS.Rename(filepath.Join(dir, "f/a"), filepath.Join(dir, "f/b"))} {
+		if err == nil || !strings.Contains(err.Error(), "is not locked by this run") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if all, err := filepath.Glob(filepath.Join(dir, "*", "*")); err != nil || len(all) != 1 {
+		t.Errorf("%v, %v", all, err)
+	}
+	empty := t.TempDir()
+	if err := At(storage.Local, empty, &site.Site{User: "tina"}, options.Options{}).Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(empty); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCleaningCutShort: files that a killed run did not record are all found by the next cleaning, wherever the first one
 // stopped.
 func TestCleaningCutShort(t *testing.T) {
@@ -71,10 +113,12 @@ func TestCleaningCutShort(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := (&Dir{FS: killed, Path: dir}).RemoveUnrecorded(m, "f"); err == nil {
+		w := locked(t, killed, dir)
+		if err := w.removeUnrecorded(m, "f"); err == nil {
 			t.Errorf("after %d: not stopped", stop)
 		}
-		if err := (&Dir{FS: storage.Local, Path: dir}).RemoveUnrecorded(m, "f"); err != nil {
+		w.FS = storage.Local
+		if err := w.removeUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(names) > 0 {
@@ -100,9 +144,9 @@ func TestRecordedFilesAreNotLookedFor(t *testing.T) {
 		return name
 	}
 	m.Add(manifest.Slice{Region: 5, Files: []hfiles.Summary{{Path: "f/" + write(5), Family: "f", Region: 5}}})
-	w := &Dir{FS: storage.Local, Path: dir}
+	w := locked(t, storage.Local, dir)
 	remove := func() {
-		if err := w.RemoveUnrecorded(m, "f"); err != nil {
+		if err := w.removeUnrecorded(m, "f"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -130,7 +174,7 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Dir{FS: l.Guarded(), Path: dir, Lock: l, Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+	w := New(&Dir{FS: l.Guarded(), Path: dir, Lock: l}, &manifest.Manifest{Schema: manifest.Schema})
 	if err := errors.Join(w.Save(), l.Touch()); err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +232,11 @@ func recorded(region, bytes int) manifest.Slice {
 	return manifest.Slice{Region: region, Files: []hfiles.Summary{{Path: name, Family: "f", Region: region, Bytes: int64(bytes), Rows: 1, Cells: 1, Digest: digest.Sum{Cells: 1}}}}
 }
 
+// runIn is a run with a manifest in an output whose files are those of another one, or of the same.
+func runIn(d *Dir, m, present *manifest.Manifest) *Run {
+	return &Run{Output: New(d, m), Present: present}
+}
+
 // TestContentOfAnOutput: what the manifest does not name is foreign, except bulkload's own names and the files of a killed run; a file of
 // another length is changed; a file that is gone is missed only if HBase can't have it.
 func TestContentOfAnOutput(t *testing.T) {
@@ -221,8 +270,8 @@ func TestContentOfAnOutput(t *testing.T) {
 		}
 		m.Add(recorded(0, 3), recorded(1, 3))
 		c.change(tree, m)
-		w := &Dir{FS: storage.Local, Path: testfs.Tree(t, tree), Manifest: m}
-		if err := checkContent(w); failure.CodeOf(err) != c.code && (err != nil || c.code != "") || err != nil && !strings.Contains(err.Error(), c.names) {
+		w := runIn(locked(t, storage.Local, testfs.Tree(t, tree)), m, m)
+		if err := w.checkContent(); failure.CodeOf(err) != c.code && (err != nil || c.code != "") || err != nil && !strings.Contains(err.Error(), c.names) {
 			t.Errorf("%s: %s, %v; want %q", what, failure.CodeOf(err), err, c.code)
 		}
 		if _, err := os.Stat(filepath.Join(w.Path, unrecorded)); err == nil && m.State == manifest.Writing {
@@ -245,11 +294,12 @@ func TestInterruptedCuts(t *testing.T) {
 			m.ReplaceFiles([]manifest.Cut{cut})
 			want = []string{"part0", "part1"}
 		}
-		if err := checkContent(&Dir{FS: storage.Local, Path: dir, Manifest: m, Replaced: m}); err != nil {
+		d := locked(t, storage.Local, dir)
+		if err := runIn(d, &manifest.Manifest{State: manifest.Writing}, m).checkContent(); err != nil {
 			t.Errorf("before --force: %v", err)
 		}
-		w := &Dir{FS: storage.Local, Path: dir, Manifest: m}
-		if err := errors.Join(w.FinishCuts(), checkContent(w)); err != nil || len(m.Cuts) > 0 {
+		w := runIn(d, m, m)
+		if err := errors.Join(w.FinishCuts(), w.checkContent()); err != nil || len(m.Cuts) > 0 {
 			t.Errorf("%v; %d cuts are left", err, len(m.Cuts))
 		}
 		var names []string
@@ -285,7 +335,7 @@ func (discardWriter) Abort() error                   { return nil }
 // without files count for nothing.
 func TestRecordsAreSavedInProportion(t *testing.T) {
 	saves := func(n int, bytes int) (saved int) {
-		w := &Dir{FS: discardFS{storage.Local, &saved}, Path: "out", Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+		w := New(locked(t, discardFS{storage.Local, &saved}, t.TempDir()), &manifest.Manifest{Schema: manifest.Schema})
 		all := w.Records()
 		for i := range n {
 			r := manifest.Slice{Region: i}
@@ -322,7 +372,7 @@ func TestForgottenRegionsAreSavedOnce(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 100, 200} {
 		saved := 0
-		w := &Dir{FS: discardFS{storage.Local, &saved}, Path: "out", Manifest: &manifest.Manifest{Schema: manifest.Schema}}
+		w := New(locked(t, discardFS{storage.Local, &saved}, t.TempDir()), &manifest.Manifest{Schema: manifest.Schema})
 		var regions []int
 		for i := range 2 * n {
 			w.Manifest.Add(recorded(i, 1))
@@ -349,15 +399,16 @@ func TestForgottenRegion(t *testing.T) {
 		}
 		return nil
 	}
-	if err := (&Dir{FS: killed, Path: dir, Manifest: m}).Records().Forget([]int{0}); err == nil {
+	d := locked(t, killed, dir)
+	if err := New(d, m).Records().Forget([]int{0}); err == nil {
 		t.Fatal("not killed")
 	}
 	saved, err := manifest.Read(storage.Local, dir)
 	if err != nil || saved.Done(0, 0) != nil || saved.Done(1, 0) == nil {
 		t.Fatalf("%+v, %v", saved, err)
 	}
-	w := &Dir{FS: storage.Local, Path: dir, Manifest: saved}
-	if err := checkContent(w); err != nil {
+	d.FS = storage.Local
+	if err := runIn(d, saved, saved).checkContent(); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "f")); err != nil || len(left) != 1 || left[0].Name() != filepath.Base(second.Files[0].Path) {
@@ -368,7 +419,7 @@ func TestForgottenRegion(t *testing.T) {
 // TestSuccessMark: an output is marked once, with its run, and a mark that exists is left as it is.
 func TestSuccessMark(t *testing.T) {
 	dir := t.TempDir()
-	w := &Dir{FS: storage.Local, Path: dir, Manifest: &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Run: jobfile.RunInfo{ID: run, Table: "t"}}}
+	w := New(locked(t, storage.Local, dir), &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Run: jobfile.RunInfo{ID: run, Table: "t"}})
 	if err := w.Succeed(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,80 +2,99 @@ package output
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
 )
 
-// Resume compares the output with this run, and continues its manifest or begins one. finished is true if nothing is
-// left to write.
-func (w *Dir) Resume(ctx context.Context) (finished bool, err error) {
-	fresh := newManifest(w)
-	old, err := manifest.Read(w.FS, w.Path)
-	if err != nil {
-		return false, err
-	}
-	w.Manifest, w.found = fresh, old != nil && old.Begun()
+// Run is a run of a job in its output. Its manifest is that of the output if it continues the run that it finds there, and a new one
+// otherwise.
+type Run struct {
+	*Output
+	Job       *jobfile.Job
+	Source    *source.Source
+	Present   *manifest.Manifest // of the files that are in the output now: Manifest, unless the run replaces another one
+	Continues bool               // Manifest is that of the output
+}
+
+// NewRun is a run that has done nothing yet, in an output of which nothing is known before Resume.
+func NewRun(d *Dir, j *jobfile.Job, src *source.Source) *Run {
+	m := newManifest(d, j, src)
+	out := New(d, m)
+	out.ByJob = true
+	return &Run{Output: out, Job: j, Source: src, Present: m}
+}
+
+// newManifest is the manifest of a run that has done nothing yet.
+func newManifest(d *Dir, j *jobfile.Job, src *source.Source) *manifest.Manifest {
+	m := manifest.Of(j)
+	m.Inputs, m.Site = manifest.Inputs(src.Files), d.Site.Properties()
+	m.Run.ID = j.RunID(jobfile.InputFiles(src.Files))
+	return m
+}
+
+// Replaces reports whether the run replaces another one, whose files are still in the output (Present).
+//
+// It does with --force; with --on-change reload, if the input has changed; and if the other run had no rows to write. Nothing of the other
+// run is changed until nothing but the writing of files can fail. From the beginning to the end:
+//
+//  1. Resume keeps the new manifest in memory, and the old one in Present. Files of the old run may be changed or gone, since they are
+//     to be deleted; foreign files are refused as always, since they are not.
+//  2. With --force, what is left of an interrupted sort is deleted (checkpoint.Open, tasks.Clear). Otherwise it is not used if it belongs
+//     to the old run.
+//  3. The new manifest names the run that it corrects (loading.Loader.Corrects). Otherwise its load would be refused, because the ledger
+//     has the old run.
+//  4. The input is sorted. The new manifest is not saved (begin in package run): the one on the disk names the files that are there.
+//  5. When all outputs of the job are sorted and checked, loading.Loader.Replace takes files of an interrupted load back from HBase's
+//     staging folder, since HBase might load them later, and deletes the old run: its files, and its manifest last (Dir.Clean). Present
+//     is Manifest from then on, and is saved.
+//  6. The files are written, and loaded over the old rows. When the load begins, its entry in the ledger takes the place of the old one.
+//
+// A kill before step 5 leaves the old run as it was. A kill in it leaves the old manifest with the files that it names, or nothing. If
+// HBase loses files in step 6, the run is made again without --force, since the output has its own files then.
+func (w *Run) Replaces() bool { return w.Present != w.Manifest }
+
+// Resume compares the output with this run, and continues its manifest or begins one. old is the manifest in the output, nil if there is
+// none. finished is true if nothing is left to write.
+func (w *Run) Resume(ctx context.Context, old *manifest.Manifest) (finished bool, err error) {
+	w.begin(newManifest(w.Dir, w.Job, w.Source))
+	w.Present, w.Continues = w.Manifest, false
 	if old != nil {
-		r := &resumption{dir: w, old: old, fresh: fresh}
-		if err := r.adoptInput(ctx); err != nil {
+		if err := w.adoptInput(ctx, old); err != nil {
 			return false, err
 		}
-		if err := r.decide(); err != nil {
+		if err := w.decide(old); err != nil {
 			return false, err
 		}
-	}
-	w.Continues = w.Manifest == old
-	if w.Replaced != nil && w.Replaced.WroteNothing() {
-		w.found = false // what the ledger says of other outputs counts
 	}
 	if w.Continues {
 		if err := w.FinishCuts(); err != nil {
 			return false, err
 		}
 	}
-	if err := checkContent(w); err != nil {
+	if err := w.checkContent(); err != nil {
 		return false, err
-	}
-	w.VerifiedBefore = map[string]bool{}
-	for _, f := range w.Manifest.Files() {
-		w.VerifiedBefore[f.Path] = true
 	}
 	return w.Manifest.State != manifest.Writing, nil
 }
 
-// Fresh is the manifest of this run, as if it had done nothing yet.
-func (w *Dir) Fresh() *manifest.Manifest { return newManifest(w) }
-
-// HasRead reports whether a run has read the very files of the input, by their names, sizes and times.
-func (w *Dir) HasRead(m *manifest.Manifest) bool {
-	return slices.EqualFunc(m.Inputs, manifest.Inputs(w.Source.Files), func(a, b manifest.Input) bool { return a.SameFile(&b) })
+// IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted. A run that had no rows
+// to write is nothing: what the ledger says of other outputs counts.
+func (w *Run) IsEmpty() bool {
+	return w.WantsLoad() && !w.Options.Force && !w.Continues && (!w.Replaces() || w.Present.WroteNothing())
 }
 
-// newManifest is the manifest of a run that has done nothing yet.
-func newManifest(w *Dir) *manifest.Manifest {
-	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Writing, Inputs: manifest.Inputs(w.Source.Files), JobHash: w.Job.Hash(),
-		Timestamp: w.Job.Timestamp, Site: w.Site.Properties()}
-	m.Run = w.Job.Info()
-	m.Run.ID = w.Job.RunID(jobfile.InputFiles(w.Source.Files))
-	return m
-}
+// WantsLoad reports whether the run is to load the files.
+func (w *Run) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
-// resumption compares the run whose manifest is in an output with the one that is to be done there.
-type resumption struct {
-	dir        *Dir
-	old, fresh *manifest.Manifest
-}
-
-// decide makes dir.Manifest the old manifest if this run continues it, leaves the fresh one if this run starts over or
-// replaces the old run, or refuses both.
-func (r *resumption) decide() error {
-	w, old, fresh := r.dir, r.old, r.fresh
+// decide continues the run whose manifest is in the output, replaces it, starts over if it came to nothing, or refuses all of these.
+func (w *Run) decide(old *manifest.Manifest) error {
+	fresh := w.Manifest
 	switch {
 	case !old.Begun():
 		// It came to nothing: its input was refused, or it was stopped early.
@@ -87,24 +106,25 @@ func (r *resumption) decide() error {
 			fresh.MadeFor = old.MadeFor // planning the boundaries read all of the input
 		}
 	case w.Options.Force:
-		w.Replaced = old
+		w.Present = old
 		if old.Run.ID != fresh.Run.ID && old.Run.Table == fresh.Run.Table && old.MayBeLoaded() {
 			w.SayStale()
 		}
 	case old.Run.ID != fresh.Run.ID:
-		if err := r.checkReplaceable(); err != nil {
+		if err := w.checkReplaceable(old); err != nil {
 			return err
 		}
-		w.Replaced = old
+		w.Present = old
 		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
 		return errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
-		w.Manifest = old
+		w.begin(old)
+		w.Present, w.Continues = old, true
 		switch old.State {
 		case manifest.Written:
-			return r.checkWritten()
+			return w.checkWritten()
 		case manifest.Writing:
 			old.Site = fresh.Site // the table's settings are compared in full then
 		}
@@ -120,8 +140,8 @@ func (e *AnotherRunError) Unwrap() error { return e.error }
 
 // checkReplaceable refuses to replace another run, unless that had nothing to write, or its input has changed and a
 // reload was requested. The error is an *AnotherRunError.
-func (r *resumption) checkReplaceable() error {
-	w, old, fresh := r.dir, r.old, r.fresh
+func (w *Run) checkReplaceable(old *manifest.Manifest) error {
+	fresh := w.Manifest
 	if err := w.CheckJob(old, fresh); err != nil {
 		return err
 	}
@@ -158,7 +178,7 @@ func givesWay(old, fresh *manifest.Manifest) bool {
 }
 
 // SayStale logs that a load of another input removes nothing, and how to find what is left of the earlier input.
-func (w *Dir) SayStale() {
+func (w *Run) SayStale() {
 	j := w.Job
 	if j.Moments != "" { // cells of this load can't be distinguished from others
 		w.Options.Infof("rows and cells that only the earlier input has stay in table %s", j.Table)
@@ -180,13 +200,12 @@ func andLoad(too bool) string {
 }
 
 // checkWritten refuses to load what was written under a higher limit of files.
-func (r *resumption) checkWritten() error {
-	w := r.dir
+func (w *Run) checkWritten() error {
 	limit, err := w.Site.MaxFiles()
 	if err != nil || !w.Job.Load {
 		return err
 	}
-	if family, region, n := r.old.Files().Most(); n > limit {
+	if family, region, n := w.Manifest.Files().Most(); n > limit {
 		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D), or raise hfile.max_size and use --force to write fewer files",
 			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
 	}

@@ -65,7 +65,7 @@ func (w *Stage) judge(f *Finished) error {
 }
 
 // commit gives the files their names and then records the slice. A kill in between leaves files that are named but
-// not recorded: the next run deletes them by their names (output.RemoveUnrecorded) and writes the slice again.
+// not recorded: the next run deletes them by their names (removeUnrecorded in package output) and writes the slice again.
 func (w *Stage) commit(f *Finished) error {
 	record := f.Record
 	record.Files = nil

@@ -26,9 +26,13 @@ type Rules struct {
 	Now     time.Time     // the zero Time: the present
 }
 
-// Clean deletes in dir, which may be an output itself, what the rules allow: only outputs with a manifest, and of
-// these what the manifest names, and the rejects; and the originals of files that load has cut. Outputs that are locked, in progress or not loaded stay. So do
-// those whose load the ledger does not record: without the ledger the same command would load again.
+// Clean deletes in dir, which may be an output itself, what the rules allow:
+//
+//   - of outputs with a manifest what the manifest names, and the rejects;
+//   - the originals of files that load has cut.
+//
+// Outputs that are locked, in progress or not loaded stay. So do those whose load the ledger does not record: without the
+// ledger the same command would load again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
 		return &Report{Outcome: failure.NewOutcome()}, errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
@@ -101,16 +105,13 @@ func (c *cleaner) clean(ctx context.Context, out *Output) (freed int64, err erro
 
 // locked locks the output, decides again, and deletes.
 func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *string) (err error) {
-	d := &output.Dir{FS: out.fsys, Path: out.dir, Site: c.site, Options: c.options}
+	d := output.At(out.fsys, out.dir, c.site, c.options)
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if err := d.TakeLock(running, func(err error) { cancel(err) }); err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, d.Lock.Release())
-		d.RemoveEmpty()
-	}()
+	defer func() { err = errors.Join(err, d.Unlock()) }()
 	out.Locked = false
 	if err := out.readAgain(); err != nil { // another process may have continued it
 		return err
@@ -124,7 +125,6 @@ func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *strin
 	if err := d.ClearRejects(); err != nil || *action == RejectsDeleted {
 		return err
 	}
-	d.Manifest = out.manifest
 	return errors.Join(d.Clean(out.manifest), d.FS.RemoveAll(path.Join(d.Path, manifest.TasksDir)))
 }
 

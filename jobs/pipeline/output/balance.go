@@ -1,0 +1,61 @@
+package output
+
+import (
+	"slices"
+
+	"bulkload/internal/digest"
+	"bulkload/internal/errcode"
+	"bulkload/jobs/base/books"
+	"bulkload/jobs/pipeline/manifest"
+	"bulkload/jobs/pipeline/sorting"
+	"bulkload/jobs/pipeline/writing"
+)
+
+// Counts are the counts of the records that were read.
+func (w *Run) Counts(rows *sorting.Rows) books.Books {
+	return books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped, Columns: len(w.Job.CellColumns())}
+}
+
+// Balance checks that every row and cell is accounted for, before anything is loaded: read = written + rejected +
+// duplicates + filtered.
+func (w *Run) Balance(rows *sorting.Rows) error {
+	m := w.Manifest
+	m.Books = w.Counts(rows)
+	if err := recordContents(w.Manifest, rows); err != nil {
+		return err
+	}
+	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
+	for _, r := range m.Slices {
+		m.Books.Add(r.Books)
+		m.Digest.Add(r.Digest)
+	}
+	for region, sum := range manifest.RegionSums(m.Slices, len(rows.Regions)) {
+		if err := writing.BalanceRegion(rows, region, sum); err != nil {
+			return err
+		}
+	}
+	if m.Digest.Cells != m.Books.CellsWritten {
+		return errcode.Books.Errorf("the counts do not add up: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+	}
+	return m.Books.Check()
+}
+
+// recordContents records what the input files contain. It must add up to what was sorted.
+func recordContents(m *manifest.Manifest, rows *sorting.Rows) error {
+	var sum, sorted digest.Sum
+	for _, c := range rows.Files {
+		sum.Add(c.Digest)
+	}
+	for i := range rows.Regions {
+		sorted.Add(rows.Regions[i].Digest)
+	}
+	if sum != sorted {
+		return errcode.Digest.Errorf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
+	}
+	inputs := slices.Clone(m.Inputs)
+	for i := range inputs {
+		inputs[i].Content = rows.Files.Of(i)
+	}
+	m.Inputs = inputs
+	return nil
+}
