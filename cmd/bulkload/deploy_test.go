@@ -102,7 +102,7 @@ func TestCronFile(t *testing.T) {
 	for i, table := range []string{"check", "opinion"} { // a command of its own for each, so that one ends no tries of the other
 		calls, _ := called(t, dir, strings.ReplaceAll(commands[i], "/opt/bulkload", dir))
 		want := "run jobs/examples/" + table + "-hbase.yaml --work-dir /var/lib/bulkload --log-file /var/log/bulkload/nights.log " +
-			"--metrics-file /var/lib/node_exporter/bulkload-" + table + ".prom --date %s --quiet"
+			"--metrics-file /var/lib/bulkload-metrics/" + table + ".prom --date %s --quiet"
 		if got := calls[i]; got != fmt.Sprintf(want, before) && got != fmt.Sprintf(want, yesterday(t)) {
 			t.Errorf("the program is called with %q, want %q and yesterday", got, want)
 		}
@@ -161,8 +161,7 @@ func TestSystemdUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = bytes.ReplaceAll(text, []byte("/opt/bulkload/bin"), []byte(installed+"/bin"))
-		text = bytes.ReplaceAll(text, []byte("Documentation=file:/opt/bulkload/docs/operations.md\n"), nil) // it is looked for
+		text = bytes.ReplaceAll(text, []byte("/usr/bin/bulkload"), []byte(installed+"/bin/bulkload"))
 		if err := os.WriteFile(filepath.Join(units, "bulkload@."+suffix), text, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -58,18 +58,30 @@ func TestRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, folder := range []string{"updates", "info"} {
-			if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", folder), 0o700); err != nil {
-				t.Fatal(err)
-			}
-		}
-		install(t, "dpkg", "--root="+root, "--force-not-root", "-i", filepath.Join(out, name+".deb"))
+		makeFolders(t, root, "etc", "var/lib/dpkg/updates", "var/lib/dpkg/info")
+		needSystemd(t)
+		dpkg := []string{"--root=" + root, "--force-script-chrootless"}
+		install(t, "dpkg", append(dpkg, "-i", filepath.Join(out, name+".deb"))...)
 		runInstalled(t, root)
+		checkUserAndFolders(t, root)
+		install(t, "dpkg", append(dpkg, "-r", "bulkload")...)
+		if _, err := os.Stat(filepath.Join(root, programPath)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("removed, and still there: %v", err)
+		}
+		checkUserAndFolders(t, root)
 	})
 	t.Run("rpm", func(t *testing.T) {
 		root := t.TempDir()
-		install(t, "rpm", "--root", root, "--dbpath", "/var/lib/rpm", "-i", filepath.Join(out, name+".rpm"))
+		makeFolders(t, root, "etc")
+		needSystemd(t)
+		install(t, "rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--noscripts", "-i", filepath.Join(out, name+".rpm")) // rpm would run them in the root, which has no shell
+		script := exec.Command("/bin/sh", "-c", install(t, "rpm", "-qp", "--qf", "%{POSTIN}", filepath.Join(out, name+".rpm")))
+		script.Env = append(os.Environ(), "DPKG_ROOT="+root)
+		if text, err := script.CombinedOutput(); err != nil {
+			t.Fatalf("the script after the installation: %v\n%s", err, text)
+		}
 		runInstalled(t, root)
+		checkUserAndFolders(t, root)
 	})
 	t.Run("image", func(t *testing.T) {
 		root := t.TempDir()
@@ -139,26 +151,84 @@ func checkSBOM(t *testing.T, text []byte) {
 	}
 }
 
-// install runs a package manager, which is fetched where that is possible.
-func install(t *testing.T, name string, args ...string) {
+// need fetches a program where that is possible, by the name of its package.
+func need(t *testing.T, program, name string) {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
+	if _, err := exec.LookPath(program); err != nil {
 		err = apt.Install(name)
-		if _, missing := exec.LookPath(name); missing != nil {
-			testcluster.Without(t, fmt.Sprintf("needs %s: apt-get install %s (%v)", name, name, err))
+		if _, missing := exec.LookPath(program); missing != nil {
+			testcluster.Without(t, fmt.Sprintf("needs %s: apt-get install %s (%v)", program, name, err))
 		}
 	}
-	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+}
+
+// needSystemd is for the scripts of packages: they make a user and folders, which needs root.
+func needSystemd(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		testcluster.Without(t, "needs root")
+	}
+	need(t, "systemd-sysusers", "systemd")
+	need(t, "systemd-tmpfiles", "systemd")
+}
+
+// install runs a package manager and returns what it printed.
+func install(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	need(t, name, name)
+	text, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, text)
+	}
+	return string(text)
+}
+
+func makeFolders(t *testing.T, root string, folders ...string) {
+	t.Helper()
+	for _, folder := range folders {
+		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil { //nolint:gosec // as on any system
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkUserAndFolders: the scripts of a package have made the user, and the folders that units and schedules name.
+func checkUserAndFolders(t *testing.T, root string) {
+	t.Helper()
+	user := regexp.MustCompile(`(?m)^bulkload:[^:]*:([0-9]+):`).FindSubmatch(read(t, filepath.Join(root, "etc"), "passwd"))
+	if user == nil {
+		t.Fatal("there is no user bulkload")
+	}
+	for name, want := range map[string]string{
+		"var/lib/bulkload": "drwx------ " + string(user[1]), "var/lib/bulkload-metrics": "drwxr-xr-x " + string(user[1]), "var/log/bulkload": "drwxr-x--- " + string(user[1]),
+		"opt/bulkload": "drwxr-xr-x 0", "opt/bulkload/jobs/examples": "drwxr-xr-x 0",
+	} {
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := fmt.Sprintf("%v %d", info.Mode(), info.Sys().(*syscall.Stat_t).Uid); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	for name, want := range map[string]string{"opt/bulkload/deploy": "/" + deployPath, "opt/bulkload/bin/bulkload": "/" + programPath} {
+		if to, err := os.Readlink(filepath.Join(root, name)); err != nil || to != want {
+			t.Errorf("%s leads to %s, want %s: %v", name, to, want, err)
+		}
 	}
 }
 
 func runInstalled(t *testing.T, root string) {
 	t.Helper()
-	for _, name := range []string{manualPath, completions["bash"], completions["zsh"], completions["fish"], docsPath + "/copyright", docsPath + "/docs/errors.md", deployPath + "/systemd/bulkload@.service"} {
+	for _, name := range []string{manualPath, completions["bash"], completions["zsh"], completions["fish"], docsPath + "/copyright", docsPath + "/docs/errors.md", deployPath + "/systemd/bulkload@.service",
+		"usr/lib/systemd/system/bulkload@.timer", "usr/lib/sysusers.d/bulkload.conf", "usr/lib/tmpfiles.d/bulkload.conf"} {
 		if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if unit := read(t, filepath.Join(root, "usr/lib/systemd/system"), "bulkload@.service"); !bytes.Contains(unit, []byte("\nExecStart=/"+programPath+" run ")) {
+		t.Errorf("the unit runs another program:\n%s", unit)
 	}
 	checkLinks(t, filepath.Join(root, docsPath))
 	runSample(t, root, "/"+programPath, jobsPath)
