@@ -13,6 +13,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/pause"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 )
 
@@ -84,7 +85,9 @@ func TestTaskThatFails(t *testing.T) {
 trap 'echo ended > ended; exit 4' TERM; echo > ready; while :; do sleep 0.01; done`, code))
 		err := e.Run(t.Context(), phaseOf(func(int, int) {}, 3, 7))
 		fault := (*TaskError)(nil)
-		if !errors.As(err, &fault) || fault.Task != 7 || fault.Host == "" || failure.CodeOf(err) != map[int]errcode.Code{1: errcode.TaskFailed, 75: errcode.OtherLater}[code] || !strings.HasSuffix(err.Error(), ": the cause") {
+		if !errors.As(err, &fault) || fault.Task != 7 || fault.Host == "" ||
+			failure.CodeOf(err) != map[int]errcode.Code{1: errcode.TaskFailed, 75: errcode.OtherLater}[code] ||
+			!testwords.Names(err, "the cause") {
 			t.Errorf("exit code %d: %v", code, err)
 		}
 		if ran, err := os.ReadFile(filepath.Join(dir, "ran")); err != nil || len(ran) != 2*tries {

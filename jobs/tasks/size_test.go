@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,20 @@ func sortedRuns(t *testing.T) *partition.Sorted {
 	return all
 }
 
+// advised is the memory that an error advises to give each task: the last size that it names as the least.
+func advised(t *testing.T, err error) int64 {
+	t.Helper()
+	sizes := regexp.MustCompile(`at least ([0-9.]+ [KMG]?i?B)`).FindAllStringSubmatch(err.Error(), -1)
+	if len(sizes) == 0 {
+		t.Fatalf("%v names no size", err)
+	}
+	n, parseErr := bytesize.Parse(sizes[len(sizes)-1][1])
+	if parseErr != nil {
+		t.Fatal(parseErr)
+	}
+	return n
+}
+
 // TestMemoryOfAMerge: a task that has too little memory to merge its runs is refused, and has enough with what the error says. The streams
 // of HDFS count, and what the footers leave in memory.
 func TestMemoryOfAMerge(t *testing.T) {
@@ -104,16 +119,12 @@ func TestMemoryOfAMerge(t *testing.T) {
 			home.fs = remoteFS{home.fs}
 		}
 		_, err := slicesAtOnce(sorted, home, options.MinMemory)
-		if err == nil || errcode.Outermost(err) != errcode.TaskMemory {
+		if errcode.Outermost(err) != errcode.TaskMemory {
 			t.Fatalf("%d runs in %d bytes of memory: %v", sorted.Stats().Runs, options.MinMemory, err)
 		}
-		_, rest, _ := strings.Cut(err.Error(), "give each task at least ")
-		size, _, _ := strings.Cut(rest, ",")
-		if least[remote], err = bytesize.Parse(size); err != nil {
-			t.Fatal(err)
-		}
+		least[remote] = advised(t, err)
 		if n, err := slicesAtOnce(sorted, home, least[remote]); n != 1 || err != nil {
-			t.Errorf("with %s: %d, %v", size, n, err)
+			t.Errorf("with %d bytes: %d, %v", least[remote], n, err)
 		}
 		if n, err := slicesAtOnce(sorted, home, least[remote]-2<<20); err == nil {
 			t.Errorf("with 2 MiB less: %d", n)
@@ -145,7 +156,8 @@ func TestStreamsOfAPlan(t *testing.T) {
 			w.folders[0].fs = remoteFS{storage.Local}
 		}
 		err := w.checkPieces(&Plan{Pieces: pieces})
-		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "at least 139.0 MiB, or") {
+		if (err != nil) != c.refused || c.refused &&
+			(errcode.Outermost(err) != errcode.TaskMemory || advised(t, err) != 139<<20) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -199,13 +211,7 @@ func TestDocumentsCountAsMemory(t *testing.T) {
 			if errcode.Outermost(err) != errcode.TaskMemory {
 				t.Fatalf("with %d bytes: %v", memory, err)
 			}
-			_, rest, _ := strings.Cut(err.Error(), "give each task at least ")
-			size, _, _ := strings.Cut(rest, ",")
-			n, parseErr := bytesize.Parse(size)
-			if parseErr != nil {
-				t.Fatal(parseErr)
-			}
-			least = max(least, n)
+			least = max(least, advised(t, err))
 		}
 	}
 	name := w.home().path(planName)

@@ -18,6 +18,7 @@ import (
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
@@ -152,8 +153,7 @@ func failing(t *testing.T, c *testcluster.Cluster) {
 	r = newRig(t, c, `[ $task = 7 ] && exit 3; echo x >> $out/$task`)
 	r.Attempts = 2
 	err := r.Run(t.Context(), r.phase)
-	if err == nil || !strings.Contains(err.Error(), "attempt_") || !strings.Contains(err.Error(), "code 3") ||
-		errcode.Outermost(err) != errcode.YarnTask {
+	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, "attempt_", "code 3") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func beyondMemory(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `head -c 700m /dev/zero | tail -c 700m | sleep 60`)
 	r.Attempts, r.phase.Tasks = 2, []int{7}
 	err := r.Run(t.Context(), r.phase)
-	if err == nil || !strings.Contains(err.Error(), "PHYSICAL") {
+	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, "PHYSICAL") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func followed(t *testing.T, c *testcluster.Cluster) {
 		cancel()
 	}()
 	err := r.Run(ctx, r.phase)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on") {
+	if !errors.Is(err, context.Canceled) || !testwords.Names(err, "goes on") {
 		t.Fatalf("error %v", err)
 	}
 	r.wantStatus(t, `Application Priority : \D*4\b`) // HIGH (TypeConverter.toYarnApplicationPriority)
@@ -267,7 +267,8 @@ func killedWhenAsked(t *testing.T, c *testcluster.Cluster) {
 	asked := ""
 	r.Kill = func(application string) bool { asked = application; return true }
 	err := r.Run(ctx, r.phase)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "was killed") || !strings.HasPrefix(asked, "application_") {
+	if !errors.Is(err, context.Canceled) || !testwords.Names(err, asked, "killed") ||
+		!strings.HasPrefix(asked, "application_") {
 		t.Fatalf("error %v, asked for %q", err, asked)
 	}
 	if id, err := r.live(t.Context(), jobName(r.phase)); err != nil || id != "" {
@@ -280,7 +281,7 @@ func refused(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, "")
 	r.Queue = "nosuch"
 	err := r.Run(t.Context(), r.phase)
-	if err == nil || !strings.Contains(err.Error(), "nosuch") || errcode.Outermost(err) != errcode.YarnSubmit {
+	if errcode.Outermost(err) != errcode.YarnSubmit || !testwords.Names(err, "nosuch") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/tasks"
 )
 
@@ -72,7 +73,8 @@ func TestClientsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.wait(t.Context()); err == nil || err.Error() != "exit status 5" {
+	var exit *exec.ExitError
+	if err := c.wait(t.Context()); !errors.As(err, &exit) || exit.ExitCode() != 5 {
 		t.Errorf("error %v", err)
 	}
 	if len(lines) != 2 {
@@ -100,7 +102,8 @@ func TestReports(t *testing.T) {
 	if err != nil || r != want || !r.ended() || r.succeeded() {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := parseReport("Application with id 'application_1_0001' doesn't exist in RM or Timeline Server.\n"); err == nil || !strings.Contains(err.Error(), "doesn't exist") {
+	_, err = parseReport("Application with id 'application_1_0001' doesn't exist in RM or Timeline Server.\n")
+	if !testwords.Names(err, "application_1_0001", "doesn't exist") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -141,7 +144,8 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
 	for _, name := range []string{"hdfs://ns1/a b", "hdfs://ns1/a,b", "hdfs://ns1/a%20b"} {
-		if _, err := files([2]string{name, "x"}); err == nil || !strings.Contains(err.Error(), name) {
+		_, err := files([2]string{name, "x"})
+		if errcode.Outermost(err) != errcode.YarnSubmit || !testwords.Names(err, name) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -187,12 +191,14 @@ func TestIdleReducerFails(t *testing.T) {
 	if text := log.String(); !strings.Contains(text, "the idle reducer of the map tasks' job, attempt "+reducer+": failed: no memory") || strings.Contains(text, "a map task") {
 		t.Errorf("it says %s", text)
 	}
-	if err := f.ended(report{diagnostics: "Task failed task_1_0001_r_000000"}); !strings.Contains(err.Error(), "idle reducer") {
+	err := f.ended(report{diagnostics: "Task failed task_1_0001_r_000000"})
+	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, reducer, "idle reducer") {
 		t.Errorf("the reducer ended the job: %v", err)
 	}
 	f.event(event{attempt: mapper, state: "FAILED", diagnostics: "subprocess failed"})
 	f.event(event{attempt: reducer, state: "FAILED", diagnostics: "no memory"})
-	if err := f.ended(report{diagnostics: "Task failed task_1_0001_m_000003"}); !strings.Contains(err.Error(), mapper) || strings.Contains(err.Error(), "idle") {
+	err = f.ended(report{diagnostics: "Task failed task_1_0001_m_000003"})
+	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, mapper) || testwords.Names(err, "idle") {
 		t.Errorf("a task ended the job: %v", err)
 	}
 }
