@@ -6,13 +6,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"bulkload/hfilewriter"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testvalues"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/timing"
 	"bulkload/load"
@@ -89,7 +89,7 @@ func TestWrongFilesAreFound(t *testing.T) {
 	} {
 		f := written(t, storage.Local, "a", "b")
 		change(f)
-		if err := f.ReadBack(t.Context()); failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), f.Temp) {
+		if err := f.ReadBack(t.Context()); failure.KindOf(err) != failure.Differs || !testwords.Names(err, f.Temp) {
 			t.Errorf("other %s: %v", what, err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestWrongFilesAreFound(t *testing.T) {
 	if err := os.WriteFile(f.Temp, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.ReadBack(t.Context()); failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), f.Temp) {
+	if err := f.ReadBack(t.Context()); failure.KindOf(err) != failure.Differs || !testwords.Names(err, f.Temp) {
 		t.Errorf("a bit of the first block: %v", err)
 	}
 }
@@ -145,7 +145,7 @@ func TestBrokenDiskIsNoDifference(t *testing.T) {
 	for n := 1; n <= reads; n++ {
 		fsys.left = n
 		err := f.ReadBack(t.Context())
-		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed || strings.Contains(err.Error(), "is not in it") {
+		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed || testwords.Names(err, "not in it") {
 			t.Errorf("read %d of %d fails: kind %d, %v", n, reads, failure.KindOf(err), err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
@@ -183,7 +184,7 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("one failure to touch: %v", err)
 	}
 	l.SetTouched(time.Now().Add(-lock.LockStale/2 - time.Second))
-	if err := l.Touch(); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "was not written for 5m1s") {
+	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !testwords.Names(err, "5m1s") {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
@@ -205,7 +206,7 @@ func TestLostLock(t *testing.T) {
 		if text != "" {
 			err = os.WriteFile(filepath.Join(dir, lock.LockName), []byte(text), 0o600)
 		}
-		if got := w.Save(); err != nil || failure.KindOf(got) != failure.Later || !strings.Contains(got.Error(), what) {
+		if got := w.Save(); err != nil || failure.CodeOf(got) != errcode.LockLost || !testwords.Names(got, what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
 		if got := l.Touch(); failure.KindOf(got) != failure.Later {
@@ -271,7 +272,9 @@ func TestContentOfAnOutput(t *testing.T) {
 		m.Add(recorded(0, 3), recorded(1, 3))
 		c.change(tree, m)
 		w := runIn(locked(t, storage.Local, testfs.Tree(t, tree)), m, m)
-		if err := w.checkContent(); failure.CodeOf(err) != c.code && (err != nil || c.code != "") || err != nil && !strings.Contains(err.Error(), c.names) {
+		err := w.checkContent()
+		if failure.CodeOf(err) != c.code && (err != nil || c.code != "") || err != nil &&
+			!testwords.Names(err, c.names) {
 			t.Errorf("%s: %s, %v; want %q", what, failure.CodeOf(err), err, c.code)
 		}
 		if _, err := os.Stat(filepath.Join(w.Path, unrecorded)); err == nil && m.State == manifest.Writing {

@@ -49,7 +49,7 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	j := &jobfile.Job{}
 	j.Input.RequireSuccess, j.Input.Form = true, &delimited.Form{}
 	s := &Source{Job: j, FS: fsys}
-	if err := s.Find(dir); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "its export is not finished") {
+	if err := s.Find(dir); failure.CodeOf(err) != errcode.InputUnfinished {
 		t.Errorf("%d files, %v", len(s.Files), err)
 	}
 	put("part-1")
@@ -198,7 +198,7 @@ func TestSuccessOfGlobsAndFiles(t *testing.T) {
 	}
 	names := map[string]int{"*": 3, "a": 2, "a/part-0": 1, "*/part-0": 2, "a/*": 2}
 	for name := range names {
-		if _, err := find(name); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "its export is not finished") {
+		if _, err := find(name); failure.CodeOf(err) != errcode.InputUnfinished {
 			t.Errorf("%s, unfinished: %v", name, err)
 		}
 	}

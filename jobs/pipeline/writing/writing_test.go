@@ -18,6 +18,7 @@ import (
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/sortingtest"
 	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
@@ -143,7 +144,9 @@ func TestDuplicates(t *testing.T) {
 	}
 	w, records = newStage(t, "duplicates: error", files)
 	err := w.Run(t.Context())
-	if failure.CodeOf(err) != errcode.Duplicates || !strings.Contains(err.Error(), "row key c: "+w.Inputs[0].Path+", byte 0 and") || !strings.Contains(err.Error(), "byte 4 (duplicates: error)") {
+	if failure.CodeOf(err) != errcode.Duplicates ||
+		!testwords.Names(err, "key c: ", w.Inputs[0].Path+", byte 0 ", w.Inputs[0].Path+", byte 4 ",
+			"duplicates: error") {
 		t.Errorf("duplicates: error: %v", err)
 	}
 	if len(records.Slices) > 2 || records.flushed != 1 { // those of the other two regions, as far as they were ready
@@ -193,7 +196,7 @@ func TestOtherSlicesAreRefused(t *testing.T) {
 	last := &records.Slices[len(records.Slices)-2]
 	last.Start += "x"
 	records.Slices = slices.Delete(records.Slices, 1, 2) // its region is not complete
-	if err := newRun(w).Run(t.Context()); failure.CodeOf(err) != errcode.SliceRows || !strings.Contains(err.Error(), "--force") {
+	if err := newRun(w).Run(t.Context()); failure.CodeOf(err) != errcode.SliceRows || !testwords.Names(err, "--force") {
 		t.Errorf("%v", err)
 	}
 }
