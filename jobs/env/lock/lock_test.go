@@ -21,6 +21,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 )
 
@@ -31,7 +32,8 @@ func TestLockKeepsOthersOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Acquire(ctx, storage.Local, dir, Options{User: "other", Lost: func(error) {}}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "user tina") {
+	_, err = Acquire(ctx, storage.Local, dir, Options{User: "other", Lost: func(error) {}})
+	if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "user tina") {
 		t.Errorf("a second lock: %v", err)
 	}
 	if err := l.Release(); err != nil {
@@ -125,7 +127,8 @@ func TestTrueCauses(t *testing.T) {
 	if err := acquire(storage.Local); failure.CodeOf(err) != errcode.Locked {
 		t.Errorf("a folder with a lock: %v", err)
 	}
-	if err := acquire(takenFS{readOnlyFS{storage.Local}}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked || !strings.Contains(err.Error(), "elsewhere") {
+	err = acquire(takenFS{readOnlyFS{storage.Local}})
+	if !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked || !testwords.Names(err, "elsewhere") {
 		t.Errorf("a folder with a lock, which can't be written: %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
@@ -137,7 +140,7 @@ func TestTrueCauses(t *testing.T) {
 	}
 	l.FS = readOnlyFS{storage.Local}
 	l.SetTouched(time.Now().Add(-LockStale))
-	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !strings.Contains(err.Error(), syscall.EROFS.Error()) {
+	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !testwords.Names(err, syscall.EROFS.Error()) {
 		t.Errorf("a lock that can't be written any more: %v", err)
 	}
 	if err := l.Release(); err != nil {
@@ -245,8 +248,8 @@ func TestStaleLocks(t *testing.T) {
 		return lockCase{name, text, limit - time.Minute/2, false, says}, lockCase{name + ", old", text, limit + time.Minute/2, true, ""}
 	}
 	cases := []lockCase{
-		{"living process", held(func(*Owner) {}), 0, false, "which is running"},
-		{"living process, untouched", held(func(*Owner) {}), time.Hour, false, "which is running"},
+		{"living process", held(func(*Owner) {}), 0, false, "is running"},
+		{"living process, untouched", held(func(*Owner) {}), time.Hour, false, "is running"},
 		{"this process, which is done with it", held(func(o *Owner) { o.Token = "fedcba9876543210" }), 0, true, ""},
 		{"dead process", held(func(o *Owner) { o.PID = gone }), 0, true, ""},
 		{"reused process number", held(func(o *Owner) { o.Process = "1@" + o.Boot }), 0, true, ""},
@@ -257,14 +260,15 @@ func TestStaleLocks(t *testing.T) {
 		says       string
 	}{
 		{"another machine", held(func(o *Owner) { o.Host, o.PID = "elsewhere", gone }), LockStale, "on another machine"},
-		{"another boot, or machine of the name", held(func(o *Owner) { o.Boot, o.PID = "before", gone }), LockStale, "of the same name"},
+		{"another boot, or machine of the name", held(func(o *Owner) { o.Boot, o.PID = "before", gone }), LockStale,
+			"same name"},
 		{"another container", held(func(o *Owner) { o.Namespaces, o.PID = "pid:[1]", gone }), LockStale, "another container"},
 		{"another bulkload's, of this boot", held(func(o *Owner) { o.Boot, o.Namespaces, o.Token, o.PID = "", "", "", gone }), LockStale, "does not say"},
 		{"another bulkload's, alive", held(func(o *Owner) { o.Boot, o.Namespaces, o.Token = "", "", "" }), LockStale, "does not say"},
-		{"no start", held(func(o *Owner) { o.Process = "" }), LockStale, "does not show it"},
-		{"empty, from a crash or just being made", "", lockBlank, "has not said who it is"},
-		{"damaged", `{"host":"else`, lockBlank, "has not said who it is"},
-		{"null", "null", lockBlank, "has not said who it is"},
+		{"no start", held(func(o *Owner) { o.Process = "" }), LockStale, "not show it"},
+		{"empty, from a crash or just being made", "", lockBlank, "who it is"},
+		{"damaged", `{"host":"else`, lockBlank, "who it is"},
+		{"null", "null", lockBlank, "who it is"},
 	} {
 		young, old := byAge(c.name, c.text, c.limit, c.says)
 		cases = append(cases, young, old)
@@ -274,11 +278,11 @@ func TestStaleLocks(t *testing.T) {
 	}
 	of := func(output string) string { return held(func(o *Owner) { o.Output = output }) }
 	for _, c := range []lockCase{
-		{"another output's", of("hdfs:///b"), 0, false, "which is running"},
-		{"another output's, nearly old", of("hdfs:///b"), LockStale - time.Minute/2, false, "which is running"},
+		{"another output's", of("hdfs:///b"), 0, false, "is running"},
+		{"another output's, nearly old", of("hdfs:///b"), LockStale - time.Minute/2, false, "is running"},
 		{"another output's, whose process is stopped", of("hdfs:///b"), LockStale + time.Minute/2, true, ""},
 		{"this output's, whose lock was taken over", of("hdfs:///a"), 0, true, ""},
-		{"no turn", of(""), time.Hour, false, "which is running"},
+		{"no turn", of(""), time.Hour, false, "is running"},
 	} {
 		t.Run("turn, "+c.name, func(t *testing.T) {
 			c.acquire(t, func(dir string) (*Directory, error) {
@@ -324,7 +328,8 @@ func TestWaitingAsksForNoTime(t *testing.T) {
 	}
 	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour, 24 * time.Hour} {
 		fsys := &otherClock{FS: storage.Local, ahead: ahead}
-		for _, c := range []lockCase{{text: string(text), age: time.Minute, says: "which is running"}, {text: string(text), age: LockStale + time.Minute/2, taken: true}} {
+		for _, c := range []lockCase{{text: string(text), age: time.Minute, says: "is running"},
+			{text: string(text), age: LockStale + time.Minute/2, taken: true}} {
 			c.acquire(t, func(dir string) (*Directory, error) {
 				return Acquire(t.Context(), fsys, dir, Options{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
 			})
@@ -361,7 +366,8 @@ func (c lockCase) acquire(t *testing.T, acquire func(dir string) (*Directory, er
 		t.Fatal(err)
 	}
 	l, err := acquire(dir)
-	if (err == nil) != c.taken || err != nil && (failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), c.says)) {
+	if (err == nil) != c.taken || err != nil &&
+		(failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, c.says)) {
 		t.Errorf("taken over: %v, want %v (%v)", err == nil, c.taken, err)
 	}
 	if err == nil {
@@ -546,7 +552,8 @@ func TestLockInAnotherContainer(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		if _, err := Acquire(context.Background(), storage.Local, dir, Options{User: "otto", Lost: func(error) {}}); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "another container") {
+		_, err := Acquire(context.Background(), storage.Local, dir, Options{User: "otto", Lost: func(error) {}})
+		if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "another container") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -113,7 +114,7 @@ func TestTurns(t *testing.T) {
 	held, err := a.Lock(t.Context(), options.Options{})
 	check(t, err)
 	if _, err := b.Lock(t.Context(), options.Options{OnBusy: options.BusyFail}); failure.CodeOf(err) != errcode.TableBusy || failure.KindOf(err) != failure.Later ||
-		!strings.Contains(err.Error(), "a.yaml for 2026-11-20") {
+		!testwords.Names(err, "a.yaml", "2026-11-20") {
 		t.Errorf("fail: %v", err)
 	}
 	beside, err := b.Lock(t.Context(), options.Options{OnBusy: options.BusyLoad})

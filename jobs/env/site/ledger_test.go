@@ -3,11 +3,11 @@ package site
 import (
 	"io/fs"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
@@ -35,7 +35,8 @@ func TestLedgerThatCannotBeOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.OpenLedger()
-		if kind := failure.KindOf(err); kind != want || strings.Contains(err.Error(), "-D "+ledgerProperty) != (want == failure.Refused) {
+		kind := failure.KindOf(err)
+		if kind != want || testwords.Names(err, "-D "+ledgerProperty) != (want == failure.Refused) {
 			t.Errorf("%v: kind %d, want %d: %v", cause, kind, want, err)
 		}
 	}

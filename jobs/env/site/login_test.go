@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/testcluster/kdc"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -70,13 +72,9 @@ func TestTokensAlone(t *testing.T) {
 		t.Fatalf("%v: %+v", err, s)
 	}
 	_, err := s.Connect(t.Context())
-	if failure.KindOf(err) != failure.Refused {
-		t.Fatalf("%v", err)
-	}
-	for _, want := range []string{hbaseAuthentication, "HDFS only", "KRB5CCNAME", "kinit"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v; want %q", err, want)
-		}
+	if failure.CodeOf(err) != errcode.KerberosCache ||
+		!testwords.Names(err, hbaseAuthentication, "HDFS only", "KRB5CCNAME", "kinit") {
+		t.Fatalf("%s: %v", failure.CodeOf(err), err)
 	}
 }
 
