@@ -9,6 +9,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/targets"
@@ -139,7 +140,8 @@ func TestQuotas(t *testing.T) {
 	}
 	names := none
 	names.Names, names.NamesUsed = 100, 99
-	if err := o.compareQuota("hdfs://nn/a", names); failure.CodeOf(err) != errcode.HDFSQuota || !strings.Contains(err.Error(), "may hold 100") {
+	err := o.compareQuota("hdfs://nn/a", names)
+	if failure.CodeOf(err) != errcode.HDFSQuota || !testwords.Names(err, "hdfs://nn/a", "100 files", "has 99") {
 		t.Errorf("names: %v", err)
 	}
 	// A quota below what is used already, as -setQuota allows.
@@ -150,7 +152,8 @@ func TestQuotas(t *testing.T) {
 	space := none
 	space.Bytes, space.BytesUsed = 600, 1
 	o.Target, o.Need = &targets.Target{}, func(*targets.Target) int64 { return 200 }
-	if err := o.compareQuota("hdfs://nn/a", space); failure.CodeOf(err) != errcode.HDFSQuota || !strings.Contains(err.Error(), "for 3 replicas") {
+	err = o.compareQuota("hdfs://nn/a", space)
+	if failure.CodeOf(err) != errcode.HDFSQuota || !testwords.Names(err, "hdfs://nn/a", "600 B", "3 replicas") {
 		t.Errorf("space: %v", err)
 	}
 	space.BytesUsed = 0

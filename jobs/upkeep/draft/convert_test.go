@@ -9,6 +9,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/testvalues"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -103,23 +104,24 @@ func TestConvert(t *testing.T) {
 // TestConvertRefuses: properties of which no job file has the same cells.
 func TestConvertRefuses(t *testing.T) {
 	t.Parallel()
-	for want, changes := range map[string]map[string]string{
-		"property tableName is missing; property cols is missing":                {"tableName": "-", "cols": "-"},
-		"property cf is missing":                                                 {"cf": ""},
-		`preRegions is "ten", not a number of regions`:                           {"preRegions": "ten"},
-		`preRegions is "0", not a number of regions`:                             {"preRegions": "0"},
-		`preRegions is "1000001", not a number of regions`:                       {"preRegions": "1000001"},
-		`cols has no column "nobody"; cols has no column "key"`:                  {"queryKey": "nobody", "uniqCol": "key"},
-		"hfilePathPrefix is viewfs:/out: bulkload has no file system viewfs":     {"hfilePathPrefix": "viewfs:/out"},
-		"cols has user twice":                                                    {"cols": "id,user,day,user"},
-		"check.properties can't be converted to a job file: check.properties:8:": {"tableName": "a b"},
-		"property 1: ": {`\u1`: "1"},
+	for _, c := range []struct {
+		changes map[string]string
+		names   []string
+	}{
+		{map[string]string{"tableName": "-", "cols": "-"}, []string{"property tableName", "property cols"}},
+		{map[string]string{"cf": ""}, []string{"property cf"}},
+		{map[string]string{"preRegions": "ten"}, []string{`preRegions is "ten"`}},
+		{map[string]string{"preRegions": "0"}, []string{`preRegions is "0"`}},
+		{map[string]string{"preRegions": "1000001"}, []string{`preRegions is "1000001"`}},
+		{map[string]string{"queryKey": "nobody", "uniqCol": "key"}, []string{`no column "nobody"`, `no column "key"`}},
+		{map[string]string{"hfilePathPrefix": "viewfs:/out"}, []string{"hfilePathPrefix is viewfs:/out"}},
+		{map[string]string{"cols": "id,user,day,user"}, []string{"user twice"}},
+		{map[string]string{"tableName": "a b"}, []string{"check.properties:8: "}},
+		{map[string]string{`\u1`: "1"}, []string{`\u1 is`}},
 	} {
-		text, err := Convert(propertiesWith(changes), "check.properties")
-		if err == nil || errcode.Outermost(err) != errcode.Convert {
-			t.Errorf("%v: %v\n%s", changes, err, text)
-		} else if !strings.Contains(err.Error(), want) && !strings.HasPrefix(want, "property 1") {
-			t.Errorf("%v: %v, want %s", changes, err, want)
+		text, err := Convert(propertiesWith(c.changes), "check.properties")
+		if errcode.Outermost(err) != errcode.Convert || !testwords.Names(err, append(c.names, "check.properties")...) {
+			t.Errorf("%v: %v, want %q\n%s", c.changes, err, c.names, text)
 		}
 	}
 }
