@@ -18,27 +18,6 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestKilledSortOfFiltered: what an earlier process has filtered is in the books of the one that continues.
-func TestKilledSortOfFiltered(t *testing.T) {
-	runtest.ManyProcesses(t)
-	job := jobdir.CheckJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"
-	dir := jobdir.Check(t, job, 150_000)
-	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
-	base := k
-	base.Out = "base"
-	want := runtest.Must(t, base.Read(t), base.Options())
-	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
-		t.Fatalf("books %v", want.Books)
-	}
-	k.At, k.Times = options.Checkpointed, 3
-	k.Kill(t)
-	got := runtest.Must(t, k.Read(t), k.Options())
-	runtest.SameRun(t, k, base.Out, want, got)
-	if got.Resumed == nil {
-		t.Error("nothing was kept")
-	}
-}
-
 // TestGetShowsBinaryValues: as text, with the type; a query column may be stored in binary form, too.
 func TestGetShowsBinaryValues(t *testing.T) {
 	j := jobtest.Rules(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",

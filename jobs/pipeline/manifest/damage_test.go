@@ -1,4 +1,4 @@
-package jobs
+package manifest_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
@@ -120,13 +121,13 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 			t.Fatalf("%s: nothing was changed", what)
 		}
 		put(changed)
-		want := failure.Refused
+		want := errcode.ManifestMalformed
 		if strings.HasPrefix(what, "a digit") {
-			want = failure.Differs
+			want = errcode.ManifestChanged
 		}
 		for command, do := range commands {
-			if err := do(); failure.KindOf(err) != want || !strings.Contains(err.Error(), manifest.Name) || !strings.Contains(err.Error(), "move the directory away") {
-				t.Errorf("%s, %s: kind %d, %v", command, what, failure.KindOf(err), err)
+			if err := do(); failure.CodeOf(err) != want || !strings.Contains(err.Error(), manifest.Name) {
+				t.Errorf("%s, %s: %s: %v", command, what, failure.CodeOf(err), err)
 			}
 		}
 		if now, err := os.ReadFile(filepath.Join(out, manifest.Name)); err != nil || !bytes.Equal(now, changed) {

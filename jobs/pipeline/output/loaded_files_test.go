@@ -1,4 +1,4 @@
-package jobs
+package output_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package jobs
+package checkpoint_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package jobs
+package checkpoint_test
 
 import (
 	"bytes"
@@ -9,25 +9,43 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"bulkload/internal/digest"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testrand"
-	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/checkpoint"
 	"bulkload/jobs/run"
 	"bulkload/partition"
 )
+
+// TestKilledSortOfFiltered: what an earlier process has filtered is in the books of the one that continues.
+func TestKilledSortOfFiltered(t *testing.T) {
+	runtest.ManyProcesses(t)
+	job := jobdir.CheckJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"
+	dir := jobdir.Check(t, job, 150_000)
+	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	base := k
+	base.Out = "base"
+	want := runtest.Must(t, base.Read(t), base.Options())
+	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
+		t.Fatalf("books %v", want.Books)
+	}
+	k.At, k.Times = options.Checkpointed, 3
+	k.Kill(t)
+	got := runtest.Must(t, k.Read(t), k.Options())
+	runtest.SameRun(t, k, base.Out, want, got)
+	if got.Resumed == nil {
+		t.Error("nothing was kept")
+	}
+}
 
 // TestKilledSort kills a run that spills at each point of the sort and at some of the writing, and sees it through.
 func TestKilledSort(t *testing.T) {
@@ -524,39 +542,62 @@ func TestNoCheckpointWhenAllFitsInMemory(t *testing.T) {
 	}})
 }
 
-// TestCheckpointHasTheCounts: no field of the accounts is forgotten on the way to the journal and back.
-func TestCheckpointHasTheCounts(t *testing.T) {
-	sum := digest.Sum{Cells: 1, Timed: 2, Timeless: 3}
-	full := books.Region{Digest: sum, Keys: 4, Bytes: 5}
-	for i := range reflect.TypeFor[books.Region]().NumField() {
-		if reflect.ValueOf(full).Field(i).IsZero() {
-			t.Errorf("%s is not tested", reflect.TypeFor[books.Region]().Field(i).Name)
-		}
+// TestKilledWideSort: where the slices of a wide table begin, which is at rows, stays the same when a run is killed while
+// it sorts, and while it merges sorted runs because large values leave no room for reading all of them.
+func TestKilledWideSort(t *testing.T) {
+	runtest.ManyProcesses(t)
+	const records = 200_000
+	dir := jobdir.Wide(t, jobdir.WideCases["several cells a record"].Job, records)
+	largeNotes(t, dir)
+	k := runtest.Killed{Dir: dir, Job: "wide.yaml", Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory}
+	base := k
+	base.Out = "base"
+	var kept, merged int
+	o := base.Options()
+	count, countMerged := runtest.Counting(&kept, options.Checkpointed), runtest.Counting(&merged, options.Replaced)
+	o.Failpoint = func(p options.Point) {
+		count(p)
+		countMerged(p)
 	}
-	shares := checkpoint.SharesSince(make([]books.Region, 3), []books.Region{{}, full, {}})
-	text, err := json.Marshal(checkpoint.Line{Checkpoint: &checkpoint.Checkpoint{Read: 9, Shares: []checkpoint.RunShare{{Output: 0, Regions: shares}}}})
-	if err != nil {
-		t.Fatal(err)
+	want := runtest.Must(t, base.Read(t), o)
+	if kept < 3 || merged < 2 || len(runtest.Files(t, filepath.Join(dir, base.Out))) < 16 {
+		t.Fatalf("%d checkpoints, %d merges, %d files", kept, merged, len(runtest.Files(t, filepath.Join(dir, base.Out))))
 	}
-	state := checkpoint.NewResumeState([]int{3})
-	line, err := checkpoint.ParseLine(text)
-	if err := errors.Join(err, state.Apply(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
-		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
+	for _, c := range []struct {
+		at    options.Point
+		times int
+	}{{options.Spilled, 2}, {options.Checkpointed, kept}, {options.Merged, 1}, {options.Replaced, 1}, {options.Replaced, merged}, {options.Sorted, 1}, {options.Recorded, 4}} {
+		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
+			k.At, k.Times = c.at, c.times
+			got := k.KillAndResume(t, base.Out, want)
+			if got.Resumed == nil && c.times > 1 {
+				t.Error("nothing was kept")
+			}
+		})
 	}
 }
 
-// FuzzJournalLine holds that no line makes a panic.
-func FuzzJournalLine(f *testing.F) {
-	f.Add([]byte(`{"checkpoint":{"read":5,"ended":[{"split":0,"bytes":7}],"shares":[{"output":0,"regions":[{"region":1}]}]}}`))
-	f.Add([]byte(`{"merged":{"output":0,"from":["a"],"run":{"name":"b"}}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		line, err := checkpoint.ParseLine(text)
+// largeNotes returns some records of a folder that jobdir.Wide made notes of 600 kB.
+func largeNotes(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "in/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := strings.Repeat("value ", 100_000)
+	for _, name := range names {
+		content, err := os.ReadFile(name)
 		if err != nil {
-			return
+			t.Fatal(err)
 		}
-		if state := checkpoint.NewResumeState([]int{2, 0}); state.Apply(line, 3) == nil {
-			state.Pieces(nil)
-			state.Bytes()
+		lines := bytes.SplitAfter(content, []byte{'\n'})
+		for i := 3000; i < len(lines); i += 15_000 {
+			if fields := bytes.Split(lines[i], []byte{'|'}); len(fields) == 4 {
+				lines[i] = fmt.Appendf(nil, "%s|%s|%s|%s\n", fields[0], fields[1], fields[2], note)
+			}
 		}
-	})
+		if err := os.WriteFile(name, bytes.Join(lines, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
