@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bulkload/internal/errcode"
 )
 
 // rhel is krb5.conf as RHEL 9 installs it, with a realm filled in.
@@ -108,7 +110,7 @@ func TestConfAsRHELShipsIt(t *testing.T) {
 		}
 	}
 	_, err = cacheFile("", c)
-	wantError(t, err, "KEYRING:persistent:0", "default_ccache_name of "+dir, "kinit -c FILE:")
+	wantError(t, err, errcode.KerberosCache, "KEYRING:persistent:0", "default_ccache_name of "+dir, "kinit -c FILE:")
 }
 
 // TestConfAsDebianShipsIt: Debian's krb5.conf has the realms of many universities, and a closing brace after each.
@@ -169,7 +171,7 @@ func TestConfOfSeveralFiles(t *testing.T) {
 	for name, parts := range map[string][]string{"missing": {"KRB5_CONFIG", "missing"}, "loop": {"include one another"}, "brace": {"{ of A is not closed"},
 		"closed": {"closed:2", "} without {"}, "time": {"ticket_lifetime", "soon"}, "lost": {"lost:2", "none"}} {
 		_, err := readConf(at(name))
-		wantError(t, err, parts...)
+		wantError(t, err, errcode.KerberosConfig, parts...)
 	}
 }
 
@@ -197,7 +199,7 @@ func TestPermittedTypes(t *testing.T) {
 		p, err := readProfile(oneConf(t, "[libdefaults]\npermitted_enctypes = "+text+"\n"))
 		must(t, err)
 		_, err = newConf(p)
-		wantError(t, err, "permitted_enctypes", text, "aes256-cts-hmac-sha1-96")
+		wantError(t, err, errcode.KerberosConfig, "permitted_enctypes", text, "aes256-cts-hmac-sha1-96")
 	}
 }
 

@@ -3,6 +3,8 @@ package kerberos
 import (
 	"strings"
 	"testing"
+
+	"bulkload/internal/errcode"
 )
 
 func TestShortNames(t *testing.T) {
@@ -18,16 +20,12 @@ RULE:[1:$1](svc_.*)s/svc_(.*)/$1_app/ DEFAULT`
 			t.Errorf("%s: got %q, %v; want %s", principal, got, err, want)
 		}
 	}
-	for principal, part := range map[string]string{"x/y@ELSE.BANK": "no rule for x/y@ELSE.BANK"} {
-		if got, err := short(t, bank, principal); err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: got %q, %v", principal, got, err)
-		}
-	}
-	if got, err := short(t, "RULE:[1:$1@$0]", "a@X"); err == nil || !strings.Contains(err.Error(), "not a short name") {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if got, err := short(t, "RULE:[1:$1@$0](a.*)s/a/b/g", "aa@a"); err == nil || !strings.Contains(err.Error(), `"bb@b"`) {
-		t.Errorf("got %q, %v", got, err)
+	for _, c := range []struct{ rules, principal, names string }{
+		{bank, "x/y@ELSE.BANK", "no rule for x/y@ELSE.BANK"}, {"RULE:[1:$1@$0]", "a@X",
+			`"a@X"`}, {"RULE:[1:$1@$0](a.*)s/a/b/g", "aa@a", `"bb@b"`},
+	} {
+		_, err := short(t, c.rules, c.principal)
+		wantError(t, err, errcode.KerberosName, c.names)
 	}
 	if got, err := short(t, "", "etl/edge@HADOOP.BANK"); err != nil || got != "etl" {
 		t.Errorf("got %q, %v", got, err)
