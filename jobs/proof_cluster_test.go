@@ -438,6 +438,9 @@ func TestLoadOfMarkersAlone(t *testing.T) {
 			t.Errorf("compacted: %v", err)
 		}
 	}
+	if err := fsys.RemoveAll(name); err != nil {
+		t.Fatal(err)
+	}
 	copyTree(t, fsys, name+"_copied", name)
 	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {
 		t.Errorf("with the file put there once more: %+v, %v", r, err)
