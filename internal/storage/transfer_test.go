@@ -6,12 +6,15 @@ import (
 	"crypto/md5"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/sasl"
 )
 
@@ -42,24 +45,31 @@ func serverSays(messages ...message) []byte {
 
 const transferChallenge = `realm="0",nonce="n",qop="auth,auth-int,auth-conf",cipher="rc4",charset=utf-8,algorithm=md5-sess`
 
+// TestTransferRefuses: nothing is sent to a DataNode that does not protect the connection as the site files ask. What only a person can
+// change, such as another protection, ends a write and a read at once; the rest may be better on another DataNode, or later.
 func TestTransferRefuses(t *testing.T) {
 	private := []sasl.Protection{sasl.Privacy}
 	for name, c := range map[string]struct {
 		token Token
 		in    []byte
 		want  string
+		code  errcode.Code // of a refusal that stays one; "": another try may end otherwise
 	}{
-		"no token in the operation": {Token{}, nil, "dfs.block.access.token.enable"},
-		"error":                     {someToken, serverSays(message(nil).number(1, 2).text(3, "no such key here")), "it refuses: no such key here"},
-		"unknown key":               {someToken, serverSays(message(nil).number(1, 1).text(3, "gone")), errUnknownKey.Error()},
-		"no challenge":              {someToken, serverSays(message(nil).number(1, 0)), "no nonce"},
+		"no token in the operation": {Token{}, nil, "dfs.block.access.token.enable", errcode.KerberosToken},
+		"error":                     {someToken, serverSays(message(nil).number(1, 2).text(3, "no such key here")), "it refuses: no such key here", ""},
+		"unknown key":               {someToken, serverSays(message(nil).number(1, 1).text(3, "gone")), errUnknownKey.Error(), ""},
+		"no challenge":              {someToken, serverSays(message(nil).number(1, 0)), "no nonce", ""},
 		"only authentication": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "auth,auth-int,auth-conf", "auth", 1)))),
-			"the server offers authentication, the site files ask for privacy"},
-		"wrong proof":   {someToken, serverSays(transferMessage([]byte(transferChallenge)), transferMessage([]byte("rspauth=0"))), "does not know the secret"},
-		"closed":        {someToken, nil, io.ErrUnexpectedEOF.Error()},
-		"too long":      {someToken, []byte{0xff, 0xff, 0xff, 0x7f}, "more than"},
-		"much too long": {someToken, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "more than"},
-		"no protobuf":   {someToken, serverSays(message{0xff}), "protobuf"},
+			"the server offers authentication, the site files ask for privacy", errcode.KerberosProtection},
+		"only integrity": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "auth,auth-int,auth-conf", "auth-int", 1)))),
+			"the server offers integrity, the site files ask for privacy", errcode.KerberosProtection},
+		"no cipher": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "rc4", "des", 1)))),
+			"no cipher for privacy", errcode.KerberosProtection},
+		"wrong proof":   {someToken, serverSays(transferMessage([]byte(transferChallenge)), transferMessage([]byte("rspauth=0"))), "does not know the secret", ""},
+		"closed":        {someToken, nil, io.ErrUnexpectedEOF.Error(), ""},
+		"too long":      {someToken, []byte{0xff, 0xff, 0xff, 0x7f}, "more than", ""},
+		"much too long": {someToken, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "more than", ""},
+		"no protobuf":   {someToken, serverSays(message{0xff}), "protobuf", ""},
 	} {
 		p := &played{in: bytes.NewReader(c.in)}
 		conn := &transferConn{Conn: p, open: transfersWith(private, false).authenticate}
@@ -73,6 +83,53 @@ func TestTransferRefuses(t *testing.T) {
 		if strings.Contains(p.out.String(), "client") {
 			t.Errorf("%s: the operation was sent all the same", name)
 		}
+		wantKind(t, name, err, c.code)
+	}
+}
+
+// wantKind requires that an error of a DataNode ends a write and a read at once, as a refusal with this code, or, without a code, that it is
+// one of those that another try may cure.
+func wantKind(t *testing.T, what string, err error, code errcode.Code) {
+	t.Helper()
+	h := &hdfsFS{uri: "hdfs://nn"}
+	for how, explained := range map[string]error{"read": h.explain("read", "/a", err), "written": (&hdfsWriter{fs: h, name: "/a"}).explain("write", err)} {
+		if refused := errcode.Outermost(explained) == code && code.Kind() == errcode.Refused && !errors.Is(explained, ErrUnavailable); code != "" && !refused {
+			t.Errorf("%s, %s: %v [%s], want %s", what, how, explained, errcode.Outermost(explained), code)
+		}
+		if how == "written" && errors.Is(explained, ErrDataNode) != (code == "") {
+			t.Errorf("%s: whether another DataNode may do it is wrong in %v", what, explained)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		_ = Rewrite(t.Context(), func() error {
+			tries++
+			return (&hdfsWriter{fs: h, name: "/a"}).explain("write", err)
+		}, func(error) {})
+		if want := map[bool]int{true: rewriteTries, false: 1}[code == ""]; tries != want {
+			t.Errorf("%s: written %d times, want %d", what, tries, want)
+		}
+	})
+}
+
+// TestUnprotectedTransfer: a DataNode that wants an exchange closes a connection without one. It is asked on another connection, and then
+// the property that is missing is named; one that has just ended is not mistaken for it.
+func TestUnprotectedTransfer(t *testing.T) {
+	for name, c := range map[string]struct {
+		says []byte // on the other connection
+		code errcode.Code
+	}{
+		"it wants an exchange": {serverSays(transferMessage([]byte(transferChallenge))), errcode.KerberosProtection},
+		"it has ended":         {nil, ""},
+		"it refuses":           {serverSays(message(nil).number(1, 2).text(3, "no")), ""},
+	} {
+		other := &played{in: bytes.NewReader(c.says)}
+		conn := &unprotectedConn{Conn: &played{in: strings.NewReader("")}, again: func() (net.Conn, error) { return other, nil }, round: transfersWith(nil, false).round}
+		_, err := conn.Read(make([]byte, 10))
+		if !errors.Is(err, io.EOF) || strings.Contains(err.Error(), transferProperty) != (c.code != "") {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantKind(t, name, err, c.code)
 	}
 }
 
@@ -82,16 +139,18 @@ func TestTransferCipher(t *testing.T) {
 		aes    bool
 		option *cipherOption
 		want   string
+		code   errcode.Code
 	}{
-		"none":      {true, nil, cipherSuitesProperty},
-		"not asked": {false, &cipherOption{suite: aesOption}, "was not asked for"},
-		"other":     {true, &cipherOption{suite: 3}, "cipher 3"},
-		"bad key":   {true, &cipherOption{suite: aesOption, inKey: []byte("x")}, "key of the cipher"},
+		"none":      {true, nil, cipherSuitesProperty, errcode.SecurityUnsupported},
+		"not asked": {false, &cipherOption{suite: aesOption}, "was not asked for", ""},
+		"other":     {true, &cipherOption{suite: 3}, "cipher 3", ""},
+		"bad key":   {true, &cipherOption{suite: aesOption, inKey: []byte("x")}, "key of the cipher", ""},
 	} {
 		_, err := transfersWith(nil, c.aes).protect(nil, privateClient(t), c.option)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
+		wantKind(t, name, err, c.code)
 	}
 	for _, n := range []int{0, 15, 17, 33} {
 		if _, err := newAESStream(nil, make([]byte, n), make([]byte, 16), make([]byte, 16), make([]byte, 16)); err == nil {
