@@ -541,14 +541,29 @@ func TestChecksAskWhatWasLoaded(t *testing.T) {
 	}
 	want("no output", preflight.OK, "", "according to the ledger, and the table serves it")
 	l.Night(t, livetest.Night20, 120, 92)
-	want("another input", preflight.Warning, errcode.LoadOther, "files that are not those of the input", "--on-change reload")
-	l.Night(t, livetest.Night20, 100, 91)
+	want("another input", preflight.Failed, errcode.LoadOther, "from another input", "--on-change reload", string(errcode.LoadOther))
 	o := l.Options()
+	o.OnChange = options.Reload
+	all, err := l.Findings(t, livetest.Night20, o)
+	if err != nil {
+		t.Error(err)
+	}
+	livetest.WantFinding(t, all, name, preflight.OK, "from another input", "--on-change reload")
+	l.Night(t, livetest.Night20, 100, 91)
+	touched := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(l.Folder, "in", livetest.Night20, "part-m-00000"), touched, touched); err != nil {
+		t.Fatal(err)
+	}
+	want("a touched input", preflight.OK, "", "according to the ledger, and the table serves it")
+	o = l.Options()
 	o.Force = true
 	runtest.Must(t, l.Job(t, livetest.Night20), o)
 	l.Ask(t, "truncate", l.Table, "-preserve")
 	want("a truncated table", preflight.Failed, errcode.LoadLost, "--force")
-	l.Night(t, livetest.Night20, 100, 91)
-	all, _ := l.Findings(t, livetest.Night20, l.Options())
-	livetest.WantFinding(t, all, "output", preflight.Warning, "It has read other files than those of the input")
+	l.Night(t, livetest.Night20, 120, 92)
+	all, err = l.Findings(t, livetest.Night20, l.Options())
+	if failure.KindOf(err) != failure.Refused {
+		t.Errorf("the checks end with %v", err)
+	}
+	livetest.WantFinding(t, all, "output", preflight.Failed, "the input has changed", "100 records then, 120 now", string(errcode.OutputInput))
 }

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"time"
 
 	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/checkpoint"
@@ -21,8 +19,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Check makes all checks of a run and nothing else: it reads no input and leaves no file. Unlike a run, it continues
-// after a failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find
+// Check makes all checks of a run and nothing else: it leaves no file, and reads no input but files that have changed since this job and
+// date was run, of which the run compares the records, too. Unlike a run, it continues after a failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find
 // is in the findings. It returns an error only if the context ended, or if something could not be closed.
 func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Findings, error) {
 	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
@@ -106,7 +104,7 @@ func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	if closed != nil {
 		content = preflight.Fail(outputName, closed, "")
 	} else {
-		content, recorded = c.describeOutput(dir, j)
+		content, recorded = c.describeOutput(ctx, dir, j)
 	}
 	found := preflight.Findings{content}
 	if closed == nil && r.loads(j) && r.source != nil && r.ledger != nil && r.cluster != nil {
@@ -138,7 +136,7 @@ const outputName = "output" // of the check
 
 // describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run that has done
 // nothing.
-func (c *checking) describeOutput(dir *output.Dir, j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
+func (c *checking) describeOutput(ctx context.Context, dir *output.Dir, j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
 	const name = outputName
 	nothing := &manifest.Manifest{State: manifest.Writing}
 	at := dir.FS.URI(dir.Path)
@@ -158,13 +156,13 @@ func (c *checking) describeOutput(dir *output.Dir, j *jobfile.Job) (preflight.Fi
 		if err := dir.CheckJob(old, fresh); err != nil {
 			return preflight.Fail(name, err, ""), nothing
 		}
+		if c.opened.source != nil && o.OnChange != options.Reload {
+			if err := output.NewRun(dir, j, c.opened.source).CheckInput(ctx, old); err != nil {
+				return preflight.Fail(name, err, ""), old
+			}
+		}
 	}
 	ok.Detail = fmt.Sprintf("%s has run %s, which is %s", at, old.Run.ID, old.State)
-	if s := c.opened.source; s != nil && old.Begun() && !old.WroteNothing() && !o.Force && o.OnChange != options.Reload && !old.HasRead(s.Files) {
-		ok.State = preflight.Warning
-		ok.Detail += ". It has read other files than those of the input: a run compares their records, and refuses to replace them by others"
-		ok.Fix = "--on-change reload replaces them"
-	}
 	return ok, old
 }
 
@@ -187,10 +185,6 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 		return nil
 	}
 	e, err := w.loader.Entry()
-	if err == nil && e != nil && e.State == ledger.Loaded && e.Run != w.out.Manifest.Run.ID && c.opened.options.OnChange != options.Reload {
-		return preflight.Findings{{Name: name, State: preflight.Warning, Detail: fmt.Sprintf("this job and date was loaded on %s from files that are not those of the input: a run reads them, and refuses to load other records",
-			e.Time.Format(time.RFC3339)), Fix: "--on-change reload loads them"}}
-	}
 	loaded := false
 	if err == nil {
 		loaded, err = w.loader.LoadedElsewhere(ctx, w.out)
@@ -200,6 +194,8 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 		return preflight.Findings{preflight.Fail(name, err, "")}
 	case loaded:
 		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "according to the ledger, and the table serves it"}}
+	case e != nil && len(e.Files) > 0:
+		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "from another input, according to the ledger; the run reads this one (--on-change reload)"}}
 	}
 	return preflight.Findings{{Name: name, State: preflight.OK, Detail: "no load of this job and date is known to the ledger"}}
 }

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"slices"
-
 	"bulkload/ingest"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/spec/jobfile"
@@ -31,11 +29,6 @@ func Inputs(files []ingest.File) []Input {
 // SameFile reports whether a file was not even touched.
 func (in *Input) SameFile(o *Input) bool {
 	return in.Path == o.Path && in.Size == o.Size && in.ModTime == o.ModTime
-}
-
-// HasRead reports whether the run has read these very files, by their names, sizes and times.
-func (m *Manifest) HasRead(files []ingest.File) bool {
-	return slices.EqualFunc(m.Inputs, Inputs(files), func(a, b Input) bool { return a.SameFile(&b) })
 }
 
 func inputsByPath(inputs []Input) map[string]*Input {

@@ -83,6 +83,18 @@ func (w *Run) Resume(ctx context.Context, old *manifest.Manifest) (finished bool
 	return w.Manifest.State != manifest.Writing, nil
 }
 
+// CheckInput refuses what Resume would refuse of the input: to replace the output's run by one of other records. Files that are not those
+// that it has read are read for that. It changes nothing in the output.
+func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
+	if old.Run.ID == w.Manifest.Run.ID {
+		return nil
+	}
+	if same, err := w.SameInput(ctx, old.Inputs, w.Manifest.Inputs, old.Books.Differing); same || err != nil {
+		return err
+	}
+	return w.checkReplaceable(old)
+}
+
 // IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted. A run that had no rows
 // to write is nothing: what the ledger says of other outputs counts.
 func (w *Run) IsEmpty() bool {
