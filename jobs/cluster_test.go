@@ -1,12 +1,10 @@
 package jobs
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -19,21 +17,18 @@ import (
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
-	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testwords"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
-	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
-	"bulkload/jobs/upkeep/draft"
 	"bulkload/load"
 )
 
@@ -76,124 +71,6 @@ func TestNightsIntoHBase(t *testing.T) {
 		}
 	}
 	l.WantRowsOfAKey(t, first)
-}
-
-// TestGetOfSaltsInHBase: a reader who doesn't know the salt finds all rows, by a scan for each.
-func TestGetOfSaltsInHBase(t *testing.T) {
-	l := livetest.New(t)
-	path := filepath.Join(l.Folder, "check.yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	salted := strings.Replace(string(text), "salt(check_id, 10) + md5(check_id) + id", "random_salt(20) + check_id + '-' + id", 1)
-	if err := os.WriteFile(path, []byte(salted), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var splits []string
-	for i := 1; i < 20; i++ {
-		splits = append(splits, fmt.Sprintf("%02d", i))
-	}
-	l.Ask(t, "create", l.Table, "f", strings.Join(splits, ","))
-	const date = "2026-11-20"
-	l.Night(t, date, 2000, 1)
-	runtest.Must(t, l.Job(t, date), l.Options())
-	l.WantRowsOfAKey(t, date)
-	if r, err := lookup.Get(context.Background(), l.Job(t, date), l.Options(), []string{"nobody's"}, ""); err != nil || r.Scans != 20 || len(r.Rows) != 0 {
-		t.Errorf("get of a key that is not there: %+v, %v", r, err)
-	}
-}
-
-// convert writes the job file that replaces the Spark job for the present table.
-func convert(t *testing.T, l *livetest.Live) {
-	t.Helper()
-	namespace, table, named := strings.Cut(l.Table, ":")
-	if !named {
-		namespace, table = "default", l.Table
-	}
-	properties := filepath.Join(l.Folder, "check.properties")
-	text := fmt.Sprintf("namespace=%s\ntableName=%s\ncf=f\npreRegions=10\nuniqCol=id\nqueryKey=check_id\ncols=%s\ninputPathPrefix=file://%s\nhfilePathPrefix=%s\n",
-		namespace, table, strings.Join(sample.CheckColumns, ","), filepath.Join(l.Folder, "in"), strings.TrimPrefix(l.Out, "hdfs://"))
-	if err := os.WriteFile(properties, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	job, err := draft.ConvertFile(properties)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(l.Folder, "check.yaml"), job, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// wantDraft drafts a job file from the table itself, which gives its rows the keys that they have, and has its columns.
-func wantDraft(t *testing.T, l *livetest.Live) {
-	t.Helper()
-	text, err := draft.ForTable(context.Background(), l.Table, l.Options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := jobfile.Parse("draft.yaml", bytes.NewReader(text), jobfile.ReadOptions{Date: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)})
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	var names []string
-	for _, c := range j.Columns {
-		names = append(names, c.Name)
-	}
-	wanted := slices.Sorted(slices.Values(sample.CheckColumns))
-	if j.RowKey.String() != "salt(check_id, 10) + md5(check_id) + id" || j.Table != l.Table || !slices.Equal(names, wanted) || j.Columns[0].Family != "f" {
-		t.Errorf("%s of %s, %v", j.RowKey, j.Table, names)
-	}
-	for _, want := range []string{"from 200 rows at the beginning of 8 regions", "which has 10 regions", "# Family f: SNAPPY, FAST_DIFF, bloom ROW, blocks of 64.0 KiB", "f:amount: 200 rows, "} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the draft does not say %q:\n%s", want, text[:min(len(text), 3000)])
-		}
-	}
-	if _, err := draft.ForTable(context.Background(), l.Table+"_none", l.Options()); failure.KindOf(err) != failure.Refused {
-		t.Errorf("of a table that does not exist: %v", err)
-	}
-}
-
-// TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it. The job is one that convert
-// made: the table has the cells that Java computes by the rule of the Spark job.
-func TestPlanCreatesTheTable(t *testing.T) {
-	l := livetest.New(t)
-	convert(t, l)
-	l.Night(t, "2026-11-20", 2000, 3)
-	ctx := context.Background()
-	j := l.Job(t, "2026-11-20")
-	if _, err := run.Job(ctx, nil, j, l.Options()); err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), l.Table) {
-		t.Errorf("a run without its table: %v", err)
-	}
-	planned, err := plan.Run(ctx, j, l.Options(), plan.Options{Create: true})
-	if err != nil || !planned.Created || len(planned.Splits) != 9 || planned.Rows != 2000 {
-		t.Fatalf("plan with create: %+v, %v", planned, err)
-	}
-	if n := strings.Count(l.Ask(t, "regions", l.Table), "\n"); n != 10 {
-		t.Errorf("the table has %d regions", n)
-	}
-	again, err := plan.Run(ctx, j, l.Options(), plan.Options{Create: true})
-	if err != nil || again.Created || !again.Existed || len(again.Regions) != 10 {
-		t.Errorf("creating it again: %+v, %v", again, err)
-	}
-	other := *j
-	other.Regions = jobfile.Regions{From: "splits", Splits: [][]byte{[]byte("55")}}
-	if _, err := plan.Run(ctx, &other, l.Options(), plan.Options{Create: true}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "exists already, with 10 regions") {
-		t.Errorf("with other regions: %v", err)
-	}
-	if s := runtest.Must(t, j, l.Options()); s.Load.Files != 10 {
-		t.Errorf("load %+v", s.Load)
-	}
-	l.WantTable(t, "created by plan", l.Expected(t, "2026-11-20"))
-	wantDraft(t, l)
-
-	other.Regions, other.Table = j.Regions, strings.ReplaceAll(l.Table, ":", "_")+"_new:t"
-	t.Cleanup(func() { l.Ask(t, "drop", other.Table, "-if-exists") })
-	namespace, _, _ := strings.Cut(other.Table, ":")
-	if r, err := plan.Run(ctx, &other, l.Options(), plan.Options{Create: true}); err != nil || !r.Created || r.CreatedNamespace != namespace {
-		t.Errorf("in a namespace that is not there: %+v, %v", r, err)
-	}
 }
 
 // TestLiveRefusals: what the table says against a job is said before anything is written.

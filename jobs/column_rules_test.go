@@ -3,42 +3,16 @@ package jobs
 import (
 	"context"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"bulkload/internal/test/jobdir"
-	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
-	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/spec/jobfile"
 )
-
-// TestGetShowsBinaryValues: as text, with the type; a query column may be stored in binary form, too.
-func TestGetShowsBinaryValues(t *testing.T) {
-	j := jobtest.Rules(t, "columns_map: {id: {type: int32, store: binary}, a: {type: decimal, store: binary}, b: {type: timestamp, zone: Asia/Shanghai, store: binary, null: empty}}",
-		"1|1.50|2026-11-20 08:00:00\n10|2|\\N\n")
-	runtest.Must(t, j, options.Options{})
-	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"1"}, filepath.Join(j.Dir, j.Output))
-	if err != nil || len(r.Rows) != 1 {
-		t.Fatalf("%+v, %v", r, err)
-	}
-	want := []lookup.GotCell{{Family: "f", Qualifier: "a", Timestamp: 1000, Value: "1.50", Type: "decimal", Base64: "AAAAAgCW"}, {Family: "f", Qualifier: "b", Timestamp: 1000, Value: "2026-11-20T08:00:00.000+08:00", Type: "timestamp", Base64: "AAABofZAvAA="}, {Family: "f", Qualifier: "id", Timestamp: 1000, Value: "1", Type: "int32", Base64: "AAAAAQ=="}}
-	if !slices.Equal(r.Rows[0].Cells, want) {
-		t.Errorf("cells %+v", r.Rows[0].Cells)
-	}
-	r, err = lookup.Get(context.Background(), j, options.Options{}, []string{"10"}, filepath.Join(j.Dir, j.Output))
-	if err != nil || len(r.Rows) != 1 || r.Rows[0].Cells[1] != (lookup.GotCell{Family: "f", Qualifier: "b", Timestamp: 1000, Value: "", Type: "", Base64: ""}) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if _, err := lookup.Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output)); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), `query column id: "x" is not a whole number`) {
-		t.Errorf("a query of no number: %v", err)
-	}
-}
 
 // TestPaymentsAsJava: the example with every rule gives the cells that Java makes of the same text with HBase's Bytes, as
 // HBase's own reader finds them.

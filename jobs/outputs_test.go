@@ -17,8 +17,6 @@ import (
 	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/inspect/lookup"
-	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
@@ -284,66 +282,5 @@ func TestOutputsAgreeOnTheJob(t *testing.T) {
 	}
 	if s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
 		t.Errorf("books %v", s.Outputs[0].Books)
-	}
-}
-
-func TestOutputsGet(t *testing.T) {
-	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
-	j := jobtest.Orders(t, dir, "out")
-	runtest.Must(t, j, options.Options{})
-	for _, c := range []struct {
-		output string
-		values []string
-		from   string
-		rows   int
-		want   string
-	}{
-		{"", []string{"000000000123"}, "index", 1, ""},
-		{"ns:orders", []string{"000000000123"}, "index", 1, ""},
-		{"ns:orders", []string{"000000000099"}, "index", 0, ""}, // rejected
-		{"", []string{"17"}, "", -1, "2 outputs of"},
-		{"", []string{"1", "2", "3"}, "", -1, "0 outputs of"},
-		{"ns:none", []string{"17"}, "seller", -1, `0 outputs of`},
-		{"ns:by_buyer", []string{"17"}, "buyer", -1, "the query has 2 columns"},
-	} {
-		from := c.from
-		if from != "" {
-			from = filepath.Join(dir, "out", from)
-		}
-		one, err := j, error(nil)
-		if c.output != "" {
-			one, err = j.Pick(c.output)
-		}
-		var r *lookup.GetReport
-		if err == nil {
-			r, err = lookup.Get(context.Background(), one, options.Options{}, c.values, from)
-		}
-		switch {
-		case c.want != "" && (err == nil || failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%+v: %v", c, err)
-		case c.want == "" && (err != nil || len(r.Rows) != c.rows):
-			t.Errorf("%+v: %+v, %v", c, r, err)
-		}
-	}
-	moved := filepath.Join(dir, "moved") // its manifest says what it is
-	if err := os.Rename(filepath.Join(dir, "out/seller"), moved); err != nil {
-		t.Fatal(err)
-	}
-	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{DateOptional: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.Outputs[0].Output = "" // as it is where it names a date that is not given
-	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"17"}, moved)
-	if err != nil || len(r.Rows) < 5 || r.Table != "ns:by_seller" {
-		t.Errorf("by directory: %+v, %v", r, err)
-	}
-}
-
-func TestOutputsPlan(t *testing.T) {
-	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
-	r, err := plan.Run(context.Background(), jobtest.Orders(t, dir, "out"), options.Options{}, plan.Options{})
-	if err != nil || r.Status != failure.StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
-		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}
 }

@@ -17,10 +17,7 @@ import (
 	"bulkload/internal/test/sample"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/inspect/plan"
-	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/pipeline/manifest"
-	"bulkload/jobs/pipeline/sorting"
 	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/load"
@@ -71,25 +68,6 @@ func TestSliceOtherThanWritten(t *testing.T) {
 	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})
 }
 
-// TestVerifyInSlices: the slices of a verification miss no cell and count none twice, where the files are cut elsewhere.
-func TestVerifyInSlices(t *testing.T) {
-	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
-	out := filepath.Join(dir, "out")
-	j := jobtest.Check(t, dir, out)
-	s := runtest.Must(t, j, options.Options{})
-	j.HFile.SliceSize = 77_000
-	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-m-00001")); err != nil {
-		t.Fatal(err)
-	}
-	r, err := verify.Job(context.Background(), j, options.Options{}, false)
-	if failure.KindOf(err) != failure.Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
-		t.Errorf("half of the source: %+v, %v", r, err)
-	}
-}
-
 // TestInputTooLargeForItsFiles: an input that is far too large for files of max_size is refused before it is read.
 func TestInputTooLargeForItsFiles(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{})
@@ -126,27 +104,5 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 		if warned != c.foretold || !sorted || (failure.KindOf(err) == failure.Refused) != c.foretold {
 			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned, err)
 		}
-	}
-}
-
-// TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
-func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
-	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
-	plan := func(j *jobfile.Job, limit string) *plan.Report {
-		r, err := plan.Run(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	j := jobtest.Check(t, dir, filepath.Join(dir, "out"))
-	for limit, want := range map[string]int{"32": sorting.MaxSlices, "8": 8} {
-		if r := plan(j, limit); r.Regions[jobdir.HotRegion].Files != want || slices.Contains(found(r), "region-files") {
-			t.Errorf("limit %s: %d files, %v", limit, r.Regions[jobdir.HotRegion].Files, found(r))
-		}
-	}
-	j.HFile.MaxSize = 300 << 10
-	if r := plan(j, "8"); r.Regions[jobdir.HotRegion].Files <= 8 || !slices.Contains(found(r), "region-files") {
-		t.Errorf("with small files: %d files, %v", r.Regions[jobdir.HotRegion].Files, found(r))
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/inspect/lookup"
 	"bulkload/jobs/inspect/verify"
 	"bulkload/jobs/run"
 )
@@ -196,41 +195,6 @@ func TestWideDuplicatesAreRefused(t *testing.T) {
 	_, err := run.Job(context.Background(), nil, jobtest.Wide(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.Duplicates || !strings.Contains(err.Error(), `qualifier \x00\x00\x00`) {
 		t.Error(err)
-	}
-}
-
-// TestWideGet: a query that names the qualifier's columns, too, gives only those cells.
-func TestWideGet(t *testing.T) {
-	dir := jobdir.Wide(t, jobdir.WideCases["text of all widths"].Job, 9000)
-	out := filepath.Join(dir, "out")
-	j := jobtest.Wide(t, dir, out)
-	runtest.Must(t, j, options.Options{})
-	followers := map[string]bool{}
-	for _, line := range runtest.Cells(t, out) {
-		parts := strings.Split(line, "\t")
-		if parts[0] == hex.EncodeToString([]byte("65")) {
-			id, _ := hex.DecodeString(parts[2])
-			followers[string(id)] = true
-		}
-	}
-	j.Query = []string{"user"}
-	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65"}, out)
-	if err != nil || len(r.Rows) != 1 || r.Rows[0].Row != "65" || len(r.Rows[0].Cells) != len(followers) {
-		t.Fatalf("%d followers; %d rows, %v", len(followers), len(r.Rows), err)
-	}
-	j.Query = []string{"user", "follower"}
-	n := 0
-	for id := range followers {
-		if n++; n > 50 {
-			break
-		}
-		r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65", id}, out)
-		if err != nil || len(r.Rows) != 1 || len(r.Rows[0].Cells) != 1 || r.Rows[0].Cells[0].Qualifier != id {
-			t.Fatalf("follower %s: %+v, %v", id, r.Rows, err)
-		}
-	}
-	if r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"65", "nobody"}, out); err != nil || len(r.Rows) != 0 {
-		t.Errorf("a follower that is not there: %+v, %v", r.Rows, err)
 	}
 }
 

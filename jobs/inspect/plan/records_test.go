@@ -15,7 +15,7 @@ func TestFirstRecords(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(1000))
 	for _, sample := range []int64{0, 900} {
-		r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: sample})
+		r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: sample})
 		if got, want := rowsOf(r), "0000000000000000 0000000000000001 0000000000000002"; got != want {
 			t.Errorf("sample of %d: rows %s, want %s", sample, got, want)
 		}
@@ -40,7 +40,7 @@ func rowsOf(r *Report) string {
 func TestRefusedRecords(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 3) + id")+"filter: city != 'x'\n", []byte("1|2000|a\n2|20|x\n3|30|a\nbad\n"))
-	r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{})
+	r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{})
 	if len(r.Records) != 3 {
 		t.Fatalf("%+v", r.Records)
 	}
@@ -49,7 +49,7 @@ func TestRefusedRecords(t *testing.T) {
 			t.Errorf("record %d: %q, want %q", i, got, want)
 		}
 	}
-	if r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.Records != nil || len(r.Query.Top) > 0 {
+	if r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.Records != nil || len(r.Query.Top) > 0 {
 		t.Errorf("not wanted: %+v, %+v", r.Records, r.Query.Top)
 	}
 }
@@ -65,7 +65,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	job := fmt.Sprintf(jobdir.NumbersJob, "c3")
 	job = strings.NewReplacer("[id, user, city]", "["+strings.Join(columns, ", ")+"]", "query: [user]", "query: [c3]", `'\n'`, `'\x10'`).Replace(job)
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
-	r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(strings.Join(values, "|")+"\x10")), "out"), Options{})
+	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(strings.Join(values, "|")+"\x10")), "out"), Options{})
 	if len(r.Records) != 1 {
 		t.Fatalf("%d records, %+v", len(r.Records), r.Rejects)
 	}
@@ -91,7 +91,7 @@ func TestRecordCells(t *testing.T) {
 	job = strings.Replace(job, `'\n'`, `'\n', null: N`, 1)
 	job = strings.Replace(job, "record_delimiter: '\\n', null: N", "record_delimiter: '\\n'\n  null: N", 1)
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
-	r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), Options{})
+	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), Options{})
 	var lines []string
 	for _, l := range stats.NewRecordTable(&r.Report, 9, 99).Lines {
 		lines = append(lines, l.Name+" "+l.Cell+" "+strings.Join(l.Values, ","))
@@ -132,7 +132,7 @@ func TestMixedSpellings(t *testing.T) {
 		"columns_map: {city: {type: decimal, store: binary}}\n":   "user has both 2026-11-20 23:00:24 and 2026-11-20 23:00:24.0",
 		"columns_map: {city: {skip: true}, user: {skip: true}}\n": "",
 	} {
-		r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 30) + id")+rules, input), "out"), Options{})
+		r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 30) + id")+rules, input), "out"), Options{})
 		got := ""
 		for _, c := range r.Checks {
 			if c.Code == "value-spelling" {
@@ -156,7 +156,7 @@ func TestRejectedRecords(t *testing.T) {
 		"quotes":    {broken, "1|2|a\n2|\"b\"c|d\n", "quote", "2|\"b\"c|d"},
 	} {
 		dir := jobdir.Of(t, fmt.Sprintf(c.job, "pad(user, 6) + id"), []byte(c.input+"4|5|a\nlast\n6|7|a\nmore\nand more\n"))
-		r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{})
+		r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{})
 		if len(r.RejectedRecords) != rejectsShown {
 			t.Fatalf("%s: %+v", what, r.RejectedRecords)
 		}
@@ -167,7 +167,7 @@ func TestRejectedRecords(t *testing.T) {
 		if last.Reason != "1 column instead of 3" || !strings.Contains("last more and more", last.Text) {
 			t.Errorf("%s: the last is %+v", what, last)
 		}
-		if r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.RejectedRecords != nil {
+		if r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.RejectedRecords != nil {
 			t.Errorf("not wanted: %+v", r.RejectedRecords)
 		}
 	}

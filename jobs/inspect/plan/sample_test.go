@@ -22,7 +22,7 @@ func TestSampleIsSpread(t *testing.T) {
 		t.Skip("it makes 200,000 rows")
 	}
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(200_000))
-	r := mustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: 6400})
+	r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: 6400})
 	if !r.Sample || r.RowsRead != 6400 || !strings.Contains(r.How, "the first 108 at each of 59 places, spread evenly") {
 		t.Errorf("%d rows read: %s", r.RowsRead, r.How)
 	}
@@ -34,7 +34,7 @@ func TestSampleIsSpread(t *testing.T) {
 	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
 		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
 	}
-	all := mustPlan(t, jobtest.Check(t, dir, "out"), Options{})
+	all := MustPlan(t, jobtest.Check(t, dir, "out"), Options{})
 	if all.Sample || all.How != "all of it" || all.Rows != 200_000 {
 		t.Errorf("sample %v, %s, %d rows", all.Sample, all.How, all.Rows)
 	}
@@ -58,7 +58,8 @@ func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 	return p.candidates[0].stats
 }
 
-func mustPlan(t testing.TB, j *jobfile.Job, p Options) *Report {
+// MustPlan plans a job without a cluster; also for the tests in plan_test.
+func MustPlan(t testing.TB, j *jobfile.Job, p Options) *Report {
 	t.Helper()
 	r, err := Run(context.Background(), j, options.Options{}, p)
 	if err != nil {

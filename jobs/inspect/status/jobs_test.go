@@ -1,4 +1,4 @@
-package jobs
+package status_test
 
 import (
 	"context"

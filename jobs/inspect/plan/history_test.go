@@ -1,4 +1,4 @@
-package jobs
+package plan_test
 
 import (
 	"os"
@@ -36,7 +36,7 @@ func TestHistoryInOneRun(t *testing.T) {
 	}
 	found := func(j *jobfile.Job, dates int) []string {
 		var codes []string
-		for _, f := range mustPlan(t, j, plan.Options{Dates: dates}).Checks {
+		for _, f := range plan.MustPlan(t, j, plan.Options{Dates: dates}).Checks {
 			if strings.HasPrefix(f.Code, "history-") {
 				codes = append(codes, f.Code)
 			}

@@ -1,4 +1,4 @@
-package jobs
+package plan_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"bulkload/internal/test/jobdir"
@@ -14,7 +15,23 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/run/summary"
+	"bulkload/keys"
 )
+
+// TestKeyFindingsAreDocumented: docs/plan.md explains what follows from an expression alone.
+func TestKeyFindingsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/plan.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{keys.FindingMonotonic, keys.FindingCycle, keys.FindingRandomSalt, keys.FindingOpenSalt, keys.FindingLateSalt,
+		keys.FindingNoSeparator, keys.FindingOpenPrefix, keys.FindingUnusedQuery, keys.FindingReversedUnfixed, keys.FindingUnpadded,
+		keys.FindingComplement, keys.FindingSignedBinary, keys.FindingConstant} {
+		if !strings.Contains(string(page), "\n| `key-"+code+"` | ") {
+			t.Errorf("docs/plan.md does not explain key-%s", code)
+		}
+	}
+}
 
 // TestSizing: the formulas of docs/operations.md are right for the example beside them.
 func TestSizing(t *testing.T) {
@@ -22,7 +39,7 @@ func TestSizing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it sorts 100,000 rows twice")
 	}
-	text, err := os.ReadFile("../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package jobs
+package plan_test
 
 import (
 	"bytes"
@@ -18,6 +18,27 @@ import (
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/run/summary"
 )
+
+// TestPlanOfParquet: a sample of a file's row groups, compared with a run.
+func TestPlanOfParquet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs a job")
+	}
+	job := strings.Replace(strings.Replace(jobdir.CheckJob, "  record_delimiter: '\\x10'\n", "", 1), "input:\n", "input:\n  format: parquet\n", 1)
+	dir := jobdir.Of(t, job, nil)
+	jobdir.CheckParquet(t, filepath.Join(dir, "in/2026-11-20/part-0"), 16, 4000)
+	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 6400})
+	s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
+	var size int64
+	for _, f := range s.Files {
+		size += f.Bytes
+	}
+	off := float64(r.HFiles.Bytes)/float64(size) - 1
+	t.Logf("%s: estimated %d, written %d bytes: %+.2f%%", r.How, r.HFiles.Bytes, size, 100*off)
+	if !r.Sample || r.RowsRead != 6400 || math.Abs(float64(r.Rows)/64_000-1) > 0.05 || math.Abs(off) > 0.1 {
+		t.Errorf("%d of %d rows read, off by %+.1f%%", r.RowsRead, r.Rows, 100*off)
+	}
+}
 
 // off is how far an estimate is from the truth, as a part of it.
 func off(got, want int64) float64 { return float64(got)/float64(want) - 1 }
@@ -71,7 +92,7 @@ func TestSampleOfScatteredRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 8) + id"), scatteredRows(c.customers, c.each, c.lone))
-			r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: c.sample})
+			r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: c.sample})
 			s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 			files, _ := writtenBytes(s)
 			t.Logf("estimated %d, written %d: %+.1f%%", r.HFiles.Bytes, files, 100*off(r.HFiles.Bytes, files))
@@ -98,7 +119,7 @@ func TestSampleOfVaryingRows(t *testing.T) {
 		fmt.Fprintf(&b, "%08d|%d|%s\n", i, i/10, city)
 	}
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 8) + id"), b.Bytes())
-	r := mustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 6400})
+	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 6400})
 	s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 	files, raw := writtenBytes(s)
 	t.Logf("%d rows, %d bytes of KeyValues (%d), %d of HFiles (%d)", r.Rows, r.RawBytes, raw, r.HFiles.Bytes, files)
@@ -129,7 +150,7 @@ func TestPlanWeighsHotPrefixes(t *testing.T) {
 	}
 	for _, key := range []string{"md5(user, 4) + '-' + user + '-' + id + city", "pad(user, 6) + id + city"} {
 		job := strings.Replace(fmt.Sprintf(jobdir.NumbersJob, key), "query: [user]\n", "query: [user, city]\n", 1)
-		r := mustPlan(t, jobtest.Check(t, jobdir.Of(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.Options{})
+		r := plan.MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.Options{})
 		q := r.Queries[1]
 		if q.Returned != 1 || q.Read != (5000*5000+5000)/10_000.0 || q.InSample {
 			t.Errorf("%s: by user and city: %+v", key, q)
