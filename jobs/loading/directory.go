@@ -201,8 +201,8 @@ func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
 	return err
 }
 
-// checkServed ends a command that finds no files left to load: what was loaded must still be served. m is the manifest; nil if the
-// directory has none, or one for another table.
+// checkServed ends a command that finds no files left to load: what was loaded must still be served. m is the manifest;
+// nil if the directory has none, or one for another table.
 func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest) (err error) {
 	if err := c.reach(ctx); err != nil {
 		return err
@@ -267,8 +267,9 @@ func (c *directoryCommand) checkOtherTables() error {
 
 // checkState refuses a directory whose job has to run first. What its job has loaded elsewhere does not count here.
 //
-// It returns the manifest in which this load is recorded. It is nil if that of the job is for another table, which is not being
-// loaded: this load is recorded in the ledger then, under the directory's name, and the manifest on the disk stays that of its job.
+// It returns the manifest in which this load is recorded. It is nil if that of the job is for another table, which is
+// not being loaded: this load is recorded in the ledger then, under the directory's name, and the manifest on the disk
+// stays that of its job.
 func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest, error) {
 	table := c.report.Table
 	switch {

@@ -50,8 +50,8 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 
 // WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
 //
-// It looks at records only. l.Out.Manifest is what the job asks for (manifest.Of), and becomes the recorded one if that says so. The caller
-// must still ask the table (CheckServed, Adopt): a record says what was loaded, not what is served.
+// It looks at records only. l.Out.Manifest is what the job asks for (manifest.Of), and becomes the recorded one if that
+// says so. The caller must still ask the table (CheckServed, Adopt): a record says what was loaded, not what is served.
 func (l *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(l.Out.FS, l.Out.Path)
 	if err != nil {

@@ -105,8 +105,8 @@ func (l *Loader) othersHadEqualCells(run string) (bool, error) {
 	}), err
 }
 
-// Replace deletes the run that another one replaces. It is the fifth step of those that output.Run.Replaces describes: the old run stays
-// as it is until the new one is sorted, and nothing but its writing can fail.
+// Replace deletes the run that another one replaces. It is the fifth step of those that output.Run.Replaces describes:
+// the old run stays as it is until the new one is sorted, and nothing but its writing can fail.
 func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 	if !w.Replaces() {
 		return nil
@@ -120,7 +120,8 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 	case interrupted && l.Cluster == nil:
 		w.Options.Warnf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
 	case interrupted:
-		// Files in the staging folder come back first, and are deleted with the others. Otherwise HBase might load them later.
+		// Files in the staging folder come back first, and are deleted with the others. Otherwise HBase might load them
+		// later.
 		files, err := old.Unloaded(w.FS, w.Path)
 		if err != nil {
 			return err
@@ -144,8 +145,8 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 	return w.Save()
 }
 
-// recordLost records lost files of a run that is replaced, although nobody wants them any more: one that appears later may win over rows
-// of the new run with the same timestamps.
+// recordLost records lost files of a run that is replaced, although nobody wants them any more: one that appears later
+// may win over rows of the new run with the same timestamps.
 func (l *Loader) recordLost(ctx context.Context, w *output.Run, lost *load.LostError) (err error) {
 	record := lostFiles{l.Ledger, l.Cluster, w.Dir}
 	if record.ledger == nil { // --no-load

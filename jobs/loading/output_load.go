@@ -181,7 +181,8 @@ func (l *Turn) checkUnloadedCounts(table *load.Table) error {
 	if err != nil {
 		return err
 	}
-	return checkCounts(l.out.Dir, table, files, ", or "+writeAgain(l.out)+" to write the files for the table's present regions")
+	return checkCounts(l.out.Dir, table, files,
+		", or "+writeAgain(l.out)+" to write the files for the table's present regions")
 }
 
 // repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's entry of such

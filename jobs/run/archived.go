@@ -49,14 +49,15 @@ func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, 
 	return nil
 }
 
-// loadedBefore reports whether manifests or ledger say that all outputs were loaded, and opens the outputs for that. closeArchived
-// must follow.
+// loadedBefore reports whether manifests or ledger say that all outputs were loaded, and opens the outputs for that.
+// closeArchived must follow.
 func (r *opened) loadedBefore(ctx context.Context) (outputs []*archivedOutput, loaded bool, err error) {
 	if slices.ContainsFunc(r.job.Feeds(), func(out *jobfile.Job) bool { return !out.Load }) {
 		return nil, false, nil
 	}
 	loaded = true
-	err = r.openParts(ctx, opening{ledger: (*site.Site).ReadLedger, step: func(_, _ string, err error) error { return err }, output: func(_ context.Context, j *jobfile.Job) error {
+	how := opening{ledger: (*site.Site).ReadLedger, step: func(_, _ string, err error) error { return err }}
+	how.output = func(_ context.Context, j *jobfile.Job) error {
 		if !loaded {
 			return nil
 		}
@@ -70,7 +71,8 @@ func (r *opened) loadedBefore(ctx context.Context) (outputs []*archivedOutput, l
 		outputs = append(outputs, w)
 		loaded, err = w.loader.WasLoaded()
 		return err
-	}})
+	}
+	err = r.openParts(ctx, how)
 	return outputs, loaded && err == nil, err
 }
 

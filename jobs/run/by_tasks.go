@@ -141,7 +141,7 @@ func (p *onEngine) write(ctx context.Context, _ []*outputRun) error {
 	end(0, err)
 	for i, w := range p.opened.outputs {
 		if stages[i] != nil {
-			w.reportStage(stages[i], p.summary)
+			w.reportStage(stages[i].Report(), p.summary)
 		}
 	}
 	if err != nil {

@@ -134,8 +134,8 @@ func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 
 const outputName = "output" // of the check
 
-// describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run that has done
-// nothing.
+// describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run
+// that has done nothing.
 func (c *checking) describeOutput(ctx context.Context, dir *output.Dir, j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
 	const name = outputName
 	nothing := &manifest.Manifest{State: manifest.Writing}

@@ -232,8 +232,8 @@ func (r *opened) uris() []string {
 	return all
 }
 
-// checks are the checks of an output before a run, of which the caller adds where it is. files are those that it has, and written says
-// that they are all; table is nil if the output is not loaded.
+// checks are the checks of an output before a run, of which the caller adds where it is. files are those that it has,
+// and written says that they are all; table is nil if the output is not loaded.
 func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool, table *lock.Table) *preflight.Output {
 	o := &preflight.Output{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j), Written: written, Now: time.Now()}
 	if r.source != nil && !written {
@@ -263,7 +263,8 @@ func (r *opened) disk(j *jobfile.Job, dir *output.Dir, t *targets.Target, files 
 	return d
 }
 
-// disks are the disks that a run fills if it writes some outputs. spilled returns how many bytes the sort has spilled so far.
+// disks are the disks that a run fills if it writes some outputs. spilled returns how many bytes the sort has spilled
+// so far.
 func (r *opened) disks(outputs []preflight.OutputDisk, spilled func() int64) *preflight.Disks {
 	return &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked, Spill: r.spillNeed(outputs, spilled), Outputs: outputs}
 }

@@ -152,8 +152,9 @@ func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 // writeStage makes the write stage of an output.
 func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
 	o := w.out.Options
-	return writing.New(&writing.Writer{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID,
-		Destination: hfiles.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder}, Log: o.Log, Failpoint: o.Failpoint}, rows, w.out.Records(), w.share.write)
+	return writing.New(writing.Config{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID,
+		Destination: hfiles.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
+		Log:         o.Log, Failpoint: o.Failpoint, Watch: w.share.write}, rows, w.out.Records())
 }
 
 // write writes one output's files and balances its counts.
@@ -161,8 +162,9 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, s *summary.Su
 	stage := w.writeStage(rows)
 	end := s.Begin("write", w.report.Name())
 	err := stage.Run(ctx)
-	end(stage.Checks.Sum(), err)
-	w.reportStage(stage, s)
+	done := stage.Report()
+	end(done.ReadBack, err)
+	w.reportStage(done, s)
 	if err != nil {
 		return err
 	}
@@ -170,9 +172,9 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, s *summary.Su
 }
 
 // reportStage reports what the write stage did.
-func (w *outputRun) reportStage(stage *writing.Stage, s *summary.Summary) {
-	s.AddParts(w.report.Name(), stage.Times.Phases())
-	w.report.Duplicates = stage.Samples
+func (w *outputRun) reportStage(done writing.Report, s *summary.Summary) {
+	s.AddParts(w.report.Name(), done.Times.Phases())
+	w.report.Duplicates = done.Samples
 }
 
 // complete balances the counts of an output whose files are all written, and marks it as complete.

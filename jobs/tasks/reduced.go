@@ -301,7 +301,7 @@ func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
 		}
 		if !used[f.by] {
 			used[f.by] = true
-			r.all[i].AddReport(f.by.Samples, &f.by.Times)
+			r.all[i].AddReport(writing.Report{Samples: f.by.Samples, Times: f.by.Times})
 		}
 	}
 	r.left[i] = left

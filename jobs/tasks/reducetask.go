@@ -91,13 +91,15 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 		return nil, err
 	}
 	into := r.attempt.files
-	w := writing.NewWriter(&writing.Writer{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files, RunID: r.plan.Outputs[r.Output].Run, Parallel: atOnce,
-		Log: r.options.Log, Failpoint: r.options.Failpoint,
-		Destination: hfiles.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }}}, sorted, r.options.Watch)
+	w := writing.NewWriter(writing.Config{Job: r.feeds()[r.Output], Target: t, Inputs: r.source.Files,
+		RunID:       r.plan.Outputs[r.Output].Run,
+		Destination: hfiles.Destination{FS: into.fs, Dir: into.dir, Temps: func() (string, error) { return into.dir, nil }},
+		Parallel:    atOnce, Log: r.options.Log, Failpoint: r.options.Failpoint, Watch: r.options.Watch}, sorted)
 	if err := w.Each(ctx, parts, r.accept); err != nil {
 		return nil, err
 	}
-	r.done.identity, r.done.Output, r.done.Samples, r.done.Times = r.identity, r.Output, w.Samples, w.Times
+	done := w.Report()
+	r.done.identity, r.done.Output, r.done.Samples, r.done.Times = r.identity, r.Output, done.Samples, done.Times
 	return &r.done, nil
 }
 

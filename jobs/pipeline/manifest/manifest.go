@@ -51,54 +51,57 @@ const (
 // (package seal), and replaced as a whole by a rename.
 //
 // The manifest decides what exists: a slice is finished if it is in here. A file that is not in here is garbage, even
-// if its name and its bytes are right, and is deleted. Therefore a record is
-// added after its files have their names, and removed before they are deleted. Only output.Dir.Clean, which deletes a whole
-// output, deletes the files first: what is left of them is still named.
+// if its name and its bytes are right, and is deleted. Therefore a record is added after its files have their names,
+// and removed before they are deleted. Only output.Dir.Clean, which deletes a whole output, deletes the files first:
+// what is left of them is still named.
 //
 // The JSON names are frozen, and some are older than the fields' names.
 //
 // Who writes a field, and who believes it:
 //
 //   - schema: Resume and Parse set it. Only Parse looks at it.
-//   - state: see the states. Resume decides by it whether there is anything to write, Turn.Recover (loading) whether files may be
-//     in HBase's hands, and retention whether an output may be deleted.
-//   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are files: a
-//     run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
-//   - job_hash: as run. It is also a part of the ledger's key: with another one, what was loaded would not be found there.
+//   - state: see the states. Resume decides by it whether there is anything to write, Turn.Recover (loading) whether
+//     files may be in HBase's hands, and retention whether an output may be deleted.
+//   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are
+//     files: a run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
+//   - job_hash: as run. It is also a part of the ledger's key: with another one, what was loaded would not be found
+//     there.
 //   - timestamp: as run; 0 if each row has its own. Only Instant reads it, for jobs without a logical date.
 //   - site_properties: as run, and again whenever an unfinished run continues. In the state Written a run is refused if
 //     they differ. null, in a manifest of an older program, means unknown and differs from nothing.
-//   - inputs: path, size and time when the run begins; the contents with the state Written. Resume compares them
-//     to find out whether the export was replaced. Without contents (a program of this schema that did not know them drops
+//   - inputs: path, size and time when the run begins; the contents with the state Written. Resume compares them to
+//     find out whether the export was replaced. Without contents (a program of this schema that did not know them drops
 //     them) any touched file counts as changed.
 //   - splits, families, max_size, max_files: SetTable, before the first file is written. All records of slices count
-//     regions by these splits, so they stay as they are when the table splits later; cuts deal with that. If they are not
-//     the table's any more, an unfinished run writes all files again, but keeps its splits once a file is loaded.
+//     regions by these splits, so they stay as they are when the table splits later; cuts deal with that. If they are
+//     not the table's any more, an unfinished run writes all files again, but keeps its splits once a file is loaded.
 //     max_files is 0 in manifests of programs that did not know it: right if the limit is HBase's default; otherwise an
 //     unfinished run writes all files again.
-//   - slices: see Add and Remove. Everything believes them: what is here is not written again, is loaded, and is deleted
-//     by name with the output. They say nothing of the bytes on the disk now: those are compared by size when a
+//   - slices: see Add and Remove. Everything believes them: what is here is not written again, is loaded, and is
+//     deleted by name with the output. They say nothing of the bytes on the disk now: those are compared by size when a
 //     run resumes, and in full before a load (loading.VerifyBeforeLoad).
-//   - books, digest: written with the state Written, from the slices and from what was sorted. Before that they are zero, or
-//     those of an earlier writing of the same run. The digest decides whether another load has the same cells.
+//   - books, digest: written with the state Written, from the slices and from what was sorted. Before that they are
+//     zero, or those of an earlier writing of the same run. The digest decides whether another load has the same cells.
 //   - finished: with the state Written. It is for people: no decision depends on it.
-//   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when it is
-//     confirmed. The state Loading without it means that no request was sent since the load began. If it were lost, files
-//     in the folder would be missing from their source, and be regarded as lost.
-//   - table_identity, and opening of each file: when a load begins, and when it is confirmed. The proof that the files are
-//     readable (loading.proof) begins with them: what they don't show to be unchanged since must be shown by cells.
+//   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when
+//     it is confirmed. The state Loading without it means that no request was sent since the load began. If it were
+//     lost, files in the folder would be missing from their source, and be regarded as lost.
+//   - table_identity, and opening of each file: when a load begins, and when it is confirmed. The proof that the files
+//     are readable (loading.proof) begins with them: what they don't show to be unchanged since must be shown by cells.
 //   - repeated: when a load begins. If it were lost, equal cells of a restored snapshot could count as this run's.
-//   - missing: when a load of rows that were loaded before begins (--force), and before slices are written again because the table
-//     lacked rows of theirs; until the load is confirmed. If it were lost, rows that a client's delete marker hides could be
-//     called loaded.
-//   - corrects: when the run begins. If it were lost, the load would be refused, because the ledger names another run; or, where
-//     that is the run itself, not all of its rows would be asked for.
-//   - cuts: before parts get their names, until the surplus files are deleted (output.FinishCuts). A program of this schema
-//     that did not know the field finds files that its manifest does not name, and refuses the output as foreign.
+//   - missing: when a load of rows that were loaded before begins (--force), and before slices are written again
+//     because the table lacked rows of theirs; until the load is confirmed. If it were lost, rows that a client's
+//     delete marker hides could be called loaded.
+//   - corrects: when the run begins. If it were lost, the load would be refused, because the ledger names another run;
+//     or, where that is the run itself, not all of its rows would be asked for.
+//   - cuts: before parts get their names, until the surplus files are deleted (output.FinishCuts). A program of this
+//     schema that did not know the field finds files that its manifest does not name, and refuses the output as
+//     foreign.
 //   - kept: files of slices that are removed from the manifest while the table has them. The write stage asks for them
 //     (LoadedTwin), and records such a file as loaded. If it were lost, equal cells would be loaded a second time.
-//   - existing: before the first slice is written. While it is there the table is not asked again, since it may have the run's
-//     own rows by then. If it were lost, the next run would ask again, and not count cells with the run's own timestamps.
+//   - existing: before the first slice is written. While it is there the table is not asked again, since it may have
+//     the run's own rows by then. If it were lost, the next run would ask again, and not count cells with the run's own
+//     timestamps.
 type Manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
@@ -180,19 +183,19 @@ func (m *Manifest) Done(region, slice int) *Slice {
 
 // Add records finished slices. Its files must have their names.
 //
-// A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run and
-// the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The other order would be worse: a run
-// whose manifest names files that don't exist is refused.
+// A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run
+// and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The other order would be
+// worse: a run whose manifest names files that don't exist is refused.
 func (m *Manifest) Add(finished ...Slice) {
 	m.Slices = append(m.Slices, finished...)
 	slices.SortFunc(m.Slices, compareSlices)
 }
 
-// Remove removes the slices of regions and returns their files. Those that are loaded stay recorded: if the same
-// file is written again, it is not loaded twice.
+// Remove removes the slices of regions and returns their files. Those that are loaded stay recorded: if the same file
+// is written again, it is not loaded twice.
 //
-// The caller saves the manifest before it deletes the files (Forget in package output). A kill between the two leaves files without a
-// record, as before Add.
+// The caller saves the manifest before it deletes the files (Forget in package output). A kill between the two leaves
+// files without a record, as before Add.
 func (m *Manifest) Remove(regions []int) (files []hfiles.Summary) {
 	removed := make(map[int]bool, len(regions))
 	for _, region := range regions {

@@ -15,8 +15,8 @@ import (
 	"bulkload/jobs/pipeline/sorting"
 )
 
-// checkContent refuses files that are not of this run, or of the one that it replaces: HBase's loader would treat them as part of the
-// table.
+// checkContent refuses files that are not of this run, or of the one that it replaces: HBase's loader would treat them
+// as part of the table.
 func (w *Run) checkContent() error {
 	infos, err := storage.List(w.FS, w.Path)
 	if err != nil {
@@ -87,7 +87,8 @@ func (w *Dir) Clean(m *manifest.Manifest) error {
 	return storage.RemoveIfThere(w.FS, w.Path, manifest.Name)
 }
 
-// CleanFiles deletes the files of a run: those that its manifest names, and those of a killed process that it does not name yet.
+// CleanFiles deletes the files of a run: those that its manifest names, and those of a killed process that it does not
+// name yet.
 func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 	errs := []error{storage.RemoveIfThere(w.FS, w.Path, ingest.SuccessName)}
 	for _, f := range m.Files() {
@@ -109,19 +110,22 @@ func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 
 // removeUnrecorded deletes the files of a family that a killed process has given their names and not recorded.
 //
-// These are the only files that are deleted without a record that names them, and this is why no other file can be among them:
+// These are the only files that are deleted without a record that names them, and this is why no other file can be
+// among them:
 //
-//   - A name is the hash of the run's ID, region, slice, family and sequence. A file of another run, or of another tool, does not have it.
+//   - A name is the hash of the run's ID, region, slice, family and sequence. A file of another run, or of another
+//     tool, does not have it.
 //   - Only slices that the manifest lacks are tried. What is recorded may be a file that is the only one with its rows.
-//   - Once all slices are recorded the manifest is not in the state Writing any more, and nothing is tried: what it does not name then is
-//     foreign. The state goes back to Writing only with slices that are to be written again.
+//   - Once all slices are recorded the manifest is not in the state Writing any more, and nothing is tried: what it
+//     does not name then is foreign. The state goes back to Writing only with slices that are to be written again.
 //
-// And this is why all of them are found: the manifest has the table's regions before the first file is written, and the files of a slice
-// get their names in the order of their sequence, from 0. They are deleted in the opposite order, as writing.RemoveFiles does, so what a
-// kill leaves begins at 0 again. (Not found are those after one that the table serves, which gets no name: see writing.publish. They
-// are refused as foreign.)
+// And this is why all of them are found: the manifest has the table's regions before the first file is written, and the
+// files of a slice get their names in the order of their sequence, from 0. They are deleted in the opposite order, as
+// writing.RemoveFiles does, so what a kill leaves begins at 0 again. (Not found are those after one that the table
+// serves, which gets no name: see writing.publish. They are refused as foreign.)
 //
-// Hardly ever is a file there that the manifest does not name, and then no slice is tried after the last of them is found.
+// Hardly ever is a file there that the manifest does not name, and then no slice is tried after the last of them is
+// found.
 func (w *Dir) removeUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil

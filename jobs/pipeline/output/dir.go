@@ -1,5 +1,5 @@
-// Package output handles output directories: Dir is one that can be locked and cleaned, Output is one with the manifest of the
-// run that wrote it, and Run is what a run of a job finds in its output, continues or replaces.
+// Package output handles output directories: Dir is one that can be locked and cleaned, Output is one with the manifest
+// of the run that wrote it, and Run is what a run of a job finds in its output, continues or replaces.
 package output
 
 import (
@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Dir is a directory of HFiles: a job's output, or one that another tool has written. It can be read at once. What changes it fails
-// until it is locked.
+// Dir is a directory of HFiles: a job's output, or one that another tool has written. It can be read at once. What
+// changes it fails until it is locked.
 type Dir struct {
 	FS      storage.FS // checks the lock before each change
 	Path    string

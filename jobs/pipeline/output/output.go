@@ -36,8 +36,8 @@ func (w *Output) begin(m *manifest.Manifest) {
 	}
 }
 
-// Unverified lists the files that are not loaded and that an earlier process has written. What this process has written was read
-// back by the write stage.
+// Unverified lists the files that are not loaded and that an earlier process has written. What this process has written
+// was read back by the write stage.
 func (w *Output) Unverified() (files manifest.Files) {
 	for _, f := range w.Manifest.Files() {
 		if !f.Loaded && w.earlier[f.Path] {

@@ -65,7 +65,8 @@ func locked(t *testing.T, fsys storage.FS, dir string) *Dir {
 	return w
 }
 
-// TestUnlockedDirectory: a directory that is not locked can be read. Nothing in it can be changed, and closing it leaves it as it is.
+// TestUnlockedDirectory: a directory that is not locked can be read. Nothing in it can be changed, and closing it
+// leaves it as it is.
 func TestUnlockedDirectory(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{"f/a": "abc"})
 	w := New(At(storage.Local, dir, &site.Site{User: "tina"}, options.Options{}), &manifest.Manifest{Schema: manifest.Schema})

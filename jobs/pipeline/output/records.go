@@ -6,9 +6,10 @@ import (
 	"bulkload/jobs/pipeline/writing"
 )
 
-// records stores the finished slices in the manifest. It saves after every slice at first. The manifest grows with them, so of more than
-// savedOneByOne it is saved whenever so many have come that the time it takes stays in proportion to the slices: a kill costs the 64th
-// part of what was written, at most. A slice without files costs nothing to write again.
+// records stores the finished slices in the manifest. It saves after every slice at first. The manifest grows with
+// them, so of more than savedOneByOne it is saved whenever so many have come that the time it takes stays in proportion
+// to the slices: a kill costs the 64th part of what was written, at most. A slice without files costs nothing to write
+// again.
 type records struct {
 	out     *Output
 	added   []manifest.Slice // and not in the manifest yet
@@ -52,8 +53,8 @@ func (r *records) take() {
 	r.added, r.written = nil, 0
 }
 
-// Forget removes the slices from the manifest and then deletes their files: after a kill in between, the next run deletes them, since no
-// record names them.
+// Forget removes the slices from the manifest and then deletes their files: after a kill in between, the next run
+// deletes them, since no record names them.
 func (r *records) Forget(regions []int) error {
 	r.take()
 	files := r.out.Manifest.Remove(regions)

@@ -12,8 +12,8 @@ import (
 	"bulkload/load"
 )
 
-// Run is a run of a job in its output. Its manifest is that of the output if it continues the run that it finds there, and a new one
-// otherwise.
+// Run is a run of a job in its output. Its manifest is that of the output if it continues the run that it finds there,
+// and a new one otherwise.
 type Run struct {
 	*Output
 	Job       *jobfile.Job
@@ -40,27 +40,30 @@ func newManifest(d *Dir, j *jobfile.Job, src *source.Source) *manifest.Manifest 
 
 // Replaces reports whether the run replaces another one, whose files are still in the output (Present).
 //
-// It does with --force; with --on-change reload, if the input has changed; and if the other run had no rows to write. Nothing of the other
-// run is changed until nothing but the writing of files can fail. From the beginning to the end:
+// It does with --force; with --on-change reload, if the input has changed; and if the other run had no rows to write.
+// Nothing of the other run is changed until nothing but the writing of files can fail. From the beginning to the end:
 //
-//  1. Resume keeps the new manifest in memory, and the old one in Present. Files of the old run may be changed or gone, since they are
-//     to be deleted; foreign files are refused as always, since they are not.
-//  2. With --force, what is left of an interrupted sort is deleted (checkpoint.Open, tasks.Clear). Otherwise it is not used if it belongs
-//     to the old run.
-//  3. The new manifest names the run that it corrects (loading.Loader.Corrects). Otherwise its load would be refused, because the ledger
-//     has the old run.
-//  4. The input is sorted. The new manifest is not saved (begin in package run): the one on the disk names the files that are there.
-//  5. When all outputs of the job are sorted and checked, loading.Loader.Replace takes files of an interrupted load back from HBase's
-//     staging folder, since HBase might load them later, and deletes the old run: its files, and its manifest last (Dir.Clean). Present
-//     is Manifest from then on, and is saved.
-//  6. The files are written, and loaded over the old rows. When the load begins, its entry in the ledger takes the place of the old one.
+//  1. Resume keeps the new manifest in memory, and the old one in Present. Files of the old run may be changed or gone,
+//     since they are to be deleted; foreign files are refused as always, since they are not.
+//  2. With --force, what is left of an interrupted sort is deleted (checkpoint.Open, tasks.Clear). Otherwise it is not
+//     used if it belongs to the old run.
+//  3. The new manifest names the run that it corrects (loading.Loader.Corrects). Otherwise its load would be refused,
+//     because the ledger has the old run.
+//  4. The input is sorted. The new manifest is not saved (begin in package run): the one on the disk names the files
+//     that are there.
+//  5. When all outputs of the job are sorted and checked, loading.Loader.Replace takes files of an interrupted load
+//     back from HBase's staging folder, since HBase might load them later, and deletes the old run: its files, and its
+//     manifest last (Dir.Clean). Present is Manifest from then on, and is saved.
+//  6. The files are written, and loaded over the old rows. When the load begins, its entry in the ledger takes the
+//     place of the old one.
 //
-// A kill before step 5 leaves the old run as it was. A kill in it leaves the old manifest with the files that it names, or nothing. If
-// HBase loses files in step 6, the run is made again without --force, since the output has its own files then.
+// A kill before step 5 leaves the old run as it was. A kill in it leaves the old manifest with the files that it names,
+// or nothing. If HBase loses files in step 6, the run is made again without --force, since the output has its own files
+// then.
 func (w *Run) Replaces() bool { return w.Present != w.Manifest }
 
-// Resume compares the output with this run, and continues its manifest or begins one. old is the manifest in the output, nil if there is
-// none. finished is true if nothing is left to write.
+// Resume compares the output with this run, and continues its manifest or begins one. old is the manifest in the
+// output, nil if there is none. finished is true if nothing is left to write.
 func (w *Run) Resume(ctx context.Context, old *manifest.Manifest) (finished bool, err error) {
 	w.begin(newManifest(w.Dir, w.Job, w.Source))
 	w.Present, w.Continues = w.Manifest, false
@@ -83,8 +86,8 @@ func (w *Run) Resume(ctx context.Context, old *manifest.Manifest) (finished bool
 	return w.Manifest.State != manifest.Writing, nil
 }
 
-// CheckInput refuses what Resume would refuse of the input: to replace the output's run by one of other records. Files that are not those
-// that it has read are read for that. It changes nothing in the output.
+// CheckInput refuses what Resume would refuse of the input: to replace the output's run by one of other records. Files
+// that are not those that it has read are read for that. It changes nothing in the output.
 func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
 	if old.Run.ID == w.Manifest.Run.ID {
 		return nil
@@ -95,8 +98,8 @@ func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
 	return w.checkReplaceable(old)
 }
 
-// IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted. A run that had no rows
-// to write is nothing: what the ledger says of other outputs counts.
+// IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted. A
+// run that had no rows to write is nothing: what the ledger says of other outputs counts.
 func (w *Run) IsEmpty() bool {
 	return w.WantsLoad() && !w.Options.Force && !w.Continues && (!w.Replaces() || w.Present.WroteNothing())
 }
@@ -104,7 +107,8 @@ func (w *Run) IsEmpty() bool {
 // WantsLoad reports whether the run is to load the files.
 func (w *Run) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
-// decide continues the run whose manifest is in the output, replaces it, starts over if it came to nothing, or refuses all of these.
+// decide continues the run whose manifest is in the output, replaces it, starts over if it came to nothing, or refuses
+// all of these.
 func (w *Run) decide(old *manifest.Manifest) error {
 	fresh := w.Manifest
 	switch {

@@ -8,7 +8,6 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/base/timing"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 )
@@ -32,18 +31,16 @@ func (w *Stage) Accept(f *Finished) error {
 	}
 	errs := []error{fmt.Errorf("region %d: %w", f.Record.Region, err)}
 	for _, name := range f.Temps {
-		errs = append(errs, storage.RemoveIfThere(w.Destination.FS, name))
+		errs = append(errs, storage.RemoveIfThere(w.writer.Destination.FS, name))
 	}
 	return errors.Join(errs...)
 }
 
 // AddReport adds what another process reports about the slices that it has written.
-func (w *Stage) AddReport(samples []DuplicateSample, times *timing.WriteTimes) {
-	w.guard.Lock()
-	defer w.guard.Unlock()
-	w.Samples = append(w.Samples, samples[:min(len(samples), maxSamples-len(w.Samples))]...)
-	w.Times.Add(times)
-}
+func (w *Stage) AddReport(r Report) { w.writer.add(r) }
+
+// Report is what was done so far, here and elsewhere.
+func (w *Stage) Report() Report { return w.writer.Report() }
 
 // judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. One slice is
 // judged at a time: the record and the check of the region's balance belong together.
@@ -64,8 +61,8 @@ func (w *Stage) judge(f *Finished) error {
 	return nil
 }
 
-// commit gives the files their names and then records the slice. A kill in between leaves files that are named but
-// not recorded: the next run deletes them by their names (removeUnrecorded in package output) and writes the slice again.
+// commit gives the files their names and then records the slice. A kill in between leaves files that are named but not
+// recorded: the next run deletes them by their names (removeUnrecorded in package output) and writes the slice again.
 func (w *Stage) commit(f *Finished) error {
 	record := f.Record
 	record.Files = nil
@@ -79,14 +76,17 @@ func (w *Stage) commit(f *Finished) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.unbalanced[record.Region] { // its last slice found that while this one was renaming its files
-		return errors.Join(errcode.Digest.Errorf("region %d is not what was sorted: it was discarded, and the same command writes it again", record.Region), RemoveFiles(w.Destination.FS, w.Destination.Dir, record.Files))
+		return errors.Join(errcode.Digest.Errorf(
+			"region %d is not what was sorted: it was discarded, and the same command writes it again", record.Region),
+			RemoveFiles(w.writer.Destination.FS, w.writer.Destination.Dir, record.Files))
 	}
 	if err := w.Records.Add(record); err != nil {
 		return err
 	}
-	w.Failpoint.Reached(options.Recorded)
+	w.writer.Failpoint.Reached(options.Recorded)
 	for _, f := range record.Files {
-		w.Log.Debug("file written", "region", f.Region, "file", f.Path, "rows", f.Rows, "cells", f.Cells, "bytes", f.Bytes)
+		w.writer.Log.Debug("file written", "region", f.Region, "file", f.Path,
+			"rows", f.Rows, "cells", f.Cells, "bytes", f.Bytes)
 	}
 	return nil
 }
@@ -94,18 +94,18 @@ func (w *Stage) commit(f *Finished) error {
 // publish gives a file its name, and returns its record. If the table already serves an equal file, that one's record
 // is returned, and the new file is deleted.
 func (w *Stage) publish(f *hfiles.Summary, temp string) (*hfiles.Summary, error) {
-	fsys := w.Destination.FS
+	fsys := w.writer.Destination.FS
 	if kept := w.loadedFile(f); kept != nil {
 		return kept, storage.RemoveIfThere(fsys, temp)
 	}
-	if err := fsys.MkdirAll(path.Join(w.Destination.Dir, f.Family), storage.DirPerm); err != nil {
+	if err := fsys.MkdirAll(path.Join(w.writer.Destination.Dir, f.Family), storage.DirPerm); err != nil {
 		return nil, fmt.Errorf("make the family's folder: %w", err)
 	}
 	// The name is this run's alone: a file that has it was not recorded, and has the same content.
-	if err := fsys.Replace(temp, path.Join(w.Destination.Dir, f.Path)); err != nil {
+	if err := fsys.Replace(temp, path.Join(w.writer.Destination.Dir, f.Path)); err != nil {
 		return nil, fmt.Errorf("move a finished file: %w", err)
 	}
-	w.Failpoint.Reached(options.Renamed)
+	w.writer.Failpoint.Reached(options.Renamed)
 	return f, nil
 }
 

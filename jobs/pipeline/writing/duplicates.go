@@ -12,10 +12,9 @@ import (
 
 // DuplicateSample is an example of a row key with differing columns.
 type DuplicateSample struct {
-	Row    string   `json:"row"`
-	Kept   Position `json:"kept"`
-	Lost   Position `json:"lost"`
-	region int
+	Row  string   `json:"row"`
+	Kept Position `json:"kept"`
+	Lost Position `json:"lost"`
 }
 
 // Position is a record's position in the input.
@@ -60,8 +59,8 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 	r.writer.guard.Lock()
 	defer r.writer.guard.Unlock()
-	if len(r.writer.Samples) < maxSamples {
-		r.writer.Samples = append(r.writer.Samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost), r.unit.Region})
+	if report := &r.writer.report; len(report.Samples) < maxSamples {
+		report.Samples = append(report.Samples, DuplicateSample{r.keyText(kept.Key), r.place(kept), r.place(lost)})
 	}
 }
 

@@ -26,6 +26,30 @@ import (
 )
 
 // sliceWriter writes one slice's files under temporary names, and reads them back.
+//
+// From the sort to the table nobody sees the rows again, so what gets lost here must be noticed here. Three sums of
+// cells are made independently of each other, and do not depend on an order:
+//
+//	sorted   of a region's records when they were read, before the sort (sorting.Rows.Regions)
+//	merged   of the entries that the merge has returned for the slice
+//	digest   of the cells that are in the files, as they are read back; dropped, of the duplicates that are not in them
+//
+// Invariants: digest + dropped = merged for each slice (verify), and the sum of digest + dropped over a region's slices
+// = sorted (Stage.judge). The second implies the first for a slice that is its region's only one, so merged is not
+// added up then. A slice is accepted only after both. So the following is found, and costs another writing:
+//
+//   - a sorted run that lacks entries or has some twice, and an entry that is in no slice, or in two of them;
+//   - an entry whose bytes were changed by the next ones: the merge reuses an entry's memory at the next call but one,
+//     so decide may see two of them, and nothing here may keep one longer;
+//   - cells that are encoded wrongly, that are in the wrong family, or that are left out, and a file that is not ended
+//     or not in finished;
+//   - a file that the disk has changed. It is durable before it is read back (hfiles.File.Finish), but what is read may
+//     come from memory, so what another process loads is read once more before that (loading.VerifyBeforeLoad).
+//
+// The sums do not find a record that is dropped although it is no duplicate, or the wrong one of several duplicates: it
+// is in dropped, and everything agrees. Only the rule itself guards that, see decide. A file that is cut off counts
+// neither: abort deletes what is open or finished, and nothing of a slice that failed has a name that a later run would
+// take for a file.
 type sliceWriter struct {
 	writer   *Writer
 	unit     sorting.SliceTask
@@ -38,9 +62,9 @@ type sliceWriter struct {
 	counted  int64 // of them, those that the progress has
 	times    timing.WriteTimes
 	books    books.Written
-	merged   digest.Sum // of all merged records; unused for a region's only slice, which is compared with the region's sum
-	dropped  digest.Sum // of the duplicates that were dropped
-	digest   digest.Sum // of the files
+	merged   digest.Sum // zero for a region's only slice
+	dropped  digest.Sum
+	digest   digest.Sum
 }
 
 // run writes and verifies the slice.
@@ -62,7 +86,7 @@ func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 		return nil, err
 	}
 	w.Failpoint.Reached(options.Verified)
-	w.addTimes(&r.times)
+	w.add(Report{Times: r.times})
 	return r.result(), nil
 }
 
@@ -127,7 +151,7 @@ func (r *sliceWriter) writeRows(ctx context.Context) (err error) {
 // count adds entries to the progress.
 func (r *sliceWriter) count(n int64) {
 	r.counted += n
-	r.writer.writes.Add(n)
+	r.writer.written.Add(n)
 }
 
 // digestEntry adds a record's cells to a sum.
@@ -198,7 +222,8 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	return rest, nil
 }
 
-// file returns a family's open file, a new one if necessary.
+// file returns a family's open file, a new one if necessary. Its name and its bytes follow from the run and the slice
+// alone, so a slice that is written again replaces its files, and one that a kill left is found by its name.
 func (r *sliceWriter) file(i int) (*hfiles.File, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
@@ -217,7 +242,7 @@ func (r *sliceWriter) file(i int) (*hfiles.File, error) {
 	return f, nil
 }
 
-// finish ends a family's open file.
+// finish ends a family's open file. Until it is in finished, only its own Abort or a failed Finish deletes it.
 func (r *sliceWriter) finish(i int) error {
 	f := r.open[i]
 	r.open[i] = nil
@@ -243,11 +268,7 @@ func (r *sliceWriter) finishAll() error {
 	return nil
 }
 
-// verify reads all files of the slice back. They must contain what was merged, except for the dropped duplicates. And
-// all slices of a region together must contain what was sorted, which Stage.judge checks.
-//
-// The comparison is between independent sums: one of the records as they were read, one of the merge, one of the
-// bytes on disk. A fault in sort, merge, encoding or disk makes two of them differ.
+// verify reads all files of the slice back. They must contain what was merged, except for the dropped duplicates.
 func (r *sliceWriter) verify(ctx context.Context) error {
 	for _, f := range r.finished {
 		if ctx.Err() != nil {
@@ -260,7 +281,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		r.times.Verify += time.Since(begun)
 		r.times.Checked += f.Bytes
 		r.digest.Add(f.Digest)
-		r.writer.Checks.Add(f.Bytes)
+		r.writer.add(Report{ReadBack: f.Bytes})
 	}
 	held := r.digest
 	held.Add(r.dropped)

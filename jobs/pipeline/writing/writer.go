@@ -22,37 +22,51 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Writer writes slices of sorted rows as files with temporary names, and reads them back.
-type Writer struct {
+// Config says what files are made of, and where they go.
+type Config struct {
 	Job         *jobfile.Job
 	Target      *targets.Target
 	Inputs      []ingest.File // by their ordinals
+	RunID       string        // of the run that writes: it is in the files' names
 	Destination hfiles.Destination
-	RunID       string // of the run that writes: it is in the files' names
+	Parallel    int // how many slices are merged at a time; 0: one for each core
 	Log         *slog.Logger
 	Failpoint   options.Hook
-	Parallel    int // how many slices are merged at a time; 0: one for each core
-
-	sorted  *partition.Sorted
-	writes  *options.Meter // of entries
-	Checks  *options.Meter // of bytes read back
-	merging chan struct{}  // one for each slice that is being merged: merges use the memory of the sort
-
-	guard   sync.Mutex // of what follows
-	Samples []DuplicateSample
-	Times   timing.WriteTimes
+	Watch       func(options.Progress) // gets the number of entries written
 }
 
-// NewWriter completes a writer of sorted entries. watch gets the number of entries written.
-func NewWriter(w *Writer, sorted *partition.Sorted, watch func(options.Progress)) *Writer {
-	w.sorted = sorted
-	w.writes = options.NewMeter(watch, "write", sorted.Stats().Entries, false)
-	w.Checks = options.NewMeter(nil, "", 0, true)
-	if w.Parallel == 0 {
-		w.Parallel = parallel.Workers()
+// Writer writes slices of sorted rows as files with temporary names, and reads them back.
+type Writer struct {
+	Config
+	sorted  *partition.Sorted
+	written *options.Meter // of entries
+	merging chan struct{}  // one for each slice that is being merged: merges use the memory of the sort
+
+	guard  sync.Mutex // of report
+	report Report
+}
+
+// Report is what a Writer did, or several of them.
+type Report struct {
+	Samples  []DuplicateSample
+	Times    timing.WriteTimes
+	ReadBack int64 // bytes of files, including those of slices that were discarded
+}
+
+// NewWriter returns a writer of sorted entries.
+func NewWriter(c Config, sorted *partition.Sorted) *Writer {
+	if c.Parallel == 0 {
+		c.Parallel = parallel.Workers()
 	}
-	w.merging = make(chan struct{}, w.Parallel)
-	return w
+	return &Writer{Config: c, sorted: sorted, written: options.NewMeter(c.Watch, "write", sorted.Stats().Entries, false),
+		merging: make(chan struct{}, c.Parallel)}
+}
+
+// Report is what was done so far.
+func (w *Writer) Report() Report {
+	w.guard.Lock()
+	defer w.guard.Unlock()
+	return w.report
 }
 
 // Each writes slices in parallel, and passes each finished one to accept, which may be called by several goroutines at
@@ -89,7 +103,7 @@ func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (f *Finished, e
 		return nil
 	}, func(err error) {
 		w.Log.Warn(fmt.Sprintf("writing slice %d of region %d again: %v", u.Number, u.Region, err), "region", u.Region)
-		w.writes.Add(-r.counted)
+		w.written.Add(-r.counted)
 	})
 	if err != nil {
 		return nil, err
@@ -97,8 +111,12 @@ func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (f *Finished, e
 	return f, nil
 }
 
-func (w *Writer) addTimes(t *timing.WriteTimes) {
+// add adds what this writer, or one in another process, did.
+func (w *Writer) add(r Report) {
 	w.guard.Lock()
 	defer w.guard.Unlock()
-	w.Times.Add(t)
+	all := &w.report
+	all.Samples = append(all.Samples, r.Samples[:min(len(r.Samples), maxSamples-len(all.Samples))]...)
+	all.Times.Add(&r.Times)
+	all.ReadBack += r.ReadBack
 }

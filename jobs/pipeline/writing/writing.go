@@ -15,19 +15,18 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/sorting"
 )
 
-// Stage is the stage from sorted rows to verified files: it has its Writer write the slices that are not recorded, and
+// Stage is the stage from sorted rows to verified files: it has its writer write the slices that are not recorded, and
 // accepts what was written, here or elsewhere.
 type Stage struct {
-	*Writer
 	Rows    *sorting.Rows
 	Records Records
 
+	writer     *Writer      // does nothing if all slices are written elsewhere
 	mu         sync.Mutex   // guards what follows, and the records
 	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
 	left       []int        // slices of each region that are not verified yet
@@ -50,10 +49,10 @@ type Records interface {
 	Served(f *hfiles.Summary) *hfiles.Summary
 }
 
-// New makes the stage for one output. watch gets the number of entries written.
-func New(w *Writer, rows *sorting.Rows, records Records, watch func(options.Progress)) *Stage {
-	regions := w.Target.Regions.Len()
-	return &Stage{Writer: NewWriter(w, rows.Sorted, watch), Rows: rows, Records: records,
+// New makes the stage for one output.
+func New(c Config, rows *sorting.Rows, records Records) *Stage {
+	regions := c.Target.Regions.Len()
+	return &Stage{Rows: rows, Records: records, writer: NewWriter(c, rows.Sorted),
 		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
 }
 
@@ -63,7 +62,7 @@ func (w *Stage) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = w.Each(ctx, units, w.Accept)
+	err = w.writer.Each(ctx, units, w.Accept)
 	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
@@ -71,7 +70,7 @@ func (w *Stage) Run(ctx context.Context) error {
 // recorded, but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would
 // now: slices with other boundaries can't be mixed, and the error has errcode.SliceRows.
 func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
-	units := w.Rows.SliceTasks(w.Job, w.Target)
+	units := w.Rows.SliceTasks(w.writer.Job, w.writer.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
 		return nil, err
 	}
@@ -89,9 +88,9 @@ func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 		return nil, errcode.SliceRows.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
-	w.writes.Add(0) // the stage begins
+	w.writer.written.Add(0) // the stage begins
 	for i := range done {
-		w.writes.Add(done[i].Entries)
+		w.writer.written.Add(done[i].Entries)
 	}
 	return missing, nil
 }
@@ -111,7 +110,7 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 			continue
 		}
 		if err := BalanceRegion(w.Rows, region, sums[region]); err != nil {
-			w.Log.Warn(fmt.Sprintf("writing region %d again: %v", region, err), "region", region)
+			w.writer.Log.Warn(fmt.Sprintf("writing region %d again: %v", region, err), "region", region)
 			forgotten = append(forgotten, region)
 		}
 	}

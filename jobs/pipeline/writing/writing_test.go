@@ -66,20 +66,19 @@ func newStage(t *testing.T, more string, files map[string]string) (*Stage, *memo
 	j, src, into := jobtest.Open(t, text)
 	rows := sortingtest.Sort(t, j, src, into)
 	out, records := t.TempDir(), &memory{left: -1}
-	return newRun(&Stage{Rows: rows, Records: records, Writer: &Writer{Job: j, Target: into, Inputs: src.Files, RunID: "run",
-		Destination: hfiles.Destination{FS: storage.Local, Dir: out, Temps: func() (string, error) { return out, nil }}}}), records
+	return New(Config{Job: j, Target: into, Inputs: src.Files, RunID: "run", Log: slog.New(slog.DiscardHandler),
+		Destination: hfiles.Destination{FS: storage.Local, Dir: out, Temps: func() (string, error) { return out, nil }}}, rows, records), records
 }
 
 // newRun is the stage in a process of its own.
 func newRun(w *Stage) *Stage {
-	return New(&Writer{Job: w.Job, Target: w.Target, Inputs: w.Inputs, RunID: w.RunID, Destination: w.Destination,
-		Log: slog.New(slog.DiscardHandler)}, w.Rows, w.Records, nil)
+	return New(w.writer.Config, w.Rows, w.Records)
 }
 
 // filesIn lists the files below the output.
 func filesIn(t *testing.T, w *Stage) (names []string) {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(w.Destination.Dir, "*", "*"))
+	all, err := filepath.Glob(filepath.Join(w.writer.Destination.Dir, "*", "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func wantWritten(t *testing.T, what string, w *Stage, records *memory) {
 	if got := filesIn(t, w); sum != want || !slices.Equal(got, recorded) {
 		t.Errorf("%s: %v is written of %v; files %v, recorded %v", what, sum, want, got, recorded)
 	}
-	if half, err := filepath.Glob(filepath.Join(w.Destination.Dir, "*")); err != nil || len(half) > 1 {
+	if half, err := filepath.Glob(filepath.Join(w.writer.Destination.Dir, "*")); err != nil || len(half) > 1 {
 		t.Errorf("%s: %v is left", what, half)
 	}
 }
@@ -136,16 +135,16 @@ func TestDuplicates(t *testing.T) {
 	for _, r := range records.Slices {
 		rows, duplicates, differing = rows+r.Books.Rows, duplicates+r.Books.Duplicates, differing+r.Books.Differing
 	}
-	if rows != 2 || duplicates != 3 || differing != 1 || len(w.Samples) != 1 {
-		t.Fatalf("%d rows, %d duplicates, %d differing, examples %v", rows, duplicates, differing, w.Samples)
+	if rows != 2 || duplicates != 3 || differing != 1 || len(w.Report().Samples) != 1 {
+		t.Fatalf("%d rows, %d duplicates, %d differing, examples %v", rows, duplicates, differing, w.Report().Samples)
 	}
-	if s := w.Samples[0]; s.Row != "c" || s.Lost.Offset != 0 || s.Kept.Offset != 4 || s.Lost.File != w.Inputs[0].Path {
+	if s := w.Report().Samples[0]; s.Row != "c" || s.Lost.Offset != 0 || s.Kept.Offset != 4 || s.Lost.File != w.writer.Inputs[0].Path {
 		t.Errorf("the example is %+v", s)
 	}
 	w, records = newStage(t, "duplicates: error", files)
 	err := w.Run(t.Context())
 	if failure.CodeOf(err) != errcode.Duplicates ||
-		!testwords.Names(err, "key c: ", w.Inputs[0].Path+", byte 0 ", w.Inputs[0].Path+", byte 4 ",
+		!testwords.Names(err, "key c: ", w.writer.Inputs[0].Path+", byte 0 ", w.writer.Inputs[0].Path+", byte 4 ",
 			"duplicates: error") {
 		t.Errorf("duplicates: error: %v", err)
 	}
@@ -156,8 +155,8 @@ func TestDuplicates(t *testing.T) {
 	for i := range 2 * maxSamples {
 		fmt.Fprintf(&many, "c%d,1\nc%d,2\n", i, i)
 	}
-	if w, _ = newStage(t, "", map[string]string{"part-0": many.String()}); w.Run(t.Context()) != nil || len(w.Samples) != maxSamples {
-		t.Errorf("%d examples", len(w.Samples))
+	if w, _ = newStage(t, "", map[string]string{"part-0": many.String()}); w.Run(t.Context()) != nil || len(w.Report().Samples) != maxSamples {
+		t.Errorf("%d examples", len(w.Report().Samples))
 	}
 }
 
@@ -212,7 +211,7 @@ func TestUnbalancedRecordsAreForgotten(t *testing.T) {
 		records.Slices[i].Digest.Timed++
 	}
 	for _, f := range records.Files() {
-		if err := os.Remove(filepath.Join(w.Destination.Dir, f.Path)); err != nil {
+		if err := os.Remove(filepath.Join(w.writer.Destination.Dir, f.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,7 +231,7 @@ func TestServedFilesAreNotWrittenTwice(t *testing.T) {
 	}
 	served := records.Slices[0].Files[0]
 	served.Loaded = true
-	if err := os.Remove(filepath.Join(w.Destination.Dir, served.Path)); err != nil { // HBase has moved it
+	if err := os.Remove(filepath.Join(w.writer.Destination.Dir, served.Path)); err != nil { // HBase has moved it
 		t.Fatal(err)
 	}
 	records.Slices, records.LoadedBefore = nil, []hfiles.Summary{served}
@@ -266,18 +265,18 @@ func TestCountOfFiles(t *testing.T) {
 // TestTooManyFilesOfARegion: a job that loads is refused before anything is written; another one is warned.
 func TestTooManyFilesOfARegion(t *testing.T) {
 	w, _ := newStage(t, "load: false", map[string]string{"part-0": manyLines()})
-	w.Target.MaxSize, w.Target.MaxFiles = 10_000, 3
+	w.writer.Target.MaxSize, w.writer.Target.MaxFiles = 10_000, 3
 	var warned []string
 	warnf := func(format string, args ...any) { warned = append(warned, fmt.Sprintf(format, args...)) }
-	if err := CheckFileCounts(t.Context(), w.Job, w.Target, w.Rows, warnf); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "region 1") {
+	if err := CheckFileCounts(t.Context(), w.writer.Job, w.writer.Target, w.Rows, warnf); err != nil || len(warned) != 1 || !strings.Contains(warned[0], "region 1") {
 		t.Errorf("%v; warned: %q", err, warned)
 	}
-	w.Job.Load = true
-	if err := CheckFileCounts(t.Context(), w.Job, w.Target, w.Rows, warnf); failure.KindOf(err) != failure.Refused || failure.CodeOf(err) != errcode.FilesLimit {
+	w.writer.Job.Load = true
+	if err := CheckFileCounts(t.Context(), w.writer.Job, w.writer.Target, w.Rows, warnf); failure.KindOf(err) != failure.Refused || failure.CodeOf(err) != errcode.FilesLimit {
 		t.Errorf("a job that loads: %v", err)
 	}
-	w.Target.MaxFiles = 1000
-	if err := CheckFileCounts(t.Context(), w.Job, w.Target, w.Rows, warnf); err != nil || len(warned) != 1 {
+	w.writer.Target.MaxFiles = 1000
+	if err := CheckFileCounts(t.Context(), w.writer.Job, w.writer.Target, w.Rows, warnf); err != nil || len(warned) != 1 {
 		t.Errorf("with a high limit: %v; warned: %q", err, warned)
 	}
 }
@@ -287,14 +286,14 @@ func TestFailedDataNodeCostsOneSlice(t *testing.T) {
 	t.Parallel()
 	for _, at := range []int64{1, 2, 3} {
 		w, records := newStage(t, "", map[string]string{"part": "a1,x\nb1,y\nb2,z\nd1,x\n"})
-		fsys := &testfs.LostDataNode{FS: w.Destination.FS, Nth: at}
-		w.Destination.FS = fsys
+		fsys := &testfs.LostDataNode{FS: w.writer.Destination.FS, Nth: at}
+		w.writer.Destination.FS = fsys
 		if err := w.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wantWritten(t, fmt.Sprintf("the DataNode of file %d failed", at), w, records)
-		if fsys.Created.Load() != 4 || w.writes.Sum() != 4 {
-			t.Errorf("%d files were created for 3 slices; %d rows of 4 counted", fsys.Created.Load(), w.writes.Sum())
+		if fsys.Created.Load() != 4 || w.writer.written.Sum() != 4 {
+			t.Errorf("%d files were created for 3 slices; %d rows of 4 counted", fsys.Created.Load(), w.writer.written.Sum())
 		}
 	}
 }

@@ -31,8 +31,8 @@ type Rules struct {
 //   - of outputs with a manifest what the manifest names, and the rejects;
 //   - the originals of files that load has cut.
 //
-// Outputs that are locked, in progress or not loaded stay. So do those whose load the ledger does not record: without the
-// ledger the same command would load again.
+// Outputs that are locked, in progress or not loaded stay. So do those whose load the ledger does not record: without
+// the ledger the same command would load again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
 		return &Report{Outcome: failure.NewOutcome()}, errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
