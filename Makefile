@@ -125,7 +125,7 @@ chaos:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_SUITE=chaos BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 180m -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad|StagingOfTheChecks' ./jobs
+	BULKLOAD_SUITE=chaos BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_MOMENTS=20 go test -v -count=1 -timeout 180m -p 1 -parallel 1 -run 'Chains|ServerHangs|ServerDies|HDFSFails|ZooKeeperStops|ThousandRegions|ClientsDuringALoad|StagingOfTheChecks' ./jobs ./jobs/run/preflight
 
 # How long HBase's clients wait while a load runs: the figures of docs/performance.md. make clients ROWS=1000000
 .PHONY: clients
@@ -141,7 +141,7 @@ exhaustive:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./hfilewriter
+	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./jobs/loading/cutting ./hfilewriter
 
 # Runs on inputs that are large in other ways than by their rows: figures of docs/performance.md.
 .PHONY: big

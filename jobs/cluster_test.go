@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,14 +17,12 @@ import (
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testfs"
-	"bulkload/internal/test/testwords"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/inspect/verify"
-	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
 	"bulkload/jobs/spec/jobfile"
@@ -73,81 +70,6 @@ func TestNightsIntoHBase(t *testing.T) {
 	l.WantRowsOfAKey(t, first)
 }
 
-// TestLiveRefusals: what the table says against a job is said before anything is written.
-func TestLiveRefusals(t *testing.T) {
-	l := livetest.New(t)
-	l.Ask(t, "create", l.Table, "f", "1,2,3,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	l.Night(t, "2026-11-20", 100, 4)
-	refused := func(what, want string, change func(*jobfile.Job)) {
-		j := l.Job(t, "2026-11-20")
-		change(j)
-		_, err := run.Job(context.Background(), nil, j, l.Options())
-		if err == nil || failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", what, err)
-		}
-		if words := testwords.Doubled(fmt.Sprint(err)); words != "" {
-			t.Errorf("%s: the error says %q twice: %v", what, words, err)
-		}
-	}
-	refused("a salt that begins no region", "does not suit the region boundaries", func(*jobfile.Job) {})
-	refused("a table that is not there", "nowhere", func(j *jobfile.Job) { j.Table = "nowhere" })
-	l.Ask(t, "split", l.Table, "4")
-	refused("a family that is not there", "has no family g; it has f", func(j *jobfile.Job) {
-		for i := range j.Columns {
-			j.Columns[i].Family = "g"
-		}
-	})
-	refused("a contradiction", "hfile.compression is GZ, but table", func(j *jobfile.Job) {
-		j.HFile.Given = map[string]bool{"compression": true}
-		j.HFile.Settings.Compression = 1
-	})
-}
-
-// TestFilesWithoutLoadThenLoadDir: --no-load leaves the files, load hands them over, and the job knows.
-func TestFilesWithoutLoadThenLoadDir(t *testing.T) {
-	l := livetest.New(t)
-	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	l.Night(t, "2026-11-20", 3000, 5)
-	ctx := context.Background()
-	o := l.Options()
-	o.NoLoad = true
-	s := runtest.Must(t, l.Job(t, "2026-11-20"), o)
-	if s.Load.Requested || len(s.Files) != 10 {
-		t.Errorf("without load: %d files, load %+v", len(s.Files), s.Load)
-	}
-	if _, err := verify.Job(ctx, l.Job(t, "2026-11-20"), o, false); err != nil {
-		t.Error(err)
-	}
-	r, err := loading.Directory(ctx, l.Out+"/2026-11-20", l.Table, l.Options())
-	if err != nil || r.Load.Files != 10 {
-		t.Fatalf("load the directory: %+v, %v", r, err)
-	}
-	l.WantTable(t, "loaded by hand", l.Expected(t, "2026-11-20"))
-	if s := runtest.Must(t, l.Job(t, "2026-11-20"), l.Options()); s.Status != failure.StatusNothing {
-		t.Errorf("the job after that: %s", s.Status)
-	}
-}
-
-// TestLoadDirAcrossRegions: files of a job are cut for another table with other boundaries.
-func TestLoadDirAcrossRegions(t *testing.T) {
-	l := livetest.New(t)
-	l.Table10(t)
-	other := l.UniqueTable(t)
-	l.Ask(t, "create", other, "f", "15,55", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	l.Night(t, "2026-11-20", 1000, 6)
-	o := l.Options()
-	o.NoLoad = true
-	runtest.Must(t, l.Job(t, "2026-11-20"), o)
-	r, err := loading.Directory(context.Background(), l.Out+"/2026-11-20", other, l.Options())
-	if err != nil || r.Load.Files != 12 {
-		t.Errorf("%+v, %v, want the files of two regions cut", r, err)
-	}
-	mine := l.Table
-	l.Table = other
-	l.WantTable(t, "for another table", l.Expected(t, "2026-11-20"))
-	l.Table = mine
-}
-
 // TestDownClusterIsSaidWithinAMinute: a port where nobody listens.
 func TestDownClusterIsSaidWithinAMinute(t *testing.T) {
 	l := livetest.New(t)
@@ -159,43 +81,6 @@ func TestDownClusterIsSaidWithinAMinute(t *testing.T) {
 	if failure.KindOf(err) != failure.Later || time.Since(began) > time.Minute {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
-}
-
-// TestLoadThatDiedUnrecorded: HBase took the files and the process died before it could write that down. The same
-// command finds the rows in the table and is done.
-func TestLoadThatDiedUnrecorded(t *testing.T) {
-	l := livetest.New(t)
-	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
-	l.Night(t, "2026-11-20", 1000, 7)
-	ctx := context.Background()
-	j, o := l.Job(t, "2026-11-20"), l.Options()
-	o.NoLoad = true
-	runtest.Must(t, j, o)
-
-	w := l.Open(t, j)
-	files, err := w.Dir.Manifest.Unloaded(w.Dir.FS, w.Dir.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Dir.Manifest.State = manifest.Loading
-	if err := w.Dir.Save(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Loader.Cluster.LoadFrom(ctx, w.Dir.FS, l.Table, files[:4], load.Hooks{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Job(ctx, nil, j, l.Options()); failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "is locked by process") {
-		t.Errorf("a run beside another one: %v", err)
-	}
-	if err := w.Dir.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	s := runtest.Must(t, j, l.Options())
-	if s.Status != failure.StatusDone || s.Load.Files != len(files)-4 {
-		t.Errorf("after the crash: %s, load %+v", s.Status, s.Load)
-	}
-	l.WantTable(t, "after the crash", l.Expected(t, "2026-11-20"))
 }
 
 // TestRowTimestampsIntoHBase: a job with a timestamp a record, of two families, is loaded, also where the process died
@@ -232,43 +117,6 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	l.WantTable(t, "payments", testfs.Lines(t, want))
 	if r, err := verify.Job(context.Background(), j, l.Options(), true); err != nil || r.Missing+r.Different > 0 {
 		t.Errorf("verify --live: %+v, %v", r, err)
-	}
-}
-
-// TestLostFile: files that are gone and whose rows are not in the table are not taken for loaded: they are written again,
-// be it one or all.
-func TestLostFile(t *testing.T) {
-	for _, all := range []bool{false, true} {
-		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {
-			l := livetest.New(t)
-			l.Table10(t)
-			l.Night(t, "2026-11-20", 1000, 8)
-			j, o := l.Job(t, "2026-11-20"), l.Options()
-			o.NoLoad = true
-			runtest.Must(t, j, o)
-			w := l.Open(t, j)
-			w.Dir.Manifest.State = manifest.Loading
-			if err := w.Dir.Save(); err != nil {
-				t.Fatal(err)
-			}
-			lost := w.Dir.Manifest.Files()
-			if !all {
-				lost = lost[:1]
-			}
-			for _, f := range lost {
-				if err := w.Dir.FS.Remove(path.Join(w.Dir.Path, f.Path)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := w.Dir.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if s := runtest.Must(t, j, l.Options()); s.Status != failure.StatusDone || s.Load.Files != len(s.Files) {
-				t.Errorf("%d lost: %s, load %+v", len(lost), s.Status, s.Load)
-			}
-			l.WantDigest(t, fmt.Sprintf("%d lost", len(lost)), "2026-11-20")
-			l.WantNothing(t, "again", "2026-11-20")
-		})
 	}
 }
 

@@ -15,27 +15,10 @@ import (
 	"bulkload/internal/test/runtest"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run"
-	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
-
-// hdfsOf is the cluster's HDFS.
-func hdfsOf(t *testing.T, l *livetest.Live) storage.FS {
-	t.Helper()
-	s, err := site.Open(l.Options(), jobfile.HBase{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fsys, _, err := s.Resolve(l.Out, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { fsys.Close() })
-	return fsys
-}
 
 // TestTasksOnHDFS: tasks read their input from HDFS and leave runs and files there. The files are those of one process, and the same
 // command loads them.
@@ -44,7 +27,8 @@ func TestTasksOnHDFS(t *testing.T) {
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	const date = "2026-11-20"
 	l.Night(t, date, 6000, 1)
-	fsys, in := hdfsOf(t, l), "/user/test/in_"+strings.ReplaceAll(l.Table, ":", "_")
+	fsys, _ := l.HDFS(t, l.Out)
+	in := "/user/test/in_" + strings.ReplaceAll(l.Table, ":", "_")
 	text, err := os.ReadFile(filepath.Join(l.Folder, "in", date, "part-m-00000"))
 	if err == nil {
 		err = fsys.MkdirAll(in+"/"+date, 0)
@@ -151,7 +135,8 @@ func TestFinishedAgain(t *testing.T) {
 		t.Fatal(s.Status, err)
 	}
 	l.WantTable(t, "loaded", l.Expected(t, date))
-	fsys, dir := hdfsOf(t, l), strings.TrimPrefix(l.Out, "hdfs://")+"/"+date
+	fsys, _ := l.HDFS(t, l.Out)
+	dir := strings.TrimPrefix(l.Out, "hdfs://") + "/" + date
 	if _, err := fsys.Stat(dir + "/" + manifest.TasksDir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the tasks' folder is left: %v", err)
 	}

@@ -1,6 +1,7 @@
 package livetest
 
 import (
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,3 +99,5 @@ func (l *Live) Ledger(t *testing.T) *ledger.Ledger {
 	closing(t, book)
 	return book
 }
+
+func Hex(s string) string { return hex.EncodeToString([]byte(s)) }

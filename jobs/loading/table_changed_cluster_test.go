@@ -1,4 +1,4 @@
-package jobs
+package loading_test
 
 import (
 	"context"
@@ -42,7 +42,7 @@ var changes = map[string]struct {
 func wantRefusedThenForced(t *testing.T, l *livetest.Live) {
 	t.Helper()
 	s, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options())
-	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") || !strings.Contains(err.Error(), "--force") {
+	if failure.CodeOf(err) != errcode.LoadLost {
 		t.Errorf("%s, %v", s.Status, err)
 	}
 	// Dropping, creating and truncating show in hbase:meta. After a finished load, whose identity of the table is known, the
@@ -97,7 +97,7 @@ func TestDeletedRows(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	l.Ask(t, "delete", l.Table, s.Files[3].FirstRow)
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "hidden by a delete marker") || !strings.Contains(err.Error(), "until a major compaction") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadLost || !strings.Contains(err.Error(), "hidden by a delete marker") || !strings.Contains(err.Error(), "until a major compaction") {
 		t.Error(err)
 	}
 }

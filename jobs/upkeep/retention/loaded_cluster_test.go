@@ -1,4 +1,4 @@
-package jobs
+package retention_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package jobs
+package ledger_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
@@ -60,7 +61,7 @@ func TestLedgerRemembers(t *testing.T) {
 		t.Errorf("output deleted, input touched: %s", s.Status)
 	}
 	l.Correct(t, livetest.Night20)
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "from another input") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadOther {
 		t.Errorf("output deleted, input corrected: %v", err)
 	}
 	l.WantStoreFiles(t, len(first.Files))
@@ -70,7 +71,7 @@ func TestLedgerRemembers(t *testing.T) {
 	l.WantDigest(t, "corrected", livetest.Night20)
 	l.WithoutOutput(t, livetest.Night20)
 	l.Ask(t, "truncate", l.Table, "-preserve")
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadLost {
 		t.Errorf("output deleted, table truncated: %v", err)
 	}
 }
@@ -98,7 +99,7 @@ func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	l.Crash(t, livetest.Night20, options.FilesLoaded, 4)
 	l.WithoutOutput(t, livetest.Night20)
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadInterrupted {
 		t.Error(err)
 	}
 	o := l.Options()
@@ -136,10 +137,10 @@ func TestArchivedInput(t *testing.T) {
 		t.Errorf("output deleted, too: %s, %v", s.Status, s.Books)
 	}
 	l.Ask(t, "truncate", l.Table, "-preserve")
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadLost {
 		t.Errorf("table truncated: %v", err)
 	}
-	if _, err := run.Job(context.Background(), nil, l.Job(t, "2026-11-19"), l.Options()); failure.KindOf(err) != failure.NotYet || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, "2026-11-19"), l.Options()); failure.CodeOf(err) != errcode.InputMissing {
 		t.Errorf("a night that never was: %v", err)
 	}
 }
@@ -164,7 +165,7 @@ func TestCorrectionOverALostFile(t *testing.T) {
 	l.Correct(t, livetest.Night20)
 	o := l.Options()
 	o.Force = true
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), o); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "may appear when their regions") {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), o); failure.CodeOf(err) != errcode.LoadMove {
 		t.Fatalf("a correction: %v", err)
 	}
 	l.Ask(t, "disable", l.Table)
@@ -228,7 +229,7 @@ func TestLoadDirRemembers(t *testing.T) {
 	}
 	l.WantDigest(t, "loaded", livetest.Night20)
 	l.Ask(t, "truncate", l.Table, "-preserve")
-	if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "does not serve") {
+	if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.CodeOf(err) != errcode.LoadLost {
 		t.Errorf("table truncated: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package jobs
+package lock_test
 
 import (
 	"context"

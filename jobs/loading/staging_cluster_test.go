@@ -1,4 +1,4 @@
-package jobs
+package loading_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
@@ -144,16 +145,16 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		state, want string
-		kind        failure.Kind
-	}{{manifest.Written, "nothing was loaded", failure.Refused}, {manifest.Loading, "does not serve 1 files that HBase took", failure.Refused}} {
-		state, want := c.state, c.want
+		state string
+		code  errcode.Code
+	}{{manifest.Written, errcode.OutputLacks}, {manifest.Loading, errcode.LoadLost}} {
+		state := c.state
 		w.Dir.Manifest.State = state
 		if err := errors.Join(w.Dir.Save(), w.Dir.Lock.Release()); err != nil {
 			t.Fatal(err)
 		}
 		r, err := loading.Directory(context.Background(), l.Out+"/"+date, l.Table, l.Options())
-		if failure.KindOf(err) != c.kind || !strings.Contains(err.Error(), lost) || !strings.Contains(err.Error(), want) || r.Load.Files != 0 {
+		if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), lost) || r.Load.Files != 0 {
 			t.Errorf("%s: %+v, %v", state, r, err)
 		}
 		m, err := manifest.Read(w.Dir.FS, w.Dir.Path)
@@ -170,7 +171,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	l.WantTable(t, "nothing loaded", []string{""})
 	_, err := loading.Directory(context.Background(), l.Out+"/"+date, "elsewhere", l.Options())
-	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "was interrupted: run its job") {
+	if failure.CodeOf(err) != errcode.LoadInterrupted {
 		t.Errorf("into another table meanwhile: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package jobs
+package loading_test
 
 import (
 	"os"

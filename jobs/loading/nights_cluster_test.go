@@ -1,4 +1,4 @@
-package jobs
+package loading_test
 
 import (
 	"context"
@@ -329,7 +329,8 @@ func TestAnOlderOutputComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
-	fsys, loaded := hdfsOf(t, l), path.Join(path.Dir(copied), "loaded")
+	fsys, _ := l.HDFS(t, l.Out)
+	loaded := path.Join(path.Dir(copied), "loaded")
 	copyTree(t, fsys, path.Join(path.Dir(copied), livetest.Night20), loaded)
 	l.Correct(t, livetest.Night20)
 	o := l.Options()
@@ -403,9 +404,9 @@ func TestLoadOfMarkers(t *testing.T) {
 	var lines []string
 	for _, row := range []string{"a", "b", "c"} {
 		if row != "b" {
-			lines = append(lines, hexOf(row)+"\tf\t\t1000\tDeleteFamily\t")
+			lines = append(lines, livetest.Hex(row)+"\tf\t\t1000\tDeleteFamily\t")
 		} else {
-			lines = append(lines, hexOf(row)+"\tf\t"+hexOf("q")+"\t2000\tPut\t"+hexOf("v"))
+			lines = append(lines, livetest.Hex(row)+"\tf\t"+livetest.Hex("q")+"\t2000\tPut\t"+livetest.Hex("v"))
 		}
 	}
 	l.OtherTools(t, dir, lines)
@@ -423,13 +424,13 @@ func TestLoadOfMarkersAlone(t *testing.T) {
 	l.Ask(t, "create", l.Table, "f", "m")
 	l.Ask(t, "put", l.Table, "a,f,q,500,v")
 	dir := l.Out + "/markers"
-	lines := []string{hexOf("a") + "\tf\t\t1000\tDeleteFamily\t", hexOf("b") + "\tf\t\t1000\tDeleteFamily\t"}
+	lines := []string{livetest.Hex("a") + "\tf\t\t1000\tDeleteFamily\t", livetest.Hex("b") + "\tf\t\t1000\tDeleteFamily\t"}
 	l.OtherTools(t, dir, lines)
 	fsys, name := l.HDFS(t, dir)
 	copyTree(t, fsys, name, name+"_copied")
 	l.CrashLoad(t, dir, options.FilesLoaded, 1)
 	l.Ask(t, "compact", l.Table)
-	if scanned := l.Ask(t, "scan", l.Table); strings.Contains(scanned, hexOf("a")) {
+	if scanned := l.Ask(t, "scan", l.Table); strings.Contains(scanned, livetest.Hex("a")) {
 		t.Fatalf("the row is still there: %s", scanned)
 	}
 	for range 2 {
@@ -453,7 +454,7 @@ func TestLoadDirOfALostTable(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	w := l.Written(t, livetest.Night20)
 	copied := path.Join(path.Dir(w.Dir.Path), "copy")
-	fsys := hdfsOf(t, l)
+	fsys, _ := l.HDFS(t, l.Out)
 	if err := errors.Join(storage.RemoveIfThere(w.Dir.FS, w.Dir.Path, manifest.Name), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}

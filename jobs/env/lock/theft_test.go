@@ -1,4 +1,4 @@
-package jobs
+package lock_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/jobtest"
@@ -140,7 +141,7 @@ func TestLockTakenOver(t *testing.T) {
 				if s.after == nil {
 					t.Fatalf("no theft: %v", err)
 				}
-				if failure.KindOf(err) != failure.Later || !strings.Contains(err.Error(), "the lock") {
+				if failure.CodeOf(err) != errcode.LockLost {
 					t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 				}
 				now := traces(t, out)

@@ -1,9 +1,9 @@
-package jobs
+package cutting_test
 
 import (
 	"bytes"
 	"cmp"
-	"encoding/hex"
+	"context"
 	"fmt"
 	"os"
 	"path"
@@ -27,13 +27,33 @@ import (
 	"bulkload/load"
 )
 
+// TestLoadDirAcrossRegions: files of a job are cut for another table with other boundaries.
+func TestLoadDirAcrossRegions(t *testing.T) {
+	l := livetest.New(t)
+	l.Table10(t)
+	other := l.UniqueTable(t)
+	l.Ask(t, "create", other, "f", "15,55", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	l.Night(t, "2026-11-20", 1000, 6)
+	o := l.Options()
+	o.NoLoad = true
+	runtest.Must(t, l.Job(t, "2026-11-20"), o)
+	r, err := loading.Directory(context.Background(), l.Out+"/2026-11-20", other, l.Options())
+	if err != nil || r.Load.Files != 12 {
+		t.Errorf("%+v, %v, want the files of two regions cut", r, err)
+	}
+	mine := l.Table
+	l.Table = other
+	l.WantTable(t, "for another table", l.Expected(t, "2026-11-20"))
+	l.Table = mine
+}
+
 // otherCells are lines of cells as the oracle writes and reads them, in the order of a table: 200 rows from a00 to t09 with
 // families f and g, several versions and delete markers, and the row m05 with 2,000 columns.
 func otherCells(timestamp int64) []string {
 	type line struct{ row, rest string }
 	var all []line
 	add := func(row, family, qualifier string, age int64, kind, value string) {
-		all = append(all, line{row, fmt.Sprintf("\t%s\t%s\t%d\t%s\t%s", family, hexOf(qualifier), timestamp-age, kind, hexOf(value))})
+		all = append(all, line{row, fmt.Sprintf("\t%s\t%s\t%d\t%s\t%s", family, livetest.Hex(qualifier), timestamp-age, kind, livetest.Hex(value))})
 	}
 	for i := range 200 {
 		row := fmt.Sprintf("%c%02d", 'a'+i/10, i%10)
@@ -57,12 +77,10 @@ func otherCells(timestamp int64) []string {
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.row, b.row) })
 	lines := make([]string, len(all))
 	for i, l := range all {
-		lines[i] = hexOf(l.row) + l.rest
+		lines[i] = livetest.Hex(l.row) + l.rest
 	}
 	return lines
 }
-
-func hexOf(s string) string { return hex.EncodeToString([]byte(s)) }
 
 // filesBelow are the files in folders of a directory, by path.
 func filesBelow(t *testing.T, l *livetest.Live, dir string) map[string][]byte {
@@ -245,7 +263,7 @@ func TestFilesThatCantBeCut(t *testing.T) {
 	l.Ask(t, "create", l.Table, "f,g", "m", "VERSIONS=10")
 	var lines []string
 	for _, row := range []string{"k", "l", "m", "n"} {
-		lines = append(lines, fmt.Sprintf("%s\tf\t%s\t1700000000000\tPut\t%s", hexOf(row), hexOf("q"), hexOf("value")))
+		lines = append(lines, fmt.Sprintf("%s\tf\t%s\t1700000000000\tPut\t%s", livetest.Hex(row), livetest.Hex("q"), livetest.Hex("value")))
 	}
 	local := filepath.Join(t.TempDir(), "cells")
 	write := func(dir string, lines []string, settings ...string) string {
@@ -316,7 +334,7 @@ func TestEveryCallOfACutFails(t *testing.T) {
 		var lines []string
 		for _, row := range []string{"a", "b", "c", "d"} {
 			for _, family := range []string{"f", "g"} {
-				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%d\tPut\t%s", hexOf(row), family, hexOf("q"), 1700000000000+i, hexOf(row)))
+				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%d\tPut\t%s", livetest.Hex(row), family, livetest.Hex("q"), 1700000000000+i, livetest.Hex(row)))
 			}
 		}
 		dir := fmt.Sprintf("%s/other%d", l.Out, i)

@@ -1,0 +1,57 @@
+package preflight_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
+	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/jobtest"
+	"bulkload/internal/test/sample"
+	"bulkload/jobs/base/failure"
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/run"
+	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
+)
+
+// TestInputTooLargeForItsFiles: an input that is far too large for files of max_size is refused before it is read.
+func TestInputTooLargeForItsFiles(t *testing.T) {
+	dir := jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{})
+	j := jobtest.Check(t, dir, filepath.Join(dir, "out"))
+	j.HFile.MaxSize, j.Load = 512, true
+	o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Failpoint: func(p options.Point) { t.Errorf("the run came to %s", p) }}
+	_, err := run.Job(t.Context(), nil, j, o)
+	if failure.CodeOf(err) != errcode.FilesLimit {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort, and
+// refused after it; one that fits is neither. The same goes for Parquet, whose files say little of how large their cells are.
+func TestTooManyFilesAreForetold(t *testing.T) {
+	text := filepath.Join(jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{}), "check.yaml")
+	for _, c := range []struct {
+		job      string
+		size     int64
+		foretold bool
+	}{{text, 20 << 10, true}, {text, 200 << 10, false}, {"../../examples/check-parquet.yaml", 1 << 10, true}, {"../../examples/check-parquet.yaml", 20 << 10, false}} {
+		j, err := jobfile.Read(c.job, jobfile.ReadOptions{Date: jobdir.Date})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Output, j.HFile.MaxSize, j.Load = filepath.Join(t.TempDir(), "out"), c.size, true
+		warned, sorted := false, false
+		o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: "8"}}
+		o.Say = func(text string) {
+			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
+		}
+		o.Failpoint = func(p options.Point) { sorted = sorted || p == options.Sorted }
+		_, err = run.Job(t.Context(), nil, j, o)
+		if warned != c.foretold || !sorted || (failure.KindOf(err) == failure.Refused) != c.foretold {
+			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned, err)
+		}
+	}
+}
