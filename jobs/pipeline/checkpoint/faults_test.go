@@ -127,6 +127,14 @@ func TestCheckpointOfAnotherInput(t *testing.T) {
 	}
 }
 
+// isWhole reports whether a line with a share counts, in a store of two outputs without files, the second of which is
+// written. The run "merged" of the first was replaced.
+func isWhole(share RunShare) bool {
+	k := &Store{regions: []int{3, 0}, dir: "/nothing"}
+	merged := &replacement{Output: 0, From: []string{"merged"}}
+	return len(k.validPrefix([]Line{{Checkpoint: &Checkpoint{Shares: []RunShare{share}}}, {Merged: merged}}, false)) == 2
+}
+
 // TestLinesOfOutputsThatAreNotThere: a damaged line may name any output. It is refused, or needs no run, and nothing panics.
 func TestLinesOfOutputsThatAreNotThere(t *testing.T) {
 	t.Parallel()
@@ -138,15 +146,16 @@ func TestLinesOfOutputsThatAreNotThere(t *testing.T) {
 		if s.Apply(Line{Checkpoint: &Checkpoint{Shares: []RunShare{{Output: output}}}}, 1) == nil {
 			t.Errorf("a share of output %d of 2 is applied", output)
 		}
-		c := &runCheck{store: &Store{regions: []int{3, 0}}}
-		if !c.checkRun(output, partition.RunFile{Name: "a"}) {
+		if !isWhole(RunShare{Output: output, Run: partition.RunFile{Name: "a"}}) {
 			t.Errorf("a run of output %d of 2 is looked for", output)
 		}
 	}
-	c := &runCheck{store: &Store{regions: []int{3, 0}}, replaced: map[runName]bool{{0, "merged"}: true}}
-	for _, one := range []runName{{0, ""}, {0, "merged"}, {1, "a"}} {
-		if !c.checkRun(one.output, partition.RunFile{Name: one.name}) {
-			t.Errorf("the run %+v is looked for", one)
+	if isWhole(RunShare{Output: 0, Run: partition.RunFile{Name: "a"}}) {
+		t.Error("a run is not looked for")
+	}
+	for _, share := range []RunShare{{Output: 0}, {Output: 0, Run: partition.RunFile{Name: "merged"}}, {Output: 1, Run: partition.RunFile{Name: "a"}}} {
+		if !isWhole(share) {
+			t.Errorf("the run of %+v is looked for", share)
 		}
 	}
 }

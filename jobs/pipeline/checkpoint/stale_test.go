@@ -59,7 +59,7 @@ func TestCheckpointFoldersOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removeOld(work)
+	RemoveOlder(work, MaxAge, false)
 	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
 		t.Errorf("the link's target has %v, %v", left, err)
 	}

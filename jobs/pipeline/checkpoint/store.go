@@ -6,21 +6,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"bulkload/ingest"
-	"bulkload/internal/bytesize"
-	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/program"
 	"bulkload/jobs/base/failure"
@@ -184,122 +179,6 @@ func hashText(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// openExisting restores the state of an earlier process. Useless files are deleted.
-func (k *Store) openExisting() error {
-	info, err := os.Lstat(k.dir)
-	if err != nil {
-		return nil // if it is more than a missing folder, the first spill reports it
-	}
-	if err = partition.CheckPrivateDir(info); err != nil {
-		return errcode.WorkDir.Errorf("the sorted runs of an earlier process can't be read: %w; move %s away, or choose another --work-dir", err, k.dir)
-	}
-	if k.lock, err = partition.LockFolder(k.dir); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return errcode.Locked.Errorf("%s is in use by another process that writes to the same output; try again when it is done", k.dir)
-		}
-		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
-	}
-	// Only now that the lock is held: --force must not delete the runs of a process that is still sorting.
-	if k.options.Force {
-		return k.discard()
-	}
-	if err := k.read(); err != nil {
-		return k.startOver(fmt.Errorf("the sorted runs that an earlier process left in %s can't be used: %w", k.dir, err))
-	}
-	all, _ := k.State.Bytes()
-	k.options.Infof("going on with %d records, %s of the input, that are already sorted", k.State.Read, bytesize.Format(all))
-	return nil
-}
-
-// read reads the journal.
-func (k *Store) read() error {
-	record, lines, err := OpenJournal(filepath.Join(k.dir, JournalName))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(lines) == 0 {
-		if err == nil {
-			err = record.Close()
-		}
-		return errors.Join(errEmpty, err)
-	}
-	if err != nil {
-		return err
-	}
-	k.journal = record
-	var head Header
-	if err := json.Unmarshal(lines[0], &head); err != nil {
-		return err
-	}
-	if err := k.matches(head); err != nil {
-		return err
-	}
-	return k.restore(head, lines)
-}
-
-// restore applies the valid part of a journal. If some of its lines are lost, they are cut off before anything new is
-// appended, so that the journal never contains lines after a gap.
-//
-// All blocks of all runs are read if the machine was booted since, or if that is unknown: the kernel may not have
-// written them before it went down. Otherwise the runs' footers are enough, since the files of a killed process are
-// in the kernel's hands.
-func (k *Store) restore(head Header, texts [][]byte) error {
-	lines, err := parseLines(texts[1:])
-	if err != nil {
-		return err
-	}
-	boot := bootID(head, lines)
-	// The latest boot that any line confirms; a run that resumes after a reboot appends a line for its own boot.
-	blocks := boot == "" || boot != k.head.Boot
-	sound := k.validPrefix(lines, blocks)
-	if len(sound) == 0 {
-		return errEmpty
-	}
-	if len(sound) < len(lines) {
-		k.options.Warnf("%d of the %d checkpoints that an earlier process recorded in %s are lost", len(lines)-len(sound), len(lines), k.dir)
-		// Before anything is appended: a line after a gap would be found at the next start, and count.
-		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
-			return err
-		}
-	}
-	for _, line := range sound {
-		if err := k.State.Apply(line, len(k.Splits)); err != nil {
-			return fmt.Errorf("%w: %w", ErrDamaged, err)
-		}
-	}
-	if blocks && k.head.Boot != "" { // so that the next process need not read all blocks again
-		return k.journal.Append(Line{Boot: k.head.Boot})
-	}
-	return nil
-}
-
-// matches checks a journal's header against this run. An output that is complete now may not have been when the
-// journal was written, so its regions may differ from "".
-func (k *Store) matches(head Header) (err error) {
-	if k.head.Program, err = program.Hash(); err != nil {
-		return err
-	}
-	want := k.head
-	want.Boot = head.Boot
-	want.Outputs = append([]outputKey(nil), want.Outputs...)
-	if len(head.Outputs) != len(want.Outputs) {
-		return errOtherRun
-	}
-	for i := range want.Outputs {
-		if want.Outputs[i].Regions == "" {
-			want.Outputs[i].Regions = head.Outputs[i].Regions
-		}
-		// The same run with other regions: its runs are sorted by the old boundaries.
-		if head.Outputs[i].Run == want.Outputs[i].Run && head.Outputs[i] != want.Outputs[i] {
-			return errors.New("the table's regions have changed")
-		}
-	}
-	switch {
-	case reflect.DeepEqual(head, want):
-		return nil
-	case head.Schema != want.Schema, head.Program != want.Program:
-		return errors.New("another bulkload has made it")
-	}
-	return errOtherRun
-}
-
 // Begin creates the folder and its journal unless they exist.
 func (k *Store) Begin() error {
 	k.mu.Lock()
@@ -320,7 +199,7 @@ func (k *Store) create() (err error) {
 		return err
 	}
 	partition.RemoveStale(work)
-	removeOld(work)
+	RemoveOlder(work, MaxAge, false)
 	if k.head.Program, err = program.Hash(); err != nil {
 		k.head.Program = "unknown" // nobody can use the files then
 	}
@@ -341,9 +220,6 @@ func (k *Store) create() (err error) {
 	k.journal = record
 	return nil
 }
-
-// removeOld deletes files that runs have left and nobody has continued for long.
-func removeOld(work string) { RemoveOlder(work, MaxAge, false) }
 
 // RemoveOlder deletes the sorted runs and rejects that runs have left in a work folder ("": the system's temporary
 // one) and nobody has continued for an age. It returns the folders that it deleted, or would delete in a dry run.
@@ -429,19 +305,12 @@ func (k *Store) Resumed() *Resumed {
 // Free deletes the runs of an output that is written.
 //
 // Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of it,
-// so nothing looks for the runs any more (checkRun, applyShare).
+// so nothing looks for the runs any more (validPrefix, applyShare).
 func (k *Store) Free(output int) error {
 	if k.journal == nil {
 		return nil
 	}
 	return os.RemoveAll(string(k.runFolder(output)))
-}
-
-// startOver starts from the beginning because the runs can't be used.
-func (k *Store) startOver(reason error) error {
-	k.options.Infof("sorting from the beginning: %v", reason)
-	k.State = NewResumeState(k.regions)
-	return k.discard()
 }
 
 // discard deletes everything. The store can be used again afterwards.
