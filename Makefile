@@ -141,7 +141,7 @@ exhaustive:
 	mkdir -p $(CLUSTER)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) && \
-	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./jobs/loading/cutting ./hfilewriter
+	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./jobs/tasks ./jobs/loading/cutting ./hfilewriter
 
 # Runs on inputs that are large in other ways than by their rows: figures of docs/performance.md.
 .PHONY: big

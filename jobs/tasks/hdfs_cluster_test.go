@@ -1,4 +1,4 @@
-package jobs
+package tasks_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
+	"bulkload/jobs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
@@ -60,7 +61,7 @@ func TestTasksOnHDFS(t *testing.T) {
 
 	e := &runtest.InProcess{Options: options.Options{WorkDir: t.TempDir()}} // no site files: the plan has what it needs of them
 	e.Options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
-	s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, l.Job(t, date), l.Options())
+	s, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, l.Job(t, date), l.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestFinishedAgain(t *testing.T) {
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	const date = "2026-11-20"
 	l.Night(t, date, 300, 1)
-	planned, err := PlanTasks(t.Context(), l.Job(t, date), l.Options(), runtest.SmallTasks)
+	planned, err := jobs.PlanTasks(t.Context(), l.Job(t, date), l.Options(), runtest.SmallTasks)
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -112,25 +113,25 @@ func TestFinishedAgain(t *testing.T) {
 	for _, task := range planned.Tasks {
 		check(tasks.Map(t.Context(), planned.Document, task, l.Options()))
 	}
-	gathered, err := GatherTasks(t.Context(), planned.Document, l.Options(), runtest.SmallTasks)
+	gathered, err := jobs.GatherTasks(t.Context(), planned.Document, l.Options(), runtest.SmallTasks)
 	check(err)
 	for _, task := range gathered.Tasks {
 		check(tasks.Reduce(t.Context(), gathered.Document, task, l.Options()))
 	}
 	later := l.Options()
 	later.NoLoad = true
-	s, err := FinishTasks(t.Context(), planned.Document, later)
+	s, err := jobs.FinishTasks(t.Context(), planned.Document, later)
 	if err != nil || s.Status != failure.StatusDone {
 		t.Fatal(s.Status, err)
 	}
-	if again, err := GatherTasks(t.Context(), planned.Document, l.Options(), runtest.SmallTasks); err != nil || again.Status != failure.StatusNothing || len(again.Tasks) > 0 {
+	if again, err := jobs.GatherTasks(t.Context(), planned.Document, l.Options(), runtest.SmallTasks); err != nil || again.Status != failure.StatusNothing || len(again.Tasks) > 0 {
 		t.Errorf("gathered again: %+v, %v", again, err)
 	}
 	var over *tasks.WrittenError
 	if err := tasks.Map(t.Context(), planned.Document, 0, l.Options()); !errors.As(err, &over) {
 		t.Errorf("a task of a written run: %v", err)
 	}
-	s, err = FinishTasks(t.Context(), planned.Document, l.Options())
+	s, err = jobs.FinishTasks(t.Context(), planned.Document, l.Options())
 	if err != nil || s.Status != failure.StatusDone || s.Load.Files != 10 {
 		t.Fatal(s.Status, err)
 	}
@@ -140,12 +141,12 @@ func TestFinishedAgain(t *testing.T) {
 	if _, err := fsys.Stat(dir + "/" + manifest.TasksDir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the tasks' folder is left: %v", err)
 	}
-	s, err = FinishTasks(t.Context(), planned.Document, l.Options())
+	s, err = jobs.FinishTasks(t.Context(), planned.Document, l.Options())
 	if err != nil || s.Status != failure.StatusNothing || s.Run.ID != planned.Run.ID {
 		t.Errorf("finished again: %s of %+v, %v", s.Status, s.Run, err)
 	}
 	l.Ask(t, "truncate", l.Table, "-preserve")
-	if s, err = FinishTasks(t.Context(), planned.Document, l.Options()); err == nil {
+	if s, err = jobs.FinishTasks(t.Context(), planned.Document, l.Options()); err == nil {
 		t.Errorf("with an empty table: %s", s.Status)
 	}
 }

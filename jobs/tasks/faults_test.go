@@ -1,4 +1,4 @@
-package jobs
+package tasks_test
 
 import (
 	"bytes"
@@ -25,6 +25,7 @@ import (
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
+	"bulkload/jobs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
@@ -200,7 +201,7 @@ func TestTaskFaults(t *testing.T) {
 			e := &runtest.InProcess{Options: options.Options{Memory: options.MinMemory, WorkDir: t.TempDir()}}
 			e.Instead = func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return f.instead(ctx, e, p, task) }
 			by := &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 100_000, Memory: options.MinMemory}}
-			_, err := RunBy(t.Context(), by, jobtest.Check(t, dir, out), options.Options{})
+			_, err := jobs.RunBy(t.Context(), by, jobtest.Check(t, dir, out), options.Options{})
 			if f.code == "" && err != nil || f.code != "" && (failure.CodeOf(err) != f.code || !strings.Contains(err.Error(), f.says)) {
 				t.Fatalf("%s: %v", failure.CodeOf(err), err)
 			}
@@ -212,7 +213,7 @@ func TestTaskFaults(t *testing.T) {
 				t.Error("the output says that it is complete")
 			}
 			e.Ran = nil
-			if _, err := RunBy(t.Context(), by, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+			if _, err := jobs.RunBy(t.Context(), by, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			if f.again != nil && !slices.Equal(e.Ran, f.again) {
@@ -252,8 +253,8 @@ func TestRejectsOfTasks(t *testing.T) {
 		jobdir.RejectsEvery(t, dir, every)
 		out := filepath.Join(dir, "out")
 		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-		s, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
-		if failure.KindOf(err) != failure.Rejects || !strings.Contains(err.Error(), "11 records rejected, max_rejects is 10; first "+jobdir.Parts(t, dir)[0]) {
+		s, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		if failure.CodeOf(err) != errcode.RejectsMany || !strings.Contains(err.Error(), jobdir.Parts(t, dir)[0]) {
 			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
 		}
 		if found, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.dat")); err != nil || bytes.Count(found, []byte("one too many")) < 11 {
@@ -288,11 +289,11 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 100)
 	manyFiles(t, dir, 600)
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-	_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if failure.CodeOf(err) != errcode.TaskRuns || !strings.Contains(err.Error(), "at most 512") || e.Ran != nil {
+	_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	if failure.CodeOf(err) != errcode.TaskRuns || e.Ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
-	_, err = RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
+	_, err = jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if failure.CodeOf(err) != errcode.TaskMemory || slices.ContainsFunc(e.Ran, func(s string) bool { return strings.HasPrefix(s, "reduce") }) {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
@@ -305,14 +306,14 @@ func TestPlannedSizesCount(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 100)
 	manyFiles(t, dir, 600)
 	out, o := filepath.Join(dir, "out"), options.Options{WorkDir: dir}
-	planned, err := PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{}, tasks.Sizes{Task: 50_000})
+	planned, err := jobs.PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{}, tasks.Sizes{Task: 50_000})
 	if err != nil || len(planned.Tasks) < 2 {
 		t.Fatal(planned, err)
 	}
 	for _, task := range planned.Tasks {
 		err = errors.Join(err, tasks.Map(t.Context(), planned.Document, task, o))
 	}
-	gathered, failed := GatherTasks(t.Context(), out, options.Options{}, runtest.SmallTasks)
+	gathered, failed := jobs.GatherTasks(t.Context(), out, options.Options{}, runtest.SmallTasks)
 	if err = errors.Join(err, failed); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +321,7 @@ func TestPlannedSizesCount(t *testing.T) {
 	// The tasks of others have their own memory: too little is a warning.
 	var said []string
 	o.Say = func(text string) { said = append(said, text) }
-	again, err := GatherTasks(t.Context(), out, o, tasks.Sizes{Task: 1, Memory: little})
+	again, err := jobs.GatherTasks(t.Context(), out, o, tasks.Sizes{Task: 1, Memory: little})
 	if err != nil || !slices.Equal(again.Tasks, gathered.Tasks) || !strings.Contains(strings.Join(said, "\n"), "memory") {
 		t.Errorf("slices for tasks with %d bytes of memory: %v, said %q", little, err, said)
 	}
@@ -331,10 +332,10 @@ func TestPlannedSizesCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if none, err := GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
+	if none, err := jobs.GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
 		t.Error(none, err)
 	}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	runtest.NoTasks(t, out)
@@ -345,7 +346,7 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 500)
 	out := filepath.Join(dir, "out")
-	r, err := PlanTasks(t.Context(), jobtest.Check(t, dir, out), options.Options{}, runtest.SmallTasks)
+	r, err := jobs.PlanTasks(t.Context(), jobtest.Check(t, dir, out), options.Options{}, runtest.SmallTasks)
 	if err != nil || len(r.Tasks) < 2 {
 		t.Fatal(r, err)
 	}
@@ -372,7 +373,7 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 		t.Errorf("%v is in the output", all)
 	}
 	e := &runtest.InProcess{}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	var over *tasks.WrittenError
@@ -397,7 +398,7 @@ func TestEveryCallOfTasksFails(t *testing.T) {
 	faulty := &testfs.Failing{FS: local, Fault: new(testfs.Fault)}
 	storage.Local = faulty
 	run := func() error {
-		_, err := RunBy(t.Context(), &run.ByTasks{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
 		return err
 	}
 	if err := run(); err != nil {
@@ -457,7 +458,7 @@ func TestKilledTasks(t *testing.T) {
 		if i%2 == 1 {
 			by, how = nil, "in one process"
 		}
-		got, err := RunBy(t.Context(), by, k.Read(t), k.Options())
+		got, err := jobs.RunBy(t.Context(), by, k.Read(t), k.Options())
 		if err != nil {
 			t.Fatalf("killed at %s, %s: %v", at, how, err)
 		}
@@ -498,7 +499,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 	e.Instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errors.New("no container")
 	}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err == nil || !strings.Contains(err.Error(), "no container") {
 		t.Fatal(err)
 	}
 }
@@ -507,7 +508,7 @@ func mappedOnly(t *testing.T, dir, out string) {
 func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	t.Helper()
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range e.Ran {
@@ -527,8 +528,8 @@ func TestPlanThatCantBeRead(t *testing.T) {
 	mappedOnly(t, dir, out)
 	for cause, want := range map[error]failure.Kind{storage.ErrUnavailable: failure.Later, fs.ErrPermission: failure.Refused, syscall.EIO: failure.Failed} {
 		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), unreadable("plan.json", cause))
-		if err == nil || failure.KindOf(err) != want || !strings.Contains(err.Error(), "read the plan of the run's tasks: ") || e.Ran != nil {
+		_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), unreadable("plan.json", cause))
+		if err == nil || failure.KindOf(err) != want || e.Ran != nil {
 			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.Ran)
 		}
 	}
@@ -580,22 +581,22 @@ func TestNewCauseOfFailure(t *testing.T) {
 				}
 				return instead(ctx, p, task)
 			}
-			_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+			_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
 			return err
 		}
 		if down = "part-m-00002"; phase == "reduce" {
 			down = "run"
 		}
 		err := run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return true, fail(ctx, p, task) })
-		if failure.KindOf(err) != failure.Later || strings.Contains(err.Error(), "without its account") {
+		if failure.KindOf(err) != failure.Later || failure.CodeOf(err) == errcode.TaskLost {
 			t.Errorf("%s: with a file system that is down: %v", phase, err)
 		}
 		err = run(func(_ context.Context, p tasks.Phase, task int) (bool, error) {
 			return true, killedOutOfMemory(t, p, task, "attempt_2")
 		})
 		memory := func(what string) {
-			if failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "more memory than its container has") ||
-				strings.Contains(err.Error(), storage.ErrUnavailable.Error()) || strings.Contains(err.Error(), "without its account") {
+			if failure.CodeOf(err) != errcode.TaskFailed || !strings.Contains(err.Error(), "more memory than its container has") ||
+				strings.Contains(err.Error(), storage.ErrUnavailable.Error()) {
 				t.Errorf("%s, %s: kind %d: %v", phase, what, failure.KindOf(err), err)
 			}
 		}
@@ -608,7 +609,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 		})
 		memory("killed after another attempt")
 		err = run(func(context.Context, tasks.Phase, int) (bool, error) { return true, nil })
-		if failure.CodeOf(err) != errcode.TaskLost || !strings.Contains(err.Error(), phase+" task 2 has ended without its account, and no attempt at it has begun") {
+		if failure.CodeOf(err) != errcode.TaskLost || !strings.Contains(err.Error(), phase+" task 2 ") {
 			t.Errorf("%s: of an engine that did nothing: %v", phase, err)
 		}
 	}
@@ -667,7 +668,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 			}
 			return true, tasks.Reduce(ctx, p.Document, task, unreadable("run", c.err))
 		}
-		_, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
 		if failure.KindOf(err) != c.kind {
 			t.Errorf("%s: kind %d: %v", what, failure.KindOf(err), err)
 		}
@@ -688,7 +689,7 @@ func TestRunsThatCantBeReached(t *testing.T) {
 		}}
 	}}
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), o); err != nil || len(e.Ran) == 0 || e.Ran[0] != "map 2" {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), o); err != nil || len(e.Ran) == 0 || e.Ran[0] != "map 2" {
 		t.Errorf("without a replica of a run: %v; ran %v", err, e.Ran)
 	}
 	runtest.SameFiles(t, "lost", base, out)
@@ -709,7 +710,7 @@ func TestTaskOfAnotherPlan(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	out := filepath.Join(dir, "out")
-	planned, err := PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{}, runtest.SmallTasks)
+	planned, err := jobs.PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{}, runtest.SmallTasks)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -721,12 +722,12 @@ func TestTaskOfAnotherPlan(t *testing.T) {
 	if err := tasks.Map(t.Context(), old, 0, options.Options{WorkDir: dir}); err != nil {
 		t.Fatalf("a copy of the plan: %v", err)
 	}
-	again, err := PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{Force: true}, tasks.Sizes{})
+	again, err := jobs.PlanTasks(t.Context(), jobtest.CheckTo(t, dir, out), options.Options{Force: true}, tasks.Sizes{})
 	if err != nil || again.Document != planned.Document {
 		t.Fatal(again, err)
 	}
 	err = tasks.Map(t.Context(), old, 0, options.Options{WorkDir: dir})
-	if failure.CodeOf(err) != errcode.TaskPlan || !strings.Contains(err.Error(), "the run of the plan was begun anew, with another plan") {
+	if failure.CodeOf(err) != errcode.TaskPlan {
 		t.Errorf("%s: %v", failure.CodeOf(err), err)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(plan), "map")); !errors.Is(err, fs.ErrNotExist) {
@@ -755,7 +756,7 @@ func TestFoldersOfTasks(t *testing.T) {
 		failed = task
 		return true, tasks.Reduce(ctx, p.Document, task, without(e, func(name string) bool { return name == "account.json.tmp" }))
 	}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
 		t.Fatal(failed, err)
 	}
 	for _, name := range []string{"seller", "buyer", "index"} {
@@ -791,7 +792,7 @@ func TestHandedOverWithAnError(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	o := options.Options{Storage: func(f storage.FS) storage.FS { return stuckFS{f, lock.LockName} }}
-	r, err := PlanTasks(t.Context(), jobtest.Check(t, dir, filepath.Join(dir, "out")), o, runtest.SmallTasks)
+	r, err := jobs.PlanTasks(t.Context(), jobtest.Check(t, dir, filepath.Join(dir, "out")), o, runtest.SmallTasks)
 	if !errors.Is(err, syscall.EIO) || len(r.Tasks) > 0 || r.Document != "" {
 		t.Errorf("%v; handed over: %+v", err, r)
 	}
@@ -816,14 +817,14 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 	}
 	j, err := jobfile.Read(filepath.Join(dir, "orders.yaml"), jobfile.ReadOptions{Date: jobdir.Date})
 	check(err)
-	planned, err := PlanTasks(t.Context(), j, o, runtest.SmallTasks)
+	planned, err := jobs.PlanTasks(t.Context(), j, o, runtest.SmallTasks)
 	check(err)
 	work, others := tasks.Map, planned.Tasks[1:]
 	stopped, document := planned.Tasks[0], planned.Document
 	finish := func() {
 		if phase == tasks.MapPhase {
 			check(tasks.Map(t.Context(), planned.Document, stopped, o))
-			gathered, err := GatherTasks(t.Context(), planned.Document, o, runtest.SmallTasks)
+			gathered, err := jobs.GatherTasks(t.Context(), planned.Document, o, runtest.SmallTasks)
 			check(err)
 			for _, task := range gathered.Tasks {
 				check(tasks.Reduce(t.Context(), gathered.Document, task, o))
@@ -831,7 +832,7 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 		} else {
 			check(tasks.Reduce(t.Context(), document, stopped, o))
 		}
-		_, err := FinishTasks(t.Context(), planned.Document, o)
+		_, err := jobs.FinishTasks(t.Context(), planned.Document, o)
 		check(err)
 	}
 	for _, task := range others {
@@ -839,7 +840,7 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 	}
 	if phase == tasks.ReducePhase {
 		check(tasks.Map(t.Context(), planned.Document, stopped, o))
-		gathered, err := GatherTasks(t.Context(), planned.Document, o, runtest.SmallTasks)
+		gathered, err := jobs.GatherTasks(t.Context(), planned.Document, o, runtest.SmallTasks)
 		check(err)
 		work, document = tasks.Reduce, gathered.Document
 		last := len(gathered.Tasks) - 1 // of another output than the first
@@ -929,7 +930,7 @@ func TestOpensOfTasks(t *testing.T) {
 	manyFiles(t, dir, 12)
 	inTasks, inDriver := newOpeningFS(), newOpeningFS()
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir, Storage: inTasks.of}}
-	if _, err := RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{Storage: inDriver.of}); err != nil {
 		t.Fatal(err)
 	}
 	maps, reduces := 0, 0
