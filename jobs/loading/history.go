@@ -34,13 +34,13 @@ func (l *Loader) Entry() (*ledger.Entry, error) {
 // OthersWith lists the loads of other jobs and dates that have put cells with a timestamp into the table, or may have,
 // according to the ledger. A load of an earlier version of this job, from this output, is not another one.
 func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error) {
-	m, output := l.Out.Manifest, l.Out.FS.URI(l.Out.Path)
+	m, uri := l.Out.Manifest, l.Out.FS.URI(l.Out.Path)
 	all, damaged, err := l.Ledger.Entries(m.Run.Table)
 	if err == nil && len(damaged) > 0 {
 		err = damagedRecord(damaged[0]) // what it was is not known
 	}
 	for _, e := range all {
-		own := e.Date == m.Run.Date && (e.JobHash == m.JobHash || e.Output == output && e.Job == m.Run.Job)
+		own := e.Date == m.Run.Date && (e.JobHash == m.JobHash || e.Output == uri && e.Job == m.Run.Job)
 		if !own && e.MayHaveTimestamp(timestamp) {
 			others = append(others, e)
 		}

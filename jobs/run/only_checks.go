@@ -19,9 +19,10 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Check makes all checks of a run and nothing else: it leaves no file, and reads no input but files that have changed since this job and
-// date was run, of which the run compares the records, too. Unlike a run, it continues after a failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find
-// is in the findings. It returns an error only if the context ended, or if something could not be closed.
+// Check makes all checks of a run and nothing else: it leaves no file, and reads no input but files that have changed
+// since this job and date was run, of which the run compares the records, too. Unlike a run, it continues after a
+// failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find is in the
+// findings. It returns an error only if the context ended, or if something could not be closed.
 func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Findings, error) {
 	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
 	err := c.all(ctx)
@@ -94,7 +95,7 @@ func (c *checking) openInput(ctx context.Context) (err error) {
 func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	r := c.opened
 	c.rememberMissing(j)
-	content := preflight.Finding{Name: outputName, State: preflight.OK}
+	var content preflight.Finding
 	recorded := &manifest.Manifest{State: manifest.Writing}
 	dir, closed := output.Of(j, r.site, r.options)
 	if closed == nil {
