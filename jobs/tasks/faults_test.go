@@ -254,7 +254,7 @@ func TestRejectsOfTasks(t *testing.T) {
 		out := filepath.Join(dir, "out")
 		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
 		s, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
-		if failure.CodeOf(err) != errcode.RejectsMany || !strings.Contains(err.Error(), jobdir.Parts(t, dir)[0]) {
+		if failure.CodeOf(err) != errcode.RejectColumns || !strings.Contains(err.Error(), jobdir.Parts(t, dir)[0]) {
 			t.Errorf("%s: %s: %v", what, failure.CodeOf(err), err)
 		}
 		if found, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.dat")); err != nil || bytes.Count(found, []byte("one too many")) < 11 {
