@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"bulkload/internal/test/hbasetest"
+	"bulkload/internal/test/testwords"
 )
 
 func dial(t *testing.T, addr string, o Options) *Conn {
@@ -279,18 +279,19 @@ func TestHandshakeCanReplaceTheStream(t *testing.T) {
 }
 
 func TestHostileAnswers(t *testing.T) {
+	cut := io.ErrUnexpectedEOF.Error()
 	for name, test := range map[string]struct{ answer, want string }{
-		"huge":               {"\xff\xff\xff\xff", "is this an HBase server?"},
-		"http":               {"HTTP/1.1 400 Bad Request\r\n", "is this an HBase server?"},
-		"promises too much":  {"\x03\xff\xff\xff\x01", "unexpected EOF"},
-		"cut prefix":         {"\x00\x00", "unexpected EOF"},
+		"huge":               {"\xff\xff\xff\xff", "an HBase server?"},
+		"http":               {"HTTP/1.1 400 Bad Request\r\n", "an HBase server?"},
+		"promises too much":  {"\x03\xff\xff\xff\x01", cut},
+		"cut prefix":         {"\x00\x00", cut},
 		"empty frame":        {"\x00\x00\x00\x00", "header"},
 		"header too long":    {"\x00\x00\x00\x02\x09\x08", "header"},
 		"bad header":         {"\x00\x00\x00\x02\x01\xff", "header"},
 		"param too long":     {"\x00\x00\x00\x05\x02\x08\x01\x09\x00", "parse answer"},
-		"no call id":         {"\x00\x00\x00\x01\x00", "without a call id"},
-		"cells missing":      {"\x00\x00\x00\x0a\x06\x08\x01\x1a\x02\x08\x05\x01a\x00", "1 bytes after the message, for a block of cells of 5"},
-		"cells not promised": {"\x00\x00\x00\x07\x02\x08\x01\x01abc", "2 bytes after the message, for a block of cells of 0"},
+		"no call id":         {"\x00\x00\x00\x01\x00", errNoID.Error()},
+		"cells missing":      {"\x00\x00\x00\x0a\x06\x08\x01\x1a\x02\x08\x05\x01a\x00", "cells of 5"},
+		"cells not promised": {"\x00\x00\x00\x07\x02\x08\x01\x01abc", "cells of 0"},
 		"connection refused": {"\x00\x00\x00\x0d\x0c\x08\xff\xff\xff\xff\x0f\x12\x04\x0a\x02BA", "BA"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -311,7 +312,7 @@ func TestHostileAnswers(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()
 			_, err = dial(t, listener.Addr().String(), Options{}).Call(ctx, "Any", nil)
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if !testwords.Names(err, test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/test/hbasetest"
+	"bulkload/internal/test/testwords"
 
 	"github.com/tsuna/gohbase/pb"
 	"google.golang.org/protobuf/proto"
@@ -76,21 +77,23 @@ func TestScannedRefused(t *testing.T) {
 	for what, test := range map[string]struct {
 		message []byte
 		block   []byte
-		want    string
+		want    string // of the error
 	}{
-		"too few":    {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}, MoreResultsInRegion: more}), cellBlock("a"), "fewer cells"},
-		"too many":   {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, MoreResultsInRegion: more}), cellBlock("a", "b"), "more cells"},
-		"none said":  {marshal(t, &pb.ScanResponse{MoreResultsInRegion: more}), cellBlock("a"), "more cells"},
+		"too few": {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}, MoreResultsInRegion: more}),
+			cellBlock("a"), errFewCells.Error()},
+		"too many": {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, MoreResultsInRegion: more}),
+			cellBlock("a", "b"), errManyCells.Error()},
+		"none said":  {marshal(t, &pb.ScanResponse{MoreResultsInRegion: more}), cellBlock("a"), errManyCells.Error()},
 		"cut":        {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{2}, MoreResultsInRegion: more}), cellBlock("a", "b")[:50], "byte 28"},
 		"both forms": {marshal(t, &pb.ScanResponse{CellsPerResult: []uint32{1}, Results: []*pb.Result{{}}, MoreResultsInRegion: more}), cellBlock("a"), "as messages"},
-		"closed":     {nil, nil, "closed already"},
+		"closed":     {nil, nil, ErrScannerClosed.Error()},
 		"garbage":    {[]byte("\xff\xff"), nil, "proto"},
 	} {
 		s, err := parseScan(Reply{Message: test.message, Cells: test.block})
 		if err == nil {
 			_, err = values(s)
 		}
-		if err == nil || !strings.Contains(err.Error(), test.want) {
+		if !testwords.Names(err, test.want) {
 			t.Errorf("%s: %v, want %q", what, err, test.want)
 		}
 	}

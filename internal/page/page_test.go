@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 )
 
 // TestText: what can't be seen is shown as an escape, and the rest as it is.
@@ -36,7 +37,8 @@ func TestWriteFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := errors.New("no space left")
-	if err := WriteFile(name, func(w io.Writer) error { fmt.Fprint(w, "half"); return full }); !errors.Is(err, full) || !strings.Contains(err.Error(), name) {
+	err := WriteFile(name, func(w io.Writer) error { fmt.Fprint(w, "half"); return full })
+	if !errors.Is(err, full) || !testwords.Names(err, name) {
 		t.Errorf("a write that fails: %v", err)
 	}
 	if text, err := os.ReadFile(name); err != nil || string(text) != "old" {

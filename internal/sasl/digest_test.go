@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bulkload/internal/test/testwords"
 )
 
 // digestVector is an exchange between the JDK's client and server (testdata/DigestVectors.java).
@@ -163,9 +165,11 @@ func TestDigestRefusals(t *testing.T) {
 		{strings.Replace(good, "md5-sess", "md5", 1), private, "", "algorithm"},
 		{strings.Replace(good, ",algorithm=md5-sess", "", 1), private, "", "algorithm"},
 		{strings.Replace(good, "utf-8", "latin1", 1), private, "", "charset"},
-		{strings.Replace(good, "auth,auth-int,auth-conf", "auth,auth-int", 1), private, "", "the server offers authentication,integrity"},
-		{`realm="0",nonce="n",algorithm=md5-sess`, private, "", "the server offers authentication"},
-		{`realm="0",nonce="n",qop="auth-max",algorithm=md5-sess`, []Protection{Authentication}, "", "the server offers no known protection"},
+		{strings.Replace(good, "auth,auth-int,auth-conf", "auth,auth-int", 1), private, "",
+			"authentication,integrity,"},
+		{`realm="0",nonce="n",algorithm=md5-sess`, private, "", "offers authentication,"},
+		{`realm="0",nonce="n",qop="auth-max",algorithm=md5-sess`, []Protection{Authentication}, "",
+			"no known protection"},
 		{strings.Replace(good, "3des,rc4", "des,rc4-40", 1), private, "", "des,rc4-40"},
 		{good, private, "rc4-56", "dfs.encrypt.data.transfer.algorithm"},
 		{`nonce`, private, "", "malformed"},
@@ -177,7 +181,7 @@ func TestDigestRefusals(t *testing.T) {
 	} {
 		d := DigestMD5(Digest{User: "u", Password: "topsecret", Preferred: c.accepts, Cipher: c.cipher})
 		_, _, err := d.Next([]byte(c.challenge))
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "topsecret") {
+		if !testwords.Names(err, c.want) || testwords.Names(err, "topsecret") {
 			t.Errorf("%.80s: %v; want %q", c.challenge, err, c.want)
 		}
 	}

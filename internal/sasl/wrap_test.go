@@ -5,8 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"testing"
+
+	"bulkload/internal/test/testwords"
 
 	"github.com/jcmturner/gokrb5/v8/crypto"
 	"github.com/jcmturner/gokrb5/v8/crypto/etype"
@@ -161,7 +162,7 @@ func TestTokensOutOfOrderAreRefused(t *testing.T) {
 		if _, err := w.Unwrap(bytes.Clone(tokens[send[0]])); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Unwrap(bytes.Clone(tokens[send[1]])); err == nil || !strings.Contains(err.Error(), "token number") {
+		if _, err := w.Unwrap(bytes.Clone(tokens[send[1]])); !testwords.Names(err, "token number") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -176,13 +177,14 @@ func TestPrivacyIsNotWeakened(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.private = true
-	if _, err := w.Unwrap((&acceptor{key: key, etype: e}).wrap(t, []byte("in clear"), false)); err == nil || !strings.Contains(err.Error(), "not encrypted") {
+	_, err = w.Unwrap((&acceptor{key: key, etype: e}).wrap(t, []byte("in clear"), false))
+	if !testwords.Names(err, "not encrypted") {
 		t.Error(err)
 	}
 }
 
 func TestOldKeysAreRefused(t *testing.T) {
-	if _, err := newWrapper(types.EncryptionKey{KeyType: 23, KeyValue: randomBytes(16)}); err == nil || !strings.Contains(err.Error(), "AES") {
+	if _, err := newWrapper(types.EncryptionKey{KeyType: 23, KeyValue: randomBytes(16)}); !testwords.Names(err, "AES") {
 		t.Error(err)
 	}
 	if _, err := newWrapper(types.EncryptionKey{KeyType: 18, KeyValue: randomBytes(5)}); err == nil {
