@@ -16,6 +16,7 @@ import (
 
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 )
 
 // damaged is an HDFS with two DataNodes, for this test only, which damages disks and stops DataNodes.
@@ -106,16 +107,14 @@ func (d *damaged) wantDamage(t *testing.T, name string, content []byte, at int, 
 		if len(got) != at/512*512 || !bytes.HasPrefix(content, got) {
 			t.Errorf("pieces of %d: %d bytes before the error, right: %v", piece, len(got), bytes.HasPrefix(content, got))
 		}
-		for _, want := range []string{name, replicas[0].Block() + " of BP-", "CRC32C of its bytes"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%v; want %q in it", err, want)
-			}
+		if !testwords.Names(err, name, replicas[0].Block()+" of BP-", "CRC32C") {
+			t.Errorf("%v", err)
 		}
 		if n := strings.Count(err.Error(), "DataNode 127.0.0.1:"); n != len(replicas) {
 			t.Errorf("%v; names %d DataNodes", err, n)
 		}
 	}
-	d.wantNotes(t, len(replicas), "is damaged and is not used")
+	d.wantNotes(t, len(replicas), "is damaged")
 	f, err := d.fsys.Open(name)
 	check(t, err)
 	defer f.Close()
@@ -171,7 +170,7 @@ func damagedOneOfTwo(t *testing.T, d *damaged) {
 	if n := len(d.said); n == 0 || n > 2 {
 		t.Errorf("%d notes on two damaged replicas: %q", n, d.said)
 	}
-	d.wantNotes(t, len(d.said), "is damaged and is not used: CRC32C of its bytes 149504 to 150015 is")
+	d.wantNotes(t, len(d.said), "149504 to 150015")
 }
 
 // wantReported requires the NameNode to know that a replica is damaged, if it was read at all: then it offers it no more.
@@ -217,7 +216,7 @@ func damagedAndDown(t *testing.T, d *damaged) {
 	}
 	// The NameNode offers the damaged one no more once it is reported: then only the note names it.
 	text := err.Error() + strings.Join(d.said, "")
-	for _, want := range []string{name, replicas[0].Block(), "CRC32C of its bytes", "connection refused"} {
+	for _, want := range []string{name, replicas[0].Block(), "CRC32C", syscall.ECONNREFUSED.Error()} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%v; want %q in it", text, want)
 		}
@@ -235,7 +234,7 @@ func withoutChecksums(t *testing.T, d *damaged) {
 		"-put", local, name)
 	check(t, err)
 	d.wantRight(t, name, content)
-	d.wantNotes(t, 1, name+" was written without checksums")
+	d.wantNotes(t, 1, name+" was written without")
 }
 
 // withoutChecksumsOnOne: a replica with checksums is preferred to one without.
@@ -308,7 +307,8 @@ func onlyOneFails(t *testing.T, d *damaged) {
 		rest, err := io.ReadAll(f)
 		start()
 		wants(t, err, ErrUnavailable)
-		if err != nil && !strings.Contains(err.Error(), replicas[0].Block()) || !bytes.HasPrefix(content, append(head, rest...)) {
+		if err != nil && !testwords.Names(err, replicas[0].Block()) ||
+			!bytes.HasPrefix(content, append(head, rest...)) {
 			t.Errorf("after %d bytes: %v", len(head)+len(rest), err)
 		}
 	}

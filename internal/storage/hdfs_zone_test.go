@@ -1,10 +1,11 @@
 package storage
 
 import (
-	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 )
 
 // TestEncryptionZone creates a zone as an administrator does, with a keystore in a file instead of a KMS.
@@ -21,12 +22,12 @@ func TestEncryptionZone(t *testing.T) {
 		t.Errorf("the zone: %+v, %v", info, err)
 	}
 	_, err := fsys.Create(root+"/f", 0)
-	if err == nil || !strings.Contains(err.Error(), "encryption zone") || !strings.Contains(err.Error(), root) {
+	if errcode.Outermost(err) != errcode.HDFSZone || !testwords.Names(err, root) {
 		t.Errorf("write: %v", err)
 	}
 	run("fs", "-touchz", root+"/g")
 	_, err = fsys.Open(root + "/g")
-	if err == nil || !strings.Contains(err.Error(), "encryption zone") {
+	if errcode.Outermost(err) != errcode.HDFSZone || !testwords.Names(err, root) {
 		t.Errorf("read: %v", err)
 	}
 }

@@ -1,8 +1,10 @@
 package storage
 
 import (
-	"strings"
 	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/test/testwords"
 )
 
 func TestResolveLocal(t *testing.T) {
@@ -29,16 +31,20 @@ func TestResolveLocal(t *testing.T) {
 }
 
 func TestResolveRefuses(t *testing.T) {
-	for path, want := range map[string]string{
-		"":                  "empty",
-		"s3://bucket/key":   "s3:",
-		"s3a://bucket/key":  "hdfs://",
-		"https://host/path": "https:",
-		"file://host/a":     "names no host",
-		"file:a":            "not absolute",
+	for path, want := range map[string]struct {
+		code  errcode.Code
+		names string
+	}{
+		"":                  {"", "empty"},
+		"s3://bucket/key":   {errcode.FileSystem, "s3:"},
+		"s3a://bucket/key":  {errcode.FileSystem, "hdfs://"},
+		"https://host/path": {errcode.FileSystem, "https:"},
+		"file://host/a":     {errcode.FileSystem, "file:///host/a"},
+		"file:a":            {"", errRelative.Error()},
 	} {
-		if _, _, err := ResolveAs(path, "/base", nil, Identity{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ResolveAs(%q): %v; want %q in it", path, err, want)
+		_, _, err := ResolveAs(path, "/base", nil, Identity{})
+		if errcode.Outermost(err) != want.code || !testwords.Names(err, want.names) {
+			t.Errorf("ResolveAs(%q): %v; want %v", path, err, want)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/sasl"
+	"bulkload/internal/test/testwords"
 )
 
 // blockOperation is a READ_BLOCK operation with a token.
@@ -56,16 +57,16 @@ func TestTransferRefuses(t *testing.T) {
 		code  errcode.Code // of a refusal that stays one; "": another try may end otherwise
 	}{
 		"no token in the operation": {Token{}, nil, "dfs.block.access.token.enable", errcode.KerberosToken},
-		"error":                     {someToken, serverSays(message(nil).number(1, 2).text(3, "no such key here")), "it refuses: no such key here", ""},
+		"error":                     {someToken, serverSays(message(nil).number(1, 2).text(3, "no such key here")), "no such key here", ""},
 		"unknown key":               {someToken, serverSays(message(nil).number(1, 1).text(3, "gone")), errUnknownKey.Error(), ""},
 		"no challenge":              {someToken, serverSays(message(nil).number(1, 0)), "no nonce", ""},
 		"only authentication": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "auth,auth-int,auth-conf", "auth", 1)))),
-			"the server offers authentication, the site files ask for privacy", errcode.KerberosProtection},
+			"offers authentication,", errcode.KerberosProtection},
 		"only integrity": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "auth,auth-int,auth-conf", "auth-int", 1)))),
-			"the server offers integrity, the site files ask for privacy", errcode.KerberosProtection},
+			"offers integrity,", errcode.KerberosProtection},
 		"no cipher": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "rc4", "des", 1)))),
-			"no cipher for privacy", errcode.KerberosProtection},
-		"wrong proof":   {someToken, serverSays(transferMessage([]byte(transferChallenge)), transferMessage([]byte("rspauth=0"))), "does not know the secret", ""},
+			"no cipher", errcode.KerberosProtection},
+		"wrong proof":   {someToken, serverSays(transferMessage([]byte(transferChallenge)), transferMessage([]byte("rspauth=0"))), "rspauth", ""},
 		"closed":        {someToken, nil, io.ErrUnexpectedEOF.Error(), ""},
 		"too long":      {someToken, []byte{0xff, 0xff, 0xff, 0x7f}, "more than", ""},
 		"much too long": {someToken, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "more than", ""},
@@ -74,10 +75,10 @@ func TestTransferRefuses(t *testing.T) {
 		p := &played{in: bytes.NewReader(c.in)}
 		conn := &transferConn{Conn: p, open: transfersWith(private, false).authenticate}
 		_, err := conn.Write(blockOperation(c.token))
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "topsecret") {
+		if !testwords.Names(err, c.want) || testwords.Names(err, "topsecret") {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
-		if c.token.Identifier != nil && !strings.Contains(err.Error(), "log in to DataNode 127.0.0.1:8020 (digest for hdfs/0)") {
+		if c.token.Identifier != nil && !testwords.Names(err, "DataNode 127.0.0.1:8020", "hdfs/0") {
 			t.Errorf("%s: %v does not say to what", name, err)
 		}
 		if strings.Contains(p.out.String(), "client") {
@@ -142,12 +143,12 @@ func TestTransferCipher(t *testing.T) {
 		code   errcode.Code
 	}{
 		"none":      {true, nil, cipherSuitesProperty, errcode.SecurityUnsupported},
-		"not asked": {false, &cipherOption{suite: aesOption}, "was not asked for", ""},
+		"not asked": {false, &cipherOption{suite: aesOption}, "not asked for", ""},
 		"other":     {true, &cipherOption{suite: 3}, "cipher 3", ""},
-		"bad key":   {true, &cipherOption{suite: aesOption, inKey: []byte("x")}, "key of the cipher", ""},
+		"bad key":   {true, &cipherOption{suite: aesOption, inKey: []byte("x")}, "key of", ""},
 	} {
 		_, err := transfersWith(nil, c.aes).protect(nil, privateClient(t), c.option)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if !testwords.Names(err, c.want) {
 			t.Errorf("%s: %v; want %q", name, err, c.want)
 		}
 		wantKind(t, name, err, c.code)
@@ -250,7 +251,8 @@ func TestTransferDecision(t *testing.T) {
 		got := "plain"
 		if secured, ok := conn.(*transferConn); ok {
 			got = "token"
-			if _, err := secured.open(secured.Conn, []byte{}); err != nil && !strings.Contains(err.Error(), "no token for the block") {
+			_, err := secured.open(secured.Conn, []byte{})
+			if err != nil && errcode.Outermost(err) != errcode.KerberosToken {
 				got = "key"
 			}
 		}

@@ -2,10 +2,11 @@ package storage
 
 import (
 	"io/fs"
-	"strings"
 	"testing"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/siteconf"
+	"bulkload/internal/test/testwords"
 )
 
 func TestUmask(t *testing.T) {
@@ -22,7 +23,8 @@ func TestUmask(t *testing.T) {
 	for _, text := range []string{"18", "22", "0x12", "u=rwz", "u", "rwx", "-22", "99999", ","} {
 		conf := new(siteconf.Conf)
 		conf.Set(umaskProperty, text)
-		if got, err := readUmask(conf); err == nil || !strings.Contains(err.Error(), umaskProperty) {
+		got, err := readUmask(conf)
+		if errcode.Outermost(err) != errcode.SiteProperty || !testwords.Names(err, umaskProperty) {
 			t.Errorf("%q is %o, %v", text, got, err)
 		}
 	}
