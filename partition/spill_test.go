@@ -9,11 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 )
 
 // spilled sorts entries in the least memory there is.
@@ -129,7 +129,7 @@ func TestDamagedSpillIsFound(t *testing.T) {
 func wantDamage(t *testing.T, sorted *Sorted, name, what string) {
 	t.Helper()
 	err := readToEnd(sorted)
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "offset") {
+	if !errors.Is(err, ErrDamaged) || !testwords.Names(err, name, "offset") {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -170,7 +170,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	shard := s.NewShard()
-	if err = fill(shard); err == nil || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), file) {
+	if err = fill(shard); !testwords.Names(err, "--work-dir", file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
 	if again := commit(shard, append(shard.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
@@ -208,7 +208,7 @@ func TestFullDiskIsTold(t *testing.T) {
 		}
 		return err
 	})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "12345 bytes") || !strings.Contains(err.Error(), work) || !strings.Contains(err.Error(), "are free") {
+	if !errors.Is(err, syscall.ENOSPC) || !testwords.Names(err, "12345 bytes", work, "are free") {
 		t.Errorf("a full disk gives %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(f.path, "run-*")); err != nil || len(left) > 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/test/testrand"
+	"bulkload/internal/test/testwords"
 )
 
 // momentGrammar recognises the form of a date or a moment by a pattern, whether or not a calendar has it.
@@ -211,7 +212,7 @@ func TestNothingIsAllocatedForWhatIsRefused(t *testing.T) {
 func TestZonesThatAreNone(t *testing.T) {
 	for _, zone := range []string{"Asia/Nowhere", "asia/nowhere\x00", "Local", "/etc/localtime", "..", "Asia/", "GMT+8:00"} {
 		_, err := NewReader(Type{KindTimestamp, "", zone})
-		if err == nil || !strings.Contains(err.Error(), strconv.Quote(zone)+" is not a time zone; write a name such as Asia/Shanghai, or UTC") {
+		if !testwords.Names(err, strconv.Quote(zone), "Asia/Shanghai", "UTC") {
 			t.Errorf("%q: %v", zone, err)
 		}
 	}
