@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"bulkload/internal/errcode"
+	"bulkload/internal/test/testwords"
 )
 
 func between(start, end string) Region {
@@ -40,23 +43,19 @@ func TestAssignRefuses(t *testing.T) {
 	regions := []Region{between("", "b"), between("b", "c"), between("c", "")}
 	for name, test := range map[string]struct {
 		file *pendingFile
+		code errcode.Code
 		want []string
 	}{
-		"straddles":           {file("u", "a", "b"), []string{"file u", `region ["", "b")`, `before "b"`}},
-		"straddles by much":   {file("u", "bb", "z"), []string{"file u", `region ["b", "c")`}},
-		"no first row":        {file("u", "", "a"), []string{"file u"}},
-		"last before first":   {file("u", "b", "a"), []string{"file u"}},
-		"last row is the end": {file("u", "b", "c"), []string{`before "c"`}},
+		"straddles": {file("u", "a", "b"), errcode.LoadStraddles,
+			[]string{"file u", `region ["", "b")`, `before "b"`}},
+		"straddles by much":   {file("u", "bb", "z"), errcode.LoadStraddles, []string{"file u", `region ["b", "c")`}},
+		"no first row":        {file("u", "", "a"), errcode.HFileCorrupt, []string{"file u"}},
+		"last before first":   {file("u", "b", "a"), errcode.HFileCorrupt, []string{"file u"}},
+		"last row is the end": {file("u", "b", "c"), errcode.LoadStraddles, []string{`before "c"`}},
 	} {
 		_, err := assign([]*pendingFile{test.file}, regions, 32)
-		if !errors.Is(err, ErrRefused) {
-			t.Errorf("%s: got %v", name, err)
-			continue
-		}
-		for _, want := range test.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v lacks %q", name, err, want)
-			}
+		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != test.code || !testwords.Names(err, test.want...) {
+			t.Errorf("%s: got %v [%s], want [%s] %q", name, err, errcode.Outermost(err), test.code, test.want)
 		}
 	}
 }
@@ -73,7 +72,8 @@ func TestFilesPerRegionAndFamily(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := assign(append(files, file("u32", "a", "a")), []Region{between("", "")}, 32)
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "perRegion.perFamily") {
+	if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.FilesLimit ||
+		!testwords.Names(err, MaxFilesProperty) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -94,7 +94,8 @@ func TestCheckChain(t *testing.T) {
 		"same start": {[]Region{between("", "b"), between("", "b"), between("b", "")}, "overlap"},
 	} {
 		err := checkChain(test.regions)
-		if test.want == "" && err != nil || test.want != "" && (!errors.Is(err, errInTransition) || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && err != nil || test.want != "" &&
+			(!errors.Is(err, errInTransition) || !testwords.Names(err, test.want)) {
 			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
 	}

@@ -4,16 +4,16 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"strings"
 	"testing"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/siteconf"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 )
 
 // siteOf has the site files' properties: names and values.
@@ -52,7 +52,8 @@ func TestZooKeeperDown(t *testing.T) {
 	addr := closedPort(t)
 	conf.Set("hbase.zookeeper.quorum", addr)
 	_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), addr) {
+	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.ZooKeeperDown ||
+		!testwords.Names(err, addr) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -75,26 +76,32 @@ func TestZooKeeperSilent(t *testing.T) {
 }
 
 func TestConnectRefuses(t *testing.T) {
-	for want, properties := range map[string][]string{
-		"hbase.zookeeper.quorum is not set":                nil,
-		"set hbase.kerberos in the job":                    {"hbase.security.authentication", "KERBEROS", "hbase.zookeeper.quorum", "h"},
-		"known are simple and kerberos":                    {"hbase.security.authentication", "token", "hbase.zookeeper.quorum", "h"},
-		`unknown protection "secret"`:                      {"hbase.rpc.protection", "secret", "hbase.zookeeper.quorum", "h"},
-		"without Kerberos HBase protects no connection":    {"hbase.rpc.protection", "privacy", "hbase.zookeeper.quorum", "h"},
-		"hbase.client.netty.tls.enabled is true":           {"hbase.client.netty.tls.enabled", "true", "hbase.zookeeper.quorum", "h"},
-		"hbase.zookeeper.property.client.secure":           {"hbase.zookeeper.property.client.secure", "true", "hbase.zookeeper.quorum", "h"},
-		"hbase.zookeeper.property.zookeeper.client.secure": {"hbase.zookeeper.property.zookeeper.client.secure", "TRUE", "hbase.zookeeper.quorum", "h"},
-		"zookeeper.znode.parent":                           {"zookeeper.znode.parent", "hbase", "hbase.zookeeper.quorum", "h"},
-		"hbase.rpc.timeout":                                {"hbase.rpc.timeout", "long", "hbase.zookeeper.quorum", "h"},
-		"1 to 2147483647":                                  {"hbase.bulkload.retries.number", "0", "hbase.zookeeper.quorum", "h"},
+	const quorum = "hbase.zookeeper.quorum"
+	for _, c := range []struct {
+		properties []string
+		code       errcode.Code
+		names      string
+	}{
+		{nil, errcode.SiteMissing, quorum},
+		{[]string{"hbase.security.authentication", "KERBEROS", quorum, "h"}, errcode.SecurityUnsupported,
+			"set hbase.kerberos"},
+		{[]string{"hbase.security.authentication", "token", quorum, "h"}, errcode.SecurityUnsupported,
+			"simple and kerberos"},
+		{[]string{"hbase.rpc.protection", "secret", quorum, "h"}, errcode.SecurityUnsupported, `"secret"`},
+		{[]string{"hbase.rpc.protection", "privacy", quorum, "h"}, errcode.SecurityUnsupported, "without Kerberos"},
+		{[]string{"hbase.client.netty.tls.enabled", "true", quorum, "h"}, errcode.SecurityUnsupported,
+			"hbase.client.netty.tls.enabled is true"},
+		{[]string{"hbase.zookeeper.property.client.secure", "true", quorum, "h"}, errcode.SecurityUnsupported,
+			"hbase.zookeeper.property.client.secure"},
+		{[]string{"hbase.zookeeper.property.zookeeper.client.secure", "TRUE", quorum, "h"}, errcode.SecurityUnsupported,
+			"hbase.zookeeper.property.zookeeper.client.secure"},
+		{[]string{"zookeeper.znode.parent", "hbase", quorum, "h"}, errcode.SiteProperty, "zookeeper.znode.parent"},
+		{[]string{"hbase.rpc.timeout", "long", quorum, "h"}, errcode.SiteProperty, "hbase.rpc.timeout"},
+		{[]string{"hbase.bulkload.retries.number", "0", quorum, "h"}, errcode.SiteProperty, "1 to 2147483647"},
 	} {
-		conf := new(siteconf.Conf)
-		for i := 0; i < len(properties); i += 2 {
-			conf.Set(properties[i], properties[i+1])
-		}
-		_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
+		_, err := ConnectAs(context.Background(), siteOf(c.properties...), Identity{User: "tina"})
+		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != c.code || !testwords.Names(err, c.names) {
+			t.Errorf("got %v [%s], want [%s] %q", err, errcode.Outermost(err), c.code, c.names)
 		}
 	}
 }
@@ -148,7 +155,8 @@ func TestNoMaster(t *testing.T) {
 	l := newLab(t)
 	l.conf.Set("zookeeper.znode.parent", "/elsewhere")
 	_, err := ConnectAs(t.Context(), l.conf, Identity{User: "tina"})
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "/elsewhere/master") {
+	if errcode.Outermost(err) != errcode.MasterMissing || !errors.Is(err, ErrUnavailable) ||
+		!testwords.Names(err, "/elsewhere/master") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -206,13 +214,9 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = c.servers.finder.(*zooKeeper).get(timed(t), "/hbase/master")
-	if !errors.Is(err, ErrUnavailable) {
+	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.ZooKeeperDown ||
+		!testwords.Names(err, "no-such-host.invalid:2181: ", closed+": ", "refused", silent+": no answer") {
 		t.Errorf("got %v", err)
-	}
-	for _, want := range []string{"no-such-host.invalid:2181: ", closed + ": ", "refused", silent + ": no answer"} {
-		if !strings.Contains(fmt.Sprint(err), want) {
-			t.Errorf("%q is not in: %v", want, err)
-		}
 	}
 }
 
@@ -225,7 +229,9 @@ func TestNextServerOfTheQuorum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := z.Master(timed(t)); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "there is no /hbase/master") {
+	_, err = z.Master(timed(t))
+	if errcode.Outermost(err) != errcode.MasterMissing || !errors.Is(err, ErrUnavailable) ||
+		!testwords.Names(err, "/hbase/master") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -235,7 +241,8 @@ func TestUnknownQuorum(t *testing.T) {
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,nor-this.invalid")
 	_, err := ConnectAs(timed(t), conf, Identity{User: "tina"})
-	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "hbase.zookeeper.quorum") || !strings.Contains(err.Error(), "nor-this.invalid") {
+	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) ||
+		errcode.Outermost(err) != errcode.ZooKeeperAddress || !testwords.Names(err, "nor-this.invalid") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -264,7 +271,8 @@ func TestQuorumIsForgottenLater(t *testing.T) {
 		t.Errorf("before an answer: %v", err)
 	}
 	z := known()
-	if err := ask(z); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "there is no /hbase/master") {
+	err := ask(z)
+	if errcode.Outermost(err) != errcode.MasterMissing || !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "/hbase/master") {
 		t.Fatal(err)
 	}
 	for name, z := range map[string]*zooKeeper{"after an answer": z, "of another connection": known()} {

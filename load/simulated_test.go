@@ -19,9 +19,11 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/calllog"
+	"bulkload/internal/errcode"
 	"bulkload/internal/hbase"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/simcluster"
+	"bulkload/internal/test/testwords"
 )
 
 // These tests have whole loads on a simulated cluster, in a bubble of time of its own. Its files are on the local disk.
@@ -209,27 +211,33 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 		table  string
 		change func(s *simulation, f *HFile)
 		kind   error
+		code   errcode.Code
 		want   string
 	}{
-		"no table":    {"u", func(*simulation, *HFile) {}, ErrNotFound, "u"},
-		"bad name":    {"a b", func(*simulation, *HFile) {}, ErrRefused, "a b"},
-		"no family":   {"t", func(_ *simulation, f *HFile) { f.Family = "x" }, ErrNotFound, "no family x"},
-		"straddles":   {"t", func(_ *simulation, f *HFile) { f.LastRow = []byte("g") }, ErrStraddles, `before "g"`},
-		"no rows":     {"t", func(_ *simulation, f *HFile) { f.FirstRow = nil }, ErrRefused, "says that its rows go from"},
-		"gone":        {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, "20"},
-		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) + "/below/1" }, ErrRefused, "same name"},
-		"a folder":    {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, "is a folder"},
+		"no table": {"u", func(*simulation, *HFile) {}, ErrNotFound, errcode.TableMissing, "u"},
+		"bad name": {"a b", func(*simulation, *HFile) {}, ErrRefused, errcode.TableName, "a b"},
+		"no family": {"t", func(_ *simulation, f *HFile) { f.Family = "x" }, ErrNotFound, errcode.TableFamily,
+			"family x"},
+		"straddles": {"t", func(_ *simulation, f *HFile) { f.LastRow = []byte("g") }, ErrStraddles,
+			errcode.LoadStraddles, `before "g"`},
+		"no rows": {"t", func(_ *simulation, f *HFile) { f.FirstRow = nil }, ErrRefused, errcode.HFileCorrupt,
+			`from ""`},
+		"gone": {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, "", "20"},
+		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) + "/below/1" }, ErrRefused,
+			errcode.LoadNames, "/below/1"},
+		"a folder": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, errcode.HFileNone,
+			"folder"},
 		"empty": {"t", func(s *simulation, f *HFile) { s.do(os.Truncate(strings.TrimPrefix(f.URI, "file://"), 0)) },
-			ErrRefused, "is empty"},
-		"too many": {"t", func(_ *simulation, f *HFile) { f.Family = "f" }, ErrRefused, "more than 1 files"},
+			ErrRefused, errcode.HFileNone, "empty"},
+		"too many": {"t", func(_ *simulation, f *HFile) { f.Family = "f" }, ErrRefused, errcode.FilesLimit, "1 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(s *simulation) {
 				files := []HFile{s.write("1", "f", "a"), s.write("2", map[bool]string{true: "f", false: "g"}[name == "of one name"], "b")}
 				c.change(s, &files[1])
 				report, err := s.LoadFrom(s.Context(), storage.Local, c.table, files, s.hooks())
-				if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
-					s.Errorf("%v, want %v with %q", err, c.kind, c.want)
+				if !errors.Is(err, c.kind) || errcode.Outermost(err) != c.code || !testwords.Names(err, c.want) {
+					s.Errorf("%v [%s], want %v [%s] with %q", err, errcode.Outermost(err), c.kind, c.code, c.want)
 				}
 				if report.Probed = 0; *report != (Report{}) {
 					s.Errorf("report %+v", report)
@@ -249,7 +257,8 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 		hooks := s.hooks()
 		hooks.Staging = func(string) error { return full }
 		f := s.write("1", "f", "a")
-		if report, err := s.load(hooks, f); !errors.Is(err, full) || *report != (Report{}) || strings.Contains(err.Error(), s.staging) {
+		report, err := s.load(hooks, f)
+		if !errors.Is(err, full) || *report != (Report{}) || testwords.Names(err, s.staging) {
 			s.Errorf("not recorded: %+v, %v", report, err)
 		}
 		s.wantLeft(false, "1")
@@ -261,7 +270,9 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 			}
 		}
 		s.world.Loads("", nil)
-		if report, err := s.load(s.hooks(), f); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "grant 'tina', 'C', 't'") || *report != (Report{}) {
+		report, err = s.load(s.hooks(), f)
+		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.HBasePermission ||
+			!testwords.Names(err, "grant 'tina', 'C', 't'") || *report != (Report{}) {
 			s.Errorf("no right: %+v, %v", report, err)
 		}
 		s.wantCalls()
@@ -280,7 +291,8 @@ func TestServerThatLoadsNothing(t *testing.T) {
 			return nil, false, nil
 		}
 		report, err := s.load(s.hooks(), s.write("1", "f", "a"), s.write("2", "g", "b"))
-		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "does not say why") || *report != (Report{Rounds: report.Rounds}) || requests < 10 {
+		if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.LoadRefused ||
+			*report != (Report{Rounds: report.Rounds}) || requests < 10 {
 			s.Errorf("%d requests, report %+v, %v", requests, report, err)
 		}
 		s.wantLeft(false, "1", "2")
@@ -316,7 +328,8 @@ func TestSimulatedLostAnswers(t *testing.T) {
 				var lost *LostError
 				switch {
 				case c.lost:
-					if !errors.As(err, &lost) || lost.Files[0].Reopened == deny || strings.Contains(err.Error(), "can't be opened again") != deny {
+					if !errors.As(err, &lost) || lost.Files[0].Reopened == deny ||
+						testwords.Names(err, "be opened again") != deny {
 						s.Errorf("lost: %v", err)
 					}
 				case err != nil || report.Files != 1:
@@ -345,7 +358,8 @@ func TestTableThatCannotBeAsked(t *testing.T) {
 			return nil
 		}
 		report, err := s.load(hooks, s.write("1", "f", "a"))
-		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "DISABLED") || report.Files != 0 || report.Staging == "" || !strings.Contains(err.Error(), report.Staging) {
+		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.TableDisabled || report.Files != 0 ||
+			report.Staging == "" || !testwords.Names(err, report.Staging) {
 			s.Errorf("report %+v, %v", report, err)
 		}
 		s.wantCalls("staging")
@@ -497,7 +511,8 @@ func TestPausesOfProbes(t *testing.T) {
 		if _, err := s.Probe(s.Context(), "t", []HFile{f}); err != nil || !time.Now().Equal(begun) {
 			s.Errorf("after %v: %v", time.Since(begun), err)
 		}
-		if _, err := s.Probe(s.Context(), "t", []HFile{f, {Family: "f", URI: "none"}}); err == nil || !strings.Contains(err.Error(), "no cells of file none are known") {
+		_, err := s.Probe(s.Context(), "t", []HFile{f, {Family: "f", URI: "none"}})
+		if !testwords.Names(err, "file none") {
 			s.Errorf("a file without known cells: %v", err)
 		}
 		calls := 0
@@ -505,14 +520,15 @@ func TestPausesOfProbes(t *testing.T) {
 			calls++
 			s.world.Interrupt(1, func() { s.do(s.world.Move("t", []byte("a"))) })
 		}
-		_, err := s.Probe(s.Context(), "t", []HFile{f})
-		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "their regions keep moving") || calls < 10 {
+		_, err = s.Probe(s.Context(), "t", []HFile{f})
+		if !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "keep moving") || calls < 10 {
 			s.Errorf("after %d calls and %v: %v", calls, time.Since(begun), err)
 		}
 		s.onProbeCall = func(string, []hbase.RegionGets) {
 			s.do(s.world.Move("t", []byte("a")))
 		}
-		if _, err = s.Probe(s.Context(), "t", []HFile{f}); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "NotServingRegionException") {
+		_, err = s.Probe(s.Context(), "t", []HFile{f})
+		if !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "NotServingRegionException") {
 			s.Errorf("moved before each call: %v", err)
 		}
 		s.onProbeCall = nil
