@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,6 +15,7 @@ import (
 	"bulkload/cell"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
@@ -164,7 +164,7 @@ func TestFaultIsNoDifference(t *testing.T) {
 		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
 		"hfile.verify": (&hfiles.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
-		if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), filepath.Base(name)) {
+		if failure.KindOf(err) != failure.Differs || !testwords.Names(err, filepath.Base(name)) {
 			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, failure.KindOf(err))
 		}
 	}

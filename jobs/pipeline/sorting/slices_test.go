@@ -17,6 +17,7 @@ import (
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/sample"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
@@ -173,7 +174,7 @@ func TestSiteLimitOfFiles(t *testing.T) {
 	}
 	runtest.SameFiles(t, "the default limit", filepath.Join(dir, "limit-"), filepath.Join(dir, "limit-32"))
 	_, err := run.Job(t.Context(), nil, jobtest.Check(t, dir, filepath.Join(dir, "wrong")), options.Options{Properties: map[string]string{load.MaxFilesProperty: "many"}})
-	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), load.MaxFilesProperty) {
+	if failure.KindOf(err) != failure.Refused || !testwords.Names(err, load.MaxFilesProperty) {
 		t.Errorf("a limit that is not a number: %v", err)
 	}
 }
@@ -198,7 +199,7 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 		}
 		_, err := run.Job(t.Context(), nil, j, o)
 		names := fmt.Sprintf("region %d of table %s ", jobdir.HotRegion, j.Table)
-		if failure.CodeOf(err) != errcode.FilesLimit || begun.Load() > 0 || !strings.Contains(err.Error(), names) {
+		if failure.CodeOf(err) != errcode.FilesLimit || begun.Load() > 0 || !testwords.Names(err, names) {
 			t.Fatalf("max_size %s, limit %s: %d slices begun, %v", bytesize.Format(c.maxSize), c.limit, begun.Load(), err)
 		}
 		alone, said := *j, ""

@@ -13,6 +13,7 @@ import (
 	"bulkload/internal/test/jobdir"
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/run"
@@ -97,7 +98,7 @@ func TestParquetRefused(t *testing.T) {
 		if err == nil {
 			_, err = run.Job(t.Context(), nil, j, options.Options{})
 		}
-		if failure.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.names) {
+		if failure.CodeOf(err) != c.code || !testwords.Names(err, c.names) {
 			t.Errorf("%s: %s: %v, want %s with %s", name, failure.CodeOf(err), err, c.code, c.names)
 		}
 	}

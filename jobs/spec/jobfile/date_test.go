@@ -7,6 +7,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/values"
 )
@@ -61,13 +62,13 @@ func TestLogicalDates(t *testing.T) {
 		"20261120": noDate, "1970-01-01": early, "-999999d": early, "2026-11-20T24": noDate} {
 		if d, err := (Dates{Now: at, Zone: zone(t,
 			"Europe/Berlin")}).Parse(text); failure.CodeOf(err) != errcode.CommandDate ||
-			!strings.Contains(err.Error(), fact) {
+			!testwords.Names(err, fact) {
 			t.Errorf("%q: %v, %v", text, d, err)
 		}
 	}
 	if _, err := (Dates{Zone: zone(t,
 		"Asia/Kolkata")}).Parse("2026-11-20T05Z"); failure.CodeOf(err) != errcode.CommandDate ||
-		!strings.Contains(err.Error(), "full hour") {
+		!testwords.Names(err, "full hour") {
 		t.Error(err)
 	}
 }
@@ -103,7 +104,7 @@ func TestDateRanges(t *testing.T) {
 		{"1980-01-01", "2026-01-01", "", "10000"}, {"2026-10-04T00", "2026-10-04T05", "Australia/Lord_Howe",
 			"Australia/Lord_Howe"}} {
 		_, err := (Dates{Now: at, Zone: zone(t, c[2])}).Range(c[0], c[1])
-		if failure.CodeOf(err) != errcode.CommandDate || !strings.Contains(err.Error(), c[3]) {
+		if failure.CodeOf(err) != errcode.CommandDate || !testwords.Names(err, c[3]) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"bulkload/ingest/delimited"
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/jobdir"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 )
 
@@ -390,7 +391,7 @@ func TestNamesOfATable(t *testing.T) {
 func TestUnknownFileSystemIsOneMistake(t *testing.T) {
 	text := strings.Replace(plainJob, "output: out/${date}", "output: s3a://bucket/x\nload: true", 1)
 	_, err := Read(jobdir.Write(t, text), ReadOptions{Date: jobdir.Date})
-	if !atLine(13, errcode.JobValue, "output: s3a: ").saidBy(err) || strings.Contains(err.Error(), "\n") {
+	if !atLine(13, errcode.JobValue, "output: s3a: ").saidBy(err) || testwords.Names(err, "\n") {
 		t.Error(err)
 	}
 }
