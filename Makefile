@@ -67,9 +67,10 @@ $(PYTHON)/bin/pyflakes:
 
 # Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them. The first has
 # two region servers, between which tests move regions.
-# The tests of jobs take the longest, and those on a cluster mostly wait for its servers, so they run beside those of the other
-# packages. -skip with the same names leaves every other test of jobs to its second run. golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint
-# mismatch"). The coverage of jobs is printed twice, for the tests with a cluster and for the others.
+# The tests of jobs and of its parts take the longest, and those on a cluster mostly wait for its servers, so they run beside the other
+# packages: first those of jobs itself, then the parts that have some, then what jobs itself has besides (-skip with the same names).
+# golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint mismatch").
+# The coverage of jobs is printed twice, for the tests with a cluster and for the others.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER); go run ./internal/test/testcluster/cluster down -dir $(SECURED)' EXIT; \
@@ -81,9 +82,10 @@ unit: $(PYTHON)/bin/pyflakes
 	fi; \
 	export BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python; \
 	tests='go test -count=1 -timeout 45m -vet=off -cover -pgo=off -ldflags=-w'; \
-	slow=$$(.ci/cluster-tests); \
-	{ failed=0; $$tests -parallel 3 -run "$$slow" ./jobs || failed=1; $$tests -skip "$$slow" ./jobs || failed=1; exit $$failed; } & jobs=$$!; \
-	failed=0; $$tests -p 2 -parallel 3 $$(go list ./... | grep -v '^bulkload/jobs$$') || failed=1; \
+	slow=$$(.ci/cluster-tests names); parts=$$(.ci/cluster-tests packages); \
+	{ failed=0; $$tests -parallel 3 -run "$$slow" ./jobs || failed=1; $$tests -p 2 -parallel 2 $$parts || failed=1; \
+	  $$tests -skip "$$slow" ./jobs || failed=1; exit $$failed; } & jobs=$$!; \
+	failed=0; $$tests -p 2 -parallel 3 $$(go list ./... | grep -vxF "bulkload/jobs"$$'\n'"$$parts") || failed=1; \
 	(cd tools && $$tests ./...) || failed=1; \
 	wait $$jobs && [ $$failed = 0 ]
 
@@ -178,12 +180,14 @@ versions:
 # most goroutines side by side.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/parallel internal/storage internal/throttle jobs load partition | xargs -n1 dirname | sort -u)
-MANY_THREADS = 'Deterministic|AtAnyTime|SideBySide|Interrupted|VerifyInSlices|KilledOutputs|AllCoresBusy|SeveralFamilies|EveryCallOfStorage|FullDisks|InputContents|ParquetGives|OutputsResume|DamagedSpill'
+MANY_THREADS = 'Deterministic|SideBySide|Interrupted|KilledOutputs|EveryCallOfStorage|FullDisks|OutputsResume|DamagedSpill'
+OF_THE_INPUT = 'InputContents|ParquetGives'
 OF_THE_COMMAND = 'Heartbeat|Bar|Levels|Terminal|Termination|Nohup|Lost|SecondSignal|Metrics|TimesAddUp|KilledLocalTasks|StatusOfTasks|Memory'
 RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off -ldflags=-w
 race:
 	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))
 	$(RACE) -run $(MANY_THREADS) ./jobs
+	$(RACE) -run $(OF_THE_INPUT) ./jobs/pipeline/source
 	$(RACE) -run 'EveryFailedWrite|RowAtATime' ./hfilewriter
 	$(RACE) -run $(OF_THE_COMMAND) ./cmd/bulkload
 
