@@ -21,25 +21,25 @@ import (
 // job's. What happened to its files is recorded in the ledger alone, under the directory's name, so that a second
 // command does not mistake files that HBase has moved away for loaded ones.
 type directoryLoad struct {
-	out     *output.Dir
-	table   string
-	cluster *load.Cluster
-	record  directoryRecord
-	lost    lostFiles
-	cuts    cutting.Directory
-	send    *handover
+	out      *output.Dir
+	table    string
+	cluster  *load.Cluster
+	record   directoryRecord
+	lost     lostFiles
+	cuts     cutting.Directory
+	requests *requests
 }
 
 func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger, turn *lock.Turn) *directoryLoad {
 	record := directoryRecord{out, l, table}
 	return &directoryLoad{
-		out:     out,
-		table:   table,
-		cluster: cluster,
-		record:  record,
-		lost:    lostFiles{l, cluster, out},
-		cuts:    cutting.Directory{Out: out, Replaced: record.replaceFiles},
-		send:    &handover{out: out, cluster: cluster, turn: turn},
+		out:      out,
+		table:    table,
+		cluster:  cluster,
+		record:   record,
+		lost:     lostFiles{l, cluster, out},
+		cuts:     cutting.Directory{Out: out, Replaced: record.replaceFiles},
+		requests: &requests{out: out, turn: turn},
 	}
 }
 
@@ -111,6 +111,9 @@ func (l *directoryLoad) again() string {
 
 // load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut
 // first, and again if regions split during the load.
+//
+// The ledger's entry says "loading" with all files before the first request. A kill after it leaves files at their
+// source, in staging, or taken; recover brings back what it can, and the entry still names the others, to be probed.
 func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Report, error) {
 	report := &load.Report{}
 	table, err := site.LookUp(ctx, l.cluster, l.table)
@@ -128,12 +131,22 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Re
 			return report, err
 		}
 		if cuts == 0 {
-			l.send.begin(len(d.Files))
+			l.requests.begin(len(d.Files))
 		}
-		var e *ledger.Entry
-		if e, err = l.offer(ctx, table, d, report); err == nil {
+		if err := d.PickProbes(ctx); err != nil {
+			return report, err
+		}
+		e, err := l.record.begin(table, d)
+		if err != nil {
+			return report, err
+		}
+		files := loadable(d)
+		one, err := l.cluster.LoadFrom(ctx, l.out.FS, l.table, files, l.requests.hooks(len(files), l.record.hooks(e)))
+		report.Add(one)
+		if err == nil {
 			return report, l.confirm(ctx, e)
 		}
+		err = l.describeFailure(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(e.Files)))
 		if !errors.Is(err, load.ErrStraddles) {
 			return report, err
 		}
@@ -151,26 +164,6 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Re
 			return report, err
 		}
 	}
-}
-
-// offer hands over the files that are in the directory, and returns the ledger's entry for them.
-//
-// The entry says "loading" with all files before the first request. A kill after it leaves files at their source, in
-// staging, or taken; recover brings back what it can, and the entry still names the others, to be probed.
-func (l *directoryLoad) offer(ctx context.Context, table *load.Table, d *hfiles.Directory, report *load.Report) (*ledger.Entry, error) {
-	if err := d.PickProbes(ctx); err != nil {
-		return nil, err
-	}
-	e, err := l.record.begin(table, d)
-	if err != nil {
-		return nil, err
-	}
-	one, err := l.send.send(ctx, l.table, loadable(d), l.record.hooks(e))
-	report.Add(one)
-	if err != nil {
-		return e, l.describeFailure(ctx, fmt.Errorf("%w; %d of %d files are in the table", err, report.Files, len(e.Files)))
-	}
-	return e, nil
 }
 
 // confirm ends a load: every file must be served, and every row readable. Only then does the ledger say that they

@@ -1,10 +1,10 @@
 // Package loading loads the files of a directory into a table. It cuts files at new region boundaries, recovers
 // interrupted loads, and succeeds only if the table serves all files.
 //
-// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, Turn), that
-// of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: handover
-// sends the requests, proof decides whether files are served, lostFiles records those that are not, and package cutting cuts
-// files with rows of several regions.
+// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, Turn), that of a
+// directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: requests guards and
+// counts the requests to HBase, proof decides whether files are served, lostFiles records those that are not, and package
+// cutting cuts files with rows of several regions.
 package loading
 
 import (

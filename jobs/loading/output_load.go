@@ -22,29 +22,29 @@ import (
 // Turn is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any case. The
 // manifest says of each file where it is.
 type Turn struct {
-	loader  *Loader
-	out     *output.Output
-	cluster *load.Cluster
-	record  *outputRecord
-	lost    lostFiles
-	cuts    cutting.Output
-	send    *handover
+	loader   *Loader
+	out      *output.Output
+	cluster  *load.Cluster
+	record   *outputRecord
+	lost     lostFiles
+	cuts     cutting.Output
+	requests *requests
 }
 
 func newTurn(l *Loader, held *lock.Turn) *Turn {
 	return &Turn{
-		loader:  l,
-		out:     l.Out,
-		cluster: l.Cluster,
-		record:  &outputRecord{out: l.Out, ledger: l.Ledger},
-		lost:    lostFiles{l.Ledger, l.Cluster, l.Out.Dir},
-		cuts:    cutting.Output{Out: l.Out},
-		send:    &handover{out: l.Out.Dir, cluster: l.Cluster, turn: held},
+		loader:   l,
+		out:      l.Out,
+		cluster:  l.Cluster,
+		record:   &outputRecord{out: l.Out, ledger: l.Ledger},
+		lost:     lostFiles{l.Ledger, l.Cluster, l.Out.Dir},
+		cuts:     cutting.Output{Out: l.Out},
+		requests: &requests{out: l.Out.Dir, turn: held},
 	}
 }
 
 // End lets the next load begin.
-func (l *Turn) End() error { return l.send.end() }
+func (l *Turn) End() error { return l.requests.turn.Release() }
 
 // Recover determines what happened to files that an interrupted load has left in doubt.
 //
@@ -59,8 +59,12 @@ func (l *Turn) Recover(ctx context.Context) error {
 	return l.recover(ctx)
 }
 
+// maxCuts bounds how often regions may split during a load.
+const maxCuts = 10
+
 // Load loads the files of the manifest that the table does not have, and records each of them. HBase has accepted them
-// then; the table may still not serve them.
+// then; the table may still not serve them. Files with rows of several regions are cut first, and again if regions
+// split during the load.
 //
 // The order of the steps decides what a kill costs. Ledger and manifest say "loading" before the first request, and
 // the manifest names the staging folder before the first file can be in it. So whatever the table has, the next
@@ -82,7 +86,51 @@ func (l *Turn) Load(ctx context.Context) (*load.Report, error) {
 		return nil, err
 	}
 	// The manifest says "loading" on disk. Requests may follow.
-	report, err := l.loadAndCut(ctx)
+	report := &load.Report{}
+	l.requests.begin(len(l.out.Manifest.NotLoaded()))
+	// Each pass looks the table up anew: the boundaries to cut at, and the family settings, must be those of the
+	// regions that get the files.
+	for cuts := 0; len(l.out.Manifest.NotLoaded()) > 0; cuts++ {
+		if table, err = site.LookUp(ctx, l.cluster, l.table()); err != nil {
+			break
+		}
+		if err = checkSettings(l.out, table); err != nil {
+			break
+		}
+		if err = l.cuts.Cut(ctx, table); err != nil {
+			break
+		}
+		// For the files that this pass loads; the hooks save it before the first request. A region that is opened after this
+		// may lose what it took.
+		if err = l.out.Manifest.SetOpenings(table, func(f *hfiles.Summary) bool { return !f.Loaded }); err != nil {
+			break
+		}
+		var files []load.HFile
+		if files, err = l.out.Manifest.Unloaded(l.out.FS, l.out.Path); err != nil {
+			break
+		}
+		var one *load.Report
+		hooks := l.requests.hooks(len(files), l.record.hooks(len(files)))
+		one, err = l.cluster.LoadFrom(ctx, l.out.FS, table.Name, files, hooks)
+		report.Add(one)
+		// Save what is loaded, whatever LoadFrom returned: its error must not hide files that the table has.
+		if failed := l.record.saveLoaded(); failed != nil {
+			err = errors.Join(err, failed)
+			break
+		}
+		if err == nil || !errors.Is(err, load.ErrStraddles) {
+			break
+		}
+		if cuts == maxCuts {
+			err = stillSplitting(table.Name)
+			break
+		}
+		// A region split during the load. Before the next pass every file must be at its source again or recorded as
+		// loaded: cutting a file that HBase still holds would put its rows into the table twice.
+		if err = l.recover(ctx); err != nil {
+			break
+		}
+	}
 	if err != nil {
 		return report, l.describeFailure(ctx, err)
 	}
@@ -208,57 +256,6 @@ func (l *Turn) askAllAgain() error {
 	last := slices.MaxFunc(files, func(a, b load.HFile) int { return bytes.Compare(a.LastRow, b.LastRow) })
 	m.SetMissing([]load.RowRange{{First: first.FirstRow, Last: last.LastRow}})
 	return nil
-}
-
-// maxCuts bounds how often regions may split during a load.
-const maxCuts = 10
-
-// loadAndCut loads the files that the table does not have. Files with rows of several regions are cut first, and
-// again if regions split during the load.
-func (l *Turn) loadAndCut(ctx context.Context) (*load.Report, error) {
-	report := &load.Report{}
-	l.send.begin(len(l.out.Manifest.NotLoaded()))
-	// Each pass looks the table up anew: the boundaries to cut at, and the family settings, must be those of the
-	// regions that get the files.
-	for cuts := 0; len(l.out.Manifest.NotLoaded()) > 0; cuts++ {
-		table, err := site.LookUp(ctx, l.cluster, l.table())
-		if err != nil {
-			return report, err
-		}
-		if err := checkSettings(l.out, table); err != nil {
-			return report, err
-		}
-		if err := l.cuts.Cut(ctx, table); err != nil {
-			return report, err
-		}
-		// For the files that this pass loads; the hooks save it before the first request. A region that is opened after this may
-		// lose what it took.
-		if err := l.out.Manifest.SetOpenings(table, func(f *hfiles.Summary) bool { return !f.Loaded }); err != nil {
-			return report, err
-		}
-		files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)
-		if err != nil {
-			return report, err
-		}
-		one, err := l.send.send(ctx, table.Name, files, l.record.hooks(len(files)))
-		report.Add(one)
-		// Save what is loaded, whatever send returned: its error must not hide files that the table has.
-		if failed := l.record.saveLoaded(); failed != nil {
-			return report, errors.Join(err, failed)
-		}
-		if err == nil || !errors.Is(err, load.ErrStraddles) {
-			return report, err
-		}
-		if cuts == maxCuts {
-			return report, stillSplitting(table.Name)
-		}
-		// A region split during the load. Before the next pass every file must be at its source again or recorded as
-		// loaded: cutting a file that HBase still holds would put its rows into the table twice.
-		if err := l.recover(ctx); err != nil {
-			return report, err
-		}
-	}
-	return report, nil
 }
 
 // stillSplitting ends a load whose files were cut again and again.

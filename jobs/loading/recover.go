@@ -25,7 +25,7 @@ func (l *Turn) recover(ctx context.Context) error {
 	// The manifest may not name a folder: the process was killed before the first request. Then no file can have
 	// moved, and all are at their source.
 	loaded, err := l.cluster.RecoverStaging(ctx, l.out.FS, l.table(), m.Staging, files)
-	l.send.count(len(loaded))
+	l.requests.count(len(loaded))
 	// n = 0 makes Done save at once. Loaded files are recorded even if others are lost or in doubt.
 	if failed := l.record.hooks(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)

@@ -519,7 +519,7 @@ func TestProgressOfALoad(t *testing.T) {
 			s.Errorf("%v are done, and %v of the whole", done, whole)
 		}
 		s.out.Options.Watch = nil
-		h := &handover{out: s.out.Dir}
+		h := &requests{out: s.out.Dir}
 		h.begin(3)
 		first := h.watchLook(3)
 		if h.count(0); first == nil || h.watchLook(3) != nil {

@@ -1,0 +1,72 @@
+package loading
+
+import (
+	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/lock"
+	"bulkload/jobs/pipeline/output"
+	"bulkload/load"
+)
+
+// requests guards and counts the requests of a load: before each of them it checks that no other run may load the same
+// files.
+type requests struct {
+	out   *output.Dir
+	turn  *lock.Turn     // nil if loads take no turns
+	sent  *options.Meter // of loaded files; nil before the first request
+	files int            // at the beginning of the load
+}
+
+// begin sets how many files a load begins with.
+func (r *requests) begin(files int) { r.sent, r.files = nil, files }
+
+// hooks are those of requests for some of the files. record are the hooks that record the load.
+func (r *requests) hooks(files int, record load.Hooks) load.Hooks {
+	all := record
+	all.Looked, all.Before = r.watchLook(files), r.check
+	all.Staging = func(folder string) error {
+		r.count(0)
+		return record.Staging(folder)
+	}
+	all.Done = func(files []load.HFile) error {
+		r.count(len(files))
+		return record.Done(files)
+	}
+	return all
+}
+
+// check is an error if another run may load the files by now. It is called before each load request.
+func (r *requests) check() error {
+	r.out.Options.Failpoint.Reached(options.BeforeRequest)
+	if err := r.turn.Fresh(); err != nil {
+		return err
+	}
+	return r.out.CheckLock()
+}
+
+// About where a load is, as a share of its time: when it knows that the table still serves what an earlier process has
+// loaded, when it has looked for the other files' rows, and when it has sent all requests. What is left is probes.
+const (
+	checkShare = 0.05
+	lookShare  = 0.1
+	loadsShare = 0.8
+)
+
+// watchLook begins to count the files that the table is asked for before the first request. Later requests of the same
+// load ask for few files again: nil.
+func (r *requests) watchLook(files int) func(int) {
+	if r.sent != nil || files == 0 {
+		return nil
+	}
+	return watchProbes(r.out.Options, files, checkShare, lookShare)
+}
+
+// count counts loaded files. The first call shows that the requests begin.
+func (r *requests) count(files int) {
+	if r.sent == nil && r.files > 0 {
+		watch := options.Within(r.out.Options.Watch, lookShare, loadsShare)
+		r.sent = options.NewCounter(watch, "load", int64(r.files), "files")
+	}
+	if r.sent != nil {
+		r.sent.Add(int64(files))
+	}
+}
