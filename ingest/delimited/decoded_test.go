@@ -121,6 +121,33 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestUTF16WithoutAMark: a file whose first two characters are ASCII in UTF-16 is refused as a whole, in both orders of bytes, with the
+// charset's name. A zero byte may be a delimiter, or a part of a value behind the first characters.
+func TestUTF16WithoutAMark(t *testing.T) {
+	for _, c := range []struct {
+		charset, field, record, content string
+		refused                         bool
+	}{
+		{"utf-8", "|", "\n", "1\x00|\x00x\x00\n\x00", true},
+		{"utf-8", "|", "\n", "\x001\x00|\x00x\x00\n", true},
+		{"gbk", "\x01", "\x10", "1\x00\x01\x00x\x00\x10\x00", true},
+		{"utf-8", "\x00", "\n", "1\x00x\x00y\x00\n", false},
+		{"utf-8", "\x00", "\n", "\x001\x00x\x00\n", false},
+		{"utf-8", "|", "\x00", "1\x002\x003\x00", false},
+		{"utf-8", "|", "\n", "1\x00|x\n", false},
+		{"utf-8", "|", "\n", "12\x00|\x00x\n", false},
+		{"utf-8", "|", "\n", "\x00\x00|\x00\n", false},
+		{"utf-8", "|", "\n", "1\x00\n", false}, // too short to tell
+	} {
+		form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(c.field), RecordDelimiter: []byte(c.record), Charset: charsetNamed(t, c.charset)}
+		m := testfs.Memory{Content: []byte(c.content)}
+		_, err := form.Open(m, ingest.Split{File: fileOf(m), End: int64(len(m.Content))})
+		if c.refused != (err != nil) || err != nil && !(errors.As(err, new(*charset.MarkError)) && testwords.Names(err, "UTF-16", "without", c.charset)) {
+			t.Errorf("%s %q %q: %v", c.charset, c.field, c.content, err)
+		}
+	}
+}
+
 // TestEmptyFirstValue: the first record's value is empty, and its file has nothing else: that is no null, whatever the
 // buffers have held before.
 func TestEmptyFirstValue(t *testing.T) {
