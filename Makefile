@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 HISTORIES ?= 20000
-.PHONY: test quick lint tidy vulncheck build crossbuild unit search test-secured race fuzz microbench profile bench release clean
+.PHONY: test quick lint tidy vulncheck build crossbuild unit search search-cluster test-secured race fuzz microbench profile bench release clean
 
 GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -92,6 +92,14 @@ unit: $(PYTHON)/bin/pyflakes
 # More random histories for the proof that loads are readable than make test has time for, on simulated clusters.
 search:
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
+
+# The same on a real cluster, whose servers are restarted: one test at a time, since all use the same. make search-cluster HISTORIES=100
+search-cluster: HISTORIES = 30
+search-cluster:
+	mkdir -p $(CLUSTER)
+	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER)' EXIT; \
+	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2 && \
+	BULKLOAD_SUITE=search-cluster BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_HISTORIES=$(HISTORIES) go test -v -count=1 -timeout 180m -vet=off -pgo=off -parallel 1 -run 'ProofHistoriesOnCluster|WhatLosesNoRowsIsNoLoss' ./jobs/loading
 
 # What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
 # several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of

@@ -16,6 +16,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testcluster"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/loading"
@@ -104,15 +105,17 @@ func TestATruncatedRegionIsNoticed(t *testing.T) {
 }
 
 // TestWhatLosesNoRowsIsNoLoss: regions are moved, split, merged and opened again, and a compaction drops what a later night has
-// covered. Both nights stay done, whether the later one has all rows of the earlier one or some of them.
+// covered. Both nights stay done, whether the later one has all rows of the earlier one or some of them. In make search-cluster, whose
+// cluster has no other users, the servers are restarted, too.
 func TestWhatLosesNoRowsIsNoLoss(t *testing.T) {
 	for share, what := range map[int]string{1: "all rows covered", 2: "half of the rows covered"} {
 		t.Run(what, func(t *testing.T) {
 			l := twoNights(t, share)
-			for _, change := range []struct {
+			type change struct {
 				what string
 				make func()
-			}{
+			}
+			changes := []change{
 				{"compacted", func() { l.Ask(t, "compact", l.Table) }},
 				{"moved", func() {
 					for _, row := range []string{"0", "4", "9"} {
@@ -122,8 +125,18 @@ func TestWhatLosesNoRowsIsNoLoss(t *testing.T) {
 				{"split", func() { l.Ask(t, "split", l.Table, "48") }},
 				{"merged", func() { l.Ask(t, "merge", l.Table, "6", "7") }},
 				{"disabled and enabled", func() { l.Ask(t, "disable", l.Table); l.Ask(t, "enable", l.Table) }},
-				{"compacted again", func() { l.Ask(t, "compact", l.Table) }},
-			} {
+			}
+			if testcluster.In("search-cluster") {
+				for _, server := range []string{"rs1", "rs2"} {
+					changes = append(changes, change{server + " restarted", func() {
+						if err := errors.Join(l.Kill(server), l.StartRole(t.Context(), server)); err != nil {
+							t.Fatal(err)
+						}
+						l.Ask(t, "scan", l.Table) // waits for the regions
+					}})
+				}
+			}
+			for _, change := range append(changes, change{"compacted again", func() { l.Ask(t, "compact", l.Table) }}) {
 				change.make()
 				for _, night := range []string{livetest.Night19, livetest.Night20} {
 					l.WantNothing(t, change.what, night)
