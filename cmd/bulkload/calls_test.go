@@ -18,7 +18,7 @@ import (
 
 // maxCalls is how many functions of the program may be on the stack from main to the one that asks HBase to load files.
 // Whoever follows a load through the code reads each of them.
-const maxCalls = 16
+const maxCalls = 12
 
 // loadRequest is the function that asks a region server to load files.
 const loadRequest = "bulkload/internal/hbase.(*Conn).BulkLoadHFile"

@@ -17,15 +17,24 @@ func AskAgain(ctx context.Context, j *jobfile.Job, o options.Options) error {
 		return nil
 	}
 	o.Force, o.OnChange, o.Wait, o.Watch = false, options.Fail, options.Wait{}, nil
-	_, err := carryOut(ctx, nil, j, o, (*runner).askAgain)
-	return err
+	r, err := newRunner(nil, j, o)
+	if err != nil {
+		return err
+	}
+	running, err := r.open(ctx)
+	if err == nil {
+		err = r.askAgain(running)
+	} else {
+		err = r.withoutInput(running, err)
+	}
+	return r.end(ctx, running, err)
 }
 
 func (r *runner) askAgain(ctx context.Context) error {
 	todo, err := r.resume(ctx)
 	var another *output.AnotherRunError
 	if errors.As(err, &another) { // a run of another date into the same output, or the input has changed
-		return loadedWithoutInput(ctx, r.opened.job, r.opened.options, r.opened.site, r.summary, err)
+		return r.loadedWithoutInput(ctx, err)
 	}
 	if err != nil {
 		return err

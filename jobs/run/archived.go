@@ -7,11 +7,11 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
-	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
+	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -22,32 +22,43 @@ type archivedOutput struct {
 	loader *loading.Loader
 }
 
+// withoutInput ends a run that could not be opened. If its input is missing, it may have been archived after the load.
+func (r *runner) withoutInput(ctx context.Context, err error) error {
+	if r.opened.mayBeArchived(err) {
+		return r.loadedWithoutInput(ctx, err)
+	}
+	return err
+}
+
 // loadedWithoutInput ends a run that finds no input: if its input was archived after the load and the table serves
-// what was loaded, there is nothing to do. Otherwise it returns cause, which says that there is no input. s is the
-// site as open has opened it.
-func loadedWithoutInput(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site, into *summary.Summary, cause error) (err error) {
-	r := &opened{job: j, options: o, site: s}
-	outputs, loaded, err := r.loadedBefore(ctx)
-	defer func() { err = errors.Join(err, r.closeArchived(outputs)) }()
+// what was loaded, there is nothing to do. Otherwise it returns cause, which says that there is no input.
+func (r *runner) loadedWithoutInput(ctx context.Context, cause error) (err error) {
+	before := r.opened.again()
+	outputs, loaded, err := before.loadedBefore(ctx)
+	defer func() { err = errors.Join(err, before.closeArchived(outputs)) }()
 	if err != nil || !loaded {
 		return errors.Join(cause, err)
 	}
-	if r.cluster, err = s.Connect(ctx); err != nil {
+	if before.cluster, err = before.site.Connect(ctx); err != nil {
 		return err
 	}
 	for i, w := range outputs {
-		w.loader.Cluster = r.cluster
-		if err := w.checkServed(ctx, into.Output(i)); err != nil {
+		w.loader.Cluster = before.cluster
+		report := r.summary.Output(i)
+		if err := w.checkServed(ctx, report); err != nil {
 			if len(outputs) > 1 {
-				into.Output(i).Status = failure.StatusFailed
+				report.Status = failure.StatusFailed
 			}
 			return about(w.job, len(outputs) > 1, err)
 		}
 	}
-	o.Infof("%v; it was loaded earlier, and the table serves it", cause)
-	into.SetStatus()
+	before.options.Infof("%v; it was loaded earlier, and the table serves it", cause)
+	r.summary.SetStatus()
 	return nil
 }
+
+// again is a run of which only the site is open.
+func (r *opened) again() *opened { return &opened{job: r.job, options: r.options, site: r.site} }
 
 // loadedBefore reports whether manifests or ledger say that all outputs were loaded, and opens the outputs for that.
 // closeArchived must follow.
@@ -85,14 +96,21 @@ func (r *opened) closeArchived(outputs []*archivedOutput) error {
 	return errors.Join(append(errs, r.close())...)
 }
 
-// mayBeArchived reports whether a run without input may have nothing to do.
-func mayBeArchived(j *jobfile.Job, o options.Options) bool { return j.Load && !o.NoLoad && !o.Force }
+// mayBeArchived reports whether a run may have nothing to do because its input is missing.
+func (r *opened) mayBeArchived(err error) bool {
+	var missing *source.MissingError
+	return errors.As(err, &missing) && r.job.Load && !r.options.NoLoad && !r.options.Force
+}
 
-// wasLoaded is loadedBefore for a run that has opened no output yet. It is false if that can't be determined.
-func wasLoaded(ctx context.Context, j *jobfile.Job, o options.Options, s *site.Site) bool {
-	r := &opened{job: j, options: o, site: s}
-	outputs, loaded, err := r.loadedBefore(ctx)
-	return errors.Join(err, r.closeArchived(outputs)) == nil && loaded
+// wasArchived reports whether a run has nothing to do because its input is missing, which was loaded. It is false if that
+// can't be determined.
+func (r *opened) wasArchived(ctx context.Context, err error) bool {
+	if !r.mayBeArchived(err) {
+		return false
+	}
+	before := r.again()
+	outputs, loaded, err := before.loadedBefore(ctx)
+	return errors.Join(err, before.closeArchived(outputs)) == nil && loaded
 }
 
 // checkServed checks that the table serves what was loaded, and reports it.

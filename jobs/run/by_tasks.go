@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"io"
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
@@ -28,21 +27,6 @@ type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
 // Always returns an EngineOf that runs every job in this way; nil: in this process.
 func (b *ByTasks) Always() EngineOf {
 	return func(*jobfile.Job, options.Options) (*ByTasks, error) { return b, nil }
-}
-
-// of calls f, which may be nil. The caller must call free after the run: it deletes what the engine keeps.
-func (f EngineOf) of(j *jobfile.Job, o options.Options) (by *ByTasks, free func(), err error) {
-	free = func() {}
-	if f == nil {
-		return nil, free, nil
-	}
-	if by, err = f(j, o); err != nil || by == nil {
-		return nil, free, err
-	}
-	if c, ok := by.Engine.(io.Closer); ok {
-		free = func() { _ = c.Close() } // it keeps temporary files only
-	}
-	return by, free, nil
 }
 
 // onEngine has the input sorted and the files written by tasks.

@@ -79,11 +79,10 @@ func (c *checking) step(name, detail string, err error) error {
 
 func (c *checking) openInput(ctx context.Context) (err error) {
 	c.opened.source, err = source.Open(c.opened.job, c.opened.site)
-	var missing *source.MissingError
 	switch {
 	case err == nil:
 		c.ok("input", "%s, %s", jobfile.Plural(len(c.opened.source.Files), "file"), bytesize.Format(c.opened.source.Bytes))
-	case errors.As(err, &missing) && mayBeArchived(c.opened.job, c.opened.options) && wasLoaded(ctx, c.opened.job, c.opened.options, c.opened.site):
+	case c.opened.wasArchived(ctx, err):
 		c.ok("input", "it does not exist any more; it was loaded earlier")
 	default:
 		c.fail("input", err)

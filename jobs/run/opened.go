@@ -38,8 +38,8 @@ type opened struct {
 	lost    func(error) // called if a lock is lost
 }
 
-// opening says how the parts of a run are opened: for the run itself (open), for its checks alone (Check), or to ask whether it was
-// loaded (loadedBefore).
+// opening says how the parts of a run are opened: for the run itself (runner.open), for its checks alone (Check), or to ask whether it
+// was loaded (loadedBefore).
 type opening struct {
 	input   func(context.Context) error // finds the input; nil: it is not needed
 	connect bool                        // to HBase, if the job needs it
@@ -85,17 +85,6 @@ func (r *opened) openParts(ctx context.Context, how opening) (err error) {
 		}
 	}
 	return nil
-}
-
-// open opens a run: it finds the input, connects, and locks the outputs. lost is called if a lock is lost later.
-func open(ctx context.Context, j *jobfile.Job, byTasks bool, o options.Options, lost func(error)) (*opened, error) {
-	r := &opened{job: j, tasks: byTasks, options: o, lost: lost}
-	err := r.openParts(ctx, opening{input: r.findInput, connect: true, ledger: (*site.Site).OpenLedger, output: r.lockOutput,
-		step: func(_, _ string, err error) error { return err }})
-	if err != nil {
-		err = errors.Join(err, r.close())
-	}
-	return r, err
 }
 
 // lockOutput locks an output of a run.
@@ -146,13 +135,8 @@ func (r *opened) loads(j *jobfile.Job) bool { return j.Load && !r.options.NoLoad
 
 // findInput finds the input, and waits for it if requested, but not for an input that was loaded and archived.
 func (r *opened) findInput(ctx context.Context) (err error) {
-	j, o := r.job, r.options
-	r.source, err = source.Open(j, r.site)
-	if o.Wait.For <= 0 {
-		return err
-	}
-	var missing *source.MissingError
-	if errors.As(err, &missing) && mayBeArchived(j, o) && wasLoaded(ctx, j, o, r.site) {
+	r.source, err = source.Open(r.job, r.site)
+	if r.options.Wait.For <= 0 || r.wasArchived(ctx, err) {
 		return err
 	}
 	if r.source != nil {
@@ -162,7 +146,7 @@ func (r *opened) findInput(ctx context.Context) (err error) {
 	if kind := failure.KindOf(err); err != nil && kind != failure.NotYet && kind != failure.Later {
 		return err
 	}
-	r.source, err = source.Await(ctx, j, r.site, o)
+	r.source, err = source.Await(ctx, r.job, r.site, r.options)
 	return err
 }
 
@@ -190,7 +174,9 @@ func (r *opened) explainLock(ctx context.Context, err error) error {
 		return err
 	}
 	for _, w := range r.outputs {
-		err = w.out.Lock.Explain(err)
+		if w.out.Lock.Held() { // also if it was lost since
+			err = w.out.Lock.Explain(err)
+		}
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"bulkload/jobs/base/failure"
@@ -200,30 +199,4 @@ func (w *outputRun) reportWritten() {
 	if w.out.WantsLoad() && w.out.Manifest.State != manifest.Loaded {
 		w.report.Status = failure.Written
 	}
-}
-
-// load loads the files that HBase does not have yet. It succeeds only if the table serves all files.
-func (w *outputRun) load(ctx context.Context, s *summary.Summary) (err error) {
-	w.out.Options.Watch = w.share.load
-	turn, err := w.loader.AwaitTurn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, turn.End()) }()
-	if err := turn.Recover(ctx); err != nil {
-		return err
-	}
-	end := s.Begin("load", w.report.Name())
-	report, err := turn.Load(ctx)
-	w.report.Load.Apply(report)
-	end(w.out.Manifest.Files().Loaded().Bytes(), err)
-	if err != nil {
-		return err
-	}
-	end = s.Begin("probe", w.report.Name())
-	loaded := w.out.Manifest.Files().Loaded().Bytes()
-	err = turn.Confirm(ctx)
-	end(loaded, err)
-	s.Shift(report.Probed)
-	return err
 }

@@ -6,19 +6,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
+	"bulkload/jobs/env/site"
 	"bulkload/jobs/loading"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/output"
 	"bulkload/jobs/pipeline/sorting"
-	"bulkload/jobs/pipeline/source"
 	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
 )
 
 // Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. engine decides whether the run is
@@ -28,67 +30,20 @@ import (
 // If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
 // loaded in the order of the job file.
 func Job(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
-	return carryOut(ctx, engine, j, o, (*runner).untilServed)
-}
-
-// carryOut opens what a run needs, and calls do with it.
-func carryOut(ctx context.Context, engine EngineOf, j *jobfile.Job, o options.Options, do func(*runner, context.Context) error) (*summary.Summary, error) {
-	s := summary.New(j)
-	o, err := o.WithDefaults()
+	r, err := newRunner(engine, j, o)
 	if err != nil {
-		return s, err
+		return r.summary, err
 	}
-	o = o.With("job", s.Run.Job, "date", s.Run.Date)
-	s.SetOptions(o)
-	by, free, err := engine.of(j, o)
+	running, err := r.open(ctx)
 	if err != nil {
-		return s, err
+		return r.summary, r.end(ctx, running, r.withoutInput(running, err))
 	}
-	defer free()
-	running, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	opened, err := open(running, j, by != nil, o, func(err error) { cancel(failure.New(failure.Later, err)) })
-	var missing *source.MissingError
-	switch {
-	case err == nil:
-		r := &runner{opened: opened, by: by, summary: s}
-		err = errors.Join(opened.explainLock(running, do(r, running)), opened.close())
-	case errors.As(err, &missing) && mayBeArchived(j, o):
-		err = loadedWithoutInput(running, j, o, opened.site, s, err)
-	}
-	switch cause := context.Cause(running); {
-	case err == nil:
-		s.FindBound(parallel.Workers())
-		return s, nil
-	case ctx.Err() != nil:
-		err = failure.New(failure.Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err))
-	case cause != nil && failure.KindOf(cause) == failure.Later:
-		err = cause
-	}
-	return s, err
-}
-
-// runner carries out a run after open.
-type runner struct {
-	opened  *opened
-	by      *ByTasks // nil: the run is done in this process
-	summary *summary.Summary
-
-	splits []ingest.Split  // of the input, once the targets are known
-	rows   []*sorting.Rows // of each output, once the input is sorted; nil for those that were written before
-}
-
-// maxRewrites bounds how often a run writes files again that HBase accepted and does not serve.
-const maxRewrites = 3
-
-// untilServed makes the run. If the table does not serve files that it accepted, it makes the run again, which writes and
-// loads them again.
-func (r *runner) untilServed(ctx context.Context) error {
+	// If the table does not serve files that it accepted, the stages are made again, and write and load them again.
 	for rewrites := 0; ; rewrites++ {
-		err := r.stages(ctx)
+		err := r.stages(running)
 		var lost *loading.RewriteError
-		if !errors.As(err, &lost) || rewrites == maxRewrites || ctx.Err() != nil {
-			return err
+		if !errors.As(err, &lost) || rewrites == maxRewrites || running.Err() != nil {
+			return r.summary, r.end(ctx, running, err)
 		}
 		r.opened.options.Warnf("%v: writing and loading their rows again", lost.Lost)
 		r.opened.options.Force = false // the output has this run's own files now
@@ -98,8 +53,70 @@ func (r *runner) untilServed(ctx context.Context) error {
 	}
 }
 
-// pipeline is how the input is sorted and the files are written: inProcess or onEngine. todo are the outputs that are not written yet.
-type pipeline interface {
+// maxRewrites bounds how often a run writes files again that HBase accepted and does not serve.
+const maxRewrites = 3
+
+// runner carries out a run.
+type runner struct {
+	opened  *opened
+	by      *ByTasks // nil: the run is done in this process
+	summary *summary.Summary
+	cancel  context.CancelCauseFunc
+
+	splits []ingest.Split  // of the input, once the targets are known
+	rows   []*sorting.Rows // of each output, once the input is sorted; nil for those that were written before
+}
+
+// newRunner is the runner of a run that has opened nothing yet. It has a summary even after an error.
+func newRunner(engine EngineOf, j *jobfile.Job, o options.Options) (*runner, error) {
+	r := &runner{summary: summary.New(j)}
+	o, err := o.WithDefaults()
+	if err != nil {
+		return r, err
+	}
+	o = o.With("job", r.summary.Run.Job, "date", r.summary.Run.Date)
+	r.summary.SetOptions(o)
+	if engine != nil {
+		if r.by, err = engine(j, o); err != nil {
+			return r, err
+		}
+	}
+	r.opened = &opened{job: j, tasks: r.by != nil, options: o}
+	return r, nil
+}
+
+// open finds the input, connects, and locks the outputs. The context that it returns ends when a lock is lost. end must
+// follow, also after an error.
+func (r *runner) open(ctx context.Context) (running context.Context, err error) {
+	running, r.cancel = context.WithCancelCause(ctx)
+	r.opened.lost = func(err error) { r.cancel(failure.New(failure.Later, err)) }
+	return running, r.opened.openParts(running, opening{input: r.opened.findInput, connect: true, ledger: (*site.Site).OpenLedger,
+		output: r.opened.lockOutput, step: func(_, _ string, err error) error { return err }})
+}
+
+// end closes everything, and returns why the run ended. err is how its stages ended.
+func (r *runner) end(ctx, running context.Context, err error) error {
+	defer r.cancel(nil)
+	err = errors.Join(r.opened.explainLock(running, err), r.opened.close())
+	if r.by != nil {
+		if engine, ok := r.by.Engine.(io.Closer); ok {
+			_ = engine.Close() // it keeps temporary files only
+		}
+	}
+	switch cause := context.Cause(running); {
+	case err == nil:
+		r.summary.FindBound(parallel.Workers())
+		return nil
+	case ctx.Err() != nil:
+		return failure.New(failure.Interrupted, fmt.Errorf("stopped; the same command goes on from here: %w", err))
+	case cause != nil && failure.KindOf(cause) == failure.Later:
+		return cause
+	}
+	return err
+}
+
+// executor sorts the input and writes the files: inProcess or onEngine. todo are the outputs that are not written yet.
+type executor interface {
 	// begin opens what the sort needs, and makes the checks that need the targets (beginOutputs).
 	begin(ctx context.Context, todo []*outputRun) error
 	// sort reads the input and sorts each output's rows into runner.rows.
@@ -110,8 +127,8 @@ type pipeline interface {
 	end(ctx context.Context, err error) error
 }
 
-// stages makes the run. These are its stages, in order. After an error the later ones are left out, but for the pipeline's
-// end.
+// stages makes the run. These are its stages, in order. After an error the later ones are left out, but for the
+// executor's end.
 func (r *runner) stages(ctx context.Context) error {
 	todo, err := r.resume(ctx)
 	if err != nil {
@@ -123,22 +140,27 @@ func (r *runner) stages(ctx context.Context) error {
 	if len(todo) == 0 {
 		err = r.opened.forgetWork()
 	} else {
-		var p pipeline = &inProcess{runner: r}
+		var e executor = &inProcess{runner: r}
 		if r.by != nil {
-			p = &onEngine{runner: r}
+			e = &onEngine{runner: r}
 		}
-		for _, stage := range []func(context.Context, []*outputRun) error{r.resolveTargets, p.begin, p.sort, r.prepare, p.write} {
+		for _, stage := range []func(context.Context, []*outputRun) error{r.resolveTargets, e.begin, e.sort, r.prepare, e.write} {
 			if err = stage(ctx, todo); err != nil {
 				break
 			}
 		}
-		err = p.end(ctx, errors.Join(err, sorting.CloseRows(r.rows)))
+		err = e.end(ctx, errors.Join(err, sorting.CloseRows(r.rows)))
 		r.rows = nil
 	}
 	if err != nil {
 		return err
 	}
-	return r.load(ctx, todo)
+	for _, w := range r.opened.outputs {
+		if err := r.load(ctx, w, slices.Contains(todo, w)); err != nil {
+			return r.opened.wrap(w, err)
+		}
+	}
+	return r.finish(ctx)
 }
 
 // resume compares the outputs with the run, and returns those that are not written yet.
@@ -198,35 +220,9 @@ func (r *runner) inputFirst(ctx context.Context, err error) error {
 	return err
 }
 
-// load loads the outputs. Those in written were written by this call.
-func (r *runner) load(ctx context.Context, written []*outputRun) error {
-	for _, w := range r.opened.outputs {
-		if err := r.loadOutput(ctx, w, slices.Contains(written, w)); err != nil {
-			return r.opened.wrap(w, err)
-		}
-	}
-	// The load of one output may take hours, in which the table of another may have changed.
-	if len(r.opened.outputs) > 1 {
-		for _, w := range r.opened.outputs {
-			if w.out.WantsLoad() && w.out.Manifest.State == manifest.Loaded {
-				if err := w.loader.CheckServed(ctx); err != nil {
-					return r.opened.wrap(w, err)
-				}
-			}
-		}
-	}
-	r.summary.SetStatus()
-	if slices.ContainsFunc(r.opened.outputs, (*outputRun).unloaded) {
-		return nil // the plan of its tasks, if there were any, is needed for the load
-	}
-	if err := r.opened.clearTasks(); err != nil { // the run is done all the same
-		r.opened.options.Warnf("%v; the next run into the output deletes it", err)
-	}
-	return nil
-}
-
-// loadOutput loads an output if required, and sets its final status.
-func (r *runner) loadOutput(ctx context.Context, w *outputRun, written bool) error {
+// load loads the files of an output that HBase does not have yet, if it is to be loaded, and sets its final status. It
+// succeeds only if the table serves all files. written says that this call has written files.
+func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 	wanted := w.out.WantsLoad()
 	w.report.Load.Requested = wanted
 	switch {
@@ -234,7 +230,27 @@ func (r *runner) loadOutput(ctx context.Context, w *outputRun, written bool) err
 		if err := w.announce(ctx, r.opened.lost); err != nil { // a load that was interrupted takes its turn, too
 			return err
 		}
-		if err := w.load(ctx, r.summary); err != nil {
+		w.out.Options.Watch = w.share.load
+		turn, err := w.loader.AwaitTurn(ctx)
+		if err != nil {
+			return err
+		}
+		err = turn.Recover(ctx)
+		if err == nil {
+			end := r.summary.Begin("load", w.report.Name())
+			var report *load.Report
+			report, err = turn.Load(ctx)
+			w.report.Load.Apply(report)
+			end(w.out.Manifest.Files().Loaded().Bytes(), err)
+			if err == nil {
+				end = r.summary.Begin("probe", w.report.Name())
+				loaded := w.out.Manifest.Files().Loaded().Bytes()
+				err = turn.Confirm(ctx)
+				end(loaded, err)
+				r.summary.Shift(report.Probed)
+			}
+		}
+		if err = errors.Join(err, turn.End()); err != nil {
 			return err
 		}
 		w.out.Options.Failpoint.Reached(options.Loaded)
@@ -255,6 +271,28 @@ func (r *runner) loadOutput(ctx context.Context, w *outputRun, written bool) err
 	}
 	if w.report.Books.Read == 0 && w.report.Status == failure.StatusDone {
 		w.report.Status = failure.StatusEmpty
+	}
+	return nil
+}
+
+// finish asks the tables of several outputs once more, and deletes what tasks have left.
+func (r *runner) finish(ctx context.Context) error {
+	// The load of one output may take hours, in which the table of another may have changed.
+	if len(r.opened.outputs) > 1 {
+		for _, w := range r.opened.outputs {
+			if w.out.WantsLoad() && w.out.Manifest.State == manifest.Loaded {
+				if err := w.loader.CheckServed(ctx); err != nil {
+					return r.opened.wrap(w, err)
+				}
+			}
+		}
+	}
+	r.summary.SetStatus()
+	if slices.ContainsFunc(r.opened.outputs, (*outputRun).unloaded) {
+		return nil // the plan of its tasks, if there were any, is needed for the load
+	}
+	if err := r.opened.clearTasks(); err != nil { // the run is done all the same
+		r.opened.options.Warnf("%v; the next run into the output deletes it", err)
 	}
 	return nil
 }

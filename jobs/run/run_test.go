@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -21,7 +20,6 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/run/preflight"
-	"bulkload/jobs/run/summary"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/tasks"
 )
@@ -104,31 +102,32 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 	dir := skewed(t)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	finish(t, read(t, dir, base))
-	o, err := options.Options{}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r *opened
+	var r *runner
+	var err error
+	o := options.Options{}
 	o.Failpoint = func(p options.Point) {
 		if p != options.Sorted {
 			return
 		}
-		family := &r.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on
+		family := &r.opened.outputs[0].target.Layout.Families[0] // whose last cell goes into another column from now on
 		names := append([][]byte{}, family.Qualifiers...)
 		names[len(names)-1] = append(append([]byte{}, names[len(names)-1]...), 'x')
 		if family.Columns, err = hfilewriter.NewColumns(family.Bytes, names); err != nil {
 			t.Error(err)
 		}
 	}
-	ctx := context.Background()
-	if r, err = open(ctx, read(t, dir, out), false, o, func(err error) { t.Error(err) }); err != nil {
+	if r, err = newRunner(nil, read(t, dir, out), o); err != nil {
 		t.Fatal(err)
 	}
-	err = (&runner{opened: r, summary: summary.New(r.job)}).untilServed(ctx)
+	ctx, err := r.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.stages(ctx)
 	if failure.CodeOf(err) != errcode.Digest || !testwords.Names(err, "slice") {
 		t.Errorf("%v", err)
 	}
-	if err := r.close(); err != nil {
+	if err := r.end(t.Context(), ctx, nil); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := manifest.Read(storage.Local, out); err != nil || len(m.Slices) > 0 || len(files(t, out)) > 0 {
@@ -181,29 +180,29 @@ func (e engine) Close() error {
 	return nil
 }
 
-// TestEngineOf: an engine is made for each run, and closed after it; without one, a run is done here.
+// TestEngineOf: an engine is made for each run, and closed after it, however it ended; without one, a run is done here.
 func TestEngineOf(t *testing.T) {
 	t.Parallel()
 	closed := 0
-	for what, f := range map[string]EngineOf{"no function": nil, "no engine": (*ByTasks)(nil).Always()} {
-		if by, free, err := f.of(new(jobfile.Job), options.Options{}); by != nil || err != nil {
-			t.Errorf("%s: %v, %v", what, by, err)
-		} else {
-			free()
-		}
+	dir := skewed(t)
+	finish(t, read(t, dir, filepath.Join(dir, "no function")))
+	if _, err := Job(t.Context(), (*ByTasks)(nil).Always(), read(t, dir, filepath.Join(dir, "no engine")), options.Options{}); err != nil {
+		t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "in")); err != nil {
+		t.Fatal(err)
 	}
 	for n := range 2 {
-		by, free, err := (&ByTasks{Engine: engine{closed: &closed}}).Always().of(new(jobfile.Job), options.Options{})
-		if err != nil || by == nil || closed != n {
-			t.Errorf("%v, %v, closed %d times", by, err, closed)
-		}
-		if free(); closed != n+1 {
-			t.Errorf("after %d runs it was closed %d times", n+1, closed)
+		by := (&ByTasks{Engine: engine{closed: &closed}}).Always()
+		_, err := Job(t.Context(), by, read(t, dir, filepath.Join(dir, "out")), options.Options{})
+		if failure.CodeOf(err) != errcode.InputMissing || closed != n+1 {
+			t.Errorf("after %d runs the engine was closed %d times; %v", n+1, closed, err)
 		}
 	}
-	wrong := func(*jobfile.Job, options.Options) (*ByTasks, error) { return nil, fmt.Errorf("no engine") }
-	if by, free, err := EngineOf(wrong).of(nil, options.Options{}); by != nil || err == nil || free == nil {
-		t.Errorf("%v, %v", by, err)
+	none := fmt.Errorf("no engine")
+	wrong := func(*jobfile.Job, options.Options) (*ByTasks, error) { return nil, none }
+	if s, err := Job(t.Context(), wrong, read(t, dir, filepath.Join(dir, "out")), options.Options{}); err != none || s == nil {
+		t.Errorf("%v, %v", s, err)
 	}
 }
 
