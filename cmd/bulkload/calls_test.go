@@ -26,19 +26,18 @@ const loadRequest = "bulkload/internal/hbase.(*Conn).BulkLoadHFile"
 // stackFile is the environment variable with the file for the stack of mainAtRequest.
 const stackFile = "BULKLOAD_TEST_STACK"
 
-// mainAtRequest is main. It writes the stack of a goroutine that asks a region server to load files into a file.
+// mainAtRequest is main. It writes the stacks of all goroutines into a file when one asks a region server to load files.
 func mainAtRequest() {
 	go func() {
 		for stacks := make([]byte, 16<<20); ; time.Sleep(100 * time.Microsecond) {
-			for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-				if !strings.Contains(stack, loadRequest+"(") {
-					continue
-				}
-				if err := os.WriteFile(os.Getenv(stackFile), []byte(stack), 0o600); err != nil {
-					fmt.Fprintln(os.Stderr, err)
-				}
-				return
+			text := stacks[:runtime.Stack(stacks, true)]
+			if !bytes.Contains(text, []byte(loadRequest+"(")) {
+				continue
 			}
+			if err := os.WriteFile(os.Getenv(stackFile), text, 0o600); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+			return
 		}
 	}()
 	main()
@@ -101,27 +100,56 @@ load: true
 		}
 		t.Logf("%v:%s", one.args, &list)
 		if len(calls) > maxCalls {
-			t.Errorf("%v: %d functions from main to the request, at most %d are wanted:%s\nThe stack is\n%s",
+			t.Errorf("%v: %d functions from main to the request, at most %d are wanted:%s\nThe stacks are\n%s",
 				one.args, len(calls), maxCalls, &list, text)
 		}
 	}
 }
 
-// frame matches a function of this program in a stack, and in that of the goroutine that began this one, which follows
-// below "[originating from goroutine 1]:". There the runtime may give a function the name of an inlined one that it
-// calls next.
-var frame = regexp.MustCompile(`(?m)^(bulkload/\S+)\(.*\)$`)
+var (
+	// goroutine matches the first line of a goroutine's stack.
+	goroutine = regexp.MustCompile(`^goroutine (\d+) `)
+	// origin matches the line before the stack that the goroutine which began this one had then.
+	origin = regexp.MustCompile(`(?m)^\[originating from goroutine (\d+)\]:$`)
+	// frame matches a function of this program.
+	frame = regexp.MustCompile(`(?m)^(bulkload/\S+)\(.*\)$`)
+)
 
-// callsOf returns the functions from main to the request: of a goroutine, and of those that began it.
-func callsOf(t *testing.T, stack string) (calls []string) {
+// callsOf returns the functions from main to the request: of the goroutine that makes it, and of those that began it.
+func callsOf(t *testing.T, stacks string) (calls []string) {
 	t.Helper()
-	for _, m := range frame.FindAllStringSubmatch(stack, -1) {
-		calls = append(calls, m[1])
+	framesOf := func(stack string) (functions []string) {
+		for _, m := range frame.FindAllStringSubmatch(stack, -1) {
+			functions = append(functions, m[1])
+		}
+		return functions
+	}
+	now, request := map[string][]string{}, ""
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		before, _, _ := strings.Cut(stack, "[originating")
+		if m := goroutine.FindStringSubmatch(stack); m != nil {
+			now[m[1]] = framesOf(before)
+		}
+		if strings.Contains(before, loadRequest+"(") {
+			request = stack
+		}
+	}
+	origins := origin.FindAllStringSubmatch(request, -1)
+	for i, stack := range origin.Split(request, -1) {
+		functions := framesOf(stack)
+		if i > 0 && len(functions) > 0 {
+			// Of calls that are over the runtime may give a function the name of an inlined one that it calls next. So if
+			// the function that began the goroutine has not returned, its stack as it is now counts.
+			if same := now[origins[i-1][1]]; len(same) >= len(functions) && same[len(same)-len(functions)] == functions[0] {
+				functions = same[len(same)-len(functions):]
+			}
+		}
+		calls = append(calls, functions...)
 	}
 	slices.Reverse(calls)
 	from, to := slices.Index(calls, "bulkload/cmd/bulkload.main"), slices.Index(calls, loadRequest)
 	if from < 0 || to < from {
-		t.Fatalf("no call leads from main to %s:\n%s", loadRequest, stack)
+		t.Fatalf("no call leads from main to %s:\n%s", loadRequest, stacks)
 	}
 	return calls[from : to+1]
 }
