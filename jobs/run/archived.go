@@ -102,8 +102,8 @@ func (r *opened) mayBeArchived(err error) bool {
 	return errors.As(err, &missing) && r.job.Load && !r.options.NoLoad && !r.options.Force
 }
 
-// wasArchived reports whether a run has nothing to do because its input is missing, which was loaded. It is false if that
-// can't be determined.
+// wasArchived reports whether a run has nothing to do because its input is missing, which was loaded. It is false if
+// that can't be determined.
 func (r *opened) wasArchived(ctx context.Context, err error) bool {
 	if !r.mayBeArchived(err) {
 		return false

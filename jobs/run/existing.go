@@ -1,223 +1,140 @@
 package run
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
+	"strings"
 
-	"bulkload/internal/parallel"
-	"bulkload/internal/printable"
+	"bulkload/internal/errcode"
 	"bulkload/internal/throttle"
+	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/sorting"
-	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
-	"bulkload/load"
-	"bulkload/partition"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// Finder looks up the sorted rows of an output in the table.
-type Finder struct {
-	Cluster *load.Cluster
-	Job     *jobfile.Job
-	Target  *targets.Target
-	Rows    *sorting.Rows
-	Limit   *throttle.Limit // of rows a second; nil: no limit
-	// Again: an earlier load of this job and date may have put rows into the table. So cells with a row's own timestamp
-	// don't count.
-	Again bool
-	Watch func(options.Progress)
+// defaultLookups is how many rows a second a run looks up in a table, unless Options.Lookups limits it.
+const defaultLookups = 20_000
 
-	meter *options.Meter
-	all   []load.Columns // of a row; nil in a wide table, whose records differ
-}
-
-// maxSamples bounds how many rows are reported.
-const maxSamples = 10
-
-// Find asks the table for every row, region by region, in the order of their keys.
-func (f *Finder) Find(ctx context.Context) (*manifest.Existing, error) {
-	if !f.Target.Layout.Wide {
-		f.all = f.columns(nil)
+// findExisting asks the table of an output which of the sorted rows it has already (duplicates.live), and refuses them
+// if the job says so. The answer is nil if the job does not ask, or if an earlier process has asked.
+func (r *runner) findExisting(ctx context.Context, w *outputRun, rows *sorting.Rows) (*manifest.Existing, error) {
+	j, o := w.out.Job, w.out.Options
+	if j.Live == jobfile.LiveUnasked {
+		return nil, nil
 	}
-	f.meter = options.NewCounter(f.Watch, "look up", f.Rows.Sorted.Stats().Entries, "rows")
-	regions := make([]found, len(f.Rows.Regions))
-	group, running := errgroup.WithContext(ctx)
-	group.SetLimit(parallel.Workers())
-	for region := range regions {
-		group.Go(func() (err error) {
-			if regions[region], err = f.region(running, region); err != nil {
-				return fmt.Errorf("region %d: %w", region, err)
-			}
-			return nil
-		})
+	if e := w.out.Manifest.Existing; e != nil {
+		asked := e.Asked.Format("2006-01-02 15:04:05 MST")
+		o.Infof("which rows table %s has already was asked at %s, and counts", j.Table, asked)
+		return nil, nil
 	}
-	if err := group.Wait(); err != nil {
+	again, err := w.loadedBefore()
+	if err != nil {
 		return nil, err
 	}
-	return sum(regions), nil
-}
-
-// found is what a region's rows came to.
-type found struct {
-	asked, exist int64
-	samples      []string
-}
-
-// sum adds up the regions. The samples are the first rows, so they are the same whatever the order of the answers was.
-func sum(regions []found) *manifest.Existing {
-	all := &manifest.Existing{Asked: time.Now().UTC().Truncate(time.Second)}
-	for _, r := range regions {
-		all.Rows += r.asked
-		all.Found += r.exist
-		all.Samples = append(all.Samples, r.samples...)
+	var families []string
+	for _, f := range w.target.Families {
+		families = append(families, f.Name)
 	}
-	all.Samples = all.Samples[:min(len(all.Samples), maxSamples)]
-	return all
-}
-
-// region looks up the rows of one region.
-func (f *Finder) region(ctx context.Context, region int) (all found, err error) {
-	run, err := f.Rows.Sorted.Slice(partition.Slice{Region: region})
+	// If a user may read only some of the families or columns, HBase hides the other cells: rows would seem to be absent.
+	if err := w.loader.Cluster.EnsureRead(ctx, j.Table, families); err != nil {
+		return nil, err
+	}
+	for _, f := range w.target.Families {
+		if !f.Settings.Bloom.HasRows() {
+			o.Warnf("family %s of table %s has no bloom filter for rows: looking up a row reads a block of each store file",
+				f.Name, j.Table)
+		}
+	}
+	limit := o.Lookups
+	if limit == nil {
+		limit = throttle.NewCount(ctx, defaultLookups)
+	}
+	end := r.summary.Begin("look up", w.report.Name())
+	found, err := (&finder{outputRun: w, rows: rows, limit: limit, again: again}).find(ctx)
+	end(0, err)
 	if err != nil {
-		return all, fmt.Errorf("merge: %w", err)
+		return nil, fmt.Errorf("find the rows that table %s has already: %w", j.Table, err)
 	}
-	defer func() { err = errors.Join(err, run.Close()) }()
-	b := &batch{finder: f}
-	for {
-		e, more, err := f.nextKey(run, b)
-		if err == nil && e != nil {
-			err = b.add(e)
-		}
-		if err == nil && (b.full() || !more) {
-			err = b.ask(ctx)
-		}
-		if err != nil {
-			return all, err
-		}
-		if !more {
-			return b.found, nil
-		}
+	w.report.SetExisting(j.Live, found)
+	if found.Found == 0 {
+		return found, nil
 	}
+	samples := "rows " + strings.Join(found.Samples, ", ")
+	if found.Found > int64(len(found.Samples)) {
+		samples += ", …"
+	}
+	if j.Live == jobfile.LiveError {
+		return nil, errcode.RowsExist.Errorf("table %s has %d of the %d rows already (duplicates.live: error): %s. "+
+			"Nothing was loaded. Delete them from the input or the table, or set duplicates.live to overwrite",
+			j.Table, found.Found, found.Rows, samples)
+	}
+	o.Infof("table %s has %d of the %d rows already; they are loaded over: %s", j.Table, found.Found, found.Rows, samples)
+	return found, nil
 }
 
-// nextKey is the last record of the next key: the one that is written. more is false after the last one.
-func (f *Finder) nextKey(run *partition.RunReader, b *batch) (last *partition.Entry, more bool, err error) {
-	last = b.ahead
-	for {
-		e, err := sorting.NextEntry(run)
-		if err != nil {
-			return nil, false, fmt.Errorf("merge: %w", err)
+// loadedBefore reports whether a load of this job and date may have put rows into the table, which are not the rows of
+// others that the job asks for. Only the timestamp distinguishes them. So the look-up is refused if other loads have
+// cells with the same timestamp, whose rows would count as this job's own, be loaded over, and be lost; and if an
+// earlier load of this job and date had another timestamp, so that its rows would count as rows of others.
+func (w *outputRun) loadedBefore() (yes bool, err error) {
+	if w.loader.Ledger == nil { // --no-load
+		if w.loader.Ledger, err = w.out.Site.ReadLedger(); err != nil {
+			return false, err
 		}
-		switch {
-		case e == nil:
-			return last, false, nil
-		case last != nil && !bytes.Equal(last.Key, e.Key):
-			b.ahead = e
-			return last, true, nil
-		}
-		last = e
+		defer func() { err = errors.Join(err, w.loader.Ledger.Close()); w.loader.Ledger = nil }()
 	}
-}
-
-// batch is the rows of one region that are looked up in one call.
-type batch struct {
-	finder *Finder
-	ahead  *partition.Entry // read, but not in the batch yet
-	keys   [][]byte         // of the sort
-	rows   []load.Lookup
-	bytes  int
-	found  found
-}
-
-// batchBytes bounds the keys of a call, so that its request stays small.
-const batchBytes = 1 << 20
-
-func (b *batch) full() bool { return len(b.rows) >= load.LookupsPerCall || b.bytes >= batchBytes }
-
-// add adds a record. What it keeps is copied: the entry is valid until the next but one.
-func (b *batch) add(e *partition.Entry) error {
-	key := bytes.Clone(e.Key)
-	row, named, err := b.finder.Target.SplitKey(key)
+	e, err := w.loader.Entry()
 	if err != nil {
-		return err
+		return false, err
 	}
-	other := int64(-1)
-	if b.finder.Again {
-		if other, _, err = b.finder.Target.Layout.CutTimestamp(e.Payload); err != nil {
-			return err
+	// --force may replace a run that has put rows into the table, possibly of another version of the job. Rows of a job
+	// with another name are not this job's own.
+	j, old := w.out.Job, w.out.Present
+	replaces := w.out.Replaces() && old.Run.Table == j.Table && old.Run.Job == w.out.Manifest.Run.Job && old.MayBeLoaded()
+	if e == nil && !replaces {
+		return false, nil
+	}
+	if j.Live == jobfile.LiveOverwrite {
+		return true, nil
+	}
+	if j.Moments == "" {
+		others, err := w.loader.OthersWith(j.Timestamp)
+		if err != nil {
+			return false, err
 		}
-	}
-	columns := b.finder.all
-	if columns == nil {
-		columns = b.finder.columns(named)
-	}
-	b.keys = append(b.keys, key)
-	b.rows = append(b.rows, load.Lookup{Row: row, Columns: columns, Other: other})
-	b.bytes += len(key)
-	return nil
-}
-
-// columns are the columns of a row's cells: all of each family of the job, but in a wide table only those that the record
-// with the beginning named of the qualifiers may write.
-func (f *Finder) columns(named []byte) []load.Columns {
-	layout := f.Target.Layout
-	all := make([]load.Columns, len(layout.Families))
-	for i := range layout.Families {
-		family := &layout.Families[i]
-		all[i].Family = family.Bytes
-		for _, q := range family.Qualifiers {
-			if layout.Wide {
-				all[i].Qualifiers = append(all[i].Qualifiers, slices.Concat(named, q))
+		if len(others) > 0 {
+			var named []string
+			for _, e := range others {
+				named = append(named, fmt.Sprintf("%s (run %s)", cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files")))
 			}
+			return false, errcode.LoadUnsure.Errorf("other loads into table %s have cells with the timestamp of this run, or may have: %s. "+
+				"Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over "+
+				"(duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; "+
+				"otherwise give the jobs different timestamps",
+				j.Table, failure.FirstFew(named), j.Live)
+		}
+		if !replaces || old.Timestamp == w.out.Manifest.Timestamp {
+			return true, nil
 		}
 	}
-	return all
+	return false, errcode.LoadUnsure.Errorf("this job and date may have rows in table %s from an earlier load, with other timestamps, "+
+		"and those can't be distinguished from rows of others (duplicates.live: %s). Nothing was loaded. "+
+		"Set duplicates.live to overwrite for this run", j.Table, j.Live)
 }
 
-// ask looks up the rows of the batch, and empties it.
-func (b *batch) ask(ctx context.Context) error {
-	if len(b.rows) == 0 {
-		return ctx.Err()
+// keepExisting records what the table had of the rows, before the first slice is written; nil: nothing was asked.
+func (w *outputRun) keepExisting(e *manifest.Existing) error {
+	if e == nil {
+		return nil
 	}
-	b.finder.Limit.Wait(len(b.rows))
-	exist, err := b.finder.Cluster.Exist(ctx, b.finder.Job.Table, b.rows)
-	if err != nil {
+	w.out.Manifest.Existing = e
+	if err := w.out.Save(); err != nil {
 		return err
 	}
-	for i, yes := range exist {
-		if !yes {
-			continue
-		}
-		if err := b.exists(b.keys[i]); err != nil {
-			return err
-		}
-	}
-	b.found.asked += int64(len(b.rows))
-	b.finder.meter.Add(int64(len(b.rows)))
-	b.keys, b.rows, b.bytes = b.keys[:0], b.rows[:0], 0
-	return nil
-}
-
-// exists records a row that the table has.
-func (b *batch) exists(key []byte) (err error) {
-	b.found.exist++
-	if len(b.found.samples) < maxSamples {
-		row, named, err := b.finder.Target.SplitKey(key)
-		if err != nil {
-			return err
-		}
-		text := printable.Bytes(row)
-		if named != nil {
-			text += " and the qualifier " + printable.Bytes(named)
-		}
-		b.found.samples = append(b.found.samples, text)
-	}
+	w.out.Options.Failpoint.Reached(options.ExistingRecorded)
 	return nil
 }

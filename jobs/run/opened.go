@@ -38,8 +38,8 @@ type opened struct {
 	lost    func(error) // called if a lock is lost
 }
 
-// opening says how the parts of a run are opened: for the run itself (runner.open), for its checks alone (Check), or to ask whether it
-// was loaded (loadedBefore).
+// opening says how the parts of a run are opened: for the run itself (runner.open), for its checks alone (Check), or to
+// ask whether it was loaded (loadedBefore).
 type opening struct {
 	input   func(context.Context) error // finds the input; nil: it is not needed
 	connect bool                        // to HBase, if the job needs it

@@ -24,8 +24,8 @@ import (
 )
 
 // Job runs a job: it reads, sorts, writes, verifies and loads what is not done yet. engine decides whether the run is
-// done by tasks; nil: in this process. The summary is returned on failure, too. Canceling the context stops the run; the
-// same call continues it.
+// done by tasks; nil: in this process. The summary is returned on failure, too. Canceling the context stops the run;
+// the same call continues it.
 //
 // If one reading feeds several outputs, all of them are written and balanced before the first is loaded. They are
 // loaded in the order of the job file.
@@ -90,8 +90,8 @@ func newRunner(engine EngineOf, j *jobfile.Job, o options.Options) (*runner, err
 func (r *runner) open(ctx context.Context) (running context.Context, err error) {
 	running, r.cancel = context.WithCancelCause(ctx)
 	r.opened.lost = func(err error) { r.cancel(failure.New(failure.Later, err)) }
-	return running, r.opened.openParts(running, opening{input: r.opened.findInput, connect: true, ledger: (*site.Site).OpenLedger,
-		output: r.opened.lockOutput, step: func(_, _ string, err error) error { return err }})
+	return running, r.opened.openParts(running, opening{input: r.opened.findInput, connect: true,
+		ledger: (*site.Site).OpenLedger, output: r.opened.lockOutput, step: func(_, _ string, err error) error { return err }})
 }
 
 // end closes everything, and returns why the run ended. err is how its stages ended.
@@ -144,7 +144,8 @@ func (r *runner) stages(ctx context.Context) error {
 		if r.by != nil {
 			e = &onEngine{runner: r}
 		}
-		for _, stage := range []func(context.Context, []*outputRun) error{r.resolveTargets, e.begin, e.sort, r.prepare, e.write} {
+		stages := []func(context.Context, []*outputRun) error{r.resolveTargets, e.begin, e.sort, r.prepare, e.write}
+		for _, stage := range stages {
 			if err = stage(ctx, todo); err != nil {
 				break
 			}

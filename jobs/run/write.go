@@ -82,8 +82,7 @@ func (r *runner) prepare(ctx context.Context, todo []*outputRun) error {
 		if r.rows[i] == nil {
 			continue
 		}
-		q := &question{out: w.out, loader: w.loader, target: w.target, report: w.report}
-		a, err := q.ask(ctx, r.rows[i], r.summary)
+		a, err := r.findExisting(ctx, w, r.rows[i])
 		if err != nil {
 			return r.opened.wrap(w, err)
 		}
