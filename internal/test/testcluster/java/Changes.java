@@ -94,10 +94,10 @@ final class Changes {
     }
   }
 
-  /** Drops a table and makes it again from a snapshot, which is deleted. */
+  /** Drops a table, if it is there, and makes it again from a snapshot, which is deleted. */
   static void reclone(String name, String table) throws Exception {
     try (Admin admin = Tables.connection().getAdmin()) {
-      Tables.drop(table, false);
+      Tables.drop(table, true);
       admin.cloneSnapshot(name, TableName.valueOf(table));
       admin.deleteSnapshot(name);
     }
