@@ -141,7 +141,7 @@ func TestSecuredRefusals(t *testing.T) {
 		"a wrong principal": {[]string{"hbase.regionserver.kerberos.principal", "hbase"}, Identity{Login: login},
 			errcode.SecurityUnsupported, []string{"hbase.regionserver.kerberos.principal is hbase",
 				"SERVICE/_HOST@REALM"}},
-		"an open client": {[]string{"hbase.security.authentication", "simple"}, Identity{User: "loader"}, "",
+		"an open client": {[]string{"hbase.security.authentication", "simple"}, Identity{User: "loader"}, errcode.HBasePermission,
 			[]string{"any"}},
 		"TLS": {[]string{"hbase.client.netty.tls.enabled", "true"}, Identity{Login: login}, errcode.SecurityUnsupported,
 			[]string{"hbase.client.netty.tls.enabled is true"}},
