@@ -100,4 +100,5 @@ func (l *Live) Ledger(t *testing.T) *ledger.Ledger {
 	return book
 }
 
+// Hex is the bytes of a text in hexadecimal digits.
 func Hex(s string) string { return hex.EncodeToString([]byte(s)) }
