@@ -87,7 +87,9 @@ final class Changes {
   /** Puts a table back to where it was at a snapshot, and deletes that. */
   static void restore(String name, String table) throws Exception {
     try (Admin admin = Tables.connection().getAdmin()) {
-      admin.disableTable(TableName.valueOf(table));
+      if (!admin.isTableDisabled(TableName.valueOf(table))) {
+        admin.disableTable(TableName.valueOf(table));
+      }
       admin.restoreSnapshot(name);
       admin.enableTable(TableName.valueOf(table));
       admin.deleteSnapshot(name);
