@@ -220,12 +220,12 @@ func TestNoise(t *testing.T) {
 		err     string
 	}{
 		{"skipped", skip, spool, "1|x;2|y", ""},
-		{"told before the heading", form("id", "note"), spool, "", "a prompt, not a record: \"SQL> select id, note\""},
-		{"told behind it", form("id", "note"), spool[strings.Index(spool, "\"ID\""):],
+		{"feedback before the heading", form("id", "note"), spool, "", "a prompt, not a record: \"SQL> select id, note\""},
+		{"feedback after it", form("id", "note"), spool[strings.Index(spool, "\"ID\""):],
 			"1|x;the heading again;2|y;a message of the client, not a record: \"2 rows selected.\";" +
 				"a message of the client, not a record: \"Elapsed: 00:00:00.03\";a prompt, not a record: \"SQL> spool off\"", ""},
 		{"no rows", skip, "\nno rows selected\n\n", "", ""},
-		{"no rows, told", form("id", "note"), "\nno rows selected\n\n", "", "not a record: \"no rows selected\""},
+		{"feedback of no rows", form("id", "note"), "\nno rows selected\n\n", "", "not a record: \"no rows selected\""},
 		{"an export that failed", skip, "ID,NOTE\n1,x\nORA-01555: snapshot too old: segment \"_SYSSMU5$\" too small\n", "1|x",
 			"/memory at byte 12: the export failed: \"ORA-01555: "},
 		{"and is to be read", with(skip, func(f *Form) { f.SkipErrors = true }), "ID,NOTE\n1,x\nERROR:\nORA-01555: snapshot too old: \"S\"\n2,y\n", "1|x;2|y", ""},

@@ -87,8 +87,8 @@ func (s *simulation) directory() (*Report, error) {
 }
 
 // TestOnlyDeleteMarkers: HBase takes a file of delete markers alone, the load is killed, and a compaction removes them with what they
-// hide. No client can see then that the region had the file, whether its regions may be opened again or not, so a person must act, and is
-// told how: both ways end it.
+// hide. No client can see then that the region had the file, whether its regions may be opened again or not, so a person must act. The
+// error names two ways, and both end it.
 func TestOnlyDeleteMarkers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -169,7 +169,7 @@ func TestMarkersOfALoadThatEnded(t *testing.T) {
 }
 
 // TestAnotherDirectoryOfThisName: a directory and a table are made anew under the names of a load that was interrupted. The ledger can't
-// tell them from the old ones, so the files that the old table took are missed. Nothing is loaded, and a person is told which entry to delete.
+// tell them from the old ones, so the files that the old table took are missed. Nothing is loaded, and the error names the entry to delete.
 func TestAnotherDirectoryOfThisName(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()

@@ -164,7 +164,7 @@ func (l *Loader) proof() proof {
 		again:   writeAgain(l.Out) + " to write and load them again. If another load has written them with the same timestamps, that would undo it"}
 }
 
-// whichJob is the job of an output, and its date, as arguments of a command, for people: load DIR is told neither.
+// whichJob is the job of an output, and its date, as arguments of a command, for people. load DIR is given neither.
 func whichJob(out *output.Output) string {
 	switch run := out.Manifest.Run; {
 	case out.ByJob:

@@ -323,7 +323,7 @@ func wantReadable(t *testing.T, l *livetest.Live, date string) {
 }
 
 // TestAnOlderOutputComesBack: an output that was copied before its load is restored, as from a backup, after a correction was
-// loaded. Neither the job nor load DIR loads the older rows over the newer ones, unless told to.
+// loaded. Neither the job nor load DIR loads the older rows over the newer ones, unless it is asked to.
 func TestAnOlderOutputComesBack(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	w := l.Written(t, livetest.Night20)
@@ -379,7 +379,7 @@ func TestAnOlderOutputComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	runtest.Must(t, l.Job(t, livetest.Night20), o)
-	l.WantDigest(t, "told to load the older rows", livetest.Night20)
+	l.WantDigest(t, "asked to load the older rows", livetest.Night20)
 }
 
 // TestTwoNamesOfATable: jobs that name a table with and without the default namespace take turns, and know each other's loads.
@@ -487,7 +487,7 @@ func TestLoadOfMarkersAlone(t *testing.T) {
 }
 
 // TestLoadDirOfALostTable: a load of a directory is killed in the middle, and the table is truncated. HBase has taken some of the
-// files, and nobody can write them again, so a person must act, and is told how; then the same command goes on.
+// files, and nobody can write them again, so a person must act, and the error says how; then the same command goes on.
 func TestLoadDirOfALostTable(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	w := l.Written(t, livetest.Night20)

@@ -1,4 +1,4 @@
-// Package livetest runs the example job against a real HBase and HDFS, and compares what is there then with what HBase's own
+// Package livetest runs the example job against a real HBase and HDFS, and compares the rows of the table with what HBase's own
 // classes say.
 package livetest
 

@@ -65,7 +65,7 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 	r.skipper, _ = in.(ingest.Skipper)
 	r.passed = 0
 	defer func() { err = errors.Join(err, in.Close()) }()
-	var told int64
+	var reported int64
 	for n := 1; err == nil; n++ {
 		if n%timing.SampleEvery == 0 {
 			err = r.NextTimed(in, visit)
@@ -73,17 +73,17 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*
 			err = r.next(in, visit)
 		}
 		if n%CheckEvery == 0 || err != nil {
-			r.meter.Add(in.Bytes() - told)
-			told = in.Bytes()
+			r.meter.Add(in.Bytes() - reported)
+			reported = in.Bytes()
 			err = errors.Join(err, ctx.Err())
 		}
 	}
 	if errors.Is(err, io.EOF) {
 		r.Skipped += r.newlySkipped()
 		// Readers compare only the size, when they open a file. One that was overwritten meanwhile has another time.
-		return told, errors.Join(ctx.Err(), split.File.CheckUnchanged(r.FS))
+		return reported, errors.Join(ctx.Err(), split.File.CheckUnchanged(r.FS))
 	}
-	return told, err
+	return reported, err
 }
 
 // NextTimed is next with a measurement. A record during which the file was read or the arena sorted says nothing

@@ -116,7 +116,7 @@ func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 	wantSliced(t, s, 0, int(begun.Load()))
 }
 
-// TestDuplicatesStayTogether: both records of a row come to one slice, wherever they stand in the input.
+// TestDuplicatesStayTogether: both records of a row come to one slice, wherever they are in the input.
 func TestDuplicatesStayTogether(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-m-00000"))

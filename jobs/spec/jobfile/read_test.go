@@ -233,7 +233,7 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 			[]mistake{atLine(17, errcode.JobValue, "load: ", "HDFS", "out/2026-11-20")}},
 		"tab in YAML":   {map[int]string{9: "\tmax_rejects: 0"}, []mistake{atLine(9, errcode.JobYaml)}},
 		"two documents": {map[int]string{17: "---\nload: true"}, []mistake{atLine(1, errcode.JobYaml)}},
-		"several errors, all told": {map[int]string{1: "table: a b", 17: "lod: true"},
+		"several errors, all reported": {map[int]string{1: "table: a b", 17: "lod: true"},
 			[]mistake{atLine(1, errcode.TableName, `"a b"`), atLine(17, errcode.JobKey, "lod")}},
 	}
 	for name, c := range cases {

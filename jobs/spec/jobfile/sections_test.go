@@ -22,11 +22,11 @@ func TestReadOutputsErrors(t *testing.T) {
 		old, new string
 		want     mistake
 	}{
-		"shared mistake told once": {"compression: snappy", "compression: snap", at(7, errcode.JobValue, "hfile.compression: ", `"snap"`)},
-		"own mistake":              {"reverse(order_id, 12)", "revers(order_id, 12)", at(20, errcode.JobRowkey, "rowkey: ", "reverse?")},
-		"key of an output":         {"  cells: [seller, buyer, ts]", "  cels: [seller]", at(22, errcode.JobKey, "outputs[2].cels", "cells?")},
-		"input below":              {"  cells: [seller, buyer, ts]", "  input: {}", at(22, errcode.JobKey, "outputs[2].input")},
-		"missing":                  {"  output: out/index", "", at(19, errcode.JobMissing, "output")},
+		"shared mistake reported once": {"compression: snappy", "compression: snap", at(7, errcode.JobValue, "hfile.compression: ", `"snap"`)},
+		"own mistake":                  {"reverse(order_id, 12)", "revers(order_id, 12)", at(20, errcode.JobRowkey, "rowkey: ", "reverse?")},
+		"key of an output":             {"  cells: [seller, buyer, ts]", "  cels: [seller]", at(22, errcode.JobKey, "outputs[2].cels", "cells?")},
+		"input below":                  {"  cells: [seller, buyer, ts]", "  input: {}", at(22, errcode.JobKey, "outputs[2].input")},
+		"missing":                      {"  output: out/index", "", at(19, errcode.JobMissing, "output")},
 		"one table for two": {"- table: ns:by_buyer\n", "- table: ns:by_seller\n  duplicates: {live: error}\n  load: true\n",
 			at(14, errcode.JobOutputs, "outputs[1].table: ", "ns:by_seller")},
 		"one directory for two":  {"out/index", "out/buyer", at(24, errcode.JobOutputs, "outputs[2].output: ", "out/buyer")},
