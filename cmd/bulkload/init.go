@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bulkload/internal/errcode"
 	"bytes"
 	"context"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/upkeep/draft"
 )
 

@@ -3,7 +3,6 @@ package main
 
 import (
 	"bufio"
-	"bulkload/internal/errcode"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"

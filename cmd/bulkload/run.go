@@ -30,7 +30,7 @@ type runCommand struct {
 	busy
 	Lookups int64 `default:"20000" placeholder:"ROWS" help:"With duplicates.live: looks up at most so many rows a second in the tables (default: 20000)."`
 	engineFlags
-	Check bool `help:"Makes all checks of the run and nothing else. Reads no input and changes nothing."`
+	Check bool `help:"Makes all checks of the run and nothing else. Of the input it reads only files that have changed since that date was run, and it changes nothing."`
 	reportFlag
 	metricsFlags
 

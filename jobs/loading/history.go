@@ -127,7 +127,7 @@ func (l *Loader) Corrects(w *output.Run) error {
 	}
 	e, err := l.knownEntry(w)
 	// What was loaded from another output is corrected only if the command says so: see LoadedElsewhere.
-	elsewhere := !w.Options.Force && (!w.Replaces() || w.Present.WroteNothing())
+	elsewhere := w.HasNothing()
 	if e != nil && len(e.Files) > 0 &&
 		(!elsewhere || e.Run == w.Manifest.Run.ID || e.State == ledger.Loaded && w.Options.OnChange == options.Reload) {
 		w.Manifest.Corrects = e.Run

@@ -72,11 +72,11 @@ func (r *opened) loadedBefore(ctx context.Context) (outputs []*archivedOutput, l
 		if !loaded {
 			return nil
 		}
-		fsys, dir, err := r.site.Resolve(j.Output, j.Dir)
+		dir, err := output.Of(j, r.site, r.options)
 		if err != nil {
 			return err
 		}
-		out := output.New(output.At(fsys, dir, r.site, r.options), manifest.Of(j))
+		out := output.New(dir, manifest.Of(j))
 		out.ByJob = true
 		w := &archivedOutput{j, &loading.Loader{Out: out, Ledger: r.ledger}}
 		outputs = append(outputs, w)
@@ -99,7 +99,7 @@ func (r *opened) closeArchived(outputs []*archivedOutput) error {
 // mayBeArchived reports whether a run may have nothing to do because its input is missing.
 func (r *opened) mayBeArchived(err error) bool {
 	var missing *source.MissingError
-	return errors.As(err, &missing) && r.job.Load && !r.options.NoLoad && !r.options.Force
+	return errors.As(err, &missing) && r.loads(r.job) && !r.options.Force
 }
 
 // wasArchived reports whether a run has nothing to do because its input is missing, which was loaded. It is false if

@@ -70,7 +70,7 @@ func (r *opened) openParts(ctx context.Context, how opening) (err error) {
 			return err
 		}
 	}
-	if j.Load && loads {
+	if r.loads(j) {
 		var at string
 		if r.ledger, err = how.ledger(r.site); err == nil {
 			at = r.ledger.URI()

@@ -42,7 +42,7 @@ func (w *outputRun) waitsForLoad() bool {
 // unloaded reports whether the job loads the files, and has not done so: --no-load may have put that off.
 func (w *outputRun) unloaded() bool { return w.out.Job.Load && w.out.Manifest.State != manifest.Loaded }
 
-// checks are the checks of an output at the beginning of a run.
+// checksOf are the checks of an output at the beginning of a run.
 func (r *opened) checksOf(w *outputRun) *preflight.Output {
 	o := r.checks(w.out.Job, w.out.Present.Files(), w.out.Manifest.State == manifest.Written, w.loader.Table)
 	o.FS, o.Dir, o.Temps, o.Brief = w.out.FS, w.out.Path, w.out.TempFolder, true

@@ -67,10 +67,10 @@ func (w *Run) SameInput(ctx context.Context, old, now []manifest.Input, differin
 // copied or renamed, and still have the same content. It gets that run's ID then.
 func (w *Run) adoptInput(ctx context.Context, old *manifest.Manifest) error {
 	fresh := w.Manifest
-	if w.Options.Force || old.Run.ID == fresh.Run.ID || old.JobHash != fresh.JobHash || old.Run.Date != fresh.Run.Date {
+	if old.Run.ID == fresh.Run.ID {
 		return nil
 	}
-	same, err := w.SameInput(ctx, old.Inputs, fresh.Inputs, old.Books.Differing)
+	same, err := w.readSame(ctx, old)
 	if err != nil || !same {
 		return err
 	}
@@ -81,4 +81,13 @@ func (w *Run) adoptInput(ctx context.Context, old *manifest.Manifest) error {
 		return w.save(old)
 	}
 	return nil
+}
+
+// readSame reports whether a run of another ID has read what this one is to read, by the same job for the same date.
+// Files that are not those that it has read are read for that.
+func (w *Run) readSame(ctx context.Context, old *manifest.Manifest) (bool, error) {
+	if w.Options.Force || old.JobHash != w.Manifest.JobHash || old.Run.Date != w.Manifest.Run.Date {
+		return false, nil
+	}
+	return w.SameInput(ctx, old.Inputs, w.Manifest.Inputs, old.Books.Differing)
 }

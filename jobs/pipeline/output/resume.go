@@ -89,10 +89,10 @@ func (w *Run) Resume(ctx context.Context, old *manifest.Manifest) (finished bool
 // CheckInput refuses what Resume would refuse of the input: to replace the output's run by one of other records. Files
 // that are not those that it has read are read for that. It changes nothing in the output.
 func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
-	if old.Run.ID == w.Manifest.Run.ID {
+	if old.Run.ID == w.Manifest.Run.ID || givesWay(old, w.Manifest) {
 		return nil
 	}
-	if same, err := w.SameInput(ctx, old.Inputs, w.Manifest.Inputs, old.Books.Differing); same || err != nil {
+	if same, err := w.readSame(ctx, old); same || err != nil {
 		return err
 	}
 	return w.checkReplaceable(old)
@@ -101,7 +101,12 @@ func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
 // IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted. A
 // run that had no rows to write is nothing: what the ledger says of other outputs counts.
 func (w *Run) IsEmpty() bool {
-	return w.WantsLoad() && !w.Options.Force && !w.Continues && (!w.Replaces() || w.Present.WroteNothing())
+	return w.WantsLoad() && w.HasNothing()
+}
+
+// HasNothing is IsEmpty also for a run that does not load.
+func (w *Run) HasNothing() bool {
+	return !w.Options.Force && !w.Continues && (!w.Replaces() || w.Present.WroteNothing())
 }
 
 // WantsLoad reports whether the run is to load the files.

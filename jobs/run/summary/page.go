@@ -71,11 +71,7 @@ func (s *OutputReport) table() *Table {
 	if s.manifest != nil {
 		t.Families = s.manifest.Families
 	}
-	regions := make([]Region, len(s.Regions))
-	for i, r := range s.Regions {
-		regions[i] = Region(r)
-	}
-	t.SetRegions(regions)
+	t.SetRegions(s.Regions)
 	t.SetFiles(s.Files)
 	return t
 }

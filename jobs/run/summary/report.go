@@ -109,16 +109,6 @@ type Table struct {
 	Bars    *page.Chart      // of the regions; nil without bytes
 }
 
-// Region is a region's share of a run.
-type Region struct {
-	Region     int
-	Start, End string
-	Rows       int64
-	Cells      int64
-	Bytes      int64
-	Files      int
-}
-
 // SetRegions sets the regions of a table, and keeps what the page shows of them.
 func (t *Table) SetRegions(all []Region) {
 	t.Regions = len(all)

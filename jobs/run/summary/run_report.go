@@ -13,13 +13,12 @@ import (
 // RunReport collects what the runs of a command did, for an HTML page. Only one goroutine may use it at a time.
 type RunReport struct {
 	page  Page
-	began time.Time
 	ended map[*jobfile.Job]*Run
 }
 
 // NewRunReport begins the report of a command of who, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
-	return &RunReport{page: Page{Began: began, Who: who, Build: program.ThisBuild()}, began: began, ended: map[*jobfile.Job]*Run{}}
+	return &RunReport{page: Page{Began: began, Who: who, Build: program.ThisBuild()}, ended: map[*jobfile.Job]*Run{}}
 }
 
 // Add adds a run that ended now. Of one that was added before, only the outcome is another.
@@ -28,7 +27,7 @@ func (r *RunReport) Add(s *Summary, took time.Duration) {
 		known.Outcome = s.Outcome
 		return
 	}
-	r.ended[s.Job()] = s.Page(s.Outcome, r.began, took)
+	r.ended[s.Job()] = s.Page(s.Outcome, r.page.Began, took)
 	r.page.Runs = append(r.page.Runs, r.ended[s.Job()])
 }
 

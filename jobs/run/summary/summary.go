@@ -47,7 +47,7 @@ type Summary struct {
 // OutputSummary is what a run did for one output.
 type OutputSummary struct {
 	Books      books.Books               `json:"books"`
-	Regions    []RegionShare             `json:"regions"`
+	Regions    []Region                  `json:"regions"`
 	Files      []hfiles.Summary          `json:"files"`
 	Digest     digest.Sum                `json:"digest"`
 	Load       loading.Summary           `json:"load"`
@@ -73,8 +73,8 @@ type ExistingRows struct {
 	manifest.Existing
 }
 
-// RegionShare is a region's share of a run.
-type RegionShare struct {
+// Region is a region's share of a run.
+type Region struct {
 	Region int    `json:"region"`
 	Start  string `json:"start"`
 	End    string `json:"end"`
@@ -103,7 +103,7 @@ func New(j *jobfile.Job) *Summary {
 	s := &Summary{Outcome: failure.NewOutcome(), began: time.Now(), job: j, Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: failure.Undone, Run: out.Info(),
-			OutputSummary: OutputSummary{Regions: []RegionShare{}, Files: []hfiles.Summary{}}}
+			OutputSummary: OutputSummary{Regions: []Region{}, Files: []hfiles.Summary{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary
 			break
@@ -197,10 +197,10 @@ func (s *OutputReport) Fill(m *manifest.Manifest) {
 		shown.Probes, shown.Opening = nil, ""
 		s.Files = append(s.Files, shown)
 	}
-	s.Regions = []RegionShare{}
+	s.Regions = []Region{}
 	bounds := append(append([]string{""}, m.Splits...), "")
 	for i := range len(bounds) - 1 {
-		share := RegionShare{Region: i, Start: bounds[i], End: bounds[i+1]}
+		share := Region{Region: i, Start: bounds[i], End: bounds[i+1]}
 		s.Regions = append(s.Regions, share)
 	}
 	for _, done := range m.Slices {

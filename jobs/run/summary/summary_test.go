@@ -96,7 +96,7 @@ func TestFill(t *testing.T) {
 		manifest.Slice{Region: 1, Slice: 1, Books: books.Written{Rows: 1, Cells: 1}, Files: []hfiles.Summary{{Path: "f/b", Bytes: 5}}})
 	r := new(OutputReport)
 	r.Fill(m)
-	if want := []RegionShare{{Region: 0, End: "5"}, {Region: 1, Start: "5", Rows: 3, Cells: 4, Bytes: 15, Files: 2}}; !slices.Equal(r.Regions, want) {
+	if want := []Region{{Region: 0, End: "5"}, {Region: 1, Start: "5", Rows: 3, Cells: 4, Bytes: 15, Files: 2}}; !slices.Equal(r.Regions, want) {
 		t.Errorf("%+v", r.Regions)
 	}
 	if len(r.Files) != 2 || r.Files[0].Opening != "" || m.Files()[0].Opening == "" || r.Books.Read != 9 || r.Digest.Cells != 4 {
