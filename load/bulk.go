@@ -103,7 +103,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	if err := l.check(table, files); err != nil {
 		return report, err
 	}
-	l.regions = table.Regions // for the probes and the first round: they were just looked up
+	l.regions = table.Regions // for the first round and the calls about staging: they were just looked up
 
 	// Before the first request, after which equal cells could be the files' own.
 	start := time.Now()
@@ -142,7 +142,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 			l.regions, err = c.regionsThrough(limited, l.table)
 			cancel()
 			if err != nil {
-				return report, classify(ctx, err)
+				return report, err // explain classifies it
 			}
 		}
 		// Every split of a region may cost one round, so there are more rounds than the property says if there are

@@ -40,8 +40,8 @@ type outcome struct {
 func (l *loadRun) round(ctx context.Context, groups []group) (transient, err error) {
 	going, halt := context.WithCancel(ctx)
 	defer halt()
-	l.left = nil // filled again by the outcomes
-	var mu sync.Mutex
+	l.left = nil      // filled again by the outcomes
+	var mu sync.Mutex // of the outcomes, of what l knows of the files, and of Hooks.Done, which one goroutine calls at a time
 	var requests errgroup.Group
 	requests.SetLimit(l.cluster.limits.parallel)
 	for _, g := range groups {

@@ -146,9 +146,9 @@ func TestScanWhoseAnswersGetLost(t *testing.T) {
 		t.Run(fmt.Sprint("silent ", silent), func(t *testing.T) {
 			c := connect(t, l.real, testUser, "hbase.client.scanner.max.result.size", "50000").Cluster
 			least, more := 20000, 400000
-			if silent { // few answers are lost, because each costs the time that a call may take on a busy machine
-				least, more = 200000, 800000
-				c.limits.call, c.limits.idle = 3*time.Second, 90*time.Second
+			if silent { // few answers are lost, because each costs the time that a request may be without an answer
+				least, more = 200000, 400000
+				c.limits.call, c.limits.idle = 3*time.Second, 10*time.Second
 				c.reader.limits = c.limits
 			}
 			breaks := 0

@@ -50,13 +50,13 @@ func TestCallsToLoadRequest(t *testing.T) {
 	c := testcluster.Use(t)
 	table, other := c.UniqueTable(t), c.UniqueTable(t)
 	for _, name := range []string{table, other} {
-		if out, err := c.Oracle(t).Run("create", name, "f", "5"); err != nil {
+		if out, err := c.Oracle(t).Run("create", name, "f", "2,3,4,5,6,7,8,9"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	dir := t.TempDir()
 	out := "hdfs:///user/test/" + table
-	fatal(t, os.WriteFile(filepath.Join(dir, "rows"), []byte("1\tone\n2\ttwo\n7\tseven\n"), 0o600))
+	fatal(t, os.WriteFile(filepath.Join(dir, "rows"), []byte("1\ta\n2\tb\n3\tc\n4\td\n5\te\n6\tf\n7\tg\n8\th\n9\ti\n"), 0o600))
 	fatal(t, os.WriteFile(filepath.Join(dir, "job.yaml"), fmt.Appendf(nil, `table: %s
 rowkey: id
 family: f
@@ -92,7 +92,9 @@ load: true
 			}
 			continue
 		}
-		fatal(t, err)
+		if err != nil {
+			t.Fatalf("%v: no request to load files was seen: %v", one.args, err)
+		}
 		calls := callsOf(t, string(text))
 		var list bytes.Buffer
 		for i, call := range calls {

@@ -202,7 +202,7 @@ func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
 }
 
 // checkServed ends a command that finds no files left to load: what was loaded must still be served. m is the manifest;
-// nil if the directory has none, or one for another table.
+// nil if the directory has none.
 func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest) (err error) {
 	if err := c.reach(ctx); err != nil {
 		return err

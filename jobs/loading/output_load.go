@@ -128,7 +128,7 @@ func (l *Turn) Load(ctx context.Context) (*load.Report, error) {
 		// A region split during the load. Before the next pass every file must be at its source again or recorded as
 		// loaded: cutting a file that HBase still holds would put its rows into the table twice.
 		if err = l.recover(ctx); err != nil {
-			break
+			return report, err // recover has described it, and recorded lost files
 		}
 	}
 	if err != nil {

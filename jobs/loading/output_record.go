@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"bulkload/internal/program"
@@ -107,7 +106,6 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 	for _, f := range r.out.Manifest.Files() {
 		byURI[r.out.URI(f.Path)] = f
 	}
-	var mu sync.Mutex
 	return load.Hooks{
 		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
@@ -127,8 +125,6 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 			return err
 		},
 		Done: func(files []load.HFile) error {
-			mu.Lock()
-			defer mu.Unlock()
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
 					f.Loaded = true

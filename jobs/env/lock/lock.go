@@ -116,9 +116,6 @@ func NotHeld(fsys storage.FS, dir string) *Directory { return &Directory{FS: fsy
 // Held reports whether the lock was acquired. Check says whether it still is this run's.
 func (l *Directory) Held() bool { return l.stop != nil }
 
-// Token is the lock's own name, by which its owner knows it again.
-func (l *Directory) Token() string { return l.me.Token }
-
 func (l *Directory) name() string { return path.Join(l.dir, LockName) }
 
 // create writes the lock. One that could not be written in full is removed, since it would keep everybody out.

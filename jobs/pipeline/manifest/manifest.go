@@ -264,7 +264,7 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Cut is a cut in progress.
 //
-// Package cutting writes it before the parts have their names. RemoveAll, and dropLost of package loading, write it
+// Package cutting writes it before the parts have their names. RemoveAll, and Turn.rewrite of package loading, write it
 // without parts, for a file that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose
 // file they list the parts are deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
 type Cut struct {

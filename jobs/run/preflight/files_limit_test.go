@@ -3,6 +3,7 @@ package preflight_test
 import (
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"bulkload/internal/bytesize"
@@ -43,15 +44,21 @@ func TestTooManyFilesAreForetold(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Output, j.HFile.MaxSize, j.Load = filepath.Join(t.TempDir(), "out"), c.size, true
-		warned, sorted := false, false
+		var warned, sorted atomic.Bool // the goroutines that write use them side by side
 		o := options.Options{NoLoad: true, WorkDir: t.TempDir(), Properties: map[string]string{load.MaxFilesProperty: "8"}}
 		o.Say = func(text string) {
-			warned = warned || !sorted && strings.Contains(text, "judging by its first records")
+			if !sorted.Load() && strings.Contains(text, "judging by its first records") {
+				warned.Store(true)
+			}
 		}
-		o.Failpoint = func(p options.Point) { sorted = sorted || p == options.Sorted }
+		o.Failpoint = func(p options.Point) {
+			if p == options.Sorted {
+				sorted.Store(true)
+			}
+		}
 		_, err = run.Job(t.Context(), nil, j, o)
-		if warned != c.foretold || !sorted || (failure.KindOf(err) == failure.Refused) != c.foretold {
-			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned, err)
+		if warned.Load() != c.foretold || !sorted.Load() || (failure.KindOf(err) == failure.Refused) != c.foretold {
+			t.Errorf("%s, max_size %s: warned %v, %v", c.job, bytesize.Format(c.size), warned.Load(), err)
 		}
 	}
 }

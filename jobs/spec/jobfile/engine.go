@@ -17,13 +17,15 @@ type Engine struct {
 	Cores    int   // of a task
 
 	// For YARN.
-	Queue, Priority, Label string
-	Attempts               int  // at a task
-	Speculative            bool // a slow task gets a second attempt
-	JVM                    int64
-	HadoopHome             string
-	StreamingJar           string
-	Properties             map[string]string // of Hadoop's job
+	Queue        string
+	Priority     string            // a number, or a name such as HIGH
+	Label        string            // of the nodes that may run tasks
+	Attempts     int               // at a task; 0: as the cluster says
+	Speculative  bool              // a slow task gets a second attempt
+	JVM          int64             // memory of a container beside its task, in bytes
+	HadoopHome   string            // its bin has hadoop and yarn; "": HADOOP_HOME, then PATH
+	StreamingJar string            // "": searched for where installations have it
+	Properties   map[string]string // of Hadoop's job
 }
 
 // Set sets a key of the job file's engine. Of properties it adds one, NAME=VALUE.

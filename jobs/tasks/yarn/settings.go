@@ -17,10 +17,7 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// Settings say how jobs are submitted. Empty values leave the choice to the cluster. HadoopHome is the folder of a Hadoop
-// installation, whose bin has the commands hadoop and yarn; without it HADOOP_HOME counts, then PATH. StreamingJar is the jar of
-// Hadoop Streaming; without it, it is searched for where installations have it. JVM is the memory of a container beside its task,
-// in bytes; 0: DefaultJVM.
+// Settings say how jobs are submitted. Empty values leave the choice to the cluster.
 type Settings struct {
 	jobfile.Engine
 
