@@ -69,8 +69,8 @@ $(PYTHON)/bin/pyflakes:
 # two region servers, between which tests move regions.
 # The tests of jobs and of its parts take the longest, and those on a cluster mostly wait for its servers, so they run beside the other
 # packages: first those of jobs itself, then the parts that have some, then what jobs itself has besides (-skip with the same names).
-# golangci-lint has vetted the code. Without the profile: go test -cover with it links packages of two builds ("fingerprint mismatch").
-# The coverage of jobs is printed twice, for the tests with a cluster and for the others.
+# Of the other packages those come first that wait for servers the longest, so that nothing is left to wait for alone in the end.
+# golangci-lint has vetted the code. Without the profile, whose use would compile every package anew.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER); go run ./internal/test/testcluster/cluster down -dir $(SECURED)' EXIT; \
@@ -81,11 +81,12 @@ unit: $(PYTHON)/bin/pyflakes
 	  secured=; \
 	fi; \
 	export BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_SECURED=$$secured BULKLOAD_PYTHON=$(PYTHON)/bin/python; \
-	tests='go test -count=1 -timeout 45m -vet=off -cover -pgo=off -ldflags=-w'; \
+	tests='go test -count=1 -timeout 45m -vet=off -pgo=off -ldflags=-w'; \
 	slow=$$(.ci/cluster-tests names); parts=$$(.ci/cluster-tests packages); \
 	{ failed=0; $$tests -parallel 3 -run "$$slow" ./jobs || failed=1; $$tests -p 2 -parallel 2 $$parts || failed=1; \
 	  $$tests -skip "$$slow" ./jobs || failed=1; exit $$failed; } & jobs=$$!; \
-	failed=0; $$tests -p 2 -parallel 3 $$(go list ./... | grep -vxF "bulkload/jobs"$$'\n'"$$parts") || failed=1; \
+	first=$$(printf 'bulkload/%s\n' load internal/storage hfilewriter cmd/bulkload internal/test/testcluster); \
+	failed=0; $$tests -p 2 -parallel 3 $$first $$(go list ./... | grep -vxF "bulkload/jobs"$$'\n'"$$parts"$$'\n'"$$first") || failed=1; \
 	(cd tools && $$tests ./...) || failed=1; \
 	wait $$jobs && [ $$failed = 0 ]
 
@@ -184,16 +185,17 @@ versions:
 	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
 # The packages that start goroutines or share something between them. CI= and -short: what needs a cluster or a tool that is not here, and
-# what takes long, is skipped; unit runs it. Of jobs, whose tests run all of them, of hfilewriter and of the command, the tests that have the
-# most goroutines side by side.
+# what takes long, is skipped; unit runs it. So are whole runs about limits and measurements of memory, whose goroutines are those of other
+# tests. Of jobs, whose tests run all of them, of hfilewriter and of the command, the tests that have the most goroutines side by side.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/parallel internal/storage internal/throttle jobs load partition | xargs -n1 dirname | sort -u)
 MANY_THREADS = 'Deterministic|SideBySide|Interrupted|KilledOutputs|EveryCallOfStorage|FullDisks|OutputsResume|DamagedSpill'
+LIMITS = 'FilesARegionAreBounded|SiteLimitOfFiles|TooManyFilesAreFoundBeforeWriting|FilesAreCountedAsWritten|LimitOfFilesChanges|WorkFolderInMemory|DiskOfTasks|EstimateIsNotAboveWhatIsTaken|PlanWide|IndexMemory'
 OF_THE_INPUT = 'InputContents|ParquetGives'
 OF_THE_COMMAND = 'Heartbeat|Bar|Levels|Terminal|Termination|Nohup|Lost|SecondSignal|Metrics|TimesAddUp|KilledLocalTasks|StatusOfTasks|Memory'
 RACE = BULKLOAD_CLUSTER= BULKLOAD_SECURED= CI= go test -race -short -count=1 -timeout 30m -vet=off -pgo=off -ldflags=-w
 race:
-	$(RACE) $(addprefix ./,$(filter-out jobs,$(THREADED)))
+	$(RACE) -skip $(LIMITS) $(addprefix ./,$(filter-out jobs,$(THREADED)))
 	$(RACE) -run $(MANY_THREADS) ./jobs
 	$(RACE) -run $(OF_THE_INPUT) ./jobs/pipeline/source
 	$(RACE) -run 'EveryFailedWrite|RowAtATime' ./hfilewriter

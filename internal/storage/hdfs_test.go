@@ -191,6 +191,8 @@ func TestRefusedByOneNameNode(t *testing.T) {
 		_, _ = c.Write(refusalFrame(-1, "org.apache.hadoop.security.AccessControlException", "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]"))
 	})
 	cuts := serving(t, func(int, net.Conn) {})
+	patient := impatient
+	patient.start, patient.retry = 15*time.Second, 15*time.Second // a reset connection loses the refusal, and is tried again
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	check(t, closed.Close())
@@ -198,7 +200,7 @@ func TestRefusedByOneNameNode(t *testing.T) {
 		"alone": {refuses}, "both": {refuses, refuses}, "the other is down": {closed.Addr().String(), refuses}, "the other cuts": {refuses, cuts},
 	} {
 		for range 20 { // whether the greeting is still being written
-			_, err := connectHDFS(site(), "ns", addresses, Identity{User: "tina"}, impatient)
+			_, err := connectHDFS(site(), "ns", addresses, Identity{User: "tina"}, patient)
 			if err == nil || errors.Is(err, ErrUnavailable) || !testwords.Names(err, authenticationProperty) ||
 				!isFinal(err) {
 				t.Errorf("%s: %v", name, err)
