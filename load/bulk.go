@@ -35,13 +35,13 @@ func (f *HFile) ServedBefore() bool {
 //
 // Files counts only what was reported to Hooks.Done. It is never too high: a file in doubt is not in it.
 type Report struct {
-	Files   int // that the table has now
-	Regions int // requests that loaded something
-	Rounds  int
-	Probed  time.Duration // time for probes before the first request
+	Files   int           `json:"files"`   // that the table has now
+	Regions int           `json:"regions"` // requests that loaded something
+	Rounds  int           `json:"rounds"`
+	Probed  time.Duration `json:"-"` // time for probes before the first request
 	// Staging is the staging folder if it still exists: after an error because files may be in it or still arrive
 	// there, so that it must not be deleted unseen; after success because HBase did not delete it.
-	Staging string
+	Staging string `json:"staging,omitempty"`
 }
 
 // Add adds the result of a further load of the same files.

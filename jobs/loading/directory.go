@@ -275,10 +275,10 @@ func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest,
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Job)
+		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), jobOf(m))
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return nil, errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, m.Run.Job)
+		return nil, errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, jobOf(m))
 	default:
 		return nil, nil
 	}

@@ -166,14 +166,18 @@ func (l *Loader) proof() proof {
 
 // whichJob is the job of an output, and its date, as arguments of a command, for people. load DIR is given neither.
 func whichJob(out *output.Output) string {
-	switch run := out.Manifest.Run; {
-	case out.ByJob:
+	if out.ByJob {
 		return "JOB"
-	case run.Date != "":
-		return run.Job + " --date " + run.Date
-	default:
-		return run.Job
 	}
+	return jobOf(out.Manifest)
+}
+
+// jobOf names the job that has written a manifest, with its date, as bulkload run takes them.
+func jobOf(m *manifest.Manifest) string {
+	if m.Run.Date == "" {
+		return m.Run.Job
+	}
+	return m.Run.Job + " --date " + m.Run.Date
 }
 
 // writeAgain is how an output's files are written again, for people: by run, since load DIR has no --force.
@@ -186,16 +190,13 @@ func writeAgain(out *output.Output) string {
 
 // Summary is the result of a load.
 type Summary struct {
-	Requested bool   `json:"wanted"`
-	Files     int    `json:"files"`
-	Regions   int    `json:"regions"`
-	Rounds    int    `json:"rounds"`
-	Staging   string `json:"staging,omitempty"` // HBase's staging folder, if it still exists
+	Requested bool `json:"wanted"`
+	load.Report
 }
 
-// Apply copies a load's report, which may be nil.
+// Apply sets the report of a load. nil says that nothing was asked of HBase.
 func (l *Summary) Apply(r *load.Report) {
 	if r != nil {
-		l.Files, l.Regions, l.Rounds, l.Staging = r.Files, r.Regions, r.Rounds, r.Staging
+		l.Report = *r
 	}
 }

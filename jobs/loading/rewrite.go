@@ -38,7 +38,7 @@ func (l *Turn) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	}
 	if !l.out.ByJob {
 		return errcode.LoadLost.Errorf("%v; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
-			lost, m.Run.Job)
+			lost, jobOf(m))
 	}
 	return l.rewrite(lost)
 }

@@ -21,6 +21,7 @@ import (
 	"bulkload/jobs/pipeline/writing"
 	"bulkload/jobs/run/preflight"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
 )
 
 const evil = `<script>alert("x")</script>'" onload="x" ` + "\u202e\x00"
@@ -29,7 +30,7 @@ const evil = `<script>alert("x")</script>'" onload="x" ` + "\u202e\x00"
 func madePage(n int, text string) *Page {
 	t := &Table{Name: text, Status: failure.StatusDone, RunID: text, Dir: text, Families: map[string]string{text: text, "f": "{Compression:SNAPPY Encoding:FAST_DIFF Bloom:ROW BlockSize:65536}"},
 		Books: books.Books{Read: 1000, Written: 990, Rejected: 7, Duplicates: 3, Differing: 1, CellsWritten: 990, Columns: 1},
-		Load:  loading.Summary{Requested: true, Files: n, Regions: n, Staging: text}, Duplicates: []writing.DuplicateSample{{Row: text, Kept: writing.Position{File: text}}},
+		Load:  loading.Summary{Requested: true, Report: load.Report{Files: n, Regions: n, Staging: text}}, Duplicates: []writing.DuplicateSample{{Row: text, Kept: writing.Position{File: text}}},
 		Checks: preflight.Findings{{Name: "version", State: preflight.OK, Detail: "HBase 2.6.1"}, {Name: "quota", State: preflight.OK}, {Name: "quota", State: preflight.OK}, {Name: text, State: preflight.Warning, Detail: text, Fix: text, Table: text}}}
 	var regions []Region
 	var files []hfiles.Summary
