@@ -173,7 +173,7 @@ func (s Settings) check() error {
 	case s.Bloom == BloomRowPrefix && (s.BloomPrefix < 1 || s.BloomPrefix > maxRowLen):
 		return fmt.Errorf("bloom type %s needs a prefix length of 1 to %d bytes, not %d", s.Bloom, maxRowLen, s.BloomPrefix)
 	case s.BlockSize < 1 || s.BlockSize > 1<<30:
-		return fmt.Errorf("block size %d is not between 1 and %d", s.BlockSize, 1<<30)
+		return fmt.Errorf("block_size (BLOCKSIZE) %d is not between 1 and %d", s.BlockSize, 1<<30)
 	case s.IndexBlockSize < 1 || s.IndexMinEntries < 2:
 		return fmt.Errorf("an index block of %d bytes and %d entries is too small", s.IndexBlockSize, s.IndexMinEntries)
 	case checksumNames[s.Checksum] == "":

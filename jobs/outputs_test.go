@@ -277,7 +277,7 @@ func TestOutputsAgreeOnTheJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := run.Job(context.Background(), nil, jobtest.Orders(t, dir, "out"), options.Options{})
-	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "of table ns:by_seller: ") || !strings.Contains(err.Error(), "the job file says something else now") {
+	if failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "of table ns:by_seller: ") || !strings.Contains(err.Error(), "the job file has changed since: ") {
 		t.Errorf("a changed key of another output: %v", err)
 	}
 	if s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {

@@ -25,6 +25,14 @@ var (
 	ErrStraddles = errors.New("rows of several regions")
 )
 
+// notFound is an ErrNotFound whose text says all.
+type notFound string
+
+func (e notFound) Error() string { return string(e) }
+
+// Is makes it an ErrNotFound.
+func (notFound) Is(target error) bool { return target == ErrNotFound }
+
 // Cluster is a connection to an HBase cluster. Its methods are safe for concurrent use; each fails within a minute if
 // HBase does not answer. A load or a scan that has begun waits longer, for as long as a region server's death may
 // last.

@@ -25,7 +25,7 @@ func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbas
 		return 0, 0, fmt.Errorf("read the table's state in %s: %w", metaTable, err)
 	}
 	if len(row) == 0 {
-		return 0, 0, errcode.TableMissing.Errorf("%w: there is no table %s", ErrNotFound, id)
+		return 0, 0, errcode.TableMissing.Wrap(notFound(fmt.Sprintf("there is no table %s", id)))
 	}
 	state, err = hbase.ParseTableState(row[0].Value)
 	return state, row[0].Timestamp, err

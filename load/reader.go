@@ -139,6 +139,9 @@ func (t *retries) wait(ctx context.Context, err error) error {
 	case t.failures >= maxFailures || time.Since(t.answered) >= t.timeout:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case !t.pause.wait(ctx):
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return fmt.Errorf("%w: %w", ctx.Err(), err) // which names the server
+		}
 		return ctx.Err()
 	case remedy == relocate && t.usable != nil:
 		if gone := t.usable(ctx); errors.Is(gone, ErrRefused) || errors.Is(gone, ErrNotFound) {

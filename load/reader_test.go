@@ -283,6 +283,18 @@ func TestScanThatHasBegunIsPatient(t *testing.T) {
 	}
 }
 
+// TestEndOfTimeNamesTheServer: a read whose caller gives it no more time says what it was waiting for.
+func TestEndOfTimeNamesTheServer(t *testing.T) {
+	t.Parallel()
+	_, r := play(t)
+	ctx, cancel := context.WithTimeout(t.Context(), firstWait/2)
+	defer cancel()
+	err := r.newTries().wait(ctx, &hbase.ConnError{Addr: "rs1:16020", Err: errors.New("refused")})
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "rs1:16020") {
+		t.Error(err)
+	}
+}
+
 // TestDeadConnectionIsReplaced: a connection on which answers no longer arrive, as where a firewall has forgotten it, is not
 // asked again.
 func TestDeadConnectionIsReplaced(t *testing.T) {

@@ -108,6 +108,9 @@ func (c *Cluster) lookUpError(ctx context.Context, name string, err error) error
 		err = errcode.HBasePermission.Errorf("%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, c.user, name, err)
 	}
+	if text := notFound(""); errors.As(err, &text) { // it names the table
+		return err
+	}
 	return fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
 }
 

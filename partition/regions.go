@@ -71,7 +71,7 @@ func (r *Regions) CheckSalts(salts [][]byte) error {
 	for i, salt := range salts {
 		_, found := slices.BinarySearchFunc(r.splits, salt, bytes.Compare)
 		if !found && i > 0 {
-			return fmt.Errorf("no region begins at salt %q (%d regions, %d salts): salts %q and %q would share a region; split the table at every salt but the first", salt, r.Len(), len(salts), salts[i-1], salt)
+			return fmt.Errorf("no region begins at salt %q (%d regions, %d salts): salts %q and %q would share a region", salt, r.Len(), len(salts), salts[i-1], salt)
 		}
 		if i == 0 && !found && len(r.splits) > 0 && bytes.Compare(r.splits[0], salt) < 0 {
 			return fmt.Errorf("no region begins at salt %q, though one begins before it, at %q: are these the splits of another table?", salt, r.splits[0])

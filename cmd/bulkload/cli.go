@@ -31,6 +31,7 @@ type common struct {
 	Principal string            `placeholder:"NAME" help:"Logs in with Kerberos as this user, with --keytab (default: the job's hbase.kerberos, then the ticket cache)."`
 	Keytab    string            `placeholder:"FILE" help:"The keytab of --principal."`
 	JSON      jsonForm          `name:"json" help:"Prints one JSON object as the last line of stdout, and nothing else there. --json=summary prints a short one, of at most 2,048 bytes."`
+	Summary   string            `enum:"stderr,stdout" default:"stderr" placeholder:"stderr|stdout" help:"Where the summary of a run, a load or a verification goes (default: stderr)."`
 	Quiet     bool              `short:"q" help:"Prints errors only."`
 	Verbose   int               `short:"v" type:"counter" help:"Prints more; -vv also prints calls to servers and retries."`
 	Log       string            `enum:",text,json" default:"" placeholder:"text|json" help:"Writes log records with time and attributes to stderr, instead of plain lines and a progress bar."`
@@ -238,6 +239,9 @@ type inspectCommand struct {
 }
 
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
+	if ext := filepath.Ext(c.File); ext == ".yaml" || ext == ".yml" {
+		return nil, usage(fmt.Errorf("%s is a job file by its name, and inspect shows an HFile; bulkload status shows a job's runs", c.File))
+	}
 	var visit func(*cell.Cell) error
 	if c.Cells {
 		if s.JSON.wanted() {

@@ -148,6 +148,22 @@ func TestNightTriesAgain(t *testing.T) {
 	}
 }
 
+// TestNightSaysThingsOnce: cron mails what a night prints: what each try says, with its time, but not again what the try before has said.
+func TestNightSaysThingsOnce(t *testing.T) {
+	dir := fakeInstallation(t, "#!/bin/sh\nmkdir -p tries; touch tries/$$; n=$(ls tries | wc -l)\necho object\n[ $n -gt 3 ] && exit 0\n[ $n -gt 2 ] && echo 'bulkload: locked' >&2 && exit 75\necho 'bulkload: no export' >&2; exit 66\n")
+	cmd := exec.Command("/bin/sh", "deploy/cron/night", "2026-11-20", "a.yaml")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PAUSE=0")
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, &said)
+	}
+	const when = `20\d\d-\d\d-\d\d \d\d:\d\d:\d\d `
+	if !regexp.MustCompile(`^`+when+"bulkload: no export\n"+when+"bulkload: locked\n$").MatchString(said.String()) || out.String() != strings.Repeat("object\n", 4) {
+		t.Errorf("said %q, answered %q", &said, &out)
+	}
+}
+
 // TestSystemdUnits has systemd check its units.
 func TestSystemdUnits(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")

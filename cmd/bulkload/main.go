@@ -14,7 +14,6 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"syscall"
 	"time"
 
@@ -126,7 +125,12 @@ func (s *session) watch(p options.Progress) {
 
 // people is where text for people goes that is no note, such as the summary of a run.
 func (s *session) people() io.Writer {
-	if s.Quiet || s.Log != "" {
+	switch {
+	case s.Quiet:
+		return io.Discard
+	case s.Summary == "stdout":
+		return s.answer
+	case s.Log != "":
 		return io.Discard
 	}
 	return s.screen
@@ -187,8 +191,8 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if len(args) == 0 {
 		return nil, "", false, usage(errors.New("give a command, such as plan or run; bulkload help lists them"))
 	}
-	if slices.Equal(args, []string{"--version"}) { // as other programs have it
-		args = []string{"version"}
+	if args[0] == "--version" { // as other programs have it
+		args = append([]string{"version"}, args[1:]...)
 	}
 	addExamples(k.Model)
 	parsed, err := k.Parse(joinDates(withHelp(args)))
@@ -212,6 +216,9 @@ func (s *session) readLimits() (err error) {
 	}
 	if s.Cores != nil && *s.Cores < 1 {
 		return usage(fmt.Errorf("--cores %d: give 1 or more", *s.Cores))
+	}
+	if s.Summary == "stdout" && s.JSON.wanted() {
+		return usage(errors.New("--summary stdout and --json both want stdout: give one of them"))
 	}
 	if (s.Principal == "") != (s.Keytab == "") {
 		return usage(errors.New("--principal and --keytab go together"))

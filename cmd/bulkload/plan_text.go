@@ -68,7 +68,7 @@ func inSample(sample bool) string {
 
 func writeKey(w io.Writer, p *stats.Report) {
 	k, s := &p.KeyBytes, &p.Shares
-	width := fmt.Sprintf("%d bytes", k.Longest)
+	width := jobfile.Plural(k.Longest, "byte")
 	if k.Shortest != k.Longest {
 		width = fmt.Sprintf("%d to %d bytes, %.1f on average", k.Shortest, k.Longest, k.Mean)
 	}
@@ -95,7 +95,7 @@ func percent(n int64, s *stats.ByteShares) float64 {
 
 func writeHFiles(w io.Writer, p *stats.Report) {
 	h := &p.HFiles
-	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s rows that were encoded", stats.Size(h.Bytes), 100*h.Ratio, count(h.SampleRows))
+	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s that were encoded", stats.Size(h.Bytes), 100*h.Ratio, plural(h.SampleRows, "row"))
 	if h.Scattered {
 		line(w, "", "rows of a query key are far apart in the input: how well they compress was estimated from the sample, and may be better")
 	}
@@ -174,7 +174,7 @@ const regionsShown = 20
 
 func writeRegionShares(w io.Writer, p *stats.Report) {
 	for _, r := range p.Regions[:min(len(p.Regions), regionsShown)] {
-		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s, %s of HFiles", r.Start, r.End, count(r.Rows), stats.Size(r.RawBytes), stats.Size(r.HFileBytes))
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s, %s, %s of HFiles", r.Start, r.End, plural(r.Rows, "row"), stats.Size(r.RawBytes), stats.Size(r.HFileBytes))
 	}
 	if more := len(p.Regions) - regionsShown; more > 0 {
 		line(w, "", "and %s more", count(int64(more)))
@@ -240,19 +240,12 @@ func writeForecast(w io.Writer, p *stats.Report) {
 		sort = fmt.Sprintf("spills about %s to --work-dir, in %s", stats.Size(f.Spill), jobfile.Plural(f.Runs, "sorted run"))
 	}
 	line(w, "memory", "the sort needs %s and has %s: it %s", stats.Size(f.SortNeeds), stats.Size(f.SortMemory), sort)
-	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), times(f.Replication))
+	line(w, "disk", "%s of HFiles, %s", stats.Size(f.Output), jobfile.Plural(f.Replication, "replica"))
 	if f.Growth == 0 {
 		return
 	}
-	line(w, "grows", "%s per day; the first region is %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
+	line(w, "grows", "%s per day; %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
 		stats.Size(f.Growth), stats.SplitIn(f.DaysToSplit), jobfile.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "stored once"
-	}
-	return fmt.Sprintf("each stored %d times", n)
 }
 
 func nightsText(n int) string {

@@ -75,7 +75,11 @@ func (s state) String() string {
 	if !s.Bytes {
 		b.WriteString(" " + s.unit())
 	}
-	if s.rate > 0 && s.Done < s.Total {
+	switch {
+	case s.Done >= s.Total:
+	case s.Unit == "seconds": // a wait: it has no rate but the clock's
+		fmt.Fprintf(&b, ", %s left", time.Duration(s.Total-s.Done)*time.Second)
+	case s.rate > 0:
 		fmt.Fprintf(&b, ", %s/s, %s left", s.amount(int64(s.rate)), s.left.Round(time.Second))
 	}
 	if s.silent >= time.Minute {

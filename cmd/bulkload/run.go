@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -101,7 +102,10 @@ func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Serie
 
 // readAll reads every job file for every date before the first is run. dates is nil without a range.
 func (c *runCommand) readAll(ctx context.Context, dates []jobfile.LogicalDate) (all []jobs.Series, err error) {
-	for _, path := range c.Jobs {
+	for i, path := range c.Jobs {
+		if slices.ContainsFunc(c.Jobs[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(path) }) {
+			return nil, usage(fmt.Errorf("%s is given twice", path))
+		}
 		var one jobs.Series
 		if dates == nil {
 			one = make(jobs.Series, 1)

@@ -38,7 +38,11 @@ func writeSummary(w io.Writer, s *summary.Summary, took time.Duration, verbose b
 	if s.Run.Date != "" {
 		title = fmt.Sprintf("%s for %s into table %s", s.Run.Job, s.Run.Date, s.Run.Table)
 	}
-	fmt.Fprintf(w, "%s: %s\n", title, s.Status)
+	if s.Status == failure.StatusNothing && !verbose {
+		fmt.Fprintf(w, "%s: %s; %s\n", title, s.Status, doneBefore(s))
+		return
+	}
+	fmt.Fprintf(w, "%s: %s%s\n", title, s.Status, dropped(s))
 	if s.Status == failure.StatusFailed {
 		for _, out := range s.Outputs {
 			line(w, "table", "%s: %s", out.Run.Table, out.Status)
@@ -61,6 +65,63 @@ func writeSummary(w io.Writer, s *summary.Summary, took time.Duration, verbose b
 	writeRejects(w, s)
 	writePhases(w, s, took, verbose)
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
+}
+
+// summaries are those of all outputs of a run.
+func summaries(s *summary.Summary) (all []*summary.OutputSummary) {
+	if s.OutputSummary != nil {
+		return []*summary.OutputSummary{s.OutputSummary}
+	}
+	for _, out := range s.Outputs {
+		all = append(all, &out.OutputSummary)
+	}
+	return all
+}
+
+// doneBefore is what an earlier run has done, of which this one had nothing to do.
+func doneBefore(s *summary.Summary) string {
+	var rows, bytes int64
+	files, loaded, places := 0, false, ""
+	for _, out := range summaries(s) {
+		rows += out.Books.Written
+		files += len(out.Files)
+		for _, f := range out.Files {
+			bytes += f.Bytes
+		}
+		loaded = loaded || out.Load.Requested
+		if out.Output != "" && files > 0 {
+			places += ", " + place(out.Output)
+		}
+	}
+	text := plural(rows, "row")
+	if files > 0 {
+		text += fmt.Sprintf(" in %s, %s, under %s", plural(int64(files), "file"), bytesize.Format(bytes), strings.TrimPrefix(places, ", "))
+	}
+	if loaded && rows > 0 {
+		text += "; loaded before"
+	}
+	return text
+}
+
+// dropped says at the end of a title that a run has dropped records that were no copies: it did what the job file says, but a key that
+// is too short looks the same.
+func dropped(s *summary.Summary) string {
+	var n int64
+	for _, out := range summaries(s) {
+		n += out.Books.Differing
+	}
+	if n == 0 || s.Status != failure.StatusDone {
+		return ""
+	}
+	return fmt.Sprintf(", but %s dropped, unlike what was kept under the same row key", plural(n, "record"))
+}
+
+// plural is a count with commas and what is counted.
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return count(n) + " " + what + "s"
 }
 
 // writeSeveral sums up several runs, with a line for each.
@@ -86,7 +147,7 @@ func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
 	if left := wanted - len(r.Runs); left > 0 {
 		text += fmt.Sprintf(", %d not begun", left)
 	}
-	fmt.Fprintf(w, "%s%s; %s rows written\n", jobfile.Plural(wanted, "run"), text, count(rows))
+	fmt.Fprintf(w, "%s%s; %s written\n", jobfile.Plural(wanted, "run"), text, plural(rows, "row"))
 }
 
 // rowsWritten is the number of rows that a run has written now.
@@ -105,16 +166,16 @@ func rowsWritten(s *summary.Summary) (rows int64) {
 // writeOutput describes what was written for one output.
 func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 	b := s.Books
-	line(w, "rows", "%s read = %s written + %s rejected + %s duplicates + %s filtered",
-		count(b.Read), count(b.Written), count(b.Rejected), count(b.Duplicates), count(b.Filtered))
+	line(w, "rows", "%s read = %s written + %s rejected + %s + %s filtered",
+		count(b.Read), count(b.Written), count(b.Rejected), plural(b.Duplicates, "duplicate"), count(b.Filtered))
 	if b.Skipped > 0 {
 		line(w, "skipped", "%s of the input: repeated headings, prompts and messages of the client", jobfile.Plural(int(b.Skipped), "line"))
 	}
-	wide, records := "", "rows"
+	wide, record := "", "row"
 	if b.TableRows > 0 {
-		wide, records = fmt.Sprintf(", in %s rows of the table", count(b.TableRows)), "records"
+		wide, record = fmt.Sprintf(", in %s of the table", plural(b.TableRows, "row")), "record"
 	}
-	line(w, "cells", "%s written + %s nulls = %s %s × %d columns%s", count(b.CellsWritten), count(b.Nulls), count(b.Written), records, b.Columns, wide)
+	line(w, "cells", "%s written + %s = %s × %s%s", count(b.CellsWritten), plural(b.Nulls, "null"), plural(b.Written, record), jobfile.Plural(b.Columns, "column"), wide)
 	writeDuplicates(w, s)
 	writeExisting(w, s)
 	var bytes int64
@@ -127,7 +188,9 @@ func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 			used++
 		}
 	}
-	line(w, "files", "%s, %s, in %d of %d regions, under %s", count(int64(len(s.Files))), bytesize.Format(bytes), used, len(s.Regions), place(s.Output))
+	if len(s.Files) > 0 || status != failure.StatusNothing { // else only the ledger is left
+		line(w, "files", "%s, %s, in %d of %s, under %s", count(int64(len(s.Files))), bytesize.Format(bytes), used, jobfile.Plural(len(s.Regions), "region"), place(s.Output))
+	}
 	how := "the sorted cells and the files read back agree"
 	if status == failure.StatusNothing {
 		how = "recorded when the files were written; bulkload verify reads them again"
@@ -167,7 +230,11 @@ func writeDuplicates(w io.Writer, s *summary.OutputSummary) {
 	if s.Books.Differing == 0 {
 		return
 	}
-	line(w, "differ", "%s duplicates differ from the record that was kept, which is the last by file and offset", count(s.Books.Differing))
+	differ := "differ"
+	if s.Books.Differing == 1 {
+		differ = "differs"
+	}
+	line(w, "differ", "%s %s from the record that was kept, which is the last by file and offset", plural(s.Books.Differing, "duplicate"), differ)
 	for _, d := range s.Duplicates {
 		line(w, "", "row %s: kept %v; dropped %v", d.Row, d.Kept, d.Lost)
 	}
@@ -180,10 +247,10 @@ func writeExisting(w io.Writer, s *summary.OutputSummary) {
 		return
 	}
 	if e.Found == 0 {
-		line(w, "existing", "the table had none of %s rows on %s", count(e.Rows), e.Asked.Format(askedLayout))
+		line(w, "existing", "the table had none of %s on %s", plural(e.Rows, "row"), e.Asked.Format(askedLayout))
 		return
 	}
-	line(w, "existing", "the table had %s of %s rows on %s; they were loaded over", count(e.Found), count(e.Rows), e.Asked.Format(askedLayout))
+	line(w, "existing", "the table had %s of %s on %s; they were loaded over", count(e.Found), plural(e.Rows, "row"), e.Asked.Format(askedLayout))
 	for _, row := range e.Samples {
 		line(w, "", "row %s", row)
 	}
@@ -212,10 +279,10 @@ func writePhases(w io.Writer, s *summary.Summary, took time.Duration, verbose bo
 		writeTook(w, s, took)
 	}
 	if r := s.Resumed; r != nil {
-		line(w, "resumed", "%s records, %s of the input, were sorted already", count(r.Records), bytesize.Format(r.Bytes))
+		line(w, "resumed", "%s, %s of the input, sorted already", plural(r.Records, "record"), bytesize.Format(r.Bytes))
 	}
 	if s.Sort != nil && s.Sort.Runs > 0 {
-		line(w, "spilled", "%d sorted runs, %s", s.Sort.Runs, bytesize.Format(s.Sort.Spilled))
+		line(w, "spilled", "%s, %s", jobfile.Plural(s.Sort.Runs, "sorted run"), bytesize.Format(s.Sort.Spilled))
 	}
 }
 
@@ -228,30 +295,39 @@ func writeTook(w io.Writer, s *summary.Summary, took time.Duration) {
 			stages += hundredths(p.Seconds)
 		}
 	}
-	all := max(hundredths(took.Seconds()), stages)
-	line(w, "other", "%.2f s", float64(all-stages)/100)
+	waited := hundredths(s.Waited)
+	all := max(hundredths(took.Seconds()), stages+waited)
+	if waited > 0 {
+		line(w, "waited", "%.2f s, for the input or other loads", s.Waited)
+	}
+	line(w, "other", "%.2f s", float64(all-stages-waited)/100)
 	largest := ""
-	if b := s.Bound; b != nil {
-		largest = fmt.Sprintf("; the largest part of the work, %.0f%%, was %s: %s", 100*b.Share, b.Phase, waitsFor(b))
+	if b := s.Bound; b != nil && all >= boundAfter {
+		largest = fmt.Sprintf("; %.0f%% of the work was %s", 100*b.Share, limitOf(b))
 	}
 	line(w, "took", "%.2f s%s", float64(all)/100, largest)
 }
 
+// boundAfter is how long, in hundredths of a second, a run must have taken for its largest part to mean something.
+const boundAfter = 100
+
 func hundredths(seconds float64) int { return int(math.Round(seconds * 100)) }
 
-// waitsFor is what would speed up the largest part of a run.
-func waitsFor(b *summary.Bound) string {
+// limitOf is the largest part of a run and what limits it.
+func limitOf(b *summary.Bound) string {
 	switch b.Phase {
 	case "read":
-		return "the disk or network of the input"
+		return "reading (limit: the input's disk or network)"
 	case "write":
-		return "the disk or network of the output"
+		return "writing (limit: the output's disk or network)"
 	case "spill":
-		return "the disk of --work-dir; more --memory avoids it"
-	case "load", "probe":
-		return "HBase"
+		return "spilling (limit: the disk of --work-dir; more --memory avoids it)"
+	case "load":
+		return "loading (limit: HBase)"
+	case "probe":
+		return "asking for the loaded rows (limit: HBase)"
 	}
-	return fmt.Sprintf("CPU, with %s busy for %.0f%% of the time", jobfile.Plural(b.Cores, "core"), 100*b.Busy)
+	return fmt.Sprintf("%s (limit: CPU; %s were %.0f%% busy)", b.Phase, jobfile.Plural(b.Cores, "core"), 100*b.Busy)
 }
 
 // writeLoadLine shows what was loaded of an output and, with verbose, what is in its regions.
@@ -278,11 +354,11 @@ func writeLoadLine(w io.Writer, s *summary.OutputSummary, status string, verbose
 
 func writeRegions(w io.Writer, s *summary.OutputSummary) {
 	for _, r := range s.Regions {
-		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s rows, %s cells, %d files, %s",
-			r.Start, r.End, count(r.Rows), count(r.Cells), r.Files, bytesize.Format(r.Bytes))
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s, %s, %s, %s",
+			r.Start, r.End, plural(r.Rows, "row"), plural(r.Cells, "cell"), jobfile.Plural(r.Files, "file"), bytesize.Format(r.Bytes))
 	}
 	for _, f := range s.Files {
-		line(w, "file", "%s: %s rows, %s cells, %s", f.Path, count(f.Rows), count(f.Cells), bytesize.Format(f.Bytes))
+		line(w, "file", "%s: %s, %s, %s", f.Path, plural(f.Rows, "row"), plural(f.Cells, "cell"), bytesize.Format(f.Bytes))
 	}
 }
 
@@ -293,7 +369,9 @@ func count(n int64) string {
 
 func writeLoad(w io.Writer, r *loading.Report) {
 	fmt.Fprintf(w, "%s into table %s: %s\n", r.Directory, r.Table, r.Status)
-	writeLoaded(w, r.Load)
+	if r.Status != failure.StatusNothing {
+		writeLoaded(w, r.Load)
+	}
 }
 
 func writeLoaded(w io.Writer, l loading.Summary) {
@@ -312,7 +390,7 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 		line(w, d.What, "%v", d)
 	}
 	if r.Status == failure.StatusDone || r.Rows > 0 {
-		line(w, "rows", "%s, %s cells", count(r.Rows), count(r.Cells))
+		line(w, "rows", "%s, %s", count(r.Rows), plural(r.Cells, "cell"))
 	}
 	if r.Resumed != nil {
 		line(w, "read", "%s of these rows by a verification that was interrupted, from %s on; what was deleted since is not known",
@@ -323,15 +401,15 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 		extra = 0
 	}
 	if r.Missing+r.Different+extra+r.Rejected > 0 {
-		line(w, "found", "%s cells missing, %s different, %s extra; %s rows are not of this source; %s records rejected",
-			count(r.Missing), count(r.Different), count(r.Extra), count(r.ExtraRows), count(r.Rejected))
+		line(w, "found", "%s missing, %s different, %s extra; %s not of this source; %s rejected",
+			plural(r.Missing, "cell"), count(r.Different), count(r.Extra), plural(r.ExtraRows, "row"), plural(r.Rejected, "record"))
 	}
 	if r.Superseded > 0 {
-		line(w, "newer", "%s cells are superseded: readers get newer versions; these don't show that this run's cells were ever there", count(r.Superseded))
+		line(w, "newer", "%s superseded: readers get newer versions; these don't show that this run's cells were ever there", plural(r.Superseded, "cell"))
 	}
 	if r.Stale != nil {
-		line(w, "stale", "%s cells with this timestamp are not in the source; of %s rows the source has nothing at all; see %s",
-			count(r.Stale.Cells), count(r.Stale.Rows), r.Stale.File)
+		line(w, "stale", "not in the source: %s with this timestamp; of %s it has nothing at all; see %s",
+			plural(r.Stale.Cells, "cell"), plural(r.Stale.Rows, "row"), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == failure.StatusDone {
 		line(w, "files", "%d", len(r.Files))
@@ -339,7 +417,7 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 	}
 	if verbose && r.Status == failure.StatusDone {
 		for _, f := range r.Files {
-			line(w, "file", "%s: %s rows, %s cells, %d blocks, %s, [%s, %s]", f.Path, count(f.Rows), count(f.Cells), f.Blocks,
+			line(w, "file", "%s: %s, %s, %s, %s, [%s, %s]", f.Path, plural(f.Rows, "row"), plural(f.Cells, "cell"), plural(f.Blocks, "block"),
 				bytesize.Format(f.Bytes), f.FirstRow, f.LastRow)
 		}
 	}
@@ -348,17 +426,17 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 func writeInspection(w io.Writer, r *lookup.InspectReport) {
 	fmt.Fprintf(w, "%s\n", place(r.File))
 	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, bytesize.Format(r.Bytes), r.Compression, r.Encoding, r.Checksum)
-	line(w, "cells", "%s in %s rows; %.1f bytes per cell on disk%s", count(r.Cells), count(r.Rows), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
+	line(w, "cells", "%s in %s; %.1f bytes per cell on disk%s", count(r.Cells), plural(r.Rows, "row"), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
 	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw", "ratio", "entries", "a block")
 	for _, t := range r.Types {
 		fmt.Fprintf(w, "  %-26s %8s %12s %12s %6.2f %10s %10.1f\n", t.Type, count(t.Blocks), count(t.Stored), count(t.Raw), t.Ratio, count(t.Entries),
 			float64(t.Entries)/float64(t.Blocks))
 	}
-	line(w, "index", "%d levels", r.IndexLevels)
+	line(w, "index", "%s", plural(r.IndexLevels, "level"))
 	if b := r.Bloom; b != nil {
-		line(w, "bloom", "%s: %s keys, room for %s, in %d chunks, %s; %d hashes, %.1f%% of the bits set, %.2f%% false positives expected", b.Kind, count(b.Keys),
-			count(b.Capacity), b.Chunks, bytesize.Format(b.Bytes), b.Hashes, 100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
+		line(w, "bloom", "%s: %s keys, room for %s, in %s, %s; %d hashes, %.1f%% of the bits set, %.2f%% false positives expected", b.Kind, count(b.Keys),
+			count(b.Capacity), jobfile.Plural(b.Chunks, "chunk"), bytesize.Format(b.Bytes), b.Hashes, 100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
 	} else {
 		line(w, "bloom", "none")
 	}
@@ -401,7 +479,7 @@ func writeRows(w io.Writer, r *lookup.GetReport) {
 			fmt.Fprintf(w, "  %s:%s = %s\n", c.Family, c.Qualifier, value)
 		}
 	}
-	fmt.Fprintf(w, "%s rows from %s\n", count(int64(len(r.Rows))), place(r.From))
+	fmt.Fprintf(w, "%s from %s\n", plural(int64(len(r.Rows)), "row"), place(r.From))
 }
 
 // oneLine shows control characters as escapes, so that a value stays on its line.

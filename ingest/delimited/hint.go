@@ -52,6 +52,12 @@ func (r *Reader) driftHint(rest []byte) string {
 	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
 }
 
+// quoted reports whether the record in r.rec has a value that begins with a double quote, which the form does not know.
+func (r *Reader) quoted() bool {
+	raw := r.rec.Raw
+	return r.form.Enclosure == 0 && (bytes.HasPrefix(raw, []byte{'"'}) || bytes.Contains(raw, append(bytes.Clone(r.form.FieldDelimiter), '"')))
+}
+
 // cutRecord cuts text after its first record; false if that may go on after text. A record delimiter may be escaped or enclosed.
 func (r *Reader) cutRecord(text []byte) (raw, after []byte, found bool) {
 	if r.scan == nil {

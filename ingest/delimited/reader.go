@@ -330,8 +330,14 @@ func (r *Reader) readAt(p []byte, at int64) error {
 
 // bad describes the record in rec, whose number of columns is wrong.
 func (r *Reader) bad() *ingest.BadRecord {
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: ingest.CountReason(r.columns(r.rec.Raw), len(r.form.Columns)), Code: errcode.RejectColumns}
-	if !r.hinted && !r.good && r.split.Start == 0 {
+	columns := r.columns(r.rec.Raw)
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: ingest.CountReason(columns, len(r.form.Columns)), Code: errcode.RejectColumns}
+	switch {
+	case r.hinted:
+	case columns > len(r.form.Columns) && r.quoted():
+		r.hinted = true
+		b.Hint = "values begin with a double quote: if the export encloses those that have a delimiter, set optionally_enclosed_by: '\"'"
+	case !r.good && r.split.Start == 0:
 		r.hinted = true
 		if b.Hint = r.hint(); strings.Contains(b.Hint, "delimiter") {
 			b.Code = errcode.RejectDelimiter

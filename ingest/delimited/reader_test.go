@@ -282,6 +282,7 @@ func TestHints(t *testing.T) {
 			`first 5 records has the field delimiter \x01, but | occurs once`},
 		{"no field delimiter", strings.Repeat("ab\x10", 5), `first 5 records has the field delimiter \x01`},
 		{"no text", strings.Repeat("a\x00\x00\x07\x10", 20), "40 of the first 100 bytes"},
+		{"quotes around a delimiter", strings.Repeat("a\x01\"b\x01c\"\x10", 5), "optionally_enclosed_by"},
 		{"only the first", "a\x10b\x01c\x10", ""},
 		{"another record delimiter", strings.Repeat("a\x01b\n", 9),
 			`first 36 bytes hold no record delimiter \x10, but \n occurs 9 times`},

@@ -13,15 +13,15 @@ var sizeUnits = []struct {
 	bytes  float64
 }{
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
 }
 
-// Parse parses a number of bytes: 65536, 64KiB, 10GiB, 1.5GB.
+// Parse parses a number of bytes: 65536, 64KiB, 10GiB, 1.5GB. Units may be in lower case.
 func Parse(text string) (int64, error) {
 	digits, factor := text, 1.0
 	for _, u := range sizeUnits {
-		if n, ok := strings.CutSuffix(text, u.suffix); ok {
-			digits, factor = strings.TrimSpace(n), u.bytes
+		if n := len(text) - len(u.suffix); n >= 0 && strings.EqualFold(text[n:], u.suffix) {
+			digits, factor = strings.TrimSpace(text[:n]), u.bytes
 			break
 		}
 	}

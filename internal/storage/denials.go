@@ -36,7 +36,8 @@ func (d denial) ofFolder(name string) string {
 	if d.access != "WRITE" || d.inode != "/" && d.inode != homes || name == d.inode {
 		return d.String()
 	}
-	kind, missing := "folder", path.Join(d.inode, firstElement(name, d.inode))
+	first := path.Join(d.inode, firstElement(name, d.inode))
+	kind, missing := "folder", path.Join(first, firstElement(name, first)) // not the first one, such as /tmp or /data: others use it, too
 	if home := path.Join(homes, firstElement(name, homes)); home != homes && Below(homes, name) {
 		kind, missing = "home folder", home
 	}

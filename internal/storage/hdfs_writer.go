@@ -89,8 +89,21 @@ func (w *hdfsWriter) explain(op string, err error) error {
 	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode) {
 		return w.fs.explain(op, w.name, err)
 	}
-	return &fs.PathError{Op: op, Path: printable.Name(w.name), Err: errcode.HDFSNoDataNode.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, ErrDataNode, text)}
+	mark, code := ErrDataNode, errcode.HDFSNoDataNode
+	if w.fs.names.lost(cause) {
+		mark, code = nameNodeLost{}, codeOfRemote(text)
+	}
+	return &fs.PathError{Op: op, Path: printable.Name(w.name), Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
 }
+
+// nameNodeLost is an ErrDataNode by what follows: the file is written again, by then perhaps to another NameNode. Its text says what
+// has failed.
+type nameNodeLost struct{}
+
+func (nameNodeLost) Error() string { return "the connection to the NameNode has ended" }
+
+// Is makes it an ErrDataNode.
+func (nameNodeLost) Is(target error) bool { return target == ErrDataNode }
 
 func (w *hdfsWriter) Abort() error {
 	if w.closed && w.err == nil {

@@ -23,6 +23,7 @@ type rpcClient struct {
 	opened, heard atomic.Bool // a server has accepted a connection, and has answered as a NameNode does
 
 	mu       sync.Mutex
+	peers    map[string]bool  // the addresses that connections had at their other end
 	failures map[string]error // why the last connection could not be opened, or has ended, by address; nil while it is open
 	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
 	active   int              // index in addresses of the one that answered last
@@ -37,12 +38,13 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failures == nil {
-		n.failures = map[string]error{}
+		n.failures, n.peers = map[string]error{}, map[string]bool{}
 	}
 	n.failures[address] = err
 	if err != nil {
 		return nil, err
 	}
+	n.peers[c.RemoteAddr().String()] = true
 	n.opened.Store(true)
 	wrapped := newNameNodeConn(c, n.kerberos, layer)
 	wrapped.ended = func(err error) {
@@ -62,6 +64,17 @@ func (n *rpcClient) connect(ctx context.Context, _, address string) (net.Conn, e
 		n.remember(e)
 	}
 	return wrapped, nil
+}
+
+// lost reports whether an error is that of a connection to a NameNode.
+func (n *rpcClient) lost(err error) bool {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Addr == nil {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.peers[op.Addr.String()]
 }
 
 // open connects to a NameNode and logs in.

@@ -2,8 +2,11 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -59,6 +62,22 @@ func (a *busyNameNode) client() *rpcClient {
 	return &rpcClient{security: &security{}, addresses: []string{a.Addr().String()}, user: "tina", dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}}
+}
+
+// TestLostNameNodeIsNamed: a file whose NameNode ends the connection is written again, as after a failed DataNode, but no DataNode is blamed.
+func TestLostNameNodeIsNamed(t *testing.T) {
+	a := newBusyNameNode(t, 1)
+	n := a.client()
+	c, err := n.connect(t.Context(), "tcp", a.Addr().String())
+	check(t, err)
+	defer c.Close()
+	w := &hdfsWriter{fs: &hdfsFS{uri: "hdfs://nn", names: n}, name: "/a"}
+	for at, want := range map[net.Addr]string{c.RemoteAddr(): "the connection to the NameNode has ended", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2), Port: 9866}: "a DataNode failed"} {
+		err := w.explain("write", &net.OpError{Op: "read", Net: "tcp", Addr: at, Err: syscall.ECONNRESET})
+		if !errors.Is(err, ErrDataNode) || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", at, err)
+		}
+	}
 }
 
 // TestCallsShareAConnection: reports of damaged replicas, with two calls for each file, share a connection.

@@ -92,7 +92,7 @@ func TestTransferRefuses(t *testing.T) {
 // one of those that another try may cure.
 func wantKind(t *testing.T, what string, err error, code errcode.Code) {
 	t.Helper()
-	h := &hdfsFS{uri: "hdfs://nn"}
+	h := &hdfsFS{uri: "hdfs://nn", names: &rpcClient{}}
 	for how, explained := range map[string]error{"read": h.explain("read", "/a", err), "written": (&hdfsWriter{fs: h, name: "/a"}).explain("write", err)} {
 		if refused := errcode.Outermost(explained) == code && code.Kind() == errcode.Refused && !errors.Is(explained, ErrUnavailable); code != "" && !refused {
 			t.Errorf("%s, %s: %v [%s], want %s", what, how, explained, errcode.Outermost(explained), code)

@@ -292,7 +292,7 @@ func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Ta
 	}
 	// Cells that are deleted or expired are explained. Opening a region again would not bring them back.
 	if missing := onlyMissing(v.bad); len(missing) > 0 {
-		p.options.Warnf("table %s does not serve %d of %d files, such as %s: opening their regions again", c.table, len(missing), len(v.files), missing[0].URI)
+		p.options.Warnf("%d of %s can't be read in table %s, for example %s: opening their regions again", len(missing), jobfile.Plural(len(v.files), "loaded file"), c.table, missing[0].URI)
 		if missing, err = p.cluster.ReopenAndProbe(ctx, c.table, missing); err != nil {
 			return nil, err
 		}
@@ -434,6 +434,6 @@ func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) err
 		advice = "The table was changed after the load: created again, truncated, restored, or disabled and " +
 			"enabled; " + p.again
 	}
-	return errcode.LoadLost.Errorf("table %s does not serve %d of %d files: %s. %s",
-		c.table, len(lost), of, lost[0].String(), advice)
+	return errcode.LoadLost.Errorf("%d of %s can no longer be read in table %s, for example %s. %s",
+		len(lost), jobfile.Plural(of, "loaded file"), c.table, lost[0].String(), advice)
 }

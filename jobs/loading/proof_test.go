@@ -182,7 +182,7 @@ func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	bad := []load.Finding{{HFile: load.HFile{URI: "hdfs:///f/1"}, Serving: load.Missing}}
 	err := proof{}.lost(claim{table: "t"}, tableOf("m"), bad, 2)
-	if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "1 of 2 files", "hdfs:///f/1") {
+	if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "1 of 2 loaded files", "hdfs:///f/1") {
 		t.Error(err)
 	}
 }

@@ -177,7 +177,7 @@ func TestSimulatedOutput(t *testing.T) {
 		s.do(s.loader().CheckServed(s.Context()))
 		s.do(s.sim.TruncateRegion("t", []byte("h")))
 		err = s.loader().CheckServed(s.Context())
-		if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "1 of 3 files") {
+		if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "1 of 3 loaded files") {
 			s.Errorf("a region was truncated: %v", err)
 		}
 		if err := s.loader().Adopt(s.Context(), e); failure.CodeOf(err) != errcode.LoadLost {

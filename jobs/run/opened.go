@@ -35,7 +35,8 @@ type opened struct {
 	cluster *load.Cluster  // nil if the job needs none
 	ledger  *ledger.Ledger // nil if nothing is loaded
 	outputs []*outputRun
-	lost    func(error) // called if a lock is lost
+	lost    func(error)   // called if a lock is lost
+	waited  time.Duration // for the input
 }
 
 // opening says how the parts of a run are opened: for the run itself (runner.open), for its checks alone (Check), or to
@@ -146,7 +147,9 @@ func (r *opened) findInput(ctx context.Context) (err error) {
 	if kind := failure.KindOf(err); err != nil && kind != failure.NotYet && kind != failure.Later {
 		return err
 	}
+	from := r.options.Wait.Clock.Now()
 	r.source, err = source.Await(ctx, r.job, r.site, r.options)
+	r.waited = r.options.Wait.Clock.Now().Sub(from)
 	return err
 }
 

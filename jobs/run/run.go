@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"bulkload/ingest"
 	"bulkload/internal/parallel"
@@ -90,8 +91,10 @@ func newRunner(engine EngineOf, j *jobfile.Job, o options.Options) (*runner, err
 func (r *runner) open(ctx context.Context) (running context.Context, err error) {
 	running, r.cancel = context.WithCancelCause(ctx)
 	r.opened.lost = func(err error) { r.cancel(failure.New(failure.Later, err)) }
-	return running, r.opened.openParts(running, opening{input: r.opened.findInput, connect: true,
+	err = r.opened.openParts(running, opening{input: r.opened.findInput, connect: true,
 		ledger: (*site.Site).OpenLedger, output: r.opened.lockOutput, step: func(_, _ string, err error) error { return err }})
+	r.summary.Waited = r.opened.waited.Seconds()
+	return running, err
 }
 
 // end closes everything, and returns why the run ended. err is how its stages ended.
@@ -232,9 +235,13 @@ func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 			return err
 		}
 		w.out.Options.Watch = w.share.load
+		from := time.Now()
 		turn, err := w.loader.AwaitTurn(ctx)
 		if err != nil {
 			return err
+		}
+		if waited := time.Since(from); waited >= time.Second { // less is no wait, but the question whether anybody is at work
+			r.summary.Waited += waited.Seconds()
 		}
 		err = turn.Recover(ctx)
 		if err == nil {

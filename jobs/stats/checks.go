@@ -31,7 +31,6 @@ type Finding struct {
 type Facts struct {
 	Now            time.Time
 	Oldest, Newest int64         // the cells' timestamps, epoch milliseconds; 0: no cell
-	Midnight       bool          // they are all one midnight
 	FromKey        []Finding     // findings of the expression alone
 	Cycle          time.Duration // after which the key's first part repeats; 0: it is not a part of a date
 	Order          Order
@@ -39,6 +38,7 @@ type Facts struct {
 	Beyond         []OutOfRange  // columns that exceed the base of desc
 	Unzoned        []string      // columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
 	Mixed          []Mixture     // columns whose values are spelled as by several exporters
+	OracleDates    []string      // columns with dates in the default format of Oracle's clients
 	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
 	Further        []string      // boundaries of the table that the job file lacks
 	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
@@ -91,11 +91,10 @@ var checks = []check{
 	{"key-short", checkShort},
 	{"key-width", checkWidth},
 	{"key-16", checkSixteen},
-	{"key-8", checkEight},
 	{"value-spelling", checkSpelling},
+	{"value-date", checkOracleDates},
 	{"cell-expired", checkExpired},
 	{"cell-future", checkFuture},
-	{"cell-midnight", checkMidnight},
 	{"family-name", checkFamilyName},
 	{"family-count", checkFamilyCount},
 	{"family-versions", checkVersions},
@@ -158,7 +157,7 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 		if p.Share == 1 || r.Sample {
 			return nil
 		}
-		return one(Note, "none needed; more --memory compares more of them",
+		return one(Note, "give more --memory, which compares more of them, if duplicates would do harm",
 			"no duplicate among %s %s, which are one in %.0f of all; if there were 100 duplicates, the chance of missing them all would be %.1g",
 			Count(p.Keys), r.Unique(), 1/p.Share, p.Missed(100))
 	}
@@ -349,13 +348,6 @@ func checkSixteen(r *Report, _ *Facts) []Finding {
 		r.KeyBytes.Longest, goodKey, 100*r.Shares.Names())
 }
 
-func checkEight(r *Report, _ *Facts) []Finding {
-	if r.Rows == 0 || r.KeyBytes.Shortest != r.KeyBytes.Longest || r.KeyBytes.Longest%8 == 0 {
-		return nil
-	}
-	return one(Note, "none needed if the key is otherwise right", "row keys have %d bytes, which is not a multiple of 8: a 64-bit machine pads them in memory", r.KeyBytes.Longest)
-}
-
 func checkSpelling(_ *Report, f *Facts) []Finding {
 	if len(f.Mixed) == 0 {
 		return nil
@@ -371,8 +363,20 @@ func checkSpelling(_ *Report, f *Facts) []Finding {
 		"values look as if several exporters wrote them, and equal values become different cells: %s", strings.Join(mixed, "; "))
 }
 
-// mixturesShown is how many mixtures a finding names.
+// mixturesShown is how many mixtures, or columns, a finding names.
 const mixturesShown = 5
+
+func checkOracleDates(_ *Report, f *Facts) []Finding {
+	if len(f.OracleDates) == 0 {
+		return nil
+	}
+	shown := strings.Join(f.OracleDates[:min(len(f.OracleDates), mixturesShown)], ", ")
+	if more := len(f.OracleDates) - mixturesShown; more > 0 {
+		shown += fmt.Sprintf(" and %s more", plural(more, "column"))
+	}
+	return one(Warning, "export again after alter session set nls_date_format = 'YYYY-MM-DD HH24:MI:SS' (nls_timestamp_format for a TIMESTAMP)",
+		"%s: dates as Oracle's clients write them by default, such as 20-NOV-26. Cells get this text, which does not sort by time, and a DATE has lost its time of day", shown)
+}
 
 func checkExpired(r *Report, f *Facts) []Finding {
 	if r.Live == nil || f.Oldest == 0 {
@@ -396,13 +400,6 @@ func checkFuture(_ *Report, f *Facts) []Finding {
 }
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
-
-func checkMidnight(_ *Report, f *Facts) []Finding {
-	if !f.Midnight {
-		return nil
-	}
-	return one(Note, "none needed for insert-only tables", "the cells' timestamp is midnight: a Put later that day wins over a loaded cell of the same row and column")
-}
 
 func checkFamilyName(r *Report, _ *Facts) []Finding {
 	var found []Finding
@@ -519,7 +516,7 @@ func checkTableUnknown(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Unknown == "" {
 		return nil
 	}
-	return one(Note, "none needed for the splits; plan again later to see the sizes",
+	return one(Note, "plan again later, to see the sizes",
 		"the number of servers and the sizes of the table's regions are unknown: %s", r.Live.Unknown)
 }
 

@@ -57,6 +57,8 @@ func TestChecks(t *testing.T) {
 		"mixed spellings": {func(_ *Report, f *Facts) {
 			f.Mixed = []Mixture{{"a", ".5", "0.5"}, {"b", "x", "y"}, {"c", "x", "y"}, {"d", "x", "y"}, {"e", "x", "y"}, {"f", "x", "y"}, {"g", "x", "y"}}
 		}, "value-spelling", Note, "a has both .5 and 0.5; b has both x and y; c has both x and y; d has both x and y; e has both x and y; and 2 mixtures more"},
+		"Oracle's dates": {func(_ *Report, f *Facts) { f.OracleDates = []string{"a", "b", "c", "d", "e", "f"} },
+			"value-date", Warning, "a, b, c, d, e and 1 column more: dates as Oracle's clients write them by default, such as 20-NOV-26"},
 		"rejects": {func(r *Report, _ *Facts) {
 			r.Rejected, r.Rejects = 7, []RejectReason{{"id", "not a number", 7, "in/part-0, byte 12"}}
 		}, "rejects", Warning, "7 × id: not a number, first at in/part-0, byte 12"},
@@ -107,13 +109,11 @@ func TestChecks(t *testing.T) {
 		"of two widths":       {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{10, -1, 12, 16, 14} }, "key-width", Warning, "12 to 16 bytes"},
 		"one width by chance": {func(r *Report, _ *Facts) { r.KeyBytes.Max = -1 }, "key-width", Note, "does not guarantee it"},
 		"24 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{24, 24, 24, 24, 24} }, "key-16", Note, "65% of the bytes"},
-		"15 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{15, 15, 15, 15, 15} }, "key-8", Note, "not a multiple of 8"},
 		"expired": {func(r *Report, f *Facts) {
 			r.Live.Families[0].TTL, f.Oldest = 86400, f.Now.Add(-2*day).UnixMilli()
 		}, "cell-expired", Problem, "invisible as soon as they are loaded"},
 		"not yet expired":    {func(r *Report, _ *Facts) { r.Live.Families[0].TTL = 2 * 86400 }, "", "", ""},
 		"in the future":      {func(_ *Report, f *Facts) { f.Newest = f.Now.Add(time.Hour).UnixMilli() }, "cell-future", Warning, "in the future, up to 2027-01-15T09:00:00Z"},
-		"midnight":           {func(_ *Report, f *Facts) { f.Midnight = true }, "cell-midnight", Note, "a Put later that day"},
 		"long family":        {func(r *Report, _ *Facts) { r.Families = []string{"info"} }, "family-name", Note, "4 bytes instead of 1"},
 		"three families":     {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c"} }, "", "", ""},
 		"four families":      {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, "family-count", Warning, "4 families"},

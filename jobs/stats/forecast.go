@@ -79,17 +79,17 @@ func DaysToSplit(size, aDay, maxFileSize int64) float64 {
 // farDays is how many days nobody plans ahead: a century.
 const farDays = 36525
 
-// SplitIn says when a region is split, by the days of DaysToSplit.
+// SplitIn says when the first region is split, by the days of DaysToSplit.
 func SplitIn(days float64) string {
 	switch {
 	case days < 0:
-		return "never split"
+		return "no region is ever split"
 	case days == 0:
-		return "split within a day"
+		return "the first region splits within a day"
 	case days > farDays:
-		return "not split within 100 years"
+		return "no region splits within 100 years"
 	}
-	return "split in " + plural(int(days), "day")
+	return "the first region splits in " + plural(int(days), "day")
 }
 
 // NightsToBlocking is how many loads, of so many files each, it takes until a store has enough files to make its

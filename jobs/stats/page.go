@@ -75,7 +75,7 @@ func facts(r *Report) []fact {
 	}
 	all = append(all, run)
 	if f.Growth > 0 && f.DaysToSplit >= 0 {
-		all = append(all, fact{"the first region", SplitIn(f.DaysToSplit), Size(f.Growth) + " per day"})
+		all = append(all, fact{"growth", Size(f.Growth) + " per day", SplitIn(f.DaysToSplit)})
 	}
 	if f.Growth > 0 && f.Nights >= 0 {
 		all = append(all, fact{"files", plural(f.Nights, "night"), fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})

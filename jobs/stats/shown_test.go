@@ -31,8 +31,6 @@ func TestBoundsOfChecks(t *testing.T) {
 		{"key-short", func(r *Report, _ *Facts) { r.KeyBytes.Shortest = 9 }, true},
 		{"key-short", func(r *Report, _ *Facts) { r.KeyBytes.Shortest = 10 }, false},
 		{"key-short", func(r *Report, _ *Facts) { r.KeyBytes.Shortest, r.Rows = 0, 0 }, false},
-		{"key-8", func(r *Report, _ *Facts) { r.KeyBytes.Shortest, r.KeyBytes.Longest = 15, 15 }, true},
-		{"key-8", func(r *Report, _ *Facts) { r.KeyBytes.Shortest, r.KeyBytes.Longest, r.Rows = 0, 0, 0 }, false},
 		{"query-rows", func(r *Report, _ *Facts) { r.Query.Rows.Max = RowLimit }, false},
 		{"query-rows", func(r *Report, _ *Facts) { r.Query.Rows.Max, r.Query.Rows.Over = RowLimit+1, 1 }, true},
 		{"key-order", func(_ *Report, f *Facts) { f.Order = Order{enoughOrders - 1, 0} }, false},
@@ -60,7 +58,6 @@ func TestBoundsOfChecks(t *testing.T) {
 		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = int64(day/time.Second) - 1 }, true},
 		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL, f.Oldest = 1, 0 }, false},
 		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = math.MaxInt64 }, false}, // in seconds: no Duration
-		{"cell-midnight", func(_ *Report, f *Facts) { f.Midnight = true }, true},
 		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600 }, false},
 		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600+1 }, true},
 		{"key-cycle", func(r *Report, f *Facts) { f.Cycle = 30 * day }, true}, // cells are kept for ever
@@ -293,7 +290,8 @@ func TestForecastBounds(t *testing.T) {
 			t.Errorf("%v: %d", c, got)
 		}
 	}
-	for days, want := range map[float64]string{-1: "never split", 0: "split within a day", 1: "split in 1 day", 5000: "split in 5,000 days", 36525: "split in 36,525 days", 1826711: "not split within 100 years", math.Inf(1): "not split within 100 years"} {
+	for days, want := range map[float64]string{-1: "no region is ever split", 0: "the first region splits within a day", 1: "the first region splits in 1 day", 5000: "the first region splits in 5,000 days",
+		36525: "the first region splits in 36,525 days", 1826711: "no region splits within 100 years", math.Inf(1): "no region splits within 100 years"} {
 		if got := SplitIn(days); got != want {
 			t.Errorf("%v days: %s, want %s", days, got, want)
 		}

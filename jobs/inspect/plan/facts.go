@@ -13,7 +13,7 @@ import (
 // facts are what the checks need besides the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), Unzoned: c.unzoned(), Mixed: c.mixed(),
+	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), Unzoned: c.unzoned(), Mixed: c.mixed(), OracleDates: c.oracleDates(),
 		FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
 		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	if limit := j.Input.MaxRejects; limit.Exceeded(c.report.Rejected, c.report.RowsRead) {
@@ -25,7 +25,6 @@ func (p *planner) facts(c *candidate) *stats.Facts {
 	}
 	if c.report.Rows > 0 {
 		f.Oldest, f.Newest = counts.oldest, counts.newest
-		f.Midnight = f.Oldest == f.Newest && f.Oldest%86_400_000 == 0
 	}
 	if c.table != nil && !c.open {
 		f.Further = c.target.Further(c.table)

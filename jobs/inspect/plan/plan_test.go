@@ -240,7 +240,7 @@ func TestPlanFinds(t *testing.T) {
 		not   string
 	}{
 		"in the order of creation": {"id + user", string(jobdir.Numbers(300)), now, "key-order", ""},
-		"spread":                   {"md5(id, 4) + id", string(jobdir.Numbers(300)), now, "key-8", "key-order"},
+		"spread":                   {"md5(id, 4) + id", string(jobdir.Numbers(300)), now, "key-width", "key-order"},
 		"a salt in front":          {"salt(id, 10) + id", string(jobdir.Numbers(300)), now, "", "key-order"},
 		"the same key twice":       {"salt(user, 3) + pad(user, 10)", string(jobdir.Numbers(300)), now, "key-repeated", ""},
 		"reversed, two widths":     {"reverse(user) + '-' + id", string(jobdir.Numbers(300)), now, "key-reverse", "key-turned-unfixed"},

@@ -15,6 +15,7 @@ import (
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/source"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
 )
 
@@ -76,7 +77,7 @@ func (p *planner) choosePieces(ctx context.Context) error {
 		r.how = fmt.Sprintf("%s rows: the first %s at each of %d places, spread evenly over the input", stats.Count(p.Sample),
 			stats.Count(r.pieces[0].rows), len(r.pieces))
 	case p.Sample > 0 && size > smallestPlace:
-		r.how = fmt.Sprintf("all of it: it can be entered at %d places only, too few for a sample", len(splits))
+		r.how = fmt.Sprintf("all of it: reading can begin at %s, too few for a sample", jobfile.Plural(len(splits), "place"))
 		fallthrough
 	default:
 		for _, s := range splits {

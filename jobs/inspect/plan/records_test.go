@@ -107,7 +107,8 @@ func TestSpellings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]spellings{
 		".5": spelledPoint, "-.25": spelledPoint, "0.5": spelledZero, "+0.5": spelledZero, "1.5": 0, "0": 0, ".": 0, "-.": 0, "0.": 0, ".x": 0, "": 0, "5": 0,
-		"2026-11-20":              spelledDay,
+		"2026-11-20": spelledDay,
+		"01-NOV-26":  spelledOracle, "20-11月-26 01.02.03.000000 上午": spelledOracle, "01-11-2026": 0,
 		"2026-11-20 23:00:24":     spelledTime | spelledSpace | spelledSeconds,
 		"2026-11-20T23:00:24":     spelledTime | spelledT | spelledSeconds,
 		"2026-11-20 23:00:24.0":   spelledTime | spelledSpace | spelledFraction,

@@ -3,10 +3,11 @@ package plan
 import (
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/jobs/stats"
+	"bulkload/values"
 )
 
 // spellings are the ways in which values of a column are written, as far as exporters differ in them.
-type spellings uint8
+type spellings uint16
 
 const (
 	spelledPoint    spellings = 1 << iota // .5, as SQL*Plus and SQLcl write it
@@ -17,6 +18,7 @@ const (
 	spelledT                              // a T between them
 	spelledDay                            // 2026-11-20
 	spelledTime                           // a date with a time
+	spelledOracle                         // 20-NOV-26, as Oracle's clients write it by default
 )
 
 // mixtures are spellings that one exporter does not mix in a column.
@@ -48,6 +50,9 @@ func spellingOf(b []byte) spellings {
 	}
 	if n := spellingOfNumber(b); n != 0 {
 		return n
+	}
+	if values.OracleDate(b) != "" {
+		return spelledOracle
 	}
 	return spellingOfMoment(b)
 }
@@ -122,6 +127,16 @@ func (c *candidate) mixed() []stats.Mixture {
 			if spelled&m.one != 0 && spelled&m.other != 0 {
 				found = append(found, stats.Mixture{Column: c.job.Columns[i].Name, One: m.shown[0], Other: m.shown[1]})
 			}
+		}
+	}
+	return found
+}
+
+// oracleDates are the columns with dates in the default format of Oracle's clients.
+func (c *candidate) oracleDates() (found []string) {
+	for i, spelled := range c.stats.counts.spelled {
+		if spelled&spelledOracle != 0 {
+			found = append(found, c.job.Columns[i].Name)
 		}
 	}
 	return found

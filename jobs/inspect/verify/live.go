@@ -39,28 +39,19 @@ func (v *outputVerifier) choose(ctx context.Context, rows *sorting.Rows, o optio
 	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
 	defer cancel()
 	size, err := v.cluster.SizeOf(limited, v.job.Table, []load.RowRange{{Last: bytes.Repeat([]byte{0xff}, 8)}})
-	how := "by scans from the first to the last of these rows in each region"
+	how := "one range scan per region"
 	switch {
 	case v.method == allRows:
-		how = "by scans of all regions"
+		how = "scans of all regions"
 	case err == nil && !v.target.Layout.Wide && size/bytesPerGet > n:
 		v.method = byGets
-		how = fmt.Sprintf("by %d reads of single rows, in calls of up to %d", n, load.LookupsPerCall)
+		how = fmt.Sprintf("%d reads of single rows, in calls of up to %d", n, load.LookupsPerCall)
 	}
-	known := "of unknown size"
+	known := "size unknown"
 	if err == nil {
-		known = "which has " + formatStored(size)
+		known = "about " + bytesize.Format(size) // as HBase last counted it: at least 1 MiB a region
 	}
-	o.Infof("comparing %s of the source with table %s, %s: %s", jobfile.Plural(int(n), "row"), v.job.Table, known, how)
-}
-
-// formatStored is the size of regions as HBase has reported it. Small ones look larger than they are, and those of a new load are
-// not counted for some seconds.
-func formatStored(size int64) string {
-	if size >= 1<<30 {
-		return bytesize.Format(size)
-	}
-	return bytesize.Format(size) + " (as HBase last counted it, at least 1 MiB a region)"
+	o.Infof("comparing %s with table %s (%s), %s", jobfile.Plural(int(n), "source row"), v.job.Table, known, how)
 }
 
 // errPast ends a scan that has passed the source's last row.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/base/books"
@@ -210,10 +211,10 @@ func (r *loadedRun) announce(ctx context.Context, j *jobfile.Job, e *ledger.Entr
 	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
 	defer cancel()
 	if size, err := r.cluster.SizeOf(limited, e.Table, rows); err == nil {
-		most = fmt.Sprintf("; the regions of these rows have %s", formatStored(size))
+		most = " over at most " + bytesize.Format(size)
 	}
-	r.options.Infof("reading %d cells of %d rows with timestamp %d, without the source, by scans of %s of table %s: HBase skips store files without such cells and reads all others%s",
-		e.Digest.Cells, loadedRows(e), j.Timestamp, jobfile.Plural(len(ranges), "range")+" of rows", e.Table, most)
+	r.options.Infof("counting the %d cells of %s with timestamp %d in table %s: %s%s; the source is not read",
+		e.Digest.Cells, jobfile.Plural(int(loadedRows(e)), "row"), j.Timestamp, e.Table, jobfile.Plural(len(ranges), "range scan"), most)
 }
 
 // sizeTimeout is how long the master's report on the regions' sizes is waited for: it is said, and nothing depends on it.

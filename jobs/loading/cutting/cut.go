@@ -114,9 +114,11 @@ func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r recor
 			return err
 		}
 	}
-	if n := len(cutters); n > 0 {
-		out.Options.Infof("%d files had rows of several regions, because the table has other regions than they were written "+
-			"for: they were cut", n)
+	switch n := len(cutters); {
+	case n == 1:
+		out.Options.Infof("1 file spanned region boundaries of the table, and was cut at them")
+	case n > 1:
+		out.Options.Infof("%d files spanned region boundaries of the table, and were cut at them", n)
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/spec/jobfile"
@@ -21,9 +23,30 @@ func (m *Manifest) Differences(other *Manifest) []string {
 	if m.Run.Table != other.Run.Table {
 		out = append(out, fmt.Sprintf("its table is %s, not %s", m.Run.Table, other.Run.Table))
 	} else if m.JobHash != other.JobHash {
-		out = append(out, "the job file says something else now")
+		out = append(out, m.changedJob(other)...)
 	}
 	return append(out, inputDifferences(m.Inputs, other.Inputs)...)
+}
+
+// changedJob says that the job file has changed, and what of it if that is recorded.
+func (m *Manifest) changedJob(other *Manifest) []string {
+	var changed []string
+	for part, sum := range other.JobParts {
+		switch was, ok := m.JobParts[part]; {
+		case !ok || was == sum:
+		case part == jobfile.TimestampPart && m.Run.Date != other.Run.Date: // it mostly follows from the date
+		default:
+			changed = append(changed, part)
+		}
+	}
+	switch {
+	case changed != nil:
+		slices.Sort(changed)
+		return []string{"the job file has changed since: " + strings.Join(changed, "; ")}
+	case m.JobParts != nil && m.Run.Date != other.Run.Date:
+		return nil
+	}
+	return []string{"the job file has changed since"}
 }
 
 // ChangedProperties lists the site properties that differ from those the files were made with.

@@ -66,6 +66,7 @@ const (
 //     files: a run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
 //   - job_hash: as run. It is also a part of the ledger's key: with another one, what was loaded would not be found
 //     there.
+//   - job_parts: as run. They only say in an error what has changed if job_hash differs.
 //   - timestamp: as run; 0 if each row has its own. Only Instant reads it, for jobs without a logical date.
 //   - site_properties: as run, and again whenever an unfinished run continues. In the state Written a run is refused if
 //     they differ. null, in a manifest of an older program, means unknown and differs from nothing.
@@ -107,8 +108,9 @@ type Manifest struct {
 	State     string            `json:"state"`
 	Run       jobfile.RunInfo   `json:"run"`
 	JobHash   string            `json:"job_hash"`
-	Timestamp int64             `json:"timestamp"`       // of the cells
-	Site      map[string]string `json:"site_properties"` // that decide the files' bytes
+	JobParts  map[string]string `json:"job_parts,omitempty"` // see jobfile.Job.Parts
+	Timestamp int64             `json:"timestamp"`           // of the cells
+	Site      map[string]string `json:"site_properties"`     // that decide the files' bytes
 	Inputs    []Input           `json:"inputs"`
 	MadeFor                     // splits, families, max_size, max_files
 	Slices    []Slice           `json:"slices"` // finished ones, by region, then in the order of their rows
@@ -138,7 +140,7 @@ type Manifest struct {
 
 // Of is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
 func Of(j *jobfile.Job) *Manifest {
-	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), Timestamp: j.Timestamp}
+	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(), Timestamp: j.Timestamp}
 }
 
 // Slice is a finished slice of a region.

@@ -275,7 +275,7 @@ func TestDifferencesOfRuns(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Manifest){
 		"logical date": func(m *Manifest) { m.Run.Date = "2026-11-21" }, "table is t, not u": func(m *Manifest) { m.Run.Table = "u" },
-		"the job file says something else": func(m *Manifest) { m.JobHash = "i" },
+		"the job file has changed since": func(m *Manifest) { m.JobHash = "i" },
 	} {
 		is := run(was.Inputs...)
 		if change(is); !strings.Contains(strings.Join(was.Differences(is), "; "), want) {

@@ -132,10 +132,32 @@ func (t *Target) setBoundaries(j *jobfile.Job, table *load.Table) error {
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
 		if err := t.Regions.CheckSalts(salts); err != nil {
-			return errcode.Salts.Errorf("rowkey %s does not suit the region boundaries: %w", j.RowKey, err)
+			return errcode.Salts.Errorf("rowkey %s does not suit the region boundaries: %w; %s", j.RowKey, err, atSalts(j, salts))
 		}
 	}
 	return nil
+}
+
+// saltsShown is how many salts advice names.
+const saltsShown = 20
+
+// atSalts says what to do where the job takes its boundaries from: every salt but the first must be one.
+func atSalts(j *jobfile.Job, salts [][]byte) string {
+	var shown []string
+	for _, salt := range salts[1:min(len(salts), saltsShown+1)] {
+		shown = append(shown, "'"+printable.Bytes(salt)+"'")
+	}
+	all := strings.Join(shown, ", ")
+	if len(salts) > saltsShown+1 {
+		all += ", …"
+	}
+	switch j.Regions.From {
+	case "splits":
+		return "list each salt but the first: splits: [" + all + "]"
+	case "file":
+		return "the file needs a line for each salt but the first: " + all
+	}
+	return "split the table at each salt but the first: " + all
 }
 
 // SetSplits sets the boundaries: those of rows, and those of the sort's keys, which in a wide table are more than

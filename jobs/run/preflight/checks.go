@@ -180,7 +180,7 @@ func (o *Output) checkTarget() {
 	found := map[string]bool{}
 	for _, p := range problems {
 		found[p.Check] = true
-		o.list = append(o.list, Fail(p.Check, p.Err, fixes[p.Check]))
+		o.list = append(o.list, Fail(p.Check, p.Err, o.fix(p.Check)))
 	}
 	if t.Layout != nil {
 		for _, f := range t.Layout.Families {
@@ -220,11 +220,17 @@ func (o *Output) nameFamilies() {
 	}
 }
 
-// fixes say what to do about a problem of the target.
-var fixes = map[string]string{
-	checkFamilies:         "add the family or alter it in the HBase shell, or correct the job file",
-	checkBoundaries:       "use regions: {from: table}, and create the table with bulkload plan JOB --create, or split its regions at the salts",
-	targets.CheckSettings: "correct the property in the site files, or set it with -D",
+// fix says what to do about a problem of the target.
+func (o *Output) fix(check string) string {
+	switch {
+	case check == checkFamilies:
+		return "add the family or alter it in the HBase shell, or correct the job file"
+	case check == targets.CheckSettings:
+		return "correct the property in the site files, or set it with -D"
+	case o.Job.Regions.From == "table":
+		return "split the table's regions at the salts, or create the table with bulkload plan JOB --create"
+	}
+	return "correct regions in the job file; a job that loads can take the table's: regions: {from: table}"
 }
 
 // describeSettings describes the settings of the families, which are mostly the same.

@@ -37,8 +37,11 @@ type OutputDisk struct {
 	Left func() (int64, error)
 }
 
-// diskCheck is the name of the checks of disks.
-const diskCheck = "disk"
+// The names of the checks of disks: of the outputs, and of the work folder if that is on another one.
+const (
+	diskCheck = "disk"
+	workCheck = "work disk"
+)
 
 // Check compares what a run needs on its disks with what is free there.
 func (d *Disks) Check() Findings {
@@ -48,14 +51,14 @@ func (d *Disks) Check() Findings {
 	}
 	spill, err := d.spill()
 	if err != nil {
-		return Findings{Fail(diskCheck, err, "")}
+		return Findings{Fail(workCheck, err, "")}
 	}
 	var found Findings
 	var needs []diskNeed
 	if spill.need > 0 {
 		needs = append(needs, spill)
 	} else {
-		found = append(found, Finding{Name: diskCheck, State: OK, Detail: "the sort fits in memory: nothing is spilled"})
+		found = append(found, Finding{Name: workCheck, State: OK, Detail: "the sort fits in memory: nothing is spilled"})
 	}
 	for i := range d.Outputs {
 		output, err := d.Outputs[i].need(d.Options)
@@ -73,7 +76,7 @@ func (d *Disks) Check() Findings {
 
 // spill is the need for sorted runs in the work folder. If nothing is spilled, the folder is not examined.
 func (d *Disks) spill() (spill diskNeed, err error) {
-	spill = diskNeed{what: "spilling sorted runs to", fsys: storage.Local, need: d.Spill}
+	spill = diskNeed{check: workCheck, what: "spilling sorted runs to", fsys: storage.Local, need: d.Spill}
 	if spill.need == 0 {
 		return spill, nil
 	}
@@ -89,7 +92,7 @@ func (d *Disks) spill() (spill diskNeed, err error) {
 
 // need estimates the space that the output still needs. It returns an error if that, or the free space, is unknown.
 func (o *OutputDisk) need(log options.Options) (diskNeed, error) {
-	need := diskNeed{what: "writing HFiles to", where: o.FS.URI(o.Dir), fsys: o.FS, dir: o.Dir}
+	need := diskNeed{check: diskCheck, what: "writing HFiles to", where: o.FS.URI(o.Dir), fsys: o.FS, dir: o.Dir}
 	if o.Target == nil {
 		return need, fmt.Errorf("the need of the output %s is not known", need.where)
 	}
@@ -138,18 +141,18 @@ func OutputRatio(s *hfilewriter.Settings) float64 {
 
 // diskNeed is the space that is needed on a disk, and what is free there.
 type diskNeed struct {
-	what, where string
-	fsys        storage.FS
-	dir         string
-	need, free  int64
+	check, what, where string
+	fsys               storage.FS
+	dir                string
+	need, free         int64
 }
 
 func (n diskNeed) finding() Finding {
 	detail := fmt.Sprintf("%s %s needs about %s; %s is free there", n.what, n.where, bytesize.Format(n.need), bytesize.Format(n.free))
 	if n.need <= n.free {
-		return Finding{Name: diskCheck, State: OK, Detail: detail}
+		return Finding{Name: n.check, State: OK, Detail: detail}
 	}
-	return Fail(diskCheck, errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
+	return Fail(n.check, errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
 		n.what, n.where, bytesize.Format(n.need), bytesize.Format(n.free)), "")
 }
 
@@ -159,7 +162,7 @@ func joinNeeds(all []diskNeed, n diskNeed) []diskNeed {
 	remote := root != storage.Local.URI("/")
 	for i := range all {
 		if o := &all[i]; o.fsys.URI("/") == root && (remote || sameDisk(o.dir, n.dir)) {
-			o.what, o.where = o.what+" "+o.where+" and "+n.what, n.where
+			o.check, o.what, o.where = diskCheck, o.what+" "+o.where+" and "+n.what, n.where
 			o.need += n.need
 			return all
 		}

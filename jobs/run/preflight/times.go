@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,12 +57,20 @@ func (o *Output) checkTimes() {
 	}
 	if o.Job.Moments == "" {
 		if ahead := time.UnixMilli(o.Job.Timestamp).Sub(o.Now); ahead > 0 {
-			o.add(checkTTL, Warning, "set timestamp to a time that has passed", "the cells' timestamp is %v in the future: until then it hides cells that others write with the current time", ahead.Round(time.Second))
+			o.add(checkTTL, Warning, "use a timestamp in the past", "the cells' timestamp is %s in the future; until then they hide newer writes", aheadText(ahead))
 		}
 	}
 	if len(o.list) == before {
 		o.ok(checkTTL, "the cells' timestamps are within the families' TTL")
 	}
+}
+
+// aheadText is how far away a time is: in days from the third on.
+func aheadText(ahead time.Duration) string {
+	if ahead < 48*time.Hour {
+		return ahead.Round(time.Second).String()
+	}
+	return fmt.Sprintf("%.1f days", ahead.Hours()/24)
 }
 
 func (o *Output) checkFamilyTTL(f *load.Family) {

@@ -31,9 +31,10 @@ type Summary struct {
 	Phases         []timing.Phase      `json:"phases"`
 	Rejects        []RejectFile        `json:"rejects"`
 	Sort           *SortSummary        `json:"sort,omitempty"`
-	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
-	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
-	Disks          preflight.Findings  `json:"disks,omitempty"`   // the checks of the disks
+	Bound          *Bound              `json:"bound,omitempty"`          // if the run did something
+	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"`        // if the run continued an earlier process's sort
+	Waited         float64             `json:"seconds_waited,omitempty"` // for the input, and for other loads into the tables
+	Disks          preflight.Findings  `json:"disks,omitempty"`          // the checks of the disks
 
 	only    *OutputReport   // if there is one output
 	options options.Options // of the run; its log gets the phases

@@ -140,10 +140,37 @@ func (j *Job) identity(accepts []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(jobIdentity{Table: j.Table, Columns: identityOf(j.Columns), Timestamp: j.Timestamp, RowKey: j.RowKey.String(),
+	whole := jobIdentity{Table: j.Table, Columns: identityOf(j.Columns), Timestamp: j.Timestamp, RowKey: j.RowKey.String(),
 		Wide: j.Wide.String(), Form: form, Regions: regionsIdentity{j.Regions.From, j.Regions.Splits}, HFile: j.HFile.identity(),
-		Strict: j.Strict, Accepts: accepts, Rules: j.rules(), Live: string(j.Live)})
+		Strict: j.Strict, Accepts: accepts, Rules: j.rules(), Live: string(j.Live)}
+	j.parts, err = whole.parts()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(whole)
 }
+
+// TimestampPart is the part of Parts that decides the cells' timestamps.
+const TimestampPart = "timestamp"
+
+// parts are short sums of the parts of an identity, by the keys of a job file that decide them.
+func (id *jobIdentity) parts() (map[string]string, error) {
+	sums := map[string]string{}
+	for name, part := range map[string]any{"columns": []any{id.Columns, id.Rules.Constants}, TimestampPart: []any{id.Timestamp, id.Rules.Moments},
+		"rowkey": id.RowKey, "wide": id.Wide, "input": id.Form, "regions": id.Regions, "hfile": id.HFile, "duplicates": []any{id.Strict, id.Live},
+		"filter": id.Rules.Filter, "outputs": id.Accepts} {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		sums[name] = hex.EncodeToString(sum[:4])
+	}
+	return sums, nil
+}
+
+// Parts are short sums of what Hash is of, by the keys of a job file: of two jobs they show which keys differ.
+func (j *Job) Parts() map[string]string { return j.parts }
 
 func (j *Job) rules() rulesIdentity {
 	r := rulesIdentity{Moments: j.Moments}

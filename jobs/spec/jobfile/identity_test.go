@@ -104,7 +104,7 @@ func TestIdentityHasEveryField(t *testing.T) {
 func TestIdentityHasEveryPartOfAJob(t *testing.T) {
 	for of, want := range map[reflect.Type]struct{ decide, others string }{
 		reflect.TypeFor[Job](): {"Table Columns Constants Filter Timestamp Moments RowKey Wide Input Regions HFile Strict Live Outputs",
-			"Path Dir Date Hour Query Queries HBase Engine Output Load anyQuery hash origin places"}, // the date is in the run's ID
+			"Path Dir Date Hour Query Queries HBase Engine Output Load anyQuery hash parts origin places"}, // the date is in the run's ID
 		reflect.TypeFor[Input]():   {"Form", "Path Dated MaxRejects RequireSuccess Rows RowsAtLeast EmptyFails SpaceUnchecked"},
 		reflect.TypeFor[Regions](): {"From Splits", ""},
 	} {

@@ -45,10 +45,11 @@ type Job struct {
 	// Date, Input, HBase and Load count then, and Table names all of them. nil: the job is its only output.
 	Outputs []*Job
 
-	hash     string         // of everything that decides the files' content
-	anyQuery bool           // see ReadOptions
-	origin   *Origin        // nil for one output of several
-	places   map[string]int // of Columns, by name; nil unless the job was read from a file
+	parts    map[string]string // see Parts
+	hash     string            // of everything that decides the files' content
+	anyQuery bool              // see ReadOptions
+	origin   *Origin           // nil for one output of several
+	places   map[string]int    // of Columns, by name; nil unless the job was read from a file
 }
 
 // Column is one input column and the cell it becomes.

@@ -1,7 +1,9 @@
 package jobfile
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +12,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/spec/yamldoc"
+	"bulkload/keys"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -28,10 +31,23 @@ type ReadOptions struct {
 func Read(path string, o ReadOptions) (*Job, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, errcode.JobRead.Errorf("read the job file: %w", err)
+		return nil, errcode.JobRead.Errorf("read the job file: %w%s", err, neighbour(path, err))
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	return Parse(path, f, o)
+}
+
+// neighbour names a YAML file beside one that does not exist, if its name is nearly the same.
+func neighbour(path string, err error) string {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	dir, name := filepath.Split(path)
+	beside, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // of a folder's odd name: none
+	for i := range beside {
+		beside[i] = filepath.Base(beside[i])
+	}
+	return keys.Suggest(name, beside)
 }
 
 // Parse reads a job file's text; path is its name.

@@ -9,6 +9,8 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 	"bulkload/keys"
 	"bulkload/values"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // readColumnsMap sets each column's family, qualifier and other settings.
@@ -52,6 +54,11 @@ func readCells(j *Job, s *yamldoc.Section) {
 }
 
 func readColumnRule(j *Job, rules *yamldoc.Section, name, family string) {
+	if n := yamldoc.Resolve(rules.Values[name]); n.Kind != yaml.MappingNode {
+		rules.Doc.FailCode(errcode.JobType, n, "columns_map.%s is %s; it must be a mapping, such as {skip: true}, with keys among %s",
+			name, yamldoc.KindName(n), strings.Join(yamldoc.Names(yamldoc.Column), ", "))
+		return
+	}
 	rule := rules.Section(name)
 	i, ok := j.Column(name)
 	switch {

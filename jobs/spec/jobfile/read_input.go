@@ -1,25 +1,29 @@
 package jobfile
 
 import (
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"bulkload/ingest"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/spec/yamldoc"
 )
 
 // format is a format of input: its own keys, and how they are read into a form of the named columns.
 type format struct {
+	name string
 	keys []yamldoc.Key
 	read func(s *yamldoc.Section, columns []string) ingest.Form
 }
 
 var formats = map[string]format{
-	"delimited": {yamldoc.Delimited, readDelimited},
-	"csv":       {yamldoc.CSV, readCSV},
-	"parquet":   {yamldoc.Parquet, readParquet},
+	"delimited": {"delimited", yamldoc.Delimited, readDelimited},
+	"csv":       {"csv", yamldoc.CSV, readCSV},
+	"parquet":   {"parquet", yamldoc.Parquet, readParquet},
 }
 
 func readInput(j *Job, s *yamldoc.Section) {
@@ -27,7 +31,7 @@ func readInput(j *Job, s *yamldoc.Section) {
 		return
 	}
 	format := formatOf(s)
-	s.Known(yamldoc.Input, format.keys)
+	s.Known(yamldoc.Input, format.keys, refuseOthers(s, format))
 	s.Require("path", "columns")
 	in := &j.Input
 	in.Path = s.Undated("path")
@@ -61,6 +65,27 @@ func formatOf(s *yamldoc.Section) format {
 		unknown.keys = append(unknown.keys, f.keys...)
 	}
 	return unknown
+}
+
+// refuseOthers reports the keys that only inputs of other formats have, and returns them.
+func refuseOthers(s *yamldoc.Section, own format) (refused []yamldoc.Key) {
+	for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
+		if slices.Contains(yamldoc.Names(yamldoc.Input, own.keys), key) {
+			continue
+		}
+		var of []string
+		for name, f := range formats {
+			if slices.Contains(yamldoc.Names(f.keys), key) {
+				of = append(of, name)
+			}
+		}
+		if of != nil {
+			slices.Sort(of)
+			s.Doc.FailCode(errcode.JobKey, s.Keys[key], "unknown key input.%s for format %s; it is one of format %s", key, own.name, strings.Join(of, " and "))
+			refused = append(refused, yamldoc.Key{Name: key})
+		}
+	}
+	return refused
 }
 
 func readColumns(j *Job, s *yamldoc.Section) {

@@ -191,9 +191,17 @@ func (s *Section) Known(lists ...[]Key) {
 	names := Names(lists...)
 	for _, key := range slices.Sorted(maps.Keys(s.Keys)) {
 		if !slices.Contains(names, key) {
-			s.Doc.FailCode(errcode.JobKey, s.Keys[key], "unknown key %s%s%s", s.Name, key, keys.Suggest(key, names))
+			s.Doc.FailCode(errcode.JobKey, s.Keys[key], "unknown key %s%s%s", s.Name, key, instead(key, names))
 		}
 	}
+}
+
+// instead names the key that an unknown one is probably meant to be, or all that may be given.
+func instead(key string, names []string) string {
+	if near := keys.Suggest(key, names); near != "" {
+		return near
+	}
+	return "; there are " + strings.Join(names, ", ")
 }
 
 // At is the node for errors about a key: its value, or the section if it is missing.

@@ -25,6 +25,8 @@ type column struct {
 	zoned, unzoned             bool // some moment has an offset, some has none
 	zeros                      bool // some number begins with a 0
 
+	oracle string // the first date in the default format of Oracle's clients, such as 20-NOV-26; "" if there is none
+
 	kind string // the type to declare, "" for none
 	null []string
 }
@@ -86,6 +88,9 @@ func (c *column) addNumber(value string) {
 }
 
 func (c *column) addMoment(value string) {
+	if c.oracle == "" && values.OracleDate([]byte(value)) != "" {
+		c.oracle = value
+	}
 	clock, problem := values.ParseClock([]byte(value))
 	if problem != "" || values.Digits([]byte(value)) {
 		c.moment, c.day = false, false

@@ -7,7 +7,7 @@
 //	key.go     the row key
 //	days.go    the path of one day's export
 //	write.go   the job file
-//	table.go, table_key.go   a job file for a live table
+//	table.go   a job file for a live table
 //	convert.go, properties.go   a job file from the properties of the Spark job that bulkload replaces
 package draft
 
@@ -29,6 +29,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
+	"bulkload/jobs/spec/jobfile"
 	"bulkload/values"
 )
 
@@ -179,9 +180,12 @@ func (d *Draft) describe(records [][]string) {
 		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
 	}
 	for _, c := range d.columns {
+		if c.oracle != "" {
+			d.note("Column %s has the value %s: %s. A run loads it as this text, which does not sort by time, and a DATE has lost its time of day.", c.name, c.oracle, values.OracleDate([]byte(c.oracle)))
+		}
 		for value, n := range c.distinct {
 			if values.Overflowed([]byte(value)) {
-				d.note("Column %s has the value %s, %d times: SQL*Plus writes that for a number or date that does not fit its column. A run rejects these records. Export again with set numwidth 40.", c.name, value, n)
+				d.note("Column %s has the value %s, %s: SQL*Plus writes that for a number or date that does not fit its column. A run rejects these records. Export again with set numwidth 40.", c.name, value, jobfile.Plural(n, "time"))
 			}
 		}
 	}
@@ -239,14 +243,18 @@ func decode(c *charset.Charset, samples []sample) (texts [][]byte) {
 	return texts
 }
 
-var unwanted = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+var (
+	unwanted = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+	// numbering is what numbers the files or folders of an export. Digits that follow a letter belong to a name.
+	numbering = regexp.MustCompile(`^[_0-9]+(_|$)|_[_0-9]*$`)
+)
 
 // tableName makes a table's name of the input's: the last element that is more than a date, a part or an extension.
 func tableName(p string) string {
 	elements := strings.Split(path.Clean(variable.ReplaceAllString(p, "")), "/")
 	for i := len(elements) - 1; i >= 0; i-- {
 		name, _, _ := strings.Cut(strings.Trim(elements[i], "*"), ".")
-		name = strings.Trim(unwanted.ReplaceAllString(strings.ToLower(name), "_"), "_0123456789")
+		name = numbering.ReplaceAllString(unwanted.ReplaceAllString(strings.ToLower(name), "_"), "")
 		if name != "" && !strings.HasPrefix(name, "part") && !strings.ContainsAny(elements[i], "?:=") {
 			return name
 		}

@@ -79,7 +79,10 @@ func TestDrafts(t *testing.T) {
 		"a statement alone on its line":  {"a.csv", "SQL> select * from t;\n\nID,N\n" + rows(9, "#,7\n"), []string{"columns: [ID, 'N']", "skip_noise: true"}, []string{"header: false"}},
 		"a heading alone":                {"a.csv", "ORDER_ID,AMOUNT,CREATED\n", []string{"columns: [ORDER_ID, AMOUNT, CREATED]", "The only line is taken for the heading", "rowkey: 'salt(ORDER_ID, 10) + ORDER_ID'"}, []string{"  header: false\n"}},
 		"a heading with an expression":   {"a.csv", "ID,COUNT(*)\n" + rows(9, "#,7\n"), []string{"columns: [ID, 'COUNT(*)']"}, []string{"header: false"}},
-		"values that did not fit":        {"a.csv", "ID,N\n" + rows(9, "#,7\n") + "1,##########\n", []string{"Column N has the value ##########, 1 times", "columns: [ID, 'N']"}, []string{"header: false"}},
+		"values that did not fit":        {"a.csv", "ID,N\n" + rows(9, "#,7\n") + "1,##########\n", []string{"Column N has the value ##########, 1 time:", "columns: [ID, 'N']"}, []string{"header: false"}},
+		"dates as Oracle writes them":    {"a.csv", "ID,D\n" + rows(9, "#,01-NOV-26\n"), []string{"# Note: Column D has the value 01-NOV-26: ", "alter session set nls_date_format", "time of day"}, []string{"D: {type"}},
+		"a name that ends in a digit":    {"sq10/part-m-00000", rows(20, "#\x0142.5\x01x\n"), []string{"table: sq10\n"}, nil},
+		"numbered files":                 {"orders_2026-11-20_003.csv", rows(20, "#,42.5,x\n"), []string{"table: orders\n"}, nil},
 		"quotes inside, doubled": {"a.csv", "id,v\n" + rows(9, "#,\"a \"\"b\"\", c\"\n"), []string{"format: csv", "columns: [id, v]"},
 			[]string{"Note"}},
 		"quotes inside, escaped": {"part-0", rows(9, "#,\"a \\\"b\\\", c\",2026-11-20\n"), []string{"escaped_by: '\\'", "optionally_enclosed_by: '\"'", "c3: {type: date}", "columns: [c1, c2, c3]"}, []string{"format:"}},
@@ -125,6 +128,7 @@ func TestNoDraft(t *testing.T) {
 	for what, c := range map[string]struct{ content, want string }{
 		"an empty file": {"", "record"},
 		"one column":    {"a\nb\nc\n", "field_delimiter"},
+		"line breaks":   {rows(9, "#\x01a\x01b\x01two\nlines\x01x\n"), `field_delimiter \x01 and record_delimiter \n, record 1 has 4 columns ("1000\x01a\x01b\x01two") and record 2 has 2 columns ("lines\x01x"). If values have line breaks`},
 		"a name twice":  {"ID,NAME,id\n" + rows(9, "#,x,7\n"), "column id twice"},
 		"no text":       {"a\x81\x8d,b\n\x81\n\xff\xff", "UTF-8"},
 	} {

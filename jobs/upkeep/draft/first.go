@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	"bulkload/cell"
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -42,13 +40,6 @@ func ConvertFile(name string) ([]byte, error) {
 	return Convert(text, filepath.Base(name))
 }
 
-// What of a table is looked at for a draft: the first rows of a few regions, spread over the table.
-const (
-	sampledRegions = 8
-	sampledRows    = 25      // of each
-	sampledBytes   = 1 << 20 // of the cells of each
-)
-
 var tableArgument = regexp.MustCompile(`^[A-Za-z0-9_]+:[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // IsTable reports whether an input is a table's name with its namespace, and no local file.
@@ -57,8 +48,7 @@ func IsTable(input string) bool {
 	return tableArgument.MatchString(input) && err != nil
 }
 
-// ForTable writes the first job file for a live table: its columns, the types that its values look like, and the row key that
-// gives the keys of its rows. It reads a few rows of a few regions.
+// ForTable writes the first job file for a live table, of what its descriptor and its regions say. It reads no row.
 func ForTable(ctx context.Context, name string, o options.Options) (job []byte, err error) {
 	name = jobfile.TableName(name)
 	s, err := site.Open(o, jobfile.HBase{}, true)
@@ -78,13 +68,6 @@ func ForTable(ctx context.Context, name string, o options.Options) (job []byte, 
 	for i := range live.Families {
 		t.Families = append(t.Families, TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})
 	}
-	n := min(len(live.Regions), sampledRegions)
-	for i := range n {
-		r := &live.Regions[i*(len(live.Regions)-1)/max(n-1, 1)]
-		if err := sampleRegion(ctx, c, t, r); err != nil {
-			return nil, err
-		}
-	}
 	return t.YAML(), nil
 }
 
@@ -101,37 +84,6 @@ func familySettings(f *load.Family) string {
 		text += ", VERSIONS " + versions
 	}
 	return text
-}
-
-var errEnough = errors.New("enough rows were read")
-
-// sampleRegion reads the first rows of a region.
-func sampleRegion(ctx context.Context, c *load.Cluster, t *Table, r *load.Region) error {
-	t.Sampled++
-	rows, size := 0, 0
-	err := c.ScanRange(ctx, t.Name, r.Start, r.End, func(read *cell.Cell) error {
-		last := len(t.Rows) - 1
-		if rows == 0 || !bytes.Equal(t.Rows[last].Key, read.Row) {
-			if rows == sampledRows || size > sampledBytes {
-				return errEnough
-			}
-			t.Rows = append(t.Rows, TableRow{Key: bytes.Clone(read.Row)})
-			rows, last = rows+1, last+1
-		}
-		size += len(read.Row) + len(read.Value)
-		if size > 2*sampledBytes { // a very wide row, of which a part would look like a row that lacks columns
-			if rows > 1 {
-				t.Rows = t.Rows[:last]
-			}
-			return errEnough
-		}
-		t.Rows[last].Cells = append(t.Rows[last].Cells, TableCell{Family: string(read.Family), Qualifier: bytes.Clone(read.Qualifier), Value: bytes.Clone(read.Value)})
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
 }
 
 // ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from

@@ -3,11 +3,14 @@ package draft
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"bulkload/ingest"
 	"bulkload/internal/errcode"
+	"bulkload/jobs/spec/jobfile"
 )
 
 // form is how text is written.
@@ -33,6 +36,8 @@ var (
 // formOf finds the delimiters with which most records have the same number of columns, more than one.
 func formOf(name string, texts [][]byte) (best form, err error) {
 	text, score := texts[0], 0.9
+	var nearly form // the best of those that don't explain the text
+	nearest := 0.0
 	for _, record := range recordDelimiters {
 		if !bytes.Contains(text, []byte(record)) || record == "\n" && crlf(text) {
 			continue
@@ -44,16 +49,49 @@ func formOf(name string, texts [][]byte) (best form, err error) {
 			f := form{format: "delimited", record: record, field: field}
 			f.quotes(text)
 			n, share := commonest(f.split(text, false))
-			if n > 1 && share > score+0.001 {
+			switch {
+			case n > 1 && share > score+0.001:
 				best, score = f, share
 				best.columns, best.noise = n, f.noise || share < 1
+			case n > 1 && share > nearest+0.001:
+				nearly, nearest = f, share
+				nearly.columns = n
 			}
 		}
 	}
 	if best.field == "" {
-		return best, errcode.InputUnknown.Errorf("no delimiter gives the records of %s the same number of columns: write the job file by hand, with field_delimiter and record_delimiter", name)
+		return best, errcode.InputUnknown.Errorf("no delimiter gives the records of %s the same number of columns%s. Write the job file by hand, with field_delimiter and record_delimiter", name, nearly.disagreement(text))
 	}
 	return best, best.findHeading(name, text)
+}
+
+// disagreement shows two records of a form that most records have, but too few; "" if none has.
+func (f *form) disagreement(text []byte) string {
+	if f.field == "" {
+		return ""
+	}
+	fits, other := -1, -1
+	records := f.split(text, false)
+	for i, r := range records {
+		switch {
+		case len(r) == f.columns && fits < 0:
+			fits = i
+		case len(r) != f.columns && other < 0:
+			other = i
+		}
+	}
+	if fits < 0 || other < 0 {
+		return ""
+	}
+	show := func(i int) string {
+		return fmt.Sprintf("record %d has %s (%q)", i+1, jobfile.Plural(len(records[i]), "column"), ingest.Shown([]byte(strings.Join(records[i], f.field))))
+	}
+	hint := ""
+	if f.record == "\n" || f.record == "\r\n" {
+		hint = ". If values have line breaks, export again with Sqoop's --hive-drop-import-delims or --escaped-by, or with another record delimiter"
+	}
+	return fmt.Sprintf(". With field_delimiter %s and record_delimiter %s, %s and %s%s",
+		ingest.FormatDelimiter([]byte(f.field)), ingest.FormatDelimiter([]byte(f.record)), show(min(fits, other)), show(max(fits, other)), hint)
 }
 
 // crlf reports whether all lines end with CR LF.

@@ -92,7 +92,9 @@ func open(dir string, o options.Options) (report *Report, s *site.Site, fsys sto
 		return report, nil, nil, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
 	report.Directory = fsys.URI(name)
-	if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
+	if info, failed := fsys.Stat(name); failed == nil && !info.Dir {
+		err = errcode.OutputNone.Errorf("%s is a file: give a folder in which outputs are. bulkload status JOB shows the runs of a job file", report.Directory)
+	} else if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
 		err = errcode.OutputNone.Errorf("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
 	}
 	if err != nil {
