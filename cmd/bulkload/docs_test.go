@@ -36,7 +36,7 @@ func blocks(document string) []block {
 
 // volatile matches what differs between runs: times, rates, addresses, the progress of a load, and a table's size, which the
 // master learns some time after a load.
-var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/|which has [0-9.]+ [KMG]?i?B|in [0-9]+ rounds?`)
+var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/|\(about [0-9.]+ [KMG]?i?B\)|in [0-9]+ rounds?`)
 
 func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
 

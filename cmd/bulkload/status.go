@@ -88,11 +88,7 @@ func writeRun(w io.Writer, run *status.Run, verbose bool) {
 		line(w, "digest", "%v", run.Digest)
 	}
 	if !run.When.IsZero() {
-		version := run.Version
-		if version == "" {
-			version = "an older version"
-		}
-		line(w, "load", "%s, by %s on %s, with bulkload %s", run.When.Format(time.RFC3339), run.User, run.Host, version)
+		line(w, "load", "%s, by %s on %s, with bulkload %s", run.When.Format(time.RFC3339), run.User, run.Host, run.Version)
 		if verbose {
 			line(w, "program", "%s", run.Program)
 		}

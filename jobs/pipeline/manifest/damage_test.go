@@ -144,56 +144,48 @@ func TestChangedManifestIsNotBelieved(t *testing.T) {
 	}
 }
 
-// unsealed is a manifest as bulkload wrote it before manifests had checksums.
+// unsealed is a manifest without its checksum.
 func unsealed(t *testing.T, text []byte) []byte {
 	t.Helper()
-	old := regexp.MustCompile(`,\s*"checksum": "[0-9a-f]{64}"`).ReplaceAll(text, nil)
-	old = bytes.Replace(old, []byte(`"schema": 4`), []byte(`"schema": 3`), 1)
-	if len(old) > len(text)-64 || !bytes.Contains(old, []byte(`"schema": 3`)) {
-		t.Fatalf("%s", old)
+	bare := regexp.MustCompile(`,\s*"checksum": "[0-9a-f]{64}"`).ReplaceAll(text, nil)
+	if len(bare) > len(text)-64 {
+		t.Fatalf("%s", bare)
 	}
-	return old
+	return bare
 }
 
-// TestManifestWithoutChecksum: what a bulkload finished that wrote no checksums is nothing to do, and what it left half done
-// is gone on with, and has a checksum then.
-func TestManifestWithoutChecksum(t *testing.T) {
-	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
-	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
-	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
-	text, put := writtenManifest(t, base)
-	old := unsealed(t, text)
-	put(old)
-	if s := runtest.Must(t, jobtest.Check(t, dir, base), options.Options{}); s.Status != failure.StatusNothing {
-		t.Errorf("finished: %s", s.Status)
+// TestManifestOfAnotherFormat: a manifest without a checksum, or of another schema, with or without one, is refused by name.
+// It is neither read nor taken for none.
+func TestManifestOfAnotherFormat(t *testing.T) {
+	dir := jobdir.Check(t, jobdir.CheckJob, 400)
+	out := filepath.Join(dir, "out")
+	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
+	text, put := writtenManifest(t, out)
+	bare := unsealed(t, text)
+	other := bytes.Replace(bare, []byte(`"schema": 1`), []byte(`"schema": 4`), 1)
+	sealed, err := seal.Seal(other)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if now, _ := writtenManifest(t, base); !bytes.Equal(now, old) {
-		t.Error("to do nothing is to write the manifest")
-	}
-	if _, err := verify.Dir(context.Background(), base, options.Options{}); err != nil {
-		t.Errorf("verify DIR: %v", err)
-	}
-	runtest.Crash(t, dir, options.Recorded, 4)
-	text, put = writtenManifest(t, out)
-	put(unsealed(t, text))
-	var said []string
-	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Say: func(text string) { said = append(said, text) }})
-	if !strings.Contains(strings.Join(said, "\n"), "going on with run") {
-		t.Errorf("half done: said %q", said)
-	}
-	runtest.SameFiles(t, "half done", base, out)
-	text, _ = writtenManifest(t, out)
-	if err := seal.Unmarshal(text, new(manifest.Manifest)); err != nil {
-		t.Errorf("written then: %v", err)
-	}
-	put(bytes.Replace(text, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
-	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Differs {
-		t.Errorf("schema 3 with a checksum of another: %v", err)
+	for what, c := range map[string]struct {
+		text []byte
+		want errcode.Code
+	}{"no checksum": {bare, errcode.ManifestMalformed}, "another schema": {sealed, errcode.ManifestVersion}, "neither": {other, errcode.ManifestVersion}} {
+		put(c.text)
+		_, err := run.Job(t.Context(), nil, jobtest.Check(t, dir, out), options.Options{})
+		_, verr := verify.Dir(t.Context(), out, options.Options{})
+		for _, err := range []error{err, verr} {
+			if failure.CodeOf(err) != c.want || failure.KindOf(err) != failure.Refused || !testwords.Names(err, manifest.Name) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if now, _ := writtenManifest(t, out); !bytes.Equal(now, c.text) {
+			t.Errorf("%s: the manifest was written anew", what)
+		}
 	}
 }
 
-// TestManifestThatMakesNoSense: of a manifest without a checksum, and of one that a program has written wrongly, what no run
-// writes is refused, and named.
+// TestManifestThatMakesNoSense: of a manifest that a program has written wrongly, what no run writes is refused, and named.
 func TestManifestThatMakesNoSense(t *testing.T) {
 	text, _ := writtenManifest(t, runtest.OneRegion(t))
 	old := string(unsealed(t, text))
@@ -210,8 +202,7 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 		"a row":                {`"first_row":"`, `"first_row":"\\xz`, "the rows of f/"},
 		"no run":               {`"run": {`, `"run": null, "x": {`, "does not name its run"},
 		"a type":               {`"rows":`, `"rows":"x", "y":`, "not a manifest of bulkload"},
-		"another schema":       {`"schema": 3`, `"schema": 2`, "has schema 2"},
-		"the new schema":       {`"schema": 3`, `"schema": 4`, "does not end with its checksum"},
+		"another schema":       {`"schema": 1`, `"schema": 2`, "has schema 2"},
 		"nothing":              {old, "", "not a manifest of bulkload"},
 		"null":                 {old, "null", "not a manifest of bulkload"},
 		"a list":               {old, "[" + old + "]", "not a manifest of bulkload"},
@@ -220,16 +211,13 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 		if changed == old {
 			t.Fatalf("%s: nothing was changed in\n%s", what, old)
 		}
-		_, err := manifest.Parse([]byte(changed), "dir/_manifest.json")
+		sealed, err := seal.Seal([]byte(changed))
+		if err != nil { // it is no object
+			sealed = []byte(changed)
+		}
+		_, err = manifest.Parse(sealed, "dir/_manifest.json")
 		if failure.KindOf(err) != failure.Refused || !testwords.Names(err, c.says, "dir/_manifest.json") {
 			t.Errorf("%s: kind %d, %v", what, failure.KindOf(err), err)
-		}
-		content, err := seal.Seal([]byte(strings.Replace(changed, `"schema": 3`, `"schema": 4`, 1)))
-		if err != nil {
-			continue
-		}
-		if m, err := manifest.Parse(content, "m"); failure.KindOf(err) != failure.Refused && what != "the new schema" {
-			t.Errorf("%s, sealed: %+v, %v", what, m, err)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func (m *Manifest) changedJob(other *Manifest) []string {
 func (m *Manifest) ChangedProperties(other *Manifest) []string {
 	var out []string
 	for _, name := range site.ByteProperties {
-		if was, is := m.Site[name], other.Site[name]; m.Site != nil && was != is {
+		if was, is := m.Site[name], other.Site[name]; was != is {
 			out = append(out, fmt.Sprintf("property %s was %q and is %q", name, was, is))
 		}
 	}

@@ -40,7 +40,12 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	m := new(Manifest)
 	err := seal.Unmarshal(text, m)
 	if errors.Is(err, seal.ErrUnsealed) {
-		err = parseUnsealed(text, m, err)
+		var other struct {
+			Schema int `json:"schema"`
+		}
+		if json.Unmarshal(text, &other) == nil && other.Schema != 0 && other.Schema != Schema {
+			m.Schema, err = other.Schema, nil // of a format that has no checksum, or another one
+		}
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
@@ -48,33 +53,14 @@ func Parse(text []byte, name string) (*Manifest, error) {
 			name, err)
 	case err != nil:
 		return nil, errcode.ManifestMalformed.Errorf("%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
-	case m.Schema != Schema && m.Schema != unsealedSchema:
+	case m.Schema != Schema:
 		return nil, errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
 			name, m.Schema, Schema)
 	}
 	if err := check(m); err != nil {
 		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
 	}
-	// Only in memory: a command that saves nothing leaves a manifest of the older schema as it is.
-	m.Schema = Schema // it is written in this schema from here on
 	return m, nil
-}
-
-// parseUnsealed parses a manifest without a checksum into m, as bulkload wrote it up to schema 3. unsealed is the error for
-// other manifests.
-func parseUnsealed(text []byte, m *Manifest, unsealed error) error {
-	var old struct {
-		Schema   int             `json:"schema"`
-		Checksum json.RawMessage `json:"checksum"`
-	}
-	if err := json.Unmarshal(text, &old); err != nil {
-		return err
-	}
-	// A manifest whose seal was cut off is not an old one: otherwise a changed one would pass if only its last line were deleted.
-	if old.Checksum != nil || old.Schema == Schema {
-		return unsealed
-	}
-	return json.Unmarshal(text, m)
 }
 
 // Save replaces the manifest of an output directory. temps is a folder for files that are being written.

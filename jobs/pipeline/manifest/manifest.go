@@ -24,15 +24,12 @@ const (
 	TasksDir = ".tasks"
 )
 
-// A manifest says which form it has. A program refuses a schema that it does not know, and leaves the output alone.
+// Schema is the form of a manifest, which says it. A program refuses any other, and leaves the output alone.
 //
 // A field may be added without a new schema: an older program of this schema ignores it, finds the checksum right all the
 // same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is lost.
 // One whose loss would delete a file, load one twice or leave one out needs a new schema.
-const (
-	Schema         = 4 // of the manifests that are written
-	unsealedSchema = 3 // the last one without a checksum; its runs can be continued
-)
+const Schema = 1
 
 // The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
 //
@@ -69,15 +66,14 @@ const (
 //   - job_parts: as run. They only say in an error what has changed if job_hash differs.
 //   - timestamp: as run; 0 if each row has its own. Only Instant reads it, for jobs without a logical date.
 //   - site_properties: as run, and again whenever an unfinished run continues. In the state Written a run is refused if
-//     they differ. null, in a manifest of an older program, means unknown and differs from nothing.
+//     they differ.
 //   - inputs: path, size and time when the run begins; the contents with the state Written. Resume compares them to
-//     find out whether the export was replaced. Without contents (a program of this schema that did not know them drops
-//     them) any touched file counts as changed.
+//     find out whether the export was replaced. Without contents, as before the state Written, any touched file counts
+//     as changed.
 //   - splits, families, max_size, max_files: SetTable, before the first file is written. All records of slices count
 //     regions by these splits, so they stay as they are when the table splits later; cuts deal with that. If they are
 //     not the table's any more, an unfinished run writes all files again, but keeps its splits once a file is loaded.
-//     max_files is 0 in manifests of programs that did not know it: right if the limit is HBase's default; otherwise an
-//     unfinished run writes all files again.
+//     max_files is 0 for HBase's default.
 //   - slices: see Add and Remove. Everything believes them: what is here is not written again, is loaded, and is
 //     deleted by name with the output. They say nothing of the bytes on the disk now: those are compared by size when a
 //     run resumes, and in full before a load (loading.VerifyBeforeLoad).

@@ -295,7 +295,7 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Add(sealed)
 	f.Add(content)
-	f.Add(bytes.Replace(content, []byte(`"schema": 4`), []byte(`"schema": 3`), 1))
+	f.Add(bytes.Replace(content, []byte(`"schema": 1`), []byte(`"schema": 2`), 1))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := Parse(text, "m")
 		if err != nil {
