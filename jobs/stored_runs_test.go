@@ -70,7 +70,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 const storedDir = "testdata/stored"
 
-// storedNames are the archives that testdata/stored/make.sh has made with the program of commit 7cb2d21: one for each form
+// storedNames are the archives that testdata/stored/make.sh has made with the first program of format 1: one for each form
 // of input, one with several outputs, and a wide one.
 func storedNames(t *testing.T) []string {
 	t.Helper()
