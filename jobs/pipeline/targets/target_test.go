@@ -128,6 +128,21 @@ func TestSaltsAndBoundaries(t *testing.T) {
 			t.Errorf("splits %s: %v", splits, err)
 		}
 	}
+	// What to do depends on where the boundaries come from. Of many salts the advice names a few.
+	few, many := "salt(id, 3) + id", "salt(id, 100) + id"
+	for _, c := range []struct {
+		rowkey, regions string
+		table           *load.Table
+		want            string
+	}{
+		{few, "{from: splits, splits: ['1']}", nil, "list each salt but the first: splits: ['1', '2']"},
+		{few, "{from: table}", tableOf(liveFamily(), "1"), "split the table at each salt but the first: '1', '2'"},
+		{many, "{from: splits, splits: ['01']}", nil, "'19', '20', …]"},
+	} {
+		if _, err := New(jobOf(t, c.rowkey, c.regions, ""), siteOf(t, nil), c.table); failure.CodeOf(err) != errcode.Salts || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s, %s: %v", c.rowkey, c.regions, err)
+		}
+	}
 }
 
 // TestSizeAndNumberOfFiles: the job's limit counts before the site's, and HBase's default after both.
