@@ -47,7 +47,8 @@ final class Settings {
         throw new Oracle.Usage("expected KEY=VALUE, got " + args[i]);
       }
       int scope = kv[0].indexOf(':') + 1;
-      String key = kv[0].substring(0, scope) + kv[0].substring(scope).toUpperCase(Locale.ROOT);
+      String name = kv[0].substring(scope); // a property of HBase has dots, and counts as it is written
+      String key = kv[0].substring(0, scope) + (name.contains(".") ? name : name.toUpperCase(Locale.ROOT));
       if (CONFIGURATION.containsKey(key)) {
         conf.set(CONFIGURATION.get(key), kv[1]);
       } else {
