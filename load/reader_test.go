@@ -287,9 +287,11 @@ func TestScanThatHasBegunIsPatient(t *testing.T) {
 func TestEndOfTimeNamesTheServer(t *testing.T) {
 	t.Parallel()
 	_, r := play(t)
-	ctx, cancel := context.WithTimeout(t.Context(), firstWait/2)
+	tries := r.newTries()
+	tries.pause.next = lastWait // far longer than the context
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err := r.newTries().wait(ctx, &hbase.ConnError{Addr: "rs1:16020", Err: errors.New("refused")})
+	err := tries.wait(ctx, &hbase.ConnError{Addr: "rs1:16020", Err: errors.New("refused")})
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "rs1:16020") {
 		t.Error(err)
 	}

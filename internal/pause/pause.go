@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// For waits for d, or until the context ends: then the error is the context's.
+// For waits for d, or until the context ends: then the error is the context's, also if d is over by then.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return ctx.Err()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
