@@ -99,10 +99,14 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 }
 
 // othersHadEqualCells reports whether another load, according to the ledger, may have put cells into the table that are equal to
-// some of these: nobody reads all cells of the files, so any load may have.
-func (r directoryRecord) othersHadEqualCells() (bool, error) {
+// some of these: nobody reads all cells of the files, so any load may have. With later, only loads that may have ended after this one
+// count.
+func (r directoryRecord) othersHadEqualCells(later bool) (bool, error) {
 	all, damaged, err := r.ledger.Entries(r.table)
-	return len(damaged) > 0 || slices.ContainsFunc(all, func(e *ledger.Entry) bool { return e.JobHash != r.key() && len(e.Files) > 0 }), err
+	own := slices.IndexFunc(all, func(e *ledger.Entry) bool { return e.JobHash == r.key() })
+	return len(damaged) > 0 || slices.ContainsFunc(all, func(e *ledger.Entry) bool {
+		return e.JobHash != r.key() && len(e.Files) > 0 && !(later && own >= 0 && e.EndedBefore(all[own]))
+	}), err
 }
 
 // hooks record what a second command must know of an interrupted load.

@@ -160,7 +160,7 @@ func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := l.proof().check(ctx, claim{e.Table, e.Identity, e.Repeated, files, nil, func() (bool, error) { return l.othersHadEqualCells(e.Run) }}); err != nil {
+	if err := l.proof().check(ctx, claim{e.Table, e.Identity, e.Repeated, files, nil, func(later bool) (bool, error) { return l.othersHadEqualCells(e.Run, later) }}); err != nil {
 		return err
 	}
 	l.Out.Options.Infof("already loaded on %s, according to the ledger %s, and the table serves it", e.Time.Format(time.RFC3339), l.Ledger.URI())

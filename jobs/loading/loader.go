@@ -89,19 +89,21 @@ func (l *Loader) claim(files manifest.Files) (claim, error) {
 		return claim{}, err
 	}
 	missing, err := m.MissingRows()
-	return claim{m.Run.Table, m.Table, m.Repeated, loadable, missing, func() (bool, error) { return l.othersHadEqualCells(m.Run.ID) }}, err
+	return claim{m.Run.Table, m.Table, m.Repeated, loadable, missing, func(later bool) (bool, error) { return l.othersHadEqualCells(m.Run.ID, later) }}, err
 }
 
 // othersHadEqualCells reports whether loads of other runs, according to the ledger, may have put cells with the timestamps of
-// this one into the table. Without a ledger nobody knows.
-func (l *Loader) othersHadEqualCells(run string) (bool, error) {
+// this one into the table; with later, only loads that may have ended after it count. Without a ledger nobody knows.
+func (l *Loader) othersHadEqualCells(run string, later bool) (bool, error) {
 	if l.Ledger == nil {
 		return true, nil
 	}
 	m := l.Out.Manifest
 	all, damaged, err := l.Ledger.Entries(m.Run.Table)
+	own := slices.IndexFunc(all, func(e *ledger.Entry) bool { return e.Run == run })
 	return len(damaged) > 0 || slices.ContainsFunc(all, func(e *ledger.Entry) bool {
-		return e.Run != run && len(e.Files) > 0 && (m.Timestamp == 0 || e.MayHaveTimestamp(m.Timestamp))
+		return e.Run != run && len(e.Files) > 0 && (m.Timestamp == 0 || e.MayHaveTimestamp(m.Timestamp)) &&
+			!(later && own >= 0 && e.EndedBefore(all[own]))
 	}), err
 }
 

@@ -54,7 +54,11 @@ func laterNight(t *testing.T, l *livetest.Live, m *manifest.Manifest, share int)
 // twoNights loads night19 and, over it, night20, which has every share-th row of it and all rows by which night19 could be proved.
 func twoNights(t *testing.T, share int) *livetest.Live {
 	t.Helper()
-	l := livetest.New(t)
+	return nightsOf(t, livetest.New(t), share)
+}
+
+func nightsOf(t *testing.T, l *livetest.Live, share int) *livetest.Live {
+	t.Helper()
 	l.Table10(t)
 	l.Night(t, livetest.Night19, 600, 63)
 	runtest.Must(t, l.Job(t, livetest.Night19), l.Options())
@@ -102,6 +106,32 @@ func TestATruncatedRegionIsNoticed(t *testing.T) {
 	o.Force = true
 	runtest.Must(t, l.Job(t, livetest.Night20), o)
 	l.WantCode(t, "a region truncated, then the later night again", livetest.Night19, errcode.LoadLost)
+}
+
+// TestEqualCellsOfALaterNightProveNothing: the records' timestamps are those of a column, so each night that has a record has equal
+// cells. A region is truncated, and a later night with all known cells of the earlier one is loaded: its other rows are gone.
+// As long as nothing was opened again, or only before the later night, the earlier night is done.
+func TestEqualCellsOfALaterNightProveNothing(t *testing.T) {
+	l := livetest.New(t)
+	l.Rewrite(t, "timestamp: ${date}", "timestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai}}\n#")
+	nightsOf(t, l, 2)
+	l.WantNothing(t, "both loaded", livetest.Night19)
+	l.Ask(t, "move", l.Table, "4")
+	l.WantNothing(t, "a region moved", livetest.Night19)
+	l.WantNothing(t, "a region moved", livetest.Night20)
+	l.Ask(t, "truncate-region", l.Table, "4")
+	l.WantCode(t, "a region truncated", livetest.Night20, errcode.LoadLost)
+	o := l.Options()
+	o.Force = true
+	runtest.Must(t, l.Job(t, livetest.Night20), o)
+	l.WantCode(t, "then the later night again", livetest.Night19, errcode.LoadLost)
+	l.WithoutOutput(t, livetest.Night19)
+	l.WantCode(t, "without its output", livetest.Night19, errcode.LoadLost)
+	in := filepath.Join(l.Folder, "in", livetest.Night19)
+	if err := os.Rename(in, in+".archived"); err != nil {
+		t.Fatal(err)
+	}
+	l.WantCode(t, "without its output and its input", livetest.Night19, errcode.LoadUnsure)
 }
 
 // TestWhatLosesNoRowsIsNoLoss: regions are moved, split, merged and opened again, and a compaction drops what a later night has

@@ -29,8 +29,9 @@ import (
 //   - Otherwise the regions may have been truncated, the family may have been removed and added again, or the table may be
 //     another one. Cells that were there before the load and newer versions prove nothing then, since later loads may have put
 //     them there. In each region that may hold rows of the file, the table must return one of its cells that was not there
-//     before. If the table's state was written since (it was created again, truncated, restored, or disabled and enabled),
-//     even that proves nothing where another load had equal cells: a snapshot may have brought them back.
+//     before. Even that proves nothing where a later load may have had equal cells, according to the ledger. If the table's
+//     state was written since (it was created again, truncated, restored, or disabled and enabled), neither does it where an
+//     earlier load may have had them: a snapshot may have brought them back.
 //   - Where the known cells can't decide, all rows of the run in these regions are asked for, if the input is still there
 //     (AskRows). What even they can't decide is an error (errcode.LoadUnsure): only a person knows.
 //
@@ -73,9 +74,10 @@ type claim struct {
 	// loaded again since. What hid the rows may hide them still, such as a client's delete marker, so no known cell proves
 	// anything there.
 	missing []load.RowRange
-	// others reports whether another load may have had equal cells, according to the ledger; nil: no. It reads all of the ledger's
-	// entries of the table, so it is called only if the table's state was written since.
-	others func() (bool, error)
+	// others reports whether another load may have had equal cells, according to the ledger; with later, whether one may that was
+	// done after this one. nil: no. It reads all of the ledger's entries of the table, so it is called only if a region was opened
+	// again since.
+	others func(later bool) (bool, error)
 }
 
 // AskRows asks a table for all rows of a run in some ranges, which are in order.
@@ -94,8 +96,8 @@ type verdict struct {
 	files []load.HFile   // that were asked for
 	bad   []load.Finding // files whose rows can't be read
 	gaps  []gap          // what the known cells can't decide
-	// restored: the table's state was written since, and another load had equal cells, which a snapshot may have brought back.
-	restored bool
+	// ambiguous: equal cells may be those of another load, which came after this one, or which a snapshot has brought back.
+	ambiguous bool
 }
 
 // gap is a part of a file's rows, in one region, of which no cell proves anything.
@@ -148,12 +150,8 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 		}
 		if !changed(table, now, chosen) {
 			v := &verdict{table: now, files: chosen}
-			if c.identity != now.Identity() {
-				if v.restored = c.repeated; !v.restored && c.others != nil {
-					if v.restored, err = c.others(); err != nil {
-						return nil, err
-					}
-				}
+			if v.ambiguous, err = c.ambiguous(now, chosen); err != nil {
+				return nil, err
 			}
 			for _, f := range chosen {
 				v.add(c, known[f.URI].Finding)
@@ -183,6 +181,19 @@ func changed(before, after *load.Table, files []load.HFile) bool {
 // unchanged reports whether neither the table nor a region of the file was opened since the load recorded it.
 func (c *claim) unchanged(t *load.Table, f *load.HFile) bool {
 	return c.identity != "" && c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)
+}
+
+// ambiguous reports whether cells that are equal to those of the files may be another load's. An earlier load's can only have come
+// back with the whole table: a region that was truncated, or a family that was removed, has none of its cells.
+func (c *claim) ambiguous(t *load.Table, files []load.HFile) (bool, error) {
+	another := c.identity != t.Identity()
+	switch {
+	case another && c.repeated:
+		return true, nil
+	case c.others == nil, !slices.ContainsFunc(files, func(f load.HFile) bool { return !c.unchanged(t, &f) }):
+		return false, nil
+	}
+	return c.others(!another)
 }
 
 // choose selects the files that are asked for, and their cells. The first and last cells of an unchanged file in one region are
@@ -228,7 +239,7 @@ func (v *verdict) add(c claim, f load.Finding) {
 	for _, r := range v.table.Overlapping(f.FirstRow, f.LastRow) {
 		proven := unchanged
 		for i := range f.Probes {
-			proven = proven || !v.restored && f.Proves(i) && bytes.Equal(f.Answers[i].Region, r.Name)
+			proven = proven || !v.ambiguous && f.Proves(i) && bytes.Equal(f.Answers[i].Region, r.Name)
 		}
 		rows := f.Rows()
 		if bytes.Compare(r.Start, rows.First) > 0 {
@@ -244,7 +255,7 @@ func (v *verdict) add(c claim, f load.Finding) {
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of which only delete markers are known, and a major compaction removes those",
 				&r, c.table, f.URI)})
 		case !proven:
-			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and the cells of the file that it returns were there before, or are hidden by newer ones",
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and the cells of the file that it returns were there before, may be another load's, or are hidden by newer ones",
 				&r, c.table, f.URI)})
 		}
 	}

@@ -162,7 +162,11 @@ func TestVerdicts(t *testing.T) {
 			f.Answers = append(f.Answers, load.Answer{Serving: c.answers[i], Region: region.Name})
 			f.Serving = max(f.Serving, c.answers[i])
 		}
-		v := &verdict{table: now, restored: c.written && c.repeated}
+		ambiguous, err := claimed.ambiguous(now, claimed.files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &verdict{table: now, ambiguous: ambiguous}
 		v.add(claimed, f)
 		var got []string
 		for range v.bad {

@@ -1,8 +1,10 @@
 package loading
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -532,36 +534,48 @@ func TestProgressOfALoad(t *testing.T) {
 }
 
 // TestOthersWithEqualCells: another load may have had equal cells if the ledger has one with the timestamp of this one, or one whose
-// timestamps it does not know. Where nobody knows, it may.
+// timestamps it does not know. Where nobody knows, it may. It may have come later unless it ended long before this one.
 func TestOthersWithEqualCells(t *testing.T) {
 	t.Parallel()
+	loaded := time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		entry     *ledger.Entry
-		timestamp int64
-		want      bool
+		entry       *ledger.Entry
+		timestamp   int64
+		want, later bool
 	}{
-		"none":                           {nil, 5, false},
-		"its own":                        {&ledger.Entry{Run: "run", Moments: true}, 5, false},
-		"of another timestamp":           {&ledger.Entry{Run: "other"}, 6, false},
-		"of the same":                    {&ledger.Entry{Run: "other"}, 5, true},
-		"of unknown ones":                {&ledger.Entry{Run: "other", Moments: true}, 6, true},
-		"whatever this one's cells have": {&ledger.Entry{Run: "other"}, 0, true},
+		"none":                           {nil, 5, false, false},
+		"its own":                        {&ledger.Entry{Run: "run", Moments: true}, 5, false, false},
+		"of another timestamp":           {&ledger.Entry{Run: "other"}, 6, false, false},
+		"of the same":                    {&ledger.Entry{Run: "other"}, 5, true, true},
+		"of unknown ones":                {&ledger.Entry{Run: "other", Moments: true}, 6, true, true},
+		"whatever this one's cells have": {&ledger.Entry{Run: "other"}, 0, true, true},
+		"of a day before":                {&ledger.Entry{Run: "other", Time: loaded.AddDate(0, 0, -1)}, 5, true, false},
+		"of a minute before":             {&ledger.Entry{Run: "other", Time: loaded.Add(-time.Minute)}, 5, true, true},
+		"begun a day before":             {&ledger.Entry{Run: "other", Time: loaded.AddDate(0, 0, -1), State: ledger.Loading}, 5, true, true},
+		"of a day after":                 {&ledger.Entry{Run: "other", Time: loaded.AddDate(0, 0, 1)}, 5, true, true},
 	} {
 		out := writtenOutput(t, options.Options{}, "a")
 		out.Manifest.Timestamp = c.timestamp
 		l := &Loader{Out: out, Ledger: ledger.Open(storage.Local, t.TempDir())}
-		if e := c.entry; e != nil {
-			e.State, e.Table, e.JobHash, e.Books, e.Inputs = ledger.Loaded, "t", "fedcba9876543210", []byte("{}"), []byte("[]")
+		for i, e := range []*ledger.Entry{{Run: "run", Time: loaded}, c.entry} {
+			if e == nil {
+				continue
+			}
+			e.State, e.Time = cmp.Or(e.State, ledger.Loaded), cmp.Or(e.Time, loaded)
+			e.Table, e.JobHash, e.Books, e.Inputs = "t", fmt.Sprintf("fedcba987654321%d", i), []byte("{}"), []byte("[]")
 			e.Files = []ledger.File{{Family: "f", Probes: []ledger.Cell{{Timestamp: 5}}}}
 			if err := l.Ledger.Write(e); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := l.othersHadEqualCells("run"); got != c.want || err != nil {
-			t.Errorf("%s: %t, %v", name, got, err)
+		for _, later := range []bool{false, true} {
+			want := map[bool]bool{false: c.want, true: c.later}[later]
+			if got, err := l.othersHadEqualCells("run", later); got != want || err != nil {
+				t.Errorf("%s, later %t: %t, %v", name, later, got, err)
+			}
 		}
 		l.Ledger = nil
-		if got, err := l.othersHadEqualCells("run"); !got || err != nil {
+		if got, err := l.othersHadEqualCells("run", true); !got || err != nil {
 			t.Errorf("%s, without a ledger: %t, %v", name, got, err)
 		}
 	}

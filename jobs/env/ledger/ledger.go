@@ -80,6 +80,14 @@ type Entry struct {
 	Time    time.Time `json:"time"` // when this was written
 }
 
+// clockError is by how much the clocks of two machines that load may differ.
+const clockError = time.Hour
+
+// EndedBefore reports whether a load certainly ended before another one was recorded: one that was interrupted may go on at any time.
+func (e *Entry) EndedBefore(other *Entry) bool {
+	return e.State == Loaded && e.Time.Before(other.Time.Add(-clockError))
+}
+
 // HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of each file, a
 // few cells are known.
 func (e *Entry) HasTimestamp(timestamp int64) bool {
