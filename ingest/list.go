@@ -25,13 +25,13 @@ type File struct {
 }
 
 // ErrNoFile says that an input is neither a file nor a directory.
-var ErrNoFile = errcode.InputFile.New("is a pipe, a socket or a device; the input is read from files only")
+var ErrNoFile = errcode.InputPath.New("is a pipe, a socket or a device; the input is read from files only")
 
 // ErrLink says that an input is a symbolic link without a target.
-var ErrLink = errcode.InputFile.New("is a symbolic link to nothing or to itself; repair it or move it away")
+var ErrLink = errcode.InputPath.New("is a symbolic link to nothing or to itself; repair it or move it away")
 
 // ErrLoop says that an input has a symbolic link to a folder that contains it.
-var ErrLoop = errcode.InputFile.New("is a symbolic link to a folder above itself, so the input has no end; move the link away")
+var ErrLoop = errcode.InputPath.New("is a symbolic link to a folder above itself, so the input has no end; move the link away")
 
 // String is the file's name in errors and messages.
 func (f File) String() string { return printable.Name(f.Path) }

@@ -195,7 +195,7 @@ func (l *hdfsFaults) longSafeMode(t *testing.T) {
 	o := l.options(options.Begun, func() { l.admin(t, "-safemode", "enter") })
 	_, err := run.Job(context.Background(), nil, l.job(t, output), o)
 	l.admin(t, "-safemode", "leave")
-	if failure.CodeOf(err) != errcode.HDFSSafeMode || failure.KindOf(err) != failure.Later {
+	if failure.CodeOf(err) != errcode.HDFSDown || failure.KindOf(err) != failure.Later {
 		t.Errorf("in safe mode: %s, kind %d: %v", failure.CodeOf(err), failure.KindOf(err), err)
 	}
 	l.wantRight(t, runtest.Must(t, l.job(t, output), l.options("", nil)))

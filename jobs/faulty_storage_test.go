@@ -90,7 +90,7 @@ func everyCallFails(t *testing.T, spilled bool) {
 // used, and an output that says it is unfinished.
 func wantFailedRun(t *testing.T, what, out string, err error) {
 	t.Helper()
-	workDir := errcode.Of(err, func(c errcode.Code) bool { return c == errcode.WorkDir }) != ""
+	workDir := errcode.Of(err, func(c errcode.Code) bool { return c == errcode.Folder }) != ""
 	if kind := failure.KindOf(err); !errors.Is(err, syscall.EIO) || kind != failure.Failed && kind != failure.Later && !workDir {
 		t.Errorf("%s: kind %d: %v", what, kind, err)
 	}

@@ -203,7 +203,7 @@ func TestLostRowsAreNoticed(t *testing.T) {
 			falsify(t, out, func(m *manifest.Manifest) { change(&m.Slices[len(m.Slices)/2]) })
 			j := jobtest.Check(t, dir, out)
 			for range 2 {
-				if _, err := run.Job(context.Background(), nil, j, options.Options{}); failure.CodeOf(err) != errcode.Books || failure.KindOf(err) != failure.Differs {
+				if _, err := run.Job(context.Background(), nil, j, options.Options{}); failure.CodeOf(err) != errcode.Digest || failure.KindOf(err) != failure.Differs {
 					t.Errorf("%s: %v", failure.CodeOf(err), err)
 				}
 				if _, err := os.Stat(filepath.Join(out, ingest.SuccessName)); err == nil {

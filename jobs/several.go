@@ -49,7 +49,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 		o.Memory = options.DefaultMemory
 	}
 	if o.Memory /= int64(side); o.Memory < options.MinMemory {
-		return s, errcode.CommandMemory.Errorf("--memory is shared by all that run side by side: %s for each of %d are too little; give at least %s, or a smaller --parallel",
+		return s, errcode.Command.Errorf("--memory is shared by all that run side by side: %s for each of %d are too little; give at least %s, or a smaller --parallel",
 			bytesize.Format(o.Memory), side, bytesize.Format(int64(side)*options.MinMemory))
 	}
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}

@@ -322,12 +322,12 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 	names := make(map[string]string) // family and base name, which identify a file in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
-			return errcode.TableFamily.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
+			return errcode.TableSettings.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
 		}
 		_, p := splitURI(f.URI)
 		name := f.Family + "/" + path.Base(p)
 		if other, ok := names[name]; ok {
-			return errcode.LoadNames.Errorf("%w: %s and %s have the same name and family: HBase can't load them together", ErrRefused, other, f.URI)
+			return errcode.LoadFiles.Errorf("%w: %s and %s have the same name and family: HBase can't load them together", ErrRefused, other, f.URI)
 		}
 		names[name] = f.URI
 		l.left = append(l.left, &pendingFile{HFile: f, path: p})
@@ -350,9 +350,9 @@ func (l *loadRun) checkSource(f *pendingFile) error {
 	case err != nil:
 		return fmt.Errorf("look at file %s: %w", f.URI, err)
 	case info.Dir:
-		return errcode.HFileNone.Errorf("%w: %s is a folder", ErrRefused, f.URI)
+		return errcode.HFileMissing.Errorf("%w: %s is a folder", ErrRefused, f.URI)
 	case info.Size == 0:
-		return errcode.HFileNone.Errorf("%w: %s is empty, so it is not an HFile", ErrRefused, f.URI)
+		return errcode.HFileMissing.Errorf("%w: %s is empty, so it is not an HFile", ErrRefused, f.URI)
 	}
 	return nil
 }
@@ -410,7 +410,7 @@ func (l *loadRun) checkStaging(table *Table) error {
 func (l *loadRun) checkPlace(uri string) error {
 	authority, _ := splitURI(l.token)
 	if from, _ := splitURI(uri); from != "" && authority != "" && withPort(from) != withPort(authority) {
-		return errcode.LoadPlace.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, uri, authority)
+		return errcode.FileSystem.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, uri, authority)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestZooKeeperDown(t *testing.T) {
 	addr := closedPort(t)
 	conf.Set("hbase.zookeeper.quorum", addr)
 	_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
-	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.ZooKeeperDown ||
+	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseDown ||
 		!testwords.Names(err, addr) {
 		t.Errorf("got %v", err)
 	}
@@ -155,7 +155,7 @@ func TestNoMaster(t *testing.T) {
 	l := newLab(t)
 	l.conf.Set("zookeeper.znode.parent", "/elsewhere")
 	_, err := ConnectAs(t.Context(), l.conf, Identity{User: "tina"})
-	if errcode.Outermost(err) != errcode.MasterMissing || !errors.Is(err, ErrUnavailable) ||
+	if errcode.Outermost(err) != errcode.HBaseDown || !errors.Is(err, ErrUnavailable) ||
 		!testwords.Names(err, "/elsewhere/master") {
 		t.Errorf("got %v", err)
 	}
@@ -214,7 +214,7 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = c.servers.finder.(*zooKeeper).get(timed(t), "/hbase/master")
-	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.ZooKeeperDown ||
+	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseDown ||
 		!testwords.Names(err, "no-such-host.invalid:2181: ", closed+": ", "refused", silent+": no answer") {
 		t.Errorf("got %v", err)
 	}
@@ -230,7 +230,7 @@ func TestNextServerOfTheQuorum(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = z.Master(timed(t))
-	if errcode.Outermost(err) != errcode.MasterMissing || !errors.Is(err, ErrUnavailable) ||
+	if errcode.Outermost(err) != errcode.HBaseDown || !errors.Is(err, ErrUnavailable) ||
 		!testwords.Names(err, "/hbase/master") {
 		t.Errorf("got %v", err)
 	}
@@ -242,7 +242,7 @@ func TestUnknownQuorum(t *testing.T) {
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,nor-this.invalid")
 	_, err := ConnectAs(timed(t), conf, Identity{User: "tina"})
 	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) ||
-		errcode.Outermost(err) != errcode.ZooKeeperAddress || !testwords.Names(err, "nor-this.invalid") {
+		errcode.Outermost(err) != errcode.Address || !testwords.Names(err, "nor-this.invalid") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -272,7 +272,7 @@ func TestQuorumIsForgottenLater(t *testing.T) {
 	}
 	z := known()
 	err := ask(z)
-	if errcode.Outermost(err) != errcode.MasterMissing || !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "/hbase/master") {
+	if errcode.Outermost(err) != errcode.HBaseDown || !errors.Is(err, ErrUnavailable) || !testwords.Names(err, "/hbase/master") {
 		t.Fatal(err)
 	}
 	for name, z := range map[string]*zooKeeper{"after an answer": z, "of another connection": known()} {

@@ -247,7 +247,7 @@ func (l *loadRun) refused(r Region, files []*pendingFile) error {
 			break
 		}
 	}
-	return errcode.LoadRefused.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say "+
+	return errcode.HBaseRefused.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say "+
 		"why: see its log for \"Failed to complete bulk load\"; the files are still where they were%s", kind, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
 }
 

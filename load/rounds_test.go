@@ -235,7 +235,7 @@ func TestNotLoadedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := b.run()
-	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.LoadRefused ||
+	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseRefused ||
 		!testwords.Names(err, b.group.region.Server, "Failed to complete bulk load", b.group.files[0].URI) {
 		t.Errorf("got %v", err)
 	}

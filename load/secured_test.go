@@ -132,7 +132,7 @@ func TestSecuredRefusals(t *testing.T) {
 			[]string{"hbase.security.authentication is kerberos", "hbase-site.xml", "hbase.kerberos", "kinit"}},
 		"another service": {[]string{"hbase.master.kerberos.principal", "hdfs/localhost@LAB.TEST"},
 			Identity{Login: login},
-			errcode.KerberosRefused, []string{"hdfs/localhost@LAB.TEST", "GSS initiate failed", "kvno"}},
+			errcode.KerberosService, []string{"hdfs/localhost@LAB.TEST", "GSS initiate failed", "kvno"}},
 		"an unknown service": {[]string{"hbase.master.kerberos.principal", "hbase/nowhere@LAB.TEST"},
 			Identity{Login: login},
 			errcode.KerberosService, []string{"hbase/nowhere@LAB.TEST"}},
@@ -244,7 +244,7 @@ func TestKerberosIsNotGivenUp(t *testing.T) {
 			c.Close()
 			t.Fatal("connected")
 		}
-		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.KerberosUnwanted {
+		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != errcode.SiteProperty {
 			t.Error(err)
 		}
 	}

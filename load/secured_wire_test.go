@@ -174,7 +174,7 @@ func TestSecuredMixedOffers(t *testing.T) {
 		})
 	}
 	_, err = ConnectAs(t.Context(), secured(t, real, protectionProperty, "authentication"), Identity{Login: loginAs(t, real, "loader")})
-	if errcode.Outermost(err) != errcode.KerberosProtection ||
+	if errcode.Outermost(err) != errcode.SiteProperty ||
 		!testwords.Names(err, "integrity,privacy,", "authentication") {
 		t.Errorf("got %v", err)
 	}

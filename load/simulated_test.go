@@ -216,7 +216,7 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 	}{
 		"no table": {"u", func(*simulation, *HFile) {}, ErrNotFound, errcode.TableMissing, "u"},
 		"bad name": {"a b", func(*simulation, *HFile) {}, ErrRefused, errcode.TableName, "a b"},
-		"no family": {"t", func(_ *simulation, f *HFile) { f.Family = "x" }, ErrNotFound, errcode.TableFamily,
+		"no family": {"t", func(_ *simulation, f *HFile) { f.Family = "x" }, ErrNotFound, errcode.TableSettings,
 			"family x"},
 		"straddles": {"t", func(_ *simulation, f *HFile) { f.LastRow = []byte("g") }, ErrStraddles,
 			errcode.LoadStraddles, `before "g"`},
@@ -224,11 +224,11 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 			`from ""`},
 		"gone": {"t", func(_ *simulation, f *HFile) { f.URI += "0" }, fs.ErrNotExist, "", "20"},
 		"of one name": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) + "/below/1" }, ErrRefused,
-			errcode.LoadNames, "/below/1"},
-		"a folder": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, errcode.HFileNone,
+			errcode.LoadFiles, "/below/1"},
+		"a folder": {"t", func(_ *simulation, f *HFile) { f.URI = path.Dir(f.URI) }, ErrRefused, errcode.HFileMissing,
 			"folder"},
 		"empty": {"t", func(s *simulation, f *HFile) { s.do(os.Truncate(strings.TrimPrefix(f.URI, "file://"), 0)) },
-			ErrRefused, errcode.HFileNone, "empty"},
+			ErrRefused, errcode.HFileMissing, "empty"},
 		"too many": {"t", func(_ *simulation, f *HFile) { f.Family = "f" }, ErrRefused, errcode.FilesLimit, "1 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestServerThatLoadsNothing(t *testing.T) {
 			return nil, false, nil
 		}
 		report, err := s.load(s.hooks(), s.write("1", "f", "a"), s.write("2", "g", "b"))
-		if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.LoadRefused ||
+		if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseRefused ||
 			*report != (Report{Rounds: report.Rounds}) || requests < 10 {
 			s.Errorf("%d requests, report %+v, %v", requests, report, err)
 		}

@@ -85,7 +85,7 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
 	data, err := z.get(ctx, name)
 	if errors.Is(err, zk.ErrNoNode) {
-		return "", errcode.MasterMissing.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or zookeeper.znode.parent is another",
+		return "", errcode.HBaseDown.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or zookeeper.znode.parent is another",
 			ErrUnavailable, name, z)
 	}
 	if err != nil {
@@ -254,9 +254,9 @@ func (f faults) unknown() bool {
 // is at fault, as when it reloads or all pods of a headless service start again, and waiting helps.
 func (z *zooKeeper) unavailable(name string, all faults) error {
 	if _, answered := answeredQuorums.Load(z.quorum); !answered && all.unknown() {
-		return errcode.ZooKeeperAddress.Errorf("%w: hbase.zookeeper.quorum names no known host: %w", ErrRefused, all)
+		return errcode.Address.Errorf("%w: hbase.zookeeper.quorum names no known host: %w", ErrRefused, all)
 	}
-	return errcode.ZooKeeperDown.Errorf("%w: no ZooKeeper server returns %s: %w", ErrUnavailable, name, all)
+	return errcode.HBaseDown.Errorf("%w: no ZooKeeper server returns %s: %w", ErrUnavailable, name, all)
 }
 
 // nopLogger keeps the ZooKeeper client from writing to stderr.

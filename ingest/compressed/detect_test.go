@@ -65,7 +65,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	}
 	for ext := range extensions {
 		_, err := Detect("/x"+ext, []byte("1,2,3,4,5,6\n"))
-		if errcode.Outermost(err) != errcode.InputPacked || !testwords.Names(err, "/x"+ext) {
+		if errcode.Outermost(err) != errcode.InputFormat || !testwords.Names(err, "/x"+ext) {
 			t.Errorf("text in a file named %s: %v", ext, err)
 		}
 		if codec, err := Detect("/x"+ext, nil); codec != None || err != nil {

@@ -16,17 +16,10 @@ type RefusedError struct {
 	Name string // of the file
 	What string // e.g. "compressed with lzop"
 	Do   string // e.g. "unpack it with lzop -d first"
-
-	renamed bool // the content is not what the name says
 }
 
-// ErrorCode reports whether the file's name or its format is the problem.
-func (e *RefusedError) ErrorCode() errcode.Code {
-	if e.renamed {
-		return errcode.InputPacked
-	}
-	return errcode.InputFormat
-}
+// ErrorCode is that of an input in another format than the job file says.
+func (e *RefusedError) ErrorCode() errcode.Code { return errcode.InputFormat }
 
 // Error names the file, what it is and what to do.
 func (e *RefusedError) Error() string {
@@ -132,7 +125,7 @@ func openPGP(head []byte) bool {
 // mismatch reports that a file's content is not what its name says.
 func mismatch(name, ext string, head []byte) error {
 	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s, but its content is something else", ext),
-		Do: "if it is plain text rename it, or say so with input.compression: none", renamed: true}
+		Do: "if it is plain text rename it, or say so with input.compression: none"}
 	of := extensions[ext]
 	if of.bare != HadoopSnappy {
 		return e

@@ -49,11 +49,11 @@ func (f *Form) Check() error {
 	case len(f.Columns) == 0:
 		return errors.New("read CSV: no columns are named")
 	case f.Delimiter == 0 || f.Delimiter >= 0x80 || f.Delimiter == '\n' || f.Delimiter == '\r' || f.Delimiter == separator:
-		return errcode.JobDelimiter.Errorf("read CSV: %q can't be the field delimiter; it must be one ASCII character other than a line break", f.Delimiter)
+		return errcode.JobValue.Errorf("read CSV: %q can't be the field delimiter; it must be one ASCII character other than a line break", f.Delimiter)
 	case f.Quote == f.Delimiter:
-		return errcode.JobDelimiter.Errorf("read CSV: %q can't be both the field delimiter and the quote", f.Quote)
+		return errcode.JobValue.Errorf("read CSV: %q can't be both the field delimiter and the quote", f.Quote)
 	case f.Quote >= 0x80 || f.Quote == '\n' || f.Quote == '\r' || f.Quote == separator || f.Quote != 0 && f.Charset.CanTrail(f.Quote):
-		return errcode.JobDelimiter.Errorf("read CSV: %q can't be the quote in %s", f.Quote, f.Charset.Name())
+		return errcode.JobValue.Errorf("read CSV: %q can't be the quote in %s", f.Quote, f.Charset.Name())
 	}
 	return nil
 }

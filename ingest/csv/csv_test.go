@@ -255,7 +255,7 @@ func TestNoise(t *testing.T) {
 		}
 		code := errcode.CSVExport
 		if c.want == "" {
-			code = errcode.CSVHeading // it was sought and not found
+			code = errcode.InputColumns // it was sought and not found
 		}
 		if records != c.want || (err == nil) != (c.err == "") || err != nil &&
 			(errcode.Outermost(err) != code || !testwords.Names(err, c.err)) {
@@ -342,18 +342,18 @@ func TestHeadings(t *testing.T) {
 		code    errcode.Code
 		names   []string
 	}{
-		{"ID,TEXT\n1,2\n", errcode.CSVHeading, []string{"no column note", "ID, TEXT"}},
+		{"ID,TEXT\n1,2\n", errcode.InputColumns, []string{"no column note", "ID, TEXT"}},
 		{"ID,NOTE,note,NOTE\n", "", nil},
-		{"ID,Note,NOTE\n", errcode.CSVHeading, []string{"column note", "twice"}},
-		{"ID;NOTE\n", errcode.CSVHeading, []string{"is ; the field delimiter?"}},
-		{"ID\x01NOTE\n", errcode.CSVHeading, []string{`"ID\x01NOTE"`, "input.header: false", `is \x01 the`}},
-		{"ID,NOTE\r1,a\r2,b\r", errcode.CSVHeading, []string{"holds CR", `tr '\r' '\n'`}},
-		{"\"ID\",\"NOTE\"\r\"1\",\"a\"\r", errcode.CSVHeading, []string{"byte 10 ", "CR alone"}},
-		{"ID,\"NOTE\n", errcode.CSVHeading, []string{"quote at byte 3", "not closed"}},
+		{"ID,Note,NOTE\n", errcode.InputColumns, []string{"column note", "twice"}},
+		{"ID;NOTE\n", errcode.InputColumns, []string{"is ; the field delimiter?"}},
+		{"ID\x01NOTE\n", errcode.InputColumns, []string{`"ID\x01NOTE"`, "input.header: false", `is \x01 the`}},
+		{"ID,NOTE\r1,a\r2,b\r", errcode.InputColumns, []string{"holds CR", `tr '\r' '\n'`}},
+		{"\"ID\",\"NOTE\"\r\"1\",\"a\"\r", errcode.InputColumns, []string{"byte 10 ", "CR alone"}},
+		{"ID,\"NOTE\n", errcode.InputColumns, []string{"quote at byte 3", "not closed"}},
 		{"\xff\xfeI\x00", "", []string{"UTF-16"}}, // a charset.MarkError
 		{"\x00I\x00D\x00,\x00n\x00o\x00t\x00e\x00\n", "", []string{"UTF-16 without"}},
 		{"I\x00D\x00,\x00n\x00o\x00t\x00e\x00\n\x00", "", []string{"UTF-16 without"}},
-		{"ID,\xff,NOTE", errcode.CSVHeading, []string{`"\xff"`, "utf-8"}},
+		{"ID,\xff,NOTE", errcode.InputColumns, []string{`"\xff"`, "utf-8"}},
 	} {
 		_, err := read(t, form("ID", "note"), c.content)
 		mark := errors.As(err, new(*charset.MarkError))
@@ -363,7 +363,7 @@ func TestHeadings(t *testing.T) {
 		}
 	}
 	// A byte in quotes is no sign of a delimiter.
-	if _, err := read(t, form("ID", "note"), "\"ID,A;B\"\n"); errcode.Outermost(err) != errcode.CSVHeading ||
+	if _, err := read(t, form("ID", "note"), "\"ID,A;B\"\n"); errcode.Outermost(err) != errcode.InputColumns ||
 		testwords.Names(err, "the field delimiter?") {
 		t.Errorf("a heading in quotes: %v", err)
 	}
@@ -403,7 +403,7 @@ func TestSameHeadings(t *testing.T) {
 		t.Errorf("%v (%v)", splits, err)
 	}
 	_, err := f.Splits(storage.Local, files, 4)
-	if errcode.Outermost(err) != errcode.CSVHeading || !testwords.Names(err, files[0].Path, files[3].Path, "NOTE,ID") {
+	if errcode.Outermost(err) != errcode.InputColumns || !testwords.Names(err, files[0].Path, files[3].Path, "NOTE,ID") {
 		t.Errorf("other heading: %v", err)
 	}
 }
@@ -449,7 +449,7 @@ func TestLongest(t *testing.T) {
 		t.Errorf("%d records (%v), first %q", len(all), err, texts(all[:1]))
 	}
 	_, err = readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 200), 16, 64)
-	if errcode.Outermost(err) != errcode.CSVLine || !testwords.Names(err, "byte 4 ", "64 bytes") {
+	if errcode.Outermost(err) != errcode.InputFormat || !testwords.Names(err, "byte 4 ", "64 bytes") {
 		t.Errorf("a long line: %v", err)
 	}
 	for _, window := range []int{16, 33, 64} {
@@ -457,16 +457,16 @@ func TestLongest(t *testing.T) {
 			t.Errorf("a line of 64 bytes in a window of %d: %d records, %v", window, len(all), err)
 		}
 		_, err = readWindow(t, f, "A,B\n1,"+strings.Repeat("x", 63)+"\n2,y\n", window, 64)
-		if errcode.Outermost(err) != errcode.CSVLine || errcode.CSVLine.Kind() != errcode.Refused {
+		if errcode.Outermost(err) != errcode.InputFormat || errcode.InputFormat.Kind() != errcode.Refused {
 			t.Errorf("a line of 65 bytes in a window of %d: %v", window, err)
 		}
 	}
 	_, err = readWindow(t, f, strings.Repeat("a,b\r", 20), 16, 64)
-	if errcode.Outermost(err) != errcode.CSVLine || !testwords.Names(err, "CR alone") {
+	if errcode.Outermost(err) != errcode.InputFormat || !testwords.Names(err, "CR alone") {
 		t.Errorf("lines that end with CR: %v", err)
 	}
 	_, err = readWindow(t, f, "A,B\n1,a\"b"+strings.Repeat("x", 200), 16, 64)
-	if errcode.Outermost(err) != errcode.CSVLine || !testwords.Names(err, "byte 4 ", "64 bytes") {
+	if errcode.Outermost(err) != errcode.InputFormat || !testwords.Names(err, "byte 4 ", "64 bytes") {
 		t.Errorf("a long line with a stray quote: %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func (r *reader) rejectLine() (*ingest.Record, error) {
 	}
 	r.begun(line)
 	_, what := r.scanWhole(line)
-	return nil, r.bad(errcode.RejectQuote, r.columnAt(r.count), r.quoteReason(line, what))
+	return nil, r.bad(errcode.RejectColumns, r.columnAt(r.count), r.quoteReason(line, what))
 }
 
 // consumeLine advances past a line, and returns it without its line break.

@@ -39,10 +39,10 @@ func (r *reader) readHeading() error {
 		case kind == blank, r.isSeparator(raw):
 		case kind != noNoise:
 			if err := r.handleNonRow(kind, raw); err != nil {
-				return refusef(errcode.CSVHeading, "read the heading: %v", err)
+				return refusef(errcode.InputColumns, "read the heading: %v", err)
 			}
 		case what != complete:
-			return refusef(errcode.CSVHeading, "read the heading of %s: %s%s", r.path, r.quoteReason(raw, what), loneCR(raw))
+			return refusef(errcode.InputColumns, "read the heading of %s: %s%s", r.path, r.quoteReason(raw, what), loneCR(raw))
 		default:
 			return r.resolve(raw)
 		}
@@ -52,7 +52,7 @@ func (r *reader) readHeading() error {
 // resolve finds the form's columns in the heading.
 func (r *reader) resolve(raw []byte) error {
 	if r.count > maxColumns {
-		return refusef(errcode.CSVHeading, "read the heading of %s: it has %d columns, more than any table", r.path, r.count)
+		return refusef(errcode.InputColumns, "read the heading of %s: it has %d columns, more than any table", r.path, r.count)
 	}
 	r.spans = slices.Clone(r.spans[:r.count])
 	for _, v := range r.spans {
@@ -62,12 +62,12 @@ func (r *reader) resolve(raw []byte) error {
 		}
 		text, bad := r.decode(name)
 		if bad >= 0 {
-			return refusef(errcode.CSVHeading, "read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
+			return refusef(errcode.InputColumns, "read the heading of %s: %q is not %s", r.path, name, r.form.Charset.Name())
 		}
 		r.names = append(r.names, strings.TrimSpace(string(text)))
 	}
 	if slices.ContainsFunc(r.names, func(name string) bool { return strings.Contains(name, "\r") }) {
-		return refusef(errcode.CSVHeading, "read the heading of %s: it holds CR%s", r.path, loneCR(raw))
+		return refusef(errcode.InputColumns, "read the heading of %s: it holds CR%s", r.path, loneCR(raw))
 	}
 	known := columnsOf(r.names)
 	for _, name := range r.form.Columns {
@@ -77,7 +77,7 @@ func (r *reader) resolve(raw []byte) error {
 			if len(r.names) == 1 {
 				other = r.otherDelimiter(raw)
 			}
-			return refusef(errcode.CSVHeading, "read the heading of %s: %v%s", r.path, err, other)
+			return refusef(errcode.InputColumns, "read the heading of %s: %v%s", r.path, err, other)
 		}
 		r.indexes = append(r.indexes, place)
 	}
@@ -206,7 +206,7 @@ func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
 		case heading == "":
 			first, heading = file, found
 		case found != heading:
-			return refusef(errcode.CSVHeading, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file, found, first, heading)
+			return refusef(errcode.InputColumns, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file, found, first, heading)
 		}
 	}
 	return nil

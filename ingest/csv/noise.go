@@ -138,7 +138,7 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 		what = fmt.Sprintf("a form feed or a byte order mark before the record: %q; export with set newpage none, and join files without their marks", text)
 	}
 	r.begun(line)
-	return r.bad(errcode.RejectNoise, "", what+", or skip such lines by input.skip_noise: true")
+	return r.bad(errcode.RejectSQLPlus, "", what+", or skip such lines by input.skip_noise: true")
 }
 
 // bareError is the line that SQL*Plus writes before the line with the reason.

@@ -137,9 +137,7 @@ func (r *reader) next() (*ingest.Record, error) {
 	r.begun(raw)
 	if r.count != len(r.spans) {
 		b := r.bad(errcode.RejectColumns, "", ingest.CountReason(r.count, len(r.spans)))
-		if b.Hint = r.delimiterHint(); b.Hint != "" {
-			b.Code = errcode.RejectDelimiter
-		}
+		b.Hint = r.delimiterHint()
 		return nil, b
 	}
 	if reason := r.checkWholeText(); reason != "" {

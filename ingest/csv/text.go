@@ -93,5 +93,5 @@ func (t *text) line() (line []byte, next int) {
 
 // tooLong is the error of a line that is too long.
 func (t *text) tooLong() error {
-	return refusef(errcode.CSVLine, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV%s", t.path, t.offset(), t.maxRecord, loneCR(t.rest()))
+	return refusef(errcode.InputFormat, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV%s", t.path, t.offset(), t.maxRecord, loneCR(t.rest()))
 }

@@ -15,9 +15,9 @@ func (d *Form) checkCharset() error {
 	}
 	for name, delimiter := range map[string][]byte{"field": d.FieldDelimiter, "record": d.RecordDelimiter} {
 		if text, valid := d.Charset.Append(nil, delimiter); valid < len(delimiter) {
-			return errcode.JobDelimiter.Errorf("read delimited text: the %s delimiter %s is not text in %s", name, ingest.FormatDelimiter(delimiter), d.Charset.Name())
+			return errcode.JobValue.Errorf("read delimited text: the %s delimiter %s is not text in %s", name, ingest.FormatDelimiter(delimiter), d.Charset.Name())
 		} else if name == "record" && d.Charset.CanTrail(delimiter[0]) {
-			return errcode.JobDelimiter.Errorf("read delimited text: the record delimiter %s may be the second byte of a character in %s; "+
+			return errcode.JobValue.Errorf("read delimited text: the record delimiter %s may be the second byte of a character in %s; "+
 				`export with \n or \x10 between records, or in UTF-8`, ingest.FormatDelimiter(text), d.Charset.Name())
 		}
 	}

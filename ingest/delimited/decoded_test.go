@@ -99,7 +99,7 @@ func TestCharsetOfDelimiters(t *testing.T) {
 	} {
 		form := &Form{Columns: []string{"a", "b"}, FieldDelimiter: []byte(c.field), RecordDelimiter: []byte(c.record), Charset: charsetNamed(t, "gbk")}
 		if err := form.Check(); (err == nil) != (c.want == "") || err != nil &&
-			(errcode.Outermost(err) != errcode.JobDelimiter || !testwords.Names(err, c.want, "gbk")) {
+			(errcode.Outermost(err) != errcode.JobValue || !testwords.Names(err, c.want, "gbk")) {
 			t.Errorf("%q %q: %v", c.field, c.record, err)
 		}
 	}

@@ -61,7 +61,7 @@ func (d *Form) Check() error {
 	case len(d.RecordDelimiter) == 0:
 		return errors.New("read delimited text: the record delimiter is empty")
 	case len(d.FieldDelimiter) > 0 && bytes.Contains(d.FieldDelimiter, d.RecordDelimiter):
-		return errcode.JobDelimiter.Errorf("read delimited text: the field delimiter %s contains the record delimiter %s, so fields would never end",
+		return errcode.JobValue.Errorf("read delimited text: the field delimiter %s contains the record delimiter %s, so fields would never end",
 			ingest.FormatDelimiter(d.FieldDelimiter), ingest.FormatDelimiter(d.RecordDelimiter))
 	}
 	if err := d.checkMarks(); err != nil {
@@ -79,13 +79,13 @@ func (d *Form) checkMarks() error {
 		switch {
 		case mark.byte == 0:
 		case mark.byte >= 0x80:
-			return errcode.JobDelimiter.Errorf("read delimited text: the %s %s is not ASCII", mark.what, quoted(mark.byte))
+			return errcode.JobValue.Errorf("read delimited text: the %s %s is not ASCII", mark.what, quoted(mark.byte))
 		case bytes.IndexByte(d.FieldDelimiter, mark.byte) >= 0, bytes.IndexByte(d.RecordDelimiter, mark.byte) >= 0:
-			return errcode.JobDelimiter.Errorf("read delimited text: the %s %s is in a delimiter, too", mark.what, quoted(mark.byte))
+			return errcode.JobValue.Errorf("read delimited text: the %s %s is in a delimiter, too", mark.what, quoted(mark.byte))
 		}
 	}
 	if d.Escape != 0 && d.Escape == d.Enclosure {
-		return errcode.JobDelimiter.Errorf("read delimited text: %s is the escape character and the enclosure; where a quote inside a value is doubled, "+
+		return errcode.JobValue.Errorf("read delimited text: %s is the escape character and the enclosure; where a quote inside a value is doubled, "+
 			"the export is CSV: use format: csv", quoted(d.Escape))
 	}
 	return nil

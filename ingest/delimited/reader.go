@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"bulkload/ingest"
@@ -299,7 +298,7 @@ func (r *Reader) compact() error {
 	left := r.fill - r.pos
 	most := r.maxRecord + len(r.form.RecordDelimiter)
 	if left >= most {
-		return errcode.InputRecord.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
+		return errcode.InputFormat.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
 			r.split.File, r.base+int64(r.pos), r.maxRecord, ingest.FormatDelimiter(r.form.RecordDelimiter),
 			otherDelimiter(r.buf[r.pos:r.pos+min(left, chunkSize)], r.form.RecordDelimiter))
 	}
@@ -339,9 +338,7 @@ func (r *Reader) bad() *ingest.BadRecord {
 		b.Hint = "values begin with a double quote: if the export encloses those that have a delimiter, set optionally_enclosed_by: '\"'"
 	case !r.good && r.split.Start == 0:
 		r.hinted = true
-		if b.Hint = r.hint(); strings.Contains(b.Hint, "delimiter") {
-			b.Code = errcode.RejectDelimiter
-		}
+		b.Hint = r.hint()
 	}
 	return b
 }

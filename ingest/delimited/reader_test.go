@@ -239,7 +239,7 @@ func TestRecordTooLong(t *testing.T) {
 	if _, again := r.Next(); again != err {
 		t.Errorf("then %v", again)
 	}
-	if errcode.Outermost(err) != errcode.InputRecord || errcode.InputRecord.Kind() != errcode.Refused {
+	if errcode.Outermost(err) != errcode.InputFormat || errcode.InputFormat.Kind() != errcode.Refused {
 		t.Errorf("%v is not for a person to mend", err)
 	}
 }
@@ -348,7 +348,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"no field delimiter", &Form{Columns: []string{"a", "b"}, RecordDelimiter: []byte{2}}, "", ingest.Split{}, "",
 			"field delimiter"},
 		{"equal delimiters", &Form{Columns: []string{"a"}, FieldDelimiter: []byte{2}, RecordDelimiter: []byte{2}}, "",
-			ingest.Split{}, errcode.JobDelimiter, `\x02`},
+			ingest.Split{}, errcode.JobValue, `\x02`},
 		{"file grown", good, "abc", ingest.Split{File: ingest.File{Path: "/f", Size: 2}, End: 2}, errcode.InputChanged,
 			"has 3 "},
 		{"beyond the end", good, "abc", ingest.Split{File: ingest.File{Path: "/f", Size: 3}, End: 4}, "",
@@ -360,7 +360,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"parquet", good, "PAR1\x15\x04\x00", ingest.Split{File: ingest.File{Path: "/f", Size: 7}, End: 7},
 			errcode.InputFormat, "Parquet"},
 		{"snappy by name", good, "abc", ingest.Split{File: ingest.File{Path: "/f.snappy", Size: 3}, End: 3},
-			errcode.InputPacked, "snappy"},
+			errcode.InputFormat, "snappy"},
 	} {
 		_, err := c.form.Open(testfs.Memory{Content: []byte(c.content)}, c.split)
 		if errcode.Outermost(err) != c.code || !testwords.Names(err, c.want) {

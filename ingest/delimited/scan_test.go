@@ -240,7 +240,7 @@ func TestCheckMarks(t *testing.T) {
 		"format: csv": {Escape: '"', Enclosure: '"'},
 	} {
 		d.Columns, d.FieldDelimiter, d.RecordDelimiter = []string{"a"}, []byte(","), []byte("\n")
-		if err := d.Check(); errcode.Outermost(err) != errcode.JobDelimiter || !testwords.Names(err, want) {
+		if err := d.Check(); errcode.Outermost(err) != errcode.JobValue || !testwords.Names(err, want) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}

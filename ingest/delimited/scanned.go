@@ -174,7 +174,7 @@ func (r *Reader) badSyntax(wrong *badSyntax) error {
 	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason, Code: errcode.RejectQuote}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: wrong.reason, Code: errcode.RejectColumns}
 	if wrong.column < len(r.form.Columns) {
 		b.Column = r.form.Columns[wrong.column]
 	}

@@ -162,7 +162,7 @@ func ColumnNames(fsys storage.FS, listed ingest.File) (names []string, err error
 func findFooter(file storage.File, name string) (start, length int64, err error) {
 	size := file.Size()
 	if size < int64(len(magic)+tailLength) {
-		return 0, 0, refusef(errcode.ParquetForm, "it has %d bytes and is not a Parquet file", size)
+		return 0, 0, refusef(errcode.InputFormat, "it has %d bytes and is not a Parquet file", size)
 	}
 	var head [len(magic)]byte
 	var tail [tailLength]byte
@@ -173,10 +173,10 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 		return 0, 0, refusef(errcode.ParquetUnsupported, "it is encrypted, which this program can't read; export it without encryption")
 	}
 	if codec, err := compressed.Detect(name, head[:]); err == nil && codec != compressed.None {
-		return 0, 0, refusef(errcode.ParquetForm, "it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
+		return 0, 0, refusef(errcode.InputFormat, "it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
-		return 0, 0, refusef(errcode.ParquetForm, "it is not a complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+		return 0, 0, refusef(errcode.InputFormat, "it is not a complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
 	}
 	length = int64(binary.LittleEndian.Uint32(tail[:]))
 	start = size - tailLength - length

@@ -72,12 +72,12 @@ func TestRefused(t *testing.T) {
 		"encrypted column": {"encrypted-columns", smallColumns, errcode.ParquetUnsupported,
 			[]string{"row group 0, column price: is encrypted"}},
 		"beside encrypted": {"encrypted-columns", []string{"id", "text"}, "", nil},
-		"no such column": {"small", []string{"id", "txet"}, errcode.ParquetColumn,
+		"no such column": {"small", []string{"id", "txet"}, errcode.InputColumns,
 			[]string{"column txet", " text?"}},
 		"other case": {"small", []string{"ID"}, "", nil},
-		"no such column at all": {"small", []string{"merchandise"}, errcode.ParquetColumn,
+		"no such column at all": {"small", []string{"merchandise"}, errcode.InputColumns,
 			[]string{"column merchandise", "id, text, price, at, ratio, flag"}},
-		"source": {"kept.py", []string{"id"}, errcode.ParquetForm, []string{"begins with", `"PAR1"`}},
+		"source": {"kept.py", []string{"id"}, errcode.InputFormat, []string{"begins with", `"PAR1"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := "testdata/" + c.file
@@ -172,7 +172,7 @@ func TestCompressedWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := (&Form{Columns: []string{"id"}}).Splits(storage.Local, listed(t, name), 0)
-	if errcode.Outermost(err) != errcode.ParquetForm || !testwords.Names(err, name, "compressed with gzip") {
+	if errcode.Outermost(err) != errcode.InputFormat || !testwords.Names(err, name, "compressed with gzip") {
 		t.Error(err)
 	}
 }

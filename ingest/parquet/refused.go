@@ -34,5 +34,5 @@ func damagedUnlessRefused(format string, args ...any) error {
 	if errcode.Outermost(err) != "" || errors.As(err, &path) || errors.Is(err, storage.ErrUnavailable) {
 		return err
 	}
-	return errcode.ParquetDamaged.Wrap(err)
+	return errcode.InputDamaged.Wrap(err)
 }

@@ -28,11 +28,11 @@ func (f *Form) find(s *schema.Schema) ([]column, error) {
 		at, ok := leaves.of(name)
 		switch {
 		case !ok:
-			return nil, refusef(errcode.ParquetColumn, "it has no column %s%s", name, nearest(name, s))
+			return nil, refusef(errcode.InputColumns, "it has no column %s%s", name, nearest(name, s))
 		case at == nested:
 			return nil, refusef(errcode.ParquetUnsupported, "column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
 		case at == twice:
-			return nil, refusef(errcode.ParquetColumn, "it has two columns whose name is %s in lower case", name)
+			return nil, refusef(errcode.InputColumns, "it has two columns whose name is %s in lower case", name)
 		}
 		descr := s.Column(at)
 		kind, err := f.kindOf(name, descr)

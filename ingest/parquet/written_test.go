@@ -527,7 +527,7 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	} {
 		got := ""
 		_, err := readBytes(&Form{Columns: []string{name}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })
-		if err != nil && errcode.Outermost(err) == errcode.ParquetColumn {
+		if err != nil && errcode.Outermost(err) == errcode.InputColumns {
 			got = err.Error()
 		}
 		if !strings.Contains(got, want) || (err == nil) != slices.ContainsFunc(columns, func(c *written) bool { return c.name == want }) {
@@ -544,7 +544,7 @@ func TestNullsThatAreNotCounted(t *testing.T) {
 	for _, stats := range []bool{true, false} {
 		content := writeFile(t, []*written{c}, []int{3}, parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithStats(stats))
 		rows, err := readBytes(&Form{Columns: []string{"n"}}, content, func(*ingest.Record) {})
-		refused := errcode.Outermost(err) == errcode.ParquetDamaged &&
+		refused := errcode.Outermost(err) == errcode.InputDamaged &&
 			testwords.Names(err, "column n: ", "page at byte ", "has 1 values", "0 of 3 in 3 rows")
 		if stats && (rows != 3 || err != nil) || !stats && !refused {
 			t.Errorf("statistics %v: %d rows, %v", stats, rows, err)

@@ -64,11 +64,11 @@ func TestServersThatCantBeBelieved(t *testing.T) {
 		code   errcode.Code
 		names  string
 	}{
-		{parts(0, -88), true, errcode.KerberosUnwanted, "hbase.security.authentication"},
+		{parts(0, -88), true, errcode.SiteProperty, "hbase.security.authentication"},
 		{parts(0, 1<<31-1), false, "", "1048576"},
-		{parts(1, "javax.security.sasl.SaslException", "GSS initiate failed"), true, errcode.KerberosRefused,
+		{parts(1, "javax.security.sasl.SaslException", "GSS initiate failed"), true, errcode.KerberosService,
 			"SaslException: GSS initiate failed"},
-		{parts(1), true, errcode.KerberosRefused, "not say why"},
+		{parts(1), true, errcode.KerberosService, "not say why"},
 		{parts(1, 1<<31-1), false, "", "2147483647 bytes"},
 		{nil, false, "", "ended the connection"},
 		{parts(0), false, "", "EOF"},

@@ -45,7 +45,7 @@ func cacheFile(name string, c *conf) (string, error) {
 		return name, nil
 	}
 	if kind != "FILE" {
-		return "", errcode.KerberosCache.Errorf("the ticket cache is %s (%s), which only programs with MIT's library can read: "+
+		return "", errcode.KerberosNoLogin.Errorf("the ticket cache is %s (%s), which only programs with MIT's library can read: "+
 			"run kinit -c FILE:/tmp/krb5cc_bulkload and set KRB5CCNAME=FILE:/tmp/krb5cc_bulkload, or use a keytab", name, source)
 	}
 	return path, nil
@@ -54,14 +54,14 @@ func cacheFile(name string, c *conf) (string, error) {
 func readCache(file string) (*cache, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errcode.KerberosCache.Errorf("no ticket cache: %w; run kinit, set KRB5CCNAME to the cache that has the ticket, or use a keytab", err)
+		return nil, errcode.KerberosNoLogin.Errorf("no ticket cache: %w; run kinit, set KRB5CCNAME to the cache that has the ticket, or use a keytab", err)
 	}
 	if err != nil {
-		return nil, errcode.KerberosCache.Errorf("ticket cache: %w", err)
+		return nil, errcode.KerberosNoLogin.Errorf("ticket cache: %w", err)
 	}
 	c, err := parseCache(text)
 	if err != nil {
-		return nil, errcode.KerberosCache.Errorf("ticket cache %s: %w", file, err)
+		return nil, errcode.KerberosNoLogin.Errorf("ticket cache %s: %w", file, err)
 	}
 	c.file = file
 	return c, nil

@@ -110,7 +110,7 @@ func TestConfAsRHELShipsIt(t *testing.T) {
 		}
 	}
 	_, err = cacheFile("", c)
-	wantError(t, err, errcode.KerberosCache, "KEYRING:persistent:0", "default_ccache_name of "+dir, "kinit -c FILE:")
+	wantError(t, err, errcode.KerberosNoLogin, "KEYRING:persistent:0", "default_ccache_name of "+dir, "kinit -c FILE:")
 }
 
 // TestConfAsDebianShipsIt: Debian's krb5.conf has the realms of many universities, and a closing brace after each.

@@ -103,7 +103,7 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
 	key, ok := k.of(c.wanted(k, asked.EData))
 	if !ok {
-		return nil, errcode.KerberosPassword.Errorf("the KDC has no key of the principal with an encryption type that is in %s: %s", k.file, k.versions())
+		return nil, errcode.KerberosKeytab.Errorf("the KDC has no key of the principal with an encryption type that is in %s: %s", k.file, k.versions())
 	}
 	now := c.now().UTC()
 	stamp, err := asn1.Marshal(types.PAEncTSEnc{PATimestamp: now, PAUSec: now.Nanosecond() / 1000})
@@ -154,7 +154,7 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 	}
 	key, ok := k.of(r.EncPart.EType)
 	if !ok {
-		return credential{}, errcode.KerberosPassword.Errorf("the KDC answers with a key of type %s; %s has %s", etypeName(r.EncPart.EType), k.file, k.versions())
+		return credential{}, errcode.KerberosKeytab.Errorf("the KDC answers with a key of type %s; %s has %s", etypeName(r.EncPart.EType), k.file, k.versions())
 	}
 	part, err := decrypt(r.EncPart, key.key, keyusage.AS_REP_ENCPART)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 }
 
 // errKey marks a key that differs from the KDC's.
-var errKey = errcode.KerberosPassword.New("the keytab's key is not the KDC's")
+var errKey = errcode.KerberosKeytab.New("the keytab's key is not the KDC's")
 
 func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) (part messages.EncKDCRepPart, err error) {
 	return part, parse(func() error {

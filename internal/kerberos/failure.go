@@ -63,13 +63,13 @@ func (r *refusal) ErrorCode() errcode.Code {
 	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN:
 		return errcode.KerberosService
 	case errorcode.KDC_ERR_PREAUTH_FAILED, errorcode.KRB_AP_ERR_BAD_INTEGRITY:
-		return errcode.KerberosPassword
+		return errcode.KerberosKeytab
 	case errorcode.KDC_ERR_ETYPE_NOSUPP:
-		return errcode.KerberosEncryption
+		return errcode.KerberosPrincipal
 	case errorcode.KRB_AP_ERR_SKEW:
 		return errcode.KerberosClock
 	case errorcode.KRB_AP_ERR_TKT_EXPIRED, errorcode.KDC_ERR_NEVER_VALID, errorcode.KDC_ERR_BADOPTION:
-		return errcode.KerberosExpired
+		return errcode.KerberosNoLogin
 	}
 	return errcode.KerberosPrincipal
 }

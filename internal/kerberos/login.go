@@ -70,7 +70,7 @@ func open(ctx context.Context, c Config, now func() time.Time) (*Login, error) {
 func (l *Login) setShort(names string) error {
 	rules, err := readRules(names)
 	if err != nil {
-		return errcode.KerberosName.Errorf("hadoop.security.auth_to_local: %w", err)
+		return errcode.SiteProperty.Errorf("hadoop.security.auth_to_local: %w", err)
 	}
 	home := l.client.conf.realm
 	if home == "" {
@@ -108,7 +108,7 @@ func (l *Login) openCache(c Config) (err error) {
 	}
 	name, realm, err := l.client.conf.parsePrincipal(c.Principal)
 	if err == nil && (name.PrincipalNameString() != file.client.PrincipalNameString() || realm != file.realm) {
-		err = errcode.KerberosCache.Errorf("ticket cache %s is %s's, not %s's: run kinit %s, or give its keytab", l.cache, l.Principal(), c.Principal, c.Principal)
+		err = errcode.KerberosNoLogin.Errorf("ticket cache %s is %s's, not %s's: run kinit %s, or give its keytab", l.cache, l.Principal(), c.Principal, c.Principal)
 	}
 	return err
 }
@@ -270,9 +270,9 @@ func (l *Login) byCache(ctx context.Context, old credential) (credential, error)
 	cred, ok := file.ticketFor("krbtgt/"+realm, realm)
 	switch {
 	case file.client.PrincipalNameString()+"@"+file.realm != l.Principal():
-		return cred, l.failed("", "", errcode.KerberosCache.Errorf("the cache is %s@%s's now", file.client.PrincipalNameString(), file.realm))
+		return cred, l.failed("", "", errcode.KerberosNoLogin.Errorf("the cache is %s@%s's now", file.client.PrincipalNameString(), file.realm))
 	case !ok:
-		return cred, l.failed("", "", errcode.KerberosCache.New("the cache has no ticket-granting ticket: run kinit"))
+		return cred, l.failed("", "", errcode.KerberosNoLogin.New("the cache has no ticket-granting ticket: run kinit"))
 	case l.fresh(cred):
 		return cred, nil
 	}
@@ -285,7 +285,7 @@ func (l *Login) byCache(ctx context.Context, old credential) (credential, error)
 func (l *Login) renew(ctx context.Context, cred credential) (credential, error) {
 	now := l.client.now()
 	if !l.valid(cred) {
-		return cred, l.failed("", "", errcode.KerberosExpired.Errorf("the ticket ended at %s, %v ago by the clock of this machine: run kinit again, or use a keytab",
+		return cred, l.failed("", "", errcode.KerberosNoLogin.Errorf("the ticket ended at %s, %v ago by the clock of this machine: run kinit again, or use a keytab",
 			cred.end.UTC().Format(time.RFC3339), now.Sub(cred.end).Round(time.Second)))
 	}
 	if !cred.renewTill.After(cred.end) {

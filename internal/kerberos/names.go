@@ -32,7 +32,7 @@ func readRules(text string) ([]rule, error) {
 	for rest := strings.TrimSpace(text); rest != ""; rest = strings.TrimSpace(rest) {
 		m := ruleForm.FindStringSubmatch(rest)
 		if m == nil {
-			return nil, errcode.KerberosName.Errorf("%q is not a rule such as DEFAULT or RULE:[1:$1@$0](.*@REALM)s/@.*//", rest)
+			return nil, errcode.SiteProperty.Errorf("%q is not a rule such as DEFAULT or RULE:[1:$1@$0](.*@REALM)s/@.*//", rest)
 		}
 		r, err := newRule(m)
 		if err != nil {
@@ -72,12 +72,12 @@ func shortName(rules []rule, parts []string, realm, defaultRealm string) (string
 	for _, r := range rules {
 		if short, ok := r.apply(parts, realm, defaultRealm); ok {
 			if short == "" || strings.ContainsAny(short, "/@") {
-				return "", errcode.KerberosName.Errorf("hadoop.security.auth_to_local makes %q of %s@%s, which is not a short name", short, strings.Join(parts, "/"), realm)
+				return "", errcode.SiteProperty.Errorf("hadoop.security.auth_to_local makes %q of %s@%s, which is not a short name", short, strings.Join(parts, "/"), realm)
 			}
 			return short, nil
 		}
 	}
-	return "", errcode.KerberosName.Errorf("hadoop.security.auth_to_local has no rule for %s@%s: "+
+	return "", errcode.SiteProperty.Errorf("hadoop.security.auth_to_local has no rule for %s@%s: "+
 		"copy the property from the cluster's core-site.xml, or set default_realm of krb5.conf", strings.Join(parts, "/"), realm)
 }
 

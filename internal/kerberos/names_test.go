@@ -25,7 +25,7 @@ RULE:[1:$1](svc_.*)s/svc_(.*)/$1_app/ DEFAULT`
 			`"a@X"`}, {"RULE:[1:$1@$0](a.*)s/a/b/g", "aa@a", `"bb@b"`},
 	} {
 		_, err := short(t, c.rules, c.principal)
-		wantError(t, err, errcode.KerberosName, c.names)
+		wantError(t, err, errcode.SiteProperty, c.names)
 	}
 	if got, err := short(t, "", "etl/edge@HADOOP.BANK"); err != nil || got != "etl" {
 		t.Errorf("got %q, %v", got, err)

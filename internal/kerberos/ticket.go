@@ -65,7 +65,7 @@ func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 // randomLike makes a key with another's type and size. Any bytes are a valid key for AES (RFC 3962, 4; RFC 8009, 3).
 func randomLike(key types.EncryptionKey) (types.EncryptionKey, error) {
 	if !slices.Contains(sessionTypes, key.KeyType) {
-		return types.EncryptionKey{}, errcode.KerberosEncryption.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
+		return types.EncryptionKey{}, errcode.KerberosPrincipal.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
 	}
 	value := make([]byte, len(key.KeyValue))
 	rand.Read(value)

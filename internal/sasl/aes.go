@@ -50,7 +50,7 @@ var suites = map[int32]suite{
 func newSealer(key types.EncryptionKey, usage uint32) (*sealer, error) {
 	s, ok := suites[key.KeyType]
 	if !ok {
-		return nil, errcode.KerberosEncryption.Errorf("session key of encryption type %d; only AES keys are supported: give the service an AES key at the KDC", key.KeyType)
+		return nil, errcode.KerberosPrincipal.Errorf("session key of encryption type %d; only AES keys are supported: give the service an AES key at the KDC", key.KeyType)
 	}
 	etype, err := crypto.GetEtype(key.KeyType)
 	if err != nil {

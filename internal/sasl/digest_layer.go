@@ -36,10 +36,10 @@ func chooseCipher(want string, offered []string) (string, error) {
 		}
 	}
 	if want != "" {
-		return "", errcode.KerberosProtection.Errorf("no cipher for privacy: the cluster's is %.20q (dfs.encrypt.data.transfer.algorithm), the server offers %.80q, "+
+		return "", errcode.SiteProperty.Errorf("no cipher for privacy: the cluster's is %.20q (dfs.encrypt.data.transfer.algorithm), the server offers %.80q, "+
 			"this client has rc4 and 3des", want, strings.Join(offered, ","))
 	}
-	return "", errcode.KerberosProtection.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des", strings.Join(offered, ","))
+	return "", errcode.SiteProperty.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des", strings.Join(offered, ","))
 }
 
 // digestLayer protects the two directions, each with its own key and number.

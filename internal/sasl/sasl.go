@@ -72,7 +72,7 @@ func Choose(preferred []Protection, offered Protection) (Protection, error) {
 			return p, nil
 		}
 	}
-	return 0, errcode.KerberosProtection.Errorf("the server offers %v, the site files ask for %v", offered, join(preferred))
+	return 0, errcode.SiteProperty.Errorf("the server offers %v, the site files ask for %v", offered, join(preferred))
 }
 
 // Token returns the name of one protection in DIGEST-MD5's qop: auth, auth-int, auth-conf.

@@ -111,7 +111,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 			return nil
 		}
 		if unknownHosts(options.Addresses) {
-			return errcode.HDFSAddress.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must name it",
+			return errcode.Address.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must name it",
 				h.uri, strings.Join(options.Addresses, ", "))
 		}
 		if refused := h.names.refusal(); refused != nil {
@@ -194,9 +194,9 @@ func (h *hdfsFS) refuseFolder(dir string) error {
 	}
 	switch s := status(info); {
 	case s.GetEcPolicy() != nil:
-		err = errcode.HDFSErasure.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
+		err = errcode.FileSystem.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
 	case s.GetFlags()&flagEncrypted != 0:
-		err = errcode.HDFSZone.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
+		err = errcode.FileSystem.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
 	}
 	if err != nil {
 		return &fs.PathError{Op: "create", Path: printable.Name(dir), Err: err}

@@ -102,7 +102,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 		}
 		cause = codeOfRemote(text).Errorf("%w: %s: %s", ErrUnavailable, h.uri, text)
 	case errors.Is(cause, fs.ErrPermission):
-		cause = errcode.HDFSPermission.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(op, name))
+		cause = errcode.Permission.Errorf("%w for the HDFS user %s%s", fs.ErrPermission, h.user, h.names.denied(op, name))
 	case isRemote && remote.Exception() == "org.apache.hadoop.fs.ParentNotDirectoryException":
 		cause = syscall.ENOTDIR
 	case isRemote && strings.HasSuffix(remote.Exception(), "PathComponentTooLongException"):
@@ -118,7 +118,7 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 func codeOfRemote(text string) errcode.Code {
 	switch {
 	case strings.Contains(text, "SafeModeException"):
-		return errcode.HDFSSafeMode
+		return errcode.HDFSDown
 	case strings.Contains(text, noDataNodes):
 		return errcode.HDFSNoDataNode
 	case strings.Contains(text, noReplica):

@@ -74,9 +74,9 @@ func TestResolveHDFSRefuses(t *testing.T) {
 		want string
 	}{
 		{"hdfs:///a", nil, errcode.SiteMissing, "fs.defaultFS"},
-		{"hdfs:a", site("fs.defaultFS", "hdfs://h"), errcode.HDFSAddress, errRelative.Error()},
+		{"hdfs:a", site("fs.defaultFS", "hdfs://h"), errcode.Address, errRelative.Error()},
 		{"hdfs://h/a", site("hadoop.security.authentication", "Kerberos"), errcode.KerberosNoLogin, "Kerberos"},
-		{"hdfs://no-such-name.invalid/a", nil, errcode.HDFSAddress, "no-such-name.invalid"},
+		{"hdfs://no-such-name.invalid/a", nil, errcode.Address, "no-such-name.invalid"},
 	} {
 		_, _, err := ResolveAs(c.uri, "/", c.conf, Identity{User: "tina"})
 		if errcode.Outermost(err) != c.code || !testwords.Names(err, c.want) || errors.Is(err, ErrUnavailable) {

@@ -96,7 +96,7 @@ func encryptedWire(t *testing.T, s *secured) {
 	conf := siteOf(t, s.Cluster)
 	conf.Set(rpcProtectionProperty, "integrity")
 	_, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: s.loader})
-	if errcode.Outermost(err) != errcode.KerberosProtection ||
+	if errcode.Outermost(err) != errcode.SiteProperty ||
 		!testwords.Names(err, "authentication,privacy,", "integrity") {
 		t.Errorf("%v", err)
 	}
@@ -125,7 +125,7 @@ func TestSecuredMixedOffers(t *testing.T) {
 	wantReadRefused(t, fsys, path.Join(root, "written"))
 	conf.Set(rpcProtectionProperty, "authentication")
 	_, _, err := ResolveAs("hdfs:///", "/", conf, Identity{Login: s.loader})
-	if errcode.Outermost(err) != errcode.KerberosProtection ||
+	if errcode.Outermost(err) != errcode.SiteProperty ||
 		!testwords.Names(err, "integrity,privacy,", "authentication") {
 		t.Errorf("%v", err)
 	}
@@ -143,7 +143,7 @@ func wantWriteRefused(t *testing.T, fsys FS, name string, names ...string) {
 		err = w.Close()
 	}
 	if code := errcode.Outermost(err); errors.Is(err, ErrUnavailable) || errors.Is(err, ErrDataNode) ||
-		code != errcode.KerberosProtection && code != errcode.SecurityUnsupported {
+		code != errcode.SiteProperty && code != errcode.SecurityUnsupported {
 		t.Errorf("as if it could be better later: %v", err)
 	}
 	if took := time.Since(begun); took > 10*time.Second {
@@ -165,7 +165,7 @@ func wantReadRefused(t *testing.T, fsys FS, name string) {
 	check(t, err)
 	defer f.Close()
 	_, err = f.Read(make([]byte, 10))
-	if errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.KerberosProtection {
+	if errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.SiteProperty {
 		t.Errorf("as if it could be better later: %v", err)
 	}
 }

@@ -22,12 +22,12 @@ func TestEncryptionZone(t *testing.T) {
 		t.Errorf("the zone: %+v, %v", info, err)
 	}
 	_, err := fsys.Create(root+"/f", 0)
-	if errcode.Outermost(err) != errcode.HDFSZone || !testwords.Names(err, root) {
+	if errcode.Outermost(err) != errcode.FileSystem || !testwords.Names(err, root) {
 		t.Errorf("write: %v", err)
 	}
 	run("fs", "-touchz", root+"/g")
 	_, err = fsys.Open(root + "/g")
-	if errcode.Outermost(err) != errcode.HDFSZone || !testwords.Names(err, root) {
+	if errcode.Outermost(err) != errcode.FileSystem || !testwords.Names(err, root) {
 		t.Errorf("read: %v", err)
 	}
 }

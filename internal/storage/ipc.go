@@ -87,7 +87,7 @@ func callFrame(call int32, client []byte, method string, request message) []byte
 }
 
 // errHTTP is the error of a connection to a web server, such as the NameNode's own.
-var errHTTP = errcode.HDFSAddress.New("the server answers in HTTP, so this is not the port of a NameNode for clients; fs.defaultFS or dfs.namenode.rpc-address must name that one")
+var errHTTP = errcode.Address.New("the server answers in HTTP, so this is not the port of a NameNode for clients; fs.defaultFS or dfs.namenode.rpc-address must name that one")
 
 // readFrame reads a frame into buf, and returns buf and the frame with its length. buf grows with the bytes that arrive, not
 // with the length that is claimed.

@@ -247,7 +247,7 @@ func (e *untrustedError) Unwrap() error { return e.err }
 // not logged us in, is no NameNode.
 func (c *nameNodeConn) untrusted(err error) error {
 	if c.plain && !c.heard.Load() {
-		return errcode.HDFSAddress.Errorf("%v does not answer as a NameNode does (%w): is this its port for clients?", c.RemoteAddr(), err)
+		return errcode.Address.Errorf("%v does not answer as a NameNode does (%w): is this its port for clients?", c.RemoteAddr(), err)
 	}
 	return &untrustedError{err}
 }
@@ -259,11 +259,11 @@ func (c *nameNodeConn) refused(e *remoteError) error {
 	case c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled"):
 		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
 	case strings.HasSuffix(e.class, "AccessControlException"), strings.HasSuffix(e.class, "AuthorizationException"):
-		err = errcode.HDFSPermission.Wrap(e)
+		err = errcode.Permission.Wrap(e)
 	case c.plain:
-		err = errcode.HDFSAddress.Wrap(e)
+		err = errcode.Address.Wrap(e)
 	default:
-		err = errcode.KerberosRefused.Wrap(e)
+		err = errcode.KerberosService.Wrap(e)
 	}
 	return &loginError{"NameNode " + c.RemoteAddr().String(), err}
 }

@@ -25,7 +25,7 @@ func (e *loginError) Unwrap() error { return e.err }
 
 // ErrorCode is the code of the cause, if it has one.
 func (e *loginError) ErrorCode() errcode.Code {
-	return cmp.Or(errcode.Outermost(e.err), errcode.KerberosRefused)
+	return cmp.Or(errcode.Outermost(e.err), errcode.KerberosService)
 }
 
 // logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from then
@@ -71,7 +71,7 @@ func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.
 	layer, err := converse(c, client, way.client, way.offer)
 	var remote *remoteError
 	if errors.As(err, &remote) && !remote.later() {
-		return nil, errcode.KerberosRefused.Errorf("the server refuses %s (%w): %s", way.proof, remote, way.cure)
+		return nil, errcode.KerberosService.Errorf("the server refuses %s (%w): %s", way.proof, remote, way.cure)
 	}
 	return layer, err
 }
@@ -90,7 +90,7 @@ func (s *security) noSimple() error {
 	if s.fallback {
 		why = " (ipc.client.fallback-to-simple-auth-allowed is true, which this program does not follow)"
 	}
-	return errcode.KerberosUnwanted.Errorf("it uses no authentication, but the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
+	return errcode.SiteProperty.Errorf("it uses no authentication, but the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
 }
 
 // choose returns the first of the server's offers for which there is a token or a ticket.

@@ -270,7 +270,7 @@ func TestRefusedTicket(t *testing.T) {
 	var refused *loginError
 	names := []string{"localhost:8020", "loader@LAB.TEST", "hdfs/localhost@LAB.TEST",
 		"SaslException: GSS initiate failed", "kvno", "clock"}
-	if !errors.As(err, &refused) || errcode.Outermost(err) != errcode.KerberosRefused ||
+	if !errors.As(err, &refused) || errcode.Outermost(err) != errcode.KerberosService ||
 		!testwords.Names(err, names...) {
 		t.Errorf("%v\nwant %q", err, names)
 	}

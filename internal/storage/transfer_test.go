@@ -61,11 +61,11 @@ func TestTransferRefuses(t *testing.T) {
 		"unknown key":               {someToken, serverSays(message(nil).number(1, 1).text(3, "gone")), errUnknownKey.Error(), ""},
 		"no challenge":              {someToken, serverSays(message(nil).number(1, 0)), "no nonce", ""},
 		"only authentication": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "auth,auth-int,auth-conf", "auth", 1)))),
-			"offers authentication,", errcode.KerberosProtection},
+			"offers authentication,", errcode.SiteProperty},
 		"only integrity": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "auth,auth-int,auth-conf", "auth-int", 1)))),
-			"offers integrity,", errcode.KerberosProtection},
+			"offers integrity,", errcode.SiteProperty},
 		"no cipher": {someToken, serverSays(transferMessage([]byte(strings.Replace(transferChallenge, "rc4", "des", 1)))),
-			"no cipher", errcode.KerberosProtection},
+			"no cipher", errcode.SiteProperty},
 		"wrong proof":   {someToken, serverSays(transferMessage([]byte(transferChallenge)), transferMessage([]byte("rspauth=0"))), "rspauth", ""},
 		"closed":        {someToken, nil, io.ErrUnexpectedEOF.Error(), ""},
 		"too long":      {someToken, []byte{0xff, 0xff, 0xff, 0x7f}, "more than", ""},
@@ -120,7 +120,7 @@ func TestUnprotectedTransfer(t *testing.T) {
 		says []byte // on the other connection
 		code errcode.Code
 	}{
-		"it wants an exchange": {serverSays(transferMessage([]byte(transferChallenge))), errcode.KerberosProtection},
+		"it wants an exchange": {serverSays(transferMessage([]byte(transferChallenge))), errcode.SiteProperty},
 		"it has ended":         {nil, ""},
 		"it refuses":           {serverSays(message(nil).number(1, 2).text(3, "no")), ""},
 	} {

@@ -47,13 +47,13 @@ func TestAdviceOfEachCommand(t *testing.T) {
 				return os.WriteFile(name, text, 0o600)
 			})
 		}},
-		"another file": {errcode.LoadChanged, func(s *simulation, l *Loader) error {
+		"another file": {errcode.HFileCorrupt, func(s *simulation, l *Loader) error {
 			return s.verified(l, func(name string) error {
 				other, err := os.ReadFile(filepath.Join(l.Out.Path, l.Out.Manifest.Files()[0].Path))
 				return errors.Join(err, os.WriteFile(name, other, 0o600))
 			})
 		}},
-		"an altered family": {errcode.TableAltered, func(s *simulation, l *Loader) error {
+		"an altered family": {errcode.OutputChanged, func(s *simulation, l *Loader) error {
 			l.Out.Manifest.Files()[1].Loaded = false
 			l.Out.Manifest.Families["f"] = "other settings"
 			return checkSettings(l.Out, s.table())

@@ -44,7 +44,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	table = jobfile.TableName(table)
 	report.Table = table
 	if !storage.IsHDFS(dir) {
-		return report, errcode.LoadLocal.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+		return report, errcode.Command.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
 	}
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
@@ -234,7 +234,7 @@ func (c *directoryCommand) checkEmpty() error {
 		switch {
 		case hfiles.Hidden(info.Name) || len(outputs) == maxNamed:
 		case !info.Dir:
-			return errcode.HFileNone.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+			return errcode.HFileMissing.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
 				dir, info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
 		default:
 			if below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil && len(below.Files) > 0 {
@@ -243,7 +243,7 @@ func (c *directoryCommand) checkEmpty() error {
 		}
 	}
 	if outputs != nil {
-		return errcode.HFileNone.Errorf("%s has no HFiles in folders of families, but the directories below it have: name one of them (%s)", dir, failure.FirstFew(outputs))
+		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, but the directories below it have: name one of them (%s)", dir, failure.FirstFew(outputs))
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func (c *directoryCommand) checkOtherTables() error {
 	}
 	for _, e := range all {
 		if e.Table != c.report.Table && e.State == ledger.Loading {
-			return errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted (%s), so that table may have some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its entry in the ledger",
+			return errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted (%s), so that table may have some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its entry in the ledger",
 				dir, e.Table, e.Time.Format(time.RFC3339), dir, e.Table, c.ledger.EntryURI(e.Table, "", e.JobHash))
 		}
 	}
@@ -278,7 +278,7 @@ func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest,
 		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), jobOf(m))
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return nil, errcode.LoadInterrupted.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, jobOf(m))
+		return nil, errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, jobOf(m))
 	default:
 		return nil, nil
 	}
@@ -295,7 +295,7 @@ func checkComplete(out *output.Output, d *hfiles.Directory) error {
 	}
 	missing := slices.DeleteFunc(out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
-		return errcode.OutputLacks.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
+		return errcode.OutputChanged.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
 			out.FS.URI(out.Path), out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil

@@ -69,7 +69,7 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 		return err
 	}
 	if e == nil {
-		return errcode.HFileNone.Errorf("%s has no HFiles in folders of families, and according to the ledger nothing was loaded from it into table %s",
+		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, and according to the ledger nothing was loaded from it into table %s",
 			l.out.FS.URI(l.out.Path), l.table)
 	}
 	for _, f := range e.Files {
@@ -77,7 +77,7 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 		// be wrong.
 		_, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI)))
 		if err == nil {
-			return errcode.LoadAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
+			return errcode.RunAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
 		}
 		if !errors.Is(err, fs.ErrNotExist) { // a file that can't be seen must not count as gone
 			return fmt.Errorf("look for %s, which may have come back from an interrupted load: %w", f.URI, err)

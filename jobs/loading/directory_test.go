@@ -40,7 +40,7 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := runIn(t, command)
-	if failure.CodeOf(err) != errcode.HFileNone || !testwords.Names(err, filepath.Dir(command.out.Path)) {
+	if failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, filepath.Dir(command.out.Path)) {
 		t.Errorf("a family's folder: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestLoadOfAnIncompleteOutput(t *testing.T) {
 	files[0].Loaded = true // HBase has moved it
 	there := &hfiles.Directory{Files: []*hfiles.DirFile{{Path: files[1].Path}}}
 	err := checkComplete(record.out, there)
-	if failure.CodeOf(err) != errcode.OutputLacks || !testwords.Names(err, files[2].Path) || testwords.Names(err, files[0].Path) {
+	if failure.CodeOf(err) != errcode.OutputChanged || !testwords.Names(err, files[2].Path) || testwords.Names(err, files[0].Path) {
 		t.Errorf("without %s: %v", files[2].Path, err)
 	}
 	there.Files = append(there.Files, &hfiles.DirFile{Path: files[2].Path})

@@ -112,7 +112,7 @@ func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 	if now, err := l.Entry(); err != nil || now == nil || now.State == ledger.Loaded || now.Run != e.Run {
 		return cmp.Or(err, errcode.TableBusy.Errorf("a load of this job and date from %s has just ended; try again", e.Output))
 	}
-	return errcode.LoadInterrupted.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; --force writes and loads it again",
+	return errcode.OutputUnfinished.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; --force writes and loads it again",
 		e.Output, when, e.Table)
 }
 
@@ -202,9 +202,9 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 func damagedRecord(err error) error {
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return errcode.LedgerDamaged.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
+		return errcode.ManifestChanged.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	case errors.Is(err, seal.ErrMalformed):
-		return errcode.LedgerMalformed.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
+		return errcode.ManifestMalformed.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
 	}
 	return err
 }

@@ -34,8 +34,8 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 	}{
 		"another input":             {ledger.Loaded, file, options.Fail, errcode.LoadOther},
 		"another input, wanted":     {ledger.Loaded, file, options.Reload, ""},
-		"interrupted":               {ledger.Loading, file, options.Fail, errcode.LoadInterrupted},
-		"interrupted, other wanted": {ledger.Loading, file, options.Reload, errcode.LoadInterrupted},
+		"interrupted":               {ledger.Loading, file, options.Fail, errcode.OutputUnfinished},
+		"interrupted, other wanted": {ledger.Loading, file, options.Reload, errcode.OutputUnfinished},
 		"an empty export":           {ledger.Loaded, nil, options.Fail, ""},
 		"none":                      {"", nil, options.Fail, ""},
 	} {
@@ -124,7 +124,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 			t.Errorf("%s: done %t, %v", what, done, err)
 		}
 	}
-	wantCode("no output", errcode.LoadInterrupted, "interrupted")
+	wantCode("no output", errcode.OutputUnfinished, "interrupted")
 	lock, err := lock.Acquire(t.Context(), storage.Local, other, lock.Options{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	wantCode("no load", errcode.LoadInterrupted, "interrupted")
+	wantCode("no load", errcode.OutputUnfinished, "interrupted")
 	ended := *e
 	ended.State = ledger.Loaded
 	if err := l.Ledger.Write(&ended); err != nil {

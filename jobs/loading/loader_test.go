@@ -76,7 +76,7 @@ func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 		}, failure.Differs, errcode.HFileCorrupt},
 		"exchanged": {func(first, second string) error {
 			return errors.Join(os.Rename(first, first+"x"), os.Rename(second, first), os.Rename(first+"x", second))
-		}, failure.Differs, errcode.LoadChanged},
+		}, failure.Differs, errcode.HFileCorrupt},
 		"gone": {func(first, _ string) error { return os.Remove(first) }, failure.Failed, errcode.OtherFailed},
 	} {
 		out := writtenOutput(t, options.Options{}, "row 1", "row 2")

@@ -555,7 +555,7 @@ func TestDirectoriesAreKeptApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := loading.Directory(context.Background(), l.Out, l.Table, l.Options())
-	if failure.CodeOf(err) != errcode.HFileNone || !strings.Contains(err.Error(), livetest.Night20) {
+	if failure.CodeOf(err) != errcode.HFileMissing || !strings.Contains(err.Error(), livetest.Night20) {
 		t.Errorf("the directory above: %v", err)
 	}
 	dir := l.Out + "/" + livetest.Night20
@@ -563,7 +563,7 @@ func TestDirectoriesAreKeptApart(t *testing.T) {
 	other := l.Table + "_other"
 	l.Ask(t, "create", other, "f", "5")
 	t.Cleanup(func() { l.Ask(t, "drop", other) })
-	if _, err := loading.Directory(context.Background(), dir, other, l.Options()); failure.CodeOf(err) != errcode.LoadInterrupted || !strings.Contains(err.Error(), l.Table) {
+	if _, err := loading.Directory(context.Background(), dir, other, l.Options()); failure.CodeOf(err) != errcode.OutputUnfinished || !strings.Contains(err.Error(), l.Table) {
 		t.Errorf("another table: %v", err)
 	}
 	if r, err := loading.Directory(context.Background(), dir, l.Table, l.Options()); err != nil || r.Status != failure.StatusDone {

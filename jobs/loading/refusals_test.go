@@ -46,7 +46,7 @@ func localOutput(t *testing.T, o options.Options) *output.Dir {
 func TestNameOfTheTable(t *testing.T) {
 	t.Parallel()
 	r, err := Directory(t.Context(), t.TempDir(), "default:t", options.Options{})
-	if failure.CodeOf(err) != errcode.LoadLocal || r.Table != "t" {
+	if failure.CodeOf(err) != errcode.Command || r.Table != "t" {
 		t.Errorf("it is %s, %v", r.Table, err)
 	}
 }
@@ -99,14 +99,14 @@ func TestAlteredFamily(t *testing.T) {
 		}
 		return ""
 	}
-	if code := check("other settings", false); code != errcode.TableAltered {
+	if code := check("other settings", false); code != errcode.OutputChanged {
 		t.Errorf("other settings: %s", code)
 	}
 	if code := check("other settings", true); code != "" {
 		t.Errorf("other settings, and all files are loaded: %s", code)
 	}
 	table.Families = nil
-	if code := check("", false); code != errcode.TableFamily {
+	if code := check("", false); code != errcode.TableSettings {
 		t.Errorf("the family is gone: %s", code)
 	}
 }
@@ -125,7 +125,7 @@ func TestStatesOfADirectory(t *testing.T) {
 		"loading":                    {manifest.Loading, "t", "", true},
 		"writing":                    {manifest.Writing, "t", errcode.OutputUnfinished, false},
 		"writing, of another table":  {manifest.Writing, "u", errcode.OutputUnfinished, false},
-		"loading into another table": {manifest.Loading, "u", errcode.LoadInterrupted, false},
+		"loading into another table": {manifest.Loading, "u", errcode.OutputUnfinished, false},
 		"loaded into another table":  {manifest.Loaded, "u", "", false},
 		"written for another table":  {manifest.Written, "u", "", false},
 	} {

@@ -48,7 +48,7 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.Summary) erro
 	}
 	// A sound HFile may still be the wrong one: size, rows and digest must be those of the manifest.
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
-		return errcode.LoadChanged.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was changed afterwards and was not loaded; %s to write it again",
+		return errcode.HFileCorrupt.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was changed afterwards and was not loaded; %s to write it again",
 			out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest, writeAgain(out))
 	}
 	f.Probes = probes // an older bulkload recorded none

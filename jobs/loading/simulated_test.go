@@ -310,7 +310,7 @@ func TestSimulatedDirectory(t *testing.T) {
 			return &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		}
 		record := func() *directoryLoad { return newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil) }
-		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.HFileNone {
+		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.HFileMissing {
 			s.Errorf("nothing was loaded: %v", err)
 		}
 		s.serve = func(files []string) ([]cell.Cell, bool, error) {
@@ -328,7 +328,7 @@ func TestSimulatedDirectory(t *testing.T) {
 		}
 		other := command()
 		other.report.Table = "u"
-		if err := other.checkOtherTables(); failure.CodeOf(err) != errcode.LoadInterrupted {
+		if err := other.checkOtherTables(); failure.CodeOf(err) != errcode.OutputUnfinished {
 			s.Errorf("into another table, after an interruption: %v", err)
 		}
 		s.do(command().checkOtherTables())
@@ -345,7 +345,7 @@ func TestSimulatedDirectory(t *testing.T) {
 		s.do(record().checkServed(s.Context()))
 		name := filepath.Join(s.out.Path, files[0].Path)
 		s.do(os.WriteFile(name, []byte("x"), 0o600))
-		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.LoadAgain {
+		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.RunAgain {
 			s.Errorf("a file came back: %v", err)
 		}
 		s.do(os.Remove(name))
@@ -496,7 +496,7 @@ func TestSimulatedLedgerFails(t *testing.T) {
 		text, err := os.ReadFile(name)
 		s.do(err)
 		s.do(os.WriteFile(name, text[:len(text)/2], 0o600))
-		if err := s.loader().CheckServed(s.Context()); failure.CodeOf(err) != errcode.LedgerMalformed {
+		if err := s.loader().CheckServed(s.Context()); failure.CodeOf(err) != errcode.ManifestMalformed {
 			s.Errorf("the ledger's entry is cut: %v", err)
 		}
 	})

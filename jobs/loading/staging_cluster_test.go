@@ -147,7 +147,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	for _, c := range []struct {
 		state string
 		code  errcode.Code
-	}{{manifest.Written, errcode.OutputLacks}, {manifest.Loading, errcode.LoadLost}} {
+	}{{manifest.Written, errcode.OutputChanged}, {manifest.Loading, errcode.LoadLost}} {
 		state := c.state
 		w.Dir.Manifest.State = state
 		if err := errors.Join(w.Dir.Save(), w.Dir.Lock.Release()); err != nil {
@@ -171,7 +171,7 @@ func TestLoadDirMissesNoFile(t *testing.T) {
 	}
 	l.WantTable(t, "nothing loaded", []string{""})
 	_, err := loading.Directory(context.Background(), l.Out+"/"+date, "elsewhere", l.Options())
-	if failure.CodeOf(err) != errcode.LoadInterrupted {
+	if failure.CodeOf(err) != errcode.OutputUnfinished {
 		t.Errorf("into another table meanwhile: %v", err)
 	}
 }

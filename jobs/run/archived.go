@@ -126,7 +126,7 @@ func (w *archivedOutput) checkServed(ctx context.Context, report *summary.Output
 			return err
 		}
 		if e == nil {
-			return errcode.LoadAgain.Errorf("the ledger's entry of this load was just removed; try again")
+			return errcode.RunAgain.Errorf("the ledger's entry of this load was just removed; try again")
 		}
 		if err := w.loader.Adopt(ctx, e); err != nil {
 			return err

@@ -129,7 +129,7 @@ func TestSplitsAreReadOnce(t *testing.T) {
 		for task, splits := range c.splits {
 			m.accounts = append(m.accounts, accountOf(&attempt{identity: identity{Task: task}}, splits...))
 		}
-		if err := m.gather(); (err == nil) != c.sound || err != nil && failure.CodeOf(err) != errcode.Books {
+		if err := m.gather(); (err == nil) != c.sound || err != nil && failure.CodeOf(err) != errcode.Digest {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -153,12 +153,12 @@ func TestTaskFaults(t *testing.T) {
 	}
 	for what, f := range map[string]taskFault{
 		"ends well without an account": {once("map", 3, func(context.Context, *runtest.InProcess, tasks.Phase) (bool, error) { return true, nil }),
-			errcode.TaskLost, "map task 3 has ended without its account, and no attempt at it has begun", last},
+			errcode.TaskFailed, "map task 3 has ended without its account, and no attempt at it has begun", last},
 		"is killed": {once("map", 3, func(_ context.Context, _ *runtest.InProcess, p tasks.Phase) (bool, error) {
 			at := filepath.Join(p.Dir, "00003", "attempt_1_m_1_0-abcd")
 			who, err := seal.Marshal(map[string]any{"plan": planID(t, p), "phase": "map", "task": 3, "attempt": "attempt_1_m_1_0-abcd", "host": "node7"})
 			return true, errors.Join(err, os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "attempt.json"), who, 0o600))
-		}), errcode.TaskLost, "map task 3, attempt attempt_1_m_1_0-abcd on node7, has ended without its account", last},
+		}), errcode.TaskFailed, "map task 3, attempt attempt_1_m_1_0-abcd on node7, has ended without its account", last},
 		"has a changed input": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
 			info, err := os.Stat(in)
 			if err != nil {
@@ -290,7 +290,7 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	manyFiles(t, dir, 600)
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
 	_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if failure.CodeOf(err) != errcode.TaskRuns || e.Ran != nil {
+	if failure.CodeOf(err) != errcode.TaskMemory || e.Ran != nil {
 		t.Errorf("%s: %v; %v ran", failure.CodeOf(err), err, e.Ran)
 	}
 	_, err = jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: tasks.Sizes{Task: 1000, Memory: 100_000}}, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
@@ -588,7 +588,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 			down = "run"
 		}
 		err := run(func(ctx context.Context, p tasks.Phase, task int) (bool, error) { return true, fail(ctx, p, task) })
-		if failure.KindOf(err) != failure.Later || failure.CodeOf(err) == errcode.TaskLost {
+		if failure.KindOf(err) != failure.Later || failure.CodeOf(err) == errcode.TaskFailed {
 			t.Errorf("%s: with a file system that is down: %v", phase, err)
 		}
 		err = run(func(_ context.Context, p tasks.Phase, task int) (bool, error) {
@@ -609,7 +609,7 @@ func TestNewCauseOfFailure(t *testing.T) {
 		})
 		memory("killed after another attempt")
 		err = run(func(context.Context, tasks.Phase, int) (bool, error) { return true, nil })
-		if failure.CodeOf(err) != errcode.TaskLost || !strings.Contains(err.Error(), phase+" task 2 ") {
+		if failure.CodeOf(err) != errcode.TaskFailed || !strings.Contains(err.Error(), phase+" task 2 ") {
 			t.Errorf("%s: of an engine that did nothing: %v", phase, err)
 		}
 	}

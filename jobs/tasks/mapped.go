@@ -175,12 +175,12 @@ func (m *Mapped) gather() error {
 		ended := map[int]bool{}
 		for _, e := range a.Ended {
 			if e.Split < first || e.Split >= first+len(splits) || ended[e.Split] {
-				return errcode.Books.Errorf("%v, has read split %d, which is not its own, or twice", &a.identity, e.Split)
+				return errcode.Digest.Errorf("%v, has read split %d, which is not its own, or twice", &a.identity, e.Split)
 			}
 			ended[e.Split] = true
 		}
 		if len(ended) != len(splits) {
-			return errcode.Books.Errorf("%v, has read %d of its %d splits", &a.identity, len(ended), len(splits))
+			return errcode.Digest.Errorf("%v, has read %d of its %d splits", &a.identity, len(ended), len(splits))
 		}
 		for _, share := range a.Shares {
 			if share.Run.Name != "" {
@@ -228,7 +228,7 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 	state := m.work.plan.newState()
 	for i, a := range m.accounts {
 		if err := state.Apply(checkpoint.Line{Checkpoint: &a.Checkpoint}, len(m.work.plan.Splits)); err != nil {
-			return nil, errcode.Books.Errorf("%v: %w", &m.accounts[i].identity, err)
+			return nil, errcode.Digest.Errorf("%v: %w", &m.accounts[i].identity, err)
 		}
 	}
 	all := make([]*sorting.Rows, len(m.work.outputs))
@@ -247,7 +247,7 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 		}
 		all[i] = rows
 		if sorted := rows.Sorted.Stats().Entries; sorted != rows.Read-rows.Rejected-rows.Filtered {
-			return nil, errors.Join(errcode.Books.Errorf("the counts do not add up: %d rows read - %d rejected - %d filtered are not the %d that the tasks have sorted",
+			return nil, errors.Join(errcode.Digest.Errorf("the counts do not add up: %d rows read - %d rejected - %d filtered are not the %d that the tasks have sorted",
 				rows.Read, rows.Rejected, rows.Filtered, sorted), sorting.CloseRows(all))
 		}
 	}

@@ -23,7 +23,7 @@ type mapAccount struct {
 }
 
 // Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its account. document
-// is the plan's path or URI, or the run's first output. The error has errcode.TaskIndex if the plan has no such task.
+// is the plan's path or URI, or the run's first output. The error has errcode.Command if the plan has no such task.
 func Map(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -40,7 +40,7 @@ func Map(ctx context.Context, document string, task int, o options.Options) erro
 	}
 	defer w.close()
 	if task < 0 || task >= len(p.Pieces) {
-		return errcode.TaskIndex.Errorf("the plan has the map tasks 0 to %d, and no task %d", len(p.Pieces)-1, task)
+		return errcode.Command.Errorf("the plan has the map tasks 0 to %d, and no task %d", len(p.Pieces)-1, task)
 	}
 	a := w.newAttempt(MapPhase, task)
 	var runs []folder

@@ -30,7 +30,7 @@ type reduceAccount struct {
 }
 
 // Reduce does a reduce task: it merges its slices out of the runs of all map tasks, and leaves verified files and its
-// account. document is the path or URI of the units, or the run's first output. The error has errcode.TaskIndex if
+// account. document is the path or URI of the units, or the run's first output. The error has errcode.Command if
 // there is no such task.
 func Reduce(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
@@ -50,7 +50,7 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 	}
 	defer w.close()
 	if task < 0 || task >= len(u.Tasks) {
-		return errcode.TaskIndex.Errorf("there are the reduce tasks 0 to %d, and no task %d", len(u.Tasks)-1, task)
+		return errcode.Command.Errorf("there are the reduce tasks 0 to %d, and no task %d", len(u.Tasks)-1, task)
 	}
 	if out := u.Tasks[task].Output; out < 0 || out >= len(w.targets) || w.targets[out] == nil || len(u.Runs) != len(w.targets) {
 		return errcode.TaskPlan.Errorf("%s contradicts itself", document)

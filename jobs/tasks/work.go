@@ -126,7 +126,7 @@ func (w *Work) checkPieces(p *Plan) error {
 		bytes += s.End - s.Start
 	}
 	if n := len(p.Pieces); n > partition.MaxRuns {
-		return errcode.TaskRuns.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
+		return errcode.TaskMemory.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
 			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
 	}
 	return w.checkStreams(int64(len(p.Pieces)))
@@ -276,9 +276,9 @@ func reason(phase string, task int, report *failureReport, last *identity) error
 	case report != nil:
 		return report.Code.Errorf("%v: %s", &report.identity, report.Text)
 	case last != nil:
-		return errcode.TaskLost.Errorf("%v, has ended without its account: it may have been killed. The same command runs it again", last)
+		return errcode.TaskFailed.Errorf("%v, has ended without its account: it may have been killed. The same command runs it again", last)
 	}
-	return errcode.TaskLost.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The same command runs it again", phase, task)
+	return errcode.TaskFailed.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The same command runs it again", phase, task)
 }
 
 // maxReasons bounds how many tasks are named in an error.

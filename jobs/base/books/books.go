@@ -46,11 +46,11 @@ func (b *Books) Add(r Written) {
 // Check returns what does not add up.
 func (b Books) Check() error {
 	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
-		return errcode.Books.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
+		return errcode.Digest.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
 			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, sum)
 	}
 	if b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
-		return errcode.Books.Errorf("the counts do not add up: %d cells written + %d nulls are not %d rows × %d columns",
+		return errcode.Digest.Errorf("the counts do not add up: %d cells written + %d nulls are not %d rows × %d columns",
 			b.CellsWritten, b.Nulls, b.Written, b.Columns)
 	}
 	return nil

@@ -28,7 +28,7 @@ func TestBooksBalance(t *testing.T) {
 		for _, off := range []int64{-1, 1} {
 			b := balanced()
 			*number(&b) += off
-			if err := b.Check(); failure.CodeOf(err) != errcode.Books {
+			if err := b.Check(); failure.CodeOf(err) != errcode.Digest {
 				t.Errorf("%s off by %d: %v", what, off, err)
 			}
 		}

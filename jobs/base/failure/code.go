@@ -87,6 +87,6 @@ func sentinels() []sentinel {
 		is(errcode.TableMissing, load.ErrNotFound),
 		is(errcode.TableExists, load.ErrExists),
 		is(errcode.HBaseRefused, load.ErrRefused),
-		{errcode.InputMark, isMark},
+		{errcode.InputFormat, isMark},
 	}
 }

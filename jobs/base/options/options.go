@@ -86,7 +86,7 @@ func (o Options) WithDefaults() (Options, error) {
 		o.Memory = DefaultMemory
 	}
 	if o.Memory < MinMemory {
-		return o, errcode.CommandMemory.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
+		return o, errcode.Command.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
 	}
 	if o.Wait.Settle == 0 {
 		o.Wait.Settle = DefaultSettle

@@ -18,7 +18,7 @@ func TestMemory(t *testing.T) {
 		o, err := Options{Memory: given}.WithDefaults()
 		var code errcode.Coder
 		switch {
-		case want == 0 && (!errors.As(err, &code) || code.ErrorCode() != errcode.CommandMemory):
+		case want == 0 && (!errors.As(err, &code) || code.ErrorCode() != errcode.Command):
 			t.Errorf("%d bytes: %v", given, err)
 		case want > 0 && (err != nil || o.Memory != want):
 			t.Errorf("%d bytes: %d, %v", given, o.Memory, err)

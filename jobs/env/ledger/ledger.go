@@ -358,7 +358,7 @@ func (e *Entry) growth() (bytes int) {
 }
 
 // Write replaces an entry. It refuses one that is too large to be read, or will be at the end of its load
-// (errcode.ManifestSize).
+// (errcode.FilesLimit).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Table, e.Date, e.JobHash)
@@ -375,7 +375,7 @@ func (l *Ledger) write(name string, document any, grows int) error {
 		return err
 	}
 	if size := len(text) + 1 + grows; size > maxBytes {
-		return errcode.ManifestSize.Errorf("it would have %d bytes, and at most %d are read: use outputs with fewer files", size, maxBytes)
+		return errcode.FilesLimit.Errorf("it would have %d bytes, and at most %d are read: use outputs with fewer files", size, maxBytes)
 	}
 	if err := l.MakeFolder(path.Dir(name)); err != nil {
 		return err

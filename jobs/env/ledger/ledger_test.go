@@ -279,7 +279,7 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 	e.State = Loading
 	var refused errcode.Coder
-	if err := l.Write(e); !errors.As(err, &refused) || refused.ErrorCode() != errcode.ManifestSize {
+	if err := l.Write(e); !errors.As(err, &refused) || refused.ErrorCode() != errcode.FilesLimit {
 		t.Errorf("at the beginning of a load: %v", err)
 	}
 	if was, err := l.Read(e.Table, e.Date, e.JobHash); err != nil || was.State != Loaded {

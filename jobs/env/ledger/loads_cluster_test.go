@@ -99,7 +99,7 @@ func TestLedgerOfAnInterruptedLoad(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	l.Crash(t, livetest.Night20, options.FilesLoaded, 4)
 	l.WithoutOutput(t, livetest.Night20)
-	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadInterrupted {
+	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.OutputUnfinished {
 		t.Error(err)
 	}
 	o := l.Options()

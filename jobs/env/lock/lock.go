@@ -313,7 +313,7 @@ func (l *Directory) Explain(err error) error {
 		return err
 	}
 	if lost := l.Check(); failure.KindOf(lost) == failure.Later && !errors.Is(lost, storage.ErrUnavailable) {
-		return errcode.LockLost.Errorf("%w; nothing was changed since (%v)", lost, err)
+		return errcode.RunAgain.Errorf("%w; nothing was changed since (%v)", lost, err)
 	}
 	return err
 }
@@ -331,7 +331,7 @@ func (l *Directory) Fresh() error {
 		if l.failed != nil {
 			why = fmt.Sprintf(" (it can't be written: %v)", l.failed)
 		}
-		return errcode.LockLost.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second), why)
+		return errcode.RunAgain.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second), why)
 	}
 	return nil
 }
@@ -345,9 +345,9 @@ func (l *Directory) SetTouched(t time.Time) {
 
 func (l *Directory) takenOver(by Owner, gone bool) error {
 	if gone {
-		return errcode.LockLost.Errorf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
+		return errcode.RunAgain.Errorf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
 	}
-	return errcode.LockLost.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
+	return errcode.RunAgain.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
 }
 
 // Release unlocks the directory. If the lock can't be deleted, it binds nobody on this machine.

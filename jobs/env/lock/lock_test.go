@@ -140,7 +140,7 @@ func TestTrueCauses(t *testing.T) {
 	}
 	l.FS = readOnlyFS{storage.Local}
 	l.SetTouched(time.Now().Add(-LockStale))
-	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !testwords.Names(err, syscall.EROFS.Error()) {
+	if err := l.Touch(); failure.CodeOf(err) != errcode.RunAgain || !testwords.Names(err, syscall.EROFS.Error()) {
 		t.Errorf("a lock that can't be written any more: %v", err)
 	}
 	if err := l.Release(); err != nil {

@@ -141,7 +141,7 @@ func TestLockTakenOver(t *testing.T) {
 				if s.after == nil {
 					t.Fatalf("no theft: %v", err)
 				}
-				if failure.CodeOf(err) != errcode.LockLost {
+				if failure.CodeOf(err) != errcode.RunAgain {
 					t.Errorf("the run that lost its lock: kind %d, %v", failure.KindOf(err), err)
 				}
 				now := traces(t, out)

@@ -33,7 +33,7 @@ func (s *Site) openLedger(prepare func(*ledger.Ledger) error) (*ledger.Ledger, e
 	l := ledger.Open(fsys, name)
 	err = prepare(l)
 	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder
-		err = failure.Early(errcode.LedgerPlace.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
+		err = failure.Early(errcode.Folder.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 	}
 	if err != nil {
 		return nil, errors.Join(err, fsys.Close())

@@ -25,7 +25,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
 		if k.Keytab != "" {
-			return errcode.KerberosUnwanted.Errorf("a keytab is given (hbase.kerberos or --keytab), but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
+			return errcode.SiteProperty.Errorf("a keytab is given (hbase.kerberos or --keytab), but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
 				"nothing would be protected; see --conf and hbase.conf for the right site files")
 		}
 		return nil

@@ -72,7 +72,7 @@ func TestTokensAlone(t *testing.T) {
 		t.Fatalf("%v: %+v", err, s)
 	}
 	_, err := s.Connect(t.Context())
-	if failure.CodeOf(err) != errcode.KerberosCache ||
+	if failure.CodeOf(err) != errcode.KerberosNoLogin ||
 		!testwords.Names(err, hbaseAuthentication, "HDFS only", "KRB5CCNAME", "kinit") {
 		t.Fatalf("%s: %v", failure.CodeOf(err), err)
 	}

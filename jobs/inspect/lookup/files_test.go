@@ -96,7 +96,7 @@ func TestFilesThatCantBeInspected(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]errcode.Code{"damaged": errcode.HFileCorrupt, "cut": errcode.HFileCorrupt, "text": errcode.HFileCorrupt, "empty": errcode.HFileCorrupt,
-		"none": errcode.HFileMissing, "": errcode.HFileNone} {
+		"none": errcode.HFileMissing, "": errcode.HFileMissing} {
 		report, err := Inspect(t.Context(), filepath.Join(dir, name), options.Options{}, false, func(*cell.Cell) error { return nil })
 		if failure.CodeOf(err) != want || report.Status == failure.StatusDone {
 			t.Errorf("%s: %v, status %s", name, err, report.Status)

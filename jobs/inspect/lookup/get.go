@@ -98,10 +98,10 @@ type wantedCell struct {
 
 func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	if len(j.Query) == 0 {
-		return nil, errcode.JobQuery.Errorf("%s names no query columns; add query: [COLUMN, …]", j.Path)
+		return nil, errcode.JobRowkey.Errorf("%s names no query columns; add query: [COLUMN, …]", j.Path)
 	}
 	if len(given) != len(j.Query) {
-		return nil, errcode.QueryValues.Errorf("the query has %s (%v), and %d values were given", jobfile.Plural(len(j.Query), "column"), j.Query, len(given))
+		return nil, errcode.Command.Errorf("the query has %s (%v), and %d values were given", jobfile.Plural(len(j.Query), "column"), j.Query, len(given))
 	}
 	rows, err := j.RowKey.Query(j.Query)
 	if err != nil {
@@ -121,7 +121,7 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 		}
 	}
 	if q.prefixes, err = rows.Prefixes(fields); err != nil {
-		return nil, errcode.QueryValues.Errorf("build the key of %v: %w", given, err)
+		return nil, errcode.Command.Errorf("build the key of %v: %w", given, err)
 	}
 	if j.Wide != nil {
 		q.wide, err = newWideQuery(j, fields)

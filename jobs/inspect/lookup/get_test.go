@@ -159,11 +159,11 @@ func TestQueriesThatCantBeAsked(t *testing.T) {
 		given []string
 		want  errcode.Code
 	}{
-		"no value":       {fmt.Sprintf(jobText, "user + id"), nil, errcode.QueryValues},
-		"two values":     {fmt.Sprintf(jobText, "user + id"), []string{"1", "2"}, errcode.QueryValues},
-		"too long":       {fmt.Sprintf(jobText, "pad(user, 2) + id"), []string{"123"}, errcode.QueryValues},
-		"no number":      {fmt.Sprintf(typed, "user + id"), []string{"x"}, errcode.QueryValues},
-		"no query":       {strings.Replace(fmt.Sprintf(jobText, "user + id"), "query: [user]\n", "", 1), []string{"1"}, errcode.JobQuery},
+		"no value":       {fmt.Sprintf(jobText, "user + id"), nil, errcode.Command},
+		"two values":     {fmt.Sprintf(jobText, "user + id"), []string{"1", "2"}, errcode.Command},
+		"too long":       {fmt.Sprintf(jobText, "pad(user, 2) + id"), []string{"123"}, errcode.Command},
+		"no number":      {fmt.Sprintf(typed, "user + id"), []string{"x"}, errcode.Command},
+		"no query":       {strings.Replace(fmt.Sprintf(jobText, "user + id"), "query: [user]\n", "", 1), []string{"1"}, errcode.JobRowkey},
 		"a good one":     {fmt.Sprintf(jobText, "pad(user, 2) + id"), []string{"12"}, ""},
 		"a good, binary": {fmt.Sprintf(typed, "user + id"), []string{"12"}, ""},
 	} {

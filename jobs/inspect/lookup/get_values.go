@@ -52,7 +52,7 @@ func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	}
 	stored, problem := reader.AppendBinary(nil, text)
 	if problem != "" {
-		return nil, errcode.QueryValues.Errorf("query column %s: %q is %s", c.Name, text, problem)
+		return nil, errcode.Command.Errorf("query column %s: %q is %s", c.Name, text, problem)
 	}
 	return stored, nil
 }

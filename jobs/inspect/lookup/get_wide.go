@@ -21,7 +21,7 @@ func newWideQuery(j *jobfile.Job, fields []values.Value) (q wideQuery, err error
 		return q, nil // the values don't restrict the qualifiers
 	}
 	if q.begin, err = begin.AppendQualifier(nil, fields); err != nil {
-		return q, errcode.QueryValues.Errorf("build the qualifier: %s", jobfile.OfQualifier(err.Error()))
+		return q, errcode.Command.Errorf("build the qualifier: %s", jobfile.OfQualifier(err.Error()))
 	}
 	if begin.String() == j.Wide.Qualifier.String() {
 		q.exact = map[string]bool{}

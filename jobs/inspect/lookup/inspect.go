@@ -102,7 +102,7 @@ func Inspect(ctx context.Context, name string, o options.Options, blocks bool, v
 		return report, errcode.HFileMissing.Errorf("%s does not exist", fsys.URI(path))
 	}
 	if info, failed := fsys.Stat(path); failed == nil && info.Dir {
-		return report, errcode.HFileNone.Errorf("%s is a directory; inspect shows one HFile of it, bulkload verify DIR checks all", fsys.URI(path))
+		return report, errcode.HFileMissing.Errorf("%s is a directory; inspect shows one HFile of it, bulkload verify DIR checks all", fsys.URI(path))
 	}
 	if err != nil {
 		return report, err

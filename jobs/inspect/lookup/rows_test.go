@@ -37,7 +37,7 @@ func TestGetShowsBinaryValues(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = lookup.Get(context.Background(), j, options.Options{}, []string{"x"}, filepath.Join(j.Dir, j.Output))
-	if failure.CodeOf(err) != errcode.QueryValues || !strings.Contains(err.Error(), "column id") {
+	if failure.CodeOf(err) != errcode.Command || !strings.Contains(err.Error(), "column id") {
 		t.Errorf("a query of no number: %v", err)
 	}
 }
@@ -56,10 +56,10 @@ func TestOutputsGet(t *testing.T) {
 		{"", []string{"000000000123"}, "index", 1, ""},
 		{"ns:orders", []string{"000000000123"}, "index", 1, ""},
 		{"ns:orders", []string{"000000000099"}, "index", 0, ""}, // rejected
-		{"", []string{"17"}, "", -1, errcode.CommandOutput},
-		{"", []string{"1", "2", "3"}, "", -1, errcode.CommandOutput},
-		{"ns:none", []string{"17"}, "seller", -1, errcode.CommandOutput},
-		{"ns:by_buyer", []string{"17"}, "buyer", -1, errcode.QueryValues},
+		{"", []string{"17"}, "", -1, errcode.Command},
+		{"", []string{"1", "2", "3"}, "", -1, errcode.Command},
+		{"ns:none", []string{"17"}, "seller", -1, errcode.Command},
+		{"ns:by_buyer", []string{"17"}, "buyer", -1, errcode.Command},
 	} {
 		from := c.from
 		if from != "" {

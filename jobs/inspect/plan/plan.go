@@ -92,10 +92,10 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 		w.candidates = append(w.candidates, &candidate{job: out, report: r})
 	}
 	if p.SplitsFile != "" && j.Outputs != nil {
-		return errcode.JobOutputs.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job with one output", j.Path)
+		return errcode.Command.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job with one output", j.Path)
 	}
 	if p.Expression != "" && j.Outputs != nil {
-		return errcode.JobOutputs.Errorf("%s has several outputs; compare the key of one of them in its own job file", j.Path)
+		return errcode.Command.Errorf("%s has several outputs; compare the key of one of them in its own job file", j.Path)
 	}
 	if p.Expression != "" {
 		other, err := withKey(w.candidates[0].job, p.Expression)

@@ -150,7 +150,7 @@ func TestTableThatIsNotOpened(t *testing.T) {
 	if r, err := WholeTable(t.Context(), j, options.Options{WorkDir: t.TempDir()}); err == nil || r.Against != "table ns:one, table ns:two" {
 		t.Errorf("against %s: %v", r.Against, err)
 	}
-	if r, err := WholeTable(t.Context(), j, options.Options{WorkDir: t.TempDir(), Memory: 1}); failure.CodeOf(err) != errcode.CommandMemory || r.Status == failure.StatusDone {
+	if r, err := WholeTable(t.Context(), j, options.Options{WorkDir: t.TempDir(), Memory: 1}); failure.CodeOf(err) != errcode.Command || r.Status == failure.StatusDone {
 		t.Errorf("%s, %v", r.Status, err)
 	}
 }
@@ -291,7 +291,7 @@ func TestDirectories(t *testing.T) {
 		}
 	}
 	empty := t.TempDir()
-	if r, err := Dir(t.Context(), empty, options.Options{}); failure.CodeOf(err) != errcode.HFileNone || r.Status == failure.StatusDone {
+	if r, err := Dir(t.Context(), empty, options.Options{}); failure.CodeOf(err) != errcode.HFileMissing || r.Status == failure.StatusDone {
 		t.Errorf("an empty directory: %+v, %v", r, err)
 	}
 	if r, err := Dir(t.Context(), filepath.Join(empty, "none"), options.Options{}); err == nil || r.Status == failure.StatusDone {

@@ -18,7 +18,7 @@ import (
 // Rows compares the rows of a job's source that lie in some ranges, which are in order, with the table of one of the job's outputs.
 // Of the report only the counts and the differences count. Rows beside the ranges may be compared as well, since the source is
 // compared in the slices that a run writes. The input must still have the given files: rows of another one prove nothing
-// (errcode.LoadAgain).
+// (errcode.RunAgain).
 func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.File, ranges []load.RowRange) (report *Report, err error) {
 	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	v, err := openVerifyRun(ctx, j, o, true, func(out *jobfile.Job) []load.RowRange {
@@ -33,7 +33,7 @@ func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string,
 	}
 	same := func(a, b ingest.File) bool { return a.Path == b.Path && a.Size == b.Size && a.ModTime.Equal(b.ModTime) }
 	if !slices.EqualFunc(files, v.source.Files, same) {
-		return report, errcode.LoadAgain.Errorf("the input has changed since this command began; run it again")
+		return report, errcode.RunAgain.Errorf("the input has changed since this command began; run it again")
 	}
 	if err := v.run(ctx, report); err != nil && failure.CodeOf(err) != errcode.VerifyDiffers {
 		return report, err

@@ -205,7 +205,7 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 	}
 	v.record, err = manifest.Read(fsys, dir)
 	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
-		err = errcode.OutputMoved.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
+		err = errcode.HFileMissing.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
 	}
 	return err
 }

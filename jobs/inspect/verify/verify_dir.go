@@ -66,7 +66,7 @@ func Opened(ctx context.Context, d *hfiles.Directory, report *Report) error {
 		return err
 	}
 	if len(d.Files) == 0 && m == nil {
-		return errcode.HFileNone.Errorf("%s holds no HFiles in folders of families", d.FS.URI(d.Path))
+		return errcode.HFileMissing.Errorf("%s holds no HFiles in folders of families", d.FS.URI(d.Path))
 	}
 	if err := verifySound(ctx, d, m, report); err != nil {
 		return err

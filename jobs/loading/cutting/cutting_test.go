@@ -108,7 +108,7 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 			}
 			continue
 		}
-		if failure.CodeOf(err) != errcode.LoadCuts || !testwords.Names(err, c.says) || left != nil {
+		if failure.CodeOf(err) != errcode.LoadFiles || !testwords.Names(err, c.says) || left != nil {
 			t.Errorf("%s: %v, and the part: %v", name, err, left)
 		}
 	}

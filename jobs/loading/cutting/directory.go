@@ -61,7 +61,7 @@ func (w Directory) read() (*cutsRecord, error) {
 		err = r.check()
 	}
 	if err != nil {
-		return nil, errcode.LoadCuts.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or look which files of %s are parts of others, and delete it",
+		return nil, errcode.LoadFiles.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or look which files of %s are parts of others, and delete it",
 			w.Out.FS.URI(w.path()), err, w.Out.FS.URI(w.Out.Path))
 	}
 	return r, nil
@@ -124,7 +124,7 @@ func (w Directory) Finish() error {
 	// Each file must still be there before the first part is deleted: parts may be the only copy of its rows.
 	for _, c := range r.Cuts {
 		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, c.Of)); errors.Is(err, fs.ErrNotExist) {
-			return errcode.LoadCuts.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was loaded, delete its parts and %s (%w)",
+			return errcode.LoadFiles.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was loaded, delete its parts and %s (%w)",
 				w.Out.URI(c.Of), w.Out.FS.URI(w.path()), err)
 		} else if err != nil {
 			return fmt.Errorf("finish the cut of %s: %w", w.Out.URI(c.Of), err)
@@ -242,7 +242,7 @@ func (w Directory) checkCuttable(d *hfiles.Directory, f *hfiles.DirFile) error {
 	}
 	switch _, err := w.Out.FS.Stat(w.kept(f.Path)); {
 	case err == nil:
-		return errcode.LoadCuts.Errorf("%s has rows of several regions, and a file of its name that was cut earlier is kept in %s: move one of them away",
+		return errcode.LoadFiles.Errorf("%s has rows of several regions, and a file of its name that was cut earlier is kept in %s: move one of them away",
 			uri, w.Out.FS.URI(w.kept(f.Path)))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err

@@ -290,7 +290,7 @@ func TestFilesThatCantBeCut(t *testing.T) {
 				t.Errorf("%s: %s was changed", dir, name)
 			}
 		}
-		if kept := filesBelow(t, l, dir+"/.cut"); len(kept) > 0 && code != "BL-LOAD-CUTS" {
+		if kept := filesBelow(t, l, dir+"/.cut"); len(kept) > 0 && code != "BL-LOAD-FILES" {
 			t.Errorf("%s: %d files were cut", dir, len(kept))
 		}
 	}
@@ -318,7 +318,7 @@ func TestFilesThatCantBeCut(t *testing.T) {
 	name := write(again, lines)
 	l.Ask(t, "fs", "-mkdir", "-p", again+"/.cut/f")
 	l.Ask(t, "fs", "-cp", name, again+"/.cut/f/")
-	refused(again, "BL-LOAD-CUTS", "move one of them away", l.Options())
+	refused(again, "BL-LOAD-FILES", "move one of them away", l.Options())
 
 	whole := l.Out + "/whole"
 	write(whole, lines[2:], "TAGS=true", "TAG=kept", "SEQUENCE=7")

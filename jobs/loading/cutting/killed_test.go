@@ -488,7 +488,7 @@ func TestKeptFilesAreNotReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, fileName(0), "a", "h")
-	if err := o.cut(t, localDir(t, storage.Local, dir, nil)); failure.CodeOf(err) != errcode.LoadCuts {
+	if err := o.cut(t, localDir(t, storage.Local, dir, nil)); failure.CodeOf(err) != errcode.LoadFiles {
 		t.Errorf("a second file of this name: %v", err)
 	}
 	if now, err := os.ReadFile(kept); err != nil || !bytes.Equal(now, before) {

@@ -133,10 +133,10 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 	l := livetest.WrittenNight(t, 300, 42)
 	for _, setting := range []string{"DATA_BLOCK_ENCODING=NONE", "COMPRESSION=GZ", "BLOOMFILTER=ROWCOL", "BLOCKSIZE=8192"} {
 		l.Ask(t, "alter", l.Table, "f", setting)
-		if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.TableAltered {
+		if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.OutputChanged {
 			t.Errorf("%s: %v", setting, err)
 		}
-		if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.CodeOf(err) != errcode.TableAltered {
+		if _, err := loading.Directory(context.Background(), l.Out+"/"+livetest.Night20, l.Table, l.Options()); failure.CodeOf(err) != errcode.OutputChanged {
 			t.Errorf("load DIR, %s: %v", setting, err)
 		}
 	}

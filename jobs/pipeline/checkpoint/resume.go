@@ -25,7 +25,7 @@ func (k *Store) openExisting() error {
 		return nil // if it is more than a missing folder, the first spill reports it
 	}
 	if err = partition.CheckPrivateDir(info); err != nil {
-		return errcode.WorkDir.Errorf(
+		return errcode.Folder.Errorf(
 			"the sorted runs of an earlier process can't be read: %w; move %s away, or choose another --work-dir", err, k.dir)
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {

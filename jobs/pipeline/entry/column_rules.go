@@ -90,7 +90,7 @@ func (r *columnRules) badFilterValue(record *ingest.Record, err error) error {
 	if !errors.As(err, &fault) {
 		return err
 	}
-	return reject(errcode.RejectFilter, record, r.job, fault.Column, fault.Reason)
+	return reject(errcode.RejectType, record, r.job, fault.Column, fault.Reason)
 }
 
 // apply returns a record's values as they are stored, followed by the constants, and its timestamp. The values are
@@ -108,7 +108,7 @@ func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestam
 	if r.moments != nil {
 		var problem string
 		if timestamp, problem = r.moments.of(record.Fields); problem != "" {
-			return nil, 0, reject(errcode.RejectTimestamp, record, r.job, r.moments.column, problem)
+			return nil, 0, reject(errcode.RejectType, record, r.job, r.moments.column, problem)
 		}
 	}
 	return r.values, timestamp, nil

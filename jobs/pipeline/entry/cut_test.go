@@ -37,7 +37,7 @@ func TestCutValues(t *testing.T) {
 				err = nil
 			}
 			bad := new(ingest.BadRecord)
-			found := errors.As(err, &bad) && bad.Code == errcode.RejectOverflow
+			found := errors.As(err, &bad) && bad.Code == errcode.RejectSQLPlus
 			switch {
 			case format == "parquet" && found, format != "parquet" && found != (c.want != ""), found && (!strings.HasPrefix(bad.Reason, c.want) || bad.Column == ""):
 				t.Errorf("%s, %q: %q, %q: %v, want %q", format, c.rules, c.id, c.a, err, c.want)

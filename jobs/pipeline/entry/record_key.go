@@ -62,11 +62,11 @@ func (k *Key) checkCut(record *ingest.Record) error {
 	for _, c := range k.cut {
 		x := record.Fields[c.column].Bytes()
 		if len(x) > 1 && x[0] == '#' && values.Overflowed(x) {
-			return reject(errcode.RejectOverflow, record, k.Job, c.column,
+			return reject(errcode.RejectSQLPlus, record, k.Job, c.column,
 				"only #, which SQL*Plus writes for a number or date that does not fit its column; export again with set numwidth 40 and wide column formats, or declare type: text")
 		}
 		if c.key && len(x) > 3 && x[len(x)-1]-'0' <= 9 && values.Rounded(x) {
-			return reject(errcode.RejectOverflow, record, k.Job, c.column,
+			return reject(errcode.RejectSQLPlus, record, k.Job, c.column,
 				"a number with an exponent, whose digits SQL*Plus has cut; export again with set numwidth 40, since the key needs all of them, or declare type: text")
 		}
 	}

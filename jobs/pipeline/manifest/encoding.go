@@ -68,7 +68,7 @@ func Parse(text []byte, name string) (*Manifest, error) {
 // A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
 // rename is one step. The file system is the lock's (lock.Guarded): after the lock is lost, the rename is refused, and
 // what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A
-// manifest that is too large to be read, or to be saved during its load, is not written (errcode.ManifestSize).
+// manifest that is too large to be read, or to be saved during its load, is not written (errcode.FilesLimit).
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
 	if err == nil {
@@ -108,11 +108,11 @@ func tooLarge(size int64) error {
 	if size <= maxBytes {
 		return nil
 	}
-	return errcode.ManifestSize.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
+	return errcode.FilesLimit.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
 		bytesize.Format(size), bytesize.Format(maxBytes))
 }
 
-// CheckSize refuses a run whose manifest will be too large to be read (errcode.ManifestSize), before its files are written.
+// CheckSize refuses a run whose manifest will be too large to be read (errcode.FilesLimit), before its files are written.
 // sliced is the number of slices, and files that of the files of all families. Each is counted with the bytes of the
 // smallest record, and files with those of a load's marks.
 func (m *Manifest) CheckSize(sliced, files int64) error {

@@ -335,7 +335,7 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Errorf("the largest that is read: %v", err)
 	}
 	m.Staging = "x"
-	if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.ManifestSize || failure.KindOf(err) != failure.Refused {
+	if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.FilesLimit || failure.KindOf(err) != failure.Refused {
 		t.Errorf("too large: %v", err)
 	}
 	if old, err := Read(storage.Local, dir); err != nil || old.Staging != "" {
@@ -346,7 +346,7 @@ func TestSizeIsBounded(t *testing.T) {
 		slices, files int64
 		fits          bool
 	}{{0, 0, true}, {40, 0, true}, {40, 40, false}, {50, 0, false}} {
-		if err := m.CheckSize(c.slices, c.files); (err == nil) != c.fits || err != nil && failure.CodeOf(err) != errcode.ManifestSize {
+		if err := m.CheckSize(c.slices, c.files); (err == nil) != c.fits || err != nil && failure.CodeOf(err) != errcode.FilesLimit {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -385,7 +385,7 @@ func TestLoadedManifestFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		maxBytes = int64(len(text)) + 1
-		if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.ManifestSize {
+		if err := m.Save(storage.Local, dir, dir); failure.CodeOf(err) != errcode.FilesLimit {
 			t.Errorf("%s: saved without a reserve: %v", state, err)
 		}
 		maxBytes += m.grows()
@@ -414,7 +414,7 @@ func TestLoadedManifestFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	maxBytes = int64(len(text))
-	if err := empty.CheckSize(files, files); failure.CodeOf(err) != errcode.ManifestSize {
+	if err := empty.CheckSize(files, files); failure.CodeOf(err) != errcode.FilesLimit {
 		t.Errorf("marks are not foreseen: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (w *Run) Balance(rows *sorting.Rows) error {
 		}
 	}
 	if m.Digest.Cells != m.Books.CellsWritten {
-		return errcode.Books.Errorf("the counts do not add up: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+		return errcode.Digest.Errorf("the counts do not add up: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
 	}
 	return m.Books.Check()
 }

@@ -185,7 +185,7 @@ func TestLostLock(t *testing.T) {
 		t.Errorf("one failure to touch: %v", err)
 	}
 	l.SetTouched(time.Now().Add(-lock.LockStale/2 - time.Second))
-	if err := l.Touch(); failure.CodeOf(err) != errcode.LockLost || !testwords.Names(err, "5m1s") {
+	if err := l.Touch(); failure.CodeOf(err) != errcode.RunAgain || !testwords.Names(err, "5m1s") {
 		t.Errorf("touch after a long time: %v", err)
 	}
 	failing.Store(false)
@@ -207,7 +207,7 @@ func TestLostLock(t *testing.T) {
 		if text != "" {
 			err = os.WriteFile(filepath.Join(dir, lock.LockName), []byte(text), 0o600)
 		}
-		if got := w.Save(); err != nil || failure.CodeOf(got) != errcode.LockLost || !testwords.Names(got, what) {
+		if got := w.Save(); err != nil || failure.CodeOf(got) != errcode.RunAgain || !testwords.Names(got, what) {
 			t.Errorf("save with the lock %s: %v, %v", what, got, err)
 		}
 		if got := l.Touch(); failure.KindOf(got) != failure.Later {
@@ -250,11 +250,11 @@ func TestContentOfAnOutput(t *testing.T) {
 		names  string
 	}{
 		"sound":                    {func(map[string]string, *manifest.Manifest) {}, "", ""},
-		"a foreign file":           {func(f map[string]string, _ *manifest.Manifest) { f["notes"] = "" }, errcode.OutputForeign, "notes"},
-		"a foreign file of family": {func(f map[string]string, _ *manifest.Manifest) { f["f/x"] = "" }, errcode.OutputForeign, "f/x"},
-		"a foreign family":         {func(f map[string]string, _ *manifest.Manifest) { f["g/x"] = "" }, errcode.OutputForeign, "g/x"},
+		"a foreign file":           {func(f map[string]string, _ *manifest.Manifest) { f["notes"] = "" }, errcode.OutputOther, "notes"},
+		"a foreign file of family": {func(f map[string]string, _ *manifest.Manifest) { f["f/x"] = "" }, errcode.OutputOther, "f/x"},
+		"a foreign family":         {func(f map[string]string, _ *manifest.Manifest) { f["g/x"] = "" }, errcode.OutputOther, "g/x"},
 		"a shorter file":           {func(f map[string]string, _ *manifest.Manifest) { f[first.Files[0].Path] = "ab" }, errcode.OutputChanged, first.Files[0].Path + " (2 bytes"},
-		"a file gone":              {func(f map[string]string, _ *manifest.Manifest) { delete(f, second.Files[0].Path) }, errcode.OutputLacks, second.Files[0].Path},
+		"a file gone":              {func(f map[string]string, _ *manifest.Manifest) { delete(f, second.Files[0].Path) }, errcode.OutputChanged, second.Files[0].Path},
 		"a file gone to the table": {func(f map[string]string, m *manifest.Manifest) {
 			delete(f, first.Files[0].Path)
 			m.Slices[0].Files[0].Loaded = true
@@ -264,7 +264,7 @@ func TestContentOfAnOutput(t *testing.T) {
 			m.State = manifest.Loading
 		}, "", ""},
 		"a killed run's":           {func(f map[string]string, _ *manifest.Manifest) { f[unrecorded] = "abc" }, "", ""},
-		"an unknown one, finished": {func(f map[string]string, m *manifest.Manifest) { f[unrecorded] = "abc"; m.State = manifest.Written }, errcode.OutputForeign, unrecorded},
+		"an unknown one, finished": {func(f map[string]string, m *manifest.Manifest) { f[unrecorded] = "abc"; m.State = manifest.Written }, errcode.OutputOther, unrecorded},
 	} {
 		tree, m := map[string]string{}, &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: run}, MadeFor: manifest.MadeFor{Splits: []string{"3", "6"}}}
 		for name, text := range sound {
@@ -451,7 +451,7 @@ func TestOutputThatCannotBeMade(t *testing.T) {
 	}
 	for _, name := range []string{file, filepath.Join(file, "below"), filepath.Join(t.TempDir(), strings.Repeat("x", 300)), "/" + strings.Repeat("x/", 2100), "/proc/nothing"} {
 		err := makeError(storage.Local.MkdirAll(name, storage.DirPerm))
-		if code := failure.CodeOf(err); code != errcode.OutputPlace {
+		if code := failure.CodeOf(err); code != errcode.Folder {
 			t.Errorf("%.40s: %s: %v", name, code, err)
 		}
 	}

@@ -138,7 +138,7 @@ func (w *Run) decide(old *manifest.Manifest) error {
 		w.Present = old
 		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return errcode.OutputSettings.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
+		return errcode.OutputChanged.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.begin(old)

@@ -25,7 +25,7 @@ func WorkFolder(name string) (string, error) {
 	}
 	name = NearestFolder(name)
 	if info, err := os.Stat(name); err != nil || !info.IsDir() {
-		return "", errcode.WorkDir.Errorf("%s is not a folder", name)
+		return "", errcode.Folder.Errorf("%s is not a folder", name)
 	}
 	if err := unix.Access(name, unix.W_OK|unix.X_OK); err != nil {
 		return "", &fs.PathError{Op: "write in", Path: name, Err: err}

@@ -280,7 +280,7 @@ func CheckRows(in *jobfile.Input, read int64) error {
 // CheckEmpty refuses an input without records if input.empty is fail.
 func CheckEmpty(in *jobfile.Input, read int64) error {
 	if read == 0 && in.EmptyFails {
-		return errcode.InputEmpty.Errorf("the input %s has no records, and input.empty is fail", in.Path)
+		return errcode.InputRows.Errorf("the input %s has no records, and input.empty is fail", in.Path)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func TestExpectedRows(t *testing.T) {
 		}
 	}
 	in := &jobfile.Input{EmptyFails: true}
-	if CheckEmpty(in, 1) != nil || failure.CodeOf(CheckEmpty(in, 0)) != errcode.InputEmpty || CheckEmpty(new(jobfile.Input), 0) != nil {
+	if CheckEmpty(in, 1) != nil || failure.CodeOf(CheckEmpty(in, 0)) != errcode.InputRows || CheckEmpty(new(jobfile.Input), 0) != nil {
 		t.Error("an empty input")
 	}
 }
@@ -263,8 +263,8 @@ func TestInputOnTrial(t *testing.T) {
 		"":                              "",
 		"a,1,2\nb,3,4\n":                "",
 		"a,1,2\nwrong\n":                "", // the percentage is of the whole input
-		"a;1;2\nb;3;4\n":                errcode.RejectDelimiter,
-		strings.Repeat("wrong\n", 3000): errcode.RejectDelimiter,
+		"a;1;2\nb;3;4\n":                errcode.RejectColumns,
+		strings.Repeat("wrong\n", 3000): errcode.RejectColumns,
 	} {
 		_, src, _ := opened(t, plainJob, map[string]string{"part-0": content})
 		o, err := options.Options{}.WithDefaults()

@@ -84,7 +84,7 @@ func TestParquetRefused(t *testing.T) {
 		names               string
 	}{
 		"codec":   {"lz4.parquet", "id", "", errcode.ParquetUnsupported, "LZ4_RAW"},
-		"column":  {"small.parquet", "id, prise", "", errcode.ParquetColumn, "price?"},
+		"column":  {"small.parquet", "id, prise", "", errcode.InputColumns, "price?"},
 		"charset": {"small.parquet", "id", ", charset: gbk", errcode.JobValue, "input.charset"},
 		"zone":    {"small.parquet", "id", ", timestamp_zone: Mars", errcode.JobValue, `"Mars"`},
 	} {

@@ -47,10 +47,10 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 			err = &MissingError{notThere(fsys.URI(name))}
 		}
 		if errors.Is(err, ingest.ErrNoFile) {
-			err = &MissingError{errcode.InputFile.Wrap(err)}
+			err = &MissingError{errcode.InputPath.Wrap(err)}
 		}
 		if errors.Is(err, ingest.ErrLink) {
-			err = errcode.InputFile.Wrap(err)
+			err = errcode.InputPath.Wrap(err)
 		}
 		return nil, errors.Join(err, fsys.Close())
 	}
@@ -61,7 +61,7 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 // waiting does not correct.
 func notThere(uri string) error {
 	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
-		return errcode.InputBraces.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
+		return errcode.InputPath.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
 	}
 	return errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
@@ -94,12 +94,12 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
 		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
 		if (matched || at == s.root) && s.FS.URI(at) == fsys.URI(at) {
-			return errcode.InputPlace.Errorf("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), printable.Name(s.FS.URI(s.root)))
+			return errcode.InputPath.Errorf("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), printable.Name(s.FS.URI(s.root)))
 		}
 	}
 	for _, f := range s.Files {
 		if storage.Below(dir, f.Path) && s.FS.URI(f.Path) == fsys.URI(f.Path) {
-			return errcode.InputPlace.Errorf("the input %s is inside the output %s; choose another output", printable.Name(s.FS.URI(f.Path)), fsys.URI(dir))
+			return errcode.InputPath.Errorf("the input %s is inside the output %s; choose another output", printable.Name(s.FS.URI(f.Path)), fsys.URI(dir))
 		}
 	}
 	return nil
@@ -128,7 +128,7 @@ func (s *Source) Find(name string) error {
 			return s.checkEmpty(last)
 		}
 		if n == maxListings {
-			return errcode.InputNew.Errorf("the input %s changed each time it was listed, %d times; try again when its export is finished", printable.Name(s.FS.URI(name)), n)
+			return errcode.InputUnfinished.Errorf("the input %s changed each time it was listed, %d times; try again when its export is finished", printable.Name(s.FS.URI(name)), n)
 		}
 		last = again
 	}

@@ -111,7 +111,7 @@ func TestInputThatChangesWhileItIsListed(t *testing.T) {
 	}
 	n, most = 2, 1_000_000
 	s = &Source{Job: textJob(), FS: &listedFS{storage.Local, grow}}
-	if err := s.Find(filepath.Join(dir, "in/*")); failure.CodeOf(err) != errcode.InputNew || failure.KindOf(err) != failure.NotYet {
+	if err := s.Find(filepath.Join(dir, "in/*")); failure.CodeOf(err) != errcode.InputUnfinished || failure.KindOf(err) != failure.NotYet {
 		t.Errorf("%d files, %v", len(s.Files), err)
 	}
 }
@@ -263,7 +263,7 @@ func TestInputAndOutputApart(t *testing.T) {
 		if err := s.Find(s.root); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckApart(storage.Local, filepath.Join(dir, c.out)); (err == nil) != c.apart || err != nil && failure.CodeOf(err) != errcode.InputPlace {
+		if err := s.CheckApart(storage.Local, filepath.Join(dir, c.out)); (err == nil) != c.apart || err != nil && failure.CodeOf(err) != errcode.InputPath {
 			t.Errorf("input %s, output %s: %v", c.in, c.out, err)
 		}
 	}

@@ -91,7 +91,7 @@ func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Proble
 			continue
 		}
 		if err := settings.Check(); err != nil {
-			add(CheckFamilies, errcode.HFileSettings.Errorf("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
+			add(CheckFamilies, errcode.TableSettings.Errorf("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
 		}
 		t.Families = append(t.Families, Family{f.Name, settings})
 	}
@@ -132,7 +132,7 @@ func (t *Target) setBoundaries(j *jobfile.Job, table *load.Table) error {
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
 		if err := t.Regions.CheckSalts(salts); err != nil {
-			return errcode.Salts.Errorf("rowkey %s does not suit the region boundaries: %w; %s", j.RowKey, err, atSalts(j, salts))
+			return errcode.Regions.Errorf("rowkey %s does not suit the region boundaries: %w; %s", j.RowKey, err, atSalts(j, salts))
 		}
 	}
 	return nil
@@ -214,7 +214,7 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 		for _, f := range table.Families {
 			names = append(names, f.Name)
 		}
-		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
+		return hfilewriter.Settings{}, errcode.TableSettings.Errorf("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
 	}
 	live, err := liveSettings(&table.Families[i])
 	if err != nil {
@@ -270,11 +270,11 @@ func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
 }
 
 // TableSettings returns the settings that a new file of a family must have now: the table's, and those of the site files
-// for all files. If the table no longer has the family, the error has errcode.TableFamily.
+// for all files. If the table no longer has the family, the error has errcode.TableSettings.
 func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == family })
 	if i < 0 {
-		return hfilewriter.Settings{}, errcode.TableFamily.Errorf("table %s no longer has family %s", table.Name, family)
+		return hfilewriter.Settings{}, errcode.TableSettings.Errorf("table %s no longer has family %s", table.Name, family)
 	}
 	settings, err := liveSettings(&table.Families[i])
 	if err == nil {
@@ -284,7 +284,7 @@ func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.
 		err = settings.Check()
 	}
 	if err != nil {
-		return settings, errcode.HFileSettings.Errorf("table %s, family %s: %w", table.Name, family, err)
+		return settings, errcode.TableSettings.Errorf("table %s, family %s: %w", table.Name, family, err)
 	}
 	return settings, nil
 }

@@ -69,7 +69,7 @@ func TestSettingsComeFromTheTable(t *testing.T) {
 		"other bloom":    {"hfile: {bloom: rowcol}", func(*load.Family) {}, errcode.TableSettings, "hfile.bloom"},
 		"other block size": {"hfile: {block_size: 32KiB}", func(*load.Family) {}, errcode.TableSettings,
 			"hfile.block_size"},
-		"no such family": {"", func(f *load.Family) { f.Name = "g" }, errcode.TableFamily,
+		"no such family": {"", func(f *load.Family) { f.Name = "g" }, errcode.TableSettings,
 			"no family f; it has g"},
 		"unknown codec":         {"", func(f *load.Family) { f.Compression = "LZO" }, errcode.TableSettings, "LZO"},
 		"unknown encoding":      {"", func(f *load.Family) { f.DataBlockEncoding = "X" }, errcode.TableSettings, "X"},
@@ -124,7 +124,7 @@ func TestSettingsNobodySays(t *testing.T) {
 func TestSaltsAndBoundaries(t *testing.T) {
 	for splits, fits := range map[string]bool{"['1', '2', '3']": true, "['1', '2', '25', '3']": true, "['1', '2']": false, "['1', '2', '3', '4']": true, "['15']": false} {
 		_, err := New(jobOf(t, "salt(id, 4) + id", "{from: splits, splits: "+splits+"}", "hfile: {}"), siteOf(t, nil), nil)
-		if (err == nil) != fits || err != nil && failure.CodeOf(err) != errcode.Salts {
+		if (err == nil) != fits || err != nil && failure.CodeOf(err) != errcode.Regions {
 			t.Errorf("splits %s: %v", splits, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestSaltsAndBoundaries(t *testing.T) {
 		{few, "{from: table}", tableOf(liveFamily(), "1"), "split the table at each salt but the first: '1', '2'"},
 		{many, "{from: splits, splits: ['01']}", nil, "'19', '20', …]"},
 	} {
-		if _, err := New(jobOf(t, c.rowkey, c.regions, ""), siteOf(t, nil), c.table); failure.CodeOf(err) != errcode.Salts || !strings.HasSuffix(err.Error(), c.want) {
+		if _, err := New(jobOf(t, c.rowkey, c.regions, ""), siteOf(t, nil), c.table); failure.CodeOf(err) != errcode.Regions || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s, %s: %v", c.rowkey, c.regions, err)
 		}
 	}

@@ -68,7 +68,7 @@ func (w *Stage) Run(ctx context.Context) error {
 
 // Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all
 // recorded, but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would
-// now: slices with other boundaries can't be mixed, and the error has errcode.SliceRows.
+// now: slices with other boundaries can't be mixed, and the error has errcode.Digest.
 func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 	units := w.Rows.SliceTasks(w.writer.Job, w.writer.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
@@ -85,7 +85,7 @@ func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 		return false
 	})
 	if known > 0 {
-		return nil, errcode.SliceRows.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+		return nil, errcode.Digest.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
 	w.writer.written.Add(0) // the stage begins

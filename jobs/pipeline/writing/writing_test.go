@@ -195,7 +195,7 @@ func TestOtherSlicesAreRefused(t *testing.T) {
 	last := &records.Slices[len(records.Slices)-2]
 	last.Start += "x"
 	records.Slices = slices.Delete(records.Slices, 1, 2) // its region is not complete
-	if err := newRun(w).Run(t.Context()); failure.CodeOf(err) != errcode.SliceRows || !testwords.Names(err, "--force") {
+	if err := newRun(w).Run(t.Context()); failure.CodeOf(err) != errcode.Digest || !testwords.Names(err, "--force") {
 		t.Errorf("%v", err)
 	}
 }

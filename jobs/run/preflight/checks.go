@@ -352,9 +352,9 @@ func (o *Output) checkZone() {
 	case err != nil:
 		o.unknown(checkZone, "%v", err)
 	case info.Encrypted:
-		o.list = append(o.list, Fail(checkZone, errcode.HDFSZone.Errorf("the output %s is in an encryption zone, which this program can't write", o.FS.URI(o.Dir)), fix))
+		o.list = append(o.list, Fail(checkZone, errcode.FileSystem.Errorf("the output %s is in an encryption zone, which this program can't write", o.FS.URI(o.Dir)), fix))
 	case info.ErasureCoded:
-		o.list = append(o.list, Fail(checkZone, errcode.HDFSErasure.Errorf("the output %s is erasure-coded, which this program can't write", o.FS.URI(o.Dir)), fix))
+		o.list = append(o.list, Fail(checkZone, errcode.FileSystem.Errorf("the output %s is erasure-coded, which this program can't write", o.FS.URI(o.Dir)), fix))
 	default:
 		o.ok(checkZone, "the output is in none, and not erasure-coded")
 	}

@@ -149,7 +149,7 @@ func checkRegions(t *testing.T, l *livetest.Live) {
 	l.Rewrite(t, "salt(check_id, 10)", "salt(check_id, 20)")
 	all, _ := l.Findings(t, livetest.Night20, l.Options())
 	l.Rewrite(t, "salt(check_id, 20)", "salt(check_id, 10)")
-	livetest.WantFinding(t, all, "boundaries", preflight.Failed, "BL-SALTS")
+	livetest.WantFinding(t, all, "boundaries", preflight.Failed, "BL-REGIONS")
 
 	l.Night(t, livetest.Night20, 100, 92)
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
@@ -223,7 +223,7 @@ func checkDirectory(t *testing.T, l *livetest.Live) {
 	if failure.KindOf(err) != failure.Refused {
 		t.Errorf("an encryption zone: %v", err)
 	}
-	livetest.WantFinding(t, all, "encryption zone", preflight.Failed, "/zone/"+livetest.Night20+" is in an encryption zone", "outside of it", "BL-HDFS-ZONE")
+	livetest.WantFinding(t, all, "encryption zone", preflight.Failed, "/zone/"+livetest.Night20+" is in an encryption zone", "outside of it", "BL-FILESYSTEM")
 	livetest.WantFinding(t, all, "staging", preflight.Unknown, "because the output can't be written")
 	l.Rewrite(t, "/zone/${date}\nload", "/${date}\nload")
 
@@ -252,7 +252,7 @@ func checkDirectory(t *testing.T, l *livetest.Live) {
 	}
 	l.Ask(t, "erasure", name, "RS-3-2-1024k")
 	all, err = l.Findings(t, livetest.Night20, l.Options())
-	if failure.CodeOf(err) != errcode.HDFSErasure {
+	if failure.CodeOf(err) != errcode.FileSystem {
 		t.Errorf("erasure coding: %v", err)
 	}
 	livetest.WantFinding(t, all, "encryption zone", preflight.Failed, "erasure-coded")
@@ -420,10 +420,10 @@ func TestLiveRefusals(t *testing.T) {
 			t.Errorf("%s: the error says %q twice: %v", what, words, err)
 		}
 	}
-	refused("a salt that begins no region", errcode.Salts, "", func(*jobfile.Job) {})
+	refused("a salt that begins no region", errcode.Regions, "", func(*jobfile.Job) {})
 	refused("a table that is not there", errcode.TableMissing, "nowhere", func(j *jobfile.Job) { j.Table = "nowhere" })
 	l.Ask(t, "split", l.Table, "4")
-	refused("a family that is not there", errcode.TableFamily, "family g", func(j *jobfile.Job) {
+	refused("a family that is not there", errcode.TableSettings, "family g", func(j *jobfile.Job) {
 		for i := range j.Columns {
 			j.Columns[i].Family = "g"
 		}

@@ -81,11 +81,11 @@ func (d *Disks) spill() (spill diskNeed, err error) {
 		return spill, nil
 	}
 	if spill.where, err = sorting.WorkFolder(d.Options.WorkDir); err != nil {
-		return spill, errcode.WorkDir.Errorf("the sort will spill about %s, and --work-dir %s can't be used: %w", bytesize.Format(spill.need), d.Options.WorkDir, err)
+		return spill, errcode.Folder.Errorf("the sort will spill about %s, and --work-dir %s can't be used: %w", bytesize.Format(spill.need), d.Options.WorkDir, err)
 	}
 	spill.dir = spill.where
 	if spill.free, err = storage.Local.Free(spill.where); err != nil {
-		return spill, errcode.WorkDir.Errorf("look up the free space of --work-dir: %w", err)
+		return spill, errcode.Folder.Errorf("look up the free space of --work-dir: %w", err)
 	}
 	return spill, nil
 }

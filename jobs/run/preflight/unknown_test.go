@@ -70,7 +70,7 @@ func TestZonesAboveTheOutput(t *testing.T) {
 		state State
 		code  errcode.Code
 	}{
-		"/zone/a/b": {Failed, errcode.HDFSZone}, "/coded/a": {Failed, errcode.HDFSErasure}, "/zone/open/x": {OK, ""}, "/free": {OK, ""}, "/new/x": {OK, ""},
+		"/zone/a/b": {Failed, errcode.FileSystem}, "/coded/a": {Failed, errcode.FileSystem}, "/zone/open/x": {OK, ""}, "/free": {OK, ""}, "/new/x": {OK, ""},
 	} {
 		o := testOutput(t)
 		o.Dir = dir

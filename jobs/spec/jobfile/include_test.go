@@ -93,7 +93,7 @@ func TestIncludeMistakes(t *testing.T) {
 		{"syntax", "shared/more.yaml", "hfile:\n\t- x\n", inFile("shared/more.yaml:2", errcode.JobYaml)},
 		{"variable", "shared/more.yaml", "\n\nfamily: ${nobody}\n", mistake{}}, // the included value is not used
 		{"twice", "shared/more.yaml", "hfile: {}\nhfile: {}\n",
-			inFile("shared/more.yaml:2", errcode.JobTwice, "hfile", "line 1")},
+			inFile("shared/more.yaml:2", errcode.JobKey, "hfile", "line 1")},
 		{"in the job file", "job.yaml", strings.Replace(includingJob, "rowkey: id", "rowkey: ix", 1),
 			atLine(5, errcode.JobRowkey, "rowkey: ", "ix")},
 		{"missing", "shared/all.yaml", "include: nothing.yaml\n",
@@ -107,12 +107,12 @@ func TestIncludeMistakes(t *testing.T) {
 		{"no name", "shared/more.yaml", "include: ''\n",
 			inFile("shared/more.yaml:1", errcode.JobValue, "include: ", "empty")},
 		{"a mapping", "shared/more.yaml", "include: {a: b}\n",
-			inFile("shared/more.yaml:1", errcode.JobType, "include", "mapping")},
+			inFile("shared/more.yaml:1", errcode.JobValue, "include", "mapping")},
 		{"include twice", "shared/more.yaml", "include: form.yaml\ninclude: form.yaml\n",
 			inFile("shared/more.yaml:2", errcode.JobValue, "include: [a.yaml, b.yaml]")},
 		{"folder", "shared/all.yaml", "include: .\n", inFile("shared/all.yaml:1", errcode.JobValue, "/shared is")},
 		{"split", "shared/form.yaml", "regions: {from: splits,\n splits: ['2',\n '1']}\n",
-			inFile("shared/form.yaml:3", errcode.JobRegions, "regions.splits: ", `"1"`)},
+			inFile("shared/form.yaml:3", errcode.JobValue, "regions.splits: ", `"1"`)},
 	} {
 		files := maps.Clone(includedFiles)
 		files[c.file] = c.text

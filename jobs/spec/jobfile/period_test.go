@@ -16,7 +16,7 @@ import (
 func TestTableOfAPeriod(t *testing.T) {
 	path := jobdir.Example(t, "keys/monthly-table.yaml")
 	for _, o := range []jobfile.ReadOptions{{}, {DateOptional: true}} {
-		if _, err := jobfile.Read(path, o); failure.CodeOf(err) != errcode.JobDate {
+		if _, err := jobfile.Read(path, o); failure.CodeOf(err) != errcode.CommandDate {
 			t.Errorf("without a date: %v", err)
 		}
 	}

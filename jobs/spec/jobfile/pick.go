@@ -25,7 +25,7 @@ func (j *Job) Only(why string, found func(*Job) bool) (*Job, error) {
 	if len(those) == 1 {
 		return those[0], nil
 	}
-	return nil, errcode.CommandOutput.Errorf("%s of %s %s %s", Plural(len(those), "output"), j.Path, why, strings.Join(all, ", "))
+	return nil, errcode.Command.Errorf("%s of %s %s %s", Plural(len(those), "output"), j.Path, why, strings.Join(all, ", "))
 }
 
 // Plural is a number of things, as errors and summaries write it. Plans write theirs with commas (stats).

@@ -55,7 +55,7 @@ func readCells(j *Job, s *yamldoc.Section) {
 
 func readColumnRule(j *Job, rules *yamldoc.Section, name, family string) {
 	if n := yamldoc.Resolve(rules.Values[name]); n.Kind != yaml.MappingNode {
-		rules.Doc.FailCode(errcode.JobType, n, "columns_map.%s is %s; it must be a mapping, such as {skip: true}, with keys among %s",
+		rules.Doc.FailCode(errcode.JobValue, n, "columns_map.%s is %s; it must be a mapping, such as {skip: true}, with keys among %s",
 			name, yamldoc.KindName(n), strings.Join(yamldoc.Names(yamldoc.Column), ", "))
 		return
 	}
@@ -172,7 +172,7 @@ func checkCells(j *Job, s *yamldoc.Section) {
 		}
 		seen[place] = c.Name
 		if c.Family == "" && !s.Has("family") {
-			s.Doc.FailCode(errcode.JobMissing, s.Node, "family is missing, and columns_map names none for column %s", c.Name)
+			s.Doc.FailCode(errcode.JobKey, s.Node, "family is missing, and columns_map names none for column %s", c.Name)
 			return
 		}
 	}

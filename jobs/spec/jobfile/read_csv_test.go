@@ -45,16 +45,16 @@ func TestReadCSV(t *testing.T) {
 
 func TestReadCSVRefuses(t *testing.T) {
 	for keys, want := range map[string]mistake{
-		", field_delimiter: '||'":    atLine(4, errcode.JobDelimiter, "input.field_delimiter: ||", "2 bytes"),
-		", field_delimiter: '\\xa7'": atLine(4, errcode.JobDelimiter, "'§'", "field delimiter"),
+		", field_delimiter: '||'":    atLine(4, errcode.JobValue, "input.field_delimiter: ||", "2 bytes"),
+		", field_delimiter: '\\xa7'": atLine(4, errcode.JobValue, "'§'", "field delimiter"),
 		", quote: ab":                atLine(4, errcode.JobValue, `input.quote: "ab"`, "none"),
-		", quote: ','":               atLine(4, errcode.JobDelimiter, "','", "both"),
+		", quote: ','":               atLine(4, errcode.JobValue, "','", "both"),
 		", header: maybe":            atLine(4, errcode.JobValue, "input.header"),
 		", record_delimiter: '\\n'":  atLine(4, errcode.JobKey, "input.record_delimiter"),
-		", quoted_empty: ":           atLine(4, errcode.JobType, "input.quoted_empty"),
+		", quoted_empty: ":           atLine(4, errcode.JobValue, "input.quoted_empty"),
 		", null: []":                 atLine(4, errcode.JobValue, "input.null"),
 		", quoted_empty: nothing":    atLine(4, errcode.JobValue, `"nothing"`, "value, null"),
-		", charset: gbk, quote: '|'": atLine(4, errcode.JobDelimiter, "'|'", "gbk"),
+		", charset: gbk, quote: '|'": atLine(4, errcode.JobValue, "'|'", "gbk"),
 		", charset: latin1":          atLine(4, errcode.JobValue, `"latin1"`, "utf-8, cesu-8,"),
 		", compression: rar":         atLine(4, errcode.JobValue, `input.compression: "rar"`, "gzip, bzip2"),
 		", null_string: x":           atLine(4, errcode.JobKey, "input.null_string"),

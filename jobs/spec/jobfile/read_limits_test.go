@@ -66,7 +66,7 @@ func TestEmptyTextsAreRefused(t *testing.T) {
 	} {
 		line, what, _ := strings.Cut(key, ": ")
 		_, err := readJob(t, jobWith(lines), map[string]string{"EMPTY": ""})
-		if want := inFile("job.yaml:"+line, errcode.JobEmpty, strings.TrimSuffix(what, ": ")); !want.saidBy(err) {
+		if want := inFile("job.yaml:"+line, errcode.JobValue, strings.TrimSuffix(what, ": ")); !want.saidBy(err) {
 			t.Errorf("%v: error %v, want %v", lines, err, want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestTimestampsOutOfRange(t *testing.T) {
 	} {
 		_, err := readJob(t, jobWith(map[int]string{3: "timestamp: " + text}),
 			map[string]string{"MICROS": "1795132800000000"})
-		if !atLine(3, errcode.JobTimestamp, append(names, "timestamp: ")...).saidBy(err) {
+		if !atLine(3, errcode.JobValue, append(names, "timestamp: ")...).saidBy(err) {
 			t.Errorf("%s: error %v, want %s", text, err, names)
 		}
 	}
@@ -171,7 +171,7 @@ func TestLargeJobFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := readJob(t, jobWith(map[int]string{17: "cells: [" + all + "]"}), nil)
-	if !atLine(17, errcode.JobColumn, "c0").saidBy(err) || strings.Count(err.Error(), "\n") != listedProblems ||
+	if !atLine(17, errcode.JobValue, "c0").saidBy(err) || strings.Count(err.Error(), "\n") != listedProblems ||
 		!testwords.Names(err, fmt.Sprint(n+1-listedProblems)) {
 		t.Errorf("error %.300v", err)
 	}
@@ -201,7 +201,7 @@ func TestManyUnknownColumns(t *testing.T) {
 			lines := maps.Clone(change)
 			lines[6] = "  columns: [id, check_id, note, " + strings.Join(columns, ", ") + "]"
 			_, err := readJob(t, jobWith(lines), nil)
-			if failure.CodeOf(err) != errcode.JobColumn ||
+			if failure.CodeOf(err) != errcode.JobValue ||
 				!testwords.Names(err, fmt.Sprint(n-listedProblems)) {
 				t.Fatalf("error %.300v", err)
 			}
@@ -230,7 +230,7 @@ func TestLargeSplitsFile(t *testing.T) {
 	if err := os.Truncate(name, maxSplitsFile+1); err != nil {
 		t.Fatal(err)
 	}
-	want := atLine(14, errcode.JobRegions, name, bytesize.Format(maxSplitsFile+1))
+	want := atLine(14, errcode.JobValue, name, bytesize.Format(maxSplitsFile+1))
 	if _, err := Read(filepath.Join(dir, "job.yaml"), ReadOptions{Date: jobdir.Date}); !want.saidBy(err) {
 		t.Errorf("%v, want %v", err, want)
 	}

@@ -35,7 +35,7 @@ func readRegions(j *Job, s *yamldoc.Section) {
 	}
 	for _, key := range []string{"splits", "file"} {
 		if s.Has(key) && j.Regions.From != key {
-			s.FailCode(errcode.JobRegions, key, "is given, but regions.from is %s", j.Regions.From)
+			s.FailCode(errcode.JobValue, key, "is given, but regions.from is %s", j.Regions.From)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func addSplit(j *Job, s *yamldoc.Section, at *yaml.Node, text string) {
 		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text, printable.Bytes(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
-		s.Doc.FailCode(errcode.JobRegions, at, "regions.%s: %v", j.Regions.From, err)
+		s.Doc.FailCode(errcode.JobValue, at, "regions.%s: %v", j.Regions.From, err)
 		return
 	}
 	j.Regions.Splits = append(j.Regions.Splits, b)

@@ -144,22 +144,22 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"unknown key of a column, like none": {map[int]string{17: "columns_map: {id: {omit: true}}"},
 			[]mistake{atLine(17, errcode.JobKey, "columns_map.id.omit", "skip, width, null, to, type, format, zone, store")}},
 		"no rules of a column": {map[int]string{17: "columns_map: {id: false}"},
-			[]mistake{atLine(17, errcode.JobType, `columns_map.id is "false"`, "{skip: true}", "skip, width, null, to, type, format, zone, store")}},
+			[]mistake{atLine(17, errcode.JobValue, `columns_map.id is "false"`, "{skip: true}", "skip, width, null, to, type, format, zone, store")}},
 		"key of another format": {map[int]string{9: "  header: true"},
 			[]mistake{atLine(9, errcode.JobKey, "input.header", "format delimited", "format csv")}},
 		"key twice": {map[int]string{17: "table: u"},
-			[]mistake{atLine(17, errcode.JobTwice, "table", "line 1")}},
-		"missing key": {map[int]string{10: "-"}, []mistake{atLine(1, errcode.JobMissing, "rowkey")}},
+			[]mistake{atLine(17, errcode.JobKey, "table", "line 1")}},
+		"missing key": {map[int]string{10: "-"}, []mistake{atLine(1, errcode.JobKey, "rowkey")}},
 		"missing key below": {map[int]string{5: "-"},
-			[]mistake{atLine(5, errcode.JobMissing, "input.path")}},
+			[]mistake{atLine(5, errcode.JobKey, "input.path")}},
 		"empty value": {map[int]string{1: "table:"},
-			[]mistake{atLine(1, errcode.JobType, "table is empty")}},
+			[]mistake{atLine(1, errcode.JobValue, "table is empty")}},
 		"list for a text": {map[int]string{1: "table: [a]"},
-			[]mistake{atLine(1, errcode.JobType, "table is a list", "text")}},
+			[]mistake{atLine(1, errcode.JobValue, "table is a list", "text")}},
 		"text for a list": {map[int]string{6: "  columns: id"},
-			[]mistake{atLine(6, errcode.JobType, `input.columns is "id"`, "list")}},
+			[]mistake{atLine(6, errcode.JobValue, `input.columns is "id"`, "list")}},
 		"text for a mapping": {map[int]string{12: "regions: table", 13: "-", 14: "-"},
-			[]mistake{atLine(12, errcode.JobType, `regions is "table"`, "mapping")}},
+			[]mistake{atLine(12, errcode.JobValue, `regions is "table"`, "mapping")}},
 		"number for a flag": {map[int]string{17: "load: 1"},
 			[]mistake{atLine(17, errcode.JobValue, `load: "1"`)}},
 		"undefined variable": {map[int]string{16: "output: out/${dat}"},
@@ -173,66 +173,66 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 		"bad compression": {map[int]string{15: "hfile: {compression: snapy}"},
 			[]mistake{atLine(15, errcode.JobValue, "hfile.compression: ", `"snapy"`)}},
 		"bad timestamp": {map[int]string{3: "timestamp: yesterday"},
-			[]mistake{atLine(3, errcode.JobTimestamp, `"yesterday"`)}},
+			[]mistake{atLine(3, errcode.JobValue, `"yesterday"`)}},
 		"timestamp before 1970": {map[int]string{3: "timestamp: 1969-12-31"},
-			[]mistake{atLine(3, errcode.JobTimestamp, "timestamp: 1969-12-31 is")}},
+			[]mistake{atLine(3, errcode.JobValue, "timestamp: 1969-12-31 is")}},
 		"RFC 3339 before 1970": {map[int]string{3: "timestamp: 1969-12-31T23:59:59Z"},
-			[]mistake{atLine(3, errcode.JobTimestamp, "timestamp: 1969-12-31T23:59:59Z is")}},
+			[]mistake{atLine(3, errcode.JobValue, "timestamp: 1969-12-31T23:59:59Z is")}},
 		"negative timestamp": {map[int]string{3: "timestamp: -5"},
-			[]mistake{atLine(3, errcode.JobTimestamp, "timestamp: -5")}},
+			[]mistake{atLine(3, errcode.JobValue, "timestamp: -5")}},
 		"timestamp from a column": {map[int]string{3: "timestamp: column:id"},
-			[]mistake{atLine(3, errcode.JobTimestamp, "column id", "columns_map: {id: ")}},
+			[]mistake{atLine(3, errcode.JobValue, "column id", "columns_map: {id: ")}},
 		"no format at all": {map[int]string{9: "  format: xml"},
 			[]mistake{atLine(9, errcode.JobValue, `input.format: "xml"`, "delimited, csv, parquet")}},
 		"charset": {map[int]string{9: "  charset: utf-16"},
 			[]mistake{atLine(9, errcode.JobValue, `input.charset: charset "utf-16"`,
 				"utf-8, cesu-8, us-ascii, gbk, gb18030")}},
 		"outputs without a table": {map[int]string{17: "outputs: []"},
-			[]mistake{atLine(17, errcode.JobOutputs, "outputs: ", "{table: …, rowkey: …, output: …}")}},
+			[]mistake{atLine(17, errcode.JobValue, "outputs: ", "{table: …, rowkey: …, output: …}")}},
 		"outputs that are no list": {map[int]string{17: "outputs: {table: t}"},
-			[]mistake{atLine(17, errcode.JobOutputs, "outputs: is a mapping")}},
+			[]mistake{atLine(17, errcode.JobValue, "outputs: is a mapping")}},
 		"outputs beside a table": {map[int]string{17: "outputs: [{table: t, rowkey: id, output: o}]"},
-			[]mistake{atLine(1, errcode.JobOutputs, "table")}},
+			[]mistake{atLine(1, errcode.JobValue, "table")}},
 		"kerberos": {map[int]string{17: "hbase: {kerberos: {principal: a@b@c, keytab: b}}"},
 			[]mistake{atLine(17, errcode.JobValue, "hbase.kerberos.principal: ", `"a@b@c"`)}},
 		"kerberos without a keytab": {map[int]string{17: "hbase: {kerberos: {principal: a}}"},
-			[]mistake{atLine(17, errcode.JobMissing, "hbase.kerberos.keytab")}},
+			[]mistake{atLine(17, errcode.JobKey, "hbase.kerberos.keytab")}},
 		"rows left out": {map[int]string{16: "output: hdfs:///out",
 			17: "load: true\nduplicates: {live: skip}"}, []mistake{atLine(18, errcode.JobValue, "duplicates.live: ",
 			"error", "overwrite")}},
 		"column type": {map[int]string{17: "columns_map: {id: {type: int}}"},
 			[]mistake{atLine(17, errcode.JobValue, `columns_map.id.type: "int"`, "text, int16, int32", "int16?")}},
 		"splits that do not ascend": {map[int]string{14: "  splits: ['2', '1']"},
-			[]mistake{atLine(14, errcode.JobRegions, "regions.splits: ", `"1"`, `"2"`)}},
+			[]mistake{atLine(14, errcode.JobValue, "regions.splits: ", `"1"`, `"2"`)}},
 		"empty split": {map[int]string{14: "  splits: ['']"},
-			[]mistake{atLine(14, errcode.JobRegions, "regions.splits: ", "empty")}},
+			[]mistake{atLine(14, errcode.JobValue, "regions.splits: ", "empty")}},
 		"splits beside a live table": {map[int]string{13: "  from: table"},
-			[]mistake{atLine(14, errcode.JobRegions, "regions.splits: ", "regions.from is table")}},
+			[]mistake{atLine(14, errcode.JobValue, "regions.splits: ", "regions.from is table")}},
 		"split file that is not there": {map[int]string{13: "  from: file", 14: "  file: nowhere"},
-			[]mistake{atLine(14, errcode.JobRegions, "regions.file: ", "nowhere", syscall.ENOENT.Error())}},
+			[]mistake{atLine(14, errcode.JobValue, "regions.file: ", "nowhere", syscall.ENOENT.Error())}},
 		"unknown column in the key": {map[int]string{10: "rowkey: md5(chek_id) + id"},
 			[]mistake{atLine(10, errcode.JobRowkey, "rowkey: ", "character 5: ", "chek_id", "check_id?")}},
 		"unknown function in the key": {map[int]string{10: "rowkey: md6(id)"},
 			[]mistake{atLine(10, errcode.JobRowkey, "rowkey: ", "character 1: ", "md6", "md5?")}},
 		"unknown query column": {map[int]string{11: "query: [check]"},
-			[]mistake{atLine(11, errcode.JobColumn, "query: ", "check")}},
+			[]mistake{atLine(11, errcode.JobValue, "query: ", "check")}},
 		"column twice": {map[int]string{6: "  columns: [id, check_id, id]"},
 			[]mistake{atLine(6, errcode.JobValue, `input.columns: "id"`)}},
 		"unknown column in the map": {map[int]string{17: "columns_map: {nota: {skip: true}}"},
-			[]mistake{atLine(17, errcode.JobColumn, "columns_map: ", "nota", "note?")}},
+			[]mistake{atLine(17, errcode.JobValue, "columns_map: ", "nota", "note?")}},
 		"two columns in one cell": {map[int]string{17: "columns_map: {note: {to: id}}"},
 			[]mistake{atLine(17, errcode.JobValue, "columns_map: ", "id and note", "f:id")}},
 		"no cell at all": {map[int]string{17: "columns_map: {id: {skip: true}, check_id: {skip: true}, note: {skip: true}}"}, []mistake{atLine(17, errcode.JobValue, "columns_map: ", "every column")}},
 		"no family": {map[int]string{2: "-"},
-			[]mistake{atLine(1, errcode.JobMissing, "family", "column id")}},
+			[]mistake{atLine(1, errcode.JobKey, "family", "column id")}},
 		"family that is a path": {map[int]string{2: "family: a/b"},
 			[]mistake{atLine(2, errcode.JobValue, "family: ", `"a/b"`)}},
 		"table's name": {map[int]string{1: "table: a b"},
 			[]mistake{atLine(1, errcode.TableName, `"a b"`)}},
 		"delimiters that hide": {map[int]string{7: `  field_delimiter: '\x10'`},
-			[]mistake{atLine(5, errcode.JobDelimiter, "field", "record", `\x10`)}},
+			[]mistake{atLine(5, errcode.JobValue, "field", "record", `\x10`)}},
 		"octal without its backslash": {map[int]string{7: "  field_delimiter: '020'"},
-			[]mistake{atLine(7, errcode.JobDelimiter, "input.field_delimiter: ", `"020"`)}},
+			[]mistake{atLine(7, errcode.JobValue, "input.field_delimiter: ", `"020"`)}},
 		"negative rejects": {map[int]string{9: "  max_rejects: -1"},
 			[]mistake{atLine(9, errcode.JobValue, "input.max_rejects: ", `"-1"`)}},
 		"load from a local directory": {map[int]string{17: "load: true"},
@@ -291,8 +291,8 @@ func TestNoHFile(t *testing.T) {
 func TestReadJobWithoutDate(t *testing.T) {
 	path := jobdir.Write(t, jobWith(nil))
 	_, err := Read(path, ReadOptions{})
-	for _, want := range []mistake{atLine(3, errcode.JobDate, "timestamp: ", "--date"),
-		atLine(5, errcode.JobDate, "input.path: "), atLine(16, errcode.JobDate, "output: ")} {
+	for _, want := range []mistake{atLine(3, errcode.CommandDate, "timestamp: ", "--date"),
+		atLine(5, errcode.CommandDate, "input.path: "), atLine(16, errcode.CommandDate, "output: ")} {
 		if !want.saidBy(err) {
 			t.Errorf("error is %v, want %v", err, want)
 		}
@@ -305,7 +305,7 @@ func TestReadJobWithoutDate(t *testing.T) {
 		t.Errorf("a job without ${date}: %v", err)
 	}
 	_, err = Read(jobdir.Write(t, jobWith(map[int]string{3: "-", 5: "  path: in", 16: "output: out"})), ReadOptions{})
-	if !atLine(1, errcode.JobDate, "timestamp is ${date}").saidBy(err) {
+	if !atLine(1, errcode.CommandDate, "timestamp is ${date}").saidBy(err) {
 		t.Errorf("a default timestamp without a date: %v", err)
 	}
 }
@@ -388,7 +388,7 @@ func TestNamesOfATable(t *testing.T) {
 	for i, name := range []string{"t", "default:t"} {
 		text += fmt.Sprintf("- {table: %q, output: 'hdfs:///%d', timestamp: 1, rowkey: id, load: true, regions: {from: table}, duplicates: {live: error}}\n", name, i)
 	}
-	if _, err := Read(jobdir.Write(t, text), ReadOptions{}); !atLine(5, errcode.JobOutputs, ": t is").saidBy(err) {
+	if _, err := Read(jobdir.Write(t, text), ReadOptions{}); !atLine(5, errcode.JobValue, ": t is").saidBy(err) {
 		t.Errorf("two outputs for one table: %v", err)
 	}
 }

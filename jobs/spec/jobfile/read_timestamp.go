@@ -18,7 +18,7 @@ func readTimestamp(j *Job, s *yamldoc.Section) {
 	text := s.Undated("timestamp")
 	if !s.Has("timestamp") && !s.Doc.Variables.DateOptional {
 		if j.Date.IsZero() {
-			s.Doc.FailCode(errcode.JobDate, s.Node, "timestamp is ${date} by default, which %v", yamldoc.ErrNoDate)
+			s.Doc.FailCode(errcode.CommandDate, s.Node, "timestamp is ${date} by default, which %v", yamldoc.ErrNoDate)
 			return
 		}
 		text = j.DateText()

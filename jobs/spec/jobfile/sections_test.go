@@ -26,15 +26,15 @@ func TestReadOutputsErrors(t *testing.T) {
 		"own mistake":                  {"reverse(order_id, 12)", "revers(order_id, 12)", at(20, errcode.JobRowkey, "rowkey: ", "reverse?")},
 		"key of an output":             {"  cells: [seller, buyer, ts]", "  cels: [seller]", at(22, errcode.JobKey, "outputs[2].cels", "cells?")},
 		"input below":                  {"  cells: [seller, buyer, ts]", "  input: {}", at(22, errcode.JobKey, "outputs[2].input")},
-		"missing":                      {"  output: out/index", "", at(19, errcode.JobMissing, "output")},
+		"missing":                      {"  output: out/index", "", at(19, errcode.JobKey, "output")},
 		"one table for two": {"- table: ns:by_buyer\n", "- table: ns:by_seller\n  duplicates: {live: error}\n  load: true\n",
-			at(14, errcode.JobOutputs, "outputs[1].table: ", "ns:by_seller")},
-		"one directory for two":  {"out/index", "out/buyer", at(24, errcode.JobOutputs, "outputs[2].output: ", "out/buyer")},
-		"a directory in another": {"out/index", "out/../out/buyer/f", at(24, errcode.JobOutputs, "outputs[2].output: ", "out/buyer/f")},
-		"unknown cell":           {"cells: [seller,", "cells: [sellr,", at(22, errcode.JobColumn, "cells: ", "sellr", "seller?")},
+			at(14, errcode.JobValue, "outputs[1].table: ", "ns:by_seller")},
+		"one directory for two":  {"out/index", "out/buyer", at(24, errcode.JobValue, "outputs[2].output: ", "out/buyer")},
+		"a directory in another": {"out/index", "out/../out/buyer/f", at(24, errcode.JobValue, "outputs[2].output: ", "out/buyer/f")},
+		"unknown cell":           {"cells: [seller,", "cells: [sellr,", at(22, errcode.JobValue, "cells: ", "sellr", "seller?")},
 		"cell that is skipped": {"cells: [seller, buyer, ts]", "columns_map: {ts: {skip: true}}\n  cells: [ts]",
 			at(23, errcode.JobValue, "cells: ", "columns_map", "ts")},
-		"nothing but a name":        {last, "- ns:orders\n", at(19, errcode.JobType, `outputs[2] is "ns:orders"`)},
+		"nothing but a name":        {last, "- ns:orders\n", at(19, errcode.JobValue, `outputs[2] is "ns:orders"`)},
 		"load to a local directory": {"  output: out/index", "  output: out/index\n  load: true", at(25, errcode.JobValue, "load: true", "out/index")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestReadOutputsErrors(t *testing.T) {
 func TestReadQueriesErrors(t *testing.T) {
 	for text, want := range map[string]mistake{
 		"queries: 5\n": atLine(11, errcode.JobValue, "queries: ", `"5"`, "list"),
-		"queries: [{columns: [usr], per_day: 1}]\n":  atLine(11, errcode.JobColumn, "usr", "user?"),
-		"queries: [{columns: [user]}]\n":             atLine(11, errcode.JobMissing, "queries[0].per_day"),
+		"queries: [{columns: [usr], per_day: 1}]\n":  atLine(11, errcode.JobValue, "usr", "user?"),
+		"queries: [{columns: [user]}]\n":             atLine(11, errcode.JobKey, "queries[0].per_day"),
 		"queries: [{columns: [user], per_day: 0}]\n": atLine(11, errcode.JobValue, "queries[0].per_day: ", `"0"`),
 		"queries: [{column: [user], per_day: 1}]\n":  atLine(11, errcode.JobKey, "queries[0].column", "columns?"),
 	} {
@@ -70,14 +70,14 @@ func TestReadWideErrors(t *testing.T) {
 		want mistake
 	}{
 		"unknown key":    {"rowkey: user\nwide: {qualifer: follower}", atLine(14, errcode.JobKey, "wide.qualifer", "qualifier?")},
-		"no qualifier":   {"rowkey: user\nwide: {value: since}", atLine(14, errcode.JobMissing, "wide.qualifier")},
+		"no qualifier":   {"rowkey: user\nwide: {value: since}", atLine(14, errcode.JobKey, "wide.qualifier")},
 		"unknown column": {"rowkey: user\nwide: {qualifier: folower}", atLine(14, errcode.JobRowkey, "wide.qualifier: ", `"folower"`)},
-		"unknown value":  {"rowkey: user\nwide: {qualifier: follower, value: sins}", atLine(14, errcode.JobColumn, "wide.value: ", "sins")},
+		"unknown value":  {"rowkey: user\nwide: {qualifier: follower, value: sins}", atLine(14, errcode.JobValue, "wide.value: ", "sins")},
 		"cells that would mix": {"rowkey: user\nwide: {qualifier: follower}",
 			atLine(14, errcode.JobRowkey, "wide.qualifier: ", "follower", "family f", "columns user and follower")},
 		"two cells in one": {"rowkey: user\nwide: {qualifier: \"pad(follower, 6, '0')\"}\ncolumns_map: {note: {to: since}}",
 			atLine(15, errcode.JobValue, "since and note", "f:since")},
-		"a text for a mapping":  {"rowkey: user\nwide: follower", atLine(14, errcode.JobType, `wide is "follower"`)},
+		"a text for a mapping":  {"rowkey: user\nwide: follower", atLine(14, errcode.JobValue, `wide is "follower"`)},
 		"cells without a value": {"rowkey: user\nwide: {qualifier: follower}\ncells: []", atLine(1, errcode.JobValue, "columns_map")},
 	} {
 		t.Run(name, func(t *testing.T) {

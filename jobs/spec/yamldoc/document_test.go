@@ -101,9 +101,9 @@ func TestFilesThatCantBeIncluded(t *testing.T) {
 		"two lists": {folder{"/job.yaml": "include: a.yaml\ninclude: b.yaml", "/a.yaml": "x: 1",
 			"/b.yaml": "x: 1"}, "/job.yaml:2", errcode.JobValue, "twice"},
 		"no name":   {folder{"/job.yaml": "include: ''"}, "/job.yaml:1", errcode.JobValue, "empty"},
-		"a mapping": {folder{"/job.yaml": "include: {a: b}"}, "/job.yaml:1", errcode.JobType, "mapping"},
+		"a mapping": {folder{"/job.yaml": "include: {a: b}"}, "/job.yaml:1", errcode.JobValue, "mapping"},
 		"a twice given key": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "y: 1\nx: 1\nx: 2"}, "/a.yaml:3",
-			errcode.JobTwice, "line 2"},
+			errcode.JobKey, "line 2"},
 		"two documents": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": "x: 1\n---\ny: 1"}, "/a.yaml:1",
 			errcode.JobYaml, "document"},
 		"too long": {folder{"/job.yaml": "include: a.yaml", "/a.yaml": strings.Repeat("#", MaxBytes+1)},
@@ -179,7 +179,7 @@ func TestProblems(t *testing.T) {
 	err = s.Doc.Err()
 	var several interface{ TextWithCodes() string }
 	var code errcode.Coder
-	if !errors.As(err, &several) || !errors.As(err, &code) || code.ErrorCode() != errcode.JobMissing {
+	if !errors.As(err, &several) || !errors.As(err, &code) || code.ErrorCode() != errcode.JobKey {
 		t.Fatalf("%v", err)
 	}
 	lines := strings.Split(several.TextWithCodes(), "\n")

@@ -55,12 +55,8 @@ func (p *problems) text(codes bool) string {
 
 // keyCodes are the codes of wrong values, by key; JobValue for the others.
 var keyCodes = map[string]errcode.Code{
-	"rowkey": errcode.JobRowkey, "query": errcode.JobQuery, "wide.qualifier": errcode.JobRowkey,
-	"timestamp":             errcode.JobTimestamp,
-	"input.field_delimiter": errcode.JobDelimiter, "input.record_delimiter": errcode.JobDelimiter,
-	"input.escaped_by": errcode.JobDelimiter, "input.enclosed_by": errcode.JobDelimiter, "input.optionally_enclosed_by": errcode.JobDelimiter,
-	"regions.splits": errcode.JobRegions, "regions.file": errcode.JobRegions, "table": errcode.TableName,
-	"outputs": errcode.JobOutputs,
+	"rowkey": errcode.JobRowkey, "query": errcode.JobRowkey, "wide.qualifier": errcode.JobRowkey,
+	"table": errcode.TableName,
 }
 
 // codeOf is the code of the first error among args that has one of a wrong job file, or other.
@@ -98,7 +94,7 @@ func (d *Document) failAt(code errcode.Code, file string, line int, format strin
 
 // NoColumn reports a name that no column of the input has. key is where the job file has it.
 func (d *Document) NoColumn(n *yaml.Node, key, name string) {
-	d.FailCode(errcode.JobColumn, n, "%s: input.columns has no column %s", key, name)
+	d.FailCode(errcode.JobValue, n, "%s: input.columns has no column %s", key, name)
 	d.problems[len(d.problems)-1].column = name
 }
 

@@ -303,7 +303,7 @@ func TestKindsOfKeys(t *testing.T) {
 				if decoded == nil && valid != nil {
 					t.Errorf("%s: %s: %s is read, but not valid: %v", where, key.Name, value, valid)
 				}
-				wrongType := regexp.MustCompile(`\b` + key.Name + ` is .* \[` + string(errcode.JobType) + `\](\n|$)`)
+				wrongType := regexp.MustCompile(`\b` + key.Name + ` is .* \[` + string(errcode.JobValue) + `\](\n|$)`)
 				if valid == nil && decoded != nil && wrongType.MatchString(failure.TextOf(decoded)) {
 					t.Errorf("%s: %s: %s is valid, but: %v", where, key.Name, value, decoded)
 				}

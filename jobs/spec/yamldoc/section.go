@@ -144,13 +144,13 @@ func (d *Document) Section(name string, n *yaml.Node) *Section {
 	n = Resolve(n)
 	s := &Section{Doc: d, Name: name, Node: n, Keys: map[string]*yaml.Node{}, Values: map[string]*yaml.Node{}}
 	if n.Kind != yaml.MappingNode {
-		d.FailCode(errcode.JobType, n, "%s is %s; it must be a mapping of keys to values", s.title(), KindName(n))
+		d.FailCode(errcode.JobValue, n, "%s is %s; it must be a mapping of keys to values", s.title(), KindName(n))
 		return s
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if first, twice := s.Keys[key.Value]; twice {
-			d.FailCode(errcode.JobTwice, key, "%s%s is given twice, first in line %d", name, key.Value, first.Line)
+			d.FailCode(errcode.JobKey, key, "%s%s is given twice, first in line %d", name, key.Value, first.Line)
 			continue
 		}
 		s.Keys[key.Value], s.Values[key.Value] = key, n.Content[i+1]
@@ -233,7 +233,7 @@ func (s *Section) FailCode(code errcode.Code, key, format string, args ...any) {
 func (s *Section) Require(names ...string) {
 	for _, key := range names {
 		if !s.Has(key) {
-			s.Doc.FailCode(errcode.JobMissing, s.Node, "%s%s is missing", s.Name, key)
+			s.Doc.FailCode(errcode.JobKey, s.Node, "%s%s is missing", s.Name, key)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (s *Section) Require(names ...string) {
 func (s *Section) Scalar(key string, n *yaml.Node) (string, bool) {
 	n = Resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		s.Doc.FailCode(errcode.JobType, n, "%s%s is %s; it must be a text", s.Name, key, KindName(n))
+		s.Doc.FailCode(errcode.JobValue, n, "%s%s is %s; it must be a text", s.Name, key, KindName(n))
 		return "", false
 	}
 	text, err := s.Doc.Variables.expand(n.Value)
@@ -262,7 +262,7 @@ func (s *Section) Text(key string) string {
 	}
 	text, ok := s.Scalar(key, n)
 	if ok && text == "" {
-		s.FailCode(errcode.JobEmpty, key, "is empty%s", emptyAdvice[key])
+		s.FailCode(errcode.JobValue, key, "is empty%s", emptyAdvice[key])
 	}
 	return text
 }
@@ -319,7 +319,7 @@ func (s *Section) Flag(key string) bool {
 	}
 	text, ok := s.Scalar(key, s.Values[key])
 	if n := Resolve(s.Values[key]); ok && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && n.Value == text {
-		s.FailCode(errcode.JobType, key, "%q is a text; write %s without quotes", text, text)
+		s.FailCode(errcode.JobValue, key, "%q is a text; write %s without quotes", text, text)
 	} else if ok && text != "true" && text != "false" {
 		s.Fail(key, "%q is neither true nor false", text)
 	}
@@ -371,7 +371,7 @@ func (s *Section) List(key string) []Item {
 	var items []Item
 	for i, it := range s.Texts(key) {
 		if it.Text == "" {
-			s.Doc.FailCode(errcode.JobEmpty, it.Node, "%s%s: entry %d is empty", s.Name, key, i+1)
+			s.Doc.FailCode(errcode.JobValue, it.Node, "%s%s: entry %d is empty", s.Name, key, i+1)
 			continue
 		}
 		items = append(items, it)
@@ -387,7 +387,7 @@ func (s *Section) Texts(key string) []Item {
 	}
 	n = Resolve(n)
 	if n.Kind != yaml.SequenceNode {
-		s.Doc.FailCode(errcode.JobType, n, "%s%s is %s; it must be a list, such as [a, b]", s.Name, key, KindName(n))
+		s.Doc.FailCode(errcode.JobValue, n, "%s%s is %s; it must be a list, such as [a, b]", s.Name, key, KindName(n))
 		return nil
 	}
 	var items []Item

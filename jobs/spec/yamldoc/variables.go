@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNoDate says that a job file needs the logical date, which was not given.
-var ErrNoDate = errcode.JobDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
+var ErrNoDate = errcode.CommandDate.New("needs the logical date; give it with --date, such as --date 2026-11-20")
 
 // Variables are the variables for ${…} in a job file.
 type Variables struct {

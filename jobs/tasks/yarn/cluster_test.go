@@ -153,7 +153,7 @@ func failing(t *testing.T, c *testcluster.Cluster) {
 	r = newRig(t, c, `[ $task = 7 ] && exit 3; echo x >> $out/$task`)
 	r.Attempts = 2
 	err := r.Run(t.Context(), r.phase)
-	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, "attempt_", "code 3") {
+	if errcode.Outermost(err) != errcode.YarnFailed || !testwords.Names(err, "attempt_", "code 3") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func beyondMemory(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `head -c 700m /dev/zero | tail -c 700m | sleep 60`)
 	r.Attempts, r.phase.Tasks = 2, []int{7}
 	err := r.Run(t.Context(), r.phase)
-	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, "PHYSICAL") {
+	if errcode.Outermost(err) != errcode.YarnFailed || !testwords.Names(err, "PHYSICAL") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -85,7 +85,7 @@ func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 // hasFailed reports whether a job has failed or was killed. Without a list of its tasks, which is deleted when a run begins anew, it is
 // the job of an old plan, whose tasks are refused.
 func hasFailed(err error) bool {
-	return errcode.Of(err, func(c errcode.Code) bool { return c == errcode.YarnTask || c == errcode.YarnKilled }) != ""
+	return errcode.Of(err, func(c errcode.Code) bool { return c == errcode.YarnFailed }) != ""
 }
 
 // followEarlier follows the live job of an earlier process to its end, if there is one.

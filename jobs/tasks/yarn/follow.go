@@ -92,11 +92,11 @@ func (f *follower) event(v event) {
 // attempt says, or else as YARN says.
 func (f *follower) taskError(v event) error {
 	if ofReducer(v.attempt) {
-		return errcode.YarnTask.Errorf("the idle reducer of the %s tasks' job, attempt %s: %s: %s", f.phase.Name, v.attempt, strings.ToLower(v.state),
+		return errcode.YarnFailed.Errorf("the idle reducer of the %s tasks' job, attempt %s: %s: %s", f.phase.Name, v.attempt, strings.ToLower(v.state),
 			cmp.Or(firstLines(v.diagnostics), "YARN gives no reason"))
 	}
 	w, found := wordOf(f.phase, v.attempt)
-	err := errcode.YarnTask.Errorf("%s: %s", strings.ToLower(v.state), cmp.Or(firstLines(w.Text), firstLines(v.diagnostics), "YARN gives no reason"))
+	err := errcode.YarnFailed.Errorf("%s: %s", strings.ToLower(v.state), cmp.Or(firstLines(w.Text), firstLines(v.diagnostics), "YARN gives no reason"))
 	if !found {
 		return fmt.Errorf("a %s task, attempt %s, which did not begin to work: %w", f.phase.Name, v.attempt, err)
 	}
@@ -194,7 +194,7 @@ func (f *follower) goneOn() error {
 	application := f.known()
 	f.forgotten++
 	if f.forgotten > maxForgotten {
-		return errcode.YarnTask.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of this run: does its ResourceManager "+
+		return errcode.YarnFailed.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of this run: does its ResourceManager "+
 			"start again and again? Run the same command again to redo what is missing", f.phase.Name, application, f.forgotten)
 	}
 	f.Log.Warn(fmt.Sprintf("YARN does not know %s any more: its ResourceManager was started again without recovery. The run goes on with the tasks that are not done. "+
@@ -208,10 +208,10 @@ func (f *follower) ended(r report) error {
 	lost := f.failed
 	f.mu.Unlock()
 	if r.state == "KILLED" || r.final == "KILLED" {
-		return errcode.YarnKilled.Errorf("the %s tasks' job %s was killed: %s; run the same command again to redo what is missing",
+		return errcode.YarnFailed.Errorf("the %s tasks' job %s was killed: %s; run the same command again to redo what is missing",
 			f.phase.Name, f.known(), firstLines(r.diagnostics))
 	}
-	err := errcode.YarnTask.Errorf("the %s tasks' job failed: %s", f.phase.Name, cmp.Or(firstLines(r.diagnostics), "YARN gives no reason"))
+	err := errcode.YarnFailed.Errorf("the %s tasks' job failed: %s", f.phase.Name, cmp.Or(firstLines(r.diagnostics), "YARN gives no reason"))
 	// The client prints the failed attempts of a task, except the last one.
 	if lost.attempt != "" && strings.Contains(r.diagnostics, taskOf(lost.attempt)) {
 		err = f.taskError(lost)

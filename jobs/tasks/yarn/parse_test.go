@@ -192,13 +192,13 @@ func TestIdleReducerFails(t *testing.T) {
 		t.Errorf("it says %s", text)
 	}
 	err := f.ended(report{diagnostics: "Task failed task_1_0001_r_000000"})
-	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, reducer, "idle reducer") {
+	if errcode.Outermost(err) != errcode.YarnFailed || !testwords.Names(err, reducer, "idle reducer") {
 		t.Errorf("the reducer ended the job: %v", err)
 	}
 	f.event(event{attempt: mapper, state: "FAILED", diagnostics: "subprocess failed"})
 	f.event(event{attempt: reducer, state: "FAILED", diagnostics: "no memory"})
 	err = f.ended(report{diagnostics: "Task failed task_1_0001_m_000003"})
-	if errcode.Outermost(err) != errcode.YarnTask || !testwords.Names(err, mapper) || testwords.Names(err, "idle") {
+	if errcode.Outermost(err) != errcode.YarnFailed || !testwords.Names(err, mapper) || testwords.Names(err, "idle") {
 		t.Errorf("a task ended the job: %v", err)
 	}
 }
@@ -219,7 +219,7 @@ func TestForgottenJob(t *testing.T) {
 			f := &follower{Engine: e, phase: tasks.Phase{Name: tasks.MapPhase}, application: "application_1_0007"}
 			err := f.poll(t.Context())
 			if last := i == maxForgotten; !last && !errors.Is(err, tasks.ErrAgain) || last &&
-				errcode.Outermost(err) != errcode.YarnTask {
+				errcode.Outermost(err) != errcode.YarnFailed {
 				t.Fatalf("%s: job %d: %v", what, i, err)
 			}
 		}

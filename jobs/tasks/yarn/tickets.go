@@ -52,7 +52,7 @@ func (t *tickets) cache(ctx context.Context, e *Engine) (string, error) {
 			"or log in with kinit yourself and leave the keytab out", err)
 	}
 	if err != nil {
-		return "", errcode.KerberosRefused.Errorf("get a ticket for Hadoop's commands with kinit: %w: %s", err, strings.TrimSpace(string(out)))
+		return "", errcode.KerberosService.Errorf("get a ticket for Hadoop's commands with kinit: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	t.since = time.Now()
 	return "FILE:" + file, nil

@@ -93,9 +93,9 @@ func open(dir string, o options.Options) (report *Report, s *site.Site, fsys sto
 	}
 	report.Directory = fsys.URI(name)
 	if info, failed := fsys.Stat(name); failed == nil && !info.Dir {
-		err = errcode.OutputNone.Errorf("%s is a file: give a folder in which outputs are. bulkload status JOB shows the runs of a job file", report.Directory)
+		err = errcode.HFileMissing.Errorf("%s is a file: give a folder in which outputs are. bulkload status JOB shows the runs of a job file", report.Directory)
 	} else if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
-		err = errcode.OutputNone.Errorf("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
+		err = errcode.HFileMissing.Errorf("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
 	}
 	if err != nil {
 		return report, nil, nil, errors.Join(failure.Early(err), fsys.Close())
@@ -112,7 +112,7 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 			return nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return errcode.OutputNone.Errorf("look for outputs: %w", err)
+			return errcode.HFileMissing.Errorf("look for outputs: %w", err)
 		}
 		return fmt.Errorf("look for outputs: %w", err)
 	}
