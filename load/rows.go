@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"bulkload/cell"
 	"bulkload/internal/hbase"
 
 	"golang.org/x/sync/errgroup"
@@ -34,51 +33,24 @@ const LookupsPerCall = 1000
 // LookupsPerCall rows of a server, and waits for regions that move or whose server has died. A server skips the store files
 // whose row bloom filter lacks the row. It needs the permission to read.
 func (c *Cluster) Exist(ctx context.Context, table string, rows []Lookup) ([]bool, error) {
-	answers, err := c.lookUp(ctx, table, rows, true)
-	found := make([]bool, len(rows))
-	for i := range answers {
-		found[i] = len(answers[i]) > 0
-	}
-	return found, err
-}
-
-// Rows returns the cells of each row as readers of a table find them: the newest version of each, in order. It asks as Exist
-// does.
-func (c *Cluster) Rows(ctx context.Context, table string, rows []Lookup) ([][]cell.Cell, error) {
-	answers, err := c.lookUp(ctx, table, rows, false)
-	if err != nil {
-		return nil, err
-	}
-	all := make([][]cell.Cell, len(rows))
-	for i, cells := range answers {
-		for _, f := range cells {
-			all[i] = append(all[i], cell.Cell{Row: rows[i].Row, Family: f.Family, Qualifier: f.Qualifier, Timestamp: f.Timestamp, Type: cell.Type(f.Type), Value: f.Value})
-		}
-	}
-	return all, nil
-}
-
-// lookUp returns the cells of each row; first: at most the key of one cell.
-func (c *Cluster) lookUp(ctx context.Context, table string, rows []Lookup, first bool) ([][]hbase.StoredCell, error) {
 	id, err := parseName(table)
 	if err != nil {
 		return nil, err
 	}
-	l := &lookups{reader: c.reader, table: id.String(), rows: rows, first: first, cells: make([][]hbase.StoredCell, len(rows)), onCall: c.onLookUpCall,
-		usable: func(ctx context.Context) error { return c.usable(ctx, id) }}
+	l := &lookups{reader: c.reader, table: id.String(), rows: rows, found: make([]bool, len(rows)),
+		onCall: c.onLookUpCall, usable: func(ctx context.Context) error { return c.usable(ctx, id) }}
 	if err := l.run(ctx); err != nil {
 		return nil, fmt.Errorf("look up rows in table %s: %w", table, classify(ctx, err))
 	}
-	return l.cells, nil
+	return l.found, nil
 }
 
-// lookups are the questions of one call of Exist or Rows.
+// lookups are the questions of one call of Exist.
 type lookups struct {
 	reader *reader
 	table  string
 	rows   []Lookup
-	first  bool
-	cells  [][]hbase.StoredCell        // the answers
+	found  []bool                      // the answers
 	onCall func(rows int)              // for tests; nil
 	usable func(context.Context) error // see retries
 
@@ -178,10 +150,10 @@ func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed err
 	var dropped *Region
 	for _, row := range c.rows {
 		problem := err
-		var cells []hbase.StoredCell
+		found := false
 		if err == nil {
 			for range l.questions(row.index) {
-				cells = append(cells, answers[next].Cells...)
+				found = found || len(answers[next].Cells) > 0
 				if answers[next].Err != nil {
 					problem = answers[next].Err
 				}
@@ -189,7 +161,7 @@ func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed err
 			}
 		}
 		if problem == nil {
-			l.cells[row.index] = cells // each index belongs to one call
+			l.found[row.index] = found // each index belongs to one call
 			continue
 		}
 		if row.region != dropped {
@@ -241,7 +213,7 @@ func sizeOf(answers []hbase.GetAnswer) (n int) {
 // questions are the reads that answer a look-up: one, or one for the timestamps before Other and one for those after it.
 func (l *lookups) questions(i int) []hbase.RowGet {
 	q := &l.rows[i]
-	get := hbase.RowGet{Row: q.Row, Columns: q.Columns, First: l.first}
+	get := hbase.RowGet{Row: q.Row, Columns: q.Columns, First: true}
 	if q.Other < 0 {
 		return []hbase.RowGet{get}
 	}

@@ -63,9 +63,9 @@ type RowRange struct {
 // Rows is the range of a file's rows.
 func (f *HFile) Rows() RowRange { return RowRange{First: f.FirstRow, Last: f.LastRow} }
 
-// SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges, all of their families
-// together. The ranges must be in order, without overlaps. HBase counts whole MiB, and a region that is not empty as one at
-// least.
+// SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges (nil: of all
+// regions), all of their families together. The ranges must be in order, without overlaps. HBase counts whole MiB,
+// and a region that is not empty as one at least.
 func (c *Cluster) SizeOf(ctx context.Context, table string, ranges []RowRange) (size int64, err error) {
 	id, err := parseName(table)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Cluster) SizeOf(ctx context.Context, table string, ranges []RowRange) (
 	for i := range regions {
 		r := &regions[i]
 		first := sort.Search(len(ranges), func(i int) bool { return bytes.Compare(ranges[i].Last, r.Start) >= 0 })
-		if first < len(ranges) && (len(r.End) == 0 || bytes.Compare(ranges[first].First, r.End) < 0) {
+		if ranges == nil || first < len(ranges) && (len(r.End) == 0 || bytes.Compare(ranges[first].First, r.End) < 0) {
 			size += status.Regions[string(r.Name)].Bytes
 		}
 	}

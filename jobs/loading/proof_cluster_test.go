@@ -256,18 +256,15 @@ func (w *realWorld) Interrupt(int, func()) {}
 
 // Unreadable reads the table as other readers do. A single newer version of a cell is enough.
 func (w *realWorld) Unreadable(_ string, _ int, cells []cell.Cell) (lost []cell.Cell) {
-	var asked []load.Lookup
 	for _, c := range cells {
-		asked = append(asked, load.Lookup{Row: c.Row, Columns: []load.Columns{{Family: c.Family, Qualifiers: [][]byte{c.Qualifier}}}, Other: -1})
-	}
-	rows, err := w.client.Rows(w.ctx, w.table, asked)
-	if err != nil {
-		return cells
-	}
-	for i, c := range cells {
-		if !slices.ContainsFunc(rows[i], func(f cell.Cell) bool {
-			return f.Timestamp > c.Timestamp || f.Timestamp == c.Timestamp && string(f.Value) == string(c.Value)
-		}) {
+		readable := false
+		err := w.client.ScanRange(w.ctx, w.table, c.Row, append(bytes.Clone(c.Row), 0), func(f *cell.Cell) error {
+			if bytes.Equal(f.Family, c.Family) && bytes.Equal(f.Qualifier, c.Qualifier) {
+				readable = f.Timestamp > c.Timestamp || f.Timestamp == c.Timestamp && bytes.Equal(f.Value, c.Value)
+			}
+			return nil
+		})
+		if err != nil || !readable {
 			lost = append(lost, c)
 		}
 	}

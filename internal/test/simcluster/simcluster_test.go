@@ -246,10 +246,6 @@ func TestReads(t *testing.T) {
 		if n != 4 {
 			w.Errorf("%d cells of family g have the first timestamp, want 4", n)
 		}
-		rows, err := w.client.Rows(w.Context(), "t", []load.Lookup{{Row: []byte("a"), Other: -1}, {Row: []byte("b"), Other: -1}})
-		if w.do(err); len(rows[0]) != 2 || string(rows[0][1].Value) != "ag2" || rows[1] != nil {
-			w.Errorf("rows %v", rows)
-		}
 		found, err := w.client.Exist(w.Context(), "t", []load.Lookup{{Row: []byte("a"), Other: day(2)}, {Row: []byte("q"), Other: day(1)}})
 		if w.do(err); !slices.Equal(found, []bool{true, false}) {
 			w.Errorf("found %v", found)
@@ -286,7 +282,6 @@ func TestReadsOfATableThatGoes(t *testing.T) {
 			what string
 			do   func(w *world) error
 		}{
-			{"rows", func(w *world) error { _, err := w.client.Rows(w.Context(), "t", lookups); return err }},
 			{"existence", func(w *world) error { _, err := w.client.Exist(w.Context(), "t", lookups); return err }},
 			{"scan", func(w *world) error {
 				return w.client.ScanRange(w.Context(), "t", nil, nil, func(*cell.Cell) error { return nil })

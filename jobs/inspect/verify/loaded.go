@@ -11,9 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/base/books"
@@ -113,7 +111,7 @@ func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options, 
 	}
 	o.Infof("%v. So table and source are compared cell by cell", open)
 	again := &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}, Sharers: report.Sharers}
-	v, err := compare(ctx, j, o, again, true, byRanges)
+	v, err := compare(ctx, j, o, again, true, false)
 	switch code := failure.CodeOf(err); {
 	case failure.KindOf(err) == failure.NotYet:
 		return report, fmt.Errorf("%w. There is no source to compare with: %w", open, err)
@@ -167,7 +165,13 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	if report.Sharers != nil {
 		r.options.Infof("other loads have put cells with the same timestamp into table %s: %s", e.Table, strings.Join(report.Sharers, ", "))
 	}
-	r.announce(ctx, j, e, ranges)
+	rows := make([]load.RowRange, len(ranges))
+	for i := range ranges {
+		rows[i] = load.RowRange{First: ranges[i].first, Last: ranges[i].last}
+	}
+	r.options.Infof("counting the %d cells of %s with timestamp %d in table %s: %s (%s); the source is not read",
+		e.Digest.Cells, jobfile.Plural(int(loadedRows(e)), "row"), j.Timestamp, e.Table,
+		jobfile.Plural(len(ranges), "range scan"), sizeText(ctx, r.cluster, e.Table, rows, "at most"))
 	reader := &rangeReader{options: r.options, cluster: r.cluster, ledger: r.ledger, job: j, want: columnsOf(j)}
 	reader.read = options.NewCounter(r.options.Watch, "compare", loadedRows(e), "rows")
 	if err = reader.resume(ctx, e, ranges, loads); err != nil {
@@ -200,25 +204,6 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	}
 	return errcode.VerifyDiffers.Errorf("%s. Only the source shows which cells differ", text), nil
 }
-
-// announce says what is going to be read.
-func (r *loadedRun) announce(ctx context.Context, j *jobfile.Job, e *ledger.Entry, ranges []keyRange) {
-	rows := make([]load.RowRange, len(ranges))
-	for i := range ranges {
-		rows[i] = load.RowRange{First: ranges[i].first, Last: ranges[i].last}
-	}
-	most := ""
-	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
-	defer cancel()
-	if size, err := r.cluster.SizeOf(limited, e.Table, rows); err == nil {
-		most = " over at most " + bytesize.Format(size)
-	}
-	r.options.Infof("counting the %d cells of %s with timestamp %d in table %s: %s%s; the source is not read",
-		e.Digest.Cells, jobfile.Plural(int(loadedRows(e)), "row"), j.Timestamp, e.Table, jobfile.Plural(len(ranges), "range scan"), most)
-}
-
-// sizeTimeout is how long the master's report on the regions' sizes is waited for: it is said, and nothing depends on it.
-const sizeTimeout = 5 * time.Second
 
 // loadedRows is how many rows of the table the ledger counts in a load; 0 if it does not say.
 func loadedRows(e *ledger.Entry) int64 {

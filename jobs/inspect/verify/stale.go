@@ -10,12 +10,10 @@ import (
 	"sync"
 
 	"bulkload/cell"
-	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
-	"bulkload/jobs/env/site"
 	"bulkload/jobs/spec/jobfile"
 )
 
@@ -48,7 +46,6 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 		out.stale = list
 	}
 	if err == nil {
-		v.sayCost(ctx, o)
 		err = v.run(ctx, report)
 	}
 	report.nameTarget(j, true)
@@ -61,24 +58,6 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 		err = failure.New(failure.Interrupted, err)
 	}
 	return report, err
-}
-
-// sayCost says what is read, before it is.
-func (v *verifyRun) sayCost(ctx context.Context, o options.Options) {
-	status, unknown := v.cluster.Status(ctx)
-	for _, out := range v.outputs {
-		size := "of unknown size"
-		table, err := site.LookUp(ctx, v.cluster, out.job.Table)
-		if err == nil && unknown == nil {
-			var bytes int64
-			for _, r := range table.Regions {
-				bytes += status.Regions[string(r.Name)].Bytes
-			}
-			size = "of " + bytesize.Format(bytes)
-		}
-		o.Infof("reading the cells with timestamp %d from the %s of table %s, %s: HBase skips files without such cells and reads all others",
-			out.job.Timestamp, jobfile.Plural(out.target.Regions.Len(), "region"), out.job.Table, size)
-	}
 }
 
 // staleList is a file with a line a cell.

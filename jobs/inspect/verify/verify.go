@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"bulkload/cell"
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
@@ -64,15 +63,15 @@ type Report struct {
 //
 // Of the table only the source's rows are read, and perhaps those between them, which are counted as extra.
 func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Report, err error) {
-	return verifyJob(ctx, j, o, live, byRanges)
+	return verifyJob(ctx, j, o, live, false)
 }
 
 // WholeTable compares the whole table with the job's source: it also counts all rows that are not of the source.
 func WholeTable(ctx context.Context, j *jobfile.Job, o options.Options) (report *Report, err error) {
-	return verifyJob(ctx, j, o, true, allRows)
+	return verifyJob(ctx, j, o, true, true)
 }
 
-func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool, how method) (report *Report, err error) {
+func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live, whole bool) (report *Report, err error) {
 	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	o, err = o.WithDefaults()
 	if err != nil {
@@ -87,16 +86,18 @@ func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live bool
 			return loaded.run(ctx, j, o, report)
 		}
 	}
-	_, err = compare(ctx, j, o, report, live, how)
+	_, err = compare(ctx, j, o, report, live, whole)
 	return report, err
 }
 
 // compare compares the source with what was written or, with live, with the table, and returns the comparison.
-func compare(ctx context.Context, j *jobfile.Job, o options.Options, report *Report, live bool, how method) (v *verifyRun, err error) {
-	v, err = openVerifyRun(ctx, j, o, live, nil)
+func compare(
+	ctx context.Context, j *jobfile.Job, o options.Options, report *Report, live, whole bool,
+) (*verifyRun, error) {
+	v, err := openVerifyRun(ctx, j, o, live, nil)
 	if err == nil {
 		for _, out := range v.outputs {
-			out.method = how
+			out.whole = whole
 		}
 		err = v.run(ctx, report)
 	}
@@ -146,7 +147,7 @@ type outputVerifier struct {
 	record    *manifest.Manifest // of the files; nil if there is none
 	report    *Report
 	stale     *staleList      // nil unless cells are listed that the source has no more
-	method    method          // how the table is read
+	whole     bool            // the whole table is read, not only the source's rows
 	within    []load.RowRange // only slices with rows of these ranges are compared; nil: all
 	wantedSum digest.Sum      // of the source's cells
 
@@ -341,7 +342,7 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 		report.Against = v.files.FS.URI(v.files.Path)
 	}
 	found := &differences{}
-	v.choose(ctx, rows, o)
+	v.announce(ctx, rows, o)
 	joined, err := v.joinAll(ctx, rows, o, found)
 	if err != nil {
 		return err
@@ -353,7 +354,7 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 	if v.stale != nil && found.count() > 0 {
 		// Among the cells with the job's timestamp only the extra ones are known for sure: what differs may have newer versions.
 		v.stale, found = nil, &differences{}
-		v.choose(ctx, rows, o)
+		v.announce(ctx, rows, o)
 		if joined, err = v.joinAll(ctx, rows, o, found); err != nil {
 			return err
 		}
@@ -437,7 +438,7 @@ func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, sli
 	}
 	j, err = newJoiner(want, v.target.Layout.FamilyNamed, found, v)
 	if err == nil {
-		err = v.present(ctx, sorted, slice, j)
+		err = v.present(ctx, slice, j)
 	}
 	if err == nil {
 		err = j.end()
@@ -457,28 +458,18 @@ func (v *outputVerifier) bounds(slice partition.Slice) (start, end []byte, err e
 	return start, end, err
 }
 
-// present gives the joiner the present cells of a slice: all of them, or those that the method reads.
-func (v *outputVerifier) present(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, j *joiner) error {
-	switch {
-	case v.files != nil, v.stale != nil, v.method == allRows:
-		return v.scan(ctx, slice, j.visit)
-	case v.method == byGets:
-		return v.getRows(ctx, sorted, slice, j.visit)
-	}
-	return v.scanAround(ctx, slice, j)
-}
-
-// scan visits the present cells of a slice.
-func (v *outputVerifier) scan(ctx context.Context, slice partition.Slice, visit func(*cell.Cell) error) error {
+// present gives the joiner the present cells of a slice.
+func (v *outputVerifier) present(ctx context.Context, slice partition.Slice, j *joiner) error {
 	start, end, err := v.bounds(slice)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case v.files != nil:
+		return v.files.Scan(ctx, start, end, j.visit)
+	case v.stale != nil:
+		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, j.visit)
+	case v.whole:
+		return v.cluster.ScanRange(ctx, v.job.Table, start, end, j.visit)
 	}
-	if v.stale != nil {
-		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, visit)
-	}
-	if v.files == nil {
-		return v.cluster.ScanRange(ctx, v.job.Table, start, end, visit)
-	}
-	return v.files.Scan(ctx, start, end, visit)
+	return v.scanRows(ctx, end, j)
 }
