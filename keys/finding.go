@@ -13,7 +13,7 @@ type Finding struct {
 	Part     string // the part of the expression that it is about
 	Position int    // where that begins, in characters from 1
 	Reason   string // what happens, as a sentence
-	Remedy   string // what to do about it; may be empty
+	Remedy   string // what to do about it
 }
 
 // The codes of the findings.
@@ -29,7 +29,6 @@ const (
 	FindingReversedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
 	FindingUnpadded        = "unpadded"       // numbers of varying width don't sort by size
 	FindingComplement      = "complement"     // desc from a number that values may be greater than
-	FindingSignedBinary    = "signed-binary"  // negative numbers sort after the positive ones
 	FindingConstant        = "constant"       // the key is the same in every record
 )
 

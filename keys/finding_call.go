@@ -16,11 +16,6 @@ func (f *findings) calls(t *term) {
 		f.turned(t)
 	case "desc":
 		f.complement(t, n)
-	case "int64", "int32":
-		if n.content == contentWhole || n.content == contentNumber {
-			f.addCall(FindingSignedBinary, false, t, "negative numbers sort after the positive ones, as HBase compares unsigned bytes (Bytes.toBytes)",
-				"nothing, where there are none")
-		}
 	}
 }
 
@@ -96,13 +91,8 @@ func (e *Expr) widthOfValue(c *call) Width {
 }
 
 func (f *findings) complement(t *term, n props) {
-	base := t.call.base()
-	switch {
-	case n.most > base:
+	if base := t.call.base(); n.most > base {
 		f.addCall(FindingComplement, true, t, fmt.Sprintf("values may be as great as %d; those over %d are rejects", n.most, base),
 			"take a base that no value is greater than: desc(x) goes from 9223372036854775807")
-	case n.content == contentNumber && n.most == 0:
-		f.addCall(FindingComplement, false, t,
-			fmt.Sprintf("the column may hold more digits, or fractions; values over %d and fractions are rejects", base), "")
 	}
 }

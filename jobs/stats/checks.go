@@ -12,14 +12,14 @@ import (
 // Severity is how much a finding matters.
 type Severity string
 
-// The severities. A problem will cost rows, reads or a table; a warning is likely to hurt; a note is worth knowing.
+// The severities. A problem will cost rows, reads or a table; a warning is likely to hurt; a note is an improvement.
 const (
 	Problem Severity = "problem"
 	Warning Severity = "warning"
 	Note    Severity = "note"
 )
 
-// Finding is what a check has found.
+// Finding is what a check has found, and what to do about it. What asks nobody to do anything is no finding.
 type Finding struct {
 	Code     string   `json:"code"`
 	Severity Severity `json:"severity"`
@@ -30,6 +30,7 @@ type Finding struct {
 // Facts are the checks' input besides the Report.
 type Facts struct {
 	Now            time.Time
+	Table          string
 	Oldest, Newest int64         // the cells' timestamps, epoch milliseconds; 0: no cell
 	FromKey        []Finding     // findings of the expression alone
 	Cycle          time.Duration // after which the key's first part repeats; 0: it is not a part of a date
@@ -90,7 +91,6 @@ var checks = []check{
 	{"key-long", checkLong},
 	{"key-short", checkShort},
 	{"key-width", checkWidth},
-	{"key-16", checkSixteen},
 	{"value-spelling", checkSpelling},
 	{"value-date", checkOracleDates},
 	{"cell-expired", checkExpired},
@@ -307,11 +307,10 @@ func checkCycle(r *Report, f *Facts) []Finding {
 	return nil
 }
 
-// The lengths of row keys that the literature recommends: 10 to 100 bytes, best 16 and below, a multiple of 8.
+// The lengths of row keys that the literature recommends: 10 to 100 bytes.
 const (
 	longKey  = 100
 	shortKey = 10
-	goodKey  = 16
 )
 
 func checkLong(r *Report, _ *Facts) []Finding {
@@ -338,14 +337,6 @@ func checkWidth(r *Report, _ *Facts) []Finding {
 			"all row keys have %d bytes, but the expression does not guarantee it", r.KeyBytes.Longest)
 	}
 	return one(Warning, "use pad(x, width), or a separator at the end of a part", "row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
-}
-
-func checkSixteen(r *Report, _ *Facts) []Finding {
-	if r.KeyBytes.Longest <= goodKey || r.KeyBytes.Longest > longKey {
-		return nil
-	}
-	return one(Note, "use shorter parts, if they suffice: md5(x, 4) instead of md5(x), md5_bytes, int64", "row keys have %d bytes, more than %d; row, family and qualifier are %.0f%% of the bytes before encoding",
-		r.KeyBytes.Longest, goodKey, 100*r.Shares.Names())
 }
 
 func checkSpelling(_ *Report, f *Facts) []Finding {
@@ -402,10 +393,14 @@ func checkFuture(_ *Report, f *Facts) []Finding {
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
 func checkFamilyName(r *Report, _ *Facts) []Finding {
+	if r.TableFound { // a family can't be renamed
+		return nil
+	}
 	var found []Finding
 	for _, name := range r.Families {
 		if len(name) > 1 {
-			found = append(found, one(Note, "use a name of one letter; in a table that exists, a family can't be renamed", "family %s: every cell has its name, %d bytes instead of 1", name, len(name))...)
+			found = append(found, one(Note, "create the table with a name of one letter",
+				"family %s: every cell has its name, %d bytes instead of 1", name, len(name))...)
 		}
 	}
 	return found
@@ -422,15 +417,17 @@ func checkFamilyCount(r *Report, _ *Facts) []Finding {
 	return one(Warning, "put columns that are read together into one family", "%d families: each has its own files in each region, and a load locks a region for all of them; avoid more than %d", len(r.Families), fewFamilies)
 }
 
-func checkVersions(r *Report, _ *Facts) []Finding {
+func checkVersions(r *Report, f *Facts) []Finding {
 	if r.Live == nil {
 		return nil
 	}
 	var found []Finding
 	for _, family := range r.Live.Families {
 		if family.Versions > 1 {
-			found = append(found, one(Note, fmt.Sprintf("alter '…', {NAME => '%s', VERSIONS => 1}", family.Name),
-				"family %s keeps %d versions: an insert-only load needs one, and if a row is loaded twice with different timestamps, both versions stay", family.Name, family.Versions)...)
+			alter := fmt.Sprintf("alter %s, {NAME => %s, VERSIONS => 1}", ruby(f.Table), ruby(family.Name))
+			found = append(found, one(Note, alter, "family %s keeps %d versions: an insert-only load needs one, "+
+				"and if a row is loaded twice with different timestamps, both versions stay",
+				family.Name, family.Versions)...)
 		}
 	}
 	return found

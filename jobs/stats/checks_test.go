@@ -108,13 +108,13 @@ func TestChecks(t *testing.T) {
 		"9 bytes":             {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{8, 8, 8, 8, 8} }, "key-short", Warning, "only 8 bytes"},
 		"of two widths":       {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{10, -1, 12, 16, 14} }, "key-width", Warning, "12 to 16 bytes"},
 		"one width by chance": {func(r *Report, _ *Facts) { r.KeyBytes.Max = -1 }, "key-width", Note, "does not guarantee it"},
-		"24 bytes":            {func(r *Report, _ *Facts) { r.KeyBytes = KeyBytes{24, 24, 24, 24, 24} }, "key-16", Note, "65% of the bytes"},
 		"expired": {func(r *Report, f *Facts) {
 			r.Live.Families[0].TTL, f.Oldest = 86400, f.Now.Add(-2*day).UnixMilli()
 		}, "cell-expired", Problem, "invisible as soon as they are loaded"},
 		"not yet expired":    {func(r *Report, _ *Facts) { r.Live.Families[0].TTL = 2 * 86400 }, "", "", ""},
 		"in the future":      {func(_ *Report, f *Facts) { f.Newest = f.Now.Add(time.Hour).UnixMilli() }, "cell-future", Warning, "in the future, up to 2027-01-15T09:00:00Z"},
 		"long family":        {func(r *Report, _ *Facts) { r.Families = []string{"info"} }, "family-name", Note, "4 bytes instead of 1"},
+		"a long one there":   {func(r *Report, _ *Facts) { r.Families, r.TableFound = []string{"info"}, true }, "", "", ""},
 		"three families":     {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c"} }, "", "", ""},
 		"four families":      {func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, "family-count", Warning, "4 families"},
 		"versions":           {func(r *Report, _ *Facts) { r.Live.Families[0].Versions = 3 }, "family-versions", Note, "keeps 3 versions"},
@@ -167,5 +167,14 @@ func TestFindingsOfTheKeyAreTold(t *testing.T) {
 	}
 	if want := []string{"key-y", "key-order", "cell-future", "key-x"}; !slices.Equal(codes, want) {
 		t.Errorf("found %v, want %v", codes, want)
+	}
+}
+
+// TestVersionsAreAltered: the remedy can be given to HBase's shell as it is.
+func TestVersionsAreAltered(t *testing.T) {
+	r, f := madeReport(), madeFacts()
+	r.Live.Families[0].Versions, f.Table = 3, "shop:orders"
+	if found := Check(r, f); len(found) != 1 || found[0].Remedy != "alter 'shop:orders', {NAME => 'f', VERSIONS => 1}" {
+		t.Errorf("found %+v", found)
 	}
 }

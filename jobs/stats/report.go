@@ -88,9 +88,6 @@ type ByteShares struct {
 // All is the sum of the shares.
 func (b *ByteShares) All() int64 { return b.Row + b.Family + b.Qualifier + b.Frame + b.Value }
 
-// Names is the part of the bytes that is row key, family and qualifier.
-func (b *ByteShares) Names() float64 { return part(b.Row+b.Family+b.Qualifier, b.All()) }
-
 // Keys is the part of the bytes that is row key.
 func (b *ByteShares) Keys() float64 { return part(b.Row, b.All()) }
 

@@ -2,9 +2,7 @@ package plan_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"bulkload/internal/test/jobdir"
@@ -13,23 +11,7 @@ import (
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
 	"bulkload/jobs/run/summary"
-	"bulkload/keys"
 )
-
-// TestKeyFindingsAreDocumented: docs/plan.md explains what follows from an expression alone.
-func TestKeyFindingsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/plan.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, code := range []string{keys.FindingMonotonic, keys.FindingCycle, keys.FindingRandomSalt, keys.FindingOpenSalt, keys.FindingLateSalt,
-		keys.FindingNoSeparator, keys.FindingOpenPrefix, keys.FindingUnusedQuery, keys.FindingReversedUnfixed, keys.FindingUnpadded,
-		keys.FindingComplement, keys.FindingSignedBinary, keys.FindingConstant} {
-		if !strings.Contains(string(page), "\n| `key-"+code+"` | ") {
-			t.Errorf("docs/plan.md does not explain key-%s", code)
-		}
-	}
-}
 
 // TestSizing: the formulas by which docs/operations.md sizes a machine are right for an example. Its page may put them into any
 // words.

@@ -13,7 +13,8 @@ import (
 // facts are what the checks need besides the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
-	f := &stats.Facts{Now: p.Now, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(), Beyond: c.beyond(), Unzoned: c.unzoned(), Mixed: c.mixed(), OracleDates: c.oracleDates(),
+	f := &stats.Facts{Now: p.Now, Table: j.Table, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(),
+		Beyond: c.beyond(), Unzoned: c.unzoned(), Mixed: c.mixed(), OracleDates: c.oracleDates(),
 		FromKey: c.keyFindings(), MaxRegion: p.maxFileSize(), MaxFiles: int(c.target.MaxFiles),
 		MajorPeriod: time.Duration(p.site.Number("hbase.hregion.majorcompaction", 604_800_000)) * time.Millisecond}
 	if limit := j.Input.MaxRejects; limit.Exceeded(c.report.Rejected, c.report.RowsRead) {
