@@ -178,11 +178,13 @@ func TestFirstSplits(t *testing.T) {
 }
 
 func TestWeigh(t *testing.T) {
-	q := WeighQuery(WeightedQuery{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Returned: 10, Read: 50}, 1000, 50)
+	q := QueryLoad{Columns: []string{"a", "b"}, PerDay: 10, Prefix: "a", Scans: 3, Returned: 10, Read: 50}
+	q.Weigh(1000, 50)
 	if q.Returned != 10 || q.Read != 50 || q.Bytes != 2500 || q.Daily != (Day{30, 500, 25_000}) {
 		t.Errorf("%+v", q)
 	}
-	full := WeighQuery(WeightedQuery{PerDay: 2, Scans: 6, Full: true, Returned: 10}, 1000, 50)
+	full := QueryLoad{PerDay: 2, Scans: 6, Full: true, Returned: 10}
+	full.Weigh(1000, 50)
 	if full.Read != 1000 || full.Bytes != 50_000 || full.Daily != (Day{12, 2000, 100_000}) {
 		t.Errorf("%+v", full)
 	}

@@ -181,17 +181,16 @@ func (c *candidate) fillQueries() {
 		r.Query = q
 	}
 	for _, a := range s.asks {
-		asked := stats.WeightedQuery{Columns: a.Columns, PerDay: a.PerDay}
+		asked := stats.QueryLoad{Columns: a.Columns, PerDay: a.PerDay, InSample: r.Sample}
 		asked.Returned, asked.Read = a.paths.Means()
 		asked.Prefix, asked.Scans, asked.Full, _ = a.found(len(r.Regions))
 		rows := r.Rows
 		if r.Sample { // rows returned can only be counted among those read, so rows read are too
 			rows = r.RowsRead - r.Rejected - r.Filtered
 		}
-		weighed := stats.WeighQuery(asked, rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
-		weighed.InSample = r.Sample
-		r.Queries = append(r.Queries, weighed)
-		r.Daily.Add(weighed.Daily)
+		asked.Weigh(rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
+		r.Queries = append(r.Queries, asked)
+		r.Daily.Add(asked.Daily)
 	}
 }
 
