@@ -66,6 +66,18 @@ func Unmarshal(data []byte, v any) error {
 	return nil
 }
 
+// Schema is the number in the field "schema" of a JSON object, which need not have a checksum; 0 if there is none. It names
+// the format of a document that can't be read.
+func Schema(text []byte) int {
+	var d struct {
+		Schema int `json:"schema"`
+	}
+	if json.Unmarshal(text, &d) != nil {
+		return 0
+	}
+	return d.Schema
+}
+
 // open checks a sealed document and returns its content.
 func open(data []byte) ([]byte, error) {
 	text, err := compact(data)

@@ -103,6 +103,16 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestSchema: the format of a document is known even if nothing else of it can be read.
+func TestSchema(t *testing.T) {
+	for text, want := range map[string]int{`{"schema": 2}`: 2, `{"a": [1], "schema":3, "checksum":"x"}`: 3, "": 0, "{}": 0, `{"schema": "1"}`: 0,
+		`[{"schema": 1}]`: 0, `{"schema": 1`: 0, "null": 0} {
+		if got := Schema([]byte(text)); got != want {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}
+
 // TestEveryByteCounts: no changed byte and no shorter text is read as other values.
 func TestEveryByteCounts(t *testing.T) {
 	text := mustSeal(t, sample())

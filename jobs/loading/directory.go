@@ -254,7 +254,7 @@ func (c *directoryCommand) checkOtherTables() error {
 	dir := c.out.FS.URI(c.out.Path)
 	all, err := c.ledger.OfDirectory(dir)
 	if err != nil {
-		return damagedRecord(err)
+		return err
 	}
 	for _, e := range all {
 		if e.Table != c.report.Table && e.State == ledger.Loading {

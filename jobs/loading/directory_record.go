@@ -31,8 +31,7 @@ func (r directoryRecord) key() string {
 
 // read returns the entry; nil if there is none.
 func (r directoryRecord) read() (*ledger.Entry, error) {
-	e, err := r.ledger.Read(r.table, "", r.key())
-	return e, damagedRecord(err)
+	return r.ledger.Read(r.table, "", r.key())
 }
 
 // write writes an entry if the directory is still this run's.
@@ -78,7 +77,7 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	e := &ledger.Entry{Identity: table.Identity(), Repeated: old != nil,
 		State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table, Output: r.out.FS.URI(r.out.Path),
 		Moments: true, // nobody reads all cells of the files
-		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		uri := r.out.URI(f.Path)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"bulkload/internal/errcode"
-	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/options"
@@ -27,8 +26,7 @@ func (l *Loader) Entry() (*ledger.Entry, error) {
 		return nil, nil
 	}
 	m := l.Out.Manifest
-	e, err := l.Ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
-	return e, damagedRecord(err)
+	return l.Ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
 }
 
 // OthersWith lists the loads of other jobs and dates that have put cells with a timestamp into the table, or may have,
@@ -37,7 +35,7 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 	m, uri := l.Out.Manifest, l.Out.FS.URI(l.Out.Path)
 	all, damaged, err := l.Ledger.Entries(m.Run.Table)
 	if err == nil && len(damaged) > 0 {
-		err = damagedRecord(damaged[0]) // what it was is not known
+		err = damaged[0] // what it was is not known
 	}
 	for _, e := range all {
 		own := e.Date == m.Run.Date && (e.JobHash == m.JobHash || e.Output == uri && e.Job == m.Run.Job)
@@ -195,16 +193,4 @@ func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 		files = append(files, h)
 	}
 	return files, nil
-}
-
-// damagedRecord gives an error of reading a record the kind that says what to do: changed content is a mismatch, a
-// malformed record needs a person.
-func damagedRecord(err error) error {
-	switch {
-	case errors.Is(err, seal.ErrMismatch):
-		return errcode.ManifestChanged.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
-	case errors.Is(err, seal.ErrMalformed):
-		return errcode.ManifestMalformed.Errorf("%w; restore the original, or move the file away: bulkload then no longer knows of this load", err)
-	}
-	return err
 }

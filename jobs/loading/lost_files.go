@@ -89,7 +89,7 @@ func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, thes
 	}
 	all, err := l.ledger.Unserved(table.Name, func(u ledger.Unserved) bool { return opened(table, u) })
 	if err != nil {
-		return damagedRecord(err)
+		return err
 	}
 	var moves []string // what opens the regions again that this user may not move
 	var closed []ledger.Unserved

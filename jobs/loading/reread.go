@@ -42,7 +42,7 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.Summary) erro
 		return fmt.Errorf("read %s again before the load: %w", out.FS.URI(name), err)
 	}
 	defer in.Close()
-	report, sum, probes, err := hfiles.Verify(ctx, in)
+	report, sum, _, err := hfiles.Verify(ctx, in)
 	if err != nil {
 		return failure.Damagedf("read %s again before the load: %w; it was not loaded; %s to write it again", out.FS.URI(name), err, writeAgain(out))
 	}
@@ -51,6 +51,5 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.Summary) erro
 		return errcode.HFileCorrupt.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was changed afterwards and was not loaded; %s to write it again",
 			out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest, writeAgain(out))
 	}
-	f.Probes = probes // an older bulkload recorded none
 	return nil
 }

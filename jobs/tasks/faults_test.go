@@ -25,6 +25,7 @@ import (
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -519,8 +520,8 @@ func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	return maps
 }
 
-// TestPlanThatCantBeRead: a plan that can't be read now ends the run, and deletes nothing: the same command goes on with its tasks. One
-// that is damaged is no plan.
+// TestPlanThatCantBeRead: a plan that can't be read now, or is of another format, ends the run, and deletes nothing: the same command goes
+// on with its tasks. One that is damaged is no plan.
 func TestPlanThatCantBeRead(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
@@ -533,13 +534,37 @@ func TestPlanThatCantBeRead(t *testing.T) {
 			t.Errorf("%v: kind %d: %v; ran %v", cause, failure.KindOf(err), err, e.Ran)
 		}
 	}
+	all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "plan.json"))
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	text, err := os.ReadFile(all[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := seal.Marshal(map[string]any{"schema": 2, "outputs": "of another type"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{string(sealed), `{"schema": 2}`} {
+		if err := os.WriteFile(all[0], []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
+		_, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{})
+		if failure.CodeOf(err) != errcode.ManifestVersion || failure.KindOf(err) != failure.Refused || !testwords.Names(err, "plan.json") || e.Ran != nil {
+			t.Errorf("%s: %v; ran %v", other, err, e.Ran)
+		}
+	}
+	if err := os.WriteFile(all[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if maps := ranAgain(t, dir, out); maps != nil {
 		t.Errorf("%v ran again", maps)
 	}
 	out = filepath.Join(dir, "damaged")
 	mappedOnly(t, dir, out)
-	all, err := filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "plan.json"))
-	if err != nil || len(all) != 1 {
+	if all, err = filepath.Glob(filepath.Join(out, manifest.TasksDir, "*", "plan.json")); err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
 	changeFile(t, all[0], 20)

@@ -144,7 +144,8 @@ func (w *Work) checkStreams(pieces int64) error {
 }
 
 // known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
-// left is deleted. A plan that can't be read may be this run's: it is an error, and nothing is deleted.
+// left is deleted. A plan that can't be read may be this run's, and one of another format has a run of another version: each is an
+// error, and nothing is deleted.
 func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	home := w.home()
 	old := new(Plan)
@@ -154,6 +155,10 @@ func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	}
 	if err == nil {
 		err = seal.Unmarshal(text, old)
+	}
+	if other := seal.Schema(text); other != 0 && other != schema {
+		return nil, "", errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+			home.uri(planName), other, schema)
 	}
 	if err == nil && old.serves(fresh) {
 		w.options.Infof("going on with the tasks of run %s", old.Run)

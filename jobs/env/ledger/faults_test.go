@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 
-	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testfs"
 )
@@ -67,17 +66,5 @@ func TestEveryCallOfTheLedgerFails(t *testing.T) {
 				t.Errorf("%s, %s: the entry is %v, %v", name, failing.Failed(), e, err)
 			}
 		}
-	}
-}
-
-// TestListOfAnotherProgram: a list of lost files that a later program has written is not taken for an empty one.
-func TestListOfAnotherProgram(t *testing.T) {
-	t.Parallel()
-	l := filled(t)
-	if err := l.write(filepath.Join(l.folder("ns:t"), unservedPrefix+"x.json"), unservedDocument{schema + 1, nil}, 0); err != nil {
-		t.Fatal(err)
-	}
-	if files, err := l.Unserved("ns:t", never); !errors.Is(err, seal.ErrMalformed) {
-		t.Errorf("%v, %v", files, err)
 	}
 }

@@ -74,7 +74,7 @@ type Entry struct {
 	Repeated bool `json:"repeated,omitempty"`
 
 	Program string    `json:"program"`           // that loaded: the SHA-256 of its executable
-	Version string    `json:"version,omitempty"` // of that program; "" in entries of older ones
+	Version string    `json:"version,omitempty"` // of that program
 	Host    string    `json:"host"`
 	User    string    `json:"user"`
 	Time    time.Time `json:"time"` // when this was written
@@ -96,25 +96,12 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 	})
 }
 
-// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: the rows between
-// the first and the last one of a file may have any.
-//
-// Entries of older programs have no Moments. Among them, each load of a directory counts as one with unknown timestamps. A
-// job's load counts as one only if its known cells have several timestamps: the entry does not say more about the job.
+// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: with Moments, the
+// rows between the first and the last one of a file may have any,
+// or no cell of a file is known.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
-	if len(e.Files) > 0 && (e.Moments || e.JobHash == DirectoryKey(e.Output)) {
-		return true
-	}
-	known := map[int64]bool{}
-	for _, f := range e.Files {
-		if len(f.Probes) == 0 {
-			return true
-		}
-		for _, c := range f.Probes {
-			known[c.Timestamp] = true
-		}
-	}
-	return known[timestamp] || len(known) > 1
+	return e.HasTimestamp(timestamp) ||
+		slices.ContainsFunc(e.Files, func(f File) bool { return e.Moments || len(f.Probes) == 0 })
 }
 
 // File is a loaded HFile and the cells by which the table proves that it serves it.
@@ -233,8 +220,8 @@ func (l *Ledger) EntryURI(table, date, jobHash string) string {
 	return l.fsys.URI(l.name(table, date, jobHash))
 }
 
-// Read returns the entry of a job and date; nil if there is none. A damaged entry is seal.ErrMismatch or
-// seal.ErrMalformed, with its name.
+// Read returns the entry of a job and date; nil if there is none. An entry that can't be believed is an error with its name
+// and a code: errcode.ManifestChanged, or errcode.ManifestMalformed if its format is not the one of this package.
 func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
 	e, err := l.read(l.name(table, date, jobHash))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -282,7 +269,7 @@ func (l *Ledger) Entries(table string) (all []*Entry, damaged []error, err error
 		}
 		e, err := l.read(path.Join(l.folder(table), f.Name))
 		switch {
-		case errors.Is(err, seal.ErrMismatch), errors.Is(err, seal.ErrMalformed):
+		case IsDamaged(err):
 			damaged = append(damaged, err)
 		case err != nil:
 			return nil, nil, err
@@ -300,9 +287,27 @@ func (l *Ledger) read(name string) (*Entry, error) {
 		err = e.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the ledger's entry %s: %w", l.fsys.URI(name), err)
+		return nil, coded(fmt.Errorf("read the ledger's entry %s: %w", l.fsys.URI(name), err))
 	}
 	return e, nil
+}
+
+// IsDamaged reports an error of reading an entry that can't be believed.
+func IsDamaged(err error) bool {
+	return errors.Is(err, seal.ErrMismatch) || errors.Is(err, seal.ErrMalformed)
+}
+
+// coded gives an error of reading a document the code that says what to do: changed content is a mismatch, while another
+// format needs a person. Neither is ever taken for a load that did not happen.
+func coded(err error) error {
+	const remedy = "%w; restore the original, or move the file away: bulkload then no longer knows of this load"
+	switch {
+	case errors.Is(err, seal.ErrMismatch):
+		return errcode.ManifestChanged.Errorf(remedy, err)
+	case errors.Is(err, seal.ErrMalformed):
+		return errcode.ManifestMalformed.Errorf(remedy, err)
+	}
+	return err
 }
 
 func (l *Ledger) readInto(name string, document any) error {
@@ -455,7 +460,7 @@ func (l *Ledger) Unserved(table string, over func(Unserved) bool) (all []Unserve
 			err = fmt.Errorf("%w: it has schema %d, this program knows %d", seal.ErrMalformed, d.Schema, schema)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the ledger's list %s: %w", l.fsys.URI(name), err)
+			return nil, coded(fmt.Errorf("read the ledger's list %s: %w", l.fsys.URI(name), err))
 		}
 		if d.Files = slices.DeleteFunc(d.Files, over); len(d.Files) == 0 {
 			if err := storage.RemoveIfThere(l.fsys, name); err != nil {

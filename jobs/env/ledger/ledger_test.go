@@ -298,25 +298,66 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 }
 
-// TestEntryOfAnotherProgram: an entry in another schema, or in a state that this program does not know, is not believed.
-func TestEntryOfAnotherProgram(t *testing.T) {
+// TestDocumentOfAnotherFormat: an entry of another schema, in a state that this program does not know, without a checksum, cut or empty
+// is refused by name (exit code 5), and so is such a list of lost files. None of them counts as a load that did not happen.
+func TestDocumentOfAnotherFormat(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*Entry){
-		"schema": func(e *Entry) { e.Schema++ },
-		"state":  func(e *Entry) { e.State = "moving" },
-	} {
-		l, _ := newLedger(t)
+	e := sample()
+	e.Schema = schema
+	sealed := func(change func(*Entry)) []byte {
 		e := sample()
 		e.Schema = schema
 		change(e)
-		if err := l.write(l.name(e.Table, e.Date, e.JobHash), e, 0); err != nil {
+		text, err := seal.Marshal(e)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if e, err := l.Read(e.Table, e.Date, e.JobHash); !errors.Is(err, seal.ErrMalformed) {
-			t.Errorf("%s: %+v, %v", name, e, err)
+		return text
+	}
+	whole := sealed(func(*Entry) {})
+	for what, text := range map[string][]byte{
+		"a later schema": sealed(func(e *Entry) { e.Schema++ }),
+		"no schema":      sealed(func(e *Entry) { e.Schema = 0 }),
+		"a state":        sealed(func(e *Entry) { e.State = "moving" }),
+		"no checksum":    []byte(`{"schema": 1, "state": "loaded"}`),
+		"cut":            whole[:len(whole)/2],
+		"empty":          nil,
+	} {
+		l, _ := newLedger(t)
+		put := func(name string) {
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if all, damaged, err := l.Entries(e.Table); err != nil || len(all) > 0 || len(damaged) != 1 {
-			t.Errorf("%s: %v, %v, %v", name, all, damaged, err)
+		name := l.name(e.Table, e.Date, e.JobHash)
+		put(name)
+		put(l.name(e.Table, "", DirectoryKey("hdfs:///dir")))
+		list := filepath.Join(l.folder(e.Table), unservedPrefix+"x.json")
+		if what != "a state" { // which a list does not have
+			put(list)
+		}
+		refused := func(err error, name string) {
+			t.Helper()
+			if c := errcode.Outermost(err); c != errcode.LedgerMalformed || c.Kind() != errcode.Refused || !testwords.Names(err, name) {
+				t.Errorf("%s: %s %v", what, c, err)
+			}
+		}
+		_, err := l.Read(e.Table, e.Date, e.JobHash)
+		refused(err, name)
+		_, err = l.OfDirectory("hdfs:///dir")
+		refused(err, "undated_")
+		if what != "a state" {
+			_, err = l.Unserved(e.Table, never)
+			refused(err, list)
+		}
+		if all, damaged, err := l.Entries(e.Table); err != nil || len(all) > 0 || len(damaged) != 2 {
+			t.Errorf("%s: %v, %v, %v", what, all, damaged, err)
+		}
+		if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, text) {
+			t.Errorf("%s: the entry was changed (%v)", what, err)
 		}
 	}
 }
@@ -370,13 +411,11 @@ func TestMayHaveTimestamp(t *testing.T) {
 		entry *Entry
 		want  bool // for a timestamp that no known cell has
 	}{
-		"one timestamp":                    {sample(), false},
-		"of all files":                     {entry(second(5)), false},
-		"of the known cells only":          {entry(func(e *Entry) { e.Moments = true }), true},
-		"several known ones":               {entry(second(6)), true},
-		"no known cells":                   {entry(func(e *Entry) { e.Files[0].Probes = nil }), true},
-		"a directory, by an older program": {entry(func(e *Entry) { e.JobHash = DirectoryKey(e.Output) }), true},
-		"no files":                         {entry(func(e *Entry) { e.Moments, e.Files = true, nil }), false},
+		"one timestamp":           {sample(), false},
+		"of all files":            {entry(second(5)), false},
+		"of the known cells only": {entry(func(e *Entry) { e.Moments = true }), true},
+		"no known cells":          {entry(func(e *Entry) { e.Files[0].Probes = nil }), true},
+		"no files":                {entry(func(e *Entry) { e.Moments, e.Files = true, nil }), false},
 	} {
 		l, _ := newLedger(t)
 		if err := l.Write(c.entry); err != nil {

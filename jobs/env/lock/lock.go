@@ -202,9 +202,9 @@ func (l *Directory) takeOver() error {
 func (l *Directory) read(name string) (Owner, error) {
 	var o Owner
 	text, err := storage.ReadFile(l.FS, name, 64<<10)
-	if err == nil && json.Unmarshal(text, &o) != nil {
-		// A crash may leave it empty; then its age decides.
-		o = Owner{}
+	if err == nil && (json.Unmarshal(text, &o) != nil || o.blank()) {
+		// A crash may leave it empty, or a part of it; then its age decides.
+		o = Owner{foreign: json.Valid(text)}
 	}
 	return o, err
 }
@@ -226,7 +226,7 @@ func (l *Directory) old(held Owner) (bool, error) {
 }
 
 func staleAfter(held Owner) time.Duration {
-	if held.blank() {
+	if held.blank() && !held.foreign {
 		return lockBlank
 	}
 	return LockStale

@@ -268,7 +268,9 @@ func TestStaleLocks(t *testing.T) {
 		{"no start", held(func(o *Owner) { o.Process = "" }), LockStale, "not show it"},
 		{"empty, from a crash or just being made", "", lockBlank, "who it is"},
 		{"damaged", `{"host":"else`, lockBlank, "who it is"},
-		{"null", "null", lockBlank, "who it is"},
+		{"another format's", `{"format": 2, "holder": {"pid": 1}}`, LockStale, "who it is"},
+		{"another format's, of other types", `{"pid": "1@elsewhere"}`, LockStale, "who it is"},
+		{"null", "null", LockStale, "who it is"},
 	} {
 		young, old := byAge(c.name, c.text, c.limit, c.says)
 		cases = append(cases, young, old)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Owner identifies the holder of a lock. That of an older bulkload has no boot, namespaces and token.
+// Owner identifies the holder of a lock.
 type Owner struct {
 	Host       string    `json:"host"`
 	PID        int       `json:"pid"`
@@ -26,6 +26,8 @@ type Owner struct {
 	Since      time.Time `json:"since"`
 	Purpose    string    `json:"purpose,omitempty"` // what it does, for people
 	Output     string    `json:"output,omitempty"`  // of a turn: the URI of the output whose lock the owner has, too
+
+	foreign bool // the lock is a whole document that names nobody as this program does: another version may have written it
 }
 
 // String describes the owner for people.
@@ -40,7 +42,7 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%s, by %s", o.Purpose, by)
 }
 
-// blank reports whether the lock names nobody: writing it failed, or is still in progress.
+// blank reports whether the lock names nobody: writing it failed, or is still in progress, unless it is foreign.
 func (o Owner) blank() bool { return o.PID == 0 }
 
 func (o Owner) same(p Owner) bool {
@@ -73,7 +75,8 @@ func (p processes) self(user string) Owner {
 	if err != nil {
 		host = "unknown"
 	}
-	return Owner{host, os.Getpid(), p.start("self"), p.boot(), p.namespaces(), NewToken(), user, time.Now().UTC().Truncate(time.Second), "", ""}
+	return Owner{Host: host, PID: os.Getpid(), Process: p.start("self"), Boot: p.boot(), Namespaces: p.namespaces(),
+		Token: NewToken(), User: user, Since: time.Now().UTC().Truncate(time.Second)}
 }
 
 const tokenBytes = 8

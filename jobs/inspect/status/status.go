@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
-	"bulkload/internal/seal"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -46,7 +45,7 @@ type Run struct {
 	When     time.Time `json:"loaded,omitzero"`   // when the table served all files; of an unfinished load when it began
 	User     string    `json:"user,omitempty"`    // who loaded
 	Host     string    `json:"host,omitempty"`
-	Version  string    `json:"version,omitempty"` // of the program that loaded; "" if an older one did
+	Version  string    `json:"version,omitempty"` // of the program that loaded
 	Program  string    `json:"program,omitempty"` // SHA-256 of its executable
 
 	Running string   `json:"running,omitempty"` // the process that works on it now
@@ -158,7 +157,7 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 	if a.ledger != nil && out.Load {
 		e, err := a.ledger.Read(out.Table, info.Date, out.Hash())
 		switch {
-		case errors.Is(err, seal.ErrMismatch), errors.Is(err, seal.ErrMalformed):
+		case ledger.IsDamaged(err):
 			r.State, r.Error = Damaged, err.Error()
 		case err != nil:
 			return r, err

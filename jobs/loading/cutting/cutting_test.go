@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bulkload/internal/errcode"
+	"bulkload/internal/seal"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
@@ -72,12 +73,18 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 			func(text []byte) []byte { text[len(text)/2] ^= 1; return text }, "not a record"},
 		"cut short": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}},
 			func(text []byte) []byte { return text[:len(text)-9] }, "not a record"},
-		"file outside": {manifest.Cut{Of: "../file", Parts: []hfiles.Summary{part}}, nil, "not a record"},
-		"part outside": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{outside}}, nil, "not a record"},
-		"file gone":    {manifest.Cut{Of: "f/gone", Parts: []hfiles.Summary{part}}, nil, "f/gone"},
-		"another schema": {manifest.Cut{Of: "f/file"}, func(text []byte) []byte {
-			return []byte(strings.Replace(string(text), `"schema":1`, `"schema":2`, 1))
-		}, "not a record"},
+		"file outside":   {manifest.Cut{Of: "../file", Parts: []hfiles.Summary{part}}, nil, "not a record"},
+		"part outside":   {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{outside}}, nil, "not a record"},
+		"file gone":      {manifest.Cut{Of: "f/gone", Parts: []hfiles.Summary{part}}, nil, "f/gone"},
+		"another schema": {manifest.Cut{Of: "f/file"}, func([]byte) []byte { return []byte(`{"schema":2,"cuts":[]}`) }, "not a record"},
+		"another schema, sealed": {manifest.Cut{Of: "f/file"}, func([]byte) []byte {
+			text, err := seal.Seal([]byte(`{"schema":2,"cuts":[]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}, "its schema is 2"},
+		"empty": {manifest.Cut{Of: "f/file"}, func([]byte) []byte { return nil }, "not a record"},
 	} {
 		w := Directory{Out: localDir(t, storage.Local, t.TempDir(), nil)}
 		for _, file := range []string{"f/file", part.Path} {

@@ -15,6 +15,7 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/books"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -355,6 +356,79 @@ func TestRunsOfAnotherRun(t *testing.T) {
 		_, err = os.Stat(k.dir)
 		if used := k.State.Read > 0; used != c.used || used != (err == nil) {
 			t.Errorf("%s: used %t, and the files: %v", name, used, err)
+		}
+	}
+}
+
+// TestJournalOfAnotherFormat: sorted runs whose journal has another schema are refused by name, and stay as they are; with --force
+// they are deleted. A journal that a kill has left without a whole line is empty, and one whose only line is not a journal's is
+// damaged: neither has anything that this run could need.
+func TestJournalOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	work := killedRun(t, false)
+	journalOf := func(first string) func(string) {
+		return func(kept string) {
+			name := filepath.Join(kept, JournalName)
+			j, lines, err := OpenJournal(name)
+			if err := errors.Join(err, j.Close(), os.Remove(name)); err != nil {
+				t.Fatal(err)
+			}
+			if j, err = CreateJournal(name); err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range lines {
+				if i == 0 {
+					line = []byte(first)
+				}
+				if err := j.Append(json.RawMessage(line)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := j.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for what, first := range map[string]string{
+		"a later schema":  `{"schema": 2, "outputs": {}}`,
+		"no schema":       `{"program": "x"}`,
+		"no object":       `["schema", 1]`,
+		"a schema's name": `{"schema": "one"}`,
+	} {
+		to := copyOf(t, work, journalOf(first))
+		kept, _ := filepath.Glob(filepath.Join(to, Prefix+"*", "*"))
+		k, err := openStore(t, to, ofRun, options.Options{})
+		if failure.CodeOf(err) != errcode.ManifestVersion || failure.KindOf(err) != failure.Refused || !testwords.Names(err, filepath.Join(k.dir, JournalName)) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := k.Close(t.Context(), err); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(to, Prefix+"*", "*")); !reflect.DeepEqual(left, kept) || len(left) < 3 {
+			t.Errorf("%s: of %v is left %v", what, kept, left)
+		}
+		if k, err = openStore(t, to, ofRun, options.Options{Force: true}); err != nil || k.State.Read != 0 {
+			t.Errorf("%s, --force: %d records, %v", what, k.State.Read, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(to, Prefix+"*")); left != nil {
+			t.Errorf("%s, --force: %v is left", what, left)
+		}
+	}
+	for what, c := range map[string]struct{ text, says string }{
+		"empty": {"", "nothing is finished"}, "torn": {"0123", "nothing is finished"}, "another file's": {"a journal\n", "damaged"},
+	} {
+		var said []string
+		o, err := options.Options{Say: func(text string) { said = append(said, text) }}.WithDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := openStore(t, copyOf(t, work, func(kept string) {
+			if err := os.WriteFile(filepath.Join(kept, JournalName), []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}), ofRun, o)
+		if err != nil || k.State.Read != 0 || !strings.Contains(strings.Join(said, "\n"), c.says) {
+			t.Errorf("%s: %d records, %v; said %q", what, k.State.Read, err, said)
 		}
 	}
 }

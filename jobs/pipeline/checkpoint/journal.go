@@ -112,6 +112,9 @@ func parseJournal(content []byte) (lines [][]byte, whole int, err error) {
 			lines, whole = append(lines, text), at
 		}
 	}
+	if bad && len(lines) == 0 {
+		return nil, 0, ErrDamaged // its only line is whole, and not one of ours
+	}
 	return lines, whole, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"bulkload/internal/bytesize"
 	"bulkload/internal/errcode"
 	"bulkload/internal/program"
+	"bulkload/internal/seal"
 	"bulkload/partition"
 )
 
@@ -39,7 +40,9 @@ func (k *Store) openExisting() error {
 	if k.options.Force {
 		return k.discard()
 	}
-	if err := k.resume(); err != nil {
+	if err := k.resume(); errcode.Outermost(err) == errcode.ManifestVersion {
+		return err // whatever it has is left to the bulkload that wrote it
+	} else if err != nil {
 		k.options.Infof("sorting from the beginning: the sorted runs that an earlier process left in %s can't be used: %v",
 			k.dir, err)
 		k.State = NewResumeState(k.regions)
@@ -69,6 +72,11 @@ func (k *Store) resume() error {
 		return err
 	}
 	k.journal = record
+	// Another program of this format has merely sorted in vain. Of another format nothing is known, so nothing is deleted.
+	if schema := seal.Schema(texts[0]); schema != journalSchema {
+		return errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+			filepath.Join(k.dir, JournalName), schema, journalSchema)
+	}
 	var head Header
 	if err := json.Unmarshal(texts[0], &head); err != nil {
 		return err
@@ -132,7 +140,7 @@ func (k *Store) matches(head Header) (err error) {
 	switch {
 	case reflect.DeepEqual(head, want):
 		return nil
-	case head.Schema != want.Schema, head.Program != want.Program:
+	case head.Program != want.Program:
 		return errors.New("another bulkload has made it")
 	}
 	return errOtherRun

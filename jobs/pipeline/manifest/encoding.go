@@ -39,13 +39,8 @@ func Read(fsys storage.FS, dir string) (*Manifest, error) {
 func Parse(text []byte, name string) (*Manifest, error) {
 	m := new(Manifest)
 	err := seal.Unmarshal(text, m)
-	if errors.Is(err, seal.ErrUnsealed) {
-		var other struct {
-			Schema int `json:"schema"`
-		}
-		if json.Unmarshal(text, &other) == nil && other.Schema != 0 && other.Schema != Schema {
-			m.Schema, err = other.Schema, nil // of a format that has no checksum, or another one
-		}
+	if other := seal.Schema(text); errors.Is(err, seal.ErrMalformed) && other != 0 && other != Schema {
+		m.Schema, err = other, nil // of a format that has no checksum, another one, or fields of other types
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):

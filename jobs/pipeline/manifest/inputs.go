@@ -12,7 +12,7 @@ import (
 // else. Content decides whether it has changed.
 type Input struct {
 	jobfile.InputFile
-	// Content is what was read from the file; nil until all input is read, and if an older bulkload has read it. nil never
+	// Content is what was read from the file; nil until all input is read. nil never
 	// counts as equal to anything.
 	Content *books.Content `json:"content,omitempty"`
 }

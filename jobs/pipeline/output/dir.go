@@ -95,8 +95,7 @@ func (w *Dir) CheckLock() error { return w.Lock.Check() }
 // TempFolder is the folder for files until they get their names.
 func (w *Dir) TempFolder() (string, error) { return w.Lock.TempFolder() }
 
-// ClearTemps deletes what an older bulkload has left in .tmp, whose files have no owner. Those with an owner were
-// deleted when the lock was acquired, if the owner is gone.
+// ClearTemps deletes what has no owner in .tmp: folders that lock.Acquire had moved aside, and could not delete.
 func (w *Dir) ClearTemps() error {
 	all, err := storage.List(w.FS, path.Join(w.Path, lock.TempDir))
 	if err != nil {

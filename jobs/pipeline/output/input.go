@@ -19,7 +19,7 @@ func (w *Run) SameInput(ctx context.Context, old, now []manifest.Input, differin
 	byPath := map[string]*manifest.Input{}
 	for i := range old {
 		if old[i].Content == nil {
-			return false, nil // an older bulkload has recorded none
+			return false, nil // that run was stopped before it had read all input
 		}
 		byPath[old[i].Path] = &old[i]
 	}
