@@ -1,10 +1,8 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"bulkload/internal/bytesize"
 )
@@ -145,15 +143,16 @@ func (c *Chart) Mark(size float64, text string) {
 // MostBars bounds the regions in a chart.
 const MostBars = 120
 
-// Regions draws a bar for each region, in the order of the table, and marks the mean. Bars above hot times the mean have another
-// colour. Of very many regions only the largest are drawn.
-func Regions(title, says string, values []Value, hot float64) *Chart {
+// Regions draws a bar for each region with its bytes of HFiles, in the order of the table, and marks the mean. Bars above hot times the
+// mean have another colour. skew is the ratio of the largest to the mean. Of very many regions only the largest are drawn.
+func Regions(values []Value, skew, hot float64) *Chart {
+	says := fmt.Sprintf("Largest region / mean: %.2f.", skew)
 	mean := 0.0
 	for _, v := range values {
 		mean += v.Size / float64(len(values))
 	}
 	if more := len(values) - MostBars; more > 0 {
-		values = largest(values, MostBars)
+		values = Largest(values, MostBars, func(v Value) float64 { return v.Size })
 		says += fmt.Sprintf(" Only the %d largest regions are drawn, in their order; %s are smaller.", MostBars, Count(int64(more)))
 	}
 	drawn := make([]Value, len(values))
@@ -164,25 +163,9 @@ func Regions(title, says string, values []Value, hot float64) *Chart {
 		v.Name = shorten(v.Name, 8)
 		drawn[i] = v
 	}
-	c := Columns(title, says, Axis{"size", "first row of the region"}, drawn, OfBytes)
+	c := Columns("HFile bytes per region", says, Axis{"size", "first row of the region"}, drawn, OfBytes)
 	c.Mark(mean, "mean")
 	return c
-}
-
-// largest returns the n largest values in their order.
-func largest(values []Value, n int) []Value {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[b].Size, values[a].Size) })
-	order = order[:n]
-	slices.Sort(order)
-	var out []Value
-	for _, i := range order {
-		out = append(out, values[i])
-	}
-	return out
 }
 
 // Rows draws horizontal bars, each with its name at the left.

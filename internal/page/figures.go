@@ -12,7 +12,7 @@ func Count(n int64) string {
 }
 
 // Plural is a number of things with commas: 1 file, 1,000 files.
-func Plural(n int, what string) string {
+func Plural[T int | int64](n T, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -1,29 +1,65 @@
-// Package page has what the HTML pages of plan and run share: one style for screens and paper, and charts drawn as SVG. A page
-// is one file that needs nothing from elsewhere: no script, no font, no image.
+// Package page has the HTML pages of plan and run: their templates, one style for screens and paper, and charts drawn as SVG. A
+// page is one file that needs nothing from elsewhere: no script, no font, no image.
 package page
 
 import (
-	_ "embed"
+	"cmp"
+	"embed"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"bulkload/internal/bytesize"
 )
 
-//go:embed shared.html
-var shared string
+//go:embed *.html
+var files embed.FS
 
-// New parses the template of a page. It may use the templates "style" (for the head) and "chart", and the functions text,
-// cut, count, plural, duration and join besides its own.
-func New(text string, own template.FuncMap) *template.Template {
-	funcs := template.FuncMap{"text": Text, "cut": Cut, "count": Count, "plural": Plural, "duration": Duration, "join": strings.Join}
-	t := template.Must(template.New("page").Funcs(funcs).Funcs(own).Parse(shared))
-	return template.Must(t.Parse(text))
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"text": Text, "cut": Cut, "start": start, "count": Count, "plural": Plural[int], "plural64": Plural[int64], "duration": Duration,
+	"join": strings.Join, "size": bytesize.Format,
+	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
+	"bytes":   func(n float64) string { return bytesize.Format(int64(n)) },
+	"rate":    func(bytesPerSecond float64) string { return bytesize.Format(int64(bytesPerSecond)) + "/s" },
+	"seconds": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
+	"more":    func(shown, all int) int { return max(0, all-shown) },
+	"lines":   func(err string) []string { return strings.Split(Cut(4000, err), "\n") },
+	"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
+}).ParseFS(files, "*.html"))
+
+// WritePlan writes the page of a plan, whose content is a stats.Page.
+func WritePlan(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "plan.html", content) }
+
+// WriteRun writes the page of what a command did, whose content is a summary.Page.
+func WriteRun(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "run.html", content) }
+
+// Fact is one of the figures at the top of a table's part.
+type Fact struct{ Name, Value, More string }
+
+// Check is a finding. Class selects its colour: problem or warning.
+type Check struct{ Class, State, Code, Text, Remedy string }
+
+// RegionTable lists regions of a table: the largest, in their order, and the number of the others.
+type RegionTable struct {
+	Heads   []string // of the figures
+	Regions []Region
+	More    int
+}
+
+// Region is a line of a RegionTable.
+type Region struct {
+	Number     int
+	Start, End string
+	Rows       int64
+	Figures    []string
 }
 
 // WriteFile writes a page, and replaces an older one at once: a reader finds the old page or the new one, never a part. Only
@@ -73,3 +109,38 @@ func hidden(r rune) bool { return !unicode.IsGraphic(r) }
 
 // Cut shortens a text to n characters, and marks that with an ellipsis.
 func Cut(n int, s string) string { return shorten(s, n) }
+
+// start is the start of a record, of which the end may be cut off.
+func start(record []byte, cut bool) string {
+	if !cut {
+		return string(record)
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(record); n++ { // no half of a character at the end
+		if last := record[len(record)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				record = record[:len(record)-n]
+			}
+			break
+		}
+	}
+	return string(record) + "…"
+}
+
+// Largest returns the n largest elements, in the order in which they are given.
+func Largest[T any, S cmp.Ordered](all []T, n int, size func(T) S) []T {
+	if len(all) <= n {
+		return slices.Clone(all)
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size(all[b]), size(all[a])) })
+	order = order[:n]
+	slices.Sort(order)
+	out := make([]T, n)
+	for i, at := range order {
+		out[i] = all[at]
+	}
+	return out
+}

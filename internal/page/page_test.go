@@ -62,6 +62,19 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
+// TestStartIsCutBetweenCharacters: a record that is cut has no half of a character at its end.
+func TestStartIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ raw, want string }{{"客户", "客户…"}, {"客户"[:5], "客…"}, {"客户"[:4], "客…"}, {"ab", "ab…"}, {"\xbf", "\xbf…"}, {"", "…"}} {
+		if got := start([]byte(c.raw), true); got != c.want {
+			t.Errorf("%q is shown as %q, want %q", c.raw, got, c.want)
+		}
+	}
+	if got := start([]byte("客户"), false); got != "客户" {
+		t.Errorf("a whole record is shown as %q", got)
+	}
+}
+
 // TestChartNamesStayInside: the last name of an axis is not cut at the chart's edge.
 func TestChartNamesStayInside(t *testing.T) {
 	t.Parallel()
@@ -84,7 +97,7 @@ func TestRegionsAreBounded(t *testing.T) {
 		values[i] = Value{Name: fmt.Sprint(i), Size: 10}
 	}
 	values[900].Size, values[901].Size = 1000, 500
-	c := Regions("", "Skew.", values, 1.5)
+	c := Regions(values, 7.25, 1.5)
 	if n := len(c.Bars); n != MostBars {
 		t.Fatalf("%d bars", n)
 	}
@@ -92,7 +105,7 @@ func TestRegionsAreBounded(t *testing.T) {
 	if a.Name != "900" || b.Name != "901" || a.Class != "hot" || c.Bars[0].Name != "0" || c.Bars[0].Class != "one" {
 		t.Errorf("drawn are %v, …, %v, %v", c.Bars[0], a, b)
 	}
-	if want := "Skew. Only the 120 largest regions are drawn, in their order; 880 are smaller."; c.Says != want {
+	if want := "Largest region / mean: 7.25. Only the 120 largest regions are drawn, in their order; 880 are smaller."; c.Says != want {
 		t.Errorf("it says %s, want %s", c.Says, want)
 	}
 	if y := c.y((998*10 + 1500) / 1000.0); math.Abs(c.Lines[0].Y1-y) > 1e-6 {

@@ -2,10 +2,7 @@ package stats
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
-	"html/template"
-	"io"
 	"math"
 	"slices"
 
@@ -26,26 +23,12 @@ type Table struct {
 	Compared *Report // another key for the same data; nil: none
 }
 
-//go:embed page.html
-var pageText string
-
-var pageTemplate = page.New(pageText, template.FuncMap{
-	"size": Size, "compare": Compare, "charts": charts, "facts": facts, "firstSplits": FirstSplits, "same": slices.Equal[[]string], "regions": regionTable,
-	"records": func(r *Report) *RecordTable { return NewRecordTable(r, math.MaxInt, widthOnPage) },
-	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
-	"bytes":   func(n float64) string { return Size(int64(n)) },
-})
-
 // widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
 const widthOnPage = 200
 
-// WritePage writes a page that needs nothing from elsewhere: no script, no font, no image.
-func WritePage(w io.Writer, p *Page) error { return pageTemplate.Execute(w, p) }
-
-// fact is one of the figures at the top of a table's part.
-type fact struct{ Name, Value, More string }
-
-func facts(r *Report) []fact {
+// Facts are the figures at the top of the table's part.
+func (t Table) Facts() []page.Fact {
+	r := t.Report
 	about := ""
 	if r.Sample {
 		about = "about "
@@ -54,31 +37,31 @@ func facts(r *Report) []fact {
 	if r.KeyBytes.Shortest != r.KeyBytes.Longest {
 		key = fmt.Sprintf("%d–%d bytes", r.KeyBytes.Shortest, r.KeyBytes.Longest)
 	}
-	all := []fact{
-		{"rows", about + Count(r.Rows), Count(r.Rejected) + " rejected" + ofSample(r.Sample)},
-		{"source", Size(r.InputBytes), plural(r.InputFiles, "file")},
-		{"HFiles", "≈ " + Size(r.HFiles.Bytes), fmt.Sprintf("%.1f%% of the KeyValues", 100*r.HFiles.Ratio)},
-		{"regions", fmt.Sprint(len(r.Regions)), fmt.Sprintf("suggested %d; skew %.2f", r.Suggestion.Regions, r.Skew)},
-		{"row key", key, fmt.Sprintf("%.0f%% of the bytes", 100*r.Shares.Keys())},
+	all := []page.Fact{
+		{Name: "rows", Value: about + Count(r.Rows), More: Count(r.Rejected) + " rejected" + ofSample(r.Sample)},
+		{Name: "source", Value: Size(r.InputBytes), More: plural(r.InputFiles, "file")},
+		{Name: "HFiles", Value: "≈ " + Size(r.HFiles.Bytes), More: fmt.Sprintf("%.1f%% of the KeyValues", 100*r.HFiles.Ratio)},
+		{Name: "regions", Value: fmt.Sprint(len(r.Regions)), More: fmt.Sprintf("suggested %d; skew %.2f", r.Suggestion.Regions, r.Skew)},
+		{Name: "row key", Value: key, More: fmt.Sprintf("%.0f%% of the bytes", 100*r.Shares.Keys())},
 	}
 	if q := r.Query; q != nil {
 		scans := plural(q.Scans, "scan")
 		if q.Full {
 			scans = "the whole table"
 		}
-		all = append(all, fact{"a query", scans, fmt.Sprintf("%.1f rows on average, %s at most%s", q.Rows.Mean, Count(q.Rows.Max), ofSample(q.InSample))})
+		all = append(all, page.Fact{Name: "a query", Value: scans, More: fmt.Sprintf("%.1f rows on average, %s at most%s", q.Rows.Mean, Count(q.Rows.Max), ofSample(q.InSample))})
 	}
 	f := &r.Forecast
-	run := fact{"a run", "≈ " + Duration(f.Seconds), "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"}
+	run := page.Fact{Name: "a run", Value: "≈ " + Duration(f.Seconds), More: "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"}
 	if f.Unsure {
 		run.Value, run.More = "not known", "too little was read"
 	}
 	all = append(all, run)
 	if f.Growth > 0 && f.DaysToSplit >= 0 {
-		all = append(all, fact{"growth", Size(f.Growth) + " per day", SplitIn(f.DaysToSplit)})
+		all = append(all, page.Fact{Name: "growth", Value: Size(f.Growth) + " per day", More: SplitIn(f.DaysToSplit)})
 	}
 	if f.Growth > 0 && f.Nights >= 0 {
-		all = append(all, fact{"files", plural(f.Nights, "night"), fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})
+		all = append(all, page.Fact{Name: "files", Value: plural(f.Nights, "night"), More: fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})
 	}
 	return all
 }
@@ -91,24 +74,52 @@ func ofSample(sample bool) string {
 	return ""
 }
 
-// regionTable lists the regions of a page's table: the largest, in their order, and the number of the others.
-func regionTable(r *Report) (t struct {
-	Regions []Region
-	More    int
-}) {
-	t.Regions = r.Regions
-	if t.More = len(r.Regions) - mostRegions; t.More <= 0 {
-		return t
-	}
-	order := slices.Clone(r.Regions)
-	slices.SortStableFunc(order, func(a, b Region) int { return cmp.Compare(b.HFileBytes, a.HFileBytes) })
-	t.Regions = order[:mostRegions]
-	slices.SortFunc(t.Regions, func(a, b Region) int { return cmp.Compare(a.Region, b.Region) })
-	return t
-}
-
 // mostRegions bounds the table of regions.
 const mostRegions = 100
+
+// Regions lists the largest regions.
+func (t Table) Regions() page.RegionTable {
+	all := t.Report.Regions
+	list := page.RegionTable{Heads: []string{"KeyValues", "HFiles", "files"}, More: max(0, len(all)-mostRegions)}
+	for _, r := range page.Largest(all, mostRegions, func(r Region) int64 { return r.HFileBytes }) {
+		list.Regions = append(list.Regions, page.Region{Number: r.Region, Start: r.Start, End: r.End, Rows: r.Rows,
+			Figures: []string{Size(r.RawBytes), "≈ " + Size(r.HFileBytes), fmt.Sprint(r.Files)}})
+	}
+	return list
+}
+
+// Records are the first records with their row keys.
+func (t Table) Records() *RecordTable { return NewRecordTable(t.Report, math.MaxInt, widthOnPage) }
+
+// Comparison compares the two keys.
+func (t Table) Comparison() []Compared { return Compare(t.Report, t.Compared) }
+
+// OtherSplits are the suggested splits; "" if the table has them.
+func (t Table) OtherSplits() string {
+	if slices.Equal(t.Report.Suggestion.Splits, t.Report.Splits) {
+		return ""
+	}
+	return FirstSplits(t.Report.Suggestion.Splits)
+}
+
+// Checks are the findings of the key.
+func (t Table) Checks() []page.Check { return findings(t.Report) }
+
+// OtherChecks are the findings of the other key.
+func (t Table) OtherChecks() []page.Check { return findings(t.Compared) }
+
+func findings(r *Report) (all []page.Check) {
+	for _, f := range r.Checks {
+		all = append(all, page.Check{Class: string(f.Severity), State: string(f.Severity), Code: f.Code, Text: f.Reason, Remedy: f.Remedy})
+	}
+	return all
+}
+
+// Charts are the charts of the key.
+func (t Table) Charts() []*page.Chart { return charts(t.Report) }
+
+// OtherCharts are the charts of the other key.
+func (t Table) OtherCharts() []*page.Chart { return charts(t.Compared) }
 
 // charts are the charts of a report.
 func charts(r *Report) []*page.Chart {
@@ -134,7 +145,7 @@ func regionChart(r *Report) *page.Chart {
 	for i, region := range r.Regions {
 		values[i] = page.Value{Name: cmp.Or(region.Start, "first"), Size: float64(region.HFileBytes), More: plural(int(region.Rows), "row")}
 	}
-	return page.Regions("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", r.Skew), values, maxSkew)
+	return page.Regions(values, r.Skew, maxSkew)
 }
 
 func shareChart(r *Report) *page.Chart {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"bulkload/internal/page"
 	"bulkload/internal/test/testpage"
 )
 
@@ -20,7 +21,7 @@ func madePage(t *testing.T) (path string, text []byte) {
 	other := madeReport()
 	other.Key = "md5(<script>alert(1)</script>)"
 	var b bytes.Buffer
-	if err := WritePage(&b, &Page{Title: "Plan of job.yaml", Date: "2026-11-20", Tables: []Table{{"ns:t", r, other}}}); err != nil {
+	if err := page.WritePlan(&b, &Page{Title: "Plan of job.yaml", Date: "2026-11-20", Tables: []Table{{"ns:t", r, other}}}); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), "plan.html")
@@ -68,10 +69,10 @@ func TestPageOfManyRegionsIsSmall(t *testing.T) {
 	r.Regions[77_777].HFileBytes = 1e6
 	r.Create = strings.Repeat("'key', ", 100_000)
 	var b bytes.Buffer
-	if err := WritePage(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
+	if err := page.WritePlan(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<code>77777</code>", "and 99,900 smaller regions", "Only the 120 largest regions are drawn", "class=\"hot\""} {
+	for _, want := range []string{"<code>77777</code>", "and 99,900 more regions, smaller ones", "Only the 120 largest regions are drawn", "class=\"hot\""} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page does not have %s", want)
 		}
@@ -86,7 +87,7 @@ func TestPageSaysWhatIsOfTheSample(t *testing.T) {
 	r := madeReport()
 	r.Sample, r.Query.InSample, r.Suggestion.Splits = true, true, []string{"3", "7"}
 	var b bytes.Buffer
-	if err := WritePage(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
+	if err := page.WritePlan(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"12 at most, in the sample", "Rows that each has, in the sample.", "Rows and bytes are those in the sample", "<code>3 7</code>",
@@ -100,12 +101,12 @@ func TestPageSaysWhatIsOfTheSample(t *testing.T) {
 // TestPageInABrowser: a browser finds the charts, and draws them in light, in dark and on paper.
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
-	page, _ := madePage(t)
-	dom := testpage.DOM(t, page)
+	name, _ := madePage(t)
+	dom := testpage.DOM(t, name)
 	for what, want := range map[string]int{"<svg ": 10, "<figure>": 10, `class="problem"`: 1, "<table": 3} {
 		if n := strings.Count(dom, what); n < want {
 			t.Errorf("the browser sees %d times %s, want %d at least", n, what, want)
 		}
 	}
-	testpage.CheckDrawn(t, page)
+	testpage.CheckDrawn(t, name)
 }

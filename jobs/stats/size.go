@@ -40,4 +40,4 @@ func FirstSplits(splits []string) string {
 }
 
 // plural is page.Plural: all figures of a plan have commas; jobfile.Plural has none.
-var plural = page.Plural
+var plural = page.Plural[int]

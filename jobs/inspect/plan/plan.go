@@ -246,7 +246,7 @@ func (p *Options) writeFiles(report *Report) error {
 		}
 	}
 	if p.Page != "" {
-		return page.WriteFile(p.Page, func(w io.Writer) error { return stats.WritePage(w, report.page()) })
+		return page.WriteFile(p.Page, func(w io.Writer) error { return page.WritePlan(w, report.page()) })
 	}
 	return nil
 }

@@ -5,15 +5,12 @@ package summary
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"bulkload/ingest"
 	"bulkload/internal/bytesize"
@@ -120,12 +117,12 @@ func (t *Table) SetRegions(all []Region) {
 		}
 		t.Bytes += r.Bytes
 		most = max(most, r.Bytes)
-		values[i] = page.Value{Name: cmp.Or(r.Start, "first"), Size: float64(r.Bytes), More: page.Plural(int(r.Rows), "row")}
+		values[i] = page.Value{Name: cmp.Or(r.Start, "first"), Size: float64(r.Bytes), More: page.Plural(r.Rows, "row")}
 	}
-	t.Shares = largest(all, mostRegions, func(r Region) int64 { return r.Bytes })
+	t.Shares = page.Largest(all, mostRegions, func(r Region) int64 { return r.Bytes })
 	if t.Bytes > 0 {
 		t.Skew = float64(most) * float64(len(all)) / float64(t.Bytes)
-		t.Bars = page.Regions("HFile bytes per region", fmt.Sprintf("Largest region / mean: %.2f.", t.Skew), values, hot)
+		t.Bars = page.Regions(values, t.Skew, hot)
 	}
 }
 
@@ -135,12 +132,12 @@ const hot = 1.5
 // SetFiles sets the files of a table, and keeps what the page shows of them.
 func (t *Table) SetFiles(all []hfiles.Summary) {
 	t.Files = len(all)
-	t.Shown = largest(all, mostFiles, func(f hfiles.Summary) int64 { return f.Bytes })
+	t.Shown = page.Largest(all, mostFiles, func(f hfiles.Summary) int64 { return f.Bytes })
 }
 
 // SetInputs sets the input files of a run, and keeps what the page shows of them.
 func (r *Run) SetInputs(all []manifest.Input) {
-	r.Inputs = Inputs{Files: len(all), Shown: largest(all, mostInputs, func(in manifest.Input) int64 { return in.Size })}
+	r.Inputs = Inputs{Files: len(all), Shown: page.Largest(all, mostInputs, func(in manifest.Input) int64 { return in.Size })}
 	for i := range all {
 		r.Inputs.Bytes += all[i].Size
 	}
@@ -157,42 +154,8 @@ func (r *Run) SetRejects(records int64, path string, reasons []ingest.RejectReas
 	}
 }
 
-// largest returns the n largest elements, in the order in which they are given.
-func largest[T any](all []T, n int, size func(T) int64) []T {
-	if len(all) <= n {
-		return slices.Clone(all)
-	}
-	order := make([]int, len(all))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size(all[b]), size(all[a])) })
-	order = order[:n]
-	slices.Sort(order)
-	out := make([]T, n)
-	for i, at := range order {
-		out[i] = all[at]
-	}
-	return out
-}
-
-//go:embed report.html
-var text string
-
-var pageTemplate = page.New(text, template.FuncMap{
-	"size": bytesize.Format, "class": class, "facts": facts, "timeline": timeline, "runTimes": runTimes, "share": share, "raw": raw,
-	"percent":  func(part, whole int64) string { return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(max(whole, 1))) },
-	"rate":     func(bytesPerSecond float64) string { return bytesize.Format(int64(bytesPerSecond)) + "/s" },
-	"plural64": func(n int64, what string) string { return page.Plural(int(n), what) },
-	"severity": severity, "passed": passed, "settings": settings, "position": writing.Position.String,
-	"more":    func(shown, all int) int { return max(0, all-shown) },
-	"seconds": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
-	"lines":   func(err string) []string { return strings.Split(page.Cut(4000, err), "\n") },
-	"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
-})
-
 // Write writes the page: one file that needs nothing from elsewhere.
-func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
+func (p *Page) Write(w io.Writer) error { return page.WriteRun(w, p) }
 
 // Title is the title of the page.
 func (p *Page) Title() string {
@@ -226,7 +189,7 @@ func (p *Page) Left() []string { return p.NotBegun[:min(len(p.NotBegun), mostNot
 
 // first returns n runs, in their order: failed ones, then the first of the others.
 func (p *Page) first(n int) []*Run {
-	return largest(p.Runs, n, func(r *Run) int64 {
+	return page.Largest(p.Runs, n, func(r *Run) int {
 		if r.Status == failure.StatusFailed {
 			return 1
 		}
@@ -245,39 +208,26 @@ func (r *Run) Rows() (sum struct{ Read, Written, Files, Bytes int64 }) {
 	return sum
 }
 
-// class is the class of a status.
-func class(status string) string {
-	switch status {
-	case failure.StatusDone:
-		return "good"
-	case failure.StatusFailed:
-		return "bad"
-	}
-	return "plain"
-}
-
-// fact is one of the figures at the top of a table's part.
-type fact struct{ Name, Value, More string }
-
-func facts(t *Table) []fact {
+// Facts are the figures at the top of the table's part.
+func (t *Table) Facts() []page.Fact {
 	b := &t.Books
-	all := []fact{
-		{"rows read", page.Count(b.Read), page.Count(b.Filtered) + " filtered, " + page.Count(b.Duplicates) + " duplicates"},
-		{"rows written", page.Count(b.Written), page.Plural(b.Columns, "column")},
-		{"rejected", page.Count(b.Rejected), fmt.Sprintf("%.2f%% of the rows", 100*float64(b.Rejected)/float64(max(b.Read, 1)))},
-		{"HFiles", bytesize.Format(t.Bytes), page.Plural(t.Files, "file")},
-		{"regions", page.Count(int64(t.Used)), fmt.Sprintf("of %s; skew %.2f", page.Count(int64(t.Regions)), t.Skew)},
+	all := []page.Fact{
+		{Name: "rows read", Value: page.Count(b.Read), More: page.Count(b.Filtered) + " filtered, " + page.Count(b.Duplicates) + " duplicates"},
+		{Name: "rows written", Value: page.Count(b.Written), More: page.Plural(b.Columns, "column")},
+		{Name: "rejected", Value: page.Count(b.Rejected), More: fmt.Sprintf("%.2f%% of the rows", 100*float64(b.Rejected)/float64(max(b.Read, 1)))},
+		{Name: "HFiles", Value: bytesize.Format(t.Bytes), More: page.Plural(t.Files, "file")},
+		{Name: "regions", Value: page.Count(int64(t.Used)), More: fmt.Sprintf("of %s; skew %.2f", page.Count(int64(t.Regions)), t.Skew)},
 	}
 	if t.Load.Requested {
-		all = append(all, fact{"loaded", page.Plural(t.Load.Files, "file"), "now, into " + page.Plural(t.Load.Regions, "region")})
+		all = append(all, page.Fact{Name: "loaded", Value: page.Plural(t.Load.Files, "file"), More: "now, into " + page.Plural(t.Load.Regions, "region")})
 	} else {
-		all = append(all, fact{"loaded", "no", "load: false, or --no-load"})
+		all = append(all, page.Fact{Name: "loaded", Value: "no", More: "load: false, or --no-load"})
 	}
 	return all
 }
 
-// timeline draws the stages of a run.
-func timeline(r *Run) *page.Chart {
+// Stages draws the stages of the run; nil if none was reached.
+func (r *Run) Stages() *page.Chart {
 	var spans []page.Span
 	for _, p := range r.Phases {
 		if p.Of != "" {
@@ -297,8 +247,8 @@ func timeline(r *Run) *page.Chart {
 
 var stageClass = map[string]string{"sort": "one", "write": "two", "load": "three", "probe": "four"}
 
-// runTimes draws the runs of the list; nil for a single one.
-func runTimes(p *Page) *page.Chart {
+// Times draws the runs that are described; nil for a single one.
+func (p *Page) Times() *page.Chart {
 	runs := p.Detailed()
 	if len(runs) < 2 {
 		return nil
@@ -314,26 +264,27 @@ func runTimes(p *Page) *page.Chart {
 	return page.Timeline("When the runs ran", "Failed runs have another colour.", spans, p.Seconds)
 }
 
-// share is the part of a region in all bytes of its table.
-func share(r Region, t *Table) string {
-	return fmt.Sprintf("%.1f%%", 100*float64(r.Bytes)/float64(max(t.Bytes, 1)))
+// ShownRegions lists the largest regions; nil if there is none.
+func (t *Table) ShownRegions() *page.RegionTable {
+	if len(t.Shares) == 0 {
+		return nil
+	}
+	list := &page.RegionTable{Heads: []string{"cells", "HFiles", "share", "files"}, More: t.Regions - len(t.Shares)}
+	for _, r := range t.Shares {
+		share := fmt.Sprintf("%.1f%%", 100*float64(r.Bytes)/float64(max(t.Bytes, 1)))
+		list.Regions = append(list.Regions, page.Region{Number: r.Region, Start: r.Start, End: r.End, Rows: r.Rows,
+			Figures: []string{page.Count(r.Cells), bytesize.Format(r.Bytes), share, fmt.Sprint(r.Files)}})
+	}
+	return list
 }
 
-// raw is the start of a rejected record.
-func raw(s ingest.RejectSample) string {
-	if !s.Cut {
-		return string(s.Raw)
+// FamilySettings are the settings of the families, as people know them.
+func (t *Table) FamilySettings() map[string]string {
+	shown := map[string]string{}
+	for family, recorded := range t.Families {
+		shown[family] = settings(recorded)
 	}
-	whole := s.Raw
-	for n := 1; n < utf8.UTFMax && n <= len(whole); n++ { // no half of a character at the end
-		if last := whole[len(whole)-n:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				whole = whole[:len(whole)-n]
-			}
-			break
-		}
-	}
-	return string(whole) + "…"
+	return shown
 }
 
 // settings shows the settings of a family that a manifest records: those that people know, of those that follow.
@@ -357,14 +308,38 @@ func settings(recorded string) string {
 	return strings.Join(shown, ", ")
 }
 
-// passed names the checks that found nothing wrong, each once.
-func passed(all preflight.Findings) (names []string) {
+// checked are checks as the page shows them.
+type checked struct {
+	Checked bool // there was one
+	Checks  []page.Check
+	Passed  []string // the names of those that found nothing wrong, each once
+}
+
+// TableChecks are the checks of the table.
+func (t *Table) TableChecks() checked { return checksOf(t.Checks) }
+
+// DiskChecks are the checks of the disks.
+func (r *Run) DiskChecks() checked { return checksOf(r.Disks) }
+
+func checksOf(all preflight.Findings) checked {
+	c := checked{Checked: len(all) > 0}
 	for _, f := range all {
-		if f.State == preflight.OK && !slices.Contains(names, f.Name) {
-			names = append(names, f.Name)
+		class, name := "warning", f.Name
+		switch f.State {
+		case preflight.OK:
+			if !slices.Contains(c.Passed, f.Name) {
+				c.Passed = append(c.Passed, f.Name)
+			}
+			continue
+		case preflight.Failed:
+			class = "problem"
 		}
+		if f.Table != "" {
+			name += " of " + f.Table
+		}
+		c.Checks = append(c.Checks, page.Check{Class: class, State: string(f.State), Text: name + ": " + f.Detail, Remedy: f.Fix})
 	}
-	return names
+	return c
 }
 
 // HBase is what the cluster said of its version; "" if it was not asked.
@@ -379,15 +354,4 @@ func (p *Page) HBase() string {
 		}
 	}
 	return ""
-}
-
-// severity is the class of a check's state.
-func severity(s preflight.State) string {
-	switch s {
-	case preflight.Failed:
-		return "problem"
-	case preflight.Warning, preflight.Unknown:
-		return "warning"
-	}
-	return "ok"
 }

@@ -119,19 +119,6 @@ func TestPageIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestRawIsCutBetweenCharacters: a record that is cut has no half of a character at its end.
-func TestRawIsCutBetweenCharacters(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ raw, want string }{{"客户", "客户…"}, {"客户"[:5], "客…"}, {"客户"[:4], "客…"}, {"ab", "ab…"}, {"\xbf", "\xbf…"}, {"", "…"}} {
-		if got := raw(ingest.RejectSample{Raw: []byte(c.raw), Cut: true}); got != c.want {
-			t.Errorf("%q is shown as %q, want %q", c.raw, got, c.want)
-		}
-	}
-	if got := raw(ingest.RejectSample{Raw: []byte("客户")}); got != "客户" {
-		t.Errorf("a whole record is shown as %q", got)
-	}
-}
-
 // TestPageInABrowser: a browser finds what the page has, runs nothing, and draws it in light, in dark and on paper.
 func TestPageInABrowser(t *testing.T) {
 	t.Parallel()
