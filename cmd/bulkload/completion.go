@@ -11,8 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts are our own: the libraries that complete kong's commands run the program at each keystroke, and depend on
-// packages that nobody maintains. A script is a file, which a package can install.
+// The scripts are our own: the libraries that complete kong's commands, kongplete and kong-completion, run the program at each
+// keystroke, show no help beside a word, and depend on packages that have had no release since 2020. A script is a file, which a
+// package can install.
 
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`

@@ -9,8 +9,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The page is our own: the library that makes man pages of kong's commands writes the build date into each, so that no two
-// builds are equal.
+// The page is our own: mango-kong, the library that makes man pages of kong's commands, leaves out their arguments, examples and exit
+// codes, and writes the build date into each page, so that no two builds are equal. It has had no release since 2022.
 
 type manCommand struct{}
 
