@@ -497,7 +497,7 @@ func (b *Probe) quickGet(family string) hbase.RawGet {
 }
 
 // splitAnswer distributes the answer to a quickGet over the answers to gets.
-func (b *Probe) splitAnswer(cells []hbase.StoredCell) []hbase.GetAnswer {
+func (b *Probe) splitAnswer(cells []cell.Cell) []hbase.GetAnswer {
 	answers := make([]hbase.GetAnswer, getsPerProbe)
 	for _, c := range cells {
 		i := 0
@@ -553,7 +553,7 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 	f := p.family(family)
 	newer := int64(0)
 	for _, c := range answers[1].Cells {
-		if c.Type == byte(cell.Put) {
+		if c.Type == cell.Put {
 			newer++
 		}
 	}
@@ -561,7 +561,7 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 && newer >= f.number("MIN_VERSIONS") {
 		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
 	}
-	for _, cells := range [][]hbase.StoredCell{answers[0].Cells, answers[1].Cells, answers[2].Cells} {
+	for _, cells := range [][]cell.Cell{answers[0].Cells, answers[1].Cells, answers[2].Cells} {
 		if marker := b.hiddenBy(cells); marker != nil {
 			return Deleted, fmt.Sprintf("row %s with timestamp %d is hidden by a delete marker of timestamp %d", at, b.Timestamp, marker.Timestamp)
 		}
@@ -584,28 +584,28 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 // matches reports whether a stored cell is the probe's.
 //
 // The value is compared by its sum, which is all that manifest and ledger have of it.
-func (b *Probe) matches(c hbase.StoredCell) bool {
+func (b *Probe) matches(c cell.Cell) bool {
 	if c.Timestamp != b.Timestamp {
 		return false
 	}
-	return c.Type == b.Type && bytes.Equal(c.Qualifier, b.Qualifier) && SumValue(c.Value) == b.Value
+	return byte(c.Type) == b.Type && bytes.Equal(c.Qualifier, b.Qualifier) && SumValue(c.Value) == b.Value
 }
 
 // hiddenBy returns a delete marker that hides the probe's cell; nil if the probe is a delete marker itself.
 //
 // A marker hides a cell with its timestamp, or up to it, even if the cell is put later: the rule of HBase, which is why
 // rows can't be loaded again over a deletion.
-func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
+func (b *Probe) hiddenBy(cells []cell.Cell) *cell.Cell {
 	if b.isMarker() {
 		return nil
 	}
 	for i := range cells {
 		c := &cells[i]
-		if c.Type == byte(cell.Put) {
+		if c.Type == cell.Put {
 			continue
 		}
-		ofCell := c.Type == deleteOne || c.Type == deleteFamilyVersion
-		if ofFamily := c.Type == deleteFamily || c.Type == deleteFamilyVersion; !ofFamily && !bytes.Equal(c.Qualifier, b.Qualifier) {
+		ofCell := c.Type == cell.Delete || c.Type == cell.DeleteFamilyVersion
+		if ofFamily := c.Type == cell.DeleteFamily || c.Type == cell.DeleteFamilyVersion; !ofFamily && !bytes.Equal(c.Qualifier, b.Qualifier) {
 			continue
 		}
 		if ofCell && c.Timestamp == b.Timestamp || !ofCell && c.Timestamp >= b.Timestamp {
@@ -614,13 +614,6 @@ func (b *Probe) hiddenBy(cells []hbase.StoredCell) *hbase.StoredCell {
 	}
 	return nil
 }
-
-// KeyValue.Type's codes of delete markers, other than DeleteColumn's 12.
-const (
-	deleteOne           = 8
-	deleteFamilyVersion = 10
-	deleteFamily        = 14
-)
 
 func (p *prober) family(name string) *Family {
 	for i := range p.families {

@@ -84,13 +84,13 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{Name: "g", Attributes: map[string]string{"VERSIONS": "1", "TTL": "FOREVER"}}, {Name: "h"},
 		{Name: "k", Attributes: map[string]string{"VERSIONS": "2", "TTL": "3000", "MIN_VERSIONS": "1"}}}}
 	q, v := []byte("q"), []byte("v")
-	put := func(ts int64, value string) hbase.StoredCell {
-		return hbase.StoredCell{Qualifier: q, Timestamp: ts, Type: byte(cell.Put), Value: []byte(value)}
+	put := func(ts int64, value string) cell.Cell {
+		return cell.Cell{Qualifier: q, Timestamp: ts, Type: cell.Put, Value: []byte(value)}
 	}
-	marker := func(ts int64, typ byte, qualifier string) hbase.StoredCell {
-		return hbase.StoredCell{Qualifier: []byte(qualifier), Timestamp: ts, Type: typ}
+	marker := func(ts int64, typ cell.Type, qualifier string) cell.Cell {
+		return cell.Cell{Qualifier: []byte(qualifier), Timestamp: ts, Type: typ}
 	}
-	type cells = []hbase.StoredCell
+	type cells = []cell.Cell
 	for i, c := range []struct {
 		family  string
 		ts      int64
@@ -138,15 +138,15 @@ func TestProbeNamesWhatHides(t *testing.T) {
 // TestOneReadMayNotBeEnough: where the answer to the one read is full and the cell is not in it, nothing is decided.
 func TestOneReadMayNotBeEnough(t *testing.T) {
 	p := &prober{families: []Family{{Name: "f"}}}
-	at := func(ts int64) hbase.StoredCell {
-		return hbase.StoredCell{Qualifier: []byte("q"), Timestamp: ts, Type: byte(cell.Put), Value: []byte("v")}
+	at := func(ts int64) cell.Cell {
+		return cell.Cell{Qualifier: []byte("q"), Timestamp: ts, Type: cell.Put, Value: []byte("v")}
 	}
-	var newer []hbase.StoredCell
+	var newer []cell.Cell
 	for i := range quickLimit {
 		newer = append(newer, at(int64(200-i)))
 	}
 	for i, c := range []struct {
-		cells   []hbase.StoredCell
+		cells   []cell.Cell
 		decided bool
 		want    Serving
 	}{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"bulkload/cell"
 	"bulkload/internal/hbase/cellblock"
 
 	"github.com/tsuna/gohbase/pb"
@@ -25,15 +26,6 @@ type RawGet struct {
 	KeysOnly bool // values are omitted; only with a Qualifier
 }
 
-// StoredCell is a cell as a region stores it.
-type StoredCell struct {
-	Family    []byte
-	Qualifier []byte
-	Timestamp int64
-	Type      byte // KeyValue.Type's code
-	Value     []byte
-}
-
 // RegionGets are reads of one region.
 type RegionGets struct {
 	Region []byte // its name
@@ -42,7 +34,7 @@ type RegionGets struct {
 
 // GetAnswer is the answer to one read: cells, or a *RemoteError.
 type GetAnswer struct {
-	Cells []StoredCell
+	Cells []cell.Cell
 	Err   error
 }
 
@@ -203,20 +195,11 @@ func regionAnswers(result *pb.RegionActionResult, n int, block *cellblock.Reader
 			return nil, errors.New("a read without a result")
 		}
 		var err error
-		if answers[i].Cells, err = storedCells(r.GetResult(), block); err != nil {
+		if answers[i].Cells, err = resultCells(r.GetResult(), block); err != nil {
 			return nil, err
 		}
 	}
 	return answers, nil
-}
-
-func storedCells(result *pb.Result, block *cellblock.Reader) ([]StoredCell, error) {
-	cells, err := resultCells(result, block)
-	var stored []StoredCell
-	for _, c := range cells {
-		stored = append(stored, StoredCell{Family: c.Family, Qualifier: c.Qualifier, Timestamp: c.Timestamp, Type: byte(c.Type), Value: c.Value})
-	}
-	return stored, err
 }
 
 // multiException reads an exception of a MultiResponse: the class and the stack trace.

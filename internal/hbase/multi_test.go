@@ -56,7 +56,7 @@ func TestMultiAnswersInABlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := answers[0][1].Cells; len(a) != 2 || string(a[0].Value) != "one" || string(a[1].Value) != "two" || a[0].Type != byte(cell.DeleteFamilyVersion) {
+	if a := answers[0][1].Cells; len(a) != 2 || string(a[0].Value) != "one" || string(a[1].Value) != "two" || a[0].Type != cell.DeleteFamilyVersion {
 		t.Errorf("%+v", a)
 	}
 	if a, b := answers[0][0].Cells, answers[1][0].Cells; len(a) != 0 || len(b) != 1 || string(b[0].Value) != "three" || string(b[0].Qualifier) != "q" {
