@@ -154,7 +154,7 @@ func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 			files = append(files, f)
 		}
 		for _, p := range parts[f.URI] {
-			files = append(files, ledger.File{URI: r.out.URI(p.Path), Family: p.Family, FirstRow: p.FirstRow, LastRow: p.LastRow, Probes: p.Probes})
+			files = append(files, p.InLedger(r.out.URI(p.Path)))
 		}
 	}
 	if len(files) == len(e.Files) && !slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {

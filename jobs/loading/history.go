@@ -184,12 +184,10 @@ func (l *Loader) sameAs(ctx context.Context, w *output.Run, e *ledger.Entry) (bo
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {
-		record := hfiles.Summary{Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening}
-		h, err := record.Loadable()
+		h, err := hfiles.Loadable(f)
 		if err != nil {
 			return nil, fmt.Errorf("read the ledger: %w", err)
 		}
-		h.URI = f.URI
 		files = append(files, h)
 	}
 	return files, nil

@@ -82,7 +82,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
-		e.Files = append(e.Files, ledger.File{URI: r.out.URI(f.Path), Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening})
+		e.Files = append(e.Files, f.InLedger(r.out.URI(f.Path)))
 	}
 	return e, nil
 }

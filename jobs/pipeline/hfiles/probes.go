@@ -119,13 +119,21 @@ func Probe(p *Cell) (load.Probe, error) {
 }
 
 // Loadable is a recorded file in the form for package load, without its URI.
-func (f *Summary) Loadable() (load.HFile, error) {
+func (f *Summary) Loadable() (load.HFile, error) { return Loadable(f.InLedger("")) }
+
+// InLedger is what the ledger records of a file. uri is where it is, or was before HBase moved it.
+func (f *Summary) InLedger(uri string) ledger.File {
+	return ledger.File{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening}
+}
+
+// Loadable is a file of the ledger in the form for package load.
+func Loadable(f ledger.File) (load.HFile, error) {
 	first, err1 := printable.Parse(f.FirstRow)
 	last, err2 := printable.Parse(f.LastRow)
 	if err := errors.Join(err1, err2); err != nil {
 		return load.HFile{}, err
 	}
-	h := load.HFile{Family: f.Family, FirstRow: first, LastRow: last, Opening: f.Opening}
+	h := load.HFile{URI: f.URI, Family: f.Family, FirstRow: first, LastRow: last, Opening: f.Opening}
 	for i := range f.Probes {
 		p, err := Probe(&f.Probes[i])
 		if err != nil {

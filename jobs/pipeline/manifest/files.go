@@ -59,11 +59,10 @@ func (all Files) which(loaded bool) (some Files) {
 func (all Files) Loadable(fsys storage.FS, dir string) ([]load.HFile, error) {
 	var out []load.HFile
 	for _, f := range all {
-		h, err := f.Loadable()
+		h, err := hfiles.Loadable(f.InLedger(fsys.URI(path.Join(dir, f.Path))))
 		if err != nil {
 			return nil, fmt.Errorf("read the manifest: %w", err)
 		}
-		h.URI = fsys.URI(path.Join(dir, f.Path))
 		out = append(out, h)
 	}
 	return out, nil
