@@ -167,8 +167,6 @@ func lz4Literals(text []byte) []byte {
 	return append(append(b, byte(n)), text...)
 }
 
-// TestHadoopBlocks: blocks and chunks of all sizes, also with empty blocks between them, as Hadoop's writers make them when
-// they are flushed.
 // TestGzipBeforeZeros: tapes and block devices fill their blocks with zeros, which gzip and Java ignore. Nothing else may follow.
 func TestGzipBeforeZeros(t *testing.T) {
 	text := []byte(strings.Repeat("1\x01规则\x10", 2000))
@@ -192,6 +190,8 @@ func TestGzipBeforeZeros(t *testing.T) {
 	}
 }
 
+// TestHadoopBlocks: blocks and chunks of all sizes, also with empty blocks between them, as Hadoop's writers make them when
+// they are flushed.
 func TestHadoopBlocks(t *testing.T) {
 	r := testrand.New(t)
 	for range 100 {
