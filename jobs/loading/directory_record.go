@@ -29,9 +29,13 @@ func (r directoryRecord) key() string {
 	return ledger.DirectoryKey(r.out.FS.URI(r.out.Path))
 }
 
+func (r directoryRecord) entryKey() ledger.Key {
+	return ledger.Key{Table: r.table, JobHash: r.key(), Output: r.out.FS.URI(r.out.Path)}
+}
+
 // read returns the entry; nil if there is none.
 func (r directoryRecord) read() (*ledger.Entry, error) {
-	return r.ledger.Read(r.table, "", r.key())
+	return r.ledger.Read(r.entryKey())
 }
 
 // write writes an entry if the directory is still this run's.
@@ -43,7 +47,7 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 }
 
 // uri names the entry.
-func (r directoryRecord) uri() string { return r.ledger.EntryURI(r.table, "", r.key()) }
+func (r directoryRecord) uri() string { return r.ledger.EntryURI(r.entryKey()) }
 
 // end records that a table serves all files; nil: it is the one that the entry names, and nothing was loaded. The entry then has
 // the time of the end: clean keeps the originals of files that were cut for a while after it. A load that had ended before

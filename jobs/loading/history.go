@@ -26,7 +26,7 @@ func (l *Loader) Entry() (*ledger.Entry, error) {
 		return nil, nil
 	}
 	m := l.Out.Manifest
-	return l.Ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+	return l.Ledger.Read(m.LedgerKey(l.Out.FS.URI(l.Out.Path)))
 }
 
 // OthersWith lists the loads of other jobs and dates that have put cells with a timestamp into the table, or may have,
@@ -38,7 +38,8 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 		err = damaged[0] // what it was is not known
 	}
 	for _, e := range all {
-		own := e.Date == m.Run.Date && (e.JobHash == m.JobHash || e.Output == uri && e.Job == m.Run.Job)
+		own := e.Date == m.Run.Date &&
+			(e.JobHash == m.JobHash && e.Source == m.Source || e.Output == uri && (e.JobHash == m.JobHash || e.Job == m.Run.Job))
 		if !own && e.MayHaveTimestamp(timestamp) {
 			others = append(others, e)
 		}
@@ -87,7 +88,7 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 		w.SayStale()
 		return false, nil
 	case !same:
-		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input, and its output %s is gone; --on-change reload writes and loads this one",
+		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input (its output was %s); --on-change reload writes and loads this one",
 			e.Table, e.Time.Format(time.RFC3339), e.Output)
 	}
 	return true, l.Adopt(ctx, e)

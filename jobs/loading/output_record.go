@@ -76,7 +76,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
-	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
+	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Source: m.Source, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
 		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table, Repeated: m.Repeated,
 		Moments: m.Timestamp == 0, // of the manifest, since a directory is loaded without its job
 		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}

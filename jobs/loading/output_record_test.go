@@ -127,7 +127,7 @@ func TestTheLedgerComesFirst(t *testing.T) {
 	if err := w.begin(tableOf(), false); !errors.Is(err, saves.fail) {
 		t.Errorf("%v", err)
 	}
-	e, err := w.ledger.Read("t", "", m.JobHash)
+	e, err := w.ledger.Read(m.LedgerKey(w.out.FS.URI(w.out.Path)))
 	if err != nil || e == nil || e.State != ledger.Loading || len(e.Files) != 2 {
 		t.Errorf("the ledger has %+v (%v)", e, err)
 	}

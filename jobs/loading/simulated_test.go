@@ -133,7 +133,7 @@ func (s *simulation) wantRecords(what, state, entry string, left int) {
 	s.Helper()
 	m, err := manifest.Read(storage.Local, s.out.Path)
 	s.do(err)
-	e, err := s.ledger.Read("t", "", m.JobHash)
+	e, err := s.ledger.Read(m.LedgerKey(s.out.FS.URI(s.out.Path)))
 	s.do(err)
 	if m.State != state || len(m.NotLoaded()) != left || e == nil || e.State != entry || len(e.Files) != 3 {
 		s.Errorf("%s: the manifest says %s with %d files left, the ledger has %+v", what, m.State, len(m.NotLoaded()), e)
@@ -492,7 +492,7 @@ func TestSimulatedLedgerFails(t *testing.T) {
 		}
 		_, err := s.load(s.loader())
 		s.do(err)
-		name := strings.TrimPrefix(s.ledger.EntryURI("t", "", s.out.Manifest.JobHash), "file://")
+		name := strings.TrimPrefix(s.ledger.EntryURI(s.out.Manifest.LedgerKey(s.out.FS.URI(s.out.Path))), "file://")
 		text, err := os.ReadFile(name)
 		s.do(err)
 		s.do(os.WriteFile(name, text[:len(text)/2], 0o600))

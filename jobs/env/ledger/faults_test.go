@@ -34,7 +34,7 @@ func TestEveryCallOfTheLedgerFails(t *testing.T) {
 		"make":                  (*Ledger).Make,
 		"try":                   (*Ledger).Try,
 		"make a folder":         func(l *Ledger) error { return l.MakeFolder(filepath.Join(l.dir, "ns=t", "runs", "1")) },
-		"read":                  func(l *Ledger) error { _, err := l.Read("ns:t", "2026-11-20", sample().JobHash); return err },
+		"read":                  func(l *Ledger) error { _, err := l.Read(sample().Key()); return err },
 		"entries":               func(l *Ledger) error { _, _, err := l.Entries("ns:t"); return err },
 		"of a directory":        func(l *Ledger) error { _, err := l.OfDirectory("hdfs:///other"); return err },
 		"write":                 func(l *Ledger) error { return l.Write(sample()) },
@@ -62,7 +62,7 @@ func TestEveryCallOfTheLedgerFails(t *testing.T) {
 			if err == nil && !(strings.HasSuffix(name, "without a ledger") && (strings.HasPrefix(failing.Failed(), "remove ") || n > 4 && strings.HasPrefix(failing.Failed(), "stat "))) || err != nil && !errors.Is(err, syscall.EIO) {
 				t.Errorf("%s, %s: %v", name, failing.Failed(), err)
 			}
-			if e, err := whole.Read("ns:t", "2026-11-20", sample().JobHash); err != nil || e == nil {
+			if e, err := whole.Read(sample().Key()); err != nil || e == nil {
 				t.Errorf("%s, %s: the entry is %v, %v", name, failing.Failed(), e, err)
 			}
 		}

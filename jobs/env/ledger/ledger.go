@@ -4,7 +4,7 @@
 // It is a folder with a folder for each table, and in it a JSON document for each job and date, sealed with a
 // checksum:
 //
-//	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>.json
+//	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>[_<8 digits of its input's hash>].json
 //	<folder>/<table>/unserved-<random letters>.json
 //
 // The second kind lists files that the table did not serve. Runs that lose files at the same time write one document each, so that
@@ -14,6 +14,7 @@
 package ledger
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -55,9 +56,10 @@ type Entry struct {
 	Job     string `json:"job"` // the job file's name
 	JobHash string `json:"job_hash"`
 	Table   string `json:"table"`
-	Date    string `json:"date,omitempty"` // the logical date
-	Run     string `json:"run"`            // the run's ID
-	Output  string `json:"output"`         // URI of the output directory
+	Date    string `json:"date,omitempty"`   // the logical date
+	Run     string `json:"run"`              // the run's ID
+	Source  string `json:"source,omitempty"` // where the job looks for its input; "" of a directory
+	Output  string `json:"output"`           // URI of the output directory
 
 	Digest digest.Sum      `json:"digest"` // of all cells
 	Books  json.RawMessage `json:"books"`  // as the run's summary has them
@@ -208,26 +210,67 @@ func (l *Ledger) folder(table string) string {
 	return path.Join(l.dir, strings.ReplaceAll(table, ":", "="))
 }
 
-func (l *Ledger) name(table, date, jobHash string) string {
-	if date == "" {
-		date = "undated"
-	}
-	return path.Join(l.folder(table), fmt.Sprintf("%s_%.16s.json", date, jobHash))
+// Key says which entry is that of a load. Jobs of one form may load other inputs into one table, each with an output of its own: they
+// have the same hash.
+type Key struct {
+	Table, Date, JobHash string
+	Source, Output       string // as in Entry
 }
 
-// EntryURI names the document of a job and date.
-func (l *Ledger) EntryURI(table, date, jobHash string) string {
-	return l.fsys.URI(l.name(table, date, jobHash))
+// Key is that of an entry.
+func (e *Entry) Key() Key { return Key{e.Table, e.Date, e.JobHash, e.Source, e.Output} }
+
+// form begins the names of the entries of all jobs of one form.
+func (l *Ledger) form(k Key) string {
+	return fmt.Sprintf("%s_%.16s", cmp.Or(k.Date, "undated"), k.JobHash)
 }
 
-// Read returns the entry of a job and date; nil if there is none. An entry that can't be believed is an error with its name
-// and a code: errcode.ManifestChanged, or errcode.ManifestMalformed if its format is not the one of this package.
-func (l *Ledger) Read(table, date, jobHash string) (*Entry, error) {
-	e, err := l.read(l.name(table, date, jobHash))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func (l *Ledger) name(k Key) string {
+	name := l.form(k)
+	if k.Source != "" {
+		sum := sha256.Sum256([]byte(k.Source))
+		name += "_" + hex.EncodeToString(sum[:4])
 	}
-	return e, err
+	return path.Join(l.folder(k.Table), name+".json")
+}
+
+// EntryURI names the document of a load.
+func (l *Ledger) EntryURI(k Key) string { return l.fsys.URI(l.name(k)) }
+
+// Read returns the entry of a load; nil if there is none. It is that of the same input or the same output: a job's input may have
+// been moved, and its output may be another one. Of several the last one counts. An entry that can't be believed is an error with
+// its name and a code: errcode.ManifestChanged, or errcode.ManifestMalformed if its format is not the one of this package.
+func (l *Ledger) Read(k Key) (latest *Entry, err error) {
+	names, err := l.named(k)
+	for _, name := range names {
+		e, err := l.read(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was replaced meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		own := e.Source == k.Source
+		if (own || e.Output == k.Output) && (latest == nil || e.Time.After(latest.Time) || own && e.Time.Equal(latest.Time)) {
+			latest = e
+		}
+	}
+	return latest, err
+}
+
+// named lists the entries of all jobs of one form.
+func (l *Ledger) named(k Key) (names []string, err error) {
+	folder := l.folder(k.Table)
+	files, err := storage.List(l.fsys, folder)
+	if err != nil {
+		return nil, fmt.Errorf("list the ledger's entries of table %s: %w", k.Table, err)
+	}
+	for _, f := range files {
+		if rest, found := strings.CutPrefix(f.Name, l.form(k)); found && !f.Dir && path.Ext(rest) == ".json" {
+			names = append(names, path.Join(folder, f.Name))
+		}
+	}
+	return names, nil
 }
 
 // DirectoryKey replaces a job's hash in the entries of loads of a directory that no manifest describes.
@@ -246,7 +289,7 @@ func (l *Ledger) OfDirectory(uri string) (all []*Entry, err error) {
 		if !t.Dir {
 			continue
 		}
-		e, err := l.Read(t.Name, "", DirectoryKey(uri))
+		e, err := l.Read(Key{Table: t.Name, JobHash: DirectoryKey(uri), Output: uri})
 		if err != nil {
 			return nil, err
 		}
@@ -362,15 +405,27 @@ func (e *Entry) growth() (bytes int) {
 	return bytes
 }
 
-// Write replaces an entry. It refuses one that is too large to be read, or will be at the end of its load
-// (errcode.FilesLimit).
+// Write replaces an entry, and those of the same output whose job had another input: what they say of the table is no longer true. It
+// refuses one that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
-	name := l.name(e.Table, e.Date, e.JobHash)
+	name := l.name(e.Key())
 	if err := l.write(name, e, e.growth()); err != nil {
 		return fmt.Errorf("write the ledger's entry %s: %w", l.fsys.URI(name), err)
 	}
-	return nil
+	others, err := l.named(e.Key())
+	for _, other := range others {
+		if other == name {
+			continue
+		}
+		// One that can't be read is left for Read to refuse.
+		if old, err := l.read(other); err == nil && old.Output == e.Output {
+			if err := storage.RemoveIfThere(l.fsys, other); err != nil {
+				return fmt.Errorf("delete the ledger's entry %s: %w", l.fsys.URI(other), err)
+			}
+		}
+	}
+	return err
 }
 
 // write replaces a document. grows is by how many bytes it may grow later.
@@ -395,7 +450,7 @@ func (l *Ledger) write(name string, document any, grows int) error {
 // verification is the name of the document with which an interrupted verification of an entry goes on. It is none of the
 // entries, whose names don't begin with a dot.
 func (l *Ledger) verification(e *Entry) string {
-	dir, name := path.Split(l.name(e.Table, e.Date, e.JobHash))
+	dir, name := path.Split(l.name(e.Key()))
 	return path.Join(dir, ".verify-"+name)
 }
 

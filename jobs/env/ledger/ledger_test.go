@@ -23,7 +23,7 @@ import (
 
 func sample() *Entry {
 	return &Entry{State: Loaded, Job: "check.yaml", JobHash: "0123456789abcdef0123", Table: "ns:t", Date: "2026-11-20", Run: "r1",
-		Output: "hdfs:///out", Books: []byte(`{"rows_read":5}`), Inputs: []byte(`[]`), Files: []File{{URI: "hdfs:///out/f/1", Family: "f", FirstRow: "a",
+		Source: "hdfs:///in", Output: "hdfs:///out", Books: []byte(`{"rows_read":5}`), Inputs: []byte(`[]`), Files: []File{{URI: "hdfs:///out/f/1", Family: "f", FirstRow: "a",
 			LastRow: `b\x00`, Probes: []Cell{{Row: "a", Qualifier: "q", Timestamp: 5, Type: 4, Value: "00"}}}}, Time: time.Unix(2e9, 0).UTC()}
 }
 
@@ -74,7 +74,7 @@ func TestTry(t *testing.T) {
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
-	if e, err := l.Read("ns:t", "", "0"); e != nil || err != nil {
+	if e, err := l.Read(Key{Table: "ns:t", JobHash: "0"}); e != nil || err != nil {
 		t.Errorf("read without a folder: %+v, %v", e, err)
 	}
 	if all, damaged, err := l.Entries("ns:t"); all != nil || damaged != nil || err != nil {
@@ -102,11 +102,37 @@ func (noFiles) Create(name string, _ fs.FileMode) (storage.Writer, error) {
 	return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrPermission}
 }
 
+// TestJobsOfOneForm: two jobs with other inputs and outputs have an entry each. Of one output only the last entry stays, whatever its
+// input was called.
+func TestJobsOfOneForm(t *testing.T) {
+	l, _ := newLedger(t)
+	eu, us := sample(), sample()
+	us.Source, us.Output, us.Run = "hdfs:///in/us", "hdfs:///out/us", "r2"
+	corrected := sample()
+	corrected.Source, corrected.Run, corrected.Time = "hdfs:///in/corrected", "r3", eu.Time.Add(time.Second)
+	for _, e := range []*Entry{eu, us, corrected} {
+		if err := l.Write(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		key  Key
+		want string
+	}{{us.Key(), "r2"}, {eu.Key(), "r3"}, {corrected.Key(), "r3"}} {
+		if e, err := l.Read(c.key); err != nil || e == nil || e.Run != c.want {
+			t.Errorf("%+v: %+v, %v; want run %s", c.key, e, err, c.want)
+		}
+	}
+	if all, damaged, err := l.Entries(eu.Table); len(all) != 2 || len(damaged) > 0 || err != nil {
+		t.Errorf("%d entries, %v, %v; want 2", len(all), damaged, err)
+	}
+}
+
 // TestEntryIsReadAsWritten: by its table, date and job alone; nobody else may read it.
 func TestEntryIsReadAsWritten(t *testing.T) {
 	l, dir := newLedger(t)
 	want := sample()
-	if e, err := l.Read(want.Table, want.Date, want.JobHash); e != nil || err != nil {
+	if e, err := l.Read(want.Key()); e != nil || err != nil {
 		t.Fatalf("before: %+v, %v", e, err)
 	}
 	for range 2 {
@@ -114,13 +140,27 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := l.Read(want.Table, want.Date, want.JobHash)
+	got, err := l.Read(want.Key())
 	if err != nil || !reflect.DeepEqual(compacted(t, got), compacted(t, want)) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, key := range [][3]string{{"ns:u", want.Date, want.JobHash}, {want.Table, "", want.JobHash}, {want.Table, want.Date, "1123456789abcdef"}} {
-		if e, err := l.Read(key[0], key[1], key[2]); e != nil || err != nil {
-			t.Errorf("%v: %+v, %v", key, e, err)
+	for what, change := range map[string]func(*Key){
+		"table": func(k *Key) { k.Table = "ns:u" }, "date": func(k *Key) { k.Date = "" }, "job": func(k *Key) { k.JobHash = "1123456789abcdef" },
+		"input and output": func(k *Key) { k.Source, k.Output = "hdfs:///other", "hdfs:///another" },
+	} {
+		key := want.Key()
+		change(&key)
+		if e, err := l.Read(key); e != nil || err != nil {
+			t.Errorf("another %s: %+v, %v", what, e, err)
+		}
+	}
+	for what, change := range map[string]func(*Key){
+		"input": func(k *Key) { k.Source = "hdfs:///other" }, "output": func(k *Key) { k.Output = "hdfs:///another" },
+	} {
+		key := want.Key()
+		change(&key)
+		if e, err := l.Read(key); e == nil || err != nil {
+			t.Errorf("another %s alone: %+v, %v", what, e, err)
 		}
 	}
 	other := sample()
@@ -128,7 +168,7 @@ func TestEntryIsReadAsWritten(t *testing.T) {
 	if err := l.Write(other); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{dir, filepath.Join(dir, "ns=t"), filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef.json")} {
+	for _, name := range []string{dir, filepath.Join(dir, "ns=t"), filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef_468894e5.json")} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
@@ -234,7 +274,7 @@ func TestDamagedEntryIsNotBelieved(t *testing.T) {
 	if err := l.Write(e); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef.json")
+	name := filepath.Join(dir, "ns=t", "2026-11-20_0123456789abcdef_468894e5.json")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +283,7 @@ func TestDamagedEntryIsNotBelieved(t *testing.T) {
 		if err := os.WriteFile(name, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := l.Read(e.Table, e.Date, e.JobHash)
+		got, err := l.Read(e.Key())
 		if err == nil && reflect.DeepEqual(compacted(t, got), compacted(t, e)) {
 			return // white space
 		}
@@ -274,7 +314,7 @@ func TestSizeIsBounded(t *testing.T) {
 	if err := l.Write(e); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.Read(e.Table, e.Date, e.JobHash); err != nil {
+	if _, err := l.Read(e.Key()); err != nil {
 		t.Error(err)
 	}
 	e.State = Loading
@@ -282,7 +322,7 @@ func TestSizeIsBounded(t *testing.T) {
 	if err := l.Write(e); !errors.As(err, &refused) || refused.ErrorCode() != errcode.FilesLimit {
 		t.Errorf("at the beginning of a load: %v", err)
 	}
-	if was, err := l.Read(e.Table, e.Date, e.JobHash); err != nil || was.State != Loaded {
+	if was, err := l.Read(e.Key()); err != nil || was.State != Loaded {
 		t.Errorf("the one before: %+v, %v", was, err)
 	}
 	verified := map[string]int{"rows": 7}
@@ -290,7 +330,7 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	maxBytes = 10
-	if e, err := l.Read(e.Table, e.Date, e.JobHash); !errors.Is(err, seal.ErrMalformed) {
+	if e, err := l.Read(e.Key()); !errors.Is(err, seal.ErrMalformed) {
 		t.Errorf("one that is too large: %+v, %v", e, err)
 	}
 	if found, err := l.ReadVerification(e, &verified); found || err != nil {
@@ -332,20 +372,20 @@ func TestDocumentOfAnotherFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		name := l.name(e.Table, e.Date, e.JobHash)
+		name := l.name(e.Key())
 		put(name)
-		put(l.name(e.Table, "", DirectoryKey("hdfs:///dir")))
+		put(l.name(Key{Table: e.Table, JobHash: DirectoryKey("hdfs:///dir")}))
 		list := filepath.Join(l.folder(e.Table), unservedPrefix+"x.json")
 		if what != "a state" { // which a list does not have
 			put(list)
 		}
 		refused := func(err error, name string) {
 			t.Helper()
-			if c := errcode.Outermost(err); c != errcode.LedgerMalformed || c.Kind() != errcode.Refused || !testwords.Names(err, name) {
+			if c := errcode.Outermost(err); c != errcode.ManifestMalformed || c.Kind() != errcode.Refused || !testwords.Names(err, name) {
 				t.Errorf("%s: %s %v", what, c, err)
 			}
 		}
-		_, err := l.Read(e.Table, e.Date, e.JobHash)
+		_, err := l.Read(e.Key())
 		refused(err, name)
 		_, err = l.OfDirectory("hdfs:///dir")
 		refused(err, "undated_")
@@ -421,7 +461,7 @@ func TestMayHaveTimestamp(t *testing.T) {
 		if err := l.Write(c.entry); err != nil {
 			t.Fatal(err)
 		}
-		e, err := l.Read(c.entry.Table, c.entry.Date, c.entry.JobHash)
+		e, err := l.Read(c.entry.Key())
 		if err != nil {
 			t.Fatal(err)
 		}

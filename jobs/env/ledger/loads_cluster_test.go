@@ -14,6 +14,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/livetest"
 	"bulkload/internal/test/runtest"
+	"bulkload/internal/test/testfs"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -26,7 +27,7 @@ import (
 func entryOf(t *testing.T, l *livetest.Live, date string) *ledger.Entry {
 	t.Helper()
 	j := l.Job(t, date)
-	e, err := l.Ledger(t).Read(j.Table, j.DateText(), j.Hash())
+	e, err := l.Ledger(t).Read(manifest.Of(j).LedgerKey(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +143,35 @@ func TestArchivedInput(t *testing.T) {
 	}
 	if _, err := run.Job(context.Background(), nil, l.Job(t, "2026-11-19"), l.Options()); failure.CodeOf(err) != errcode.InputMissing {
 		t.Errorf("a night that never was: %v", err)
+	}
+}
+
+// TestJobsOfOneFormAreTwoJobs: two exports of one form go into one table, each by a job with an input and an output of its own. While
+// the second export is late, its job is not done, whatever the first one has loaded; then both are, also without their outputs.
+func TestJobsOfOneFormAreTwoJobs(t *testing.T) {
+	eu := livetest.NewNight(t, nil)
+	us := *eu
+	us.Folder, us.Out = t.TempDir(), eu.Out+"_us"
+	job := testfs.Read(t, filepath.Join(eu.Folder, "check.yaml"))
+	if err := os.WriteFile(filepath.Join(us.Folder, "check.yaml"), []byte(strings.Replace(string(job), eu.Out, us.Out, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runtest.Must(t, eu.Job(t, livetest.Night20), eu.Options())
+	reload := us.Options()
+	reload.OnChange = options.Reload
+	for _, o := range []options.Options{us.Options(), reload} {
+		if s, err := run.Job(t.Context(), nil, us.Job(t, livetest.Night20), o); failure.CodeOf(err) != errcode.InputMissing {
+			t.Errorf("the export is late: %s, %v", s.Status, err)
+		}
+	}
+	us.Night(t, livetest.Night20, 300, 99)
+	if s := runtest.Must(t, us.Job(t, livetest.Night20), us.Options()); s.Status != failure.StatusDone {
+		t.Errorf("the second job: %s", s.Status)
+	}
+	for name, l := range map[string]*livetest.Live{"first": eu, "second": &us} {
+		l.WantNothing(t, name, livetest.Night20)
+		l.WithoutOutput(t, livetest.Night20)
+		l.WantNothing(t, name+", without its output", livetest.Night20)
 	}
 }
 

@@ -155,7 +155,7 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 		return r, err
 	}
 	if a.ledger != nil && out.Load {
-		e, err := a.ledger.Read(out.Table, info.Date, out.Hash())
+		e, err := a.ledger.Read(manifest.Of(out).LedgerKey(r.Output))
 		switch {
 		case ledger.IsDamaged(err):
 			r.State, r.Error = Damaged, err.Error()

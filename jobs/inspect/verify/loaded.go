@@ -66,7 +66,12 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 		return r, err
 	}
 	for _, out := range j.Feeds() {
-		e, err := r.ledger.Read(out.Table, out.DateText(), out.Hash())
+		fsys, dir, err := r.site.Resolve(out.Output, out.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("open the output %s: %w", out.Output, err)
+		}
+		e, err := r.ledger.Read(manifest.Of(out).LedgerKey(fsys.URI(dir)))
+		err = errors.Join(err, fsys.Close())
 		if err != nil || e == nil || e.State != ledger.Loaded || len(e.Files) == 0 || !out.Load {
 			return r, err
 		}
@@ -227,7 +232,7 @@ func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, a
 			continue
 		}
 		fmt.Fprintf(h, "%q %q %q %v\n", found.JobHash, found.Date, found.State, found.Time.UnixNano())
-		if found.Date != e.Date || found.JobHash != e.JobHash {
+		if found.Run != e.Run || found.Date != e.Date || found.JobHash != e.JobHash {
 			others = append(others, fmt.Sprintf("%s (run %s)", cmp.Or(found.Job, found.Output), cmp.Or(found.Run, "of files")))
 		}
 	}

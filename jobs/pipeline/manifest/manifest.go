@@ -8,6 +8,7 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/jobs/base/books"
+	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -105,6 +106,7 @@ type Manifest struct {
 	Run       jobfile.RunInfo   `json:"run"`
 	JobHash   string            `json:"job_hash"`
 	JobParts  map[string]string `json:"job_parts,omitempty"` // see jobfile.Job.Parts
+	Source    string            `json:"source,omitempty"`    // where the job looks for its input: see jobfile.Job.Source
 	Timestamp int64             `json:"timestamp"`           // of the cells
 	Site      map[string]string `json:"site_properties"`     // that decide the files' bytes
 	Inputs    []Input           `json:"inputs"`
@@ -136,7 +138,12 @@ type Manifest struct {
 
 // Of is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
 func Of(j *jobfile.Job) *Manifest {
-	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(), Timestamp: j.Timestamp}
+	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(), Source: j.Source(), Timestamp: j.Timestamp}
+}
+
+// LedgerKey says which entry of the ledger is that of this run, from an output with a URI.
+func (m *Manifest) LedgerKey(output string) ledger.Key {
+	return ledger.Key{Table: m.Run.Table, Date: m.Run.Date, JobHash: m.JobHash, Source: m.Source, Output: output}
 }
 
 // Slice is a finished slice of a region.

@@ -5,6 +5,7 @@ package jobfile
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"bulkload/hfilewriter"
@@ -226,6 +227,15 @@ type RunInfo struct {
 // Info is the job's run without the ID, which depends on the input.
 func (j *Job) Info() RunInfo {
 	return RunInfo{Job: filepath.Base(j.Path), Table: j.Table, Date: j.DateText()}
+}
+
+// Source is where the job looks for the date's input: a URI or a path from the root. Jobs of one form that differ in it, and in
+// their outputs, load different rows.
+func (j *Job) Source() string {
+	if strings.Contains(j.Input.Path, "://") || filepath.IsAbs(j.Input.Path) {
+		return j.Input.Path
+	}
+	return filepath.Join(j.Dir, j.Input.Path)
 }
 
 // Title names the job and its date, for people.

@@ -161,7 +161,7 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 	if c.rules.Outputs <= 0 {
 		return "no --older-than was given", nil
 	}
-	e, err := c.entry(out.manifest)
+	e, err := c.entry(out)
 	switch {
 	case err != nil:
 		return "", err
@@ -179,11 +179,11 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 }
 
 // entry is the ledger's entry.
-func (c *cleaner) entry(m *manifest.Manifest) (*ledger.Entry, error) {
+func (c *cleaner) entry(out *Output) (*ledger.Entry, error) {
 	if err := c.openLedger(); err != nil {
 		return nil, err
 	}
-	return c.ledger.Read(m.Run.Table, m.Run.Date, m.JobHash)
+	return c.ledger.Read(out.manifest.LedgerKey(out.URI))
 }
 
 func (c *cleaner) openLedger() (err error) {
