@@ -61,6 +61,7 @@ type Listing struct {
 	Folders []Folder
 	// Unfinished are the folders, at any depth, with TemporaryName and without SuccessName.
 	Unfinished []string
+	Copying    []string // the files with CopyingSuffix
 }
 
 // Folder is a folder of an input.
@@ -74,6 +75,8 @@ const (
 	TemporaryName = "_temporary"
 	// SuccessName is the file that Hadoop's jobs write when they have succeeded.
 	SuccessName = "_SUCCESS"
+	// CopyingSuffix ends the name of a file that is being copied by hdfs dfs -put or -cp, which rename it when it is complete.
+	CopyingSuffix = "._COPYING_"
 )
 
 // Equal reports whether nothing has changed from one listing to the next.
@@ -94,6 +97,7 @@ func List(fsys storage.FS, name string) ([]File, error) {
 }
 
 // Look is List, and also says which folders the input has and which of them are finished.
+// A pattern that will match a file when its copy is complete matches it before that, too.
 func Look(fsys storage.FS, name string) (*Listing, error) {
 	roots, err := match(fsys, name)
 	if err != nil {
@@ -218,7 +222,7 @@ func matching(fsys storage.FS, dir, element string) ([]found, error) {
 	}
 	var names []found
 	for _, info := range infos {
-		ok, _ := path.Match(element, info.Name) // the pattern was checked before
+		ok, _ := path.Match(element, strings.TrimSuffix(info.Name, CopyingSuffix)) // the pattern was checked before
 		if ok && (!hidden(info.Name) || hidden(element)) {
 			names = append(names, found{path.Join(dir, info.Name), info})
 		}
@@ -249,6 +253,9 @@ func (l *Listing) collect(fsys storage.FS, at found, root bool) error {
 	}
 	if !at.Dir {
 		l.Files = append(l.Files, File{Path: at.path, Size: at.Size, ModTime: at.ModTime})
+		if strings.HasSuffix(at.path, CopyingSuffix) {
+			l.Copying = append(l.Copying, at.path)
+		}
 		return nil
 	}
 	infos, err := fsys.ReadDir(at.path)

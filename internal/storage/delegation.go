@@ -21,18 +21,7 @@ type Delegator interface {
 }
 
 // DelegatorOf finds the Delegator of a file system, also below file systems that have Unwrap.
-func DelegatorOf(fsys FS) (Delegator, bool) {
-	for {
-		if d, ok := fsys.(Delegator); ok {
-			return d, true
-		}
-		above, ok := fsys.(interface{ Unwrap() FS })
-		if !ok {
-			return nil, false
-		}
-		fsys = above.Unwrap()
-	}
-}
+func DelegatorOf(fsys FS) (Delegator, bool) { return extension[Delegator](fsys) }
 
 var _ Delegator = (*hdfsFS)(nil)
 

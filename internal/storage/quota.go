@@ -26,14 +26,17 @@ type Quoter interface {
 }
 
 // QuoterOf finds the Quoter of a file system, also below file systems that have Unwrap.
-func QuoterOf(fsys FS) (Quoter, bool) {
+func QuoterOf(fsys FS) (Quoter, bool) { return extension[Quoter](fsys) }
+
+// extension finds what a file system, or one below it (Unwrap), can do besides.
+func extension[T any](fsys FS) (found T, ok bool) {
 	for {
-		if q, ok := fsys.(Quoter); ok {
-			return q, true
+		if found, ok = fsys.(T); ok {
+			return found, true
 		}
 		above, ok := fsys.(interface{ Unwrap() FS })
 		if !ok {
-			return nil, false
+			return found, false
 		}
 		fsys = above.Unwrap()
 	}

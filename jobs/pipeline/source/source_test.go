@@ -221,21 +221,60 @@ func textJob() *jobfile.Job {
 	return j
 }
 
-// TestUnfinishedInput: a folder that a job of Hadoop still writes, or has left, is no input, and neither is an empty one; a file that is
-// named itself is.
+// TestUnfinishedInput: a folder that a job of Hadoop still writes, or has left, is no input, and neither is an empty one, nor one into which
+// a file is being copied; a file that is named itself is.
 func TestUnfinishedInput(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{
 		"running/_temporary/0/part-0": "x", "running/part-0": "x", "done/_temporary/": "", "done/_SUCCESS": "", "done/part-0": "x\n",
 		"none/": "", "nothing/_SUCCESS": "", "hidden/.part-0": "x", "hidden/_logs": "x", "all/day/_temporary/": "", "all/day/part-0": "x",
+		"copied/_SUCCESS": "", "copied/a.csv": "x", "copied/b.csv._COPYING_": "x",
 	})
 	for name, want := range map[string]errcode.Code{
 		"running": errcode.InputUnfinished, "*": errcode.InputUnfinished, "running/part-0": "", "done": "", "none": errcode.InputMissing, "nothing": "",
-		"hidden": errcode.InputMissing, "all": errcode.InputUnfinished,
+		"hidden": errcode.InputMissing, "all": errcode.InputUnfinished, "copied": errcode.InputUnfinished, "copied/*.csv": errcode.InputUnfinished,
+		"copied/a*": "", "copied/a.csv": "",
 	} {
 		s := &Source{Job: textJob(), FS: storage.Local}
 		if err := s.Find(filepath.Join(dir, name)); failure.CodeOf(err) != want && (err != nil || want != "") {
 			t.Errorf("%s: %s, %v; want %q", name, failure.CodeOf(err), err, want)
 		}
+	}
+}
+
+// TestFileThatIsBeingWritten: HDFS lists a file with the size of its whole blocks until its writer has closed it. It is no input before that,
+// also if it is named itself.
+func TestFileThatIsBeingWritten(t *testing.T) {
+	fsys, root := testfs.HDFS(t, "source")
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(storage.CreateFile(fsys, path.Join(root, "part-0"), []byte("x\n")))
+	w, err := fsys.Create(path.Join(root, "part-1"), 0)
+	check(err)
+	_, err = w.Write([]byte("y\n"))
+	check(err)
+	find := func(name string) (int64, error) {
+		s := &Source{Job: textJob(), FS: fsys}
+		err := s.Find(path.Join(root, name))
+		return s.Bytes, err
+	}
+	for _, name := range []string{"", "part-*", "part-1"} {
+		if n, err := find(name); failure.CodeOf(err) != errcode.InputUnfinished || !strings.Contains(err.Error(), "part-1") {
+			t.Errorf("%q: %d bytes, %v", name, n, err)
+		}
+	}
+	if n, err := find("part-0"); n != 2 || err != nil {
+		t.Errorf("the other file: %d bytes, %v", n, err)
+	}
+	check(w.Close())
+	if n, err := find(""); n != 4 || err != nil {
+		t.Errorf("closed: %d bytes, %v", n, err)
+	}
+	if open, err := storage.IsBeingWritten(fsys, path.Join(root, "none")); open || err != nil {
+		t.Errorf("a file that does not exist: %t, %v", open, err)
 	}
 }
 
