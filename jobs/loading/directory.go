@@ -119,8 +119,8 @@ func (c *directoryCommand) run(ctx context.Context, d *hfiles.Directory) error {
 		return errcode.LoadOther.Errorf("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
 			c.out.FS.URI(c.out.Path), recorded.Run.Table, c.report.Table)
 	}
-	if len(d.Files) == 0 && m == nil {
-		if err := c.checkEmpty(); err != nil {
+	if recorded == nil {
+		if err := c.checkBelow(d); err != nil {
 			return err
 		}
 	}
@@ -221,9 +221,9 @@ func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest
 // maxNamed is how many of the directories below one without HFiles are looked at.
 const maxNamed = 5
 
-// checkEmpty refuses a directory without HFiles and without a manifest that is most likely not the one that is meant: a family's
-// folder, or the directory above several outputs.
-func (c *directoryCommand) checkEmpty() error {
+// checkBelow refuses a directory without a manifest that is most likely not the one that is meant: a family's folder, or the directory
+// above several outputs. HFiles below the folders of families would not be loaded.
+func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 	dir := c.out.FS.URI(c.out.Path)
 	infos, err := storage.List(c.out.FS, c.out.Path)
 	if err != nil {
@@ -233,19 +233,24 @@ func (c *directoryCommand) checkEmpty() error {
 	for _, info := range infos {
 		switch {
 		case hfiles.Hidden(info.Name) || len(outputs) == maxNamed:
-		case !info.Dir:
-			return errcode.HFileMissing.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
-				dir, info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
-		default:
+		case info.Dir:
 			if below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil && len(below.Files) > 0 {
 				outputs = append(outputs, info.Name)
 			}
+		case len(d.Files) == 0:
+			return errcode.HFileMissing.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+				dir, info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
 		}
 	}
-	if outputs != nil {
+	switch {
+	case outputs == nil:
+		return nil
+	case len(d.Files) > 0:
+		return errcode.HFileMissing.Errorf("%s has HFiles in folders of families, and others in directories below it, which would not be loaded: load each directory by itself (%s), and move its folder away first",
+			dir, failure.FirstFew(outputs))
+	default:
 		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, but the directories below it have: name one of them (%s)", dir, failure.FirstFew(outputs))
 	}
-	return nil
 }
 
 // checkOtherTables refuses a directory without a manifest some of whose files may be in another table: its load there was

@@ -2,6 +2,7 @@ package loading
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,30 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	err := runIn(t, command)
 	if failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, filepath.Dir(command.out.Path)) {
 		t.Errorf("a family's folder: %v", err)
+	}
+}
+
+// TestHFilesBelowFamilies: a directory with HFiles, and with another one's below it, is not done when its own are loaded.
+func TestHFilesBelowFamilies(t *testing.T) {
+	t.Parallel()
+	command := commandIn(t, "t")
+	file := writtenFile(t, command.out, 7, cellOf("h"))
+	text, err := os.ReadFile(filepath.Join(command.out.Path, file.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, below := range []string{"2026-11-21/f", "f/g"} {
+		folder := filepath.Join(command.out.Path, below)
+		if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "file"), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		name, _, _ := strings.Cut(below, "/")
+		if err := runIn(t, command); failure.CodeOf(err) != errcode.HFileMissing || !testwords.Names(err, "("+name+")") {
+			t.Errorf("%s: %v", below, err)
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -171,6 +171,9 @@ func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 		err = runWorkers(ctx, workers, pieces)
 	}
 	if err == nil {
+		err = s.Source.CheckEmptyFiles()
+	}
+	if err == nil {
 		err = s.finishShards(workers)
 	}
 	for _, f := range workers {

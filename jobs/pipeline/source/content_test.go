@@ -107,3 +107,26 @@ func TestInputContentsSurviveAKill(t *testing.T) {
 		t.Errorf("%+v, the digest is %v", sum, m.Digest)
 	}
 }
+
+// TestEmptyFileThatIsFilled: no reader opens a file that was empty when it was listed, so it is looked at when all others were read.
+func TestEmptyFileThatIsFilled(t *testing.T) {
+	dir := jobdir.Check(t, jobdir.CheckJob, 60)
+	empty := filepath.Join(dir, "in/2026-11-20/part-z")
+	fill := func(text string) {
+		if err := os.WriteFile(empty, []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	fill("")
+	j := jobtest.Check(t, dir, filepath.Join(dir, "out"))
+	o := options.Options{Failpoint: func(p options.Point) {
+		if p == options.Planned {
+			fill("x")
+		}
+	}}
+	if _, err := run.Job(t.Context(), nil, j, o); failure.CodeOf(err) != errcode.InputChanged {
+		t.Errorf("filled: %v", err)
+	}
+	fill("")
+	runtest.Must(t, j, options.Options{})
+}

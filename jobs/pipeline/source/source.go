@@ -183,6 +183,19 @@ func (s *Source) checkEmpty(l *ingest.Listing) error {
 	return nil
 }
 
+// CheckEmptyFiles checks that files without a byte still have none when all others were read: no reader opens them.
+func (s *Source) CheckEmptyFiles() error {
+	for _, f := range s.Files {
+		if f.Size > 0 {
+			continue
+		}
+		if err := f.CheckUnchanged(s.FS); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Splits returns the splits, which are read in parallel.
 func Splits(ctx context.Context, in *jobfile.Input, src *Source) ([]ingest.Split, error) {
 	splits, err := in.Form.Splits(src.Until(ctx), src.Files, SplitSize)
