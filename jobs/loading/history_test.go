@@ -56,6 +56,41 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 	}
 }
 
+// TestALaterRunIsNotUndone: files are not loaded over those of another run of the job and date, unless their run was begun to replace that
+// one, or the command says so. Nothing is sent before.
+func TestALaterRunIsNotUndone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		entry  ledger.Entry
+		change func(out *output.Output)
+		code   errcode.Code
+	}{
+		"another run":         {ledger.Entry{Run: "another", Files: []ledger.File{{}}}, func(*output.Output) {}, errcode.LoadOther},
+		"its own":             {ledger.Entry{Run: "run", Files: []ledger.File{{}}}, func(*output.Output) {}, ""},
+		"the one it corrects": {ledger.Entry{Run: "another", Files: []ledger.File{{}}}, func(out *output.Output) { out.Manifest.Corrects = "another" }, ""},
+		"an empty run":        {ledger.Entry{Run: "another"}, func(*output.Output) {}, ""},
+		"as the command says": {ledger.Entry{Run: "another", Files: []ledger.File{{}}}, func(out *output.Output) { out.Options.OnChange = options.Reload }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, func(s *simulation) {
+				m := s.out.Manifest
+				m.Run.ID = "run"
+				c.change(s.out)
+				c.entry.State, c.entry.Table, c.entry.Date, c.entry.JobHash = ledger.Loaded, "t", m.Run.Date, m.JobHash
+				c.entry.Books, c.entry.Inputs = []byte("{}"), []byte("[]")
+				s.do(s.ledger.Write(&c.entry))
+				_, err := s.load(s.loader())
+				if c.code == "" {
+					s.do(err)
+				}
+				if failure.CodeOf(err) != c.code && err != nil || (c.code != "") != (err != nil && s.requests == 0) {
+					s.Errorf("%d requests, %v; want %q", s.requests, err, c.code)
+				}
+			})
+		})
+	}
+}
+
 // TestWhatIsCorrected: a new run records which run of its job and date it replaces, if the command may replace that one. A run that does
 // not load records the same: its files may be loaded later.
 func TestWhatIsCorrected(t *testing.T) {
