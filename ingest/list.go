@@ -75,7 +75,8 @@ const (
 	TemporaryName = "_temporary"
 	// SuccessName is the file that Hadoop's jobs write when they have succeeded.
 	SuccessName = "_SUCCESS"
-	// CopyingSuffix ends the name of a file that is being copied by hdfs dfs -put or -cp, which rename it when it is complete.
+	// CopyingSuffix ends the name of a file that is being copied by hdfs dfs -put or -cp, which rename it when it is
+	// complete.
 	CopyingSuffix = "._COPYING_"
 )
 

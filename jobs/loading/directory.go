@@ -221,8 +221,8 @@ func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest
 // maxNamed is how many of the directories below one without HFiles are looked at.
 const maxNamed = 5
 
-// checkBelow refuses a directory without a manifest that is most likely not the one that is meant: a family's folder, or the directory
-// above several outputs. HFiles below the folders of families would not be loaded.
+// checkBelow refuses a directory without a manifest that is most likely not the one that is meant: a family's folder, or
+// the directory above several outputs. HFiles below the folders of families would not be loaded.
 func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 	dir := c.out.FS.URI(c.out.Path)
 	infos, err := storage.List(c.out.FS, c.out.Path)
@@ -246,7 +246,8 @@ func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 	case outputs == nil:
 		return nil
 	case len(d.Files) > 0:
-		return errcode.HFileMissing.Errorf("%s has HFiles in folders of families, and others in directories below it, which would not be loaded: load each directory by itself (%s), and move its folder away first",
+		return errcode.HFileMissing.Errorf("%s has HFiles in folders of families, and others in directories below it, "+
+			"which would not be loaded: load each directory by itself (%s), and move its folder away first",
 			dir, failure.FirstFew(outputs))
 	default:
 		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, but the directories below it have: name one of them (%s)", dir, failure.FirstFew(outputs))

@@ -56,26 +56,27 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 	}
 }
 
-// TestALaterRunIsNotUndone: files are not loaded over those of another run of the job and date, unless their run was begun to replace that
-// one, or the command says so. Nothing is sent before.
+// TestALaterRunIsNotUndone: files are not loaded over those of another run of the job and date, unless their run was
+// begun to replace that one, or the command says so. Nothing is sent before.
 func TestALaterRunIsNotUndone(t *testing.T) {
 	t.Parallel()
+	file := []ledger.File{{}}
 	for name, c := range map[string]struct {
-		entry  ledger.Entry
-		change func(out *output.Output)
-		code   errcode.Code
+		entry    ledger.Entry
+		corrects string
+		onChange options.OnChange
+		code     errcode.Code
 	}{
-		"another run":         {ledger.Entry{Run: "another", Files: []ledger.File{{}}}, func(*output.Output) {}, errcode.LoadOther},
-		"its own":             {ledger.Entry{Run: "run", Files: []ledger.File{{}}}, func(*output.Output) {}, ""},
-		"the one it corrects": {ledger.Entry{Run: "another", Files: []ledger.File{{}}}, func(out *output.Output) { out.Manifest.Corrects = "another" }, ""},
-		"an empty run":        {ledger.Entry{Run: "another"}, func(*output.Output) {}, ""},
-		"as the command says": {ledger.Entry{Run: "another", Files: []ledger.File{{}}}, func(out *output.Output) { out.Options.OnChange = options.Reload }, ""},
+		"another run":         {ledger.Entry{Run: "another", Files: file}, "", "", errcode.LoadOther},
+		"its own":             {ledger.Entry{Run: "run", Files: file}, "", "", ""},
+		"the one it corrects": {ledger.Entry{Run: "another", Files: file}, "another", "", ""},
+		"an empty run":        {ledger.Entry{Run: "another"}, "", "", ""},
+		"as the command says": {ledger.Entry{Run: "another", Files: file}, "", options.Reload, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			simulated(t, func(s *simulation) {
 				m := s.out.Manifest
-				m.Run.ID = "run"
-				c.change(s.out)
+				m.Run.ID, m.Corrects, s.out.Options.OnChange = "run", c.corrects, c.onChange
 				c.entry.State, c.entry.Table, c.entry.Date, c.entry.JobHash = ledger.Loaded, "t", m.Run.Date, m.JobHash
 				c.entry.Books, c.entry.Inputs = []byte("{}"), []byte("[]")
 				s.do(s.ledger.Write(&c.entry))

@@ -108,7 +108,8 @@ func TestInputContentsSurviveAKill(t *testing.T) {
 	}
 }
 
-// TestEmptyFileThatIsFilled: no reader opens a file that was empty when it was listed, so it is looked at when all others were read.
+// TestEmptyFileThatIsFilled: no reader opens a file that was empty when it was listed, so it is looked at when all others
+// were read.
 func TestEmptyFileThatIsFilled(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 60)
 	empty := filepath.Join(dir, "in/2026-11-20/part-z")

@@ -156,15 +156,15 @@ func (s *Source) checkFinished(name string, l *ingest.Listing) error {
 			printable.Name(s.FS.URI(l.Unfinished[0])), ingest.TemporaryName, ingest.SuccessName)
 	}
 	if len(l.Copying) > 0 {
-		return errcode.InputUnfinished.Errorf("the input file %s is being copied, or its copy has failed; wait for it, or delete it and copy the file again",
-			printable.Name(s.FS.URI(l.Copying[0])))
+		return errcode.InputUnfinished.Errorf("the input file %s is being copied, or its copy has failed; wait for it, "+
+			"or delete it and copy the file again", printable.Name(s.FS.URI(l.Copying[0])))
 	}
 	for _, f := range l.Files {
 		if open, err := storage.IsBeingWritten(s.FS, f.Path); err != nil {
 			return err
 		} else if open {
-			return errcode.InputUnfinished.Errorf("the input file %s is being written, or its writer has died; wait for it, or write it again",
-				printable.Name(s.FS.URI(f.Path)))
+			return errcode.InputUnfinished.Errorf("the input file %s is being written, or its writer has died; wait for it, "+
+				"or write it again", printable.Name(s.FS.URI(f.Path)))
 		}
 	}
 	return nil

@@ -221,8 +221,8 @@ func textJob() *jobfile.Job {
 	return j
 }
 
-// TestUnfinishedInput: a folder that a job of Hadoop still writes, or has left, is no input, and neither is an empty one, nor one into which
-// a file is being copied; a file that is named itself is.
+// TestUnfinishedInput: a folder that a job of Hadoop still writes, or has left, is no input, and neither is an empty
+// one, nor one into which a file is being copied; a file that is named itself is.
 func TestUnfinishedInput(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{
 		"running/_temporary/0/part-0": "x", "running/part-0": "x", "done/_temporary/": "", "done/_SUCCESS": "", "done/part-0": "x\n",
@@ -231,8 +231,8 @@ func TestUnfinishedInput(t *testing.T) {
 	})
 	for name, want := range map[string]errcode.Code{
 		"running": errcode.InputUnfinished, "*": errcode.InputUnfinished, "running/part-0": "", "done": "", "none": errcode.InputMissing, "nothing": "",
-		"hidden": errcode.InputMissing, "all": errcode.InputUnfinished, "copied": errcode.InputUnfinished, "copied/*.csv": errcode.InputUnfinished,
-		"copied/a*": "", "copied/a.csv": "",
+		"hidden": errcode.InputMissing, "all": errcode.InputUnfinished,
+		"copied": errcode.InputUnfinished, "copied/*.csv": errcode.InputUnfinished, "copied/a*": "", "copied/a.csv": "",
 	} {
 		s := &Source{Job: textJob(), FS: storage.Local}
 		if err := s.Find(filepath.Join(dir, name)); failure.CodeOf(err) != want && (err != nil || want != "") {
@@ -241,8 +241,8 @@ func TestUnfinishedInput(t *testing.T) {
 	}
 }
 
-// TestFileThatIsBeingWritten: HDFS lists a file with the size of its whole blocks until its writer has closed it. It is no input before that,
-// also if it is named itself.
+// TestFileThatIsBeingWritten: HDFS lists a file with the size of its whole blocks until its writer has closed it. It is no
+// input before that, also if it is named itself.
 func TestFileThatIsBeingWritten(t *testing.T) {
 	fsys, root := testfs.HDFS(t, "source")
 	check := func(err error) {
