@@ -62,7 +62,7 @@ type cli struct {
 	Version    versionCommand    `cmd:"" help:"Prints the version."`
 	Completion completionCommand `cmd:"" help:"Prints a completion script for a shell."`
 	Man        manCommand        `cmd:"" help:"Prints the manual page bulkload(1)."`
-	Help       helpCommand       `cmd:"" help:"Shows the commands, or the flags and examples of one."`
+	Help       helpCommand       `cmd:"" help:"Shows the commands, the flags and examples of one, or the cause and remedy of an error."`
 }
 
 func usage(err error) error { return failure.UsageError(err) }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -9,71 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 )
-
-// pageEntry is the section of a code in docs/errors.md.
-type pageEntry struct {
-	code, exit string
-	texts      []string // as shown, with … for the parts that vary
-	rest       string   // cause and remedy
-}
-
-// matches reports whether a message is one of the texts.
-func (e *pageEntry) matches(message string) bool {
-	for _, text := range e.texts {
-		var pattern strings.Builder
-		for i, piece := range strings.Split(text, "…") {
-			if i > 0 {
-				pattern.WriteString("(?s:.*)")
-			}
-			pattern.WriteString(regexp.QuoteMeta(strings.TrimSpace(piece)))
-		}
-		if regexp.MustCompile(pattern.String()).MatchString(message) {
-			return true
-		}
-	}
-	return false
-}
-
-var (
-	pageSection = regexp.MustCompile(`(?m)^### (BL-[A-Z0-9-]+) \(exit code ([0-9]+)\)$`)
-	pageText    = regexp.MustCompile("(?m)^> (.*)$")
-)
-
-// errorsPage is docs/errors.md, by code.
-var errorsPage = sync.OnceValue(func() map[string]*pageEntry {
-	page, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/errors.md"))
-	if err != nil {
-		panic(err)
-	}
-	all := map[string]*pageEntry{}
-	text := string(page)
-	found := pageSection.FindAllStringSubmatchIndex(text, -1)
-	for i, m := range found {
-		end := len(text)
-		if i+1 < len(found) {
-			end = found[i+1][0]
-		}
-		body := text[m[1]:end]
-		if next := strings.Index(body, "\n## "); next >= 0 {
-			body = body[:next]
-		}
-		e := &pageEntry{code: text[m[2]:m[3]], exit: text[m[4]:m[5]]}
-		for _, shown := range pageText.FindAllStringSubmatch(body, -1) {
-			e.texts = append(e.texts, shown[1])
-		}
-		e.rest = strings.TrimSpace(pageText.ReplaceAllString(body, ""))
-		all[e.code] = e
-	}
-	return all
-})
 
 // repositoryRoot is found before any test changes the working directory.
 var repositoryRoot = func() string {
@@ -84,37 +27,154 @@ var repositoryRoot = func() string {
 	return root
 }()
 
-// TestErrorsPage: docs/errors.md has a section for each code and no others. Each has its exit code, a text that is in the
-// source, a cause and a remedy.
+// pageColumns is the width of the lines of docs/errors.md.
+const pageColumns = 120
+
+// errorsHead ends what of docs/errors.md is written in the file itself.
+const errorsHead = "<!-- made of internal/errcode/codes.go by go test ./cmd/bulkload -run ErrorsPage -update-docs -->\n"
+
+// errorsPage is docs/errors.md from errorsHead on.
+func errorsPage() string {
+	var page strings.Builder
+	paragraph := func(text string) {
+		if text != "" {
+			page.WriteString("\n" + fold(text, pageColumns) + "\n")
+		}
+	}
+	for _, section := range errcode.Table {
+		paragraph("## " + section.Title)
+		paragraph(section.About)
+		for _, e := range section.Entries {
+			paragraph(fmt.Sprintf("### %s (exit code %d)", e.Code, exitCode(e.Code.New(""))))
+			paragraph(e.Cause + " **Do:** " + e.Remedy)
+			paragraph(saidElsewhere(&e))
+		}
+	}
+	return page.String()
+}
+
+// TestErrorsPage: docs/errors.md has what the table of codes has. With -update-docs it writes the page.
 func TestErrorsPage(t *testing.T) {
-	page := errorsPage()
-	literals := append(sourceTexts(t), libraryTexts...)
-	known := map[string]bool{}
-	for _, code := range codes(t) {
-		known[code] = true
-		e, want := page[code], fmt.Sprint(exitCode(errcode.Code(code).New("")))
-		if e == nil {
-			t.Errorf("docs/errors.md has no section %s (exit code %s)", code, want)
-			continue
+	name := filepath.Join(repositoryRoot, "docs/errors.md")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, page, ok := strings.Cut(string(text), errorsHead)
+	want := errorsPage()
+	switch {
+	case !ok:
+		t.Errorf("docs/errors.md lacks the line %s", errorsHead)
+	case *updateDocs:
+		if err := os.WriteFile(name, []byte(head+errorsHead+want), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if e.exit != want {
-			t.Errorf("docs/errors.md gives %s exit code %s, it is %s", code, e.exit, want)
+	case page != want:
+		t.Error("docs/errors.md differs from internal/errcode/codes.go: go test ./cmd/bulkload -run ErrorsPage -update-docs")
+	}
+}
+
+// flagName is a flag in a text of the table.
+var flagName = regexp.MustCompile("--[a-z][a-z-]+")
+
+// TestCodesAreExplained: each code has an exit code, a cause of its own and a remedy. The flags and commands that they
+// name exist.
+func TestCodesAreExplained(t *testing.T) {
+	s := &session{stdout: &bytes.Buffer{}, screen: newScreen(&bytes.Buffer{})}
+	if _, _, _, err := parse([]string{"version"}, s); err != nil {
+		t.Fatal(err)
+	}
+	flags := map[string]bool{"--escaped-by": true, "--hive-drop-import-delims": true} // of Sqoop
+	for _, command := range s.model.Children {
+		for _, f := range flagsOf(s.model, command) {
+			flags["--"+f.Name] = true
 		}
-		if strings.HasPrefix(e.code, "BL-OTHER") {
-			continue
-		}
-		if len(e.texts) == 0 || len(e.rest) < 20 {
-			t.Errorf("docs/errors.md shows no text of %s, or no cause", code)
-		}
-		for _, text := range e.texts {
-			if !inSource(literals, text) {
-				t.Errorf("%s: the source has no message %q", code, text)
+	}
+	causes := map[string]errcode.Code{}
+	for _, section := range errcode.Table {
+		for _, e := range section.Entries {
+			other := strings.HasPrefix(string(e.Code), "BL-OTHER-")
+			code := exitCode(e.Code.New(""))
+			if e.Code.Kind() != e.Kind || code == exitDone || other && fmt.Sprint("BL-OTHER-", code) != string(e.Code) {
+				t.Errorf("%s has exit code %d", e.Code, code)
+			}
+			if len(e.Cause) < 10 && !other || len(e.Remedy) < 10 || causes[e.Cause] != "" {
+				t.Errorf("%s has no cause, no remedy, or the cause of %s", e.Code, causes[e.Cause])
+			}
+			causes[e.Cause] = e.Code
+			for _, text := range append([]string{e.Cause, e.Remedy}, e.Words...) {
+				if strings.Count(text, "`")%2 != 0 || text == "" || strings.TrimSpace(text) != text {
+					t.Errorf("%s: %q", e.Code, text)
+				}
+			}
+			for _, name := range flagName.FindAllString(e.Cause+e.Remedy, -1) {
+				if !flags[name] {
+					t.Errorf("%s names the flag %s, which does not exist", e.Code, name)
+				}
+			}
+			for _, m := range regexp.MustCompile("`bulkload ([a-z]+)").FindAllStringSubmatch(e.Cause+e.Remedy, -1) {
+				if !isCommand(s.model, m[1]) {
+					t.Errorf("%s names the command %s, which does not exist", e.Code, m[1])
+				}
 			}
 		}
 	}
-	for code := range page {
-		if !known[code] {
-			t.Errorf("docs/errors.md has %s, which is no code", code)
+	if len(causes) < 100 {
+		t.Errorf("only %d codes are explained", len(causes))
+	}
+}
+
+// TestHelpOfCodes: help prints the page of a code, in capitals or not, with BL- or without. An unknown code is refused, with
+// those that it may be.
+func TestHelpOfCodes(t *testing.T) {
+	t.Parallel()
+	show := func(want int, args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if code := execute(context.Background(), append([]string{"help"}, args...), &out, &out); code != want {
+			t.Errorf("%v: exit code %d\n%s", args, code, &out)
+		}
+		return out.String()
+	}
+	page := show(exitDone, "BL-INPUT-MISSING")
+	if !strings.HasPrefix(page, "BL-INPUT-MISSING (exit code 66)\n\nThe input does not exist.\n\nCheck ") ||
+		!strings.Contains(page, "Input path does not exist") {
+		t.Errorf("the page is\n%s", page)
+	}
+	for _, name := range []string{"bl-input-missing", "INPUT-MISSING", "Input-Missing"} {
+		if got := show(exitDone, name); got != page {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, section := range errcode.Table {
+		for _, e := range section.Entries {
+			got := show(exitDone, string(e.Code))
+			words := strings.Join(strings.Fields(got), " ")
+			before, _, _ := strings.Cut(e.Remedy, "[") // a link, of which only the target is shown
+			if strings.Contains(got, "](") || !strings.Contains(words, e.Cause) || !strings.Contains(words, before) {
+				t.Errorf("the page of %s is\n%s", e.Code, got)
+			}
+			for line := range strings.Lines(got) {
+				if n := len([]rune(line)); n > 81 && strings.Contains(line, " ") {
+					t.Errorf("the page of %s has a line of %d columns", e.Code, n)
+				}
+			}
+		}
+	}
+	if got := show(exitDone, "BL-SECURITY-UNSUPPORTED"); !strings.Contains(got, "docs/security.md") {
+		t.Error(got)
+	}
+	if got := show(exitDone, "convert"); got == show(exitDone, "BL-CONVERT") || !strings.Contains(got, "bulkload convert <") {
+		t.Errorf("the command convert comes before the code: %s", got)
+	}
+	for name, want := range map[string]string{
+		"BL-INPUT-MISING": `"BL-INPUT-MISING" is neither a command nor the code of an error; do you mean BL-INPUT-MISSING, `,
+		"bl-krb":          "do you mean BL-KRB-CONFIG, BL-KRB-KEYTAB, ",
+		"stauts":          "do you mean status, ",
+		"BL-INPUT-MISSING-\xff" + strings.Repeat("x", 1<<20): "do you mean ",
+	} {
+		if got := show(exitUsage, name); !strings.Contains(got, want) || !strings.HasSuffix(got, "? [BL-COMMAND]\n") {
+			t.Errorf("%.100s: %.1000s", name, got)
 		}
 	}
 }
@@ -136,16 +196,28 @@ func codes(t *testing.T) map[string]string {
 	return all
 }
 
-// TestCodesAreUsed: each code belongs to some error.
+// TestCodesAreUsed: each code belongs to some error. A comment or a comparison with the code is no use of it.
 func TestCodesAreUsed(t *testing.T) {
-	var all strings.Builder
+	used := map[string]bool{}
 	eachSource(t, func(path string, source []byte) {
-		if !strings.Contains(path, "internal/errcode/") {
-			all.Write(source)
+		file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				return n.Op != token.EQL && n.Op != token.NEQ
+			case *ast.SelectorExpr:
+				if of, ok := n.X.(*ast.Ident); ok && of.Name == "errcode" {
+					used[n.Sel.Name] = true
+				}
+			}
+			return true
+		})
 	})
 	for name := range codes(t) {
-		if !regexp.MustCompile(`errcode\.` + name + `\b`).MatchString(all.String()) {
+		if !used[name] {
 			t.Errorf("no error has the code %s", name)
 		}
 	}
@@ -188,71 +260,4 @@ func eachSource(t *testing.T, visit func(path string, source []byte)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// libraryTexts are texts of errors from the libraries for flags and YAML.
-var libraryTexts = []string{"expected one of …", "unknown flag …", "found a tab character that violates indentation", "expected …", "permission denied", "… must be one of … but got …"}
-
-var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z]`)
-
-// sourceTexts are the texts in the program's source, with … for each verb of a format; texts joined by + are one.
-func sourceTexts(t *testing.T) []string {
-	var all []string
-	eachSource(t, func(path string, source []byte) {
-		file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			e, ok := n.(ast.Expr)
-			if !ok {
-				return true
-			}
-			if text := constantText(e); text != "" {
-				all = append(all, strings.ReplaceAll(verb.ReplaceAllString(text, "…"), "%%", "%"))
-				return false
-			}
-			return true
-		})
-	})
-	return all
-}
-
-// constantText is the text of a literal, or of several joined ones.
-func constantText(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		if text, err := strconv.Unquote(e.Value); e.Kind == token.STRING && err == nil {
-			return text
-		}
-	case *ast.BinaryExpr:
-		left, right := constantText(e.X), constantText(e.Y)
-		if e.Op == token.ADD && left != "" && right != "" {
-			return left + right
-		}
-	}
-	return ""
-}
-
-// leastFixed is the number of bytes of a text on the page that must not be …, so that it can't match just anything.
-const leastFixed = 7
-
-// inSource reports whether all pieces of a text between two … are in one text of the source.
-func inSource(texts []string, text string) bool {
-	if len(strings.ReplaceAll(text, "…", "")) < leastFixed {
-		return false
-	}
-	for _, candidate := range texts {
-		rest, ok := candidate, true
-		for _, piece := range strings.Split(text, "…") {
-			_, rest, ok = strings.Cut(rest, strings.TrimSpace(piece))
-			if !ok {
-				break
-			}
-		}
-		if ok {
-			return true
-		}
-	}
-	return false
 }

@@ -1,22 +1,124 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"bulkload/internal/editdistance"
+	"bulkload/internal/errcode"
 
 	"github.com/alecthomas/kong"
 )
 
-// helpCommand is in the list of commands. parse does its work: help COMMAND is COMMAND --help.
+// helpCommand is in the list of commands. parse does its work for a command: help COMMAND is COMMAND --help.
 type helpCommand struct {
-	Command string `arg:"" optional:"" help:"A command; without one, all are shown."`
+	Name string `arg:"" optional:"" help:"A command, or an error's code, such as BL-INPUT-MISSING (default: all commands)."`
 }
 
-func (helpCommand) do(context.Context, *session) (report, error) { return nil, nil }
+// do explains the code of an error.
+func (c *helpCommand) do(_ context.Context, s *session) (report, error) {
+	if c.Name == "" || isCommand(s.model, c.Name) { // with other flags
+		return nil, nil
+	}
+	if e := errcode.Find(c.Name); e != nil {
+		return nil, s.print(func(w *bytes.Buffer) { w.WriteString(codeHelp(e)) })
+	}
+	var names []string
+	for _, section := range errcode.Table {
+		for _, e := range section.Entries {
+			names = append(names, string(e.Code))
+		}
+	}
+	for _, command := range s.model.Children {
+		names = append(names, command.Name)
+	}
+	name := c.Name[:min(len(c.Name), 64)] // no name is longer, and the comparison takes time
+	return nil, usage(fmt.Errorf("%q is neither a command nor the code of an error; do you mean %s?", name,
+		strings.Join(nearestNames(name, names), ", ")))
+}
 
-// withHelp replaces the command help by the flag --help.
-func withHelp(args []string) []string {
-	if len(args) == 0 || args[0] != "help" || len(args) > 3 || len(args) > 1 && strings.HasPrefix(args[len(args)-1], "-") {
+func isCommand(app *kong.Application, name string) bool {
+	return slices.ContainsFunc(app.Children, func(n *kong.Node) bool { return n.Name == name })
+}
+
+// nearestNames are the names that begin with a text, or else the three that differ least from it. The case and BL- don't
+// count.
+func nearestNames(text string, names []string) []string {
+	plain := func(name string) string { return strings.TrimPrefix(strings.ToUpper(name), "BL-") }
+	text = plain(text)
+	other := func(name string) bool { return !strings.HasPrefix(plain(name), text) }
+	if begin := slices.DeleteFunc(slices.Clone(names), other); len(begin) > 0 {
+		return begin
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		return editdistance.Between(text, plain(a)) - editdistance.Between(text, plain(b))
+	})
+	return names[:3]
+}
+
+// markdownLink is a link, of which it finds the target.
+var markdownLink = regexp.MustCompile(`\[[^\]]*\]\(([^)]*)\)`)
+
+// codeHelp is the page of a code on a terminal. It shows the files that links lead to by their paths in the repository.
+func codeHelp(e *errcode.Entry) string {
+	const columns = 80
+	var page strings.Builder
+	fmt.Fprintf(&page, "%s (exit code %d)\n", e.Code, exitCode(e.Code.New("")))
+	for _, text := range []string{e.Cause, e.Remedy, saidElsewhere(e)} {
+		if text != "" {
+			text = markdownLink.ReplaceAllStringFunc(text, func(l string) string {
+				return path.Join("docs", markdownLink.FindStringSubmatch(l)[1])
+			})
+			fmt.Fprintf(&page, "\n%s\n", fold(text, columns))
+		}
+	}
+	return page.String()
+}
+
+// saidElsewhere is the sentence with the words of other programs for the same cause.
+func saidElsewhere(e *errcode.Entry) string {
+	if len(e.Words) == 0 {
+		return ""
+	}
+	return "Other programs say `" + strings.Join(e.Words, "`, `") + "`."
+}
+
+// unbroken is what fold leaves in one line: a word, or words between backticks, which people search for or copy.
+var unbroken = regexp.MustCompile("(`[^`]*`|[^`\\s])+")
+
+// fold breaks a text into lines of at most so many columns, unless what must stay in one line is longer.
+func fold(text string, columns int) string {
+	var folded strings.Builder
+	at := 0
+	for i, word := range unbroken.FindAllString(text, -1) {
+		width := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case at+1+width > columns:
+			folded.WriteByte('\n')
+			at = 0
+		default:
+			folded.WriteByte(' ')
+			at++
+		}
+		folded.WriteString(word)
+		at += width
+	}
+	return folded.String()
+}
+
+// withHelp replaces the command help by the flag --help, unless it is about an error's code.
+func withHelp(app *kong.Application, args []string) []string {
+	if len(args) == 0 || args[0] != "help" || len(args) > 3 {
+		return args
+	}
+	if len(args) > 1 && (strings.HasPrefix(args[len(args)-1], "-") || !isCommand(app, args[1])) {
 		return args
 	}
 	return append(args[1:len(args):len(args)], "--help")
@@ -84,6 +186,7 @@ var examples = map[string][]string{
 	},
 	"help": {
 		"bulkload help run",
+		"bulkload help BL-INPUT-MISSING",
 	},
 }
 

@@ -94,7 +94,7 @@ func TestHelp(t *testing.T) {
 	if example := strings.Index(plan, "    bulkload plan jobs/examples/check.yaml"); example < 0 || own < example || common < own {
 		t.Errorf("the help of plan is\n%s", plan)
 	}
-	if out := show(2, "help", "nosuch"); !strings.Contains(out, "unexpected argument nosuch") {
+	if out := show(2, "help", "nosuch"); !strings.Contains(out, "is neither a command nor the code of an error") {
 		t.Error(out)
 	}
 	show(0, "help", "help")

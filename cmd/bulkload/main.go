@@ -195,7 +195,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 		args = append([]string{"version"}, args[1:]...)
 	}
 	addExamples(k.Model)
-	parsed, err := k.Parse(joinDates(withHelp(args)))
+	parsed, err := k.Parse(joinDates(withHelp(k.Model, args)))
 	if helped {
 		return nil, "", true, nil
 	}

@@ -17,21 +17,23 @@ const (
 	JobRowkey   Code = "BL-JOB-ROWKEY"
 	JobFilter   Code = "BL-JOB-FILTER"
 
-	// Site files and security.
+	// Site files and addresses.
 	SiteRead            Code = "BL-SITE-READ"
 	SiteProperty        Code = "BL-SITE-PROPERTY"
 	SiteMissing         Code = "BL-SITE-MISSING"
+	Address             Code = "BL-ADDRESS"
 	SecurityUnsupported Code = "BL-SECURITY-UNSUPPORTED"
+	FileSystem          Code = "BL-FILESYSTEM"
 
 	// Kerberos.
 	KerberosConfig    Code = "BL-KRB-CONFIG"
 	KerberosKeytab    Code = "BL-KRB-KEYTAB"
+	KerberosNoLogin   Code = "BL-KRB-LOGIN"
+	KerberosToken     Code = "BL-KRB-TOKEN"
 	KerberosClock     Code = "BL-KRB-CLOCK"
 	KerberosPrincipal Code = "BL-KRB-PRINCIPAL"
 	KerberosService   Code = "BL-KRB-SERVICE"
 	KerberosNoKDC     Code = "BL-KRB-KDC"
-	KerberosNoLogin   Code = "BL-KRB-LOGIN"
-	KerberosToken     Code = "BL-KRB-TOKEN"
 
 	// YARN.
 	YarnCommands Code = "BL-YARN-COMMANDS"
@@ -45,14 +47,11 @@ const (
 	HDFSBlockMissing Code = "BL-HDFS-BLOCK-MISSING"
 	HDFSBlockCorrupt Code = "BL-HDFS-BLOCK-CORRUPT"
 	HDFSQuota        Code = "BL-HDFS-QUOTA"
-	Address          Code = "BL-ADDRESS"
-	FileSystem       Code = "BL-FILESYSTEM"
 
 	// The input.
 	InputMissing       Code = "BL-INPUT-MISSING"
-	InputPath          Code = "BL-INPUT-PATH"
-	InputUnknown       Code = "BL-INPUT-UNKNOWN"
 	InputUnfinished    Code = "BL-INPUT-UNFINISHED"
+	InputPath          Code = "BL-INPUT-PATH"
 	InputRows          Code = "BL-INPUT-ROWS"
 	InputChanged       Code = "BL-INPUT-CHANGED"
 	InputFormat        Code = "BL-INPUT-FORMAT"
@@ -60,6 +59,7 @@ const (
 	InputColumns       Code = "BL-INPUT-COLUMNS"
 	CSVExport          Code = "BL-CSV-EXPORT"
 	ParquetUnsupported Code = "BL-PARQUET-UNSUPPORTED"
+	InputUnknown       Code = "BL-INPUT-UNKNOWN"
 
 	// Rejected records.
 	RejectsMany   Code = "BL-REJECTS-MANY"
@@ -69,10 +69,10 @@ const (
 	RejectType    Code = "BL-REJECT-TYPE"
 	RejectKey     Code = "BL-REJECT-KEY"
 
-	// Disks.
+	// Disks and folders.
 	DiskSpace    Code = "BL-DISK-SPACE"
-	Permission   Code = "BL-PERMISSION"
 	DiskFull     Code = "BL-DISK-FULL"
+	Permission   Code = "BL-PERMISSION"
 	Folder       Code = "BL-FOLDER"
 	SpillDamaged Code = "BL-SPILL-DAMAGED"
 
@@ -83,9 +83,9 @@ const (
 	TaskFailed  Code = "BL-TASK-FAILED"
 
 	// The output.
-	OutputChanged     Code = "BL-OUTPUT-CHANGED"
 	OutputOther       Code = "BL-OUTPUT-OTHER"
 	OutputInput       Code = "BL-OUTPUT-INPUT"
+	OutputChanged     Code = "BL-OUTPUT-CHANGED"
 	OutputUnfinished  Code = "BL-OUTPUT-UNFINISHED"
 	Locked            Code = "BL-LOCKED"
 	RunAgain          Code = "BL-RUN-AGAIN"
@@ -94,8 +94,8 @@ const (
 	ManifestVersion   Code = "BL-MANIFEST-VERSION"
 	Duplicates        Code = "BL-DUPLICATES"
 	RowsExist         Code = "BL-ROWS-EXIST"
-	Digest            Code = "BL-DIGEST"
 	RowLength         Code = "BL-ROW-LENGTH"
+	Digest            Code = "BL-DIGEST"
 
 	// The table.
 	TableMissing  Code = "BL-TABLE-MISSING"
@@ -111,8 +111,8 @@ const (
 	HBaseDown       Code = "BL-HBASE-DOWN"
 	HBaseRegion     Code = "BL-HBASE-REGION"
 	HBasePermission Code = "BL-HBASE-PERMISSION"
-	HBaseAnswer     Code = "BL-HBASE-ANSWER"
 	HBaseRefused    Code = "BL-HBASE-REFUSED"
+	HBaseAnswer     Code = "BL-HBASE-ANSWER"
 
 	// The load.
 	LoadStraddles  Code = "BL-LOAD-STRADDLES"
@@ -133,11 +133,11 @@ const (
 	HFileUnsupported Code = "BL-HFILE-UNSUPPORTED"
 	HFileMissing     Code = "BL-HFILE-MISSING"
 
-	// Stopped.
+	// Ended from outside.
 	Stopped Code = "BL-INTERRUPTED"
 	Answer  Code = "BL-ANSWER"
 
-	// All other errors.
+	// All other errors, by their kinds.
 	OtherFailed      Code = "BL-OTHER-1"
 	OtherUsage       Code = "BL-OTHER-2"
 	OtherRejects     Code = "BL-OTHER-3"
@@ -148,142 +148,625 @@ const (
 	OtherLater       Code = "BL-OTHER-75"
 )
 
-// entry is a line of the table of codes.
-type entry struct {
-	code Code
-	kind Kind
-	line string // the cause, in one sentence
+// Entry is what people are told about a code. docs/errors.md and the command help are made from it. The texts are Markdown.
+type Entry struct {
+	Code   Code
+	Kind   Kind
+	Cause  string
+	Remedy string
+	Words  []string // of HBase, Hadoop, kinit, Java or the system for the same cause, so that a search finds it
 }
 
-// table has all codes, in the order of docs/errors.md.
-var table = []entry{
-	// The command line.
-	{Command, Usage, "The command line is wrong: an unknown command or flag, or a value that is not accepted."},
-	{CommandDate, Usage, "--date or a variable is not a date."},
-	{TableName, Usage, "The text is not the name of a table."},
-	{Convert, Usage, "Properties can't be converted to a job file."},
-	// The job file.
-	{JobRead, Usage, "The job file can't be read."},
-	{JobYaml, Usage, "The job file is not YAML."},
-	{JobKey, Usage, "The job file has an unknown key."},
-	{JobValue, Usage, "A value in the job file is not accepted."},
-	{JobVariable, Usage, "A ${variable} is not defined."},
-	{JobRowkey, Usage, "The row key expression is wrong."},
-	{JobFilter, Usage, "The filter is wrong."},
-	// Site files and security.
-	{SiteRead, Usage, "A site file can't be read."},
-	{SiteProperty, Refused, "A property of the site files has a value that can't be used."},
-	{SiteMissing, Refused, "A property that is needed is not set."},
-	{SecurityUnsupported, Refused, "The site files ask for a protection that is not supported."},
-	// Kerberos.
-	{KerberosConfig, Refused, "krb5.conf is missing or wrong."},
-	{KerberosKeytab, Refused, "The keytab can't be used."},
-	{KerberosClock, Refused, "The clocks of this machine and of the KDC differ."},
-	{KerberosPrincipal, Refused, "The KDC does not know the principal, or does not let it log in."},
-	{KerberosService, Refused, "The KDC does not know the service."},
-	{KerberosNoKDC, Later, "No KDC answers."},
-	{KerberosNoLogin, Refused, "The cluster uses Kerberos, and there is no login."},
-	{KerberosToken, Refused, "A delegation token is missing or is refused."},
+// Section is the entries of one subject.
+type Section struct {
+	Title   string
+	About   string // of all its entries; may be ""
+	Entries []Entry
+}
 
-	// YARN.
-	{YarnCommands, Refused, "Hadoop's commands or the jar of Hadoop Streaming can't be found or run."},
-	{YarnSubmit, Refused, "YARN does not accept the job."},
-	{YarnFailed, Failed, "A task failed on YARN as often as it may."},
-	{YarnDown, Later, "YARN does not answer."},
-	// HDFS.
-	{HDFSDown, Later, "HDFS does not answer."},
-	{HDFSNoDataNode, Later, "No DataNode accepts a block."},
-	{HDFSBlockMissing, Later, "No DataNode has a replica of a block."},
-	{HDFSBlockCorrupt, Differs, "No replica of a block matches its checksums."},
-	{HDFSQuota, Refused, "A quota of HDFS is exhausted."},
-	{Address, Refused, "The URI or the site files do not lead to a NameNode."},
-	{FileSystem, Refused, "The URI's file system is not supported."},
-	// The input.
-	{InputMissing, NotYet, "The input does not exist."},
-	{InputPath, Refused, "The input does not exist, and its path has braces, which are not a pattern here."},
-	{InputUnknown, Refused, "No job file can be drafted from the input."},
-	{InputUnfinished, NotYet, "The export is not finished."},
-	{InputRows, Refused, "The number of records is not what input.expect_rows says."},
-	{InputChanged, Failed, "An input file changed while it was read."},
-	{InputFormat, Refused, "The input is in another format than the job file says."},
-	{InputDamaged, Failed, "A compressed input file is damaged or cut short."},
-	{InputColumns, Refused, "The heading of a CSV file does not match the job."},
-	{CSVExport, Refused, "The export of a CSV file failed half-way."},
-	{ParquetUnsupported, Refused, "A Parquet file uses something that is not supported."},
-	// Rejected records.
-	{RejectsMany, Rejects, "More records were rejected than max_rejects allows."},
-	{RejectColumns, Rejects, "Records have another number of columns than the job file."},
-	{RejectCharset, Rejects, "Records are not in the charset of the job file."},
-	{RejectSQLPlus, Rejects, "A line of the client is among the records."},
-	{RejectType, Rejects, "A value is not of its column's type."},
-	{RejectKey, Rejects, "A row key can't be built from a record."},
-	// Disks.
-	{DiskSpace, Refused, "The disks have too little space for the run."},
-	{Permission, Refused, "The user may not read or write a local file."},
-	{DiskFull, Failed, "A disk is full."},
-	{Folder, Refused, "--work-dir can't be used."},
-	{SpillDamaged, Failed, "Sorted runs on the disk are not what was written."},
-	// Tasks.
-	{TaskPlan, Refused, "A task can't use its plan: it is not there any more, or was changed."},
-	{TaskProgram, Refused, "A task runs another bulkload than the one that planned it."},
-	{TaskMemory, Refused, "A reduce task has too little memory to merge the sorted runs."},
-	{TaskFailed, Failed, "A task failed, and its engine does not run it again."},
-	// The output.
-	{OutputChanged, Refused, "Files of the output were changed."},
-	{OutputOther, Refused, "The output belongs to another run: another date, another job, or this job before it was changed."},
-	{OutputInput, Refused, "The input has changed since the output was written."},
-	{OutputUnfinished, Refused, "The run of the output is not finished."},
-	{Locked, Later, "Another run holds the lock of the output."},
-	{RunAgain, Later, "The run lost its lock."},
-	{ManifestChanged, Differs, "The manifest was changed."},
-	{ManifestMalformed, Refused, "The manifest was not written by bulkload."},
-	{ManifestVersion, Refused, "The manifest was written by another version of bulkload."},
-	{Duplicates, Failed, "Records with one row key differ, and duplicates is error."},
-	{RowsExist, Failed, "The table has rows of the input already, and duplicates.live is error."},
-	{Digest, Differs, "What was read back is not what was sorted."},
-	{RowLength, Failed, "A row, family or value is longer than HBase accepts."},
-	// The table.
-	{TableMissing, Refused, "The table does not exist."},
-	{TableExists, Refused, "The table exists already."},
-	{TableDisabled, Refused, "The table is not enabled."},
-	{TableSettings, Refused, "The job and the table disagree about a setting."},
-	{Regions, Refused, "The region boundaries can't be used."},
-	{FilesLimit, Refused, "A region gets more HFiles of a family than HBase loads."},
-	{TableTTL, Refused, "The cells are older than the table's TTL."},
-	{TableBusy, Later, "Another job loads into the table."},
-	// HBase.
-	{HBaseDown, Later, "HBase does not answer."},
-	{HBaseRegion, Later, "Regions are not open, or are moving."},
-	{HBasePermission, Refused, "HBase denies the user a right."},
-	{HBaseAnswer, Failed, "The server's answer is not HBase's protocol."},
-	{HBaseRefused, Refused, "HBase refuses the request."},
-	// The load.
-	{LoadStraddles, Refused, "A file has rows of several regions."},
-	{LoadUncut, Refused, "A file with rows of several regions can't be cut."},
-	{LoadFiles, Refused, "The record of cut files does not agree with the directory."},
-	{LoadStaging, Refused, "HBase's staging folder can't be used."},
-	{LoadTracker, Refused, "The table's store file tracker accepts only files of HBase's own user."},
-	{LoadIncomplete, Failed, "The table lacks files after the load."},
-	{LoadLost, Refused, "The table does not serve rows that were loaded."},
-	{LoadUnsure, Refused, "The table was changed, so it is not certain that it still has the load."},
-	{LoadOther, Refused, "The files were loaded into another table, or from another input."},
-	{LoadMove, Refused, "A region must be opened again on another server."},
-	// Files and verification.
-	{VerifyDiffers, Differs, "The files or the table differ from the source."},
-	{VerifySource, Refused, "Only the source shows whether the table lacks cells."},
-	{HFileCorrupt, Differs, "An HFile is corrupt."},
-	{HFileUnsupported, Failed, "An HFile uses something that is not supported."},
-	{HFileMissing, Refused, "The HFile or directory does not exist."},
-	// Stopped.
-	{Stopped, Interrupted, "The command was stopped; the same command goes on."},
-	{Answer, Failed, "The answer could not be written."},
-	// All other errors.
-	{OtherFailed, Failed, "An error without a specific code."},
-	{OtherUsage, Usage, "An error without a specific code."},
-	{OtherRejects, Rejects, "An error without a specific code."},
-	{OtherInterrupted, Interrupted, "An error without a specific code."},
-	{OtherRefused, Refused, "An error without a specific code."},
-	{OtherDiffers, Differs, "An error without a specific code."},
-	{OtherNotYet, NotYet, "An error without a specific code."},
-	{OtherLater, Later, "An error without a specific code."},
+// Table has all codes, by subject.
+var Table = []Section{
+	{"The command line", "", []Entry{
+		{Command, Usage,
+			"The command line is wrong, or does not fit the job.",
+			"Correct it as the message says. `bulkload help COMMAND` lists the flags. `load` needs a directory in " +
+				"HDFS: copy local files there with `hdfs dfs -put`. `get` needs one value for each column of " +
+				"`query`, in that order. If the job has several outputs, choose one with `--output TABLE`.",
+			[]string{"Wrong FS"}},
+		{CommandDate, Usage,
+			"The job needs a date that the command does not give, or the date is not one that HBase can hold as a " +
+				"timestamp.",
+			"Give `--date 2026-11-20` or `--date yesterday`. Write an hour as `2026-11-20T05`, with its offset if " +
+				"the clocks show it twice.",
+			nil},
+		{TableName, Usage,
+			"The text is not the name of a table.",
+			"Write `namespace:name`. A name has letters, digits, `_`, `.` and `-`, and at most one colon.",
+			nil},
+		{Convert, Usage,
+			"`convert` can't make a job file with the same cells from these properties.",
+			"Correct the properties as the message says, or write the job file yourself.",
+			nil},
+	}},
+	{"The job file", "A job file with several mistakes gets a line and a code for each.", []Entry{
+		{JobRead, Usage,
+			"The job file does not exist, can't be read, is empty, or is another file.",
+			"Check the path and its permissions. `verify DIR` needs an existing directory; any other name is read " +
+				"as a job file.",
+			nil},
+		{JobYaml, Usage,
+			"The job file is not YAML.",
+			"Correct the named line. Indent with spaces, not tabs. Put texts in quotes if they begin with `*`, " +
+				"`&`, `!`, `%`, `@`, `{` or a backtick.",
+			nil},
+		{JobKey, Usage,
+			"The job file has an unknown key, lacks a key, or has one twice.",
+			"Correct the named line. The message has the nearest key, and [jobfile.md](jobfile.md#all-keys) lists " +
+				"all.",
+			nil},
+		{JobValue, Usage,
+			"A value in the job file is not accepted, or contradicts another one.",
+			"Correct the named line as the message says; [jobfile.md](jobfile.md#all-keys) has the values of each " +
+				"key. Columns are named as in `input.columns`, in the same case. Control characters are written " +
+				"`'\\x01'`, `'\\t'` or `0x01`, and splits in HBase's order, byte by byte. If a value is empty, " +
+				"look for a variable that is set to nothing.",
+			nil},
+		{JobVariable, Usage,
+			"A `${…}` is not defined, or not closed.",
+			"Give `--set NAME=VALUE`, or set the environment's variable. Under cron the environment is nearly " +
+				"empty: set it in the scheduler's own configuration.",
+			nil},
+		{JobRowkey, Usage,
+			"The row key's expression is wrong at the named character, or the columns of `query` do not determine " +
+				"its beginning.",
+			"Correct it; [keys.md](keys.md) describes the language. Begin the row key with the columns that " +
+				"readers know, and put the salted column into `query`.",
+			nil},
+		{JobFilter, Usage,
+			"The filter is wrong at the named character.",
+			"Correct it; [jobfile.md](jobfile.md#filters) describes the language. Put texts in quotes, and unusual " +
+				"column names in backticks.",
+			nil},
+	}},
+	{"Site files and addresses", "", []Entry{
+		{SiteRead, Usage,
+			"A site file or its folder can't be read.",
+			"Copy the cluster's client configuration again. XInclude is not supported: put the properties into the " +
+				"file.",
+			nil},
+		{SiteProperty, Refused,
+			"A property of the site files or of `-D` has a value that can't be used, or that is not the cluster's: " +
+				"its servers use another login or another protection.",
+			"Copy the cluster's client configuration, or correct the property that the message names. `-D " +
+				"NAME=VALUE` overrides one. If the cluster does not use Kerberos, take the keytab out of the job. " +
+				"bulkload never falls back to simple authentication.",
+			[]string{"No rules applied to", "No common protection layer between client and server"}},
+		{SiteMissing, Refused,
+			"A property without a default is not set. Usually the site files were not found.",
+			"Name the folder of the cluster's client configuration with `--conf`, with `hbase.conf`, or with " +
+				"`HADOOP_CONF_DIR` and `HBASE_CONF_DIR`. Under cron and in containers these variables are usually " +
+				"not set.",
+			nil},
+		{Address, Refused,
+			"A host or a name service is not known, or what answers there is not a NameNode.",
+			"Check the spelling, the port, and that `--conf` names the folder of the cluster's site files. A name " +
+				"service (HA) needs the cluster's `hdfs-site.xml`. If no host of `hbase.zookeeper.quorum` is " +
+				"known, check DNS.",
+			[]string{"UnknownHostException"}},
+		{SecurityUnsupported, Refused,
+			"The site files ask for a protection that bulkload does not support, such as TLS, or that the server " +
+				"does not offer. Nothing was sent without it.",
+			"Look the property up in [security.md](security.md). If the cluster can't do without it, write to a " +
+				"local folder, copy it with `hdfs dfs -put`, and load it with `hbase completebulkload`.",
+			nil},
+		{FileSystem, Refused,
+			"The path can't be used: it is on another file system (such as `s3a`, `abfs` or `viewfs`), in an " +
+				"encryption zone, erasure-coded, or not on HBase's own HDFS.",
+			"Use a local path, or one in HDFS with replication and outside of all zones: `hdfs crypto -listZones` " +
+				"lists those, and `hdfs ec -getPolicy -path PATH` shows erasure coding. Files to load must be on " +
+				"the HDFS of `hbase.rootdir`, under the same address.",
+			[]string{"No FileSystem for scheme", "Wrong FS"}},
+	}},
+	{"Kerberos", "", []Entry{
+		{KerberosConfig, Refused,
+			"`krb5.conf` is missing, can't be read, or does not lead to the realm.",
+			"Copy the cluster's `krb5.conf`, or name it with `KRB5_CONFIG`.",
+			[]string{"Cannot locate KDC"}},
+		{KerberosKeytab, Refused,
+			"The keytab is missing, damaged or open to others, or has no key of the principal that the KDC accepts.",
+			"`klist -kt FILE` lists its principals and key numbers. Correct the path, the principal, the owner or " +
+				"the mode. If `kvno PRINCIPAL` shows another number, export the keytab again.",
+			[]string{"Unable to obtain password from user", "Preauthentication failed",
+				"Pre-authentication information was invalid"}},
+		{KerberosNoLogin, Refused,
+			"The cluster uses Kerberos, and there is no usable ticket, or it has expired.",
+			"For a job that runs at night, use a keytab (`hbase.kerberos`); otherwise run `kinit`. If the message " +
+				"says that `hadoop.security.authentication` must say so, use the cluster's own site files.",
+			[]string{"GSS initiate failed", "Failed to find any Kerberos tgt", "Ticket expired",
+				"SIMPLE authentication is not enabled. Available:[TOKEN, KERBEROS]"}},
+		{KerberosToken, Refused,
+			"A delegation token is missing or refused, or is for another service.",
+			"Log in with a keytab or a ticket, because a process with only tokens gets no new one. Check " +
+				"`HADOOP_TOKEN_FILE_LOCATION`.",
+			[]string{"InvalidToken"}},
+		{KerberosClock, Refused,
+			"The clocks of this machine and of the KDC differ by more than five minutes (`clockskew`).",
+			"Compare `date -u` on both, and set up NTP.",
+			[]string{"Clock skew too great"}},
+		{KerberosPrincipal, Refused,
+			"The KDC does not know the principal, does not let it log in, or has no encryption type in common with " +
+				"it.",
+			"Check the spelling and the realm, in the same case. Have whoever runs the KDC create or unlock the " +
+				"principal, or give it and the service AES keys.",
+			[]string{"Client not found in Kerberos database", "Clients credentials have been revoked",
+				"KDC has no support for encryption type"}},
+		{KerberosService, Refused,
+			"The KDC does not know the server's principal, or the server refuses the ticket.",
+			"Compare the `*.kerberos.principal` properties with the server's own. Check that the host name that " +
+				"replaces `_HOST` is the one in the principal (DNS, `[domain_realm]`), and the server's keytab. If " +
+				"the server refuses the ticket, its log has the cause.",
+			[]string{"Server not found in Kerberos database", "Failure unspecified at GSS-API level"}},
+		{KerberosNoKDC, Later,
+			"No KDC answers.",
+			"Check the network and the firewall (port 88, TCP and UDP). Run the same command again later.",
+			nil},
+	}},
+	{"YARN", "", []Entry{
+		{YarnCommands, Refused,
+			"Hadoop's commands or the jar of Hadoop Streaming, which `--engine yarn` uses, can't be found or " +
+				"started.",
+			"Run the command on a host with a Hadoop client, and set `HADOOP_HOME`, or `hadoop_home` and " +
+				"`streaming_jar` of the job file's `engine`.",
+			nil},
+		{YarnSubmit, Refused,
+			"YARN does not accept the job. Nothing runs.",
+			"The message has YARN's reason. Choose another queue or less memory, or move the output to HDFS.",
+			[]string{"submitted by user … to unknown queue", "Invalid resource request"}},
+		{YarnFailed, Failed,
+			"A task failed as often as YARN tries it, or somebody killed the job.",
+			"Remove the cause that the message quotes; if the container was too small, give tasks more memory. " +
+				"Then run the same command again: it runs only the tasks that are not done.",
+			[]string{"running beyond the 'PHYSICAL' memory limit"}},
+		{YarnDown, Later,
+			"YARN's ResourceManager did not answer for ten minutes. The job goes on if YARN does.",
+			"Run the same command again; it follows the job.",
+			nil},
+	}},
+	{"HDFS", "", []Entry{
+		{HDFSDown, Later,
+			"No NameNode or DataNode answers, or the NameNode is on standby or in safe mode.",
+			"Run the same command again later. Check the address in the message, and `hdfs dfsadmin -safemode " +
+				"get`: the NameNode stays in safe mode if it entered it because a disk was full.",
+			[]string{"Name node is in safe mode"}},
+		{HDFSNoDataNode, Later,
+			"No DataNode accepts a block, or one hung or died again and again while a file was read or written.",
+			"Check free space with `hdfs dfsadmin -report`, and that this host reaches the DataNodes' own " +
+				"addresses. Run the same command again later.",
+			[]string{"could only be written to 0 of the", "could only be replicated to 0 nodes"}},
+		{HDFSBlockMissing, Later,
+			"None of the running DataNodes has the block.",
+			"Start the DataNodes, or write the file again. `hdfs fsck PATH -files -blocks -locations` shows where " +
+				"the replicas are.",
+			[]string{"BlockMissingException", "Could not obtain block"}},
+		{HDFSBlockCorrupt, Differs,
+			"No replica of a block matches its checksums.",
+			"Write the file again, or start a DataNode that has a sound replica.",
+			[]string{"ChecksumException"}},
+		{HDFSQuota, Refused,
+			"A quota of names or of space is exhausted.",
+			"`hdfs dfs -count -q -v PATH` shows it. Delete old outputs, or have the quota raised.",
+			[]string{"NSQuotaExceededException", "DSQuotaExceededException"}},
+	}},
+	{"The input", "", []Entry{
+		{InputMissing, NotYet,
+			"The input does not exist.",
+			"Check `input.path` and `--date`. If the export has not run yet, run the same command later, or with " +
+				"`--wait 2h`.",
+			[]string{"Input path does not exist"}},
+		{InputUnfinished, NotYet,
+			"The export is still running, or has failed.",
+			"Run the same command again when it is finished, or with `--wait 2h`. If it failed, export again.",
+			nil},
+		{InputPath, Refused,
+			"The input's path can't be used: it has braces, it overlaps the output, or it holds something that is " +
+				"not a file.",
+			"Write `*`, `?` or `[a-z]` instead of `{a,b}`, or a job for each path. Keep input and output apart. " +
+				"Export to files, not to pipes, and repair broken links.",
+			nil},
+		{InputRows, Refused,
+			"The input has no records and `input.empty` is `fail`, or not as many as `input.expect_rows` says.",
+			"Compare with the `count(*)` of the database, and export again. If no records are normal on some days, " +
+				"set `input.empty: ok`.",
+			nil},
+		{InputChanged, Failed,
+			"An input file grew or was replaced while it was read.",
+			"Run the same command again when the export is finished. With `input.require_success` a run waits for " +
+				"`_SUCCESS`.",
+			nil},
+		{InputFormat, Refused,
+			"A file is not in the form that the job file says: it has another format, compression, byte order mark " +
+				"or record delimiter.",
+			"The message names what the file is. Correct `input.format`, `input.compression`, `input.charset` or " +
+				"`input.record_delimiter`, rename the file, or export it again. `tail -c +$((BYTE+1)) FILE | head " +
+				"-c 300 | xxd` shows the bytes at a position.",
+			nil},
+		{InputDamaged, Failed,
+			"A compressed or a Parquet file is damaged or cut short.",
+			"Copy or export it again, and compare sizes and checksums.",
+			[]string{"unexpected end of file"}},
+		{InputColumns, Refused,
+			"The heading of a CSV file, or the columns of a Parquet file, are not those of the job.",
+			"Correct `input.columns`: exports from Oracle usually have upper case. If the first line of a CSV file " +
+				"is a record, set `input.header: false`.",
+			nil},
+		{CSVExport, Refused,
+			"The client's error message is among the rows of a CSV file, so rows are probably missing.",
+			"Remove the cause of that message, and export again.",
+			[]string{"ORA-01555: snapshot too old"}},
+		{ParquetUnsupported, Refused,
+			"A Parquet file has a codec, type or encoding that bulkload does not read, or the types of two files " +
+				"differ.",
+			"Export again as the message says.",
+			nil},
+		{InputUnknown, Refused,
+			"`bulkload init` could not find out how the files are written.",
+			"Look at the start of a file with `head -c 500 FILE | od -c`, and write the job file yourself; " +
+				"[jobs/examples](../jobs/examples) has one for each kind of export.",
+			nil},
+	}},
+	{"Rejected records", "A run ends when there are more rejects than `input.max_rejects` (0 by default). The raw " +
+		"records and the reasons are in `.rejects` in the output. To load the other records, set `max_rejects` to " +
+		"a count or a percentage.", []Entry{
+		{RejectsMany, Rejects,
+			"More records were rejected than `input.max_rejects` allows.",
+			"Read `rejects.jsonl`, which has a reason for each. `verify` writes none: run the job, or look at its " +
+				"`.rejects`.",
+			nil},
+		{RejectColumns, Rejects,
+			"A record can't be divided into the columns of the job file.",
+			"List all columns of the file in `input.columns`. Compare the delimiters, `quote`, `escaped_by` and " +
+				"`enclosed_by` with the export's settings; the message has the delimiter that fits. If values " +
+				"contain delimiters or newlines, export with `--escaped-by` or `--hive-drop-import-delims`, or as " +
+				"Parquet.",
+			nil},
+		{RejectCharset, Rejects,
+			"Bytes are not a character of `input.charset`.",
+			"Set `input.charset`, for example to `gbk`, or set `NLS_LANG` to `.AL32UTF8` for the export.",
+			nil},
+		{RejectSQLPlus, Rejects,
+			"SQL*Plus or SQLcl wrote messages, headings or page breaks among the records, or cut a value that is " +
+				"too wide for its column.",
+			"Export again with the settings of [jobfile.md](jobfile.md#csv). `input.skip_noise: true` skips such " +
+				"lines. A value that was cut is not in the file: export with `set numwidth 40` and wider `column` " +
+				"formats.",
+			nil},
+		{RejectType, Rejects,
+			"A value does not have the type that `columns_map`, the timestamp or the filter needs, or is null or " +
+				"out of range.",
+			"Correct the column's type, `format` or `zone`, or export it in another form. For dates such as " +
+				"`20-NOV-26` set `NLS_DATE_FORMAT` to `YYYY-MM-DD HH24:MI:SS` before the export.",
+			nil},
+		{RejectKey, Rejects,
+			"The row key can't be built: a part is null or not in the form that its function needs, or the key is " +
+				"empty or too long.",
+			"Correct the export, or the `rowkey`.",
+			nil},
+	}},
+	{"Disks and folders", "", []Entry{
+		{DiskSpace, Refused,
+			"There is less free space than the sorted runs or the HFiles will probably take.",
+			"Free some space, or choose another `--work-dir` or output. `input.check_space: false` skips the check.",
+			nil},
+		{DiskFull, Failed,
+			"A disk is full. No half-written file is used.",
+			"Free some space, and run the same command again.",
+			[]string{"No space left on device", "Disk quota exceeded"}},
+		{Permission, Refused,
+			"The user may not read or write a file or a folder, on this machine or in HDFS.",
+			"Check which user it is. On this machine it is the user of the process, under cron perhaps not yours: " +
+				"see `ls -ld` of the path and of all folders above it. In HDFS it is the principal's short name, " +
+				"or without Kerberos `HADOOP_USER_NAME` or the user of the process. " +
+				"[security.md](security.md#hdfs) has the rights and the commands that grant them.",
+			[]string{"Permission denied: user=…, access=WRITE, inode=…"}},
+		{Folder, Refused,
+			"The output, `--work-dir` or the ledger's folder can't be made or used.",
+			"Name another folder. For the ledger, first try to have the right granted or the home folder made: " +
+				"always use the same, because what was loaded is recorded there.",
+			[]string{"File name too long", "Read-only file system"}},
+		{SpillDamaged, Failed,
+			"The sort's temporary files are not what was written.",
+			"Run the same command again, and check the disk.",
+			nil},
+	}},
+	{"Tasks", "[distributed.md](distributed.md) describes runs by tasks.", []Entry{
+		{TaskPlan, Refused,
+			"The plan of a task is gone, or is not what was written. A run deletes it when it is done, and when it " +
+				"begins anew.",
+			"Begin with `bulkload task plan` again, or let `bulkload run --engine` do all steps.",
+			nil},
+		{TaskProgram, Refused,
+			"A task runs another bulkload than the one that planned it. Versions are never mixed.",
+			"Give all tasks the program that planned the run, or plan it again.",
+			nil},
+		{TaskMemory, Refused,
+			"The run has more sorted runs than its reduce tasks can merge in their memory.",
+			"Give tasks more `--memory`, or make fewer runs with a larger `--task-size`.",
+			nil},
+		{TaskFailed, Failed,
+			"A task failed, or ended without the account that it leaves when it is done, as one does that was " +
+				"killed.",
+			"Read the engine's log of the attempt that the message names. Then run the same command again: it runs " +
+				"only the tasks that are not done.",
+			nil},
+	}},
+	{"The output", "", []Entry{
+		{OutputOther, Refused,
+			"The output has files of another run: of another date, of another job, of this job before it was " +
+				"changed, or not of bulkload at all.",
+			"Choose another output; with several dates, `output: …/${date}`. `--force` replaces the output of " +
+				"another run. It deletes no file that the manifest does not name: move such files away yourself.",
+			nil},
+		{OutputInput, Refused,
+			"The input has other records than those that were written or loaded. The message lists what differs.",
+			"Restore the input, or, if the export was corrected, run with `--on-change reload`. Rows that are only " +
+				"in the old input stay in the table.",
+			nil},
+		{OutputChanged, Refused,
+			"Files that were not loaded yet are missing, changed, or have other settings than the table or the " +
+				"site files now have.",
+			"Run the job again with `--force`, which writes them again, or restore what was changed.",
+			nil},
+		{OutputUnfinished, Refused,
+			"An earlier run was not finished, or its load was interrupted.",
+			"Run its job, which goes on where it stopped. If its output is gone, the message says what to do.",
+			nil},
+		{Locked, Later,
+			"Another run works on the same output.",
+			"Wait for it: the message names its process and host. The lock of a lost process is taken over within " +
+				"ten minutes. Delete it only if you know that the process is gone.",
+			nil},
+		{RunAgain, Later,
+			"Something changed while the command ran: its lock was deleted or taken over, perhaps because the " +
+				"process was suspended, or another command loaded or moved files. Nothing more was published.",
+			"Run the same command again.",
+			nil},
+		{ManifestChanged, Differs,
+			"A manifest or an entry of the ledger was changed after it was written.",
+			"Restore it. If you can't, move the directory of the manifest, or the entry, away, and check the table " +
+				"with `bulkload verify JOB --live`. Without its manifest, a job that loads still knows from the " +
+				"ledger what was loaded; without the entry it does not.",
+			nil},
+		{ManifestMalformed, Refused,
+			"A manifest or an entry of the ledger is not one that bulkload wrote.",
+			"Restore it. If you can't, move the directory of the manifest, or the entry, away, and check the table " +
+				"with `bulkload verify JOB --live`.",
+			nil},
+		{ManifestVersion, Refused,
+			"Another version of bulkload, which writes other manifests, journals or plans of tasks, began this " +
+				"output.",
+			"Finish or remove it with that version.",
+			nil},
+		{Duplicates, Failed,
+			"Records differ and have the same row key, and the job says `duplicates: error`.",
+			"Extend the row key, or set `duplicates: last`.",
+			nil},
+		{RowsExist, Failed,
+			"The table has rows of the input, and the job says `duplicates.live: error`. Nothing was loaded.",
+			"Find out who loaded them. Take them out of the input or the table, or set `duplicates.live` to " +
+				"`overwrite` and use `--force`.",
+			nil},
+		{RowLength, Failed,
+			"A row, family or value is longer than HBase accepts.",
+			"Shorten it, or leave the column out.",
+			[]string{"Row length … is > 32767"}},
+		{Digest, Differs,
+			"What was read back is not what was sorted or counted. Nothing was loaded. The disk or the memory is " +
+				"faulty, or bulkload has a defect.",
+			"Run the same command again, with `--force` if the message says so. Check disk and memory. If it " +
+				"happens again, report it.",
+			nil},
+	}},
+	{"The table", "", []Entry{
+		{TableMissing, Refused,
+			"The table does not exist.",
+			"Create it with `bulkload plan JOB --create`, or check the namespace, the spelling, and that the site " +
+				"files are those of the right cluster.",
+			[]string{"TableNotFoundException"}},
+		{TableExists, Refused,
+			"`plan --create` found that the table exists, with other regions than the job file has.",
+			"Use `regions: {from: table}`, or drop the table.",
+			[]string{"TableExistsException"}},
+		{TableDisabled, Refused,
+			"The table is not enabled.",
+			"Enable it in the HBase shell.",
+			[]string{"TableNotEnabledException"}},
+		{TableSettings, Refused,
+			"The table lacks a family of the job, has other settings than the job file, or has settings that no " +
+				"HFile can have.",
+			"Correct `family`, or add it with `alter 'TABLE', 'FAMILY'`. With `regions: {from: table}` and without " +
+				"`hfile` the table's settings are used. Correct others as the message says.",
+			[]string{"NoSuchColumnFamilyException"}},
+		{Regions, Refused,
+			"The region boundaries are not ascending, or do not suit the salts of the row key.",
+			"Correct them where `regions` takes them from: the splits, their file, or the table. Every salt except " +
+				"the first must be a boundary; the message lists them.",
+			nil},
+		{FilesLimit, Refused,
+			"There would be too many files: for a region more than HBase loads of one family, or for a run more " +
+				"than a manifest can hold.",
+			"Raise `hfile.max_size`, which makes fewer and larger files. For a region, add regions or raise " +
+				"`hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily`; if regions have merged since the files " +
+				"were written, use `--force`. For a manifest, read fewer input files at a time, or use fewer " +
+				"regions.",
+			[]string{"Trying to load more than 32 hfiles to one family of one region"}},
+		{TableTTL, Refused,
+			"The cells' timestamp is older than the family's TTL, so HBase would show none of them.",
+			"Give the family a longer TTL with `alter` in the HBase shell, or the cells a later `timestamp`.",
+			nil},
+		{TableBusy, Later,
+			"Another job loads into the table. The message names its process and its host.",
+			"Run the same command again later, or with `--on-busy wait`. The lock of a killed process is taken " +
+				"over at once on the same machine, and within ten minutes on another one.",
+			nil},
+	}},
+	{"HBase", "", []Entry{
+		{HBaseDown, Later,
+			"A region server, the master or ZooKeeper does not answer or is too busy, or no master is active.",
+			"Run the same command again later; it goes on where it stopped. Check what the message names: the " +
+				"server, the firewall, `hbase.zookeeper.quorum`. If a master runs, `zookeeper.znode.parent` may be " +
+				"another one, such as `/hbase-unsecure` or `/hbase-secure`: use the cluster's `hbase-site.xml`.",
+			[]string{"RegionServerStoppedException", "RegionTooBusyException", "Call queue is full",
+				"CallTimeoutException", "KeeperErrorCode = ConnectionLoss for /hbase",
+				"KeeperErrorCode = NoNode for /hbase/master", "MasterNotRunningException"}},
+		{HBaseRegion, Later,
+			"Regions are not open, or are moving, or `hbase:meta` has holes.",
+			"Run the same command again later. If it stays, look at the master's web page, and run `hbase hbck`.",
+			[]string{"NotServingRegionException", "RegionMovedException"}},
+		{HBasePermission, Refused,
+			"The user lacks a right in HBase.",
+			"Have an administrator run the `grant` that the message shows. [security.md](security.md#hbase) lists " +
+				"the rights.",
+			[]string{"AccessDeniedException: Insufficient permissions"}},
+		{HBaseRefused, Refused,
+			"HBase refuses a request, or a region server does not load a file. A file that was not loaded is still " +
+				"where it was.",
+			"Read the region server's log at the time of the run: it has the cause, such as a missing permission " +
+				"in the staging folder, or a family with other settings. Remove that cause, and run the same " +
+				"command again.",
+			[]string{"Failed to complete bulk load", "CorruptHFileException"}},
+		{HBaseAnswer, Failed,
+			"The answer does not follow HBase's protocol: another service listens there, or the connection damages " +
+				"data.",
+			"Check host and port.",
+			nil},
+	}},
+	{"The load", "", []Entry{
+		{LoadStraddles, Refused,
+			"A file has rows of several regions, because regions changed at the last moment.",
+			"Run the same command again. bulkload cuts such files.",
+			[]string{"Split row keys", "HFile at … no longer fits inside a single region. Splitting..."}},
+		{LoadUncut, Refused,
+			"A file of another tool has rows of several regions, and can't be cut without losing its tags, " +
+				"sequence IDs or references to MOB files. It was not touched.",
+			"Load it with `hbase completebulkload`, which splits it, or write it again for the present regions.",
+			nil},
+		{LoadFiles, Refused,
+			"Files of the directory exclude each other: two have the same name and family, or a file that was cut " +
+				"is there beside its parts, or `DIR/.cut` was changed. Nothing was deleted.",
+			"Move or rename one of the two as the message says. `DIR/.cut` keeps the files that were cut, and " +
+				"`DIR/.cut/_cuts.json` lists their parts. If a file and its parts are in the directory, delete " +
+				"first the parts, then the list.",
+			nil},
+		{LoadStaging, Refused,
+			"The user can't enter HBase's staging folder, or it is in an encryption zone.",
+			"`/hbase` and `/hbase/staging` must have x for the user: mode 711, or the ACL of " +
+				"[security.md](security.md#hdfs).",
+			[]string{"Permission denied: user=…, access=EXECUTE, inode=\"/hbase/staging\""}},
+		{LoadTracker, Refused,
+			"The table's store file tracker is FILE, which accepts only files of HBase's own user.",
+			"Run as HBase's user.",
+			nil},
+		{LoadIncomplete, Failed,
+			"The files were loaded, but the table does not serve them.",
+			"Run the same command again; it finds out what is missing.",
+			nil},
+		{LoadLost, Refused,
+			"Rows that were loaded can't be read: they were deleted (a tombstone hides them), are older than the " +
+				"TTL, or are gone with the table.",
+			"Do what the message says, which names the cause. `--force` writes and loads the rows again.",
+			nil},
+		{LoadUnsure, Refused,
+			"The table may not be the one that was loaded, or may have rows of other loads that can't be told " +
+				"apart from this one's.",
+			"Compare it with `bulkload verify JOB --live`. If rows are missing, run the job with `--force`. For a " +
+				"directory without a manifest, and for other loads, do what the message says; " +
+				"[jobfile.md](jobfile.md#rows-that-the-table-has-already) explains it. A major compaction removes " +
+				"delete markers without a trace, so whether a file of markers alone was loaded can't be found out " +
+				"after it.",
+			nil},
+		{LoadOther, Refused,
+			"The files, or this job and date, were loaded before: into another table, or from another input.",
+			"Use another output, or load this input with `--on-change reload` or `--force`, as the message says.",
+			nil},
+		{LoadMove, Refused,
+			"A region server accepted a file and lost track of it. Its rows were loaded again. When the region is " +
+				"opened again, the old file may appear, so other rows with the same timestamps are refused until " +
+				"then.",
+			"Open the regions again with the commands that the message shows, in the HBase shell, or disable and " +
+				"enable the table. That needs the right `A` on the table, and for `move` a second region server. " +
+				"Then run the same command again.",
+			nil},
+	}},
+	{"Files and verification", "", []Entry{
+		{VerifyDiffers, Differs,
+			"The files or the table differ from the source.",
+			"Read the list of differences. If cells are missing or different, run the job, with `--force` if it is " +
+				"finished. Extra cells are no longer in the source.",
+			nil},
+		{VerifySource, Refused,
+			"The table has fewer cells of a run than it loaded: a later load replaced them, or they were deleted. " +
+				"Only the run's input shows which, and it is gone or changed.",
+			"Put the input back, and run the same command again.",
+			nil},
+		{HFileCorrupt, Differs,
+			"An HFile is damaged, or was changed between writing and loading.",
+			"Write the file again: run its job with `--force`.",
+			[]string{"CorruptHFileException: Problem reading HFile Trailer",
+				"Added a key not lexically larger than previous"}},
+		{HFileUnsupported, Failed,
+			"The HFile uses a feature that bulkload does not support.",
+			"Read it with `hbase hfile`.",
+			nil},
+		{HFileMissing, Refused,
+			"There are no HFiles and no output of bulkload at that path.",
+			"Check the path: name the directory above the folders of the families, or for `list` and `clean` the " +
+				"one that has the outputs. If an output was loaded, its files are in the table: use `bulkload " +
+				"verify JOB --live`.",
+			[]string{"Bulk load operation did not find any files to load", "is not a directory"}},
+	}},
+	{"Ended from outside", "", []Entry{
+		{Stopped, Interrupted,
+			"The command was stopped by SIGINT, SIGTERM or SIGHUP. It keeps what is finished.",
+			"Run the same command again.",
+			nil},
+		{Answer, Failed,
+			"The answer could not be written to standard output: a disk is full, or a pipe was closed.",
+			"Run it again.",
+			nil},
+	}},
+	{"Without a code of their own", "These codes are for unforeseen errors, such as an I/O error of a disk. The " +
+		"text of the error says what happened.", []Entry{
+		{OtherFailed, Failed,
+			"Failed.",
+			"Do what the text suggests, and run the same command again.",
+			nil},
+		{OtherUsage, Usage,
+			"The command line or the job file is wrong.",
+			"Correct it.",
+			nil},
+		{OtherRejects, Rejects,
+			"Too many records were rejected.",
+			"Read `rejects.jsonl`.",
+			nil},
+		{OtherInterrupted, Interrupted,
+			"The command was stopped.",
+			"Run the same command again.",
+			nil},
+		{OtherRefused, Refused,
+			"A person must act first.",
+			"Do what the text says, and run the same command again.",
+			nil},
+		{OtherDiffers, Differs,
+			"A difference or damage was found.",
+			"Look at the file that the text names.",
+			nil},
+		{OtherNotYet, NotYet,
+			"The input does not exist yet.",
+			"Run the same command again later.",
+			nil},
+		{OtherLater, Later,
+			"A server or another run is in the way.",
+			"Run the same command again later.",
+			nil},
+	}},
 }

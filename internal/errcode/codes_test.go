@@ -27,14 +27,16 @@ func TestTableHasEveryCode(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range table {
-		if left[e.code] == "" {
-			t.Errorf("the table has %s twice, or it is no constant", e.code)
+	for _, section := range Table {
+		for _, e := range section.Entries {
+			if left[e.Code] == "" {
+				t.Errorf("the table has %s twice, or it is no constant", e.Code)
+			}
+			if e.Cause == "" || e.Remedy == "" {
+				t.Errorf("%s has no cause, or no remedy", e.Code)
+			}
+			delete(left, e.Code)
 		}
-		if e.line == "" {
-			t.Errorf("%s has no cause", e.code)
-		}
-		delete(left, e.code)
 	}
 	for code, name := range left {
 		t.Errorf("the table lacks %s = %s", name, code)

@@ -1,6 +1,6 @@
-// Package errcode gives errors their codes. A code is a name such as BL-INPUT-MISSING for one cause and its remedy. It stays
-// the same when the text changes, so that people can search for it and programs can decide by it. docs/errors.md has a
-// section for each code.
+// Package errcode gives errors their codes. A code, such as BL-INPUT-MISSING, is the name of one thing that a person can
+// do. It stays the same when the text changes, so that people can search for it and programs can decide by it. Codes may be
+// merged. None is used again for something else. Table has the cause and the remedy of each.
 //
 // An error gets its code, and its text, where it is created: search for the name of the code, such as errcode.InputMissing. Packages that wrap it add their words and keep the code. A package that knows
 // more than the one below, such as the purpose of a missing file, adds another code: the outermost code counts.
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Kind is what the user can do about an error. Each kind has its exit code.
@@ -27,7 +28,7 @@ const (
 	NotYet                  // the input does not exist yet, or not all of it
 )
 
-// Code names a cause, such as BL-INPUT-MISSING.
+// Code names a cause and its remedy, such as BL-INPUT-MISSING.
 type Code string
 
 // Coder is an error that has a code.
@@ -63,10 +64,24 @@ func (c Code) Wrap(err error) error {
 // Kind is the kind of errors with this code; Failed for a code that is not in the table.
 func (c Code) Kind() Kind { return kinds[c] }
 
+// Find is the entry of a code, or nil if there is none. The case does not count, and BL- may be left out.
+func Find(name string) *Entry {
+	for _, section := range Table {
+		for i := range section.Entries {
+			if e := &section.Entries[i]; strings.EqualFold(string(e.Code), name) || strings.EqualFold(string(e.Code), "BL-"+name) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 var kinds = func() map[Code]Kind {
 	all := make(map[Code]Kind)
-	for _, e := range table {
-		all[e.code] = e.kind
+	for _, section := range Table {
+		for _, e := range section.Entries {
+			all[e.Code] = e.Kind
+		}
 	}
 	return all
 }()
