@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Owner identifies the holder of a lock.
+// Owner identifies the holder of a lock. Boot and namespaces are empty where the system does not name them.
 type Owner struct {
 	Host       string    `json:"host"`
 	PID        int       `json:"pid"`
