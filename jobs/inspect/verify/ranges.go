@@ -61,6 +61,7 @@ type rangeReader struct {
 	ledger  *ledger.Ledger
 	job     *jobfile.Job
 	want    map[string]bool // columns as family:qualifier; nil: all of the families
+	kept    bool            // see scanAt
 	read    *options.Meter  // rows
 
 	mu       sync.Mutex // guards what follows
@@ -89,7 +90,11 @@ func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyR
 	if err != nil {
 		return err
 	}
-	table := &load.Table{Name: e.Table}
+	table, err := r.cluster.Describe(ctx, e.Table)
+	if r.kept = err != nil; r.kept { // HBase does not show the families to a user without the right C
+		table = &load.Table{Name: e.Table}
+	}
+	r.kept = r.kept || keepsDeleted(table, r.job.Families())
 	if err := r.cluster.LookUpRegions(ctx, table, regionsTimeout); err != nil {
 		return err
 	}
@@ -261,7 +266,8 @@ func (r *rangeReader) readRange(ctx context.Context, e *ledger.Entry, i int) err
 	if at.next != nil && at.Next != "" {
 		start = at.next
 	}
-	err := r.cluster.ScanTimestamp(ctx, e.Table, r.job.Families(), start, append(bytes.Clone(at.last), 0), r.job.Timestamp, s.add)
+	end := append(bytes.Clone(at.last), 0)
+	err := scanAt(ctx, r.cluster, e.Table, r.job.Families(), r.kept, start, end, r.job.Timestamp, s.add)
 	if err != nil {
 		return err
 	}

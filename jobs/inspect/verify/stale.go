@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"bulkload/cell"
@@ -15,6 +17,7 @@ import (
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/spec/jobfile"
+	"bulkload/load"
 )
 
 // Stale is what the table has of a job and date that the source no longer has.
@@ -58,6 +61,34 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 		err = failure.New(failure.Interrupted, err)
 	}
 	return report, err
+}
+
+// scanAt visits the cells with a timestamp that are not deleted. A family that keeps deleted cells (kept) shows them
+// to a scan of a time in the past. So there the newest versions of all cells since then are read, and those with the
+// timestamp visited: not the ones that newer versions hide.
+func scanAt(
+	ctx context.Context, c *load.Cluster, table string, families []string, kept bool,
+	start, end []byte, timestamp int64, visit func(*cell.Cell) error,
+) error {
+	if !kept {
+		return c.ScanTimestamp(ctx, table, families, start, end, timestamp, visit)
+	}
+	return c.ScanSince(ctx, table, families, start, end, timestamp, func(found *cell.Cell) error {
+		if found.Timestamp != timestamp {
+			return nil
+		}
+		return visit(found)
+	})
+}
+
+// keepsDeleted reports whether one of some families of a table (nil: all) keeps deleted cells: KEEP_DELETED_CELLS is
+// TRUE or TTL.
+func keepsDeleted(t *load.Table, families []string) bool {
+	return slices.ContainsFunc(t.Families, func(f load.Family) bool {
+		keep := f.Attributes["KEEP_DELETED_CELLS"]
+		wanted := families == nil || slices.Contains(families, f.Name)
+		return wanted && keep != "" && !strings.EqualFold(keep, "FALSE")
+	})
 }
 
 // staleList is a file with a line a cell.

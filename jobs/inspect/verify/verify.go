@@ -148,6 +148,7 @@ type outputVerifier struct {
 	report    *Report
 	stale     *staleList      // nil unless cells are listed that the source has no more
 	whole     bool            // the whole table is read, not only the source's rows
+	kept      bool            // see scanAt; used with stale
 	within    []load.RowRange // only slices with rows of these ranges are compared; nil: all
 	wantedSum digest.Sum      // of the source's cells
 
@@ -190,7 +191,7 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 		}
 	}
 	if live {
-		v.cluster = of.cluster
+		v.cluster, v.kept = of.cluster, table != nil && keepsDeleted(table, nil)
 		v.target, err = targets.Reading(v.job, of.site, table)
 		return err
 	}
@@ -467,7 +468,7 @@ func (v *outputVerifier) present(ctx context.Context, slice partition.Slice, j *
 	case v.files != nil:
 		return v.files.Scan(ctx, start, end, j.visit)
 	case v.stale != nil:
-		return v.cluster.ScanTimestamp(ctx, v.job.Table, nil, start, end, v.job.Timestamp, j.visit)
+		return scanAt(ctx, v.cluster, v.job.Table, nil, v.kept, start, end, v.job.Timestamp, j.visit)
 	case v.whole:
 		return v.cluster.ScanRange(ctx, v.job.Table, start, end, j.visit)
 	}
