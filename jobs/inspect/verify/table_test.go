@@ -341,6 +341,16 @@ func TestLoadedSums(t *testing.T) {
 			c.do(c.sim.Put("t", c.at("b", "f:a", 1, "x")))
 			c.do(c.sim.Compact("t", []byte("b"), 10, true))
 		}, 11, errcode.VerifySource, "", "up to 1 others"},
+		{"a newer version, in a family that keeps deleted cells", func(c *tableCase) {
+			keeps := map[string]string{"KEEP_DELETED_CELLS": "TTL"}
+			c.do(c.sim.Alter("t", simcluster.Family{Name: "f", Attributes: keeps}, simcluster.Family{Name: "other"}))
+			c.do(c.sim.Put("t", c.at("b", "f:a", 1, "x")))
+		}, 11, errcode.VerifySource, "", "up to 1 others"},
+		{"a newer version, and another family keeps deleted cells", func(c *tableCase) {
+			keeps := map[string]string{"KEEP_DELETED_CELLS": "TRUE"}
+			c.do(c.sim.Alter("t", simcluster.Family{Name: "f"}, simcluster.Family{Name: "other", Attributes: keeps}))
+			c.do(c.sim.Put("t", c.at("b", "f:a", 1, "x")))
+		}, 12, "", "", ""},
 		{"another value", func(c *tableCase) { c.do(c.sim.Put("t", c.at("b", "f:a", 0, "x"))) }, 12,
 			errcode.VerifyDiffers, "", "Only the source"},
 		{"an extra row", func(c *tableCase) { c.do(c.sim.Put("t", c.at("d", "f:a", 0, "x"))) }, 13,
