@@ -96,6 +96,17 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	return fsys, name, failure.Early(err)
 }
 
+// OpenPath opens the site and the file system of a path of the command line, which counts from the current folder.
+func OpenPath(o options.Options, hbase jobfile.HBase, path string) (s *Site, fsys storage.FS, name string, err error) {
+	if s, err = Open(o, hbase, storage.IsHDFS(path)); err != nil {
+		return nil, nil, "", err
+	}
+	if fsys, name, err = s.Resolve(path, "."); err != nil {
+		return nil, nil, "", fmt.Errorf("open %s: %w", path, err)
+	}
+	return s, fsys, name, nil
+}
+
 // Connect connects to HBase.
 func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {

@@ -3,14 +3,12 @@ package lookup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"bulkload/cell"
 	"bulkload/hfilewriter"
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
-	"bulkload/internal/storage"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
@@ -88,13 +86,9 @@ type InfoRow struct {
 // Inspect describes an HFile, with a list of its blocks if requested. visit, which may be nil, gets each cell.
 func Inspect(ctx context.Context, name string, o options.Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
 	report := &InspectReport{Outcome: failure.NewOutcome(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
-	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(name))
+	_, fsys, path, err := site.OpenPath(o, jobfile.HBase{}, name)
 	if err != nil {
 		return report, err
-	}
-	fsys, path, err := s.Resolve(name, ".")
-	if err != nil {
-		return report, fmt.Errorf("open %s: %w", name, err)
 	}
 	defer fsys.Close()
 	file, err := fsys.Open(path)

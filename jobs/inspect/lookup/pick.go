@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
 	"bulkload/jobs/pipeline/manifest"
@@ -31,13 +30,9 @@ func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobf
 
 // TableIn is the table of a directory's files, from its manifest; "" if unknown.
 func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
-	s, err := site.Open(o, j.HBase, storage.IsHDFS(from))
+	_, fsys, dir, err := site.OpenPath(o, j.HBase, from)
 	if err != nil {
 		return "", err
-	}
-	fsys, dir, err := s.Resolve(from, ".")
-	if err != nil {
-		return "", fmt.Errorf("open the directory %s: %w", from, err)
 	}
 	defer fsys.Close()
 	m, err := manifest.Read(fsys, dir)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"path"
 
 	"bulkload/hfilewriter"
@@ -12,7 +11,6 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
 	"bulkload/internal/printable"
-	"bulkload/internal/storage"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
@@ -39,13 +37,9 @@ type File struct {
 // with overlapping rows, and the files against the manifest if there is one.
 func Dir(ctx context.Context, dir string, o options.Options) (report *Report, err error) {
 	report = &Report{Outcome: failure.NewOutcome(), Against: dir, Differences: []Difference{}}
-	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(dir))
+	_, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, dir)
 	if err != nil {
 		return report, err
-	}
-	fsys, name, err := s.Resolve(dir, ".")
-	if err != nil {
-		return report, fmt.Errorf("open the directory %s: %w", dir, err)
 	}
 	report.Against = fsys.URI(name)
 	d, err := hfiles.OpenDirectory(fsys, name)

@@ -89,11 +89,7 @@ func familySettings(f *load.Family) string {
 // ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from
 // which its paths are counted.
 func ForInput(input, base string, o options.Options) (job []byte, err error) {
-	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(input))
-	if err != nil {
-		return nil, err
-	}
-	fsys, name, err := s.Resolve(input, ".")
+	_, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, input)
 	if err != nil {
 		return nil, err
 	}

@@ -84,12 +84,9 @@ func List(dir string, o options.Options) (*Report, error) {
 // open finds the outputs. The caller closes the file system, unless there is an error.
 func open(dir string, o options.Options) (report *Report, s *site.Site, fsys storage.FS, err error) {
 	report = &Report{Outcome: failure.NewOutcome(), Directory: dir, Outputs: []*Output{}}
-	if s, err = site.Open(o, jobfile.HBase{}, storage.IsHDFS(dir)); err != nil {
-		return report, nil, nil, err
-	}
-	fsys, name, err := s.Resolve(dir, ".")
+	s, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, dir)
 	if err != nil {
-		return report, nil, nil, fmt.Errorf("open the directory %s: %w", dir, err)
+		return report, nil, nil, err
 	}
 	report.Directory = fsys.URI(name)
 	if info, failed := fsys.Stat(name); failed == nil && !info.Dir {
