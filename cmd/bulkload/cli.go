@@ -129,6 +129,9 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	default:
 		o.Expression = *c.Compare
 	}
+	if err := c.checkUsed(); err != nil {
+		return nil, err
+	}
 	r, err := plan.Run(ctx, job, s.options(), o)
 	s.endBar()
 	if err == nil {
@@ -216,6 +219,9 @@ func (c *verifyCommand) verify(ctx context.Context, s *session) (*verify.Report,
 	}
 	s.measured = newMeasured(c.metricsFlags, verifyMetrics, c.Target)
 	job, err := c.read(ctx, c.Target, jobfile.ReadOptions{})
+	if err == nil {
+		err = c.checkUsed()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"time"
 
 	"bulkload/jobs/spec/jobfile"
@@ -21,7 +23,8 @@ type dated struct {
 	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default: UTC)."`
 	Set  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Sets $${NAME} in the job file."`
 
-	now time.Time // of the command: read once, so that all dates are relative to the same moment
+	used map[string]bool // the names of Set that a job file has
+	now  time.Time       // of the command: read once, so that all dates are relative to the same moment
 }
 
 // settingName matches the names that --set accepts.
@@ -32,6 +35,16 @@ func (d *dated) checkSet() error {
 	for name := range d.Set {
 		if !settingName.MatchString(name) || name == "date" {
 			return usage(fmt.Errorf("--set %s: a name has letters, digits and _, and is not date", name))
+		}
+	}
+	return nil
+}
+
+// checkUsed refuses a setting that no job file has which was read.
+func (d *dated) checkUsed() error {
+	for _, name := range slices.Sorted(maps.Keys(d.Set)) {
+		if !d.used[name] {
+			return usage(fmt.Errorf("--set %s: no ${%s} is in the job file", name, name))
 		}
 	}
 	return nil
@@ -68,7 +81,10 @@ func (d *dated) read(ctx context.Context, path string, o jobfile.ReadOptions) (*
 	if err := d.checkSet(); err != nil {
 		return nil, err
 	}
-	o.Set = d.Set
+	if d.used == nil {
+		d.used = map[string]bool{}
+	}
+	o.Set, o.Used = d.Set, d.used
 	if d.Date != nil {
 		dates, err := d.dates()
 		if err != nil {

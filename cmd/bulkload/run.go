@@ -125,7 +125,7 @@ func (c *runCommand) readAll(ctx context.Context, dates []jobfile.LogicalDate) (
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all, c.checkUsed()
 }
 
 // prepare returns the options of a run. readAll has checked the command line.

@@ -63,6 +63,9 @@ func (c *taskPlanCommand) do(ctx context.Context, s *session) (report, error) {
 		return nil, err
 	}
 	job, err := c.read(ctx, c.Job, jobfile.ReadOptions{})
+	if err == nil {
+		err = c.checkUsed()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,7 @@ func (o *Output) regions() int {
 // on failure only the counts. The rejects are closed in any case.
 func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	workers := parallel.Workers()
+	warnOfMemory(o)
 	if err := s.newSorters(o, workers); err != nil {
 		return nil, fmt.Errorf("begin the sort: %w", errors.Join(err, s.discard(), s.Rejects.Close(0)))
 	}

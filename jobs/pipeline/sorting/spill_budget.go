@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bulkload/internal/bytesize"
 	"bulkload/internal/storage"
 	"bulkload/jobs/base/options"
 )
@@ -24,27 +25,38 @@ func UncompressedSpill(o options.Options, input int64) int64 {
 	if err != nil {
 		return 0
 	}
-	memory := func() int64 { return availableMemory("/") }
+	memory := func() int64 { return systemMemory("/", true) }
 	if o.Available != nil {
 		memory = o.Available
 	}
 	return min(int64(sortedRatio*float64(input)), free/4, memory()/10)
 }
 
-// availableMemory is how many bytes of memory can be used without swapping, including the page cache: what the machine
-// has left, or the control group of this process, which is charged for the cache of the files that it writes; 0 if unknown.
-// root is "/", except in tests.
-func availableMemory(root string) int64 {
-	available := field(filepath.Join(root, "proc/meminfo"), "MemAvailable:") << 10
+// warnOfMemory says that --memory is more than there is: the system ends such a process when it uses that.
+func warnOfMemory(o options.Options) {
+	if all := systemMemory("/", false); all > 0 && o.Memory > all {
+		o.Warnf("--memory is %s, and this machine or container has %s: the system may kill the process; give less", bytesize.Format(o.Memory), bytesize.Format(all))
+	}
+}
+
+// systemMemory is how many bytes of memory the machine has, or the control group of this process may have; 0 if unknown. If only
+// available memory is wanted, it is what can be used without swapping, including the page cache: a group is charged for the cache
+// of the files that it writes. root is "/", except in tests.
+func systemMemory(root string, available bool) int64 {
+	name := "MemTotal:"
+	if available {
+		name = "MemAvailable:"
+	}
+	memory := field(filepath.Join(root, "proc/meminfo"), name) << 10
 	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // unreadable: no group, no limit
 	for line := range strings.Lines(string(text)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, _ := strings.Cut(rest, ":")
 		if v, ok := controlGroups[controllers]; ok {
-			available = min(available, v.left(filepath.Join(root, v.folder), group))
+			memory = min(memory, v.limitOf(filepath.Join(root, v.folder), group, available))
 		}
 	}
-	return available
+	return memory
 }
 
 // controlGroup is where a version of control groups has the limit and the use of memory.
@@ -56,15 +68,18 @@ var controlGroups = map[string]controlGroup{
 	"memory": {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache "},
 }
 
-// left is what the limits of a group and of those above it leave to it. In a container the group may have another path
-// than the machine says, and then only those above it are there.
-func (c controlGroup) left(folder, group string) int64 {
+// limitOf is what the limits of a group and of those above it allow, or what they leave to it. In a container the group may have
+// another path than the machine says, and then only those above it are there.
+func (c controlGroup) limitOf(folder, group string, left bool) int64 {
 	least := int64(math.MaxInt64)
 	for at := path.Join("/", group); ; at = path.Dir(at) {
 		in := filepath.Join(folder, at)
 		if limit := field(filepath.Join(in, c.limit), ""); limit > 0 {
-			used := field(filepath.Join(in, c.used), "") - field(filepath.Join(in, "memory.stat"), c.cached)
-			least = min(least, max(limit-max(used, 0), 0))
+			if left {
+				used := field(filepath.Join(in, c.used), "") - field(filepath.Join(in, "memory.stat"), c.cached)
+				limit = max(limit-max(used, 0), 0)
+			}
+			least = min(least, limit)
 		}
 		if at == "/" {
 			return least

@@ -22,6 +22,7 @@ type ReadOptions struct {
 	Date         time.Time                        // the logical date; zero: none
 	Hour         bool                             // the date is an hour: see LogicalDate
 	Set          map[string]string                // for ${NAME}
+	Used         map[string]bool                  // gets the names of Set that the file has; nil: nobody asks
 	AnyQuery     bool                             // query may determine no prefix of the row key, as plan reports it
 	DateOptional bool                             // the paths and the timestamp are not needed, so their ${date} neither
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
@@ -70,7 +71,7 @@ func parse(path, dir string, in io.Reader, o ReadOptions, from yamldoc.Files) (*
 		return nil, err
 	}
 	origin.origin.Text = text
-	s, err := yamldoc.Open(path, text, yamldoc.Variables{Time: o.Date, Date: LogicalDate{o.Date, o.Hour}.Text(), Set: o.Set, Environment: o.Environment, DateOptional: o.DateOptional}, origin)
+	s, err := yamldoc.Open(path, text, yamldoc.Variables{Time: o.Date, Date: LogicalDate{o.Date, o.Hour}.Text(), Set: o.Set, Used: o.Used, Environment: o.Environment, DateOptional: o.DateOptional}, origin)
 	if err != nil {
 		return nil, err
 	}

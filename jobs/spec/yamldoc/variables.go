@@ -17,6 +17,7 @@ type Variables struct {
 	Time         time.Time // of ${date:LAYOUT}: the logical date; zero: none was given
 	Date         string    // of ${date}
 	Set          map[string]string
+	Used         map[string]bool // gets the names of Set that a text has; nil: nobody asks
 	Environment  func(name string) (string, bool)
 	DateOptional bool
 }
@@ -57,6 +58,9 @@ func (v Variables) value(name string) (string, error) {
 		return v.Date, nil
 	}
 	if value, set := v.Set[name]; set {
+		if v.Used != nil {
+			v.Used[name] = true
+		}
 		return value, nil
 	}
 	if env, ok := strings.CutPrefix(name, "env."); ok {
