@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"sort"
 
 	"bulkload/internal/errcode"
 )
@@ -46,8 +45,7 @@ func find(f *pendingFile, regions []Region) (int, error) {
 	if len(f.FirstRow) == 0 || bytes.Compare(f.FirstRow, f.LastRow) > 0 {
 		return 0, errcode.HFileCorrupt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
 	}
-	// Regions are in order and without gaps (checkChain), so the last one that begins at or before the row holds it.
-	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, f.FirstRow) > 0 }) - 1
+	i := regionOf(regions, f.FirstRow)
 	if r := &regions[i]; !r.holds(f.LastRow) {
 		return 0, errcode.LoadStraddles.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
 			ErrRefused, ErrStraddles, f.URI, f.FirstRow, f.LastRow, r, r.End)

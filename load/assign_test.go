@@ -101,20 +101,15 @@ func TestCheckChain(t *testing.T) {
 	}
 }
 
-func TestSplitURI(t *testing.T) {
-	for uri, want := range map[string][2]string{
-		"hdfs://h:1/a/b":  {"h:1", "/a/b"},
-		"hdfs://ns/a%20b": {"ns", "/a%20b"},
-		"hdfs:///a":       {"", "/a"},
-		"file:/a":         {"", "/a"},
-		"/a:b":            {"", "/a:b"},
-		"hdfs://h":        {"h", "/"},
-	} {
-		if authority, name := splitURI(uri); authority != want[0] || name != want[1] {
-			t.Errorf("%s: %q, %q", uri, authority, name)
+// TestRegionOfARow: a region begins with its boundary.
+func TestRegionOfARow(t *testing.T) {
+	table := &Table{Regions: []Region{{End: []byte("b")}, {Start: []byte("b"), End: []byte("c")}, {Start: []byte("c")}}}
+	for row, want := range map[string]int{"": 0, "a": 0, "b": 1, "b0": 1, "c": 2, "d": 2} {
+		if got := regionOf(table.Regions, []byte(row)); got != want {
+			t.Errorf("%s is in region %d, want %d", row, got, want)
 		}
-	}
-	if withPort("nn") != withPort("nn:8020") || withPort("nn") == withPort("nn:9000") {
-		t.Error("the default port is not 8020")
+		if got := table.Overlapping([]byte(row), []byte(row)); len(got) != 1 || &got[0] != &table.Regions[want] {
+			t.Errorf("%s is in %v, want region %d", row, got, want)
+		}
 	}
 }

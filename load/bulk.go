@@ -324,7 +324,7 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 		if !table.hasFamily(f.Family) {
 			return errcode.TableSettings.Errorf("%w: the table has no family %s, which %s is for", ErrNotFound, f.Family, f.URI)
 		}
-		_, p := splitURI(f.URI)
+		_, p := storage.SplitURI(f.URI)
 		name := f.Family + "/" + path.Base(p)
 		if other, ok := names[name]; ok {
 			return errcode.LoadFiles.Errorf("%w: %s and %s have the same name and family: HBase can't load them together", ErrRefused, other, f.URI)
@@ -392,7 +392,7 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 // The staged path is the one that HBase's SecureBulkLoadManager chooses: folder, family, base name. If a version chose
 // another one, recovery would not find files there, and would ask the table for them in vain.
 func (l *loadRun) checkStaging(table *Table) error {
-	_, folder := splitURI(l.token)
+	_, folder := storage.SplitURI(l.token)
 	for _, f := range l.left {
 		if err := l.checkPlace(f.URI); err != nil {
 			return err
@@ -408,8 +408,8 @@ func (l *loadRun) checkStaging(table *Table) error {
 
 // checkPlace refuses a file or folder that is not on HBase's file system.
 func (l *loadRun) checkPlace(uri string) error {
-	authority, _ := splitURI(l.token)
-	if from, _ := splitURI(uri); from != "" && authority != "" && withPort(from) != withPort(authority) {
+	authority, _ := storage.SplitURI(l.token)
+	if from, _ := storage.SplitURI(uri); from != "" && authority != "" && !storage.SameNameNode(from, authority) {
 		return errcode.FileSystem.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, uri, authority)
 	}
 	return nil
@@ -417,7 +417,7 @@ func (l *loadRun) checkPlace(uri string) error {
 
 // enterStaging describes the staging folder, which the user must be allowed to enter.
 func (l *loadRun) enterStaging() (storage.Info, error) {
-	_, folder := splitURI(l.token)
+	_, folder := storage.SplitURI(l.token)
 	info, err := l.fs.Stat(folder)
 	if errors.Is(err, fs.ErrPermission) {
 		return info, errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
@@ -499,30 +499,4 @@ func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, 
 			regions = nil
 		}
 	}
-}
-
-// splitURI splits "scheme://authority/path", "scheme:/path" or "/path". Hadoop escapes nothing in them.
-func splitURI(uri string) (authority, name string) {
-	scheme, rest, ok := strings.Cut(uri, ":")
-	if !ok || strings.Contains(scheme, "/") {
-		return "", uri
-	}
-	rest, ok = strings.CutPrefix(rest, "//")
-	if !ok {
-		return "", rest
-	}
-	slash := strings.IndexByte(rest, '/')
-	if slash < 0 {
-		return rest, "/"
-	}
-	return rest[:slash], rest[slash:]
-}
-
-// withPort adds the NameNode's default port, for comparisons. (It does so for a name service too, on both sides.)
-// The function of the same name in internal/storage makes addresses to connect to; this one is never connected to.
-func withPort(authority string) string {
-	if strings.Contains(authority, ":") {
-		return authority
-	}
-	return authority + ":8020"
 }

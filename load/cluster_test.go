@@ -157,7 +157,7 @@ func (l *lab) wantScan(table string, want ...string) {
 
 func (l *lab) exists(f HFile) bool {
 	l.Helper()
-	_, name := splitURI(f.URI)
+	_, name := storage.SplitURI(f.URI)
 	return l.existsAt(name)
 }
 
@@ -388,7 +388,7 @@ func TestLoadRefused(t *testing.T) {
 			with(func(f *HFile) { f.URI += "2" })}, ErrRefused, []string{"2 files"}},
 		"other authority": {table, []HFile{with(func(f *HFile) {
 			_,
-				p := splitURI(f.URI)
+				p := storage.SplitURI(f.URI)
 			f.URI = "hdfs://other:1" + p
 		})}, ErrRefused, []string{"hdfs://other:1"}},
 	} {
@@ -441,7 +441,7 @@ func TestLoadCorruptFile(t *testing.T) {
 	l := newLab(t)
 	table := l.newTable()
 	good := l.write("1", "f", "a")
-	_, name := splitURI(good.URI)
+	_, name := storage.SplitURI(good.URI)
 	bad := good
 	bad.URI += "bad"
 	w, err := l.fs.Create(name+"bad", 0o644)
@@ -575,7 +575,7 @@ func (l *lab) begin(table string, files ...HFile) *loadRun {
 	if err != nil {
 		l.Fatal(err)
 	}
-	if _, staging := splitURI(w.token); staging == "" || w.left[0].staged != staging+"/f/"+path.Base(files[0].URI) {
+	if _, staging := storage.SplitURI(w.token); staging == "" || w.left[0].staged != staging+"/f/"+path.Base(files[0].URI) {
 		l.Errorf("token %s, staged %s", w.token, w.left[0].staged)
 	}
 	return w
@@ -604,7 +604,7 @@ func TestRecoverStaging(t *testing.T) {
 	if err != nil || len(served) != 1 || served[0].URI != loaded.URI {
 		t.Fatal(served, err)
 	}
-	if _, folder := splitURI(w.token); l.existsAt(folder) {
+	if _, folder := storage.SplitURI(w.token); l.existsAt(folder) {
 		t.Error("the staging folder is still there")
 	}
 	if !l.exists(staged) || l.exists(loaded) || !l.exists(waiting) {

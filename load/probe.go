@@ -403,7 +403,7 @@ func (p *prober) count(answered []*pendingProbe) {
 func batches(all []*pendingProbe, regions []Region, size int) [][]*pendingProbe {
 	byServer := map[string][]*pendingProbe{}
 	for _, q := range all {
-		q.region = *regionOf(regions, q.Row)
+		q.region = regions[regionOf(regions, q.Row)]
 		byServer[q.region.Server] = append(byServer[q.region.Server], q)
 	}
 	var cut [][]*pendingProbe
@@ -415,10 +415,11 @@ func batches(all []*pendingProbe, regions []Region, size int) [][]*pendingProbe 
 	return cut
 }
 
-// regionOf returns the region that holds a row, out of all regions in order.
-func regionOf(regions []Region, row []byte) *Region {
+// regionOf is the index of the region that holds a row. Regions are in order and without gaps (checkChain), so it is the last one
+// that begins at or before the row.
+func regionOf(regions []Region, row []byte) int {
 	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, row) > 0 })
-	return &regions[max(i-1, 0)]
+	return max(i-1, 0)
 }
 
 // ask asks one server for a batch of probes: one read for each, and three, in further calls, for those that it does not

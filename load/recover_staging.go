@@ -36,9 +36,9 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	if l.table, err = parseName(table); err != nil {
 		return nil, err
 	}
-	_, staging := splitURI(folder)
+	_, staging := storage.SplitURI(folder)
 	for _, f := range files {
-		_, at := splitURI(f.URI)
+		_, at := storage.SplitURI(f.URI)
 		p := &pendingFile{HFile: f, path: at}
 		if folder != "" {
 			p.staged = path.Join(staging, f.Family, path.Base(at))

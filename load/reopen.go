@@ -82,7 +82,7 @@ func (f *Finding) sameOpenings(o *Finding) bool {
 // ReopenRegion moves the region of a row to another server, so that it is opened again, and waits until it is open
 // there. The error is ErrRefused if there is no other server, or no permission.
 func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) error {
-	r := regionOf(table.Regions, row)
+	r := &table.Regions[regionOf(table.Regions, row)]
 	err := c.move(ctx, r, 0)
 	if errors.Is(err, errNoOtherServer) {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
@@ -142,7 +142,7 @@ func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row
 // The text is stored in the ledger, so its form must not change: with another one every region would seem to be opened
 // since, and a corrected load would not wait for files that may still appear.
 func (t *Table) Opening(row []byte) string {
-	return regionOf(t.Regions, row).opening()
+	return t.Regions[regionOf(t.Regions, row)].opening()
 }
 
 func (r *Region) opening() string {

@@ -72,7 +72,7 @@ func (b *bench) add(path string) {
 	if err := os.WriteFile(path, []byte("cells"), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	_, staging := splitURI(b.token)
+	_, staging := storage.SplitURI(b.token)
 	f := &pendingFile{HFile: HFile{Family: "f", URI: "file://" + path}, path: path, staged: filepath.Join(staging, "f", filepath.Base(path))}
 	if err := os.MkdirAll(filepath.Dir(f.staged), 0o700); err != nil {
 		b.t.Fatal(err)

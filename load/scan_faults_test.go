@@ -298,7 +298,7 @@ func (l *lab) roleOf(b *big, row int) string {
 	if err != nil {
 		l.Fatal(err)
 	}
-	_, port, err := net.SplitHostPort(regionOf(described.Regions, []byte(bigRow(row))).Server)
+	_, port, err := net.SplitHostPort(described.Regions[regionOf(described.Regions, []byte(bigRow(row)))].Server)
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func newSecretLoad(t *testing.T, real *testcluster.Cluster, mode fs.FileMode) *s
 
 func contentOf(t *testing.T, fsys storage.FS, uri string) []byte {
 	t.Helper()
-	_, name := splitURI(uri)
+	_, name := storage.SplitURI(uri)
 	f, err := fsys.Open(name)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func (s *secretLoad) request(t *testing.T, service string) (loaded bool, folder 
 	if loaded, err = s.conn.BulkLoadHFile(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	_, folder = splitURI(s.staging)
+	_, folder = storage.SplitURI(s.staging)
 	return loaded, folder
 }
 
@@ -165,7 +165,7 @@ func TestSecuredRequestWithoutToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSecretLoad(t, real, test.mode)
 			loaded, staging := s.request(t, test.service)
-			_, source := splitURI(s.files[0].URI)
+			_, source := storage.SplitURI(s.files[0].URI)
 			staged := path.Join(staging, "f", path.Base(source))
 			if loaded || s.has(t, source) == test.lost || s.has(t, staged) != test.lost {
 				t.Errorf("loaded: %v; in its folder: %v; in staging: %v", loaded, s.has(t, source), s.has(t, staged))

@@ -416,7 +416,7 @@ func TestSimulatedRecovery(t *testing.T) {
 			if _, err := s.load(hooks, files...); !errors.Is(err, died) {
 				s.Fatal(err)
 			}
-			_, name := splitURI(folder)
+			_, name := storage.SplitURI(folder)
 			s.do(os.MkdirAll(name, 0o700))
 			s.stage(name, at(files[0]))
 			s.do(s.world.BulkLoad("t", s.take(at(files[1]))))

@@ -61,7 +61,7 @@ func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Tabl
 	if s.Enter = err; err != nil {
 		return s
 	}
-	_, folder := splitURI(l.token)
+	_, folder := storage.SplitURI(l.token)
 	s.Above = path.Dir(path.Clean(folder))
 	s.Encrypted = info.Encrypted
 	s.Tracker = l.checkTracker(table, info.Owner)
@@ -73,7 +73,7 @@ func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Tabl
 
 // moveProbe moves an empty file to where a region server would stage one of a family.
 func (l *loadRun) moveProbe(family, probe string) error {
-	_, folder := splitURI(l.token)
+	_, folder := storage.SplitURI(l.token)
 	to := path.Join(folder, family, path.Base(probe))
 	if err := storage.CreateFile(l.fs, probe, nil); err != nil {
 		return fmt.Errorf("write a file to try the load with: %w", err)

@@ -92,6 +92,9 @@ func fields(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
+// SameNameNode reports whether two authorities of URIs are one. Either may lack the default port.
+func SameNameNode(a, b string) bool { return withPort(a) == withPort(b) }
+
 func withPort(address string) string {
 	if _, _, err := net.SplitHostPort(address); err == nil {
 		return address

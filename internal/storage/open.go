@@ -96,6 +96,15 @@ func fileName(uri, rest string) (string, error) {
 	return filepath.Clean(name), nil
 }
 
+// SplitURI splits "scheme://authority/path", "scheme:/path" or "/path" into authority and path. Hadoop escapes nothing in them.
+func SplitURI(uri string) (authority, name string) {
+	scheme, rest, found := strings.Cut(uri, ":")
+	if !found || strings.Contains(scheme, "/") {
+		return "", uri
+	}
+	return splitAuthority(rest)
+}
+
 // splitAuthority splits "//host:1/a/b" into "host:1" and "/a/b".
 func splitAuthority(rest string) (authority, name string) {
 	after, found := strings.CutPrefix(rest, "//")

@@ -48,3 +48,22 @@ func TestResolveRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitURI: Hadoop escapes nothing in a URI, and knows one without an authority.
+func TestSplitURI(t *testing.T) {
+	for uri, want := range map[string][2]string{
+		"hdfs://h:1/a/b":  {"h:1", "/a/b"},
+		"hdfs://ns/a%20b": {"ns", "/a%20b"},
+		"hdfs:///a":       {"", "/a"},
+		"file:/a":         {"", "/a"},
+		"/a:b":            {"", "/a:b"},
+		"hdfs://h":        {"h", "/"},
+	} {
+		if authority, name := SplitURI(uri); authority != want[0] || name != want[1] {
+			t.Errorf("%s: %q, %q", uri, authority, name)
+		}
+	}
+	if !SameNameNode("nn", "nn:8020") || SameNameNode("nn", "nn:9000") || !SameNameNode("[::1]", "[::1]:8020") {
+		t.Error("the default port is not 8020")
+	}
+}

@@ -1,7 +1,6 @@
 package loading
 
 import (
-	"bytes"
 	"slices"
 
 	"bulkload/internal/errcode"
@@ -21,12 +20,12 @@ func checkCounts(out *output.Dir, table *load.Table, files []load.HFile, advice 
 	}
 	type place struct {
 		family string
-		region int
+		region *load.Region
 	}
-	counts, splits := map[place]int64{}, table.Splits()
+	counts := map[place]int64{}
 	var most place
 	for _, f := range files {
-		first, last := regionOf(splits, f.FirstRow), regionOf(splits, f.LastRow)
+		first, last := &table.Overlapping(f.FirstRow, f.FirstRow)[0], &table.Overlapping(f.LastRow, f.LastRow)[0]
 		for _, at := range slices.Compact([]place{{f.Family, first}, {f.Family, last}}) {
 			if counts[at]++; counts[at] > counts[most] {
 				most = at
@@ -39,17 +38,7 @@ func checkCounts(out *output.Dir, table *load.Table, files []load.HFile, advice 
 	}
 	return errcode.FilesLimit.Errorf("%s of table %s would get %d files of family %s, and %s is %d: nothing was loaded; "+
 		"raise the property (in the site files, or with -D)%s",
-		&table.Regions[most.region], table.Name, n, most.family, load.MaxFilesProperty, limit, advice)
-}
-
-// regionOf is the index of the region that holds a row, as partition.Regions.Find returns it; a load has the table's
-// splits, but not the Regions of a sort.
-func regionOf(splits [][]byte, row []byte) int {
-	i, found := slices.BinarySearchFunc(splits, row, bytes.Compare)
-	if found {
-		i++
-	}
-	return i
+		most.region, table.Name, n, most.family, load.MaxFilesProperty, limit, advice)
 }
 
 // checkSettings refuses to load files whose family had other settings when they were written.

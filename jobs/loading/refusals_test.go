@@ -51,16 +51,6 @@ func TestNameOfTheTable(t *testing.T) {
 	}
 }
 
-// TestRegionOf: a region begins with its boundary.
-func TestRegionOf(t *testing.T) {
-	t.Parallel()
-	for row, want := range map[string]int{"a": 0, "b": 1, "b0": 1, "c": 2, "d": 2} {
-		if got := regionOf(tableOf("b", "c").Splits(), []byte(row)); got != want {
-			t.Errorf("%s is in region %d, want %d", row, got, want)
-		}
-	}
-}
-
 // TestTooManyFilesForARegion: HBase's limit is for each region and family. A file counts where it certainly has rows: in the
 // regions of its first and its last row.
 func TestTooManyFilesForARegion(t *testing.T) {
