@@ -51,7 +51,7 @@ type InspectType struct {
 	Most    int64   `json:"most_raw"`
 }
 
-// InspectBloom is how full the bloom filter is.
+// InspectBloom is a hfilewriter.BloomLoad with its names in JSON.
 type InspectBloom struct {
 	Kind           string  `json:"kind"`
 	Chunks         int     `json:"chunks"`
@@ -138,9 +138,7 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	for _, t := range layout.Types {
 		report.Types = append(report.Types, InspectType{t.Type, t.Blocks, t.Stored, t.Raw, t.Ratio(), t.Entries, t.Smallest, t.Largest})
 	}
-	if b := layout.Bloom; b != nil {
-		report.Bloom = &InspectBloom{b.Kind, b.Chunks, b.Hashes, b.Keys, b.Capacity, b.Bytes, b.BitsSet, b.FalsePositives}
-	}
+	report.Bloom = (*InspectBloom)(layout.Bloom)
 	info := r.Info()
 	for _, name := range info.Keys() {
 		report.Info = append(report.Info, InfoRow{printable.Bytes([]byte(name)), info.Text(name)})

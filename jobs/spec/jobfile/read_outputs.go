@@ -32,10 +32,14 @@ func readOutputs(j *Job, s *yamldoc.Section) {
 		s.Fail("outputs", "lists no table; write %s", form)
 	}
 	var tables []string
+	shared := *j // what is read so far is the same for each output, but for these two
+	shared.Engine, shared.origin = Engine{}, nil
 	for i, n := range list.Content {
 		own := s.Doc.Section(fmt.Sprintf("outputs[%d].", i), n)
 		own.Known(yamldoc.Output, yamldoc.Common)
-		out := &Job{Path: j.Path, Dir: j.Dir, Date: j.Date, Hour: j.Hour, Columns: slices.Clone(j.Columns), places: j.places, Input: j.Input, HBase: j.HBase, anyQuery: j.anyQuery}
+		out := new(Job)
+		*out = shared
+		out.Columns = slices.Clone(j.Columns)
 		readOutput(out, over(own, s))
 		checkApart(out, s, own, j.Outputs)
 		j.Outputs = append(j.Outputs, out)
