@@ -84,9 +84,6 @@ func (w *planned) checkPlan() error {
 	return nil
 }
 
-// hasEnded reports whether an error of checkPlan says that the run is done or was begun anew.
-func hasEnded(err error) bool { return errcode.Outermost(err) == errcode.TaskPlan }
-
 // newAttempt is an attempt at a task. Nobody else knows its folder.
 func (w *planned) newAttempt(phase string, task int) *attempt {
 	host, err := os.Hostname()
@@ -140,7 +137,7 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 	if ctx.Err() != nil {
 		return errors.Join(err, a.remove(false))
 	}
-	if ended := a.of.checkPlan(); hasEnded(ended) { // then this is the reason, whatever failed
+	if ended := a.of.checkPlan(); errcode.Outermost(ended) == errcode.TaskPlan { // done or begun anew: the reason, whatever failed
 		return errors.Join(ended, a.remove(errors.Is(ended, fs.ErrNotExist)))
 	}
 	report := &failureReport{identity: a.identity, Ended: time.Now().UTC(), Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}

@@ -225,7 +225,13 @@ func (w *Work) Rejects(sink entry.Rejects) error {
 // that needs none. rejected is the number of rejected records. Closing the rows leaves their sorted runs where they
 // are.
 func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
-	state := m.work.plan.newState()
+	regions := make([]int, len(m.work.plan.Outputs)) // of each output; 0 if it needs no rows
+	for i, out := range m.work.plan.Outputs {
+		if out.Target != nil {
+			regions[i] = len(out.Target.Splits) + 1
+		}
+	}
+	state := checkpoint.NewResumeState(regions)
 	for i, a := range m.accounts {
 		if err := state.Apply(checkpoint.Line{Checkpoint: &a.Checkpoint}, len(m.work.plan.Splits)); err != nil {
 			return nil, errcode.Digest.Errorf("%v: %w", &m.accounts[i].identity, err)

@@ -8,7 +8,6 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/program"
-	"bulkload/jobs/pipeline/checkpoint"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -64,20 +63,6 @@ func (p *Plan) splitsOf(task int, files []ingest.File) (first int, splits []inge
 	}
 	return first, splits
 }
-
-// regions is the number of regions of each output; 0 if it needs no rows.
-func (p *Plan) regions() []int {
-	all := make([]int, len(p.Outputs))
-	for i, out := range p.Outputs {
-		if out.Target != nil {
-			all[i] = len(out.Target.Splits) + 1
-		}
-	}
-	return all
-}
-
-// newState is the state of a run of which no task has done anything.
-func (p *Plan) newState() *checkpoint.ResumeState { return checkpoint.NewResumeState(p.regions()) }
 
 // serves reports whether the runs of a plan can be used for a fresh one, which may need fewer outputs and may be cut
 // into other tasks.

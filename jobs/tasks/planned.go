@@ -131,7 +131,10 @@ func newPlanned(p *Plan, id string, o options.Options) (*planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Properties = merged(p.Properties, o.Properties)
+	properties := map[string]string{}
+	maps.Copy(properties, p.Properties)
+	maps.Copy(properties, o.Properties) // which win
+	o.Properties = properties
 	w := &planned{plan: p, id: id, options: o, job: job}
 	s, err := site.Open(o, jobfile.HBase{}, job.Remote(false))
 	if err != nil {
@@ -198,14 +201,4 @@ func (w *planned) checkFiles(splits []ingest.Split) error {
 		}
 	}
 	return nil
-}
-
-// merged has the properties of both; those of over win.
-func merged(of, over map[string]string) map[string]string {
-	all := maps.Clone(of)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, over)
-	return all
 }

@@ -196,21 +196,39 @@ func allTasks(u *Units) []int {
 	return all
 }
 
-// written returns the slices that tasks have written and no stage has accepted.
+// written returns the slices that tasks have written, with all of their files, and no stage has accepted. The files of accepted
+// slices were moved away, and a kill may have interrupted that.
 func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Concat(slices.Collect(maps.Values(found))...)
-	sizes := make([]map[string]int64, len(all)) // of the files of each account
+	all = slices.DeleteFunc(all, func(a *reduceAccount) bool { // those that contradict themselves
+		return a.Output < 0 || a.Output >= len(r.work.folders) || len(a.Units) != len(a.Slices)
+	})
+	at := make([]folder, len(all))              // of the files of each account
+	sizes := make([]map[string]int64, len(all)) // of these files
 	err = sideBySide(len(all), func(i int) (err error) {
-		sizes[i], err = r.work.sizesOf(all[i])
+		at[i] = r.work.folders[all[i].Output].in(ReducePhase, TaskFolder(all[i].Task), all[i].Attempt)
+		sizes[i], err = at[i].sizes()
 		return err
 	})
 	written := map[sliceID]*foundSlice{}
 	for i, a := range all {
-		r.work.addSlices(a, sizes[i], written)
+		for k, s := range a.Slices {
+			f := &foundSlice{writing.Finished{Record: s}, a}
+			whole := true
+			for _, file := range s.Files {
+				name := path.Base(file.Path)
+				size, exists := sizes[i][name]
+				whole = whole && exists && size == file.Bytes
+				f.Temps = append(f.Temps, at[i].path(name))
+			}
+			if whole {
+				written[a.Units[k].id(a.Output)] = f
+			}
+		}
 	}
 	return written, err
 }
@@ -249,41 +267,6 @@ func (u *unit) id(output int) sliceID {
 type foundSlice struct {
 	writing.Finished
 	by *reduceAccount
-}
-
-// filesOf is where the files of an account are.
-func (w *Work) filesOf(a *reduceAccount) folder {
-	return w.folders[a.Output].in(ReducePhase, TaskFolder(a.Task), a.Attempt)
-}
-
-// sizesOf are the lengths of the files of an account, by name; nil if it contradicts itself.
-func (w *Work) sizesOf(a *reduceAccount) (map[string]int64, error) {
-	if a.Output < 0 || a.Output >= len(w.folders) || len(a.Units) != len(a.Slices) {
-		return nil, nil
-	}
-	return w.filesOf(a).sizes()
-}
-
-// addSlices adds the slices of an account whose files are all there, with these lengths. Those of accepted slices were moved
-// away, and a kill may have interrupted that.
-func (w *Work) addSlices(a *reduceAccount, sizes map[string]int64, to map[sliceID]*foundSlice) {
-	if sizes == nil {
-		return
-	}
-	at := w.filesOf(a)
-	for i, s := range a.Slices {
-		f := &foundSlice{writing.Finished{Record: s}, a}
-		whole := true
-		for _, file := range s.Files {
-			name := path.Base(file.Path)
-			size, there := sizes[name]
-			whole = whole && there && size == file.Bytes
-			f.Temps = append(f.Temps, at.path(name))
-		}
-		if whole {
-			to[a.Units[i].id(a.Output)] = f
-		}
-	}
 }
 
 // accept passes the slices that were written to the i-th output's stage, and keeps the rest in left.

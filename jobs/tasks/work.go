@@ -119,28 +119,24 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 	return p, nil
 }
 
-// checkPieces refuses a plan of more map tasks than can be merged.
+// checkPieces refuses a plan of more map tasks than can be merged, or than a reduce task has memory for streams. The rest of a
+// merge's need is known only when the map tasks are done.
 func (w *Work) checkPieces(p *Plan) error {
 	var bytes int64
 	for _, s := range p.Splits {
 		bytes += s.End - s.Start
 	}
-	if n := len(p.Pieces); n > partition.MaxRuns {
+	n := len(p.Pieces)
+	if n > partition.MaxRuns {
 		return errcode.TaskMemory.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
 			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
 	}
-	return w.checkStreams(int64(len(p.Pieces)))
-}
-
-// checkStreams refuses more map tasks than a reduce task has memory for streams. The rest of a merge's need is known only
-// when the map tasks are done.
-func (w *Work) checkStreams(pieces int64) error {
-	need := pieces * streamMemory(w.home())
+	need := int64(n) * streamMemory(w.home())
 	if w.others != nil || need <= sorting.SortMemory(w.sizes.Memory) {
 		return nil
 	}
 	return errcode.TaskMemory.Errorf("to merge the sorted runs of %d map tasks of %s needs at least %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
-		pieces, bytesize.Format(w.sizes.Task), bytesize.Format(need), bytesize.Format(w.sizes.Memory), bytesize.Format(memoryFor(need+need/2)))
+		n, bytesize.Format(w.sizes.Task), bytesize.Format(need), bytesize.Format(w.sizes.Memory), bytesize.Format(memoryFor(need+need/2)))
 }
 
 // known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
