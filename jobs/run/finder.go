@@ -81,7 +81,7 @@ func (f *finder) region(ctx context.Context, region int) (_ answers, err error) 
 		if err == nil && e != nil {
 			err = l.add(e)
 		}
-		if err == nil && (l.full() || !more) {
+		if full := len(l.rows) >= load.LookupsPerCall || l.bytes >= lookupBytes; err == nil && (full || !more) {
 			err = l.ask(ctx)
 		}
 		if err != nil || !more {
@@ -127,8 +127,6 @@ type lookups struct {
 
 // lookupBytes bounds the keys of a call, so that its request stays small.
 const lookupBytes = 1 << 20
-
-func (l *lookups) full() bool { return len(l.rows) >= load.LookupsPerCall || l.bytes >= lookupBytes }
 
 // nextKey is the last record of the next key: the one that is written. more is false after the last one.
 func (l *lookups) nextKey(merged *partition.RunReader) (last *partition.Entry, more bool, err error) {

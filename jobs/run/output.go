@@ -68,10 +68,13 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	return w.loader.Table.Announce(ctx)
 }
 
-// completeTarget completes the output's target: the checks have made it unless the input decides the regions.
+// completeTarget completes the output's target: the checks have made it unless the input decides the regions. If some of the
+// run's files are loaded, it uses the boundaries that the run began with: only what is missing is written then, and cut
+// at the current boundaries.
 func (w *outputRun) completeTarget(ctx context.Context) error {
+	m := w.out.Manifest
 	if w.target == nil {
-		known, err := w.out.Manifest.Planned()
+		known, err := m.Planned()
 		if err != nil {
 			return err
 		}
@@ -79,13 +82,6 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 			return err
 		}
 	}
-	return w.keepSplits()
-}
-
-// keepSplits uses the boundaries that the run began with if some of its files are loaded: only what is missing is
-// written then, and cut at the current boundaries.
-func (w *outputRun) keepSplits() error {
-	m := w.out.Manifest
 	if !m.HasLoaded() {
 		return nil
 	}
