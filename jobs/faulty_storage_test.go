@@ -20,10 +20,12 @@ import (
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testleak"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/lock"
 	"bulkload/jobs/run"
+	"bulkload/partition"
 )
 
 // These tests look at whole runs from outside: a job and options go in, files and errors come out.
@@ -143,7 +145,7 @@ func TestFullDisks(t *testing.T) {
 	t.Run("work-dir", func(t *testing.T) {
 		small, out := testfs.SmallDisk(t, 1<<20), filepath.Join(dir, "out")
 		_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{Memory: options.MinMemory, WorkDir: small})
-		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "--work-dir") || !strings.Contains(err.Error(), small) {
+		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !testwords.Names(err, "--work-dir", small) {
 			t.Errorf("%v", err)
 		}
 		noHFiles(t, out)
@@ -158,7 +160,7 @@ func TestFullDisks(t *testing.T) {
 		small := testfs.SmallDisk(t, 3<<20)
 		out := filepath.Join(small, "out")
 		_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{})
-		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), out) {
+		if !errors.Is(err, syscall.ENOSPC) || failure.KindOf(err) != failure.Failed || !testwords.Names(err, out) {
 			t.Errorf("%v", err)
 		}
 		runtest.NothingLeft(t, out)
@@ -183,7 +185,7 @@ func TestDamagedSpill(t *testing.T) {
 			testfs.Damage(t, filepath.Join(work, "bulkload-run-*", "0", "run-*"))
 		}
 	}})
-	if err == nil || failure.KindOf(err) != failure.Failed || !strings.Contains(err.Error(), "read spilled run "+work) || !strings.Contains(err.Error(), "offset") {
+	if of := (*partition.RunError)(nil); failure.CodeOf(err) != errcode.SpillDamaged || !errors.As(err, &of) || !strings.HasPrefix(of.Path, work+"/") {
 		t.Errorf("%v", err)
 	}
 	runtest.NothingLeft(t, out)

@@ -167,7 +167,7 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 			})
 			j := jobtest.Check(t, dir, out)
 			_, err := run.Job(context.Background(), nil, j, options.Options{})
-			if (err != nil) != c.fails || c.fails && (failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "the same command writes it again")) {
+			if (err != nil) != c.fails || c.fails && (failure.CodeOf(err) != errcode.Digest) {
 				t.Errorf("the run that finds it: %v", err)
 			}
 			if m, err := manifest.Read(storage.Local, out); c.fails && (err != nil || m.Done(region, 0) != nil) {
@@ -229,8 +229,8 @@ func TestForceBeginsAnew(t *testing.T) {
 	if err := os.Remove(filepath.Join(out, m.Files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "--force") {
-		t.Errorf("without --force: %v", err)
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.CodeOf(err) != errcode.OutputLacks {
+		t.Errorf("without --force: %s, %v", failure.CodeOf(err), err)
 	}
 	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})
 	runtest.SameFiles(t, "begun anew", base, out)
@@ -257,8 +257,8 @@ func TestSliceOtherThanWritten(t *testing.T) {
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
 	_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{})
-	if failure.KindOf(err) != failure.Differs || !strings.Contains(err.Error(), "--force") {
-		t.Errorf("a run whose slices begin elsewhere: %v", err)
+	if failure.CodeOf(err) != errcode.SliceRows {
+		t.Errorf("a run whose slices begin elsewhere: %s, %v", failure.CodeOf(err), err)
 	}
 	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})
 }

@@ -22,6 +22,7 @@ import (
 	"bulkload/internal/test/sample"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testwords"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/site"
@@ -456,7 +457,7 @@ func TestRunWithPlannedRegions(t *testing.T) {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	_, err = jobfile.Read(jobdir.Write(t, strings.Replace(fmt.Sprintf(jobdir.NumbersJob, "id"), "output: out/${date}", "output: hdfs:///out\nload: true", 1)), jobfile.ReadOptions{Date: jobdir.Date})
-	if err == nil || !strings.Contains(err.Error(), "set regions.from to table, not plan") {
+	if failure.KindOf(err) != failure.Usage || !testwords.Names(err, "load: ", "regions.from") {
 		t.Errorf("planned regions and a load: %v", err)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
+	"bulkload/internal/test/testwords"
 	"bulkload/internal/throttle"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
@@ -226,10 +227,8 @@ func wantDamaged(t *testing.T, what string, err error, file, block string) {
 		t.Errorf("%s: %v, want a difference", what, err)
 		return
 	}
-	for _, want := range []string{file, block, "DataNode 127.0.0.1:", "CRC32C of its bytes"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q in it", what, err, want)
-		}
+	if !testwords.Names(err, file, block, "DataNode 127.0.0.1:", "CRC32C") {
+		t.Errorf("%s: %v; want the file %s, its block %s, the DataNode and the sum in it", what, err, file, block)
 	}
 }
 
