@@ -153,7 +153,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 				"such as %s: the regions keep moving", ErrUnavailable, len(l.left), limit, l.left[0].URI)
 		}
 		// A region that split since makes files ErrStraddles. That ends the load: the caller cuts them
-		// (loading.Turn.Load).
+		// (loading.OutputLoad.Load).
 		groups, err := assign(l.left, l.regions, c.limits.filesPerFamily)
 		if err != nil {
 			return report, err

@@ -62,7 +62,7 @@ func TestAdviceOfEachCommand(t *testing.T) {
 			first := &l.Out.Manifest.Slices[0]
 			first.Files[0].Loaded = false
 			first.Files = slices.Repeat(first.Files, 1000)
-			return newTurn(l, nil).checkUnloadedCounts(s.table())
+			return newOutputLoad(l, nil).checkUnloadedCounts(s.table())
 		}},
 	} {
 		for how, byJob := range map[string]bool{"run": true, "load DIR": false} {

@@ -1,7 +1,7 @@
 // Package loading loads the files of a directory into a table. It cuts files at new region boundaries, recovers
 // interrupted loads, and succeeds only if the table serves all files.
 //
-// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, Turn), that of a
+// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, OutputLoad), that of a
 // directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: requests guards and
 // counts the requests to HBase, proof decides whether files are served, lostFiles records those that are not, and package
 // cutting cuts files with rows of several regions.
@@ -25,7 +25,7 @@ import (
 // Loader loads the files of a run's output into the run's table.
 //
 // All that the next command must know is in the manifest or the ledger before it matters. So a Loader has no state of
-// its own: that of a load ends with its Turn.
+// its own: that of a load is in its OutputLoad.
 type Loader struct {
 	Out     *output.Output
 	Cluster *load.Cluster  // nil if the output needs none
@@ -34,13 +34,13 @@ type Loader struct {
 	Rows    AskRows        // nil if the run's rows are not known
 }
 
-// AwaitTurn returns when it is this load's turn. Turn.End must follow.
-func (l *Loader) AwaitTurn(ctx context.Context) (*Turn, error) {
+// AwaitTurn returns when it is this load's turn. OutputLoad.End must follow.
+func (l *Loader) AwaitTurn(ctx context.Context) (*OutputLoad, error) {
 	held, err := awaitTurn(ctx, l.Out.Dir, l.Table)
 	if err != nil {
 		return nil, err
 	}
-	return newTurn(l, held), nil
+	return newOutputLoad(l, held), nil
 }
 
 // awaitTurn returns when a load may begin, with the table's lock; nil if loads take no turns.

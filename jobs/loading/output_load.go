@@ -19,9 +19,9 @@ import (
 	"bulkload/load"
 )
 
-// Turn is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any case. The
+// OutputLoad is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any case. The
 // manifest says of each file where it is.
-type Turn struct {
+type OutputLoad struct {
 	loader   *Loader
 	out      *output.Output
 	cluster  *load.Cluster
@@ -31,8 +31,8 @@ type Turn struct {
 	requests *requests
 }
 
-func newTurn(l *Loader, held *lock.Turn) *Turn {
-	return &Turn{
+func newOutputLoad(l *Loader, held *lock.Turn) *OutputLoad {
+	return &OutputLoad{
 		loader:   l,
 		out:      l.Out,
 		cluster:  l.Cluster,
@@ -44,14 +44,14 @@ func newTurn(l *Loader, held *lock.Turn) *Turn {
 }
 
 // End lets the next load begin.
-func (l *Turn) End() error { return l.requests.turn.Release() }
+func (l *OutputLoad) End() error { return l.requests.turn.Release() }
 
 // Recover determines what happened to files that an interrupted load has left in doubt.
 //
 // It must come before anything else is done with the files: before a second load, because a file in staging would be
 // missing there; before they are deleted or written again, because rows might then be in the table twice or not at
 // all. After it each file is at its source, or recorded as loaded.
-func (l *Turn) Recover(ctx context.Context) error {
+func (l *OutputLoad) Recover(ctx context.Context) error {
 	// A file and its parts must not exist together when every recorded file is asked for.
 	if err := l.out.FinishCuts(); err != nil {
 		return err
@@ -70,7 +70,7 @@ const maxCuts = 10
 // the manifest names the staging folder before the first file can be in it. So whatever the table has, the next
 // process knows where to look. "Loaded" is written only by Confirm, after every file was probed: it is never written on
 // HBase's word alone.
-func (l *Turn) Load(ctx context.Context) (*load.Report, error) {
+func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 	table, err := l.check(ctx)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (l *Turn) Load(ctx context.Context) (*load.Report, error) {
 
 // Confirm ends a load: every file must be served, and every row readable. Only then does the manifest say that it is
 // loaded.
-func (l *Turn) Confirm(ctx context.Context) error {
+func (l *OutputLoad) Confirm(ctx context.Context) error {
 	c, err := l.loader.claim(l.out.Manifest.Files())
 	if err != nil {
 		return err
@@ -159,11 +159,11 @@ func (l *Turn) Confirm(ctx context.Context) error {
 }
 
 // table is the name of the table.
-func (l *Turn) table() string { return l.out.Manifest.Run.Table }
+func (l *OutputLoad) table() string { return l.out.Manifest.Run.Table }
 
 // check checks what can refuse the load before its first request: damaged files, files that the table lost, too many of
 // them, cells that may win over these later. Regions that do not serve their files are opened again.
-func (l *Turn) check(ctx context.Context) (*load.Table, error) {
+func (l *OutputLoad) check(ctx context.Context) (*load.Table, error) {
 	if err := VerifyBeforeLoad(ctx, l.out); err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (l *Turn) check(ctx context.Context) (*load.Table, error) {
 
 // checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
 // not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
-func (l *Turn) checkLoaded(ctx context.Context, table *load.Table) error {
+func (l *OutputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 	c, err := l.loader.claim(l.out.Manifest.Files().Loaded())
 	if err != nil || len(c.files) == 0 {
 		return err
@@ -208,7 +208,7 @@ func (l *Turn) checkLoaded(ctx context.Context, table *load.Table) error {
 
 // checkHistory refuses to undo a later load: to load files over those of another run of this job and date that the ledger
 // names, unless this run was begun to replace them, or the command says so.
-func (l *Turn) checkHistory() error {
+func (l *OutputLoad) checkHistory() error {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
 	if e == nil || err != nil || len(e.Files) == 0 || e.Run == m.Run.ID || e.Run == m.Corrects {
@@ -224,7 +224,7 @@ func (l *Turn) checkHistory() error {
 }
 
 // checkUnloadedCounts is checkCounts for the files that are not loaded.
-func (l *Turn) checkUnloadedCounts(table *load.Table) error {
+func (l *OutputLoad) checkUnloadedCounts(table *load.Table) error {
 	files, err := l.out.Manifest.Unloaded(l.out.FS, l.out.Path)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (l *Turn) checkUnloadedCounts(table *load.Table) error {
 
 // repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's entry of such
 // a run is about to be replaced by that of this one.
-func (l *Turn) repeats() (bool, error) {
+func (l *OutputLoad) repeats() (bool, error) {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
 	return m.Corrects != "" || e != nil && (e.Repeated || e.Run != m.Run.ID && len(e.Files) > 0), err
@@ -243,7 +243,7 @@ func (l *Turn) repeats() (bool, error) {
 
 // askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): rows are missing then,
 // and what hides them may hide them still.
-func (l *Turn) askAllAgain() error {
+func (l *OutputLoad) askAllAgain() error {
 	m := l.out.Manifest
 	if m.Corrects != m.Run.ID || m.Missing != nil || l.loader.Rows == nil {
 		return nil
@@ -265,7 +265,7 @@ func stillSplitting(table string) error {
 }
 
 // describeFailure adds to the error of a load how far it came, and what to do.
-func (l *Turn) describeFailure(ctx context.Context, err error) error {
+func (l *OutputLoad) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	var missing *missingError
 	switch {

@@ -262,7 +262,7 @@ func TestRepeatedLoads(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 1)
 	m := record.out.Manifest
-	l := &Turn{out: record.out, loader: &Loader{Out: record.out, Ledger: ledger.Open(storage.Local, t.TempDir())}}
+	l := &OutputLoad{out: record.out, loader: &Loader{Out: record.out, Ledger: ledger.Open(storage.Local, t.TempDir())}}
 	for what, c := range map[string]struct {
 		entry    *ledger.Entry
 		corrects string

@@ -11,7 +11,7 @@ import (
 // recover finds the files of an interrupted load. HBase moves a file when it takes it, and the run may have been killed
 // before it recorded that. Files in the staging folder are not loaded, and are moved back. Of the others, a file is
 // loaded if the table serves it.
-func (l *Turn) recover(ctx context.Context) error {
+func (l *OutputLoad) recover(ctx context.Context) error {
 	m := l.out.Manifest
 	// In the other states no file is in doubt: none was handed over since it was written, or all were probed.
 	if m.State != manifest.Loading {

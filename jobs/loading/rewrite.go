@@ -31,7 +31,7 @@ func (e *RewriteError) Unwrap() error { return e.Lost }
 //
 // The ledger is written first: if the process is killed after the manifest was saved, it would be the only trace of
 // the lost files.
-func (l *Turn) rewriteLost(ctx context.Context, lost *load.LostError) error {
+func (l *OutputLoad) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := l.out.Manifest
 	if err := l.lost.add(ctx, lost, cellsOf(m)); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (l *Turn) rewriteLost(ctx context.Context, lost *load.LostError) error {
 // that are loaded move to LoadedBefore, so they are neither written nor loaded twice. Those that are not loaded are
 // deleted; for that the manifest lists them as cuts without parts. A part of a cut file that stayed at its source,
 // unrecorded, would be foreign to the next run, which can't derive its name from the slice.
-func (l *Turn) rewrite(lost *load.LostError) error {
+func (l *OutputLoad) rewrite(lost *load.LostError) error {
 	m := l.out.Manifest
 	gone := map[string]bool{}
 	for _, f := range lost.Files {

@@ -22,7 +22,7 @@ import (
 
 // lostLoad is the load of an output with two slices: of the first, a file was lost, one is loaded and one is not; of the second,
 // one is loaded and one is not.
-func lostLoad(t *testing.T) (l *Turn, paths []string, lost *load.LostError) {
+func lostLoad(t *testing.T) (l *OutputLoad, paths []string, lost *load.LostError) {
 	t.Helper()
 	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
 	out := output.New(localOutput(t, options.Options{}), m)
@@ -44,11 +44,11 @@ func lostLoad(t *testing.T) (l *Turn, paths []string, lost *load.LostError) {
 		}
 	}
 	lost = &load.LostError{Table: "t", Files: []load.Finding{{HFile: load.HFile{URI: out.URI(paths[0])}}}}
-	return &Turn{out: out, lost: lostFiles{out: out.Dir}}, paths, lost
+	return &OutputLoad{out: out, lost: lostFiles{out: out.Dir}}, paths, lost
 }
 
 // there lists which of some files of an output exist.
-func there(l *Turn, paths []string) (found []string) {
+func there(l *OutputLoad, paths []string) (found []string) {
 	for _, name := range paths {
 		if _, err := os.Stat(filepath.Join(l.out.Path, name)); err == nil {
 			found = append(found, name)

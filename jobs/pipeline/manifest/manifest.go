@@ -58,7 +58,7 @@ const (
 // Who writes a field, and who believes it:
 //
 //   - schema: Resume and Parse set it. Only Parse looks at it.
-//   - state: see the states. Resume decides by it whether there is anything to write, Turn.Recover (loading) whether
+//   - state: see the states. Resume decides by it whether there is anything to write, loading.OutputLoad.Recover whether
 //     files may be in HBase's hands, and retention whether an output may be deleted.
 //   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are
 //     files: a run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
@@ -269,7 +269,7 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Cut is a cut in progress.
 //
-// Package cutting writes it before the parts have their names. RemoveAll, and Turn.rewrite of package loading, write it
+// Package cutting writes it before the parts have their names. RemoveAll, and OutputLoad.rewrite of package loading, write it
 // without parts, for a file that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose
 // file they list the parts are deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
 type Cut struct {
