@@ -16,12 +16,11 @@ build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/bulkload ./cmd/bulkload
 
 # The tests with a cluster mostly wait for its servers. Race tests, fuzzing and other builds use the processors meanwhile, at a lower
-# priority: a server that gets no time loses its session. The check for vulnerabilities is the last, since it may fail for want of the
+# priority: a server that gets no time loses its session. The check for vulnerabilities is the last of these, since it may fail for want of the
 # database, which says nothing about the rest.
 test:
 	$(MAKE) step-lint step-tidy step-build
 	$(MAKE) -j2 --output-sync step-unit step-background
-	$(MAKE) step-vulncheck
 
 # The quick tests among those that need neither a cluster nor Java, for a change that is being made.
 quick:
@@ -32,7 +31,7 @@ quick:
 
 .PHONY: step-background
 step-background:
-	@nice -n 19 $(MAKE) --no-print-directory step-race step-fuzz step-crossbuild
+	@nice -n 19 $(MAKE) --no-print-directory step-race step-fuzz step-crossbuild step-vulncheck
 
 # Runs a target and prints how long it took.
 step-%:

@@ -229,7 +229,7 @@ func TestForceBeginsAnew(t *testing.T) {
 	if err := os.Remove(filepath.Join(out, m.Files()[0].Path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.CodeOf(err) != errcode.OutputLacks {
+	if _, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{}); failure.CodeOf(err) != errcode.OutputChanged {
 		t.Errorf("without --force: %s, %v", failure.CodeOf(err), err)
 	}
 	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})
@@ -257,7 +257,7 @@ func TestSliceOtherThanWritten(t *testing.T) {
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
 	_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{})
-	if failure.CodeOf(err) != errcode.SliceRows {
+	if failure.CodeOf(err) != errcode.Digest {
 		t.Errorf("a run whose slices begin elsewhere: %s, %v", failure.CodeOf(err), err)
 	}
 	runtest.Must(t, jobtest.Check(t, dir, out), options.Options{Force: true})

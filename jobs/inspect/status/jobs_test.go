@@ -123,7 +123,7 @@ func TestStatusOfLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer book.Close()
-	e, err := book.Read(l.Table, livetest.Night20, l.Job(t, livetest.Night20).Hash())
+	e, err := book.Read(manifest.Of(l.Job(t, livetest.Night20)).LedgerKey(""))
 	if err != nil || e == nil {
 		t.Fatal(err)
 	}
