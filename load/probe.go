@@ -552,9 +552,12 @@ func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool
 func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
 	at := cell.Printable(b.Row)
 	f := p.family(family)
-	newer := int64(0)
+	newer := int64(0) // versions that readers find: one that was deleted by its timestamp alone is none of them
 	for _, c := range answers[1].Cells {
-		if c.Type == cell.Put {
+		deleted := func(m cell.Cell) bool {
+			return (m.Type == cell.Delete || m.Type == cell.DeleteFamilyVersion) && m.Timestamp == c.Timestamp
+		}
+		if c.Type == cell.Put && !slices.ContainsFunc(answers[1].Cells, deleted) && !slices.ContainsFunc(answers[2].Cells, deleted) {
 			newer++
 		}
 	}

@@ -108,6 +108,9 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{"f", 4_000_000, cells{put(4_000_000, "v")}, cells{put(4_000_002, "v"), put(4_000_001, "v")}, nil, Served, ""},
 		{"g", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Superseded, "the family keeps 1"},
 		{"h", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Superseded, "the family keeps 1"},
+		{"g", 100, nil, cells{put(200, "v"), marker(200, 8, "q")}, nil, Missing, "cause unknown"}, // the newer version is deleted
+		{"g", 100, nil, cells{put(200, "v")}, cells{marker(200, 10, "")}, Missing, "cause unknown"},
+		{"g", 100, nil, cells{put(200, "v"), put(150, "v"), marker(150, 8, "q")}, nil, Superseded, "1 newer version"},
 		{"f", 1_999_999, cells{put(1_999_999, "v")}, nil, nil, Expired, "TTL of 3000 s"},
 		{"f", 2_000_001, cells{put(2_000_001, "v")}, nil, nil, Served, ""},
 		{"k", 1_999_999, cells{put(1_999_999, "v")}, nil, nil, Served, ""},
