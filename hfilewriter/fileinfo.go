@@ -112,6 +112,14 @@ func (f FileInfo) copyTo(other FileInfo) {
 	}
 }
 
+// OldestPut is the least timestamp of a Put, in epoch milliseconds (HFileInfo's EARLIEST_PUT_TS); false if the file does not say.
+func (f FileInfo) OldestPut() (timestamp int64, known bool) {
+	if v := f[infoEarliestPut]; len(v) == 8 {
+		return int64(binary.BigEndian.Uint64(v)), true
+	}
+	return 0, false
+}
+
 // Uncopied names what a file's properties tell of it that a copy of its cells (Scanner, Writer) lacks: tags and sequence
 // IDs, and references to MOB files, which belong to some of the cells and are counted for all.
 func (f FileInfo) Uncopied() []string {

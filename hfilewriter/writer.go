@@ -293,6 +293,8 @@ type Summary struct {
 	RawSize  int64 // see Writer.RawSize
 	FirstRow []byte
 	LastRow  []byte
+	// OldestPut is the least timestamp of a Put, in epoch milliseconds; math.MaxInt64 if there are only delete markers.
+	OldestPut int64
 }
 
 // Close writes everything after the data. It does not close the io.Writer. A file without cells is an error: HBase
@@ -311,7 +313,7 @@ func (w *Writer) Close() (*Summary, error) {
 		return nil, w.err
 	}
 	w.err = errClosed
-	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row}, nil
+	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row, OldestPut: w.stats.earliestPut}, nil
 }
 
 // finish writes everything after the data (HFileWriterImpl.close). The trailer comes last: without it a file is not

@@ -21,6 +21,7 @@ type HFile struct {
 	URI      string // hdfs://…
 	FirstRow []byte
 	LastRow  []byte
+	Oldest   int64   // least timestamp of its cells, in epoch milliseconds; 0: that of one of Probes, or not known
 	Probes   []Probe // cells by which a region proves that it serves the file
 	Opening  string  // of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
 }

@@ -562,7 +562,7 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 		}
 	}
 	// HBase keeps the newest MIN_VERSIONS of a cell, however old they are.
-	if ttl := f.number("TTL"); ttl > 0 && ttl < math.MaxInt32 && p.now-b.Timestamp > ttl*1000 && newer >= f.number("MIN_VERSIONS") {
+	if ttl, expired := f.expired(b.Timestamp, p.now); expired && newer >= f.number("MIN_VERSIONS") {
 		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
 	}
 	for _, cells := range [][]cell.Cell{answers[0].Cells, answers[1].Cells, answers[2].Cells} {
@@ -583,6 +583,24 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 		return Missing, fmt.Sprintf("row %s has another value with timestamp %d", at, b.Timestamp)
 	}
 	return Missing, fmt.Sprintf("row %s with timestamp %d is not served, cause unknown", at, b.Timestamp)
+}
+
+// expired compares a timestamp with the family's TTL, in seconds. Both times are epoch milliseconds.
+func (f *Family) expired(timestamp, now int64) (ttl int64, expired bool) {
+	ttl = f.number("TTL")
+	return ttl, ttl > 0 && ttl < math.MaxInt32 && now-timestamp > ttl*1000
+}
+
+// Expired reports whether readers no longer find all of a file's cells because the oldest is older than the family's TTL: now is in
+// epoch milliseconds. A family with MIN_VERSIONS keeps some of them, so only reading them tells.
+func (t *Table) Expired(f *HFile, now int64) (finding Finding, expired bool) {
+	i := slices.IndexFunc(t.Families, func(family Family) bool { return family.Name == f.Family })
+	if i < 0 || f.Oldest <= 0 || t.Families[i].number("MIN_VERSIONS") > 0 {
+		return finding, false
+	}
+	ttl, expired := t.Families[i].expired(f.Oldest, now)
+	return Finding{HFile: *f, Serving: Expired, Region: t.Overlapping(f.FirstRow, f.FirstRow)[0].String(),
+		Why: fmt.Sprintf("its oldest cell has timestamp %d, which is older than the family's TTL of %d s", f.Oldest, ttl)}, expired
 }
 
 // matches reports whether a stored cell is the probe's.

@@ -86,7 +86,7 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	for _, f := range d.Files {
 		uri := r.out.URI(f.Path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Probes: f.Cells,
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Oldest: f.Oldest, Probes: f.Cells,
 			Opening: table.OpeningsOf(&load.HFile{Family: f.Family, FirstRow: f.First, LastRow: f.Last})})
 	}
 	// HBase took these before the interruption. Without them here the final probes would not ask for their rows.

@@ -156,6 +156,7 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 			for _, f := range chosen {
 				v.add(c, known[f.URI].Finding)
 			}
+			v.addExpired(c)
 			return v, nil
 		}
 		if looks == maxLooks {
@@ -257,6 +258,19 @@ func (v *verdict) add(c claim, f load.Finding) {
 		case !proven:
 			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and the cells of the file that it returns were there before, may be another load's, or are hidden by newer ones",
 				&r, c.table, f.URI)})
+		}
+	}
+}
+
+// addExpired adds the files whose oldest cells are older than the family's TTL. Those that are asked for are not among them.
+func (v *verdict) addExpired(c claim) {
+	known := map[string]bool{} // by URI
+	for i := range v.bad {
+		known[v.bad[i].URI] = true
+	}
+	for i := range c.files {
+		if finding, expired := v.table.Expired(&c.files[i], time.Now().UnixMilli()); expired && !known[finding.URI] {
+			v.bad = append(v.bad, finding)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
@@ -106,6 +107,40 @@ func TestAskedWhereRegionsShareAFile(t *testing.T) {
 	}
 	if got := strings.Join(asked, " "); got != "a a2 a3 b1 c1" {
 		t.Errorf("asked for %s", got)
+	}
+}
+
+// TestOldestCellsExpire: a file whose oldest cell is older than the family's TTL can't be read as a whole, whatever its known cells
+// show, unless the family keeps cells for longer.
+func TestOldestCellsExpire(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	hoursAgo := func(n int) int64 { return now.Add(-time.Duration(n) * time.Hour).UnixMilli() }
+	for what, c := range map[string]struct {
+		attributes map[string]string
+		oldest     int64
+		want       string
+	}{
+		"older":                            {map[string]string{"TTL": "3600"}, hoursAgo(2), "hdfs:///out/f/a"},
+		"younger":                          {map[string]string{"TTL": "10800"}, hoursAgo(2), ""},
+		"not known":                        {map[string]string{"TTL": "3600"}, 0, ""},
+		"no TTL":                           {map[string]string{"TTL": "FOREVER"}, hoursAgo(2), ""},
+		"the newest versions are kept":     {map[string]string{"TTL": "3600", "MIN_VERSIONS": "1"}, hoursAgo(2), ""},
+		"versions are kept, but not these": {map[string]string{"TTL": "3600", "MIN_VERSIONS": "0"}, hoursAgo(2), "hdfs:///out/f/a"},
+	} {
+		table := tableOf("m")
+		table.Families[0].Attributes = c.attributes
+		file, bad := fileIn(table, "f", "a", "b"), fileIn(table, "f", "n", "o")
+		file.Oldest, bad.Oldest = c.oldest, c.oldest
+		v := &verdict{table: table, bad: []load.Finding{{HFile: bad, Serving: load.Missing}}}
+		v.addExpired(claim{table: "t", files: []load.HFile{file, bad}})
+		var got string
+		for _, f := range v.bad[1:] {
+			got += f.URI
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", what, got, c.want)
+		}
 	}
 }
 

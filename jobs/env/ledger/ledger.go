@@ -112,6 +112,7 @@ type File struct {
 	Family   string `json:"family"`
 	FirstRow string `json:"first_row"` // in the notation of HBase's shell
 	LastRow  string `json:"last_row"`
+	Oldest   int64  `json:"oldest_timestamp,omitempty"` // of its cells; 0: that of one of Probes
 	Probes   []Cell `json:"probes"`
 	// Opening is that of its regions when it was last known to be served, or about to be loaded: see load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`

@@ -43,6 +43,7 @@ type DirFile struct {
 	Path        string // below the directory
 	Size        int64
 	First, Last []byte // rows
+	Oldest      int64  // least timestamp of its cells, as the file says; 0: not known
 	Cells       []Cell // see PickProbes
 	Probes      []load.Probe
 }
@@ -136,6 +137,9 @@ func (d *Directory) add(f *DirFile) error {
 		return err
 	}
 	f.Size, f.First, f.Last = in.File.Size(), bytes.Clone(in.FirstRow()), bytes.Clone(in.LastRow())
+	if oldest, known := in.Info().OldestPut(); known {
+		f.Oldest = oldest
+	}
 	d.Files = append(d.Files, f)
 	return in.File.Close()
 }

@@ -33,8 +33,9 @@ type Summary struct {
 	Cells    int64      `json:"cells"`
 	FirstRow string     `json:"first_row"` // in the notation of Printable
 	LastRow  string     `json:"last_row"`
-	First    int64      `json:"first_timestamp"` // of the cells of the first row
-	Last     int64      `json:"last_timestamp"`  // of the last
+	First    int64      `json:"first_timestamp"`            // of the cells of the first row
+	Last     int64      `json:"last_timestamp"`             // of the last
+	Oldest   int64      `json:"oldest_timestamp,omitempty"` // of all cells; 0: it is one of these
 	Digest   digest.Sum `json:"digest"`
 	Loaded   bool       `json:"loaded"`
 	// Probes are cells by which the open region proves that it serves the file; only the manifest has them.
@@ -118,6 +119,9 @@ func (f *File) Finish() error {
 	f.Times = f.Writer.Times()
 	f.Writer, f.out = nil, nil
 	f.Bytes, f.Raw, f.Cells = summary.Bytes, summary.RawSize, summary.Cells
+	if summary.OldestPut < min(f.First, f.Last) {
+		f.Oldest = summary.OldestPut
+	}
 	f.FirstRow, f.LastRow = printable.Bytes(summary.FirstRow), printable.Bytes(summary.LastRow)
 	return nil
 }

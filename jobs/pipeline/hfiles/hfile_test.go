@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -38,6 +39,12 @@ var settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encod
 // written writes a file of rows, and finishes it.
 func written(t *testing.T, fsys storage.FS, rows ...string) *File {
 	t.Helper()
+	return writtenAt(t, fsys, func(row int) int64 { return int64(100 + row) }, rows...)
+}
+
+// writtenAt is written with a timestamp for each row.
+func writtenAt(t *testing.T, fsys storage.FS, at func(row int) int64, rows ...string) *File {
+	t.Helper()
 	dir := t.TempDir()
 	to := Destination{FS: fsys, Dir: dir, Temps: func() (string, error) { return dir, nil }}
 	f, err := Create(to, Summary{Path: "f/" + Name("r", 0, 0, "f", 0), Family: "f"}, settings, hfilewriter.Provenance{}, new(timing.Clock))
@@ -49,10 +56,10 @@ func written(t *testing.T, fsys storage.FS, rows ...string) *File {
 		t.Fatal(err)
 	}
 	for i, row := range rows {
-		if err := f.Writer.AppendRow(columns, []byte(row), int64(100+i), testvalues.Of("x"+row, "")); err != nil {
+		if err := f.Writer.AppendRow(columns, []byte(row), at(i), testvalues.Of("x"+row, "")); err != nil {
 			t.Fatal(err)
 		}
-		f.CountRow(int64(100 + i))
+		f.CountRow(at(i))
 	}
 	if err := f.Finish(); err != nil {
 		t.Fatal(err)
@@ -79,6 +86,25 @@ func TestFileIsReadBack(t *testing.T) {
 	}
 	if one := written(t, storage.Local, "a"); one.ReadBack(t.Context()) != nil || len(one.Probes) != 1 {
 		t.Errorf("the probes of one row are %+v", one.Probes)
+	}
+}
+
+// TestOldestCell: the oldest timestamp of a file is known even if it is neither the first row's nor the last's.
+func TestOldestCell(t *testing.T) {
+	for want, at := range map[int64][]int64{0: {100, 200, 150}, 50: {100, 50, 150}, 7: {100, 120, 7, 100}} {
+		f := writtenAt(t, storage.Local, func(row int) int64 { return at[row] }, []string{"a", "b", "c", "d"}[:len(at)]...)
+		h, err := f.Loadable()
+		if err != nil || f.Oldest != want || h.Oldest != want {
+			t.Errorf("%v: %d, for the load %d, %v; want %d", at, f.Oldest, h.Oldest, err, want)
+		}
+		dir := t.TempDir()
+		name := filepath.Join(dir, "f", "1")
+		if err := errors.Join(os.Mkdir(filepath.Dir(name), 0o700), os.Rename(f.Temp, name)); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := OpenDirectory(storage.Local, dir); err != nil || d.Files[0].Oldest != slices.Min(at) {
+			t.Errorf("%v: the directory has %+v, %v", at, d.Files, err)
+		}
 	}
 }
 

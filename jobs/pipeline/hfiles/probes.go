@@ -123,7 +123,7 @@ func (f *Summary) Loadable() (load.HFile, error) { return Loadable(f.InLedger(""
 
 // InLedger is what the ledger records of a file. uri is where it is, or was before HBase moved it.
 func (f *Summary) InLedger(uri string) ledger.File {
-	return ledger.File{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Probes: f.Probes, Opening: f.Opening}
+	return ledger.File{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Oldest: f.Oldest, Probes: f.Probes, Opening: f.Opening}
 }
 
 // Loadable is a file of the ledger in the form for package load.
@@ -133,7 +133,7 @@ func Loadable(f ledger.File) (load.HFile, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return load.HFile{}, err
 	}
-	h := load.HFile{URI: f.URI, Family: f.Family, FirstRow: first, LastRow: last, Opening: f.Opening}
+	h := load.HFile{URI: f.URI, Family: f.Family, FirstRow: first, LastRow: last, Oldest: f.Oldest, Opening: f.Opening}
 	for i := range f.Probes {
 		p, err := Probe(&f.Probes[i])
 		if err != nil {

@@ -80,7 +80,7 @@ func (o *Output) checkFamilyTTL(f *load.Family) {
 		o.unknown(checkTTL, "family %s has TTL %q, which is no number of seconds", f.Name, f.Attributes["TTL"])
 	case limit == 0 || keepsExpired(f):
 	case o.Job.Moments != "":
-		o.unknown(checkTTL, "family %s has a TTL of %v, and each record has its own timestamp: older ones will not be readable", f.Name, limit)
+		o.unknown(checkTTL, "family %s has a TTL of %v, and each record has its own timestamp: with an older one the load ends with exit code 5", f.Name, limit)
 	default:
 		o.compareTTL(f.Name, limit)
 	}
