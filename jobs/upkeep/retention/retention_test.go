@@ -49,7 +49,7 @@ func (n *nights) add(t *testing.T, name, state string, loaded, rejects time.Dura
 	t.Helper()
 	dir := filepath.Join(n.dir, name)
 	check(t, os.MkdirAll(filepath.Join(dir, "f"), 0o755))
-	m := &manifest.Manifest{Schema: manifest.Schema, State: state, JobHash: "hash of " + name, MadeFor: manifest.MadeFor{Families: map[string]string{"f": ""}},
+	m := &manifest.Manifest{Schema: manifest.Schema, State: state, JobHash: "hash of " + strings.ReplaceAll(name, "/", "-"), MadeFor: manifest.MadeFor{Families: map[string]string{"f": ""}},
 		Run: jobfile.RunInfo{Job: "check.yaml", Table: "shop:" + name, Date: "2026-11-20", ID: "run " + name}, Books: books.Books{Written: 5}}
 	check(t, m.Save(storage.Local, dir, n.dir))
 	check(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o600))
