@@ -99,8 +99,7 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 }
 
 // MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: with Moments, the
-// rows between the first and the last one of a file may have any,
-// or no cell of a file is known.
+// rows between the first and the last one of a file may have any, or no cell of a file is known.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
 	return e.HasTimestamp(timestamp) ||
 		slices.ContainsFunc(e.Files, func(f File) bool { return e.Moments || len(f.Probes) == 0 })
