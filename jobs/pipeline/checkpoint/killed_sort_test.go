@@ -573,7 +573,8 @@ func TestKilledWideSort(t *testing.T) {
 		t.Run(fmt.Sprint(c.at, c.times), func(t *testing.T) {
 			k.At, k.Times = c.at, c.times
 			got := k.KillAndResume(t, base.Out, want)
-			if got.Resumed == nil && c.times > 1 {
+			// The checkpoint of the first spill may not have been written when the second one ends.
+			if got.Resumed == nil && c.times > 1 && c.at != options.Spilled {
 				t.Error("nothing was kept")
 			}
 		})
