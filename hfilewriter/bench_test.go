@@ -47,7 +47,8 @@ func BenchmarkAppendRow(b *testing.B) {
 	}
 }
 
-// benchUneven are rows as of a table of texts: of the columns every third is long and every fifth null, each row at another one.
+// benchUneven are rows as of a table of texts: of the columns every third is long and every fifth null, each row at
+// another one.
 var benchUneven = sync.OnceValue(func() []tableRow {
 	rows := checkRows(20_000, 2)
 	for i := range rows {
@@ -64,7 +65,8 @@ var benchUneven = sync.OnceValue(func() []tableRow {
 	return packed(rows)
 })
 
-// BenchmarkUnevenRows writes rows and reads them back to which neither the writer's nor the reader's fastest way applies often.
+// BenchmarkUnevenRows writes rows and reads them back to which neither the writer's nor the reader's fastest way
+// applies often.
 func BenchmarkUnevenRows(b *testing.B) {
 	rows := benchUneven()
 	for _, bs := range benchSettings {
@@ -116,8 +118,8 @@ func benchWrite(b *testing.B, s Settings, cells int, fill func(*Writer) error) {
 	b.ReportMetric(float64(cells)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mcells/s")
 }
 
-// BenchmarkTwoFiles writes one file and two in parallel, turn by turn, so that both see the same machine. The figure is what
-// two files give over one.
+// BenchmarkTwoFiles writes one file and two in parallel, turn by turn, so that both see the same machine. The figure is
+// what two files give over one.
 func BenchmarkTwoFiles(b *testing.B) {
 	rows := checkRows(200_000, 1)
 	fill := fillRows(b, rows)

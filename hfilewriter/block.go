@@ -64,7 +64,8 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 	}
 	// Sizes are Java ints: a set top bit is a negative size. Sums are in int64, so that none of them overflows.
 	u32 := func(at int) int64 { return int64(int32(binary.BigEndian.Uint32(b[at:]))) }
-	onDisk, raw, per, data := u32(headerOnDiskSizeOffset)+headerLen, u32(headerRawSizeOffset), u32(headerBytesPerSumOffset), u32(headerOnDiskDataOffset)
+	onDisk, raw, per, data := u32(headerOnDiskSizeOffset)+headerLen, u32(headerRawSizeOffset),
+		u32(headerBytesPerSumOffset), u32(headerOnDiskDataOffset)
 	switch {
 	// Would end after the blocks, or before its own header ends.
 	case onDisk < headerLen || onDisk > limit:
@@ -75,10 +76,12 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 	case per < headerLen:
 		return h, fmt.Errorf("%w: %s block says %d bytes per checksum", ErrCorrupt, kind, per)
 	case data < headerLen || data+checksumLen*checksums(data, per) != onDisk:
-		return h, fmt.Errorf("%w: sizes of %s block disagree: %d bytes with and %d without checksums", ErrCorrupt, kind, onDisk, data)
+		return h, fmt.Errorf("%w: sizes of %s block disagree: %d bytes with and %d without checksums",
+			ErrCorrupt, kind, onDisk, data)
 	}
 	return blockHeader{kind: kind, onDiskSize: int(onDisk), rawSize: int(raw),
-		prev: int64(binary.BigEndian.Uint64(b[headerPrevBlockOffset:])), checksum: sum, bytesPerChecksum: int(per), onDiskData: int(data)}, nil
+		prev: int64(binary.BigEndian.Uint64(b[headerPrevBlockOffset:])), checksum: sum, bytesPerChecksum: int(per),
+		onDiskData: int(data)}, nil
 }
 
 // checksums returns how many checksums n bytes need.
@@ -116,7 +119,8 @@ func (h *blockHeader) verifyChecksums(block []byte) error {
 	for at := 0; at < h.onDiskData; at += h.bytesPerChecksum {
 		want := binary.BigEndian.Uint32(sums[at/h.bytesPerChecksum*checksumLen:])
 		if got := h.checksum.sum(block[at:min(at+h.bytesPerChecksum, h.onDiskData)]); got != want {
-			return fmt.Errorf("%w: %s of bytes %d and on of the %s block is %08x, stored %08x", ErrCorrupt, h.checksum, at, h.kind, got, want)
+			return fmt.Errorf("%w: %s of bytes %d and on of the %s block is %08x, stored %08x", ErrCorrupt,
+				h.checksum, at, h.kind, got, want)
 		}
 	}
 	return nil

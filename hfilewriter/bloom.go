@@ -32,8 +32,8 @@ const (
 	rowColComparator = "org.apache.hadoop.hbase.CellComparatorImpl"
 )
 
-// bloomHashes are the hashes of keys that HBase knows, by their numbers (org.apache.hadoop.hbase.util.Hash). The writer's
-// hbase.hash.type chooses one. This package has only the default, murmur.
+// bloomHashes are the hashes of keys that HBase knows, by their numbers (org.apache.hadoop.hbase.util.Hash). The
+// writer's hbase.hash.type chooses one. This package has only the default, murmur.
 var bloomHashes = [...]string{"jenkins", bloomMurmur: "murmur", "murmur3"}
 
 // bloomParams follow from size, error rate and folding limit (BloomFilterUtil.createBySize). They must be HBase's to
@@ -283,7 +283,8 @@ type bloomMeta struct {
 func parseBloomMeta(payload []byte) (*bloomMeta, error) {
 	c := cursor{b: payload}
 	version := c.uint32()
-	m := &bloomMeta{bytes: int64(c.uint64()), hashes: int(int32(c.uint32())), hashType: int(int32(c.uint32())), keys: int64(c.uint64()), capacity: int64(c.uint64())}
+	m := &bloomMeta{bytes: int64(c.uint64()), hashes: int(int32(c.uint32())), hashType: int(int32(c.uint32())),
+		keys: int64(c.uint64()), capacity: int64(c.uint64())}
 	n := int64(c.uint32())
 	m.comparator = string(c.bytes(int(min(c.vlong(), 1<<16))))
 	switch {
@@ -387,7 +388,8 @@ const murmurWidth = 4
 // length; others are hashed one by one, with the same results.
 func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
 	// One by one, with the same results.
-	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) || len(keys[0]) != len(keys[3]) {
+	if len(keys) < murmurWidth || len(keys[0]) != len(keys[1]) || len(keys[0]) != len(keys[2]) ||
+		len(keys[0]) != len(keys[3]) {
 		for i, key := range keys {
 			seeds[i] = murmur(key, seeds[i])
 		}
@@ -396,7 +398,8 @@ func murmurs(keys [][]byte, seeds *[murmurWidth]int32) {
 	n := len(keys[0])
 	// The slices tell the compiler that all lengths are equal.
 	a, b, c, d := keys[0], keys[1][:n], keys[2][:n], keys[3][:n]
-	h0, h1, h2, h3 := uint32(seeds[0])^uint32(n), uint32(seeds[1])^uint32(n), uint32(seeds[2])^uint32(n), uint32(seeds[3])^uint32(n)
+	h0, h1, h2, h3 := uint32(seeds[0])^uint32(n), uint32(seeds[1])^uint32(n), uint32(seeds[2])^uint32(n),
+		uint32(seeds[3])^uint32(n)
 	i := 0
 	for ; i+4 <= n; i += 4 {
 		h0 = h0*murmurM ^ murmurMix(a[i:])

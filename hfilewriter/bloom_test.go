@@ -95,7 +95,8 @@ func TestChunksOutOfOrderAreFound(t *testing.T) {
 	}
 }
 
-// TestHashesOfFilters: a filter of another hash denies nothing, and is not checked. HBase opens no file with an unknown one.
+// TestHashesOfFilters: a filter of another hash denies nothing, and is not checked. HBase opens no file with an unknown
+// one.
 func TestHashesOfFilters(t *testing.T) {
 	w := newBloomWriter(&Settings{BloomBlockSize: 128, BloomErrorRate: 0.01, BloomMaxFold: 7}, BloomRow)
 	meta := w.appendMeta(nil)

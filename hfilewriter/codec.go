@@ -19,8 +19,8 @@ import (
 //	{ int c, c bytes } …           one raw compressed slice for each sliceLen bytes of payload
 //	int 0                          only where the payload is longer than one slice
 //
-// ingest/compressed reads the same framing of whole files: a stream of any length, of chunks of any size, of which nothing else
-// is known. Here a block is in memory, its header says its length, and HBase writes slices of one size.
+// ingest/compressed reads the same framing of whole files: a stream of any length, of chunks of any size, of which
+// nothing else is known. Here a block is in memory, its header says its length, and HBase writes slices of one size.
 //
 // An empty payload is the int 0 alone. The slices' lengths are those of the codecs' 256 KiB buffers, less what a
 // codec may add to incompressible bytes.
@@ -195,7 +195,8 @@ func (c *codec) decompressSlice(dst, src []byte, most int) ([]byte, error) {
 		n = len(dst) - at
 	}
 	if err != nil || n < 1 || n > most {
-		return nil, fmt.Errorf("%w: %s slice of %d bytes does not decompress (%d bytes, at most %d wanted): %v", ErrCorrupt, c.kind, len(src), n, most, err)
+		return nil, fmt.Errorf("%w: %s slice of %d bytes does not decompress (%d bytes, at most %d wanted): %v", ErrCorrupt,
+			c.kind, len(src), n, most, err)
 	}
 	return dst[:at+n], nil
 }

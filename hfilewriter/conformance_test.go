@@ -47,8 +47,8 @@ func oracleSettings(s Settings) []string {
 	return append(args, "CHECKSUM="+s.Checksum.String())
 }
 
-// conforms writes the same cells with HBase and with this package and has the oracle compare the files part by part, and
-// HBase read ours. Files without compression must be the same to the byte.
+// conforms writes the same cells with HBase and with this package and has the oracle compare the files part by part,
+// and HBase read ours. Files without compression must be the same to the byte.
 func conforms(t *testing.T, o *testcluster.Oracle, s Settings, cells []cell.Cell) {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,9 +83,9 @@ func conforms(t *testing.T, o *testcluster.Oracle, s Settings, cells []cell.Cell
 	sameCells(t, readCells(t, in, nil), cells)
 }
 
-// readAlike has HBase's reader seek, walk and ask blooms in our file and in its own. What it finds must be the same: where
-// a seek among cells of one key, or in an encoding's own way of seeking, goes elsewhere than to the cell, it does so in
-// both.
+// readAlike has HBase's reader seek, walk and ask blooms in our file and in its own. What it finds must be the same:
+// where a seek among cells of one key, or in an encoding's own way of seeking, goes elsewhere than to the cell, it does
+// so in both.
 func readAlike(t *testing.T, o *testcluster.Oracle, ours, theirs string) {
 	t.Helper()
 	got, gotErr := o.Run("check", "file://"+ours)
@@ -98,7 +98,8 @@ func readAlike(t *testing.T, o *testcluster.Oracle, ours, theirs string) {
 	}
 }
 
-// forHBase are random cells that HBase's client classes take: one family, no timestamp before 1970; repeated ones, or not.
+// forHBase are random cells that HBase's client classes take: one family, no timestamp before 1970; repeated ones, or
+// not.
 func forHBase(r *rand.Rand, n int, repeats bool) []cell.Cell {
 	cells := randomCells(r, n)
 	for i := range cells {
@@ -112,8 +113,8 @@ func forHBase(r *rand.Rand, n int, repeats bool) []cell.Cell {
 	return cells
 }
 
-// TestMatrix compares all combinations of encoding, codec and bloom filter with HBase's writer, on data that varies with the
-// combination. Each has two of the four block sizes, its neighbors the other two.
+// TestMatrix compares all combinations of encoding, codec and bloom filter with HBase's writer, on data that varies
+// with the combination. Each has two of the four block sizes, its neighbors the other two.
 func TestMatrix(t *testing.T) {
 	o := testcluster.Java(t)
 	sets := namedCells()
@@ -234,7 +235,8 @@ func recipe(r *rand.Rand) (Settings, []cell.Cell) {
 	return s, forHBase(r, 1+r.IntN(one(3, 50, 3000)), r.IntN(3) == 0)
 }
 
-// TestEveryFlippedBitOfATrailer: the trailer has no checksum. A flipped bit of it is found, or HBase opens the file and reads the same cells.
+// TestEveryFlippedBitOfATrailer: the trailer has no checksum. A flipped bit of it is found, or HBase opens the file and
+// reads the same cells.
 func TestEveryFlippedBitOfATrailer(t *testing.T) {
 	o := testcluster.Java(t)
 	for _, s := range []Settings{

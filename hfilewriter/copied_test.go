@@ -98,8 +98,8 @@ func TestCopiedFileInfo(t *testing.T) {
 	}
 }
 
-// TestWhatACopyLacksIsKnown: tags and sequence IDs that a copy would lose are noticed in the cells and named by the file
-// info, in every encoding. A file that may have tags, and has none, is no such file.
+// TestWhatACopyLacksIsKnown: tags and sequence IDs that a copy would lose are noticed in the cells and named by the
+// file info, in every encoding. A file that may have tags, and has none, is no such file.
 func TestWhatACopyLacksIsKnown(t *testing.T) {
 	o := testcluster.Java(t)
 	for _, encoding := range encodings {

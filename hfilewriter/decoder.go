@@ -132,7 +132,8 @@ func (d *blockDecoder) finishCell() (bool, error) {
 func (d *blockDecoder) nextInRow() {
 	rowEnd, tail := rowLengthLen+len(d.cell.Row), len(d.key)-timestampLen-typeLen
 	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
-	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd], d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
+	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd],
+		d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
 	d.cell.Timestamp, d.cell.Type = int64(d.timestamp), cell.Type(d.kind)
 	d.cell.Value = d.value
 }

@@ -27,9 +27,9 @@
 // Every block is a 33-byte header, a payload that went through the file's codec, and checksums: block.go, codec.go.
 // Blocks follow each other without gaps. docs/format/hfile.md draws the bytes.
 //
-// In each of these files a part's encoding and its parsing are next to each other, with the HBase class that they mirror.
-// writer.go and row.go drive the encoding, reader.go, scanner.go and verify.go the parsing; layout.go describes a file
-// for people.
+// In each of these files a part's encoding and its parsing are next to each other, with the HBase class that they
+// mirror. writer.go and row.go drive the encoding, reader.go, scanner.go and verify.go the parsing; layout.go describes
+// a file for people.
 //
 // # Names
 //

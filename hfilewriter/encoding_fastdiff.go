@@ -160,7 +160,8 @@ func (d *blockDecoder) nextKeyRest(keyLen, common int) bool {
 	end := keyLen - timestampLen - typeLen // of the qualifier
 	oldRowLen := d.rowLen()
 	// The common part ends with the qualifier at the latest: no encoder counts bytes of the timestamp.
-	if d.in.bad() || common > len(d.key)-timestampLen-typeLen || keyLen < keyOverhead || keyLen > maxKeyLen || end < common {
+	if d.in.bad() || common > len(d.key)-timestampLen-typeLen || keyLen < keyOverhead ||
+		keyLen > maxKeyLen || end < common {
 		d.in.fail("key of %d bytes shares %d with one of %d", keyLen, common, len(d.key))
 		return false
 	}

@@ -71,7 +71,8 @@ func (f FileInfo) putLong(key string, v int64) {
 	f[key] = binary.BigEndian.AppendUint64(nil, uint64(v))
 }
 func (f FileInfo) putBool(key string, v bool) {
-	// Java's Bytes.toBytes(true) is -1, a byte ff. HBase reads any byte other than 0 as true; 1 would differ from its files.
+	// Java's Bytes.toBytes(true) is -1, a byte ff. HBase reads any byte other than 0 as true; 1 would differ from its
+	// files.
 	f[key] = []byte{0}
 	if v {
 		f[key][0] = 0xff
@@ -112,7 +113,8 @@ func (f FileInfo) copyTo(other FileInfo) {
 	}
 }
 
-// OldestPut is the least timestamp of a Put, in epoch milliseconds (HFileInfo's EARLIEST_PUT_TS); false if the file does not say.
+// OldestPut is the least timestamp of a Put, in epoch milliseconds (HFileInfo's EARLIEST_PUT_TS); false if the file
+// does not say.
 func (f FileInfo) OldestPut() (timestamp int64, known bool) {
 	if v := f[infoEarliestPut]; len(v) == 8 {
 		return int64(binary.BigEndian.Uint64(v)), true
@@ -120,12 +122,13 @@ func (f FileInfo) OldestPut() (timestamp int64, known bool) {
 	return 0, false
 }
 
-// Uncopied names what a file's properties tell of it that a copy of its cells (Scanner, Writer) lacks: tags and sequence
-// IDs, and references to MOB files, which belong to some of the cells and are counted for all.
+// Uncopied names what a file's properties tell of it that a copy of its cells (Scanner, Writer) lacks: tags and
+// sequence IDs, and references to MOB files, which belong to some of the cells and are counted for all.
 func (f FileInfo) Uncopied() []string {
 	var names []string
 	for _, p := range []struct{ what, key string }{
-		{"tags", infoMaxTagsLen}, {"sequence IDs", infoMaxSequenceID}, {"references to MOB files", infoMobCells}, {"references to MOB files", infoMobFiles},
+		{"tags", infoMaxTagsLen}, {"sequence IDs", infoMaxSequenceID}, {"references to MOB files", infoMobCells},
+		{"references to MOB files", infoMobFiles},
 	} {
 		if strings.Trim(string(f[p.key]), "\x00") != "" { // HBase writes 0 if there are none
 			names = append(names, fmt.Sprintf("%s (%s)", p.what, p.key))
@@ -176,11 +179,15 @@ const (
 
 var infoKinds = map[string]infoKind{
 	infoLastKey: infoIsKey, infoBiggestKey: infoIsKey, infoTimeRange: infoIsRange,
-	infoAvgKeyLen: infoIsNumber, infoAvgValueLen: infoIsNumber, infoCreateTime: infoIsNumber, infoBiggestLen: infoIsNumber, infoMaxTagsLen: infoIsNumber,
-	infoBloomParam: infoIsNumber, infoLoadedTime: infoIsNumber, infoDeleteFamilies: infoIsNumber, infoEarliestPut: infoIsNumber,
-	infoKeyValueVersion: infoIsNumber, infoMaxSequenceID: infoIsNumber, infoMaxFlushID: infoIsNumber, infoMobCells: infoIsNumber,
-	infoTagsCompressed: infoIsBool, infoNoMinorCompaction: infoIsBool, infoHistorical: infoIsBool, infoMajorCompaction: infoIsBool,
-	infoSkipReset: infoIsBool,
+	infoAvgKeyLen: infoIsNumber, infoAvgValueLen: infoIsNumber, infoCreateTime: infoIsNumber, infoBiggestLen: infoIsNumber,
+	infoMaxTagsLen: infoIsNumber,
+	infoBloomParam: infoIsNumber, infoLoadedTime: infoIsNumber, infoDeleteFamilies: infoIsNumber,
+	infoEarliestPut:     infoIsNumber,
+	infoKeyValueVersion: infoIsNumber, infoMaxSequenceID: infoIsNumber, infoMaxFlushID: infoIsNumber,
+	infoMobCells:       infoIsNumber,
+	infoTagsCompressed: infoIsBool, infoNoMinorCompaction: infoIsBool, infoHistorical: infoIsBool,
+	infoMajorCompaction: infoIsBool,
+	infoSkipReset:       infoIsBool,
 }
 
 // appendTo encodes the block's payload. The keys are sorted, so equal properties give equal bytes.

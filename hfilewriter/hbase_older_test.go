@@ -12,14 +12,15 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// newerInfo names the pieces of file info that the writers of older releases, by the beginning of their names, don't know.
+// newerInfo names the pieces of file info that the writers of older releases, by the beginning of their names, don't
+// know.
 var newerInfo = map[string][]string{
 	"2.4.": {"HISTORICAL", "hfile.KEY_OF_BIGGEST_CELL", "hfile.LEN_OF_BIGGEST_CELL"},
 	"2.5.": {"hfile.KEY_OF_BIGGEST_CELL", "hfile.LEN_OF_BIGGEST_CELL"},
 }
 
-// TestOlderHBaseReadsOurFiles has the readers of HBase 2.4 and 2.5 read files of every encoding and codec that they have,
-// whole and in every way of check, and compares the files with those of their own writers.
+// TestOlderHBaseReadsOurFiles has the readers of HBase 2.4 and 2.5 read files of every encoding and codec that they
+// have, whole and in every way of check, and compares the files with those of their own writers.
 func TestOlderHBaseReadsOurFiles(t *testing.T) {
 	for _, release := range testcluster.OlderReleases {
 		t.Run(release, func(t *testing.T) {
@@ -39,7 +40,8 @@ func TestOlderHBaseReadsOurFiles(t *testing.T) {
 				t.Run(fmt.Sprintf("%s,%s,%s,%s", s.Compression, s.Encoding, s.Bloom, set.name), func(t *testing.T) {
 					ours, theirs := older.reads(t, s, set.cells), older.write(t, s, set.cells)
 					readAlike(t, older.Oracle, ours, theirs)
-					if !is24 || !strings.HasPrefix(set.name, "random") { // 2.4 makes other keys between blocks of such data: see appendSeparator
+					// 2.4 makes other keys between blocks of such data: see appendSeparator
+					if !is24 || !strings.HasPrefix(set.name, "random") {
 						older.writesAlike(t, ours, theirs)
 					}
 				})

@@ -27,8 +27,9 @@ var tableFamilies = []struct {
 	{"rowindex", smallIndex(Settings{Encoding: EncodeRowIndexV1, Compression: CompressZSTD, Bloom: BloomRow, BlockSize: 512})},
 }
 
-// TestHBaseServesOurFiles loads a file into each family of a table and has HBase read all of it back, forward, backward, by
-// row and by column: from the files, from their halves after a split where HBase finds the middle, and after a major compaction.
+// TestHBaseServesOurFiles loads a file into each family of a table and has HBase read all of it back, forward,
+// backward, by row and by column: from the files, from their halves after a split where HBase finds the middle, and
+// after a major compaction.
 func TestHBaseServesOurFiles(t *testing.T) {
 	c := testcluster.Use(t)
 	s := newServed(t, c.Oracle(t), c.UniqueTable(t))
@@ -82,8 +83,8 @@ func servedRows(r *rand.Rand, n int) [][]byte {
 	return rows
 }
 
-// servedCells are, for most rows, puts of several versions in one family, and some of them deletes of each kind. No delete is
-// older than every put: a major compaction would drop it.
+// servedCells are, for most rows, puts of several versions in one family, and some of them deletes of each kind. No
+// delete is older than every put: a major compaction would drop it.
 func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
 	var cells []cell.Cell
 	for _, row := range rows {
@@ -95,7 +96,8 @@ func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
 		}
 		kind, first := r.IntN(24), 0
 		if kind < 2 {
-			first = 1 // a get of a column jumps over a family's deletes that follow a put without qualifier, in HBase's own files, too
+			// a get of a column jumps over a family's deletes that follow a put without qualifier, in HBase's own files, too
+			first = 1
 		}
 		for q := first; q < servedQualifiers; q++ {
 			for range r.IntN(4) {
@@ -124,8 +126,8 @@ func qualifierOf(i int) string {
 	return strings.Repeat("q", min(i, 1)) + strings.Repeat("x", max(i-1, 0))
 }
 
-// withoutDeleted leaves out deletes and the puts that they hide, after HBase's manual: a delete of a column or family hides
-// what is as old or older, one of a version just that.
+// withoutDeleted leaves out deletes and the puts that they hide, after HBase's manual: a delete of a column or family
+// hides what is as old or older, one of a version just that.
 func withoutDeleted(cells []cell.Cell) []cell.Cell {
 	hidden := func(d, c *cell.Cell) bool {
 		if !bytes.Equal(d.Row, c.Row) || !bytes.Equal(d.Family, c.Family) {
@@ -164,7 +166,8 @@ func (s *served) run(t *testing.T, args ...string) string {
 	return out
 }
 
-// load creates the table without compactions, so that a split leaves halves of files, and loads a file of ours for each family.
+// load creates the table without compactions, so that a split leaves halves of files, and loads a file of ours for each
+// family.
 func (s *served) load(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +197,8 @@ func writeFile(t testing.TB, name string, content []byte) {
 	}
 }
 
-// split has HBase split the table where the index of the largest file has its middle, and looks for halves of every file.
+// split has HBase split the table where the index of the largest file has its middle, and looks for halves of every
+// file.
 func (s *served) split(t *testing.T) {
 	t.Helper()
 	s.run(t, "split", s.table)

@@ -53,8 +53,8 @@ func rootLen(entries []indexEntry) int {
 	return n
 }
 
-// rootEntryLen is an entry's length in a root. writeLevel counts entries of intermediate blocks by it, too, though their
-// form is another one: HBase does, and any other count would put other entries into a block.
+// rootEntryLen is an entry's length in a root. writeLevel counts entries of intermediate blocks by it, too, though
+// their form is another one: HBase does, and any other count would put other entries into a block.
 func rootEntryLen(e indexEntry) int { return indexEntryLen + vintLen(len(e.key)) + len(e.key) }
 
 // appendNonRoot encodes a leaf or intermediate block.

@@ -73,8 +73,10 @@ type Field struct {
 // Layout walks over all blocks and describes them. visit, which may be nil, gets each block; its FirstKey is valid
 // during the call. Damage is ErrCorrupt; Verify finds more of it.
 func (r *Reader) Layout(visit func(*Block) error) (*Layout, error) {
-	l := &layouter{r: r, src: newSource(r), dec: r.decoder, layout: Layout{Size: r.size, Version: fmt.Sprintf("%d.%d", majorVersion, r.minor),
-		Compression: r.trailer.compression.String(), Encoding: r.decoder.encoding.String(), Cells: r.trailer.cells, IndexLevels: r.trailer.indexLevels}}
+	l := &layouter{r: r, src: newSource(r), dec: r.decoder,
+		layout: Layout{Size: r.size, Version: fmt.Sprintf("%d.%d", majorVersion, r.minor),
+			Compression: r.trailer.compression.String(), Encoding: r.decoder.encoding.String(), Cells: r.trailer.cells,
+			IndexLevels: r.trailer.indexLevels}}
 	for offset := int64(0); offset < r.end(); {
 		b, err := l.src.read(offset)
 		if err != nil {
@@ -196,14 +198,16 @@ func (l *layouter) count(d *Block) {
 // finish fills in what is known at the end. The expected share of false positives follows from the set bits: a key
 // passes if all of its hashes meet one.
 func (l *layouter) finish() {
-	names := [...]string{"file_info_offset", "load_on_open_data_offset", "uncompressed_data_index_size", "total_uncompressed_bytes", "data_index_count",
+	names := [...]string{"file_info_offset", "load_on_open_data_offset", "uncompressed_data_index_size",
+		"total_uncompressed_bytes", "data_index_count",
 		"meta_index_count", "entry_count", "num_data_index_levels", "first_data_block_offset", "last_data_block_offset"}
 	for i, v := range l.r.trailer.numbers() {
 		l.layout.Trailer = append(l.layout.Trailer, Field{names[i], *v})
 	}
 	if m := l.r.bloom; m != nil {
 		share := float64(l.bits) / float64(max(8*m.bytes, 1))
-		l.layout.Bloom = &BloomLoad{Kind: l.r.kind.String(), Chunks: len(m.chunks), Hashes: m.hashes, Keys: m.keys, Capacity: m.capacity, Bytes: m.bytes,
+		l.layout.Bloom = &BloomLoad{Kind: l.r.kind.String(), Chunks: len(m.chunks), Hashes: m.hashes, Keys: m.keys,
+			Capacity: m.capacity, Bytes: m.bytes,
 			BitsSet: l.bits, FalsePositives: math.Pow(share, float64(m.hashes))}
 	}
 }
@@ -224,10 +228,12 @@ func describe(c *cell.Cell) string {
 	if c.Timestamp == indexKeyTimestamp {
 		when = "LATEST"
 	}
-	kind, ok := map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete", cell.DeleteFamilyVersion: "DeleteFamilyVersion",
-		cell.DeleteColumn: "DeleteColumn", cell.DeleteFamily: "DeleteFamily", indexKeyType: "Maximum"}[c.Type]
+	kind, ok := map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete",
+		cell.DeleteFamilyVersion: "DeleteFamilyVersion",
+		cell.DeleteColumn:        "DeleteColumn", cell.DeleteFamily: "DeleteFamily", indexKeyType: "Maximum"}[c.Type]
 	if !ok {
 		kind = fmt.Sprint(uint8(c.Type))
 	}
-	return cell.Printable(c.Row) + "/" + cell.Printable(c.Family) + ":" + cell.Printable(c.Qualifier) + "/" + when + "/" + kind
+	return cell.Printable(c.Row) + "/" + cell.Printable(c.Family) + ":" +
+		cell.Printable(c.Qualifier) + "/" + when + "/" + kind
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMemoryOfAnOpenWriter measures what a writer holds in the middle of a file: at most 2 MiB, two blocks, and what the
-// bloom filter and the index have grown to.
+// TestMemoryOfAnOpenWriter measures what a writer holds in the middle of a file: at most 2 MiB, two blocks, and what
+// the bloom filter and the index have grown to.
 func TestMemoryOfAnOpenWriter(t *testing.T) {
 	rows := checkRows(20_000, 7)
 	columns, err := NewColumns([]byte("f"), checkQualifiers)

@@ -12,7 +12,8 @@ import (
 	"bulkload/values"
 )
 
-// FuzzPacked passes any bytes to the writer as packed values: it treats them as AppendRow does the values, or returns sortentry.ErrDamaged.
+// FuzzPacked passes any bytes to the writer as packed values: it treats them as AppendRow does the values, or returns
+// sortentry.ErrDamaged.
 func FuzzPacked(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 8 {

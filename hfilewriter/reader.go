@@ -83,7 +83,8 @@ func (r *Reader) loadTrailer() (tail []byte, err error) {
 	case t.cells < 0 || t.indexLevels < 1 || t.indexLevels > maxIndexLevels:
 		return nil, fmt.Errorf("%w: trailer tells %d cells and %d index levels", ErrCorrupt, t.cells, t.indexLevels)
 	case !comparators[t.comparator]:
-		return nil, fmt.Errorf("%w: trailer names %q as the comparator of the cells, which HBase does not have for a user's table", ErrCorrupt, t.comparator)
+		return nil, fmt.Errorf("%w: trailer names %q as the comparator of the cells, which HBase does not have for a "+
+			"user's table", ErrCorrupt, t.comparator)
 	}
 	return tail, nil
 }
@@ -202,8 +203,8 @@ func (r *Reader) LastRow() []byte {
 }
 
 // RowsBetween returns up to n rows at about even distances between the first row and the last one, in order and without
-// repetition. Like FirstRow, they come from the index root, and not each of them need be in the file: the index has shortened
-// keys. A file of a few blocks has fewer.
+// repetition. Like FirstRow, they come from the index root, and not each of them need be in the file: the index has
+// shortened keys. A file of a few blocks has fewer.
 func (r *Reader) RowsBetween(n int) (rows [][]byte, err error) {
 	for i := 1; i <= n; i++ {
 		at := i * len(r.root) / (n + 1)
@@ -225,8 +226,8 @@ func (r *Reader) Settings() Settings {
 	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }
 
-// MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows, or one with a hash
-// that is unknown here.
+// MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows, or one with
+// a hash that is unknown here.
 func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	key := row
 	switch {
@@ -365,7 +366,8 @@ func (s *source) expect(h handle, kinds ...blockType) (block, error) {
 		return b, fmt.Errorf("%w: %s block at offset %d, want %s", ErrCorrupt, b.kind, h.offset, kinds[0])
 	}
 	if b.onDiskSize != h.size {
-		return b, fmt.Errorf("%w: %s block at offset %d has %d bytes, its index entry says %d", ErrCorrupt, b.kind, h.offset, b.onDiskSize, h.size)
+		return b, fmt.Errorf("%w: %s block at offset %d has %d bytes, its index entry says %d", ErrCorrupt, b.kind,
+			h.offset, b.onDiskSize, h.size)
 	}
 	return b, nil
 }
@@ -385,7 +387,8 @@ func readAt(in io.ReaderAt, b []byte, offset int64) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: the file ends at %d, %d bytes were wanted from %d on", ErrCorrupt, offset+int64(n), len(b), offset)
+		return fmt.Errorf("%w: the file ends at %d, %d bytes were wanted from %d on", ErrCorrupt,
+			offset+int64(n), len(b), offset)
 	}
 	return err
 }

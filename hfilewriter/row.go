@@ -58,7 +58,8 @@ func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, fields
 // them. It returns the number of cells added and the bytes after the columns' values. Damaged values are
 // sortentry.ErrDamaged. Bytes between the length and the capacity of packed may be read too, though they change
 // nothing.
-func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64, packed []byte) (cells int, rest []byte, err error) {
+func (w *Writer) AppendPacked(columns *Columns, row []byte, timestamp int64,
+	packed []byte) (cells int, rest []byte, err error) {
 	if w.err != nil {
 		return 0, nil, w.err
 	}
@@ -76,12 +77,14 @@ func (w *Writer) appendPacked(columns *Columns, row []byte, timestamp int64, pac
 	if err != nil {
 		return nil, err
 	}
-	next := cell.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp, Type: cell.Put, Value: value.Bytes()}
+	next := cell.Cell{Row: row, Family: columns.family, Qualifier: columns.qualifiers[i], Timestamp: timestamp,
+		Type: cell.Put, Value: value.Bytes()}
 	sameRow := w.stats.cells > 0 && bytes.Equal(row, w.enc.prev.row)
 	if err := w.Append(&next); err != nil {
 		return nil, err
 	}
-	if sameRow || w.settings.Bloom == BloomRowCol || !w.template.prepare(w.settings.Encoding, columns, len(row), timestamp) {
+	if sameRow || w.settings.Bloom == BloomRowCol ||
+		!w.template.prepare(w.settings.Encoding, columns, len(row), timestamp) {
 		return w.appendRest(&next, columns, i+1, packed)
 	}
 	return w.appendByTemplate(&next, i, packed)
@@ -176,7 +179,8 @@ type cellTemplate struct {
 	keyLen    int
 	flag      byte   // FAST_DIFF: the bits known in advance: what is equal
 	length    []byte // FAST_DIFF: the key's length, if it differs
-	rest      []byte // FAST_DIFF: common, rest of the qualifier, last byte of the timestamp; NONE: qualifier, timestamp, type
+	// FAST_DIFF: common, rest of the qualifier, last byte of the timestamp; NONE: qualifier, timestamp, type
+	rest []byte
 
 	// FAST_DIFF: the same bytes as little-endian words: flag and length, and the first 16 bytes of rest.
 	head  uint64
@@ -195,7 +199,8 @@ func (p *rowTemplate) prepare(encoding Encoding, columns *Columns, rowLen int, t
 		}
 		return true
 	}
-	*p = rowTemplate{columns: columns, rowLen: rowLen, timestamp: timestamp, cells: slices.Grow(p.cells[:0], len(columns.qualifiers)), buf: p.buf[:0]}
+	*p = rowTemplate{columns: columns, rowLen: rowLen, timestamp: timestamp,
+		cells: slices.Grow(p.cells[:0], len(columns.qualifiers)), buf: p.buf[:0]}
 	for i, q := range columns.qualifiers {
 		c := cellTemplate{qualifier: q, keyLen: keyOverhead + rowLen + len(columns.family) + len(q)}
 		if encoding == EncodeNone {
@@ -285,13 +290,15 @@ const templateWindow = 8 + 1 + 16 + 16
 // appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as
 // long as each column has a value, names and values are short, and the block has space. It returns the last column
 // added and the values after it.
-func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSize int, s *stats) (last int, rest []byte) {
+func (e *blockEncoder) appendFast(p *rowTemplate, i int, packed []byte, blockSize int,
+	s *stats) (last int, rest []byte) {
 	buf, at, before, unencoded := e.buf[:cap(e.buf)], len(e.buf), e.prev.value, e.unencoded
 	var keyBytes, valueBytes int
 	from, full := i, min(e.start+blockSize, len(buf)-templateWindow-0x80)
 	for ; i+1 < len(p.cells) && len(packed) > 0; i++ {
 		c, n := &p.cells[i+1], int(packed[0])
-		if n == 0 || n > 0x7f || n > len(packed) || len(c.rest) > 16 || at >= full || unencoded >= blockSize || int64(c.keyLen+n-1) > s.biggest {
+		if n == 0 || n > 0x7f || n > len(packed) || len(c.rest) > 16 || at >= full || unencoded >= blockSize ||
+			int64(c.keyLen+n-1) > s.biggest {
 			break
 		}
 		v := packed[1:n]

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRowsWithTimestampsOfTheirOwn: rows as wholes and cell by cell give the same bytes where each row has its own timestamp.
+// TestRowsWithTimestampsOfTheirOwn: rows as wholes and cell by cell give the same bytes where each row has its own
+// timestamp.
 func TestRowsWithTimestampsOfTheirOwn(t *testing.T) {
 	rows := checkRows(3000, 7)
 	stamp := func(i int) int64 { // some rows have that of the row before, some differ in one byte, some in all

@@ -60,10 +60,13 @@ func parseChecksumCode(b byte) (Checksum, bool) {
 }
 
 var (
-	compressionNames = map[Compression]string{CompressGZ: "GZ", CompressNone: "NONE", CompressSnappy: "SNAPPY", CompressLZ4: "LZ4", CompressZSTD: "ZSTD"}
-	encodingNames    = map[Encoding]string{EncodeNone: "NONE", EncodePrefix: "PREFIX", EncodeDiff: "DIFF", EncodeFastDiff: "FAST_DIFF", EncodeRowIndexV1: "ROW_INDEX_V1"}
-	bloomNames       = map[Bloom]string{BloomNone: "NONE", BloomRow: "ROW", BloomRowCol: "ROWCOL", BloomRowPrefix: "ROWPREFIX_FIXED_LENGTH"}
-	checksumNames    = map[Checksum]string{ChecksumNull: "NULL", ChecksumCRC32: "CRC32", ChecksumCRC32C: "CRC32C"}
+	compressionNames = map[Compression]string{CompressGZ: "GZ", CompressNone: "NONE", CompressSnappy: "SNAPPY",
+		CompressLZ4: "LZ4", CompressZSTD: "ZSTD"}
+	encodingNames = map[Encoding]string{EncodeNone: "NONE", EncodePrefix: "PREFIX", EncodeDiff: "DIFF",
+		EncodeFastDiff: "FAST_DIFF", EncodeRowIndexV1: "ROW_INDEX_V1"}
+	bloomNames = map[Bloom]string{BloomNone: "NONE", BloomRow: "ROW", BloomRowCol: "ROWCOL",
+		BloomRowPrefix: "ROWPREFIX_FIXED_LENGTH"}
+	checksumNames = map[Checksum]string{ChecksumNull: "NULL", ChecksumCRC32: "CRC32", ChecksumCRC32C: "CRC32C"}
 )
 
 // ParseCompression parses HBase's name, in any case: NONE, SNAPPY, GZ, LZ4, ZSTD.

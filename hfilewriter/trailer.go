@@ -23,10 +23,11 @@ import (
 // A trailer is written last, so a file that ends with one was written to its end. No offset in it is
 // trusted: a block is parsed only where one fits in the file, and the verifier compares all of them with the blocks.
 type trailer struct {
-	fileInfoOffset       int64       // 1: offset of the file info block's header
-	loadOnOpenOffset     int64       // 2: offset of the data index root's header
-	rawIndexSize         int64       // 3: payloads of leaf, intermediate and root index blocks, before compression
-	totalRawBytes        int64       // 4: blocks before compression with headers, and the trailer; without data root and intermediate blocks
+	fileInfoOffset   int64 // 1: offset of the file info block's header
+	loadOnOpenOffset int64 // 2: offset of the data index root's header
+	rawIndexSize     int64 // 3: payloads of leaf, intermediate and root index blocks, before compression
+	// 4: blocks before compression with headers, and the trailer; without data root and intermediate blocks
+	totalRawBytes        int64
 	dataIndexCount       int64       // 5: entries in the data index root
 	metaIndexCount       int64       // 6: meta blocks
 	cells                int64       // 7: cells in the file
@@ -44,8 +45,8 @@ type trailer struct {
 // not open a file with the new one.
 const storedComparator = "org.apache.hadoop.hbase.KeyValue$KVComparator"
 
-// comparators are the names under which HBase knows the order of a user's table (FixedFileTrailer.getComparatorClass). HBase can't
-// open a file with the name of a class that it does not have.
+// comparators are the names under which HBase knows the order of a user's table (FixedFileTrailer.getComparatorClass).
+// HBase can't open a file with the name of a class that it does not have.
 var comparators = map[string]bool{
 	storedComparator: true,
 	"org.apache.hadoop.hbase.KeyValue$KeyComparator":   true, // of HBase 0.94
@@ -81,13 +82,14 @@ func (t *trailer) appendTo(dst []byte) []byte {
 // parseTrailer decodes a file's last 4,096 bytes. The version is checked first: in any other file the rest means
 // nothing.
 //
-// No field is required here: a missing one is zero, except the comparator and the compression, for which HBase has defaults.
-// loadTrailer refuses what can't be opened then, loadOnOpen compares metaIndexCount with the meta index, and Verify the other
-// offsets and counts with the blocks.
+// No field is required here: a missing one is zero, except the comparator and the compression, for which HBase has
+// defaults. loadTrailer refuses what can't be opened then, loadOnOpen compares metaIndexCount with the meta index, and
+// Verify the other offsets and counts with the blocks.
 func parseTrailer(b []byte) (*trailer, error) {
 	version := binary.BigEndian.Uint32(b[trailerVersionOffset:])
 	if major := version & 0xffffff; major != majorVersion {
-		return nil, fmt.Errorf("%w: version %d.%d, want %d: not an HFile, or of another HBase", ErrCorrupt, major, version>>24, majorVersion)
+		return nil, fmt.Errorf("%w: version %d.%d, want %d: not an HFile, or of another HBase", ErrCorrupt,
+			major, version>>24, majorVersion)
 	}
 	if string(b[:magicLen]) != trailerMagic {
 		return nil, fmt.Errorf("%w: trailer begins with %q", ErrCorrupt, b[:magicLen])

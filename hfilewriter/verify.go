@@ -31,12 +31,14 @@ type CellBatch struct {
 // Verify reads a whole file and checks everything that can be checked from the file itself: each block's header,
 // sizes, previous-block chain and checksums; the order of cells; index entries against blocks; that the bloom filter
 // denies no row or column; the file info; and the trailer's counts. visit, which may be nil, sees all cells in order.
-// The first fault is returned, as ErrCorrupt unless reading or visit failed, or as ErrUnsupported if something can't be checked.
+// The first fault is returned, as ErrCorrupt unless reading or visit failed, or as ErrUnsupported if something can't be
+// checked.
 //
 // The rule for every check: what a reader of HBase trusts without looking must be compared here with the bytes that
 // were read. A check that compares a stored number only with another stored number proves nothing.
 func (r *Reader) Verify(visit func(*CellBatch) error) (*Report, error) {
-	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1, firstData: noBlock, lastData: noBlock}
+	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1,
+		firstData: noBlock, lastData: noBlock}
 	v.stats.reset()
 	for i := range v.chains {
 		v.chains[i] = noBlock
@@ -117,14 +119,16 @@ func (v *verifier) block(b *block) error {
 	v.report.Blocks++
 	chain := b.kind.chain()
 	if b.prev != v.chains[chain] {
-		return fmt.Errorf("%w: it names %d as the block of its type before it, which is at %d", ErrCorrupt, b.prev, v.chains[chain])
+		return fmt.Errorf("%w: it names %d as the block of its type before it, which is at %d",
+			ErrCorrupt, b.prev, v.chains[chain])
 	}
 	v.chains[chain] = b.offset
 	if b.kind != blockIntermediateIndex && !(b.kind == blockRootIndex && v.roots == 0) {
 		v.rawTotal += headerLen + int64(b.rawSize)
 	}
 	if (b.offset >= v.r.trailer.loadOnOpenOffset) != (b.kind >= blockRootIndex) {
-		return fmt.Errorf("%w: it is on the wrong side of the index root, which is at %d", ErrCorrupt, v.r.trailer.loadOnOpenOffset)
+		return fmt.Errorf("%w: it is on the wrong side of the index root, which is at %d", ErrCorrupt,
+			v.r.trailer.loadOnOpenOffset)
 	}
 	switch b.kind {
 	case blockData, blockEncodedData:
@@ -305,7 +309,8 @@ func (v *verifier) denyKey(key []byte) error {
 	return v.denied
 }
 
-// bloomOrder checks that the chunks' first keys ascend: readers bisect over them. Keys of another hash can't be looked up.
+// bloomOrder checks that the chunks' first keys ascend: readers bisect over them. Keys of another hash can't be looked
+// up.
 func (v *verifier) bloomOrder() error {
 	if m := v.r.bloom; m != nil && !m.known() {
 		return fmt.Errorf("its bloom filter has the hash %s, which is %w", bloomHashes[m.hashType], ErrUnsupported)
@@ -325,7 +330,8 @@ func (v *verifier) bloomOrder() error {
 // chunk. The batch is looked up before the chunk changes, since its keys belong to the old one.
 func (v *verifier) bloomChunk(key []byte) error {
 	chunks := v.r.bloom.chunks
-	if v.chunk >= 0 && v.r.kind != BloomRowCol && (v.chunk+1 == len(chunks) || bytes.Compare(key, chunks[v.chunk+1].key) < 0) {
+	if v.chunk >= 0 && v.r.kind != BloomRowCol &&
+		(v.chunk+1 == len(chunks) || bytes.Compare(key, chunks[v.chunk+1].key) < 0) {
 		return nil
 	}
 	i := v.r.bloom.chunkOf(key)
@@ -362,7 +368,8 @@ func (v *verifier) nonRoot(b *block) error {
 	return nil
 }
 
-// root checks the data index root. The meta index root after it is empty, unless there are blocks that can't be checked.
+// root checks the data index root. The meta index root after it is empty, unless there are blocks that can't be
+// checked.
 func (v *verifier) root(b *block) error {
 	v.roots++
 	if v.roots > 1 {
@@ -376,7 +383,8 @@ func (v *verifier) root(b *block) error {
 		return err
 	}
 	if len(v.unindexedData) > 0 || len(v.unindexedIndex) > 0 {
-		return fmt.Errorf("%w: the index names neither of %d data and %d index blocks", ErrCorrupt, len(v.unindexedData), len(v.unindexedIndex))
+		return fmt.Errorf("%w: the index names neither of %d data and %d index blocks", ErrCorrupt,
+			len(v.unindexedData), len(v.unindexedIndex))
 	}
 	return nil
 }
@@ -384,13 +392,15 @@ func (v *verifier) root(b *block) error {
 // matchIndex compares an index block's entries with the first blocks that no index names yet: data blocks or index
 // blocks. Each block must be named once, in order: one left out is invisible to gets.
 func (v *verifier) matchIndex(entries []indexEntry, data bool) error {
-	if waiting := len(v.unindexedIndex) + len(v.unindexedData); data && len(entries) > len(v.unindexedData) || !data && len(entries) > len(v.unindexedIndex) {
+	if waiting := len(v.unindexedIndex) + len(v.unindexedData); data && len(entries) > len(v.unindexedData) || !data &&
+		len(entries) > len(v.unindexedIndex) {
 		return fmt.Errorf("%w: %d entries for %d blocks", ErrCorrupt, len(entries), waiting)
 	}
 	for i, e := range entries {
 		if !data {
 			if below := v.unindexedIndex[i]; below.block != e.block || !bytes.Equal(below.key, e.key) {
-				return fmt.Errorf("%w: entry %d is for offset %d, the next index block is at %d", ErrCorrupt, i, e.block.offset, below.block.offset)
+				return fmt.Errorf("%w: entry %d is for offset %d, the next index block is at %d", ErrCorrupt,
+					i, e.block.offset, below.block.offset)
 			}
 			continue
 		}
@@ -410,7 +420,8 @@ func (v *verifier) matchIndex(entries []indexEntry, data bool) error {
 // before and at most the block's first.
 func (d *expectedEntry) check(e indexEntry) error {
 	if d.block != e.block {
-		return fmt.Errorf("%w: it is for offset %d and %d bytes, the data block is at %d and has %d", ErrCorrupt, e.block.offset, e.block.size, d.block.offset, d.block.size)
+		return fmt.Errorf("%w: it is for offset %d and %d bytes, the data block is at %d and has %d", ErrCorrupt,
+			e.block.offset, e.block.size, d.block.offset, d.block.size)
 	}
 	key, err := parseKey(e.key)
 	if err != nil {
@@ -425,13 +436,15 @@ func (d *expectedEntry) check(e indexEntry) error {
 	}
 	if d.before == nil {
 		if !bytes.Equal(e.key, d.key) {
-			return fmt.Errorf("%w: the file's first index key %s is not its first cell's, %s", ErrCorrupt, describe(&key), describe(&first))
+			return fmt.Errorf("%w: the file's first index key %s is not its first cell's, %s", ErrCorrupt,
+				describe(&key), describe(&first))
 		}
 		return nil
 	}
 	last, err := parseKey(d.before)
 	if err == nil && cell.Compare(&key, &last) <= 0 && !bytes.Equal(d.before, d.key) {
-		return fmt.Errorf("%w: its key %s is not after the block before, which ends with %s", ErrCorrupt, describe(&key), describe(&last))
+		return fmt.Errorf("%w: its key %s is not after the block before, which ends with %s", ErrCorrupt,
+			describe(&key), describe(&last))
 	}
 	return err
 }
@@ -495,7 +508,8 @@ func (v *verifier) checkTimeRange() error {
 	}
 	low, high := int64(binary.BigEndian.Uint64(got)), int64(binary.BigEndian.Uint64(got[8:]))
 	if low > v.stats.minTime || high < v.stats.maxTime {
-		return fmt.Errorf("%w: %s %d to %d does not cover the cells' %d to %d", ErrCorrupt, infoTimeRange, low, high, v.stats.minTime, v.stats.maxTime)
+		return fmt.Errorf("%w: %s %d to %d does not cover the cells' %d to %d", ErrCorrupt, infoTimeRange, low, high,
+			v.stats.minTime, v.stats.maxTime)
 	}
 	return nil
 }

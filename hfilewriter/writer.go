@@ -100,7 +100,8 @@ func (w *Writer) check(c *cell.Cell) error {
 	case len(c.Family) > maxFamilyLen:
 		return fmt.Errorf("%w: family of %d bytes; HBase accepts at most %d", ErrLength, len(c.Family), maxFamilyLen)
 	case len(c.Qualifier) > maxQualifierLen || len(c.Value) > maxValueLen:
-		return fmt.Errorf("%w: row %q: qualifier of %d and value of %d bytes; at most %d are possible", ErrLength, c.Row, len(c.Qualifier), len(c.Value), maxValueLen)
+		return fmt.Errorf("%w: row %q: qualifier of %d and value of %d bytes; at most %d are possible", ErrLength, c.Row,
+			len(c.Qualifier), len(c.Value), maxValueLen)
 	case w.stats.cells > 0 && !bytes.Equal(c.Family, w.enc.prev.family):
 		return fmt.Errorf("row %q: family %q in a file of family %q", c.Row, c.Family, w.enc.prev.family)
 	}
@@ -313,7 +314,8 @@ func (w *Writer) Close() (*Summary, error) {
 		return nil, w.err
 	}
 	w.err = errClosed
-	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow, LastRow: w.enc.prev.row, OldestPut: w.stats.earliestPut}, nil
+	return &Summary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow,
+		LastRow: w.enc.prev.row, OldestPut: w.stats.earliestPut}, nil
 }
 
 // finish writes everything after the data (HFileWriterImpl.close). The trailer comes last: without it a file is not
@@ -336,8 +338,10 @@ func (w *Writer) finish() error {
 	}
 	blocks := w.file.blocks
 	t := trailer{fileInfoOffset: info.offset, loadOnOpenOffset: root.offset, rawIndexSize: w.file.index.raw,
-		totalRawBytes: trailerLen - dataRoot - blocks.raw[blockIntermediateIndex], dataIndexCount: int64(entries), cells: w.stats.cells, indexLevels: int64(levels),
-		firstDataBlockOffset: w.file.firstData, lastDataBlockOffset: w.file.lastData, comparator: storedComparator, compression: w.settings.Compression}
+		totalRawBytes: trailerLen - dataRoot - blocks.raw[blockIntermediateIndex], dataIndexCount: int64(entries),
+		cells: w.stats.cells, indexLevels: int64(levels),
+		firstDataBlockOffset: w.file.firstData, lastDataBlockOffset: w.file.lastData, comparator: storedComparator,
+		compression: w.settings.Compression}
 	for _, n := range blocks.raw {
 		t.totalRawBytes += n
 	}

@@ -4,8 +4,8 @@ import (
 	"bulkload/ingest/charset"
 )
 
-// CharsetHint suggests GBK for a record that is not UTF-8, if all of it is GBK in the range that Chinese text uses. Other
-// charsets can't be distinguished by a record.
+// CharsetHint suggests GBK for a record that is not UTF-8, if all of it is GBK in the range that Chinese text uses.
+// Other charsets can't be distinguished by a record.
 func CharsetHint(raw []byte) string {
 	pairs := 0
 	for i := 0; i < len(raw); i++ {

@@ -92,7 +92,8 @@ func wholeHex(text, digits string) ([]byte, error) {
 	return out, nil
 }
 
-var simpleEscapes = map[byte]byte{'t': '\t', 'n': '\n', 'r': '\r', 'b': '\b', 'f': '\f', '\\': '\\', '\'': '\'', '"': '"'}
+var simpleEscapes = map[byte]byte{'t': '\t', 'n': '\n', 'r': '\r', 'b': '\b', 'f': '\f',
+	'\\': '\\', '\'': '\'', '"': '"'}
 
 // escape parses what follows a backslash, and returns what is after it.
 func escape(s string) (char []byte, behind string, err error) {

@@ -12,7 +12,8 @@ import (
 // firstRecords is how many records at the start of a file are examined.
 const firstRecords = 1000
 
-// Sample opens the first file that is not empty for look. It says nothing of a file that can't be read: its reader will.
+// Sample opens the first file that is not empty for look. It says nothing of a file that can't be read: its reader
+// will.
 func Sample(form Form, fsys storage.FS, files []File, look func(in Records, file File)) {
 	for _, f := range files {
 		if f.Size == 0 {
@@ -42,8 +43,8 @@ func EndingWithCR(in Records) (seen int) {
 
 var columnName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$#]{0,127}$`)
 
-// HeadingIn returns the first record if it looks like a heading that is read as a record: all of its values are names, and
-// some column has numbers or dates in all other records; otherwise "".
+// HeadingIn returns the first record if it looks like a heading that is read as a record: all of its values are names,
+// and some column has numbers or dates in all other records; otherwise "".
 func HeadingIn(in Records) string {
 	var names []string
 	var digits, others []bool // by column: some value begins with a digit or a sign, some other one does not

@@ -13,7 +13,8 @@ import (
 // DetectLen is how many bytes at a file's start DetectForeign reads, at most.
 const DetectLen = 64 << 10
 
-const exportAgain = "no program but Oracle's reads it. Export the table with Sqoop (sqoop import --as-textfile, or --as-parquetfile), " +
+const exportAgain = "no program but Oracle's reads it. Export the table with Sqoop (sqoop import --as-textfile, or " +
+	"--as-parquetfile), " +
 	"or spool it with SQLcl or SQL*Plus (set markup csv on) and read that with format: csv; " +
 	"where only the dump is left, import it into a scratch schema first (%s)"
 
@@ -23,7 +24,8 @@ var foreignFormats = []struct {
 	what, do string
 }{
 	{isExport, "a dump of Oracle's old exp", strings.Replace(exportAgain, "%s", "imp", 1)},
-	{isDataPump, "an Oracle Data Pump dump (expdp, or an ORACLE_DATAPUMP external table)", strings.Replace(exportAgain, "%s", "impdp", 1)},
+	{isDataPump, "an Oracle Data Pump dump (expdp, or an ORACLE_DATAPUMP external table)",
+		strings.Replace(exportAgain, "%s", "impdp", 1)},
 	{magic("PAR1", "\x00"), "a Parquet file", "read it with format: parquet, unpacked where it is packed as a whole"},
 	{magic("PARE", "\x00"), "an encrypted Parquet file", "export it without encryption and read it with format: parquet"},
 	{magic("ORC", "\x00"), "an ORC file", "export it as Parquet or text"},
@@ -50,8 +52,9 @@ func DetectForeign(name string, head []byte) error {
 func detectCompressedTwice(name string, head []byte) error {
 	switch codec, _ := compressed.Detect("", head); codec {
 	case compressed.Gzip, compressed.Bzip2, compressed.Zstd:
-		return &compressed.RefusedError{Name: name, What: fmt.Sprintf("%s inside of what was unpacked, or input.compression is not the file's", codec),
-			Do: "unpack it once first, or leave out input.compression"}
+		return &compressed.RefusedError{Name: name,
+			What: fmt.Sprintf("%s inside of what was unpacked, or input.compression is not the file's", codec),
+			Do:   "unpack it once first, or leave out input.compression"}
 	}
 	return nil
 }

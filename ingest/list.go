@@ -31,7 +31,8 @@ var ErrNoFile = errcode.InputPath.New("is a pipe, a socket or a device; the inpu
 var ErrLink = errcode.InputPath.New("is a symbolic link to nothing or to itself; repair it or move it away")
 
 // ErrLoop says that an input has a symbolic link to a folder that contains it.
-var ErrLoop = errcode.InputPath.New("is a symbolic link to a folder above itself, so the input has no end; move the link away")
+var ErrLoop = errcode.InputPath.New(
+	"is a symbolic link to a folder above itself, so the input has no end; move the link away")
 
 // String is the file's name in errors and messages.
 func (f File) String() string { return printable.Name(f.Path) }
@@ -48,8 +49,10 @@ func (f File) CheckUnchanged(fsys storage.FS) error {
 		return fmt.Errorf("look whether the input has changed: %w", err)
 	}
 	if info.Size != f.Size || !info.ModTime.Equal(f.ModTime) {
-		return errcode.InputChanged.Errorf("the input file %s has changed since it was listed: it had %d bytes of %s and has %d of %s; start again when the export is complete",
-			printable.Name(fsys.URI(f.Path)), f.Size, f.ModTime.UTC().Format(time.RFC3339Nano), info.Size, info.ModTime.UTC().Format(time.RFC3339Nano))
+		return errcode.InputChanged.Errorf("the input file %s has changed since it was listed: it had %d bytes of %s and "+
+			"has %d of %s; start again when the export is complete",
+			printable.Name(fsys.URI(f.Path)), f.Size, f.ModTime.UTC().Format(time.RFC3339Nano), info.Size,
+			info.ModTime.UTC().Format(time.RFC3339Nano))
 	}
 	return nil
 }
@@ -82,7 +85,8 @@ const (
 
 // Equal reports whether nothing has changed from one listing to the next.
 func (l *Listing) Equal(o *Listing) bool {
-	return slices.EqualFunc(l.Files, o.Files, File.Same) && slices.Equal(l.Folders, o.Folders) && slices.Equal(l.Unfinished, o.Unfinished)
+	return slices.EqualFunc(l.Files, o.Files, File.Same) && slices.Equal(l.Folders, o.Folders) &&
+		slices.Equal(l.Unfinished, o.Unfinished)
 }
 
 // List finds the input files of a path: a file, a directory (all files in it and below, except names that begin with

@@ -65,7 +65,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestLoopOfLinks: a link to a folder above itself is named once, however it gets there. A link to another folder is followed.
+// TestLoopOfLinks: a link to a folder above itself is named once, however it gets there. A link to another folder is
+// followed.
 func TestLoopOfLinks(t *testing.T) {
 	for what, c := range map[string]struct{ link, target string }{
 		"its folder":            {"in/l", "."},

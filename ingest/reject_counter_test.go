@@ -7,8 +7,8 @@ import (
 	"bulkload/internal/test/testwords"
 )
 
-// TestLimitErrorNamesTheFirst: the error for too many rejects names the first one of the input, whichever was found first. Its hint
-// and code are those of the first one that has a hint.
+// TestLimitErrorNamesTheFirst: the error for too many rejects names the first one of the input, whichever was found
+// first. Its hint and code are those of the first one that has a hint.
 func TestLimitErrorNamesTheFirst(t *testing.T) {
 	t.Parallel()
 	raw := []byte("the record")

@@ -58,8 +58,8 @@ func (t *rejectTally) add(file string, k reject) {
 	}
 }
 
-// Reasons are the reasons of the rejects that Close has written, the most frequent first, and the number of records with
-// reasons that are not listed.
+// Reasons are the reasons of the rejects that Close has written, the most frequent first, and the number of records
+// with reasons that are not listed.
 func (r *Rejects) Reasons() (reasons []RejectReason, others int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -57,9 +57,9 @@ func (k reject) compare(o reject) int {
 		cmp.Compare(k.column, o.column), cmp.Compare(k.reason, o.reason))
 }
 
-// writeRun writes sorted rejects to a file, which the same process merges and deletes. Each reject has four numbers, and
-// then three texts, each after its length. (checkpoint.RejectWriter writes another form: a log, in the order in which the
-// rejects are found, that another process may read.)
+// writeRun writes sorted rejects to a file, which the same process merges and deletes. Each reject has four numbers,
+// and then three texts, each after its length. (checkpoint.RejectWriter writes another form: a log, in the order in
+// which the rejects are found, that another process may read.)
 func writeRun(fsys storage.FS, name string, kept []reject) error {
 	w, err := fsys.Create(name, 0o600)
 	if err != nil {

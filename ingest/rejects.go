@@ -49,7 +49,8 @@ type Rejects struct {
 
 // NewRejects stores rejects in dir, which is created with the first one.
 func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte) *Rejects {
-	return &Rejects{fsys: fsys, dir: dir, temps: dir, seen: RejectCounter{Limit: limit}, delimiter: recordDelimiter, inMemory: maxRejectBytes}
+	return &Rejects{fsys: fsys, dir: dir, temps: dir, seen: RejectCounter{Limit: limit},
+		delimiter: recordDelimiter, inMemory: maxRejectBytes}
 }
 
 // WriteIn sets an existing folder, instead of dir, for files that are not complete yet. It must be called before the

@@ -100,8 +100,8 @@ func TestCountRecords(t *testing.T) {
 	}
 }
 
-// TestReasons: rejects are counted by column and reason, the most frequent first, with their first records by file and offset;
-// what is kept of them is bounded.
+// TestReasons: rejects are counted by column and reason, the most frequent first, with their first records by file and
+// offset; what is kept of them is bounded.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	r := NewRejects(storage.Local, filepath.Join(t.TempDir(), ".rejects"), Limit{Count: 10_000}, []byte{'\n'})

@@ -23,8 +23,8 @@ import (
 	"bulkload/jobs/run"
 )
 
-// The test below is HBase's IntegrationTestBulkLoad: each load adds a link to every chain. A load that is lost, or done in
-// part, breaks chains.
+// The test below is HBase's IntegrationTestBulkLoad: each load adds a link to every chain. A load that is lost, or done
+// in part, breaks chains.
 
 const chainJob = `table: %[1]s
 family: f
@@ -94,7 +94,8 @@ var deaths = []harm{
 
 const masterKilled = "the master is killed"
 
-// regionChanges are what happens to regions. What HBase refuses, such as the split of a region that has just split, is no failure.
+// regionChanges are what happens to regions. What HBase refuses, such as the split of a region that has just split, is
+// no failure.
 var regionChanges = []harm{
 	{name: "a region splits", do: func(t *testing.T, c *chains, row string) { c.try(t, "split", c.Table, row) }},
 	{name: "regions merge", do: func(t *testing.T, c *chains, _ string) { c.merge(t) }},
@@ -134,8 +135,8 @@ func (c *chains) merge(t *testing.T) {
 // points are reached by every load.
 var points = []options.Point{options.Recorded, options.Staging, options.BeforeRequest, options.FilesLoaded}
 
-// load loads a link of each chain, while a process of the cluster dies and a region changes. Every third load is killed first. It is run again until it is done,
-// as a scheduler does.
+// load loads a link of each chain, while a process of the cluster dies and a region changes. Every third load is killed
+// first. It is run again until it is done, as a scheduler does.
 func (c *chains) load(t *testing.T, link int) {
 	t.Helper()
 	date := dateOfLink(link)
@@ -223,9 +224,9 @@ func (c *chains) walk(t *testing.T, links int) {
 	}
 }
 
-// TestChainsOfLoads: a few loads, or with BULKLOAD_MOMENTS as many as that says, each add a link to every chain. Meanwhile
-// servers are killed or sleep, the master is killed, regions split, merge and move, and our process is killed. BULKLOAD_SEED
-// repeats what happened and when.
+// TestChainsOfLoads: a few loads, or with BULKLOAD_MOMENTS as many as that says, each add a link to every chain.
+// Meanwhile servers are killed or sleep, the master is killed, regions split, merge and move, and our process is
+// killed. BULKLOAD_SEED repeats what happened and when.
 func TestChainsOfLoads(t *testing.T) {
 	l := livetest.NewFragile(t)
 	random := testrand.New(t)

@@ -23,8 +23,9 @@ type CheckedRun struct {
 	Checks preflight.Findings `json:"checks"`
 }
 
-// Check makes all checks of runs and nothing else: of the input only files are read that have changed since that date was run,
-// and no file is written that stays. The error is of the worst kind among the failures. Unlike a run it goes on after a failure as far as it can.
+// Check makes all checks of runs and nothing else: of the input only files are read that have changed since that date
+// was run, and no file is written that stays. The error is of the worst kind among the failures. Unlike a run it goes
+// on after a failure as far as it can.
 func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckReport, error) {
 	report := &CheckReport{Outcome: failure.NewOutcome(), Runs: []*CheckedRun{}}
 	o, err := o.WithDefaults()

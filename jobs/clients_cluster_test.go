@@ -134,9 +134,9 @@ func latencies(some []clientOperation) string {
 	return strings.Join(text, "; ")
 }
 
-// TestClientsDuringALoad: 20 clients of HBase read and write a table while two regions split, and again while a load runs through
-// two splits. The load gives the clients no error that the splits alone did not, and no wrong answer, and loads every row.
-// BULKLOAD_ROWS=1000000 gives the figures of docs/performance.md.
+// TestClientsDuringALoad: 20 clients of HBase read and write a table while two regions split, and again while a load
+// runs through two splits. The load gives the clients no error that the splits alone did not, and no wrong answer, and
+// loads every row. BULKLOAD_ROWS=1000000 gives the figures of docs/performance.md.
 func TestClientsDuringALoad(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos", "clients")
 	rows, quiet := 100_000, 5*time.Second

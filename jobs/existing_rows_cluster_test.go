@@ -99,8 +99,8 @@ func TestRowsThatExistAreRefused(t *testing.T) {
 	l.WantNothing(t, "again", livetest.Night21)
 }
 
-// TestRowsThatExistAreAskedForOnce: a run that is killed when the table has some of its own rows does not count them, nor if
-// a file must be written again then, or if all is loaded again with --force.
+// TestRowsThatExistAreAskedForOnce: a run that is killed when the table has some of its own rows does not count them,
+// nor if a file must be written again then, or if all is loaded again with --force.
 func TestRowsThatExistAreAskedForOnce(t *testing.T) {
 	for _, c := range []struct {
 		at    options.Point
@@ -127,7 +127,8 @@ func TestRowsThatExistAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestEditedJobKnowsItsRows: a job that is edited and loaded again with --force does not take its own rows for old ones.
+// TestEditedJobKnowsItsRows: a job that is edited and loaded again with --force does not take its own rows for old
+// ones.
 func TestEditedJobKnowsItsRows(t *testing.T) {
 	l := existNight(t, "{live: error}")
 	l.Ask(t, "truncate", l.Table, "-preserve")
@@ -141,8 +142,8 @@ func TestEditedJobKnowsItsRows(t *testing.T) {
 	refusesRowsOfOthers(t, l)
 }
 
-// refusesRowsOfOthers lets another job load a row with the same timestamp. From then on it can't be distinguished from the
-// job's own rows, so an export that also has the row is refused.
+// refusesRowsOfOthers lets another job load a row with the same timestamp. From then on it can't be distinguished from
+// the job's own rows, so an export that also has the row is refused.
 func refusesRowsOfOthers(t *testing.T, l *livetest.Live) {
 	part := filepath.Join(l.Folder, "in", livetest.Night21, "part-m-00000")
 	all := records(t, part)

@@ -27,8 +27,8 @@ import (
 
 // These tests hang, wake and kill servers while a load is under way, most of them on a cluster of their own.
 
-// TestServerHangsDuringLoad: a region server hangs past its ZooKeeper session, wakes up and moves files into regions that
-// are open elsewhere. The run ends well only with every row served.
+// TestServerHangsDuringLoad: a region server hangs past its ZooKeeper session, wakes up and moves files into regions
+// that are open elsewhere. The run ends well only with every row served.
 func TestServerHangsDuringLoad(t *testing.T) {
 	l := livetest.NewFragile(t)
 	const date = "2026-11-20"
@@ -100,8 +100,9 @@ type hdfsFaults struct {
 	want *summary.Summary
 }
 
-// TestHDFSFailsWhileWriting has its own HDFS, with two DataNodes and files of two replicas: so the loss of a DataNode ends every
-// file that is being written. The NameNode would name it for new files for ten minutes, until it regards it as dead.
+// TestHDFSFailsWhileWriting has its own HDFS, with two DataNodes and files of two replicas: so the loss of a DataNode
+// ends every file that is being written. The NameNode would name it for new files for ten minutes, until it regards it
+// as dead.
 func TestHDFSFailsWhileWriting(t *testing.T) {
 	testcluster.Use(t) // runs only if a cluster is wanted
 	if testing.Short() {
@@ -171,8 +172,8 @@ func (l *hdfsFaults) quota(t *testing.T) {
 	l.wantRight(t, runtest.Must(t, l.job(t, "hdfs://"+output), l.options("", nil)))
 }
 
-// safeMode: the run waits for the end of a short safe mode. Only a JVM that is started can end it: on a busy machine the run would give up
-// before.
+// safeMode: the run waits for the end of a short safe mode. Only a JVM that is started can end it: on a busy machine
+// the run would give up before.
 func (l *hdfsFaults) safeMode(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	left := make(chan struct{})
@@ -303,8 +304,8 @@ func revive(t *testing.T, l *livetest.Live) {
 }
 
 // TestFileUnknownToItsRegion: a file that HBase has taken and the open region does not know is not loaded. With another
-// server the region is moved there and serves it; else the file is written and loaded again, and when the region is opened
-// again one day, readers see no difference.
+// server the region is moved there and serves it; else the file is written and loaded again, and when the region is
+// opened again one day, readers see no difference.
 func TestFileUnknownToItsRegion(t *testing.T) {
 	t.Run("1 server", func(t *testing.T) {
 		l := livetest.NewOwn(t, 1)
@@ -320,7 +321,8 @@ func TestFileUnknownToItsRegion(t *testing.T) {
 	})
 }
 
-// wantUnknownFileLoaded orphans a file and runs the job, which writes the file again where no other server can open its region.
+// wantUnknownFileLoaded orphans a file and runs the job, which writes the file again where no other server can open its
+// region.
 func wantUnknownFileLoaded(t *testing.T, l *livetest.Live, writtenAgain bool) {
 	t.Helper()
 	const date = "2026-11-20"
@@ -342,8 +344,8 @@ func wantUnknownFileLoaded(t *testing.T, l *livetest.Live, writtenAgain bool) {
 	l.WantDigest(t, "regions opened again", date)
 }
 
-// TestTableIsDisabledDuringLoad: that is said at once, and not after a server's death could have passed; when the table is
-// enabled the same command continues.
+// TestTableIsDisabledDuringLoad: that is said at once, and not after a server's death could have passed; when the table
+// is enabled the same command continues.
 func TestTableIsDisabledDuringLoad(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -406,8 +408,9 @@ func TestZooKeeperStopsDuringLoad(t *testing.T) {
 	l.WantNothing(t, "again", livetest.Night20)
 }
 
-// TestKilledLoadIntoManyRegions: a load into 200 regions saves its manifest after every fourth request. When it is killed, the next one
-// asks the table for the files of the requests that the manifest lacks, and loads only the others: each once.
+// TestKilledLoadIntoManyRegions: a load into 200 regions saves its manifest after every fourth request. When it is
+// killed, the next one asks the table for the files of the requests that the manifest lacks, and loads only the others:
+// each once.
 func TestKilledLoadIntoManyRegions(t *testing.T) {
 	l := livetest.New(t)
 	var splits []string
@@ -461,9 +464,9 @@ func TestLoadIntoAThousandRegions(t *testing.T) {
 	l.WantNothing(t, "again", livetest.Night20)
 }
 
-// TestEveryCallOfALoadFails lets the n-th call of storage fail over a whole run with its load, for the first n, the last, and
-// twelve of those between them. The run ends well, or with an error that names the fault, of a kind that is documented; then
-// the same command ends well, and in the end the table has the rows of all nights, and no others.
+// TestEveryCallOfALoadFails lets the n-th call of storage fail over a whole run with its load, for the first n, the
+// last, and twelve of those between them. The run ends well, or with an error that names the fault, of a kind that is
+// documented; then the same command ends well, and in the end the table has the rows of all nights, and no others.
 func TestEveryCallOfALoadFails(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9")

@@ -30,9 +30,9 @@ import (
 
 // These tests look at whole runs from outside: a job and options go in, files and errors come out.
 
-// TestEveryCallOfStorageFails lets the n-th call of the file system fail, for every n, over a whole run. The run ends well,
-// or with an error that names the fault and without _SUCCESS; then the same command ends well with the same files, and
-// no file or goroutine is left over. Where rows are spilled, a run is long: make exhaustive has each call
+// TestEveryCallOfStorageFails lets the n-th call of the file system fail, for every n, over a whole run. The run ends
+// well, or with an error that names the fault and without _SUCCESS; then the same command ends well with the same
+// files, and no file or goroutine is left over. Where rows are spilled, a run is long: make exhaustive has each call
 // fail, make test some.
 func TestEveryCallOfStorageFails(t *testing.T) {
 	t.Run("in memory", func(t *testing.T) { everyCallFails(t, false) })
@@ -88,8 +88,8 @@ func everyCallFails(t *testing.T, spilled bool) {
 	}
 }
 
-// wantFailedRun wants an error of the fault, of a kind that a failing disk may have, or the code of a work folder that can't be
-// used, and an output that says it is unfinished.
+// wantFailedRun wants an error of the fault, of a kind that a failing disk may have, or the code of a work folder that
+// can't be used, and an output that says it is unfinished.
 func wantFailedRun(t *testing.T, what, out string, err error) {
 	t.Helper()
 	workDir := errcode.Of(err, func(c errcode.Code) bool { return c == errcode.Folder }) != ""
@@ -136,7 +136,8 @@ func noHFiles(t *testing.T, output string) {
 	runtest.NothingLeft(t, output)
 }
 
-// TestFullDisks: a disk that is full in mid-run is reported, nothing half done is left, and with room the same run continues.
+// TestFullDisks: a disk that is full in mid-run is reported, nothing half done is left, and with room the same run
+// continues.
 func TestFullDisks(t *testing.T) {
 	job := strings.Replace(jobdir.CheckJob, "input:\n", "input:\n  check_space: false\n", 1)
 	dir := jobdir.Check(t, job, jobdir.SpillingRows)

@@ -183,8 +183,8 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestLostRowsAreNoticed: a run whose slices have fewer rows or cells than were read, or more, ends with that, and does not call its
-// output finished, however often it is repeated; --force writes it anew.
+// TestLostRowsAreNoticed: a run whose slices have fewer rows or cells than were read, or more, ends with that, and does
+// not call its output finished, however often it is repeated; --force writes it anew.
 func TestLostRowsAreNoticed(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 600)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
@@ -216,7 +216,8 @@ func TestLostRowsAreNoticed(t *testing.T) {
 	}
 }
 
-// TestForceBeginsAnew: --force helps where the run of the same input can't continue, however often it was tried without.
+// TestForceBeginsAnew: --force helps where the run of the same input can't continue, however often it was tried
+// without.
 func TestForceBeginsAnew(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
@@ -236,8 +237,8 @@ func TestForceBeginsAnew(t *testing.T) {
 	runtest.SameFiles(t, "begun anew", base, out)
 }
 
-// TestMaxSizeOfTheSiteIsRecorded: where hbase.hregion.max.filesize has changed, the files of an unfinished run are written
-// again.
+// TestMaxSizeOfTheSiteIsRecorded: where hbase.hregion.max.filesize has changed, the files of an unfinished run are
+// written again.
 func TestMaxSizeOfTheSiteIsRecorded(t *testing.T) {
 	dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, ", max_size: 10GiB", "", 1), 4000)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")

@@ -203,8 +203,8 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportMetric(float64(rows*18*n)/b.Elapsed().Seconds(), "cells/s")
 }
 
-// TestJavaReadsWhatTheRuleSays: HBase's own reader finds the files of the shipped example sound, and in them exactly the
-// cells that Java computes from the same text.
+// TestJavaReadsWhatTheRuleSays: HBase's own reader finds the files of the shipped example sound, and in them exactly
+// the cells that Java computes from the same text.
 func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 	oracle := testcluster.Java(t)
 	ask := func(args ...string) {
@@ -240,8 +240,8 @@ func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 	}
 }
 
-// TestPaymentsAsJava: the example with every rule gives the cells that Java makes of the same text with HBase's Bytes, as
-// HBase's own reader finds them.
+// TestPaymentsAsJava: the example with every rule gives the cells that Java makes of the same text with HBase's Bytes,
+// as HBase's own reader finds them.
 func TestPaymentsAsJava(t *testing.T) {
 	oracle := testcluster.Java(t)
 	ask := func(args ...string) {
@@ -332,8 +332,8 @@ func (w *countedWriter) Write(b []byte) (int, error) {
 	return w.Writer.Write(b)
 }
 
-// TestManyRegions: with twice as many regions a run writes about twice as many bytes of manifests: it is not saved for each
-// region, and all regions are in it in the end.
+// TestManyRegions: with twice as many regions a run writes about twice as many bytes of manifests: it is not saved for
+// each region, and all regions are in it in the end.
 func TestManyRegions(t *testing.T) {
 	const n = 1000
 	written := map[int]int{}
@@ -351,8 +351,8 @@ func TestManyRegions(t *testing.T) {
 	}
 }
 
-// TestStoppedRunsMakeFewCalls: wherever a run is stopped, it makes only as many more calls to its file systems as the goroutines
-// need that are at work, and none for each region or input file.
+// TestStoppedRunsMakeFewCalls: wherever a run is stopped, it makes only as many more calls to its file systems as the
+// goroutines need that are at work, and none for each region or input file.
 func TestStoppedRunsMakeFewCalls(t *testing.T) {
 	const n, parts = 100, 8
 	j := manyRegions(t, n, n)
@@ -430,7 +430,8 @@ func manyRegions(t *testing.T, regions, rows int) *jobfile.Job {
 	return j
 }
 
-// TestRunWithPlannedRegions: a run whose splits follow from the input gives the same files whatever the cores, and verifies.
+// TestRunWithPlannedRegions: a run whose splits follow from the input gives the same files whatever the cores, and
+// verifies.
 func TestRunWithPlannedRegions(t *testing.T) {
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 4) + id"), jobdir.Numbers(20_000))
 	j := jobtest.Check(t, dir, filepath.Join(dir, "a"))
@@ -462,7 +463,8 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	}
 }
 
-// TestPlannedRegionsReadTheInputOnce: a run that came to its end before its first slice does not look for its boundaries again.
+// TestPlannedRegionsReadTheInputOnce: a run that came to its end before its first slice does not look for its
+// boundaries again.
 func TestPlannedRegionsReadTheInputOnce(t *testing.T) {
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "salt(user, 7) + id"), jobdir.Numbers(2000))
 	j := jobtest.Check(t, dir, filepath.Join(dir, "a"))

@@ -170,8 +170,9 @@ func TestLoadUnderAStrictUmask(t *testing.T) {
 	}
 }
 
-// TestRateCountsTheCluster: a run's rate covers what goes to and from HDFS: the files are written and read back. The input on
-// the local disk is free. verify --live counts the cells that it reads, and shows how many rows it has compared.
+// TestRateCountsTheCluster: a run's rate covers what goes to and from HDFS: the files are written and read back. The
+// input on the local disk is free. verify --live counts the cells that it reads, and shows how many rows it has
+// compared.
 func TestRateCountsTheCluster(t *testing.T) {
 	l := livetest.New(t)
 	l.Night(t, "2026-11-20", 3000, 7)
@@ -295,8 +296,8 @@ func TestDamagedInput(t *testing.T) {
 	}
 }
 
-// TestDamagedHFile: a byte of a finished HFile changes on a DataNode's disk. Nothing reads it as if it were right, and it is
-// not loaded; --force writes it anew.
+// TestDamagedHFile: a byte of a finished HFile changes on a DataNode's disk. Nothing reads it as if it were right, and
+// it is not loaded; --force writes it anew.
 func TestDamagedHFile(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -350,8 +351,8 @@ func keyOf(t *testing.T, l *livetest.Live, date, row string) string {
 	return ""
 }
 
-// TestEmptyNightGivesWay: a night whose export was empty is loaded as soon as it is not, also where its output was deleted
-// in the meantime; a night that was exported anew is loaded anew when that is asked for.
+// TestEmptyNightGivesWay: a night whose export was empty is loaded as soon as it is not, also where its output was
+// deleted in the meantime; a night that was exported anew is loaded anew when that is asked for.
 func TestEmptyNightGivesWay(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -410,8 +411,8 @@ outputs:
   output: OUT/wide
 `
 
-// TestSeveralTablesAreLoaded loads three tables from one reading, stopped when the first has its files: the same command
-// loads the others, and HBase's own client finds in all of them what the source says.
+// TestSeveralTablesAreLoaded loads three tables from one reading, stopped when the first has its files: the same
+// command loads the others, and HBase's own client finds in all of them what the source says.
 func TestSeveralTablesAreLoaded(t *testing.T) {
 	c := testcluster.Use(t)
 	t.Parallel()
@@ -490,8 +491,8 @@ func askFor(t *testing.T, l *livetest.Live, j *jobfile.Job, dir string) {
 	}
 }
 
-// TestRangeIsAskedAgain: what a range of dates has loaded is asked for at its end, since the table may have changed while the later dates
-// were loaded; also if each date has replaced the output of the one before.
+// TestRangeIsAskedAgain: what a range of dates has loaded is asked for at its end, since the table may have changed
+// while the later dates were loaded; also if each date has replaced the output of the one before.
 func TestRangeIsAskedAgain(t *testing.T) {
 	for _, share := range []bool{false, true} {
 		t.Run(fmt.Sprintf("one output %t", share), func(t *testing.T) {
@@ -532,7 +533,8 @@ func TestRangeIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestRangeWithAnEmptyDate: a date without rows, whose output a later date of the range has replaced, is nothing to ask for.
+// TestRangeWithAnEmptyDate: a date without rows, whose output a later date of the range has replaced, is nothing to ask
+// for.
 func TestRangeWithAnEmptyDate(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)

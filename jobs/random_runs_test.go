@@ -27,9 +27,9 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestSameRowsSameFiles: a random job gives the same HFiles from the same rows, whatever the memory, the cores, the order and
-// the form of the input files, and however often it was stopped. In the first round, rows are spilled, and a run is killed
-// by SIGKILL. BULKLOAD_SEED tries a seed again.
+// TestSameRowsSameFiles: a random job gives the same HFiles from the same rows, whatever the memory, the cores, the
+// order and the form of the input files, and however often it was stopped. In the first round, rows are spilled, and a
+// run is killed by SIGKILL. BULKLOAD_SEED tries a seed again.
 func TestSameRowsSameFiles(t *testing.T) {
 	testleak.Check(t)
 	rounds := 5

@@ -63,7 +63,8 @@ type artefacts struct {
 	secrets map[string][]string
 }
 
-// formsOf are a secret's bytes as they are, and in the forms in which texts have bytes. Base64 may begin anywhere in a longer text.
+// formsOf are a secret's bytes as they are, and in the forms in which texts have bytes. Base64 may begin anywhere in a
+// longer text.
 func formsOf(secret []byte) (forms []string) {
 	forms = []string{string(secret), hex.EncodeToString(secret), strings.ToUpper(hex.EncodeToString(secret)), strings.Trim(fmt.Sprint(secret), "[]")}
 	for before := range 3 {
@@ -154,9 +155,9 @@ func (a *artefacts) Write(p []byte) (int, error) {
 	return a.log.Write(p)
 }
 
-// TestSecuredArtefacts: nothing that runs leave behind, at any of their steps and at their end, has a key of the keytab, a key or a
-// ticket of the ticket cache, or a delegation token: neither output, manifest, task folders, staging folder, ledger, sorted runs and
-// temporary files, nor log, messages and results.
+// TestSecuredArtefacts: nothing that runs leave behind, at any of their steps and at their end, has a key of the
+// keytab, a key or a ticket of the ticket cache, or a delegation token: neither output, manifest, task folders, staging
+// folder, ledger, sorted runs and temporary files, nor log, messages and results.
 func TestSecuredArtefacts(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "RC")

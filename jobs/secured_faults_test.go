@@ -54,8 +54,8 @@ func startSecuredFaults(t *testing.T) *testcluster.Cluster {
 	return c
 }
 
-// ticketsAndTokensEnd: a run of several ticket lives, in which tickets end before, in and after the load, and the load's
-// delegation token gets old.
+// ticketsAndTokensEnd: a run of several ticket lives, in which tickets end before, in and after the load, and the
+// load's delegation token gets old.
 func ticketsAndTokensEnd(t *testing.T, s *secret) {
 	s.create(t, "RC")
 	const date = "2026-11-20"
@@ -126,8 +126,8 @@ func countLines(t *testing.T, name string, parts ...string) (n int) {
 	return n
 }
 
-// nameNodesFailOver: the active NameNode changes while rows are sorted, files written and files handed over. A delegation
-// token is for both.
+// nameNodesFailOver: the active NameNode changes while rows are sorted, files written and files handed over. A
+// delegation token is for both.
 func nameNodesFailOver(t *testing.T, s *secret) {
 	s.create(t, "RC")
 	const date = "2026-11-20"

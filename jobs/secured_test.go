@@ -36,7 +36,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/keytab"
 )
 
-// These tests use a real HBase and HDFS with Kerberos. The user loader has those rights only that are granted to it here.
+// These tests use a real HBase and HDFS with Kerberos. The user loader has those rights only that are granted to it
+// here.
 
 // secret is live on that cluster, with what is said of it.
 type secret struct {
@@ -50,7 +51,8 @@ func newSecret(t *testing.T) *secret {
 	return secretOn(t, testcluster.UseSecured(t))
 }
 
-// secretOn is loader on a cluster with Kerberos, with a keytab and a table of its own. Each connection has another protection.
+// secretOn is loader on a cluster with Kerberos, with a keytab and a table of its own. Each connection has another
+// protection.
 func secretOn(t *testing.T, c *testcluster.Cluster) *secret {
 	t.Helper()
 	t.Setenv("KRB5_CONFIG", c.Krb5Conf())
@@ -84,8 +86,8 @@ func (s *secret) create(t *testing.T, permissions string) {
 	}
 }
 
-// wantSecrecy fails where something that was said or written holds a key of the keytab, or a key or a ticket of the ticket
-// cache.
+// wantSecrecy fails where something that was said or written holds a key of the keytab, or a key or a ticket of the
+// ticket cache.
 func (s *secret) wantSecrecy(t *testing.T, texts ...string) {
 	t.Helper()
 	all := s.said.String() + strings.Join(texts, "\n")
@@ -137,7 +139,8 @@ func (s *secret) documents(t *testing.T, date string, summary any) (texts []stri
 	return []string{string(text), string(record)}
 }
 
-// TestSecuredNights: two nights, one by the keytab and one by a ticket cache; every cell is compared with what Java computes.
+// TestSecuredNights: two nights, one by the keytab and one by a ticket cache; every cell is compared with what Java
+// computes.
 func TestSecuredNights(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "RC")
@@ -171,8 +174,9 @@ func TestSecuredNights(t *testing.T) {
 	s.wantSecrecy(t, s.documents(t, second, sum)...)
 }
 
-// TestSecuredListAndClean: without a job file, list and clean log in with the keytab of the command line, or else with a ticket
-// cache. Without either they say what is missing. The ledger is found, too: the night is not loaded twice after clean.
+// TestSecuredListAndClean: without a job file, list and clean log in with the keytab of the command line, or else with
+// a ticket cache. Without either they say what is missing. The ledger is found, too: the night is not loaded twice
+// after clean.
 func TestSecuredListAndClean(t *testing.T) {
 	s := newSecret(t)
 	s.create(t, "RC")
@@ -286,7 +290,8 @@ func TestSecuredRunsAreRefused(t *testing.T) {
 	}
 }
 
-// TestSecuredPairs: a night under each pair of protections for HBase and for DataNodes; the NameNode's changes with them.
+// TestSecuredPairs: a night under each pair of protections for HBase and for DataNodes; the NameNode's changes with
+// them.
 func TestSecuredPairs(t *testing.T) {
 	testcluster.OnlyIn(t, "test-secured")
 	names := []string{"authentication", "integrity", "privacy"}
@@ -330,8 +335,8 @@ func documented(t *testing.T, chapter, row string) (commands []string) {
 	return commands
 }
 
-// stranger is a user of the secured cluster who has no rights at all, and its job: the input is in HDFS, in a folder that is
-// closed to it, and so is the folder for the output.
+// stranger is a user of the secured cluster who has no rights at all, and its job: the input is in HDFS, in a folder
+// that is closed to it, and so is the folder for the output.
 type stranger struct {
 	*secret
 	name    string
@@ -414,7 +419,8 @@ func (s *stranger) deliver(t *testing.T, date string, rows int, mode fs.FileMode
 
 var quoted = regexp.MustCompile(`'([^']*)'`)
 
-// execute runs commands of the page as HBase's user: those of HBase's shell by HBase's client, those of HDFS by Hadoop's.
+// execute runs commands of the page as HBase's user: those of HBase's shell by HBase's client, those of HDFS by
+// Hadoop's.
 func (s *stranger) execute(t *testing.T, commands []string) {
 	t.Helper()
 	for _, command := range commands {
@@ -431,8 +437,8 @@ func (s *stranger) execute(t *testing.T, commands []string) {
 	}
 }
 
-// TestSecuredRightsAsWritten: a user without any rights runs a job. Each right that is missing is named before anything is
-// written, until the commands of docs/security.md, as they are written there, have given all of them.
+// TestSecuredRightsAsWritten: a user without any rights runs a job. Each right that is missing is named before anything
+// is written, until the commands of docs/security.md, as they are written there, have given all of them.
 func TestSecuredRightsAsWritten(t *testing.T) {
 	s := newStranger(t)
 	s.create(t, "")
@@ -509,9 +515,9 @@ func TestSecuredRightToCreate(t *testing.T) {
 	}
 }
 
-// TestSecuredRightsOfFamilies: if a user may read only some families or columns, HBase hides the other cells, and existing rows
-// would seem to be absent. The run is refused until the user may read each of the job's families, even if servers never
-// refuse a read (early_out).
+// TestSecuredRightsOfFamilies: if a user may read only some families or columns, HBase hides the other cells, and
+// existing rows would seem to be absent. The run is refused until the user may read each of the job's families, even if
+// servers never refuse a read (early_out).
 func TestSecuredRightsOfFamilies(t *testing.T) {
 	s := newSecret(t)
 	const date = "2026-11-20"

@@ -22,7 +22,8 @@ import (
 // Series is a job file read for several dates, which are run one after the other. It ends at the first that fails.
 type Series []*jobfile.Job
 
-// Several is what several runs did, in the order of the job files and their dates. Runs that were not begun are not in it.
+// Several is what several runs did, in the order of the job files and their dates. Runs that were not begun are not in
+// it.
 type Several struct {
 	failure.Outcome
 	Runs []*summary.Summary `json:"runs"`
@@ -35,13 +36,14 @@ type SeveralOptions struct {
 	Parallel int          // how many series run side by side, within one memory budget; less than 2: one after the other
 	// Prepare changes the options of one run; nil: all have the same.
 	Prepare func(*jobfile.Job, options.Options) options.Options
-	// Ended hears of each run that ended, one at a time, and of one again whose rows the table does not serve at the end; nil: nobody
-	// listens.
+	// Ended hears of each run that ended, one at a time, and of one again whose rows the table does not serve at the end;
+	// nil: nobody listens.
 	Ended func(*summary.Summary, error, time.Duration)
 }
 
-// RunSeveral runs several series. A failure ends its series; the others go on. The error is that of all failed runs, and has
-// the kind and the code of one of them: see decisive. If no run has failed, the tables are asked at the end for what each has loaded.
+// RunSeveral runs several series. A failure ends its series; the others go on. The error is that of all failed runs,
+// and has the kind and the code of one of them: see decisive. If no run has failed, the tables are asked at the end for
+// what each has loaded.
 func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, error) {
 	s := &Several{Outcome: failure.NewOutcome()}
 	side := max(1, min(o.Parallel, len(all)))
@@ -49,7 +51,8 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 		o.Memory = options.DefaultMemory
 	}
 	if o.Memory /= int64(side); o.Memory < options.MinMemory {
-		return s, errcode.Command.Errorf("--memory is shared by all that run side by side: %s for each of %d are too little; give at least %s, or a smaller --parallel",
+		return s, errcode.Command.Errorf("--memory is shared by all that run side by side: %s for each of %d are too "+
+			"little; give at least %s, or a smaller --parallel",
 			bytesize.Format(o.Memory), side, bytesize.Format(int64(side)*options.MinMemory))
 	}
 	r := &several{SeveralOptions: o, series: make([]seriesResult, len(all)), share: newShares(o.Watch, all, side > 1)}
@@ -112,12 +115,13 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 	}
 }
 
-// askAgain asks the tables for what the runs of a series have loaded. The later ones may have taken hours, in which a table may have lost
-// rows of the first.
+// askAgain asks the tables for what the runs of a series have loaded. The later ones may have taken hours, in which a
+// table may have lost rows of the first.
 func (r *several) askAgain(ctx context.Context, place int, one Series) {
 	result := &r.series[place]
 	for i, j := range one {
-		if !result.runs[i].HasRows() { // nothing to ask for; and where another date's run has replaced its output, no trace of it
+		// nothing to ask for; and where another date's run has replaced its output, no trace of it
+		if !result.runs[i].HasRows() {
 			continue
 		}
 		begun := time.Now()
@@ -145,9 +149,9 @@ func (r *several) ended(s *summary.Summary, err error, took time.Duration) {
 	r.Ended(s, err, took)
 }
 
-// decisive is the order in which the runs' failures decide how the whole command ended. What another try may mend comes first,
-// because a scheduler repeats the whole command or none of it: a night that is late would be lost. What a person must correct
-// fails again on each try, is reported each time, and decides once nothing else is left.
+// decisive is the order in which the runs' failures decide how the whole command ended. What another try may mend comes
+// first, because a scheduler repeats the whole command or none of it: a night that is late would be lost. What a person
+// must correct fails again on each try, is reported each time, and decides once nothing else is left.
 var decisive = slices.Concat([]failure.Kind{failure.Interrupted, failure.Later, failure.NotYet}, failure.Worst)
 
 // failedRuns is the error of several runs.
@@ -210,7 +214,8 @@ func notBegun(later Series) string {
 	case 1:
 		return fmt.Sprintf(" (%s was not begun)", later[0].DateText())
 	}
-	return fmt.Sprintf(" (%d more dates, %s to %s, were not begun)", len(later), later[0].DateText(), later[len(later)-1].DateText())
+	return fmt.Sprintf(" (%d more dates, %s to %s, were not begun)", len(later), later[0].DateText(),
+		later[len(later)-1].DateText())
 }
 
 // setStatus derives the status of the whole from its runs: done if one is, nothing to do if all are.
@@ -259,7 +264,8 @@ func (s *shares) of(series, date int) func(options.Progress) {
 		s.mu.Unlock()
 		p.Whole = sum / float64(s.runs)
 		if s.beside {
-			p = options.Progress{Phase: jobfile.Plural(s.runs, "run"), Done: int64(100 * p.Whole), Total: 100, Unit: "percent", Whole: p.Whole}
+			p = options.Progress{Phase: jobfile.Plural(s.runs, "run"), Done: int64(100 * p.Whole), Total: 100,
+				Unit: "percent", Whole: p.Whole}
 		}
 		s.watch(p)
 	}

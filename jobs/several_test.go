@@ -20,8 +20,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestDecisiveFailure: of several failures one decides for all, whatever their order: one that another try may mend, or else the one
-// that needs a person most. Each has its own code in the text.
+// TestDecisiveFailure: of several failures one decides for all, whatever their order: one that another try may mend, or
+// else the one that needs a person most. Each has its own code in the text.
 func TestDecisiveFailure(t *testing.T) {
 	kinds := []failure.Kind{failure.Interrupted, failure.Later, failure.NotYet, failure.Differs, failure.Failed, failure.Rejects, failure.Refused, failure.Usage}
 	j := &jobfile.Job{Path: "a.yaml", Date: jobdir.Date}

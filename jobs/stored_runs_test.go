@@ -63,15 +63,16 @@ func TestTasksWriteTheSameForms(t *testing.T) {
 }
 
 // Go test's -update writes the golden files anew. What the outputs of before are known by is in them: they change only
-// where that is meant, and then TestOutputsOfEarlierVersions reports whether the program still continues with what an older one has left.
+// where that is meant, and then TestOutputsOfEarlierVersions reports whether the program still continues with what an
+// older one has left.
 //
 //	go test ./jobs -run Golden -update
 var update = flag.Bool("update", false, "write the golden files anew")
 
 const storedDir = "testdata/stored"
 
-// storedNames are the archives that testdata/stored/make.sh has made with the first program of format 1: one for each form
-// of input, one with several outputs, and a wide one.
+// storedNames are the archives that testdata/stored/make.sh has made with the first program of format 1: one for each
+// form of input, one with several outputs, and a wide one.
 func storedNames(t *testing.T) []string {
 	t.Helper()
 	names := []string{"csv", "delimited", "outputs", "parquet", "sqoop", "wide"}
@@ -210,8 +211,8 @@ func TestGoldenRuns(t *testing.T) {
 	}
 }
 
-// TestOutputsOfEarlierVersions: what the program of an older commit has finished is finished, and what it left half done continues: what
-// it had written stays, and the files are those of a run from the beginning.
+// TestOutputsOfEarlierVersions: what the program of an older commit has finished is finished, and what it left half
+// done continues: what it had written stays, and the files are those of a run from the beginning.
 func TestOutputsOfEarlierVersions(t *testing.T) {
 	for _, name := range storedNames(t) {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +289,8 @@ func wantUntouched(t *testing.T, j *jobfile.Job, half []*manifest.Manifest, befo
 	}
 }
 
-// manyRecords makes the input of an archive so large that its sort spills. Rows that come again are entries like others.
+// manyRecords makes the input of an archive so large that its sort spills. Rows that come again are entries like
+// others.
 func manyRecords(t *testing.T, times int) {
 	t.Helper()
 	names, err := filepath.Glob("in/[^_]*")
@@ -321,8 +323,8 @@ func writeDated(t *testing.T, name string, content []byte) {
 	}
 }
 
-// keptText is what a run keeps of its sort: the journal, with the name of its folder and each run's hash. The program's hash
-// and the machine's boot ID are not those of another day.
+// keptText is what a run keeps of its sort: the journal, with the name of its folder and each run's hash. The program's
+// hash and the machine's boot ID are not those of another day.
 func keptText(t *testing.T, work string) string {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(work, checkpoint.Prefix+"*"))
@@ -366,9 +368,9 @@ func keptText(t *testing.T, work string) string {
 	return out
 }
 
-// TestGoldenJournals: the name of the folder in which a run keeps what it has sorted, the journal there, and the sorted runs
-// with the packed entries in them are what they always were. A change of these is no harm by itself, since a program goes
-// on with its own runs only; it must be meant all the same.
+// TestGoldenJournals: the name of the folder in which a run keeps what it has sorted, the journal there, and the sorted
+// runs with the packed entries in them are what they always were. A change of these is no harm by itself, since a
+// program goes on with its own runs only; it must be meant all the same.
 func TestGoldenJournals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds, and one goroutine has no race")
@@ -404,8 +406,8 @@ func TestGoldenJournals(t *testing.T) {
 	}
 }
 
-// TestStoredNames: what is stored as JSON, or promised as the answer of a command, has a name for each field that is not the
-// one of Go's.
+// TestStoredNames: what is stored as JSON, or promised as the answer of a command, has a name for each field that is
+// not the one of Go's.
 func TestStoredNames(t *testing.T) {
 	unnamed, n := storednames.Check(reflect.TypeFor[manifest.Manifest](), reflect.TypeFor[checkpoint.Header](), reflect.TypeFor[checkpoint.Line](),
 		reflect.TypeFor[lock.Owner](), reflect.TypeFor[summary.Summary](), reflect.TypeFor[plan.Report]())

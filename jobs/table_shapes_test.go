@@ -117,8 +117,8 @@ func BenchmarkShapes(b *testing.B) {
 	}
 }
 
-// TestManyRegionsAndFamilies: 300 regions of three families take no more file handles and memory than ten of one do. The
-// run is a process of its own, which may open 64 files.
+// TestManyRegionsAndFamilies: 300 regions of three families take no more file handles and memory than ten of one do.
+// The run is a process of its own, which may open 64 files.
 func TestManyRegionsAndFamilies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, which goes with -short, takes several times the memory")
@@ -167,8 +167,8 @@ func TestManyRegionsChild(t *testing.T) {
 	fmt.Printf("%s\n", status)
 }
 
-// peakMemory is what a child was resident with at most, in bytes, as its /proc/self/status tells, which it has printed. What
-// the system tells of a child that has ended can be its parent's, since Go begins it with vfork.
+// peakMemory is what a child was resident with at most, in bytes, as its /proc/self/status tells, which it has printed.
+// What the system tells of a child that has ended can be its parent's, since Go begins it with vfork.
 func peakMemory(t *testing.T, said []byte) (bytes int64) {
 	t.Helper()
 	if _, after, found := strings.Cut(string(said), "VmHWM:"); !found {

@@ -20,14 +20,14 @@ func RunBy(ctx context.Context, by *run.ByTasks, j *jobfile.Job, o options.Optio
 	return run.Job(ctx, by.Always(), j, o)
 }
 
-// PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are none if
-// the run is finished, or if they are all done.
+// PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are
+// none if the run is finished, or if they are all done.
 func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
 	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.Others{Until: tasks.MapPhase}, Sizes: sizes})
 }
 
-// GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task reduce
-// for each.
+// GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task
+// reduce for each.
 func GatherTasks(ctx context.Context, document string, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
 	j, err := tasks.JobOf(document, o)
 	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {

@@ -135,8 +135,8 @@ func TestWideTables(t *testing.T) {
 	}
 }
 
-// TestJavaReadsWideTables: HBase's own reader finds the files sound, with blooms of rows and of columns, and the cells in
-// them those of the test's own reckoning.
+// TestJavaReadsWideTables: HBase's own reader finds the files sound, with blooms of rows and of columns, and the cells
+// in them those of the test's own reckoning.
 func TestJavaReadsWideTables(t *testing.T) {
 	oracle := testcluster.Java(t)
 	for _, name := range []string{"text of all widths", "numbers in binary", "several cells a record"} {

@@ -33,7 +33,8 @@ func (e *Expr) append(dst []byte, fields []values.Value, last []memo, least int)
 
 func checkLength(n, least int) error {
 	if n < least || n > cell.MaxRowLen {
-		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; %d to %d are possible", n, least, cell.MaxRowLen)}
+		return &ValueError{Column: -1, Reason: fmt.Sprintf("row key has %d bytes; %d to %d are possible",
+			n, least, cell.MaxRowLen)}
 	}
 	return nil
 }
@@ -41,7 +42,8 @@ func checkLength(n, least int) error {
 // evaluate appends what the steps compute from a record.
 func (e *Expr) evaluate(steps []step, dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	if len(fields) < len(e.columns) {
-		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d", len(fields), len(e.columns))}
+		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d",
+			len(fields), len(e.columns))}
 	}
 	var marks [maxDepth]int
 	depth := 0
@@ -129,5 +131,6 @@ func (e *Expr) valueError(s *step, problem string) *ValueError {
 	if problem == problemNull {
 		return &ValueError{Column: s.column, Reason: fmt.Sprintf("it is null, and %s of the row key needs a value", s.text)}
 	}
-	return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s, in %s of the row key", problem, s.text), Beyond: problem == problemBase}
+	return &ValueError{Column: s.column, Reason: fmt.Sprintf("%s, in %s of the row key", problem, s.text),
+		Beyond: problem == problemBase}
 }

@@ -69,7 +69,8 @@ func (e *Expr) checkCall(c *call) error {
 		return at.Fail(c.value[0].start, "%s can't use %s: %s", c.name, e.textOfValue(c), problem)
 	}
 	if slices.Contains(c.accepts.refused, n.content) {
-		return at.Fail(c.value[0].start, "%s needs %s, but %s%s", c.name, c.accepts.name, e.whatItIs(c, n), c.instead(n.content))
+		return at.Fail(c.value[0].start, "%s needs %s, but %s%s", c.name, c.accepts.name,
+			e.whatItIs(c, n), c.instead(n.content))
 	}
 	if c.name == "desc" && n.moment && n.most > c.base() {
 		return at.Fail(c.value[0].start, "desc subtracts the value from %d, but %s is greater: it has %d digits%s",

@@ -14,8 +14,9 @@ import (
 	"bulkload/values"
 )
 
-// TestKeysReadDatesAsCells: what Java's formatters read, in values' testdata, a key reads as a cell of the column does; what they
-// refuse, it refuses in a column that is declared a timestamp. In another one 10 and 13 digits count from 1970 on.
+// TestKeysReadDatesAsCells: what Java's formatters read, in values' testdata, a key reads as a cell of the column does;
+// what they refuse, it refuses in a column that is declared a timestamp. In another one 10 and 13 digits count from
+// 1970 on.
 func TestKeysReadDatesAsCells(t *testing.T) {
 	text, err := os.ReadFile("../values/testdata/clocks.txt")
 	if err != nil {

@@ -152,7 +152,8 @@ func columnWidth(c Column) Width {
 }
 
 // greatest is the greatest number of a kind.
-var greatest = map[values.Kind]int64{values.KindInt16: math.MaxInt16, values.KindInt32: math.MaxInt32, values.KindInt64: math.MaxInt64}
+var greatest = map[values.Kind]int64{values.KindInt16: math.MaxInt16, values.KindInt32: math.MaxInt32,
+	values.KindInt64: math.MaxInt64}
 
 func (w Width) plus(v Width) Width {
 	if w.Max < 0 || v.Max < 0 {

@@ -59,7 +59,8 @@ func parseLayout(layout string) ([]datePart, error) {
 			fields++
 			i += n
 		case isDigit(rune(c)) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80:
-			return nil, fmt.Errorf("%q is not a date layout; %q is not part of one: write 20060102 150405 000 or yyyyMMdd HHmmss SSS, or parts of it", layout, layout[i:])
+			return nil, fmt.Errorf("%q is not a date layout; %q is not part of one: write 20060102 150405 000 or yyyyMMdd "+
+				"HHmmss SSS, or parts of it", layout, layout[i:])
 		default:
 			parts = append(parts, datePart{text: layout[i : i+1]})
 			i++
@@ -133,11 +134,13 @@ func (p datePart) append(dst []byte, m *values.Clock) []byte {
 }
 
 // rank orders the fields by the time until they repeat; the longest is 0.
-var rank = [...]int{fieldYear: 0, fieldYear2: 0, fieldMonth: 1, fieldDayOfYear: 1, fieldDay: 2, fieldHour: 3, fieldMinute: 4,
+var rank = [...]int{fieldYear: 0, fieldYear2: 0, fieldMonth: 1, fieldDayOfYear: 1, fieldDay: 2,
+	fieldHour: 3, fieldMinute: 4,
 	fieldSecond: 5, fieldMilli: 6}
 
 // cycles is the shortest time after which a date repeats whose greatest field has that rank.
-var cycles = [...]time.Duration{0, 365 * 24 * time.Hour, 28 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute, time.Second}
+var cycles = [...]time.Duration{0, 365 * 24 * time.Hour, 28 * 24 * time.Hour, 24 * time.Hour,
+	time.Hour, time.Minute, time.Second}
 
 // cycleOf is the time after which the dates of a layout repeat; 0 if it has the year.
 func cycleOf(layout []datePart) time.Duration {

@@ -30,8 +30,8 @@ var updateVectors = flag.Bool("update-vectors", false, "write what Java says of 
 // examples is the folder of a job for each way to make a row key.
 const examples = "../jobs/examples/keys"
 
-// strategyVectors are the row keys that Java makes of the examples, in hex and in the order of the records. random_salt is not
-// Java's: its keys are compared with what they are made of.
+// strategyVectors are the row keys that Java makes of the examples, in hex and in the order of the records. random_salt
+// is not Java's: its keys are compared with what they are made of.
 const strategyVectors = examples + "/vectors.json"
 
 func readStrategyVectors(t *testing.T) map[string][]string {
@@ -102,8 +102,8 @@ func TestStrategiesAsJava(t *testing.T) {
 	}
 }
 
-// TestStrategies runs every example of a row key, and wants the rows of its HFiles to be the vectors, and a query of each
-// record's key columns to find that record.
+// TestStrategies runs every example of a row key, and wants the rows of its HFiles to be the vectors, and a query of
+// each record's key columns to find that record.
 func TestStrategies(t *testing.T) {
 	vectors := readStrategyVectors(t)
 	for _, name := range strategies(t) {

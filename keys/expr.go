@@ -61,7 +61,8 @@ func Parse(text string, columns []Column) (*Expr, error) {
 		e.addPart(e.compile(&terms[i]))
 	}
 	if w := e.Width(); w.Min > cell.MaxRowLen {
-		return nil, fmt.Errorf("row key %s: every key has at least %d bytes, and HBase accepts at most %d", lex.Shown(text), w.Min, cell.MaxRowLen)
+		return nil, fmt.Errorf("row key %s: every key has at least %d bytes, and HBase accepts at most %d",
+			lex.Shown(text), w.Min, cell.MaxRowLen)
 	}
 	return e, nil
 }
@@ -178,10 +179,12 @@ func (e *Expr) undetermined(known []bool) string {
 	text := e.text[first.start:first.end]
 	for _, c := range first.columns {
 		if !known[c] {
-			return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it needs %s too", text, e.columns[c].Name)
+			return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it needs %s too",
+				text, e.columns[c].Name)
 		}
 	}
-	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it depends on the whole record", text)
+	return fmt.Sprintf("the query columns do not determine %s, with which the row key begins: it depends on the "+
+		"whole record", text)
 }
 
 // position is a position in the text, in characters from 1.

@@ -308,7 +308,8 @@ func TestDeclaredWidthsAreHeld(t *testing.T) {
 	}
 }
 
-// TestWidthsInCharacters: pad, reverse and substr count characters. What is around them must not count bytes, as Java does not.
+// TestWidthsInCharacters: pad, reverse and substr count characters. What is around them must not count bytes, as Java
+// does not.
 func TestWidthsInCharacters(t *testing.T) {
 	columns := []Column{{Name: "x"}, {Name: "declared", Width: 6}}
 	for _, c := range []struct{ text, value, want string }{

@@ -68,11 +68,13 @@ func (f *findings) first() {
 		return
 	}
 	p := &f.expr.parts[i]
-	const spread = "put a salt, or a hash of columns that readers know, in front, or reverse the digits with reverse(x, width)"
+	const spread = "put a salt, or a hash of columns that readers know, in front, or reverse the digits with " +
+		"reverse(x, width)"
 	switch n := p.props; {
 	case n.cycle > 0:
-		f.addPart(FindingCycle, true, p, fmt.Sprintf("the dates repeat after %s, and so do the keys: rows of the previous period are mixed with the "+
-			"new ones, or overwritten. All rows of a date go to one region", cycleText(n)),
+		f.addPart(FindingCycle, true, p,
+			fmt.Sprintf("the dates repeat after %s, and so do the keys: rows of the previous period are mixed with the "+
+				"new ones, or overwritten. All rows of a date go to one region", cycleText(n)),
 			"give the table a TTL that leaves time for two major compactions before the dates repeat")
 	case n.order == Ascending && n.moment:
 		f.addPart(FindingMonotonic, true, p,
@@ -102,7 +104,8 @@ func (f *findings) part(i int) {
 		f.addPart(FindingRandomSalt, true, p, fmt.Sprintf("no reader knows it, so each query needs %d scans", n.spread.count),
 			"salt(x, n) of a column that readers know needs only one")
 	case n.spread.salt && i > 0 && !f.expr.onlyLiterals(i):
-		f.addPart(FindingLateSalt, false, p, "it is not at the beginning, so it spreads only rows with the same beginning", "put it first")
+		f.addPart(FindingLateSalt, false, p, "it is not at the beginning, so it spreads only rows with the same beginning",
+			"put it first")
 	}
 	if i > 0 {
 		f.neighbours(&f.expr.parts[i-1], p)
@@ -137,14 +140,16 @@ func (f *findings) query(columns []string) {
 	if q.scans > 1 {
 		i := slices.Index(q.open, true)
 		if p := &f.expr.parts[i]; !p.wholeRecord {
-			f.addPart(FindingOpenSalt, true, p, fmt.Sprintf("the query columns don't determine it, so a query needs %d scans", q.scans),
+			f.addPart(FindingOpenSalt, true, p,
+				fmt.Sprintf("the query columns don't determine it, so a query needs %d scans", q.scans),
 				"compute it from a column that readers know")
 		}
 	}
 	last := &q.parts[len(q.parts)-1]
 	if !last.width.Fixed() && len(q.parts) < len(f.expr.parts) {
 		f.addPart(FindingOpenPrefix, true, last,
-			`a query's prefix ends with it and it has no fixed width: a scan for "12" reads the rows of "123", too, and drops them`,
+			`a query's prefix ends with it and it has no fixed width: `+
+				`a scan for "12" reads the rows of "123", too, and drops them`,
 			"put a separator such as '-' after it, or pad(x, width)")
 	}
 	f.unused(q, columns)
@@ -157,7 +162,8 @@ func (f *findings) unused(q *Query, columns []string) {
 			continue
 		}
 		f.add(FindingUnusedQuery, true, f.expr.text[q.parts[0].start:q.parts[len(q.parts)-1].end], q.parts[0].start,
-			fmt.Sprintf("the query columns determine the key only up to here, without %s: all rows with this beginning are read, and those with another %s are dropped",
+			fmt.Sprintf("the query columns determine the key only up to here, without %s: all rows with this beginning are "+
+				"read, and those with another %s are dropped",
 				name, name), fmt.Sprintf("put %s in the key right after it", name))
 	}
 }

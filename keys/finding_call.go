@@ -33,7 +33,8 @@ func (f *findings) turned(t *term) {
 		remedy = "reverse(x, width) fills up with zeros first; or declare the width of its column in columns_map"
 	}
 	f.addCall(FindingReversedUnfixed, true, t,
-		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned round are 21 and 213)",
+		fmt.Sprintf("%s may differ in width: the keys do, too, and what begins alike isn't of one value (12 and 312 turned "+
+			"round are 21 and 213)",
 			f.expr.textOfValue(c)), remedy)
 }
 
@@ -62,8 +63,8 @@ func (e *Expr) reversedColumns(t *term, columns []int) []int {
 	return columns
 }
 
-// unzonedColumns appends the columns that a term passes unchanged to millis or seconds, if no zone is given for them. A column in
-// the zone UTC is one of them: Column.Zone is nil for it.
+// unzonedColumns appends the columns that a term passes unchanged to millis or seconds, if no zone is given for them. A
+// column in the zone UTC is one of them: Column.Zone is nil for it.
 func (e *Expr) unzonedColumns(t *term, columns []int) []int {
 	c := t.call
 	if c == nil || !c.takesValue {
@@ -92,7 +93,8 @@ func (e *Expr) widthOfValue(c *call) Width {
 
 func (f *findings) complement(t *term, n props) {
 	if base := t.call.base(); n.most > base {
-		f.addCall(FindingComplement, true, t, fmt.Sprintf("values may be as great as %d; those over %d are rejects", n.most, base),
+		f.addCall(FindingComplement, true, t,
+			fmt.Sprintf("values may be as great as %d; those over %d are rejects", n.most, base),
 			"take a base that no value is greater than: desc(x) goes from 9223372036854775807")
 	}
 }

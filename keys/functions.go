@@ -64,16 +64,22 @@ var functions = []*function{
 	{"random_salt", "random_salt(n)", false, []param{saltCount}, 1, nil, shapeSalt, wantsAny, propsSalt},
 	{"long_salt", "long_salt(x, n)", true, []param{saltCount}, 2, applyLongSalt, shapeSalt, wantsWhole, propsSalt},
 	{"short_salt", "short_salt(x, n)", true, []param{saltCount}, 2, applySalt, shapeShortSalt, wantsText, propsShortSalt},
-	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse, shapeReverse, wantsText, propsReversed},
+	{"reverse", "reverse(x) or reverse(x, width)", true, []param{textWidth}, 1, applyReverse,
+		shapeReverse, wantsText, propsReversed},
 	{"rotate", "rotate(x, n)", true, []param{offset}, 2, applyRotate, shapeSame, wantsText, propsReversed},
 	{"desc", "desc(x) or desc(x, base)", true, []param{descBase}, 1, applyDesc, shapeDesc, wantsWhole, propsDesc},
-	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad, shapePad, wantsText, propsPad},
-	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr, shapeSubstr, wantsText, propsSubstr},
+	{"pad", "pad(x, width) or pad(x, width, 'c')", true, []param{textWidth, padCharacter}, 2, applyPad,
+		shapePad, wantsText, propsPad},
+	{"substr", "substr(x, from) or substr(x, from, length)", true, []param{offset, textWidth}, 2, applySubstr,
+		shapeSubstr, wantsText, propsSubstr},
 	{"upper", "upper(x)", true, nil, 1, applyUpper, shapeSame, wantsText, propsUpper},
 	{"lower", "lower(x)", true, nil, 1, applyLower, shapeSame, wantsText, propsLower},
-	{"date", "date(x, 'layout') or date(x, 'layout', 'zone')", true, []param{dateLayout, timeZone}, 2, applyDate, shapeDate, wantsMoment, propsDate},
-	{"millis", "millis(x) or millis(x, 'zone')", true, []param{timeZone}, 1, applyMillis, shapeClock(13), wantsMoment, propsClock(mostMillis)},
-	{"seconds", "seconds(x) or seconds(x, 'zone')", true, []param{timeZone}, 1, applySeconds, shapeClock(10), wantsMoment, propsClock(mostSeconds)},
+	{"date", "date(x, 'layout') or date(x, 'layout', 'zone')", true, []param{dateLayout, timeZone}, 2, applyDate,
+		shapeDate, wantsMoment, propsDate},
+	{"millis", "millis(x) or millis(x, 'zone')", true, []param{timeZone}, 1, applyMillis, shapeClock(13),
+		wantsMoment, propsClock(mostMillis)},
+	{"seconds", "seconds(x) or seconds(x, 'zone')", true, []param{timeZone}, 1, applySeconds, shapeClock(10),
+		wantsMoment, propsClock(mostSeconds)},
 	{"int64", "int64(x)", true, nil, 1, applyInt64, shapeBytes(8), wantsWhole, propsBinary},
 	{"int32", "int32(x)", true, nil, 1, applyInt32, shapeBytes(4), wantsWhole, propsBinary},
 	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex, wantsHex, propsUnhex},
@@ -127,8 +133,8 @@ func shapeMD5(c *call, _ Width) (Width, step) {
 	return Width{n, n}, step{width: n}
 }
 
-// countsCharacters reports whether the width of a value is one of pad, reverse or substr, which count characters, so that
-// text outside ASCII has more bytes. Other fixed widths are those of columns and of ASCII.
+// countsCharacters reports whether the width of a value is one of pad, reverse or substr, which count characters, so
+// that text outside ASCII has more bytes. Other fixed widths are those of columns and of ASCII.
 func countsCharacters(value []term) bool {
 	return slices.ContainsFunc(value, func(t term) bool {
 		if t.call == nil || !t.call.takesValue {
@@ -223,8 +229,8 @@ func shapeClock(digits int) func(*call, Width) (Width, step) {
 	return func(c *call, _ Width) (Width, step) { return Width{digits, digits}, step{width: digits, zone: c.zone} }
 }
 
-// shapeUnhex: with a space between bytes, a value has three characters for two digits, but for the last ones. Of a fixed
-// width, only an odd one tells that it has spaces.
+// shapeUnhex: with a space between bytes, a value has three characters for two digits, but for the last ones. Of a
+// fixed width, only an odd one tells that it has spaces.
 func shapeUnhex(_ *call, w Width) (Width, step) {
 	switch {
 	case w.Max < 0:

@@ -9,8 +9,8 @@ import (
 	"bulkload/values"
 )
 
-// FuzzParse holds that no text brings the parser down, that what parses is found again in its String, and that keys keep
-// the width that was promised, whatever the values.
+// FuzzParse holds that no text brings the parser down, that what parses is found again in its String, and that keys
+// keep the width that was promised, whatever the values.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"salt(check_id, 10) + md5(check_id) + id", "md5(id, 4)+'-'+`order no`", "desc(rule_no, 99)", "reverse(phone, 20) + rotate(phone, 4)",

@@ -8,19 +8,21 @@ import (
 
 // Part is a term of the sum that makes a row key, as far as the expression and the declared columns describe it.
 type Part struct {
-	Text     string        // as it was written
-	Position int           // where it begins in the expression, in characters from 1
-	Columns  []int         // that it depends on, in order of first use
-	Reversed []int         // columns of varying width that it reverses or rotates unchanged
-	Unzoned  []int         // columns whose texts without an offset it reads as UTC, because neither a function nor the column names a zone
-	Record   bool          // it depends on every column of the record: random_salt
-	Literal  bool          // it is the same in every key
-	Width    Width         // in bytes
-	Values   int64         // number of values, for salts and remainders; 0: unknown or many
-	Even     bool          // its values are evenly distributed, whatever the order of records: salts, hashes, low digits first
-	Order    Order         // how it follows time or a sequence
-	Moment   bool          // it is made of a date or a timestamp
-	Cycle    time.Duration // time after which a date without its year repeats, at least; 0: never
+	Text     string // as it was written
+	Position int    // where it begins in the expression, in characters from 1
+	Columns  []int  // that it depends on, in order of first use
+	Reversed []int  // columns of varying width that it reverses or rotates unchanged
+	// columns whose texts without an offset it reads as UTC, because neither a function nor the column names a zone
+	Unzoned []int
+	Record  bool  // it depends on every column of the record: random_salt
+	Literal bool  // it is the same in every key
+	Width   Width // in bytes
+	Values  int64 // number of values, for salts and remainders; 0: unknown or many
+	// its values are evenly distributed, whatever the order of records: salts, hashes, low digits first
+	Even   bool
+	Order  Order         // how it follows time or a sequence
+	Moment bool          // it is made of a date or a timestamp
+	Cycle  time.Duration // time after which a date without its year repeats, at least; 0: never
 }
 
 // Order is how a part of the key moves as the number or time that it is made of grows.
@@ -48,7 +50,8 @@ func (e *Expr) Parts() []Part {
 	return parts
 }
 
-// Apart returns the bytes of each part of a record's row key, in the order of Parts. The error is a *ValueError, as that of Append.
+// Apart returns the bytes of each part of a record's row key, in the order of Parts. The error is a *ValueError, as
+// that of Append.
 func (e *Expr) Apart(fields []values.Value) ([][]byte, error) {
 	apart := make([][]byte, len(e.parts))
 	for i := range e.parts {

@@ -23,8 +23,10 @@ const (
 )
 
 var contentOf = map[values.Kind]content{
-	values.KindText: contentText, values.KindInt16: contentWhole, values.KindInt32: contentWhole, values.KindInt64: contentWhole, values.KindDecimal: contentNumber,
-	values.KindFloat32: contentFloat, values.KindFloat64: contentFloat, values.KindBoolean: contentBoolean, values.KindDate: contentMoment,
+	values.KindText: contentText, values.KindInt16: contentWhole, values.KindInt32: contentWhole,
+	values.KindInt64: contentWhole, values.KindDecimal: contentNumber,
+	values.KindFloat32: contentFloat, values.KindFloat64: contentFloat, values.KindBoolean: contentBoolean,
+	values.KindDate:      contentMoment,
 	values.KindTimestamp: contentMoment, values.KindBytes: contentBytes, values.KindHex: contentHex,
 }
 
@@ -83,7 +85,8 @@ func propsOfSum(all []props) props {
 			sum.content = contentUnknown
 		}
 	}
-	if sum.content != contentDigits && sum.content != contentText && sum.content != contentBytes && sum.content != contentHex {
+	if sum.content != contentDigits && sum.content != contentText && sum.content != contentBytes &&
+		sum.content != contentHex {
 		sum.content = contentUnknown
 	}
 	return sum
@@ -110,8 +113,9 @@ func propsSalt(c *call, n props) props {
 	return n
 }
 
-// propsShortSalt is the properties of salts without leading zeros. Those of several widths lie between each other: rows of salt 1
-// are before and after those of salt 10. So they have no regions of their own, and their number is no number to sort by.
+// propsShortSalt is the properties of salts without leading zeros. Those of several widths lie between each other: rows
+// of salt 1 are before and after those of salt 10. So they have no regions of their own, and their number is no number
+// to sort by.
 func propsShortSalt(c *call, n props) props {
 	if c.numbers[0] <= 10 {
 		return propsSalt(c, n)
@@ -121,7 +125,8 @@ func propsShortSalt(c *call, n props) props {
 
 func propsMod(c *call, _ props) props {
 	n := c.numbers[0]
-	return props{content: contentDigits, most: n - 1, spread: distribution{alphabet: decimals, width: digits(n - 1), count: n}}
+	return props{content: contentDigits, most: n - 1,
+		spread: distribution{alphabet: decimals, width: digits(n - 1), count: n}}
 }
 
 // propsReversed is the properties of functions that bring the last characters to the front: low digits are evenly

@@ -44,7 +44,8 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 	case q.parts == nil:
 		return nil, errors.New(e.undetermined(known))
 	case q.scans > MaxScans:
-		return nil, fmt.Errorf("a query of %v needs more than %d scans, since it does not determine the salt", columns, MaxScans)
+		return nil, fmt.Errorf("a query of %v needs more than %d scans, since it does not determine the salt",
+			columns, MaxScans)
 	}
 	return q, nil
 }

@@ -53,7 +53,8 @@ func (e *Expr) Splits(n int) ([][]byte, error) {
 		return nil, e.notEven(parts)
 	}
 	if s := parts[0].props.spread; s.salt && s.count > MaxSplits {
-		return nil, fmt.Errorf("%s has %d values, and each must begin a region; %d are possible", e.textOf(&parts[0]), s.count, MaxSplits)
+		return nil, fmt.Errorf("%s has %d values, and each must begin a region; %d are possible",
+			e.textOf(&parts[0]), s.count, MaxSplits)
 	}
 	return splitsOf(parts, front, n), nil
 }
@@ -62,7 +63,8 @@ func (e *Expr) notEven(parts []part) error {
 	if len(parts) == 0 {
 		return fmt.Errorf("the row key is the same in every record")
 	}
-	return fmt.Errorf("how the values of %s lie is known from the data only: take quantiles of a sample's keys", e.textOf(&parts[0]))
+	return fmt.Errorf("how the values of %s lie is known from the data only: take quantiles of a sample's keys",
+		e.textOf(&parts[0]))
 }
 
 // splitsOf are the boundaries of n regions of the keys that begin with front, without front itself.

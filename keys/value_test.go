@@ -7,8 +7,8 @@ import (
 	"bulkload/values"
 )
 
-// TestFunctionsOfEmptyValues gives every function an empty value and a null, as the first value and after another one: a
-// null is said to be one, and an empty value never is.
+// TestFunctionsOfEmptyValues gives every function an empty value and a null, as the first value and after another one:
+// a null is said to be one, and an empty value never is.
 func TestFunctionsOfEmptyValues(t *testing.T) {
 	for _, f := range functions {
 		if !f.takesValue {

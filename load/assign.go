@@ -15,9 +15,9 @@ type group struct {
 // assign finds each file's region. It refuses a file that reaches into a second region, and more than perFamily files
 // of a family in one.
 //
-// Every file is in exactly one group, or nothing is sent: a file that was left out would be missing from the table without
-// an error. A region server compares the rows, too, but says no without a reason. The number of files only clients check,
-// as HBase's own does.
+// Every file is in exactly one group, or nothing is sent: a file that was left out would be missing from the table
+// without an error. A region server compares the rows, too, but says no without a reason. The number of files only
+// clients check, as HBase's own does.
 func assign(files []*pendingFile, regions []Region, perFamily int) ([]group, error) {
 	byRegion := make([][]*pendingFile, len(regions))
 	for _, f := range files {
@@ -43,11 +43,13 @@ func assign(files []*pendingFile, regions []Region, perFamily int) ([]group, err
 // find is the index of the region that holds all rows of a file.
 func find(f *pendingFile, regions []Region) (int, error) {
 	if len(f.FirstRow) == 0 || bytes.Compare(f.FirstRow, f.LastRow) > 0 {
-		return 0, errcode.HFileCorrupt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused, f.URI, f.FirstRow, f.LastRow)
+		return 0, errcode.HFileCorrupt.Errorf("%w: file %s says that its rows go from %q to %q", ErrRefused,
+			f.URI, f.FirstRow, f.LastRow)
 	}
 	i := regionOf(regions, f.FirstRow)
 	if r := &regions[i]; !r.holds(f.LastRow) {
-		return 0, errcode.LoadStraddles.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file was written for other region boundaries; write it again for the present ones",
+		return 0, errcode.LoadStraddles.Errorf("%w: %w: file %s has rows from %q to %q, but %s ends before %q: the file "+
+			"was written for other region boundaries; write it again for the present ones",
 			ErrRefused, ErrStraddles, f.URI, f.FirstRow, f.LastRow, r, r.End)
 	}
 	return i, nil
@@ -57,7 +59,8 @@ func checkCount(files []*pendingFile, r *Region, perFamily int) error {
 	count := make(map[string]int)
 	for _, f := range files {
 		if count[f.Family]++; count[f.Family] > perFamily {
-			return errcode.FilesLimit.Errorf("%w: more than %d files of family %s for %s: raise %s (in the site files, or with -D), or write fewer files",
+			return errcode.FilesLimit.Errorf("%w: more than %d files of family %s for %s: raise %s (in the site files, or "+
+				"with -D), or write fewer files",
 				ErrRefused, perFamily, f.Family, r, MaxFilesProperty)
 		}
 	}

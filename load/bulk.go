@@ -23,11 +23,12 @@ type HFile struct {
 	LastRow  []byte
 	Oldest   int64   // least timestamp of its cells, in epoch milliseconds; 0: that of one of Probes, or not known
 	Probes   []Probe // cells by which a region proves that it serves the file
-	Opening  string  // of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
+	// of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
+	Opening string
 }
 
-// ServedBefore reports whether the table returned all known cells of the file before the file was loaded, so that none of
-// them can prove it.
+// ServedBefore reports whether the table returned all known cells of the file before the file was loaded, so that none
+// of them can prove it.
 func (f *HFile) ServedBefore() bool {
 	return len(f.Probes) > 0 && !slices.ContainsFunc(f.Probes, func(p Probe) bool { return !p.Before })
 }
@@ -57,14 +58,15 @@ func (r *Report) Add(o *Report) {
 // Hooks are called as a load progresses; each may be nil. An error of a hook ends the load.
 //
 // They are called in this order, and each return is a barrier: ServedBefore, Staging, then for each request Before and
-// Done. What Staging and ServedBefore save has to be on the disk when they return, since the first request may follow at
-// once. Done is called by one goroutine at a time.
+// Done. What Staging and ServedBefore save has to be on the disk when they return, since the first request may follow
+// at once. Done is called by one goroutine at a time.
 type Hooks struct {
 	// Staging gets the URI of the staging folder before the first request: RecoverStaging needs it to bring back what
 	// an interrupted load leaves there. A folder that was not recorded before the first request could not be found
 	// after a kill.
 	Staging func(folder string) error
-	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks on these.
+	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks on
+	// these.
 	ServedBefore func([]HFile) error
 	// Looked gets how many more files the table was asked for, before the first request; it saves nothing.
 	Looked func(files int)
@@ -219,8 +221,8 @@ func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
 
 // pendingFile is a file that is not yet loaded.
 //
-// inDoubt is never cleared: it is decided only when the file leaves l.left, as loaded or lost. Time alone proves nothing,
-// since a server may sleep for longer than any timeout.
+// inDoubt is never cleared: it is decided only when the file leaves l.left, as loaded or lost. Time alone proves
+// nothing, since a server may sleep for longer than any timeout.
 type pendingFile struct {
 	HFile
 	path     string    // in the file system
@@ -255,12 +257,12 @@ func (l *loadRun) anyInDoubt() bool {
 	return slices.ContainsFunc(l.left, func(f *pendingFile) bool { return f.inDoubt })
 }
 
-// findServedBefore marks the cells that the table returns before the load (Probe.Before): they can't prove later that their
-// file was loaded.
+// findServedBefore marks the cells that the table returns before the load (Probe.Before): they can't prove later that
+// their file was loaded.
 //
 // It must be complete before the first request, and saved: after a request equal cells in the table could be the file's
-// own. Another writer's cell that appears between this look and the request would count as the file's, if it has the same
-// timestamp and the same value.
+// own. Another writer's cell that appears between this look and the request would count as the file's, if it has the
+// same timestamp and the same value.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	var asked []HFile
 	for _, f := range l.left {
@@ -328,7 +330,8 @@ func (l *loadRun) check(table *Table, files []HFile) error {
 		_, p := storage.SplitURI(f.URI)
 		name := f.Family + "/" + path.Base(p)
 		if other, ok := names[name]; ok {
-			return errcode.LoadFiles.Errorf("%w: %s and %s have the same name and family: HBase can't load them together", ErrRefused, other, f.URI)
+			return errcode.LoadFiles.Errorf("%w: %s and %s have the same name and family: HBase can't load them together",
+				ErrRefused, other, f.URI)
 		}
 		names[name] = f.URI
 		l.left = append(l.left, &pendingFile{HFile: f, path: p})
@@ -374,7 +377,8 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 		return err
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return errcode.HBasePermission.Errorf("%w: user %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf(
+			"%w: user %s may not load into table %s: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, l.cluster.user, table.Name, l.cluster.user, table.Name, err)
 	}
 	if mayPass(err) {
@@ -411,7 +415,8 @@ func (l *loadRun) checkStaging(table *Table) error {
 func (l *loadRun) checkPlace(uri string) error {
 	authority, _ := storage.SplitURI(l.token)
 	if from, _ := storage.SplitURI(uri); from != "" && authority != "" && !storage.SameNameNode(from, authority) {
-		return errcode.FileSystem.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region servers would have to copy it", ErrRefused, uri, authority)
+		return errcode.FileSystem.Errorf("%w: %s is not on HBase's file system, which is named hdfs://%s: the region "+
+			"servers would have to copy it", ErrRefused, uri, authority)
 	}
 	return nil
 }
@@ -421,7 +426,8 @@ func (l *loadRun) enterStaging() (storage.Info, error) {
 	_, folder := storage.SplitURI(l.token)
 	info, err := l.fs.Stat(folder)
 	if errors.Is(err, fs.ErrPermission) {
-		return info, errcode.LoadStaging.Errorf("%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
+		return info, errcode.LoadStaging.Errorf(
+			"%w: %s may not enter HBase's staging folder, through which the files pass: %w", ErrRefused, l.cluster.user, err)
 	}
 	if err != nil {
 		return info, fmt.Errorf("look at staging folder: %w", err)
@@ -435,7 +441,8 @@ func (l *loadRun) checkTracker(table *Table, owner string) error {
 	if tracker == "" || owner == l.cluster.user {
 		return nil
 	}
-	return errcode.LoadTracker.Errorf("%w: the table's %s is %s, which accepts only files of HBase's own user: run as %s, not %s",
+	return errcode.LoadTracker.Errorf(
+		"%w: the table's %s is %s, which accepts only files of HBase's own user: run as %s, not %s",
 		ErrRefused, trackerProperty, tracker, owner, l.cluster.user)
 }
 
@@ -476,8 +483,8 @@ func (l *loadRun) cleanup(ctx context.Context) {
 // onFirstRegion calls the region server of the table's first region, which is in charge of staging. A call whose
 // answer was lost is repeated: that creates another staging folder, or deletes one that is gone.
 //
-// It is only for calls that may be done twice. BulkLoadHFile is not one: a repeated request could not tell a file that was
-// loaded from one that is missing.
+// It is only for calls that may be done twice. BulkLoadHFile is not one: a repeated request could not tell a file that
+// was loaded from one that is missing.
 func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; {

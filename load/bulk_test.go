@@ -15,7 +15,8 @@ func TestReportsAreAdded(t *testing.T) {
 	}
 }
 
-// TestFilesThatWereServedBefore: the mark is for a file all of whose known cells were there. One of which no cell is known has none.
+// TestFilesThatWereServedBefore: the mark is for a file all of whose known cells were there. One of which no cell is
+// known has none.
 func TestFilesThatWereServedBefore(t *testing.T) {
 	t.Parallel()
 	for marks, want := range map[string]bool{"": false, "before": true, "before before": true, "before new": false, "new": false} {

@@ -131,8 +131,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestTimeoutsAreBounded: whatever the site files say, a server that is silent from the start is unavailable within a minute: one
-// try ends with idle, and none begins after it (TestSilentServer).
+// TestTimeoutsAreBounded: whatever the site files say, a server that is silent from the start is unavailable within a
+// minute: one try ends with idle, and none begins after it (TestSilentServer).
 func TestTimeoutsAreBounded(t *testing.T) {
 	const longest = "2147483647"
 	conf := new(siteconf.Conf)
@@ -247,8 +247,9 @@ func TestUnknownQuorum(t *testing.T) {
 	}
 }
 
-// TestQuorumIsForgottenLater: names that are not known are a mistake in the site files only until a server of the quorum has
-// answered. Later the name service has lost them for a while, so a load waits, also after another connection to the cluster.
+// TestQuorumIsForgottenLater: names that are not known are a mistake in the site files only until a server of the
+// quorum has answered. Later the name service has lost them for a while, so a load waits, also after another connection
+// to the cluster.
 func TestQuorumIsForgottenLater(t *testing.T) {
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", emptyZooKeeper(t))
@@ -282,7 +283,8 @@ func TestQuorumIsForgottenLater(t *testing.T) {
 	}
 }
 
-// emptyZooKeeper is a server of ZooKeeper without znodes. Its answers are ConnectResponse and ReplyHeader of zookeeper.jute.
+// emptyZooKeeper is a server of ZooKeeper without znodes. Its answers are ConnectResponse and ReplyHeader of
+// zookeeper.jute.
 func emptyZooKeeper(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -318,7 +320,8 @@ func answerNoNode(conn net.Conn) {
 		if begun {
 			answer = []any{int32(16), request[:4], int64(1), int32(noNode)} // length, the request's xid, zxid, error
 		} else {
-			answer = []any{int32(36), int32(0), int32(20_000), int64(1), int32(16), make([]byte, 16)} // length, version, timeout, session, password
+			// length, version, timeout, session, password
+			answer = []any{int32(36), int32(0), int32(20_000), int64(1), int32(16), make([]byte, 16)}
 		}
 		for _, field := range answer {
 			if binary.Write(conn, binary.BigEndian, field) != nil {

@@ -53,8 +53,9 @@ func (o *operations) want(t *testing.T, what string, n, getsAFile, multis int, s
 	}
 }
 
-// TestCostOfProbes: a load asks for the known cells of each file before the first request and at its end, two here, which their
-// regions answer in one call of each server. How often the table's regions are read does not depend on their number.
+// TestCostOfProbes: a load asks for the known cells of each file before the first request and at its end, two here,
+// which their regions answer in one call of each server. How often the table's regions are read does not depend on
+// their number.
 func TestCostOfProbes(t *testing.T) {
 	l := newLab(t)
 	for _, n := range []int{8, 16} {

@@ -24,20 +24,23 @@ const pollEvery = 200 * time.Millisecond
 // that it had to make for it; "" where that was there.
 //
 // A kill does not stop the master, which completes what it has begun. The same call is ErrExists then.
-func (c *Cluster) Create(ctx context.Context, name string, families []Family, splits [][]byte) (namespace string, err error) {
+func (c *Cluster) Create(ctx context.Context, name string, families []Family,
+	splits [][]byte) (namespace string, err error) {
 	limited, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	namespace, err = c.create(limited, name, families, splits)
 	switch {
 	case err != nil && namespace != "":
-		return namespace, fmt.Errorf("create table %s: namespace %s was created, the table was not: %w", name, namespace, classify(ctx, err))
+		return namespace, fmt.Errorf("create table %s: namespace %s was created, the table was not: %w", name,
+			namespace, classify(ctx, err))
 	case err != nil:
 		return "", fmt.Errorf("create table %s: %w", name, classify(ctx, err))
 	}
 	return namespace, nil
 }
 
-func (c *Cluster) create(ctx context.Context, name string, families []Family, splits [][]byte) (namespace string, err error) {
+func (c *Cluster) create(ctx context.Context, name string, families []Family,
+	splits [][]byte) (namespace string, err error) {
 	id, err := parseName(name)
 	if err != nil {
 		return "", err
@@ -64,8 +67,9 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family, sp
 		return master.CreateTable(ctx, schema, splits, nonce)
 	})
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		return namespace, fmt.Errorf("%w: %s may make no table in namespace %s: grant '%s', 'C', '@%s' in the HBase shell (%w)",
-			ErrRefused, c.user, id.Namespace, c.user, id.Namespace, err)
+		return namespace,
+			fmt.Errorf("%w: %s may make no table in namespace %s: grant '%s', 'C', '@%s' in the HBase shell (%w)",
+				ErrRefused, c.user, id.Namespace, c.user, id.Namespace, err)
 	}
 	if err != nil {
 		return namespace, err

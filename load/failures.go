@@ -95,11 +95,12 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 	return r
 }
 
-// isTransient reports whether err says that a server can't do it now, or not any more (regions move): asking again, after a
-// look at where the region is, will help.
+// isTransient reports whether err says that a server can't do it now, or not any more (regions move): asking again,
+// after a look at where the region is, will help.
 //
-// An exception that is in no list is not transient: a read tries a few more times (reopenScanner), and a load goes on (see
-// mayPass). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is harmless.
+// An exception that is in no list is not transient: a read tries a few more times (reopenScanner), and a load goes on
+// (see mayPass). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is
+// harmless.
 func isTransient(err error) bool {
 	var remote *hbase.RemoteError
 	if !errors.As(err, &remote) {
@@ -109,9 +110,9 @@ func isTransient(err error) bool {
 	return r == backOff || r == relocate
 }
 
-// mayPass reports whether the same request of a load may succeed later: isTransient, and any exception that is in no list
-// unless the server forbids to try again, such as an IOException of the server's own client of HDFS. It is for requests that may
-// be sent twice, with an end to the tries; for BulkLoadHFile attempt looks for the files first.
+// mayPass reports whether the same request of a load may succeed later: isTransient, and any exception that is in no
+// list unless the server forbids to try again, such as an IOException of the server's own client of HDFS. It is for
+// requests that may be sent twice, with an end to the tries; for BulkLoadHFile attempt looks for the files first.
 func mayPass(err error) bool {
 	var remote *hbase.RemoteError
 	return isTransient(err) || errors.As(err, &remote) && remedyOfException(remote) != noRetry
@@ -149,7 +150,8 @@ func isLogin(err error) bool {
 	var ticket *kerberos.Error
 	var server *hbase.AuthError
 	if errors.As(err, &ticket) {
-		return !errors.Is(err, kerberos.ErrNoKDC) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+		return !errors.Is(err, kerberos.ErrNoKDC) && !errors.Is(err, context.DeadlineExceeded) &&
+			!errors.Is(err, context.Canceled)
 	}
 	return errors.As(err, &server)
 }
@@ -189,8 +191,8 @@ func (b *backoff) wait(ctx context.Context) bool {
 
 // onMaster calls the active master, and repeats the call while the master says that it can't serve it now.
 //
-// The call may be sent more than once. So it must be one that changes nothing, one that leads to the same end, or one with
-// a nonce.
+// The call may be sent more than once. So it must be one that changes nothing, one that leads to the same end, or one
+// with a nonce.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
 	backoff := c.servers.backoff("a call of the master")
 	for {

@@ -49,8 +49,8 @@ func gohbaseScan(ctx context.Context, client gohbase.Client, table string, visit
 	}
 }
 
-// TestScanAsGohbase: on a table with deleted rows, overwritten cells, two families and several regions, gohbase's client reads
-// the same cells in the same order.
+// TestScanAsGohbase: on a table with deleted rows, overwritten cells, two families and several regions, gohbase's
+// client reads the same cells in the same order.
 func TestScanAsGohbase(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "1500")
 	table, _ := wide(l)
@@ -114,8 +114,8 @@ func TestPresentAsGohbase(t *testing.T) {
 	}
 }
 
-// BenchmarkAgainstGohbase reads a table of a million cells by our scan and by gohbase's, turn by turn. Beside the time, which is
-// the server's more than the client's, it takes this process's CPU time.
+// BenchmarkAgainstGohbase reads a table of a million cells by our scan and by gohbase's, turn by turn. Beside the time,
+// which is the server's more than the client's, it takes this process's CPU time.
 func BenchmarkAgainstGohbase(b *testing.B) {
 	l := connect(b, testcluster.Use(b), testUser)
 	const rows = 100_000

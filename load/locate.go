@@ -23,8 +23,8 @@ const (
 
 // locations remember where regions are. What they say may be out of date: the server then says so.
 //
-// Nothing here decides about files: loads and probes read hbase:meta anew (regionsThrough). A location that is out of date
-// costs a read one more try.
+// Nothing here decides about files: loads and probes read hbase:meta anew (regionsThrough). A location that is out of
+// date costs a read one more try.
 type locations struct {
 	mu     sync.Mutex
 	tables map[string][]*Region // in order, without overlaps, perhaps with gaps
@@ -47,7 +47,8 @@ func (l *locations) add(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := l.tables[table]
-	from := sort.Search(len(known), func(i int) bool { return len(known[i].End) == 0 || bytes.Compare(known[i].End, r.Start) > 0 })
+	from := sort.Search(len(known),
+		func(i int) bool { return len(known[i].End) == 0 || bytes.Compare(known[i].End, r.Start) > 0 })
 	until := len(known)
 	if len(r.End) > 0 {
 		until = sort.Search(len(known), func(i int) bool { return bytes.Compare(known[i].Start, r.End) >= 0 })
@@ -100,11 +101,12 @@ func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region,
 // nearby is how many rows of hbase:meta a look-up reads: beside the region's own there may be those of its parents.
 const nearby = 3
 
-// lookUpIn reads hbase:meta backwards from where a region that begins with the row would be at the latest: a colon comes
-// after all digits of a region's id.
+// lookUpIn reads hbase:meta backwards from where a region that begins with the row would be at the latest: a colon
+// comes after all digits of a region's id.
 func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
 	from := append(append([]byte(table+","), row...), ",:"...)
-	answer, err := r.scanOnce(ctx, metaTable, meta, &pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
+	answer, err := r.scanOnce(ctx, metaTable, meta,
+		&pb.Scan{StartRow: from, Reversed: proto.Bool(true), Column: metaColumns}, nearby)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,8 @@ func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row [
 }
 
 // scanOnce reads the first rows of a scan, in one answer.
-func (r *reader) scanOnce(ctx context.Context, table string, region *Region, scan *pb.Scan, rows uint32) (answer *hbase.Scanned, err error) {
+func (r *reader) scanOnce(ctx context.Context, table string, region *Region, scan *pb.Scan,
+	rows uint32) (answer *hbase.Scanned, err error) {
 	conn, err := r.servers.region(ctx, region.Server)
 	if err != nil {
 		r.invalidate(table, region, nil, err)

@@ -17,8 +17,10 @@ import (
 var metaColumns = []*pb.Column{{Family: []byte("info"), Qualifier: [][]byte{
 	[]byte("regioninfo"), []byte("server"), []byte("serverstartcode"), []byte("seqnumDuringOpen"), []byte("state")}}}
 
-// tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds); a table without is ErrNotFound.
-func (r *reader) tableState(ctx context.Context, id hbase.TableName) (state hbase.TableState, written int64, err error) {
+// tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds); a table without is
+// ErrNotFound.
+func (r *reader) tableState(ctx context.Context,
+	id hbase.TableName) (state hbase.TableState, written int64, err error) {
 	row, err := r.get(ctx, metaTable, &pb.Get{
 		Row: []byte(id.String()), Column: []*pb.Column{{Family: []byte("table"), Qualifier: [][]byte{[]byte("state")}}}})
 	if err != nil {
@@ -130,8 +132,8 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 
 // metaNumber reads a number as Bytes.toBytes writes a long.
 //
-// Anything else than a long is 0. sameOpening then compares less: a region that was opened again by the same process could
-// pass for the same opening.
+// Anything else than a long is 0. sameOpening then compares less: a region that was opened again by the same process
+// could pass for the same opening.
 func metaNumber(value []byte) int64 {
 	if len(value) != 8 {
 		return 0
@@ -148,5 +150,6 @@ func (m *metaRow) region() (*Region, error) {
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}
-	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode, openSeq: m.openSeq, opened: m.opened}, nil
+	return &Region{Name: m.name, Start: m.info.Start, End: m.info.End, Server: m.server, startCode: m.startCode,
+		openSeq: m.openSeq, opened: m.opened}, nil
 }

@@ -11,8 +11,9 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// TestNameNodeIsAwayAsALoadBegins: the region server's own client of HDFS does not reach the NameNode when it is asked for a
-// staging folder. It is asked again until the NameNode is back; if that does not happen in time, the load may succeed later.
+// TestNameNodeIsAwayAsALoadBegins: the region server's own client of HDFS does not reach the NameNode when it is asked
+// for a staging folder. It is asked again until the NameNode is back; if that does not happen in time, the load may
+// succeed later.
 func TestNameNodeIsAwayAsALoadBegins(t *testing.T) {
 	testcluster.Use(t) // where no cluster is wanted, none is started
 	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster")})

@@ -47,8 +47,8 @@ type Serving int
 const (
 	// Served says: the region returns a cell of the file.
 	Served Serving = iota
-	// Superseded says: there are so many newer versions that the table no longer keeps the cells, or they are delete markers,
-	// which a major compaction removes.
+	// Superseded says: there are so many newer versions that the table no longer keeps the cells, or they are delete
+	// markers, which a major compaction removes.
 	Superseded
 	// Deleted says: a delete marker hides the cells.
 	Deleted
@@ -81,12 +81,12 @@ type Answer struct {
 	Region  []byte // its name
 }
 
-// Proves reports whether the i-th probe proves that its region has the file: the region returns the cell, and did not return
-// it before the load.
+// Proves reports whether the i-th probe proves that its region has the file: the region returns the cell, and did not
+// return it before the load.
 func (f *Finding) Proves(i int) bool { return f.Answers[i].Serving == Served && !f.Probes[i].Before }
 
-// OnlyMarkers reports whether only delete markers of the file are known. That the table no longer has them says nothing: a major
-// compaction removes a marker with what it hides, and leaves no trace that a client could ask for.
+// OnlyMarkers reports whether only delete markers of the file are known. That the table no longer has them says
+// nothing: a major compaction removes a marker with what it hides, and leaves no trace that a client could ask for.
 func (f *HFile) OnlyMarkers() bool {
 	return len(f.Probes) > 0 && !slices.ContainsFunc(f.Probes, func(p Probe) bool { return !p.isMarker() })
 }
@@ -192,8 +192,8 @@ func wrapProbe(ctx context.Context, table string, err error) error {
 }
 
 // CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can determine
-// whether a file is served, or whether a row exists. A right to some of the columns is not enough, since HBase then hides
-// the other cells. The error is ErrUnchecked if HBase can't answer now, for example because the region has moved.
+// whether a file is served, or whether a row exists. A right to some of the columns is not enough, since HBase then
+// hides the other cells. The error is ErrUnchecked if HBase can't answer now, for example because the region has moved.
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -204,10 +204,12 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	var remote *hbase.RemoteError
 	switch {
 	case hbase.IsRemote(err, "AccessDeniedException"):
-		return errcode.HBasePermission.Errorf("%w: user %s may not read family %s of table %s, which is needed to check the load: grant '%s', 'R', '%s' in the HBase shell (%w)",
+		return errcode.HBasePermission.Errorf("%w: user %s may not read family %s of table %s, which is needed to check "+
+			"the load: grant '%s', 'R', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, denied, table.Name, c.user, table.Name, err)
 	case errors.As(err, &remote):
-		return fmt.Errorf("whether user %s may read family %s of table %s is %w: %w", c.user, denied, table.Name, ErrUnchecked, err)
+		return fmt.Errorf("whether user %s may read family %s of table %s is %w: %w", c.user, denied,
+			table.Name, ErrUnchecked, err)
 	}
 	return classify(ctx, err)
 }
@@ -224,7 +226,8 @@ func (c *Cluster) askRights(ctx context.Context, table *Table, families []string
 		return "", err
 	}
 	for _, family := range families {
-		err := c.withTimeout(ctx, conn, func(ctx context.Context) error { return conn.CheckRead(ctx, region.Name, id, family) })
+		err := c.withTimeout(ctx, conn,
+			func(ctx context.Context) error { return conn.CheckRead(ctx, region.Name, id, family) })
 		if hbase.IsRemote(err, "UnknownProtocolException") {
 			return "", nil
 		}
@@ -235,9 +238,9 @@ func (c *Cluster) askRights(ctx context.Context, table *Table, families []string
 	return "", nil
 }
 
-// EnsureRead looks up a table and calls CheckRead, until HBase answers whether the user may read the families. It returns
-// nil only if the user may. It waits as long as Exist for a region server's death, and tries again a few times after an
-// exception that may pass.
+// EnsureRead looks up a table and calls CheckRead, until HBase answers whether the user may read the families. It
+// returns nil only if the user may. It waits as long as Exist for a region server's death, and tries again a few times
+// after an exception that may pass.
 func (c *Cluster) EnsureRead(ctx context.Context, name string, families []string) error {
 	tries := c.reader.newTries()
 	tries.timeout, tries.pause = max(c.limits.outage, c.limits.idle), c.servers.backoff("the right to read")
@@ -314,7 +317,8 @@ const (
 
 // add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
 //
-// So all known rows must be there. After a split they may be in several regions, and each may have lost its part of the file.
+// So all known rows must be there. After a split they may be in several regions, and each may have lost its part of the
+// file.
 func (f *Finding) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
 	f.Answers[q.index] = Answer{q.serving, q.region.Name}
@@ -415,8 +419,8 @@ func batches(all []*pendingProbe, regions []Region, size int) [][]*pendingProbe 
 	return cut
 }
 
-// regionOf is the index of the region that holds a row. Regions are in order and without gaps (checkChain), so it is the last one
-// that begins at or before the row.
+// regionOf is the index of the region that holds a row. Regions are in order and without gaps (checkChain), so it is
+// the last one that begins at or before the row.
 func regionOf(regions []Region, row []byte) int {
 	i := sort.Search(len(regions), func(i int) bool { return bytes.Compare(regions[i].Start, row) > 0 })
 	return max(i-1, 0)
@@ -518,8 +522,10 @@ func (b *Probe) splitAnswer(cells []cell.Cell) []hbase.GetAnswer {
 func (b *Probe) gets(family string) []hbase.RawGet {
 	qualifier := append([]byte{}, b.Qualifier...) // not nil, which would mean all columns
 	one := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp, To: b.Timestamp + 1}
-	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64, Limit: markerLimit, KeysOnly: true}
-	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64, Limit: markerLimit, KeysOnly: true}
+	newer := hbase.RawGet{Row: b.Row, Family: family, Qualifier: qualifier, From: b.Timestamp + 1, To: math.MaxInt64,
+		Limit: markerLimit, KeysOnly: true}
+	markers := hbase.RawGet{Row: b.Row, Family: family, Qualifier: []byte{}, From: b.Timestamp, To: math.MaxInt64,
+		Limit: markerLimit, KeysOnly: true}
 	return []hbase.RawGet{one, newer, markers}
 }
 
@@ -557,24 +563,28 @@ func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Servi
 		deleted := func(m cell.Cell) bool {
 			return (m.Type == cell.Delete || m.Type == cell.DeleteFamilyVersion) && m.Timestamp == c.Timestamp
 		}
-		if c.Type == cell.Put && !slices.ContainsFunc(answers[1].Cells, deleted) && !slices.ContainsFunc(answers[2].Cells, deleted) {
+		if c.Type == cell.Put && !slices.ContainsFunc(answers[1].Cells, deleted) &&
+			!slices.ContainsFunc(answers[2].Cells, deleted) {
 			newer++
 		}
 	}
 	// HBase keeps the newest MIN_VERSIONS of a cell, however old they are.
 	if ttl, expired := f.expired(b.Timestamp, p.now); expired && newer >= f.number("MIN_VERSIONS") {
-		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s", at, b.Timestamp, ttl)
+		return Expired, fmt.Sprintf("row %s has timestamp %d, which is older than the family's TTL of %d s",
+			at, b.Timestamp, ttl)
 	}
 	for _, cells := range [][]cell.Cell{answers[0].Cells, answers[1].Cells, answers[2].Cells} {
 		if marker := b.hiddenBy(cells); marker != nil {
-			return Deleted, fmt.Sprintf("row %s with timestamp %d is hidden by a delete marker of timestamp %d", at, b.Timestamp, marker.Timestamp)
+			return Deleted, fmt.Sprintf("row %s with timestamp %d is hidden by a delete marker of timestamp %d",
+				at, b.Timestamp, marker.Timestamp)
 		}
 	}
 	if slices.ContainsFunc(answers[0].Cells, b.matches) {
 		return Served, ""
 	}
 	if b.isMarker() {
-		return Superseded, fmt.Sprintf("row %s no longer has the delete marker of timestamp %d, as after a major compaction", at, b.Timestamp)
+		return Superseded, fmt.Sprintf("row %s no longer has the delete marker of timestamp %d, as after a major compaction",
+			at, b.Timestamp)
 	}
 	if versions := max(f.number("VERSIONS"), 1); newer >= versions {
 		return Superseded, fmt.Sprintf("row %s has %d newer versions, and the family keeps %d", at, newer, versions)
@@ -591,8 +601,8 @@ func (f *Family) expired(timestamp, now int64) (ttl int64, expired bool) {
 	return ttl, ttl > 0 && ttl < math.MaxInt32 && now-timestamp > ttl*1000
 }
 
-// Expired reports whether readers no longer find all of a file's cells because the oldest is older than the family's TTL: now is in
-// epoch milliseconds. A family with MIN_VERSIONS keeps some of them, so only reading them tells.
+// Expired reports whether readers no longer find all of a file's cells because the oldest is older than the family's
+// TTL: now is in epoch milliseconds. A family with MIN_VERSIONS keeps some of them, so only reading them tells.
 func (t *Table) Expired(f *HFile, now int64) (finding Finding, expired bool) {
 	i := slices.IndexFunc(t.Families, func(family Family) bool { return family.Name == f.Family })
 	if i < 0 || f.Oldest <= 0 || t.Families[i].number("MIN_VERSIONS") > 0 {
@@ -600,7 +610,8 @@ func (t *Table) Expired(f *HFile, now int64) (finding Finding, expired bool) {
 	}
 	ttl, expired := t.Families[i].expired(f.Oldest, now)
 	return Finding{HFile: *f, Serving: Expired, Region: t.Overlapping(f.FirstRow, f.FirstRow)[0].String(),
-		Why: fmt.Sprintf("its oldest cell has timestamp %d, which is older than the family's TTL of %d s", f.Oldest, ttl)}, expired
+			Why: fmt.Sprintf("its oldest cell has timestamp %d, which is older than the family's TTL of %d s", f.Oldest, ttl)},
+		expired
 }
 
 // matches reports whether a stored cell is the probe's.
@@ -627,7 +638,8 @@ func (b *Probe) hiddenBy(cells []cell.Cell) *cell.Cell {
 			continue
 		}
 		ofCell := c.Type == cell.Delete || c.Type == cell.DeleteFamilyVersion
-		if ofFamily := c.Type == cell.DeleteFamily || c.Type == cell.DeleteFamilyVersion; !ofFamily && !bytes.Equal(c.Qualifier, b.Qualifier) {
+		if ofFamily := c.Type == cell.DeleteFamily || c.Type == cell.DeleteFamilyVersion; !ofFamily &&
+			!bytes.Equal(c.Qualifier, b.Qualifier) {
 			continue
 		}
 		if ofCell && c.Timestamp == b.Timestamp || !ofCell && c.Timestamp >= b.Timestamp {

@@ -108,7 +108,8 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		{"f", 4_000_000, cells{put(4_000_000, "v")}, cells{put(4_000_002, "v"), put(4_000_001, "v")}, nil, Served, ""},
 		{"g", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Superseded, "the family keeps 1"},
 		{"h", 4_000_000, nil, cells{put(4_000_001, "v")}, nil, Superseded, "the family keeps 1"},
-		{"g", 100, nil, cells{put(200, "v"), marker(200, 8, "q")}, nil, Missing, "cause unknown"}, // the newer version is deleted
+		// the newer version is deleted
+		{"g", 100, nil, cells{put(200, "v"), marker(200, 8, "q")}, nil, Missing, "cause unknown"},
 		{"g", 100, nil, cells{put(200, "v")}, cells{marker(200, 10, "")}, Missing, "cause unknown"},
 		{"g", 100, nil, cells{put(200, "v"), put(150, "v"), marker(150, 8, "q")}, nil, Superseded, "1 newer version"},
 		{"f", 1_999_999, cells{put(1_999_999, "v")}, nil, nil, Expired, "TTL of 3000 s"},
@@ -164,7 +165,8 @@ func TestOneReadMayNotBeEnough(t *testing.T) {
 	}
 }
 
-// TestProbeAmongManyVersions: the cell is found among other columns, and below more newer versions than one read returns.
+// TestProbeAmongManyVersions: the cell is found among other columns, and below more newer versions than one read
+// returns.
 func TestProbeAmongManyVersions(t *testing.T) {
 	l := newLab(t)
 	table := l.newTable()
@@ -265,8 +267,8 @@ func TestProbeOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestProbesAnsweredTwice: an answer that is discarded and asked for again does not make its file complete, while another probe
-// of the file has no answer.
+// TestProbesAnsweredTwice: an answer that is discarded and asked for again does not make its file complete, while
+// another probe of the file has no answer.
 func TestProbesAnsweredTwice(t *testing.T) {
 	var counted []int
 	p := &prober{open: []int{2, 1}, watch: func(files int) { counted = append(counted, files) }}
@@ -279,8 +281,8 @@ func TestProbesAnsweredTwice(t *testing.T) {
 	}
 }
 
-// TestCheckRead: a user who may not read a family is refused before anything is written, whether a read or the AccessController says
-// so. Without an AccessController everybody may read; if the region has moved, it is not known.
+// TestCheckRead: a user who may not read a family is refused before anything is written, whether a read or the
+// AccessController says so. Without an AccessController everybody may read; if the region has moved, it is not known.
 func TestCheckRead(t *testing.T) {
 	const denied, moved, none = "org.apache.hadoop.hbase.security.AccessDeniedException", "org.apache.hadoop.hbase.NotServingRegionException", "org.apache.hadoop.hbase.exceptions.UnknownProtocolException"
 	for name, test := range map[string]struct {
@@ -365,8 +367,8 @@ func checked(t *testing.T, multi func(n int) hbasetest.Answer, dead int) *Cluste
 	return c
 }
 
-// TestEnsureReadIsPatient: a run that has sorted for hours waits for a region server's death, and asks again after an exception that
-// may pass, as its look-ups do. What HBase forbids, or says for good, ends it at once.
+// TestEnsureReadIsPatient: a run that has sorted for hours waits for a region server's death, and asks again after an
+// exception that may pass, as its look-ups do. What HBase forbids, or says for good, ends it at once.
 func TestEnsureReadIsPatient(t *testing.T) {
 	const denied, forbids, passing, moved = "org.apache.hadoop.hbase.security.AccessDeniedException", "org.apache.hadoop.hbase.DoNotRetryIOException", "java.io.IOException", "org.apache.hadoop.hbase.NotServingRegionException"
 	for name, test := range map[string]struct {

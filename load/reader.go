@@ -29,12 +29,12 @@ func newReader(servers *servers, limits settings) *reader {
 	return &reader{servers: servers, limits: limits}
 }
 
-// longestPause is how many seconds may pass between two answers to a scan if all scans read as fast as the rate allows: far
-// less than a scanner's lease, which is a minute.
+// longestPause is how many seconds may pass between two answers to a scan if all scans read as fast as the rate allows:
+// far less than a scanner's lease, which is a minute.
 const longestPause = 10
 
-// throttle bounds the bytes a second that scans read. The more scans share the rate, the smaller an answer is, so that the
-// pauses between a scan's answers stay far below its scanner's lease.
+// throttle bounds the bytes a second that scans read. The more scans share the rate, the smaller an answer is, so that
+// the pauses between a scan's answers stay far below its scanner's lease.
 func (r *reader) throttle(limit *throttle.Limit) {
 	if limit == nil {
 		return
@@ -127,7 +127,8 @@ func (t *retries) progressed() {
 // wait waits before the next try. It returns an error if there should be none.
 //
 // Only exceptions with the remedy reopenScanner are counted. Those of regions that move or servers that are busy end by
-// themselves, and are bounded by the time without an answer. The regions of a table that was disabled or dropped never come back.
+// themselves, and are bounded by the time without an answer. The regions of a table that was disabled or dropped never
+// come back.
 func (t *retries) wait(ctx context.Context, err error) error {
 	remedy := remedyOf(err)
 	if remedy == reopenScanner {
@@ -161,7 +162,8 @@ func remedyOf(err error) remedy {
 		return reopenScanner
 	case errors.As(err, &remote):
 		return remedyOfException(remote)
-	case errors.As(err, &conn), errors.Is(err, ErrUnavailable), errors.Is(err, errInTransition), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &conn), errors.Is(err, ErrUnavailable), errors.Is(err, errInTransition),
+		errors.Is(err, context.DeadlineExceeded):
 		return relocate
 	}
 	return noRetry

@@ -27,8 +27,8 @@ import (
 
 // These tests use a small server for what a real one does not do on demand.
 
-// TestAnswersOfManyScans: at the lowest rate, all scans of a machine with many cores get an answer long before the leases
-// of their scanners end.
+// TestAnswersOfManyScans: at the lowest rate, all scans of a machine with many cores get an answer long before the
+// leases of their scanners end.
 func TestAnswersOfManyScans(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(60))
 	r := newReader(nil, settings{scanBytes: 2 << 20})
@@ -137,7 +137,8 @@ func marshal(t *testing.T, m proto.Message) []byte {
 	return b
 }
 
-// part is an answer with cells "row/qualifier"; it ends within a row where partial, and in the region's end where not more.
+// part is an answer with cells "row/qualifier"; it ends within a row where partial, and in the region's end where not
+// more.
 func part(t *testing.T, more, partial bool, cells ...string) hbasetest.Answer {
 	t.Helper()
 	answer := &pb.ScanResponse{ScannerId: proto.Uint64(scannerID), MoreResults: proto.Bool(true), MoreResultsInRegion: &more}
@@ -167,8 +168,8 @@ func cells(ctx context.Context, r *reader) (string, error) {
 	return strings.Join(got, " "), err
 }
 
-// TestScanGoesOn: whatever becomes of a scanner, the next one begins after the last row, or in the row that was not whole,
-// whose visited cells are passed over.
+// TestScanGoesOn: whatever becomes of a scanner, the next one begins after the last row, or in the row that was not
+// whole, whose visited cells are passed over.
 func TestScanGoesOn(t *testing.T) {
 	for what, test := range map[string]struct {
 		answers     []hbasetest.Answer
@@ -297,8 +298,8 @@ func TestEndOfTimeNamesTheServer(t *testing.T) {
 	}
 }
 
-// TestDeadConnectionIsReplaced: a connection on which answers no longer arrive, as where a firewall has forgotten it, is not
-// asked again.
+// TestDeadConnectionIsReplaced: a connection on which answers no longer arrive, as where a firewall has forgotten it,
+// is not asked again.
 func TestDeadConnectionIsReplaced(t *testing.T) {
 	s, r := play(t, hbasetest.Answer{Silence: true}, part(t, true, false, "a/1"), hbasetest.Answer{Silence: true}, part(t, false, false, "b/1"))
 	r.limits.idle, r.limits.call = 3*time.Second, time.Second
@@ -488,7 +489,8 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// TestManyLocations: a region is remembered without comparing it with all others. With 200,000 regions, that would take minutes.
+// TestManyLocations: a region is remembered without comparing it with all others. With 200,000 regions, that would take
+// minutes.
 func TestManyLocations(t *testing.T) {
 	t.Parallel()
 	const n = 200_000

@@ -28,9 +28,10 @@ const (
 // more: a region server may still be working on the files. Of those that are not at their source then, it returns the
 // ones that the table serves; the error is a *LostError if it does not serve all of them.
 //
-// The files that it returns are in the table, whatever the error. Of the others nothing is known after an error other than
-// *LostError. It may then be called again: it moves only what it finds in the folder.
-func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string, files []HFile) (loaded []HFile, err error) {
+// The files that it returns are in the table, whatever the error. Of the others nothing is known after an error other
+// than *LostError. It may then be called again: it moves only what it finds in the folder.
+func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string,
+	files []HFile) (loaded []HFile, err error) {
 	l := newLoadRun(c, fsys)
 	l.token = folder
 	if l.table, err = parseName(table); err != nil {
@@ -72,8 +73,8 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 // "Gone" alone does not mean loaded: resolve asks the table. A server that lost the region while it hung moves files
 // into a folder that the open region has not read.
 //
-// The order of looking and asking matters. A file is looked for first: one that is at its source or in staging can't be in
-// the table by this request, and the table is asked only for the others.
+// The order of looking and asking matters. A file is looked for first: one that is at its source or in staging can't be
+// in the table by this request, and the table is asked only for the others.
 func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (o outcome, err error) {
 	places, err := l.locate(ctx, files, unclear)
 	if err != nil {
@@ -121,9 +122,9 @@ func markInDoubt(files []*pendingFile) {
 	}
 }
 
-// locate finds out where files are. If a server may still be moving them (unclear), it looks until two consecutive looks
-// show the same, or all files are gone: one look shows a state, not its end, since HBase moves a request's files one by
-// one. It can't prove that a server is idle; that is why files stay in doubt even then.
+// locate finds out where files are. If a server may still be moving them (unclear), it looks until two consecutive
+// looks show the same, or all files are gone: one look shows a state, not its end, since HBase moves a request's files
+// one by one. It can't prove that a server is idle; that is why files stay in doubt even then.
 func (l *loadRun) locate(ctx context.Context, files []*pendingFile, unclear bool) ([]location, error) {
 	var before []location
 	for {
@@ -145,8 +146,8 @@ func (l *loadRun) locate(ctx context.Context, files []*pendingFile, unclear bool
 // locateFile looks for a file at the source, in staging, and at the source again. The third look is necessary: HBase
 // may move the file back between the first two, and it would seem to be gone.
 //
-// Any error other than "not there" ends the search: a file that can't be seen must not count as gone, because gone means
-// that the table is asked, and lost if it does not serve it.
+// Any error other than "not there" ends the search: a file that can't be seen must not count as gone, because gone
+// means that the table is asked, and lost if it does not serve it.
 func (l *loadRun) locateFile(f *pendingFile) (location, error) {
 	for _, at := range []struct {
 		path  string

@@ -27,13 +27,15 @@ type Region struct {
 // sameOpening reports whether two look-ups found a region opened by the same process, and not anew in between.
 //
 // Everything that is proved by probes rests on this. The name changes with a split or merge, the start code with the
-// server's process, and the sequence number with each opening by one process, except that of a truncated region, which begins
-// again: the time of the opening changes then.
+// server's process, and the sequence number with each opening by one process, except that of a truncated region, which
+// begins again: the time of the opening changes then.
 func (r *Region) sameOpening(o *Region) bool {
-	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode && r.openSeq == o.openSeq && r.opened == o.opened
+	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode &&
+		r.openSeq == o.openSeq && r.opened == o.opened
 }
 
-// EncodedName is the part of a region's name that is its folder's name, and its name in the HBase shell: between the last two dots.
+// EncodedName is the part of a region's name that is its folder's name, and its name in the HBase shell: between the
+// last two dots.
 func (r *Region) EncodedName() string {
 	name := strings.TrimSuffix(string(r.Name), ".")
 	return name[strings.LastIndexByte(name, '.')+1:]
@@ -71,8 +73,8 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 	}
 }
 
-// regionsThrough is regions for a call that continues while a server is down and its regions move: what fails for another
-// reason than that the table is gone or disabled is tried again until ctx ends.
+// regionsThrough is regions for a call that continues while a server is down and its regions move: what fails for
+// another reason than that the table is gone or disabled is tried again until ctx ends.
 func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	pause := c.servers.backoff("looking up the regions")
 	for {
@@ -87,8 +89,8 @@ func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Reg
 
 // checkChain checks that every row is in one region.
 //
-// hbase:meta is read row by row, not at one moment: during a split the answer may have parent and daughters, or neither.
-// With such regions a file would be sent to the wrong one, or a boundary be missed by a cut.
+// hbase:meta is read row by row, not at one moment: during a split the answer may have parent and daughters, or
+// neither. With such regions a file would be sent to the wrong one, or a boundary be missed by a cut.
 func checkChain(regions []Region) error {
 	if len(regions) == 0 {
 		return fmt.Errorf("hbase:meta has no regions: %w", errInTransition)

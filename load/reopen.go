@@ -114,8 +114,8 @@ func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) er
 // move moves a region to a server other than its current one, the n-th of those, and waits until the master has done
 // so.
 //
-// r may be out of date. If the region is on the chosen server by now, it stays open there and is not opened again, without
-// an error. So callers compare the openings in hbase:meta.
+// r may be out of date. If the region is on the chosen server by now, it stays open there and is not opened again,
+// without an error. So callers compare the openings in hbase:meta.
 func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -149,8 +149,8 @@ func (r *Region) opening() string {
 	return fmt.Sprintf("%s@%s,%d,%d", r.EncodedName(), r.Server, r.startCode, r.openSeq)
 }
 
-// OpeningsOf is Openings for the rows of one file: it changes as well if the settings of the file's family change, or the
-// family is gone.
+// OpeningsOf is Openings for the rows of one file: it changes as well if the settings of the file's family change, or
+// the family is gone.
 func (t *Table) OpeningsOf(f *HFile) string {
 	h := sha256.New()
 	for _, family := range t.Families {
@@ -164,13 +164,14 @@ func (t *Table) OpeningsOf(f *HFile) string {
 
 // Overlapping returns the regions that may hold rows from first to last.
 func (t *Table) Overlapping(first, last []byte) []Region {
-	from := sort.Search(len(t.Regions), func(i int) bool { r := &t.Regions[i]; return len(r.End) == 0 || bytes.Compare(r.End, first) > 0 })
+	from := sort.Search(len(t.Regions),
+		func(i int) bool { r := &t.Regions[i]; return len(r.End) == 0 || bytes.Compare(r.End, first) > 0 })
 	to := sort.Search(len(t.Regions), func(i int) bool { return bytes.Compare(t.Regions[i].Start, last) > 0 })
 	return t.Regions[min(from, to):to]
 }
 
-// Openings is a text that changes when any of the regions that hold rows from first to last is opened again, moves, splits or is
-// truncated.
+// Openings is a text that changes when any of the regions that hold rows from first to last is opened again, moves,
+// splits or is truncated.
 func (t *Table) Openings(first, last []byte) string {
 	h := sha256.New()
 	for _, r := range t.Overlapping(first, last) {
@@ -227,9 +228,9 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 	return loaded, lost, nil
 }
 
-// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. One of its
-// cells must be there that was not there before, unless the region was opened again: then it knows all files in its folder,
-// and cells of earlier loads, and newer versions that may have hidden this file's cells, don't matter.
+// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. One of
+// its cells must be there that was not there before, unless the region was opened again: then it knows all files in its
+// folder, and cells of earlier loads, and newer versions that may have hidden this file's cells, don't matter.
 func (f *Finding) unproven() bool {
 	if f.Serving == Missing {
 		return true
@@ -245,7 +246,8 @@ func (f *Finding) unproven() bool {
 // withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has
 // opened the region: the server that has the request is dead, or wrongly believes it is alive.
 //
-// The end of the watch says nothing about the files: the request counts as one without an answer, and is resolved as such.
+// The end of the watch says nothing about the files: the request counts as one without an answer, and is resolved as
+// such.
 func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	go func() {
@@ -264,9 +266,9 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 	return watched, cancel
 }
 
-// openedElsewhere reports whether a region is open in another place, or no longer exists. It returns an error if that is
-// unknown: hbase:meta can't be read, or the region stays in transition. It looks only at the row of this region, since it
-// is called for each request with files that were served before.
+// openedElsewhere reports whether a region is open in another place, or no longer exists. It returns an error if that
+// is unknown: hbase:meta can't be read, or the region stays in transition. It looks only at the row of this region,
+// since it is called for each request with files that were served before.
 func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) (bool, error) {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()

@@ -34,14 +34,15 @@ type outcome struct {
 // another round may load them.
 //
 // After an error, or the end of ctx, no request is begun. But every group has an outcome, sent or not, and all of them
-// are collected: the files of a request that was sent would otherwise be in neither list. Loaded files are reported even
-// if their request or another one failed: they are in the table, and would be sought in vain later. An error of the hook
-// ends the load, but does not undo anything: recovery finds these files in the table.
+// are collected: the files of a request that was sent would otherwise be in neither list. Loaded files are reported
+// even if their request or another one failed: they are in the table, and would be sought in vain later. An error of
+// the hook ends the load, but does not undo anything: recovery finds these files in the table.
 func (l *loadRun) round(ctx context.Context, groups []group) (transient, err error) {
 	going, halt := context.WithCancel(ctx)
 	defer halt()
-	l.left = nil      // filled again by the outcomes
-	var mu sync.Mutex // of the outcomes, of what l knows of the files, and of Hooks.Done, which one goroutine calls at a time
+	l.left = nil // filled again by the outcomes
+	// of the outcomes, of what l knows of the files, and of Hooks.Done, which one goroutine calls at a time
+	var mu sync.Mutex
 	var requests errgroup.Group
 	requests.SetLimit(l.cluster.limits.parallel)
 	for _, g := range groups {
@@ -178,10 +179,10 @@ func (o outcome) failed(err error) outcome {
 
 // checkYes returns an error if a server's yes proves nothing.
 //
-// Some files can't be probed at the end of the load: the table returned equal cells before it, or they have delete markers
-// alone, of which nobody can say whether they never came or were compacted away. For them the server's answer is the only
-// evidence, and it is worthless if another server has opened the region meanwhile. If hbase:meta can't be read, that is
-// unknown, and the files are in doubt. ctx is the request's, which may outlive the caller's.
+// Some files can't be probed at the end of the load: the table returned equal cells before it, or they have delete
+// markers alone, of which nobody can say whether they never came or were compacted away. For them the server's answer
+// is the only evidence, and it is worthless if another server has opened the region meanwhile. If hbase:meta can't be
+// read, that is unknown, and the files are in doubt. ctx is the request's, which may outlive the caller's.
 func (l *loadRun) checkYes(ctx context.Context, g group) error {
 	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore() || f.OnlyMarkers() }) {
 		return nil
@@ -197,8 +198,9 @@ func (l *loadRun) checkYes(ctx context.Context, g group) error {
 }
 
 // errNoToken refuses any request to HBase with Kerberos that has no token, whatever the reason.
-var errNoToken = errcode.KerberosToken.Errorf("%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
-	"nothing was sent", ErrRefused)
+var errNoToken = errcode.KerberosToken.Errorf(
+	"%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
+		"nothing was sent", ErrRefused)
 
 // withGrace returns a context for a request. It has the request's own deadline, and ends grace after ctx does.
 //
@@ -217,8 +219,8 @@ func (l *loadRun) withGrace(ctx context.Context) (context.Context, context.Cance
 }
 
 // refused counts a region's refusal of files. The server hides the reason, even one that passes, so files are offered
-// again until both the configured number of tries and some minutes are used up. Then it is an error, with a likely reason
-// if one can be seen from here.
+// again until both the configured number of tries and some minutes are used up. Then it is an error, with a likely
+// reason if one can be seen from here.
 func (l *loadRun) refused(r Region, files []*pendingFile) error {
 	limits := &l.cluster.limits
 	enough := false
@@ -247,15 +249,17 @@ func (l *loadRun) refused(r Region, files []*pendingFile) error {
 			break
 		}
 	}
-	return errcode.HBaseRefused.Errorf("%w: region server %s did not load %s into %s, asked %d times in %v, and does not say "+
-		"why: see its log for \"Failed to complete bulk load\"; the files are still where they were%s", kind, r.Server, strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
+	return errcode.HBaseRefused.Errorf(
+		"%w: region server %s did not load %s into %s, asked %d times in %v, and does not say "+
+			"why: see its log for \"Failed to complete bulk load\"; the files are still where they were%s", kind, r.Server,
+		strings.Join(names, ", "), &r, files[0].refusals, time.Since(files[0].refused).Round(time.Second), reason)
 }
 
 // neverSent reports whether an error came before the server could see the request. Only then is it certain that
 // nothing moves.
 //
-// A wrong true would be worse than a wrong false: files would be sent again while a server may be moving them. Hence only
-// an error of the connection that says so counts, not every error before an answer.
+// A wrong true would be worse than a wrong false: files would be sent again while a server may be moving them. Hence
+// only an error of the connection that says so counts, not every error before an answer.
 func neverSent(err error) bool {
 	var conn *hbase.ConnError
 	return errors.As(err, &conn) && !conn.Sent

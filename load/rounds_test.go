@@ -300,8 +300,8 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestStagingIsAskedForAgain: the server's own client of HDFS does not reach the NameNode, or any one that is active. That is
-// waited for, and what lasts is to be tried later; what the server or HDFS forbids ends the load at once.
+// TestStagingIsAskedForAgain: the server's own client of HDFS does not reach the NameNode, or any one that is active.
+// That is waited for, and what lasts is to be tried later; what the server or HDFS forbids ends the load at once.
 func TestStagingIsAskedForAgain(t *testing.T) {
 	t.Parallel()
 	for class, kind := range map[string]error{
@@ -439,8 +439,9 @@ func TestUndecided(t *testing.T) {
 	b.wantReported("a")
 }
 
-// TestYesWithoutMeta: cells that the table returned before prove nothing, so a server's yes counts only if hbase:meta says that the
-// region is still open there. If hbase:meta can't be read, the files are in doubt, and the open region is asked.
+// TestYesWithoutMeta: cells that the table returned before prove nothing, so a server's yes counts only if hbase:meta
+// says that the region is still open there. If hbase:meta can't be read, the files are in doubt, and the open region is
+// asked.
 func TestYesWithoutMeta(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return yes })

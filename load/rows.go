@@ -29,9 +29,9 @@ type Lookup struct {
 // LookupsPerCall is how many rows one call to a region server asks for, at most.
 const LookupsPerCall = 1000
 
-// Exist reports for each row whether readers of a table find it. It asks the servers side by side, with one call for at most
-// LookupsPerCall rows of a server, and waits for regions that move or whose server has died. A server skips the store files
-// whose row bloom filter lacks the row. It needs the permission to read.
+// Exist reports for each row whether readers of a table find it. It asks the servers side by side, with one call for at
+// most LookupsPerCall rows of a server, and waits for regions that move or whose server has died. A server skips the
+// store files whose row bloom filter lacks the row. It needs the permission to read.
 func (c *Cluster) Exist(ctx context.Context, table string, rows []Lookup) ([]bool, error) {
 	id, err := parseName(table)
 	if err != nil {
@@ -210,7 +210,8 @@ func sizeOf(answers []hbase.GetAnswer) (n int) {
 	return n
 }
 
-// questions are the reads that answer a look-up: one, or one for the timestamps before Other and one for those after it.
+// questions are the reads that answer a look-up: one, or one for the timestamps before Other and one for those after
+// it.
 func (l *lookups) questions(i int) []hbase.RowGet {
 	q := &l.rows[i]
 	get := hbase.RowGet{Row: q.Row, Columns: q.Columns, First: true}

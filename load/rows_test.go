@@ -54,8 +54,8 @@ func TestExist(t *testing.T) {
 	}
 }
 
-// TestExistWhileRegionsSplit: regions split when rows were assigned to them and not yet asked for. Each row is asked of the region that
-// has it then.
+// TestExistWhileRegionsSplit: regions split when rows were assigned to them and not yet asked for. Each row is asked of
+// the region that has it then.
 func TestExistWhileRegionsSplit(t *testing.T) {
 	l := newLab(t)
 	table := l.newTable("m")

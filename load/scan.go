@@ -25,18 +25,21 @@ func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte
 	return c.scanCells(ctx, table, scan{next: start, stop: end}, nil, visit)
 }
 
-// ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds, in some families (nil: all). HBase does
-// not read files that have none of them.
-func (c *Cluster) ScanTimestamp(ctx context.Context, table string, families []string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
+// ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds, in some families (nil: all).
+// HBase does not read files that have none of them.
+func (c *Cluster) ScanTimestamp(ctx context.Context, table string, families []string, start, end []byte,
+	timestamp int64, visit func(*cell.Cell) error) error {
 	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: timestamp + 1}, families, visit)
 }
 
 // ScanSince is ScanTimestamp for the newest version of each cell, if it has this timestamp or a later one.
-func (c *Cluster) ScanSince(ctx context.Context, table string, families []string, start, end []byte, timestamp int64, visit func(*cell.Cell) error) error {
+func (c *Cluster) ScanSince(ctx context.Context, table string, families []string, start, end []byte, timestamp int64,
+	visit func(*cell.Cell) error) error {
 	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: math.MaxInt64}, families, visit)
 }
 
-func (c *Cluster) scanCells(ctx context.Context, table string, s scan, families []string, visit func(*cell.Cell) error) error {
+func (c *Cluster) scanCells(ctx context.Context, table string, s scan, families []string,
+	visit func(*cell.Cell) error) error {
 	for _, f := range families {
 		s.columns = append(s.columns, &pb.Column{Family: []byte(f)})
 	}
@@ -186,8 +189,8 @@ func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cel
 
 // alreadyVisited reports whether a cell of the next row was visited before.
 //
-// Family and qualifier are enough: a scan returns the newest version of each column only. If a newer one was put since, it
-// is skipped as well, and the column is visited once.
+// Family and qualifier are enough: a scan returns the newest version of each column only. If a newer one was put since,
+// it is skipped as well, and the column is visited once.
 func (s *scan) alreadyVisited(c *cell.Cell) bool {
 	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }

@@ -20,8 +20,8 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// These tests scan real tables while something happens to regions, servers and connections. Every cell must come once and in
-// order, and the cells' digest be that of what was written.
+// These tests scan real tables while something happens to regions, servers and connections. Every cell must come once
+// and in order, and the cells' digest be that of what was written.
 
 // big is a table with known cells.
 type big struct {
@@ -137,8 +137,8 @@ func disconnect(s *servers) {
 	clear(s.conns)
 }
 
-// TestScanWhoseAnswersGetLost: the server has answered, and read on, but the answer does not arrive: the connection breaks in
-// it or before it, or is silent for longer than a request may take.
+// TestScanWhoseAnswersGetLost: the server has answered, and read on, but the answer does not arrive: the connection
+// breaks in it or before it, or is silent for longer than a request may take.
 func TestScanWhoseAnswersGetLost(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "50000")
 	b := l.bigTable(4000, 1500, 3000)
@@ -191,7 +191,8 @@ func TestScannerClosedElsewhere(t *testing.T) {
 	}
 }
 
-// TestScanOfChangingRegions: regions split, merge and move while they are scanned, those that were, are and will be read.
+// TestScanOfChangingRegions: regions split, merge and move while they are scanned, those that were, are and will be
+// read.
 func TestScanOfChangingRegions(t *testing.T) {
 	l := newLab(t, "hbase.client.scanner.max.result.size", "20000")
 	l.needsTwoServers()
@@ -236,8 +237,8 @@ func (l *lab) bigAgain(b *big) {
 	b.walk(l.TB, l.Cluster, func(int) {})
 }
 
-// TestKilledServersWhileScanning: the server of the region that is read is killed, and later the other one; one of them has
-// hbase:meta. What the first one had opens on the second, as soon as ZooKeeper's session has ended.
+// TestKilledServersWhileScanning: the server of the region that is read is killed, and later the other one; one of them
+// has hbase:meta. What the first one had opens on the second, as soon as ZooKeeper's session has ended.
 func TestKilledServersWhileScanning(t *testing.T) {
 	testcluster.Use(t) // where no cluster is wanted, none is started
 	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: 2, Session: 4000})

@@ -146,7 +146,8 @@ func TestScanEnds(t *testing.T) {
 	}
 }
 
-// TestThrottledScan: the answers of a scan count, with all their bytes, and none is larger than what may be read in a second.
+// TestThrottledScan: the answers of a scan count, with all their bytes, and none is larger than what may be read in a
+// second.
 func TestThrottledScan(t *testing.T) {
 	l := newLab(t)
 	table, want := wide(l)

@@ -69,7 +69,8 @@ func rowsOf(t *testing.T, c *Cluster, table string) (n int, err error) {
 	return n, err
 }
 
-// TestSecuredProtections: each protection, and lists of them; HBase offers all. The master and the region servers answer.
+// TestSecuredProtections: each protection, and lists of them; HBase offers all. The master and the region servers
+// answer.
 func TestSecuredProtections(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "RWXC")
@@ -194,8 +195,8 @@ func TestSecuredRights(t *testing.T) {
 	}
 }
 
-// TestSecuredGrants: once the oracle has granted or revoked rights, master and region servers answer accordingly. HBase tells
-// its servers later than the one who grants, and the tests use a right at once.
+// TestSecuredGrants: once the oracle has granted or revoked rights, master and region servers answer accordingly. HBase
+// tells its servers later than the one who grants, and the tests use a right at once.
 func TestSecuredGrants(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "C")
@@ -325,7 +326,8 @@ type above struct{ storage.FS }
 
 func (a above) Unwrap() storage.FS { return a.FS }
 
-// TestTokens: a fresh token serves all requests, one that is half old none, and all are cancelled; without one nothing goes.
+// TestTokens: a fresh token serves all requests, one that is half old none, and all are cancelled; without one nothing
+// goes.
 func TestTokens(t *testing.T) {
 	ctx := t.Context()
 	d := &delegator{life: time.Hour}

@@ -92,8 +92,8 @@ func (s *secretLoad) wantUntouched(t *testing.T) {
 	}
 }
 
-// request has the first region's server load the first file, and gives its answer and the staging folder. service is that of
-// a token, otherwise a good one; "": the request has none.
+// request has the first region's server load the first file, and gives its answer and the staging folder. service is
+// that of a token, otherwise a good one; "": the request has none.
 func (s *secretLoad) request(t *testing.T, service string) (loaded bool, folder string) {
 	t.Helper()
 	table, err := s.Table(t.Context(), s.table)
@@ -147,10 +147,10 @@ func (s *secretLoad) has(t *testing.T, name string) bool {
 	return err == nil
 }
 
-// TestSecuredRequestWithoutToken shows, by requests made by hand, what HBase does with files that everybody may write when a
-// request has no delegation token, or one with another service than the NameNode's own: the region server moves a file to the
-// staging folder with its own rights, may not set its mode, says no, and leaves it there. The clean-up that follows deletes
-// it. A file that only its owner may write stays where it is.
+// TestSecuredRequestWithoutToken shows, by requests made by hand, what HBase does with files that everybody may write
+// when a request has no delegation token, or one with another service than the NameNode's own: the region server moves
+// a file to the staging folder with its own rights, may not set its mode, says no, and leaves it there. The clean-up
+// that follows deletes it. A file that only its owner may write stays where it is.
 func TestSecuredRequestWithoutToken(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	for name, test := range map[string]struct {
@@ -202,8 +202,8 @@ func (w *withered) RenewToken(context.Context, storage.Token) (time.Time, error)
 	return time.Now(), nil
 }
 
-// TestSecuredLoadWithoutToken: where no token is to be had, at first or later on, no request is sent and all files are where
-// they were, though everybody may move them.
+// TestSecuredLoadWithoutToken: where no token is to be had, at first or later on, no request is sent and all files are
+// where they were, though everybody may move them.
 func TestSecuredLoadWithoutToken(t *testing.T) {
 	s := newSecretLoad(t, testcluster.UseSecured(t), 0o666)
 	for _, tokens := range []int{0, 1} {

@@ -101,8 +101,8 @@ func protectionOf(b []byte) string {
 	return "integrity"
 }
 
-// wantWire reads a table under a list of protections, and wants one of them on the wire, of master and region servers, both
-// ways.
+// wantWire reads a table under a list of protections, and wants one of them on the wire, of master and region servers,
+// both ways.
 func wantWire(t *testing.T, real *testcluster.Cluster, conf *siteconf.Conf, table, want string) {
 	t.Helper()
 	c, err := open(conf, Identity{Login: loginAs(t, real, "loader")}, nil)
@@ -135,8 +135,8 @@ func wantWire(t *testing.T, real *testcluster.Cluster, conf *siteconf.Conf, tabl
 	}
 }
 
-// TestSecuredWire: of a list the first protection is the one on the wire, where the server offers all. AES of HBase's own,
-// which replaces the encryption of privacy, is not asked for, whatever the site files say.
+// TestSecuredWire: of a list the first protection is the one on the wire, where the server offers all. AES of HBase's
+// own, which replaces the encryption of privacy, is not asked for, whatever the site files say.
 func TestSecuredWire(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "CR")
@@ -150,8 +150,8 @@ func TestSecuredWire(t *testing.T) {
 	}
 }
 
-// TestSecuredMixedOffers: servers that offer some protections only get the first of the list that is among them, and a list
-// without any is refused. The servers have AES of HBase's own switched on.
+// TestSecuredMixedOffers: servers that offer some protections only get the first of the list that is among them, and a
+// list without any is refused. The servers have AES of HBase's own switched on.
 func TestSecuredMixedOffers(t *testing.T) {
 	testcluster.OnlyIn(t, "test-secured")
 	testcluster.UseSecured(t) // runs where one is wanted at all

@@ -33,9 +33,12 @@ const (
 // refusedProperties ask, when they are true, for what this program can't do. Without it servers would refuse it, or
 // worse, not.
 var refusedProperties = map[string]string{
-	"hbase.client.netty.tls.enabled":                   "TLS to HBase's servers is not supported: use hbase.rpc.protection=privacy with Kerberos instead",
-	"hbase.zookeeper.property.client.secure":           "TLS to ZooKeeper is not supported: give this program the site files of a port without TLS",
-	"hbase.zookeeper.property.zookeeper.client.secure": "TLS to ZooKeeper is not supported: give this program the site files of a port without TLS",
+	"hbase.client.netty.tls.enabled": "TLS to HBase's servers is not supported: use " +
+		"hbase.rpc.protection=privacy with Kerberos instead",
+	"hbase.zookeeper.property.client.secure": "TLS to ZooKeeper is not supported: give this program the site " +
+		"files of a port without TLS",
+	"hbase.zookeeper.property.zookeeper.client.secure": "TLS to ZooKeeper is not supported: give this program the site " +
+		"files of a port without TLS",
 }
 
 // identify makes the names and the handshake of who we are. What the site files ask for and can't be had is refused by
@@ -68,21 +71,25 @@ func identifySimple(conf *siteconf.Conf, who Identity, protections []sasl.Protec
 		return "", hbase.Options{}, fmt.Errorf("%w: no user name is set", ErrRefused)
 	}
 	if !slices.Contains(protections, sasl.Authentication) {
-		return "", hbase.Options{}, refuseProperty(conf, protectionProperty, "without Kerberos HBase protects no connection, and says nothing; "+
-			"set hbase.security.authentication to kerberos, or take this property out of the site files")
+		return "", hbase.Options{}, refuseProperty(conf, protectionProperty,
+			"without Kerberos HBase protects no connection, and says nothing; "+
+				"set hbase.security.authentication to kerberos, or take this property out of the site files")
 	}
 	return user, hbase.Options{User: user}, nil
 }
 
 func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Protection) (string, hbase.Options, error) {
 	if who.Login == nil {
-		return "", hbase.Options{}, refuseProperty(conf, authenticationProperty, "the cluster uses Kerberos: set hbase.kerberos in the job, or run kinit")
+		return "", hbase.Options{}, refuseProperty(conf, authenticationProperty,
+			"the cluster uses Kerberos: set hbase.kerberos in the job, or run kinit")
 	}
 	k := &hbase.Kerberos{Login: who.Login, Protections: protections, Principals: map[hbase.Service]string{
 		hbase.MasterService: conf.Get(masterProperty, ""), hbase.ClientService: conf.Get(regionServerProperty, "")}}
-	for service, property := range map[hbase.Service]string{hbase.MasterService: masterProperty, hbase.ClientService: regionServerProperty} {
+	for service, property := range map[hbase.Service]string{hbase.MasterService: masterProperty,
+		hbase.ClientService: regionServerProperty} {
 		if k.Principals[service] == "" {
-			return "", hbase.Options{}, errcode.SiteMissing.Errorf("%w: %s is not set; it is HBase's principal, so copy it from the cluster's hbase-site.xml", ErrRefused, property)
+			return "", hbase.Options{}, errcode.SiteMissing.Errorf(
+				"%w: %s is not set; it is HBase's principal, so copy it from the cluster's hbase-site.xml", ErrRefused, property)
 		}
 		if _, err := kerberos.ServicePrincipal(k.Principals[service], "host"); err != nil {
 			return "", hbase.Options{}, refuseProperty(conf, property, err.Error())
@@ -93,5 +100,6 @@ func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Prot
 
 // refuseProperty names a property, its value and the file that sets it.
 func refuseProperty(conf *siteconf.Conf, property, why string) error {
-	return errcode.SecurityUnsupported.Errorf("%w: %s is %s (in %s): %s", ErrRefused, property, conf.Get(property, ""), conf.Source(property), why)
+	return errcode.SecurityUnsupported.Errorf("%w: %s is %s (in %s): %s", ErrRefused, property, conf.Get(property, ""),
+		conf.Source(property), why)
 }

@@ -91,7 +91,8 @@ func (r *settingsReader) number(name string, def int) int {
 	}
 	n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 32)
 	if (err != nil || n < 1) && r.err == nil {
-		r.err = errcode.SiteProperty.Errorf("read %s from %s: %w: %q is not a number from 1 to 2147483647", name, r.conf.Source(name), ErrRefused, text)
+		r.err = errcode.SiteProperty.Errorf("read %s from %s: %w: %q is not a number from 1 to 2147483647", name,
+			r.conf.Source(name), ErrRefused, text)
 	}
 	return int(n)
 }

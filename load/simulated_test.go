@@ -28,7 +28,8 @@ import (
 
 // These tests have whole loads on a simulated cluster, in a bubble of time of its own. Its files are on the local disk.
 
-// simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and a client of it.
+// simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and a client of
+// it.
 type simulation struct {
 	*testing.T
 	*Cluster
@@ -176,8 +177,8 @@ func (s *simulation) wantRows(rows string, want ...bool) {
 }
 
 // TestSimulatedLoad: the hooks are called in their order, and the report counts what they were called with. The regions
-// are looked up before the table is asked for the files' rows, and after it, and not again. A second load of equal cells
-// says that they were there before.
+// are looked up before the table is asked for the files' rows, and after it, and not again. A second load of equal
+// cells says that they were there before.
 func TestSimulatedLoad(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		looks := s.reader.metaScans.Load()
@@ -205,7 +206,8 @@ func TestSimulatedLoad(t *testing.T) {
 	})
 }
 
-// TestRefusedBeforeAnyRequest: a load that can't succeed as a whole makes no staging folder, or deletes it again, and sends nothing.
+// TestRefusedBeforeAnyRequest: a load that can't succeed as a whole makes no staging folder, or deletes it again, and
+// sends nothing.
 func TestRefusedBeforeAnyRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		table  string
@@ -249,8 +251,8 @@ func TestRefusedBeforeAnyRequest(t *testing.T) {
 	}
 }
 
-// TestStagingThatCannotBeUsed: a staging folder that the caller can't record, or that is on another file system than the files, is
-// deleted again, and nothing is sent. Without the right to load there is none.
+// TestStagingThatCannotBeUsed: a staging folder that the caller can't record, or that is on another file system than
+// the files, is deleted again, and nothing is sent. Without the right to load there is none.
 func TestStagingThatCannotBeUsed(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		full := errors.New("no space")
@@ -280,8 +282,8 @@ func TestStagingThatCannotBeUsed(t *testing.T) {
 	})
 }
 
-// TestServerThatLoadsNothing: files that a server leaves in the staging folder come back, each time. In the end the load fails, with
-// all files at their source.
+// TestServerThatLoadsNothing: files that a server leaves in the staging folder come back, each time. In the end the
+// load fails, with all files at their source.
 func TestServerThatLoadsNothing(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		requests := 0
@@ -345,8 +347,8 @@ func TestSimulatedLostAnswers(t *testing.T) {
 	}
 }
 
-// TestTableThatCannotBeAsked: if HBase took a file, its answer got lost and the table can't be asked, the load fails. The file is
-// neither loaded nor lost, and the staging folder stays.
+// TestTableThatCannotBeAsked: if HBase took a file, its answer got lost and the table can't be asked, the load fails.
+// The file is neither loaded nor lost, and the staging folder stays.
 func TestTableThatCannotBeAsked(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		s.serve = func(_ string, files []string) ([]cell.Cell, bool, error) {
@@ -367,8 +369,8 @@ func TestTableThatCannotBeAsked(t *testing.T) {
 	})
 }
 
-// TestRegionsThatChangeUnderALoad: a region that moves after it was looked up gets its files where it is now. A file whose region splits
-// stays at its source, for its caller to cut.
+// TestRegionsThatChangeUnderALoad: a region that moves after it was looked up gets its files where it is now. A file
+// whose region splits stays at its source, for its caller to cut.
 func TestRegionsThatChangeUnderALoad(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		changed := false
@@ -397,8 +399,8 @@ func TestRegionsThatChangeUnderALoad(t *testing.T) {
 	})
 }
 
-// TestSimulatedRecovery: of an interrupted load, files in staging come back, files that the table serves are loaded, and others that
-// are gone are lost. The files that are loaded are returned in any case.
+// TestSimulatedRecovery: of an interrupted load, files in staging come back, files that the table serves are loaded,
+// and others that are gone are lost. The files that are loaded are returned in any case.
 func TestSimulatedRecovery(t *testing.T) {
 	for _, isLost := range []bool{false, true} {
 		simulated(t, func(s *simulation) {
@@ -444,8 +446,8 @@ type failingRename struct {
 
 func (f failingRename) Rename(string, string) error { return f.err }
 
-// TestFailedMoveToStaging: a file that can't be moved to staging is refused only if the file system refuses it, and not if that can't be
-// asked.
+// TestFailedMoveToStaging: a file that can't be moved to staging is refused only if the file system refuses it, and not
+// if that can't be asked.
 func TestFailedMoveToStaging(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		table, err := s.Table(s.Context(), "t")
@@ -491,8 +493,8 @@ func TestSimulatedChecksOfStaging(t *testing.T) {
 	})
 }
 
-// TestDisabledWhileItIsLookedUp: a table that is disabled between the look at its state and that at its regions is not returned without
-// regions.
+// TestDisabledWhileItIsLookedUp: a table that is disabled between the look at its state and that at its regions is not
+// returned without regions.
 func TestDisabledWhileItIsLookedUp(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		s.world.Interrupt(2, func() { s.do(s.world.Disable("t")) })
@@ -502,8 +504,8 @@ func TestDisabledWhileItIsLookedUp(t *testing.T) {
 	})
 }
 
-// TestPausesOfProbes: an answer that is whole is not waited for any longer. Regions that are opened again after each answer are asked
-// until the time is up, and the error says so; if a server refuses to answer for good, it says why.
+// TestPausesOfProbes: an answer that is whole is not waited for any longer. Regions that are opened again after each
+// answer are asked until the time is up, and the error says so; if a server refuses to answer for good, it says why.
 func TestPausesOfProbes(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		f := s.write("1", "f", "a")
@@ -563,7 +565,8 @@ func TestDisabledWhileItIsAsked(t *testing.T) {
 	})
 }
 
-// TestProbesAreCounted: a file counts when all of its known cells have an answer, once. Where nobody counts, nothing is called.
+// TestProbesAreCounted: a file counts when all of its known cells have an answer, once. Where nobody counts, nothing is
+// called.
 func TestProbesAreCounted(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		table, err := s.Table(s.Context(), "t")
@@ -579,8 +582,8 @@ func TestProbesAreCounted(t *testing.T) {
 	})
 }
 
-// TestOpeningsOfAFile: the text of a file changes if a region with its rows is opened again, or if its family changes, and with nothing
-// else.
+// TestOpeningsOfAFile: the text of a file changes if a region with its rows is opened again, or if its family changes,
+// and with nothing else.
 func TestOpeningsOfAFile(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		openings := func(first, last string) string {
@@ -610,9 +613,9 @@ func TestOpeningsOfAFile(t *testing.T) {
 	})
 }
 
-// TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before, or one of delete markers, which the
-// region does not return. If its region is open elsewhere by then, that proves nothing: the region is opened once more, which finds all
-// files in its folder. Otherwise the yes counts.
+// TestYesOfARegionThatMoved: a server says that it loaded a file whose cells the table had before, or one of delete
+// markers, which the region does not return. If its region is open elsewhere by then, that proves nothing: the region
+// is opened once more, which finds all files in its folder. Otherwise the yes counts.
 func TestYesOfARegionThatMoved(t *testing.T) {
 	for _, markers := range []bool{false, true} {
 		for _, moves := range []bool{false, true} {
@@ -650,8 +653,8 @@ func TestYesOfARegionThatMoved(t *testing.T) {
 	}
 }
 
-// TestMarkersBefore: that a table does not return a delete marker before its load is known, unlike for a cell that newer ones may hide.
-// So the marker proves its file later.
+// TestMarkersBefore: that a table does not return a delete marker before its load is known, unlike for a cell that
+// newer ones may hide. So the marker proves its file later.
 func TestMarkersBefore(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		at := func(row string, timestamp int64, typ cell.Type) cell.Cell {
@@ -689,8 +692,8 @@ func TestMarkersBefore(t *testing.T) {
 	})
 }
 
-// TestStagingThatCannotBeEntered: a user whom HDFS does not let into the staging folder can't load, and the error says so;
-// another failure of the look at it is not called one of a right.
+// TestStagingThatCannotBeEntered: a user whom HDFS does not let into the staging folder can't load, and the error says
+// so; another failure of the look at it is not called one of a right.
 func TestStagingThatCannotBeEntered(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		table, err := s.Table(s.Context(), "t")

@@ -37,14 +37,17 @@ func (s *StagingChecks) Err() error {
 	return nil
 }
 
-// CheckStaging checks whether files below the folder dir of a file system could be loaded. It requests a staging folder, as a load
-// does, moves an empty file into it in the way that a region server moves an HFile of the family for us, and deletes both.
-// probe is the file's path; it must not exist, and its folder must. If it is empty, no file is moved.
+// CheckStaging checks whether files below the folder dir of a file system could be loaded. It requests a staging
+// folder, as a load does, moves an empty file into it in the way that a region server moves an HFile of the family for
+// us, and deletes both. probe is the file's path; it must not exist, and its folder must. If it is empty, no file is
+// moved.
 //
 // It has no hooks and sends no load request. A kill leaves an empty staging folder, as in LoadFrom.
-func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Table, family, dir, probe string) *StagingChecks {
+func (c *Cluster) CheckStaging(ctx context.Context, fsys storage.FS, table *Table, family,
+	dir, probe string) *StagingChecks {
 	l := &loadRun{cluster: c, fs: fsys, regions: table.Regions}
-	s := &StagingChecks{Right: ErrUnchecked, Place: ErrUnchecked, Enter: ErrUnchecked, Tracker: ErrUnchecked, Move: ErrUnchecked}
+	s := &StagingChecks{Right: ErrUnchecked, Place: ErrUnchecked, Enter: ErrUnchecked,
+		Tracker: ErrUnchecked, Move: ErrUnchecked}
 	if l.table, s.Right = parseName(table.Name); s.Right != nil {
 		return s
 	}
@@ -85,10 +88,12 @@ func (l *loadRun) moveProbe(family, probe string) error {
 	if err != nil {
 		_ = l.fs.Remove(probe) // err is the one to report
 		var fault syscall.Errno
-		if errors.Is(err, storage.ErrUnavailable) || errors.As(err, &fault) && !errors.Is(err, fs.ErrPermission) { // no refusal
+		// no refusal
+		if errors.Is(err, storage.ErrUnavailable) || errors.As(err, &fault) && !errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("try to move a file to HBase's staging folder: %w", err)
 		}
-		return errcode.LoadStaging.Errorf("%w: a file of %s can't be moved to HBase's staging folder %s, through which the files pass: %w",
+		return errcode.LoadStaging.Errorf(
+			"%w: a file of %s can't be moved to HBase's staging folder %s, through which the files pass: %w",
 			ErrRefused, l.fs.URI(path.Dir(probe)), l.token, err)
 	}
 	return l.fs.Remove(to)

@@ -51,7 +51,8 @@ func (s *Status) fill(reported *hbase.ClusterStatus) {
 		}
 	}
 	for _, r := range reported.Regions {
-		s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20, Memstore: int64(r.MemstoreMB) << 20}
+		s.Regions[string(r.Region)] = RegionStatus{Files: r.StoreFiles, Bytes: int64(r.FileMB) << 20,
+			Memstore: int64(r.MemstoreMB) << 20}
 	}
 }
 

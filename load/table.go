@@ -25,9 +25,9 @@ type Table struct {
 	stateWritten int64 // when hbase:meta's table:state was written, in epoch milliseconds
 }
 
-// Identity is a text that changes when the table is dropped and created, truncated, restored to a snapshot, or disabled and
-// enabled, because HBase then writes the table's state anew. What concerns only some of its regions, or a family, changes
-// OpeningsOf their files instead.
+// Identity is a text that changes when the table is dropped and created, truncated, restored to a snapshot, or disabled
+// and enabled, because HBase then writes the table's state anew. What concerns only some of its regions, or a family,
+// changes OpeningsOf their files instead.
 //
 // Manifest and ledger store it. With another form every table would seem changed.
 func (t *Table) Identity() string {
@@ -77,8 +77,8 @@ func (c *Cluster) Table(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// Describe looks up a table without its regions, which LookUpRegions adds. The families of a table that is not enabled are
-// returned together with the error (ErrRefused) that says so.
+// Describe looks up a table without its regions, which LookUpRegions adds. The families of a table that is not enabled
+// are returned together with the error (ErrRefused) that says so.
 func (c *Cluster) Describe(ctx context.Context, name string) (*Table, error) {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -105,7 +105,8 @@ func (c *Cluster) LookUpRegions(ctx context.Context, t *Table, wait time.Duratio
 
 func (c *Cluster) lookUpError(ctx context.Context, name string, err error) error {
 	if hbase.IsRemote(err, "AccessDeniedException") {
-		err = errcode.HBasePermission.Errorf("%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
+		err = errcode.HBasePermission.Errorf(
+			"%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, c.user, name, err)
 	}
 	if text := notFound(""); errors.As(err, &text) { // it names the table
@@ -167,15 +168,16 @@ func (c *Cluster) usable(ctx context.Context, id hbase.TableName) error {
 	return err
 }
 
-// stateOf is usable, and also returns when the table's state was last written (epoch milliseconds): when it was created,
-// enabled, truncated or restored.
+// stateOf is usable, and also returns when the table's state was last written (epoch milliseconds): when it was
+// created, enabled, truncated or restored.
 func (c *Cluster) stateOf(ctx context.Context, id hbase.TableName) (written int64, err error) {
 	state, written, err := c.reader.tableState(ctx, id)
 	if err != nil {
 		return 0, err
 	}
 	if state != hbase.Enabled {
-		return 0, errcode.TableDisabled.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell", ErrRefused, state, id)
+		return 0, errcode.TableDisabled.Errorf("%w: the table is %s, not ENABLED: enable '%s' in the HBase shell",
+			ErrRefused, state, id)
 	}
 	return written, nil
 }
@@ -219,7 +221,8 @@ func (f *Family) schema() hbase.FamilySchema {
 	if s.Attributes == nil {
 		s.Attributes = make(map[string]string)
 	}
-	for name, value := range map[string]string{compression: f.Compression, dataBlockEncoding: f.DataBlockEncoding, bloomFilter: f.BloomFilter} {
+	for name, value := range map[string]string{compression: f.Compression, dataBlockEncoding: f.DataBlockEncoding,
+		bloomFilter: f.BloomFilter} {
 		if value != "" {
 			s.Attributes[name] = value
 		}

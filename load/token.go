@@ -34,8 +34,9 @@ func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	case ok && delegator.Delegates():
 		return &delegation{fs: delegator, user: c.user}, nil
 	case c.secured:
-		return nil, errcode.KerberosToken.Errorf("%w: HBase uses Kerberos, and the file system of the files issues no delegation tokens; "+
-			"set hadoop.security.authentication to kerberos, as it is on the cluster", ErrRefused)
+		return nil, errcode.KerberosToken.Errorf(
+			"%w: HBase uses Kerberos, and the file system of the files issues no delegation tokens; "+
+				"set hadoop.security.authentication to kerberos, as it is on the cluster", ErrRefused)
 	}
 	return nil, nil
 }

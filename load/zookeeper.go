@@ -42,8 +42,8 @@ type zooKeeper struct {
 	last atomic.Int32 // the server that answered last
 }
 
-// answeredQuorums has the quorums of which a server has answered this process. They are kept here, since a process may connect to
-// its cluster several times, each time with a zooKeeper of its own.
+// answeredQuorums has the quorums of which a server has answered this process. They are kept here, since a process may
+// connect to its cluster several times, each time with a zooKeeper of its own.
 var answeredQuorums sync.Map
 
 func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
@@ -60,10 +60,12 @@ func findZooKeeper(conf *siteconf.Conf) (*zooKeeper, error) {
 		z.servers = append(z.servers, host)
 	}
 	if len(z.servers) == 0 {
-		return nil, errcode.SiteMissing.Errorf("%w: %s is not set: give the folder of hbase-site.xml (--conf, HBASE_CONF_DIR or hbase.conf)", ErrRefused, quorum)
+		return nil, errcode.SiteMissing.Errorf("%w: %s is not set: give the folder of hbase-site.xml (--conf, "+
+			"HBASE_CONF_DIR or hbase.conf)", ErrRefused, quorum)
 	}
 	if !path.IsAbs(z.parent) {
-		return nil, errcode.SiteProperty.Errorf("%w: %s is %q, not an absolute path (%s)", ErrRefused, parent, z.parent, conf.Source(parent))
+		return nil, errcode.SiteProperty.Errorf("%w: %s is %q, not an absolute path (%s)", ErrRefused, parent,
+			z.parent, conf.Source(parent))
 	}
 	z.quorum = z.String()
 	return z, nil
@@ -85,7 +87,8 @@ func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
 	data, err := z.get(ctx, name)
 	if errors.Is(err, zk.ErrNoNode) {
-		return "", errcode.HBaseDown.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or zookeeper.znode.parent is another",
+		return "", errcode.HBaseDown.Errorf("%w: there is no %s in ZooKeeper at %s: no master is active, or "+
+			"zookeeper.znode.parent is another",
 			ErrUnavailable, name, z)
 	}
 	if err != nil {
@@ -118,8 +121,8 @@ type answer struct {
 // answered reports whether the server has answered: that there is no such znode is an answer.
 func (a *answer) answered() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
 
-// get reads a znode from the first server that answers. Its errors are ErrUnavailable, wrap zk.ErrNoNode, or are ErrRefused if no
-// server of the quorum has answered this process yet and no name server knows any of them.
+// get reads a znode from the first server that answers. Its errors are ErrUnavailable, wrap zk.ErrNoNode, or are
+// ErrRefused if no server of the quorum has answered this process yet and no name server knows any of them.
 //
 // The servers are asked one after another, beginning with the one that answered last. After a failure the next one is
 // asked at once, after silence within a second. So the others replace those that are down, or whose names can't be
@@ -250,8 +253,8 @@ func (f faults) unknown() bool {
 
 // unavailable is the error if no server returns a znode.
 //
-// Names that are not known are wrong in the site files only as long as none of the servers has answered. Later the name service
-// is at fault, as when it reloads or all pods of a headless service start again, and waiting helps.
+// Names that are not known are wrong in the site files only as long as none of the servers has answered. Later the name
+// service is at fault, as when it reloads or all pods of a headless service start again, and waiting helps.
 func (z *zooKeeper) unavailable(name string, all faults) error {
 	if _, answered := answeredQuorums.Load(z.quorum); !answered && all.unknown() {
 		return errcode.Address.Errorf("%w: hbase.zookeeper.quorum names no known host: %w", ErrRefused, all)

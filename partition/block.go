@@ -152,14 +152,16 @@ type blockStart struct {
 // Nothing is believed before the checksum is compared, not even the lengths: a length is only used to find out how much
 // to sum up, and is bounded by what was read. The run's largest and largestStored, by which the buffers were made, come
 // from its footer or from its writer. A block that needs more than they say is damaged.
-func (r *spilledRun) readBlock(at blockStart, end int64, stored, dst []byte) (entries []byte, next blockStart, err error) {
+func (r *spilledRun) readBlock(at blockStart, end int64, stored,
+	dst []byte) (entries []byte, next blockStart, err error) {
 	n, err := r.fetch(at, stored[:min(int64(len(stored)), end-at.offset)])
 	if err != nil && !errors.Is(err, io.EOF) || n < blockHeaderLen {
 		return nil, next, r.fault(at.offset, tooShort(err))
 	}
 	length := blockHeaderLen + int(binary.LittleEndian.Uint32(stored))
 	size := int(binary.LittleEndian.Uint32(stored[4:]))
-	if length > min(n, r.largestStored) || size > len(dst) || checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
+	if length > min(n, r.largestStored) || size > len(dst) ||
+		checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
 		return nil, next, r.fault(at.offset, ErrDamaged)
 	}
 	// From here on the block is as it was written. What follows can fail only because of a fault of the program.

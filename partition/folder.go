@@ -85,9 +85,9 @@ func (f *folder) create() error {
 	return err
 }
 
-// NewLockedFolder makes a folder in an existing work folder, with mode 0700 and a name that begins with prefix, and locks
-// it as LockFolder does. It first removes the folders of killed processes with the same prefix. Closing lock ends the
-// lock.
+// NewLockedFolder makes a folder in an existing work folder, with mode 0700 and a name that begins with prefix, and
+// locks it as LockFolder does. It first removes the folders of killed processes with the same prefix. Closing lock ends
+// the lock.
 func NewLockedFolder(work, prefix string) (path string, lock *os.File, err error) {
 	removeStale(work, prefix)
 	unnamed, err := os.MkdirTemp(work, newPrefix)

@@ -230,9 +230,11 @@ func openPersistent(store Store, f RunFile, regions int, keep bool) (*spilledRun
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest, largestStored: t.Packed, index: t.index(),
+	r := &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest,
+		largestStored: t.Packed, index: t.index(),
 		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}
-	// Otherwise it is closed again: a sort may have more runs than a process may have open files. planMerge merges them first.
+	// Otherwise it is closed again: a sort may have more runs than a process may have open files. planMerge merges them
+	// first.
 	if kept = keep; kept {
 		r.in = in
 	}
@@ -258,7 +260,8 @@ func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 	// Buffers are made by largest and packed, and reads begin at starts, so these must fit the file. Whether they are
 	// right shows when the blocks are read.
 	case !slices.IsSorted(t.Starts) || t.Starts[0] != 0 || t.Starts[regions] != size,
-		entries != f.Entries, least < 0, t.Largest < 0 || t.Largest > maxEntry+maxBlock, t.Packed < 0 || t.Packed > maxStoredLen(t.Largest),
+		entries != f.Entries, least < 0, t.Largest < 0 || t.Largest > maxEntry+maxBlock, t.Packed < 0 ||
+			t.Packed > maxStoredLen(t.Largest),
 		t.Level < 0 || t.Level > 64, t.Step < 0:
 		return nil, errors.New("its description does not fit it")
 	}

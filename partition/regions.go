@@ -21,7 +21,8 @@ func NewRegions(splits [][]byte) (*Regions, error) {
 		case len(s) == 0:
 			return nil, fmt.Errorf("split %d of %d is empty: the first region begins there without a split", i+1, len(splits))
 		case i > 0 && bytes.Compare(splits[i-1], s) >= 0:
-			return nil, fmt.Errorf("split %d, %q, is not above the one before it, %q: list the splits in ascending order, each once", i+1, s, splits[i-1])
+			return nil, fmt.Errorf("split %d, %q, is not above the one before it, %q: list the splits in ascending order, "+
+				"each once", i+1, s, splits[i-1])
 		}
 		r.splits = append(r.splits, bytes.Clone(s))
 		r.prefixes = append(r.prefixes, prefixOf(s))
@@ -71,10 +72,12 @@ func (r *Regions) CheckSalts(salts [][]byte) error {
 	for i, salt := range salts {
 		_, found := slices.BinarySearchFunc(r.splits, salt, bytes.Compare)
 		if !found && i > 0 {
-			return fmt.Errorf("no region begins at salt %q (%d regions, %d salts): salts %q and %q would share a region", salt, r.Len(), len(salts), salts[i-1], salt)
+			return fmt.Errorf("no region begins at salt %q (%d regions, %d salts): salts %q and %q would share a region", salt,
+				r.Len(), len(salts), salts[i-1], salt)
 		}
 		if i == 0 && !found && len(r.splits) > 0 && bytes.Compare(r.splits[0], salt) < 0 {
-			return fmt.Errorf("no region begins at salt %q, though one begins before it, at %q: are these the splits of another table?", salt, r.splits[0])
+			return fmt.Errorf("no region begins at salt %q, though one begins before it, at %q: are these the splits of "+
+				"another table?", salt, r.splits[0])
 		}
 	}
 	return nil

@@ -46,7 +46,8 @@ func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
 	case l.closed:
 		return errShardClosed
 	case rowLen < 1 || rowLen > keyLen || keyLen > MaxKey || keyLen > len(entry):
-		return fmt.Errorf("sort an entry of %d bytes with a key of %d and a row of %d: a key has 1 to %d", len(entry), keyLen, rowLen, MaxKey)
+		return fmt.Errorf("sort an entry of %d bytes with a key of %d and a row of %d: a key has 1 to %d",
+			len(entry), keyLen, rowLen, MaxKey)
 	case len(entry) > maxEntry:
 		return fmt.Errorf("sort an entry of %d bytes: at most %d can be taken", len(entry), maxEntry)
 	}

@@ -109,6 +109,6 @@ func (s *Sorted) IndexMemory() (n int64) {
 	return n
 }
 
-// markMemory is how many bytes a mark needs without its key: its fields, and two words by which the memory of its key is
-// rounded up.
+// markMemory is how many bytes a mark needs without its key: its fields, and two words by which the memory of its key
+// is rounded up.
 const markMemory = 8 + 24 + 16

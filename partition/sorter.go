@@ -126,7 +126,8 @@ func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 			return nil, err
 		}
 	}
-	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, sample: s.sample, stats: s.stats, folder: s.folder, blockSize: s.blockSize}, nil
+	return &Sorted{regions: s.regions, memory: s.memRun, runs: s.runs, sample: s.sample, stats: s.stats, folder: s.folder,
+		blockSize: s.blockSize}, nil
 }
 
 // Discard frees memory and spilled files of a sort that will not be finished; persistent runs stay. No shard may be

@@ -57,7 +57,8 @@ func (s *Sorter) newWriter() *runWriter {
 }
 
 func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
-	w := &runWriter{regions: regions, folder: f, blockSize: blockSize, flushAt: min(writeBuffer, 4*blockSize), counts: make([]int64, regions.Len()),
+	w := &runWriter{regions: regions, folder: f, blockSize: blockSize, flushAt: min(writeBuffer, 4*blockSize),
+		counts: make([]int64, regions.Len()),
 		advice: "free some space there, choose another --work-dir, or give more --memory"}
 	w.resetBuffer()
 	return w

@@ -114,7 +114,8 @@ func (c *splitSample) reset(zeros int) {
 // between returns the candidates after the row start and before the row end (empty: to the last one), after compact.
 func (c *splitSample) between(start, end []byte) []candidate {
 	find := func(row []byte) int {
-		at, _ := slices.BinarySearchFunc(c.candidates, row, func(m candidate, row []byte) int { return bytes.Compare(c.key(m), row) })
+		at, _ := slices.BinarySearchFunc(c.candidates, row,
+			func(m candidate, row []byte) int { return bytes.Compare(c.key(m), row) })
 		return at
 	}
 	from, to := find(start), len(c.candidates)

@@ -9,7 +9,8 @@ import (
 	"bulkload/values"
 )
 
-// TestValues packs and cuts values of each length around those that are written in another way, with and without spare capacity.
+// TestValues packs and cuts values of each length around those that are written in another way, with and without spare
+// capacity.
 func TestValues(t *testing.T) {
 	for _, spare := range []int{0, 1, 16, 17, 1 << 12} {
 		var all []values.Value

@@ -11,16 +11,16 @@ type Clock struct {
 	Offset                                 int32 // how far the clock is ahead of UTC, in seconds
 }
 
-// ParseClock parses a date with or without a time, for keys and cells alike. The problem is "" if it succeeded. Each form
-// is what a java.time.format.DateTimeFormatter with ResolverStyle.STRICT parses:
+// ParseClock parses a date with or without a time, for keys and cells alike. The problem is "" if it succeeded. Each
+// form is what a java.time.format.DateTimeFormatter with ResolverStyle.STRICT parses:
 //
 //	uuuu-MM-dd or uuuu/MM/dd; with a time after a blank or a T: HH:mm, HH:mm:ss, HH:mm:ss and a point with 1 to 9 digits;
 //	with an offset after that, with a blank between or without: Z, +HH:mm, +HHmm, +HH, at most 18 hours
 //	uuuuMMdd, uuuuMMddHHmmss
 //
 // These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add
-// a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by the start of a text,
-// so that none is tried in vain. They are not a table of functions, because then the clock would be allocated.
+// a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by the start of a
+// text, so that none is tried in vain. They are not a table of functions, because then the clock would be allocated.
 func ParseClock(x []byte) (c Clock, problem string) {
 	p := clockParser{rest: x, ok: true}
 	switch {

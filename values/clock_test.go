@@ -10,7 +10,8 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// TestClocksAsJava: testdata/clocks.txt has the results of java.time's formatters for dates and times, or their refusal.
+// TestClocksAsJava: testdata/clocks.txt has the results of java.time's formatters for dates and times, or their
+// refusal.
 func TestClocksAsJava(t *testing.T) {
 	text, err := os.ReadFile("testdata/clocks.txt")
 	if err != nil {

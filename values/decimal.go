@@ -107,8 +107,8 @@ func appendDecimal(dst, x []byte) ([]byte, string) {
 	return append(dst, minimal(all[:])...), ""
 }
 
-// minimal removes leading bytes that a number in two's complement does not need. ingest/parquet has the same condition where it reads
-// decimals: a helper for three lines would tie the form to what these types export.
+// minimal removes leading bytes that a number in two's complement does not need. ingest/parquet has the same condition
+// where it reads decimals: a helper for three lines would tie the form to what these types export.
 func minimal(b []byte) []byte {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]

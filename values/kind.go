@@ -23,7 +23,8 @@ const (
 	KindHex       // hex text for bytes
 )
 
-var kindNames = []string{"unknown", "text", "int16", "int32", "int64", "decimal", "float32", "float64", "boolean", "date",
+var kindNames = []string{"unknown", "text", "int16", "int32", "int64", "decimal", "float32",
+	"float64", "boolean", "date",
 	"timestamp", "bytes", "hex"}
 
 // ParseKind returns the kind with a job file's name; false if there is none.

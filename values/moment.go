@@ -21,7 +21,8 @@ func (m Moment) Compare(o Moment) int {
 const (
 	problemDate   = "not a date such as 2026-11-20"
 	problemMoment = "not a date with a time such as 2026-11-20 01:02:03"
-	problemNLS    = "a date as Oracle writes it by default; export it after alter session set nls_date_format = 'YYYY-MM-DD HH24:MI:SS' " +
+	problemNLS    = "a date as Oracle writes it by default; export it after alter session set nls_date_format = " +
+		"'YYYY-MM-DD HH24:MI:SS' " +
 		"(nls_timestamp_format for a TIMESTAMP)"
 	problemClock = "a date or time that no calendar or clock shows"
 )
@@ -63,8 +64,8 @@ func (r *Reader) Moment(x []byte) (m Moment, problem string) {
 	return Moment{seconds*1000 + int64(c.Nanos/1e6), c.Nanos % 1e6}, ""
 }
 
-// OracleDate is what to do about a date in the default format of Oracle's clients, such as 20-NOV-26 or 20-11月-26; "" if x does
-// not look like one.
+// OracleDate is what to do about a date in the default format of Oracle's clients, such as 20-NOV-26 or 20-11月-26; ""
+// if x does not look like one.
 func OracleDate(x []byte) (problem string) {
 	day, rest, ok := bytes.Cut(x, []byte("-"))
 	if !ok || len(day) != 2 || !isDigits(day) {

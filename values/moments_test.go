@@ -137,8 +137,8 @@ func TestKindsHaveNames(t *testing.T) {
 	}
 }
 
-// TestMomentsShowTheirOffset: the text of a stored moment is that moment, in any zone and year that a clock shows, even if the
-// zone's offset had seconds, as all had before 1900.
+// TestMomentsShowTheirOffset: the text of a stored moment is that moment, in any zone and year that a clock shows, even
+// if the zone's offset had seconds, as all had before 1900.
 func TestMomentsShowTheirOffset(t *testing.T) {
 	r := testrand.New(t)
 	withSeconds := 0
@@ -163,8 +163,8 @@ func TestMomentsShowTheirOffset(t *testing.T) {
 	}
 }
 
-// TestTextOfAnyBytes: bytes that AppendBinary did not write are shown or refused, without a panic and without changing the
-// buffer before them.
+// TestTextOfAnyBytes: bytes that AppendBinary did not write are shown or refused, without a panic and without changing
+// the buffer before them.
 func TestTextOfAnyBytes(t *testing.T) {
 	r := testrand.New(t)
 	for _, name := range KindNames() {

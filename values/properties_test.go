@@ -40,7 +40,8 @@ func decimalText(r *rand.Rand) string {
 	return text
 }
 
-// exactly reads a decimal number in another way: as an unscaled number and its scale. It is nil for a text that is no number.
+// exactly reads a decimal number in another way: as an unscaled number and its scale. It is nil for a text that is no
+// number.
 func exactly(text string) (unscaled *big.Int, scale int64) {
 	mantissa, exponent, scaled := strings.Cut(strings.ToLower(text), "e")
 	e, err := strconv.ParseInt(exponent, 10, 32)
@@ -75,8 +76,8 @@ func twosComplement(n *big.Int) []byte {
 	}
 }
 
-// TestEdgesAsJava: see testdata/README.md. The values are those next to the bounds of a type, the middle of two floating-point
-// numbers, and the clocks of zones on both sides of each change.
+// TestEdgesAsJava: see testdata/README.md. The values are those next to the bounds of a type, the middle of two
+// floating-point numbers, and the clocks of zones on both sides of each change.
 func TestEdgesAsJava(t *testing.T) {
 	text, err := os.ReadFile("testdata/edges.txt")
 	if err != nil {
@@ -100,8 +101,8 @@ func TestEdgesAsJava(t *testing.T) {
 	}
 }
 
-// TestDecimalsAreExact: every decimal number is stored as its scale and its unscaled value, to the last digit, and shown as a
-// number that equals it.
+// TestDecimalsAreExact: every decimal number is stored as its scale and its unscaled value, to the last digit, and
+// shown as a number that equals it.
 func TestDecimalsAreExact(t *testing.T) {
 	r, read := testrand.New(t), reader(t, KindDecimal, "", "")
 	numbers := 0
@@ -226,7 +227,8 @@ func TestDecimalLimits(t *testing.T) {
 	}
 }
 
-// TestWholeNumbersAreExact: any digits with any sign and zeros are read as math/big reads them, or are outside the kind.
+// TestWholeNumbersAreExact: any digits with any sign and zeros are read as math/big reads them, or are outside the
+// kind.
 func TestWholeNumbersAreExact(t *testing.T) {
 	r := testrand.New(t)
 	bits := map[Kind]uint{KindInt16: 16, KindInt32: 32, KindInt64: 64}
@@ -263,7 +265,8 @@ func TestWholeNumbersAreExact(t *testing.T) {
 	}
 }
 
-// TestFloatsKeepTheirBits: every number is read back to the bit from its shortest text, its longest, and the text shown for it.
+// TestFloatsKeepTheirBits: every number is read back to the bit from its shortest text, its longest, and the text shown
+// for it.
 func TestFloatsKeepTheirBits(t *testing.T) {
 	r := testrand.New(t)
 	for _, kind := range []Kind{KindFloat32, KindFloat64} {
@@ -294,7 +297,8 @@ func TestNoNaNButOne(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"NaN": {"7fc00000", "7ff8000000000000"}, "Nan": {"7fc00000", "7ff8000000000000"},
 		"-0": {"80000000", "8000000000000000"}, "-0.0e5": {"80000000", "8000000000000000"}, "+0": {"00000000", "0000000000000000"},
-		"-1e-400": {"80000000", "8000000000000000"}, "1e-400": {"00000000", "0000000000000000"}, // too small becomes 0, as in Java
+		// too small becomes 0, as in Java
+		"-1e-400": {"80000000", "8000000000000000"}, "1e-400": {"00000000", "0000000000000000"},
 		"3.4028235677973367e38": {"(number outside float32)", "47effffff0000000"}, "3.4028235677973366e38": {"7f7fffff", "47effffff0000000"},
 		"1.7976931348623159e308": {"(number outside float32)", "(number outside float64)"},
 	} {
@@ -361,8 +365,9 @@ func TestBooleanWords(t *testing.T) {
 	}
 }
 
-// instants finds the time for which java.time.ZonedDateTime.of reads a clock time, by trying every offset that the zone had
-// around it: the first of the instants at which clocks showed it or, if none did, that of the offset before the change.
+// instants finds the time for which java.time.ZonedDateTime.of reads a clock time, by trying every offset that the zone
+// had around it: the first of the instants at which clocks showed it or, if none did, that of the offset before the
+// change.
 func instants(location *time.Location, shown int64) int64 {
 	offsets := map[int64]bool{}
 	change := int64(math.MaxInt64)
@@ -384,8 +389,8 @@ func instants(location *time.Location, shown int64) int64 {
 	return shown - before
 }
 
-// TestClocksOfZones: near changes of the clocks and far from them, with one reader's values in any order, a clock time is the
-// instant that a search over all offsets finds.
+// TestClocksOfZones: near changes of the clocks and far from them, with one reader's values in any order, a clock time
+// is the instant that a search over all offsets finds.
 func TestClocksOfZones(t *testing.T) {
 	r := testrand.New(t)
 	for _, name := range []string{"Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Africa/Casablanca",
@@ -445,8 +450,8 @@ func TestEveryDay(t *testing.T) {
 	}
 }
 
-// TestMomentGrammar: each text with one byte changed, removed or inserted is read with its new meaning, or refused; no text
-// outside the grammar is read.
+// TestMomentGrammar: each text with one byte changed, removed or inserted is read with its new meaning, or refused; no
+// text outside the grammar is read.
 func TestMomentGrammar(t *testing.T) {
 	read := reader(t, KindTimestamp, "", "")
 	grammar := momentGrammar()

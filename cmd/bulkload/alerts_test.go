@@ -75,7 +75,8 @@ func (t try) summary(midnight time.Time) *summary.Summary {
 
 const scraped = 15 * time.Minute // how often Prometheus reads the metrics
 
-// series are the metrics that Prometheus reads during some days, in the form of promtool's tests, whose time begins at 1970.
+// series are the metrics that Prometheus reads during some days, in the form of promtool's tests, whose time begins at
+// 1970.
 func series(t *testing.T, tries []try, days int) (all []map[string]string) {
 	synctest.Test(t, func(t *testing.T) {
 		midnight := time.Now() // of a synctest bubble

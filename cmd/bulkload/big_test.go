@@ -16,8 +16,8 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// TestBigCases runs the program on inputs that are large in other ways than by their rows, and prints what each run uses. Then
-// it sends a SIGTERM in the middle of each, which must end it within a second.
+// TestBigCases runs the program on inputs that are large in other ways than by their rows, and prints what each run
+// uses. Then it sends a SIGTERM in the middle of each, which must end it within a second.
 func TestBigCases(t *testing.T) {
 	testcluster.OnlyIn(t, "big")
 	dir := t.TempDir()

@@ -26,7 +26,8 @@ const loadRequest = "bulkload/internal/hbase.(*Conn).BulkLoadHFile"
 // stackFile is the environment variable with the file for the stack of mainAtRequest.
 const stackFile = "BULKLOAD_TEST_STACK"
 
-// mainAtRequest is main. It writes the stacks of all goroutines into a file when one asks a region server to load files.
+// mainAtRequest is main. It writes the stacks of all goroutines into a file when one asks a region server to load
+// files.
 func mainAtRequest() {
 	go func() {
 		for stacks := make([]byte, 16<<20); ; time.Sleep(100 * time.Microsecond) {

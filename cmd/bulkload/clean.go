@@ -34,7 +34,8 @@ type cleanCommand struct {
 }
 
 func (c *cleanCommand) do(ctx context.Context, s *session) (report, error) {
-	rules := retention.Rules{Outputs: time.Duration(c.OlderThan), Rejects: time.Duration(c.RejectsOlderThan), DryRun: c.DryRun}
+	rules := retention.Rules{Outputs: time.Duration(c.OlderThan),
+		Rejects: time.Duration(c.RejectsOlderThan), DryRun: c.DryRun}
 	r, err := retention.Clean(ctx, c.Dir, rules, s.options())
 	s.endBar()
 	writeCleaned(s.people(), r, c.DryRun)
@@ -62,7 +63,8 @@ func (a *age) UnmarshalText(text []byte) error {
 
 // writeOutputs lists outputs as lines.
 func writeOutputs(w io.Writer, r *retention.Report) {
-	fmt.Fprintf(w, "%-8s %-10s %-30s %14s %6s %11s %11s  %s\n", "state", "date", "table", "rows", "files", "bytes", "rejects", "output")
+	fmt.Fprintf(w, "%-8s %-10s %-30s %14s %6s %11s %11s  %s\n", "state", "date", "table", "rows", "files",
+		"bytes", "rejects", "output")
 	for _, out := range r.Outputs {
 		state, note := out.State, ""
 		switch {

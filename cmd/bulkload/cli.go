@@ -68,7 +68,8 @@ type cli struct {
 func usage(err error) error { return failure.UsageError(err) }
 
 func (s *session) options() options.Options {
-	return options.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log, Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab, Stopped: s.stopped}
+	return options.Options{Memory: s.memory, WorkDir: s.WorkDir, Conf: s.Conf, Properties: s.Define, Log: s.log,
+		Watch: s.watch, Rate: s.limit, Principal: s.Principal, Keytab: s.Keytab, Stopped: s.stopped}
 }
 
 type planCommand struct {
@@ -90,14 +91,16 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	var sample int64
 	if c.Sample != nil {
 		if sample = *c.Sample; sample < 1 {
-			return nil, usage(fmt.Errorf("--sample: %d is not a number of rows; give at least 1, or leave it out to read all", sample))
+			return nil, usage(fmt.Errorf("--sample: %d is not a number of rows; give at least 1, or leave it out to read all",
+				sample))
 		}
 	}
 	if err := checkPage("--html", c.HTML); err != nil {
 		return nil, err
 	}
 	if ext := strings.ToLower(filepath.Ext(c.SplitsFile)); ext == ".yaml" || ext == ".yml" {
-		return nil, usage(fmt.Errorf("--splits-file %s: the splits replace the file, and this may be a job file; give another name", c.SplitsFile))
+		return nil, usage(fmt.Errorf("--splits-file %s: the splits replace the file, and this may be a job file; give "+
+			"another name", c.SplitsFile))
 	}
 	if c.Compare != nil && *c.Compare == "" {
 		return nil, usage(errors.New("--compare: is empty; give a row key, or a job file"))
@@ -114,7 +117,8 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := plan.Options{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now, SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
+	o := plan.Options{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now,
+		SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
 	if c.Growth != "" {
 		if o.Growth, err = bytesize.Parse(c.Growth); err != nil {
 			return nil, usage(fmt.Errorf("--growth: %w", err))
@@ -246,7 +250,8 @@ type inspectCommand struct {
 
 func (c *inspectCommand) do(ctx context.Context, s *session) (report, error) {
 	if ext := filepath.Ext(c.File); ext == ".yaml" || ext == ".yml" {
-		return nil, usage(fmt.Errorf("%s is a job file by its name, and inspect shows an HFile; bulkload status shows a job's runs", c.File))
+		return nil, usage(fmt.Errorf("%s is a job file by its name, and inspect shows an HFile; bulkload status shows a "+
+			"job's runs", c.File))
 	}
 	var visit func(*cell.Cell) error
 	if c.Cells {

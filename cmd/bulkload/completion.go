@@ -11,16 +11,17 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts are our own: the libraries that complete kong's commands, kongplete and kong-completion, run the program at each
-// keystroke, show no help beside a word, and depend on packages that have had no release since 2020. A script is a file, which a
-// package can install.
+// The scripts are our own: the libraries that complete kong's commands, kongplete and kong-completion, run the program
+// at each keystroke, show no help beside a word, and depend on packages that have had no release since 2020. A script
+// is a file, which a package can install.
 
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
 func (c *completionCommand) do(_ context.Context, s *session) (report, error) {
-	scripts := map[string]func(*bytes.Buffer, *kong.Application){"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+	scripts := map[string]func(*bytes.Buffer, *kong.Application){"bash": bashCompletion,
+		"zsh": zshCompletion, "fish": fishCompletion}
 	return nil, s.print(func(w *bytes.Buffer) { scripts[c.Shell](w, s.model) })
 }
 
@@ -101,7 +102,8 @@ _bulkload() {
     '') flags='%s' words='%s' ;;
 `, commandNames(app, "|"), flagWords(app.Flags), commandNames(app, " "))
 	for _, c := range app.Children {
-		fmt.Fprintf(w, "    %s) flags='%s' words='%s' ;;\n", c.Name, flagWords(flagsOf(app, c)), strings.Join(argumentWords(c), " "))
+		fmt.Fprintf(w, "    %s) flags='%s' words='%s' ;;\n", c.Name, flagWords(flagsOf(app, c)),
+			strings.Join(argumentWords(c), " "))
 	}
 	fmt.Fprint(w, `  esac
   COMPREPLY=()

@@ -16,8 +16,8 @@ import (
 // clock returns the current time. Tests have their own.
 var clock = time.Now
 
-// dated are the flags of the commands that read a job file. A pointer distinguishes "not given" from "given as an empty text",
-// which is a shell variable that was empty.
+// dated are the flags of the commands that read a job file. A pointer distinguishes "not given" from "given as an empty
+// text", which is a shell variable that was empty.
 type dated struct {
 	Date *string           `placeholder:"DATE" help:"The logical date, which is $${date} in the job file: a day (2026-11-20, today, yesterday, -2d) or an hour (2026-11-20T05, -1h)."`
 	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default: UTC)."`
@@ -99,8 +99,8 @@ func (d *dated) read(ctx context.Context, path string, o jobfile.ReadOptions) (*
 	return orStopped(ctx, func() (*jobfile.Job, error) { return jobfile.Read(path, o) })
 }
 
-// orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context of its own:
-// the process ends before it does.
+// orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context
+// of its own: the process ends before it does.
 func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -145,7 +145,8 @@ func (r *ranged) list(d *dated) ([]jobfile.LogicalDate, error) {
 	case r.From == nil || r.To == nil:
 		return nil, usage(errors.New("give both --from and --to: they are the first and the last date"))
 	case d.Date != nil:
-		return nil, usage(errors.New("--date is one date, --from and --to are a range of dates: give either --date, or --from and --to"))
+		return nil,
+			usage(errors.New("--date is one date, --from and --to are a range of dates: give either --date, or --from and --to"))
 	}
 	dates, err := d.dates()
 	if err != nil {

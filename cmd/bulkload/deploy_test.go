@@ -20,8 +20,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// recorder takes the place of the program in the schedules. It adds its arguments to a file, and ends with the next of the exit
-// codes in another one.
+// recorder takes the place of the program in the schedules. It adds its arguments to a file, and ends with the next of
+// the exit codes in another one.
 const recorder = `#!/bin/sh
 printf '%s\n' "$*" >> called
 code=$(head -n 1 codes 2>/dev/null)
@@ -99,7 +99,8 @@ func TestCronFile(t *testing.T) {
 	}
 	before := yesterday(t) // and after, should midnight come between
 	dir := fakeInstallation(t, recorder)
-	for i, table := range []string{"check", "opinion"} { // a command of its own for each, so that one ends no tries of the other
+	// a command of its own for each, so that one ends no tries of the other
+	for i, table := range []string{"check", "opinion"} {
 		calls, _ := called(t, dir, strings.ReplaceAll(commands[i], "/opt/bulkload", dir))
 		want := "run jobs/examples/" + table + "-hbase.yaml --work-dir /var/lib/bulkload --log-file /var/log/bulkload/nights.log " +
 			"--metrics-file /var/lib/bulkload-metrics/" + table + ".prom --date %s --quiet"
@@ -113,7 +114,8 @@ func TestCronFile(t *testing.T) {
 	}
 }
 
-// yesterday is the date of yesterday in the zone of the file's exports, as this machine knows it: without tzdata that is UTC.
+// yesterday is the date of yesterday in the zone of the file's exports, as this machine knows it: without tzdata that
+// is UTC.
 func yesterday(t *testing.T) string {
 	t.Helper()
 	c := exec.Command("date", "-d", "yesterday", "+%F")
@@ -148,7 +150,8 @@ func TestNightTriesAgain(t *testing.T) {
 	}
 }
 
-// TestNightSaysThingsOnce: cron mails what a night prints: what each try says, with its time, but not again what the try before has said.
+// TestNightSaysThingsOnce: cron mails what a night prints: what each try says, with its time, but not again what the
+// try before has said.
 func TestNightSaysThingsOnce(t *testing.T) {
 	dir := fakeInstallation(t, "#!/bin/sh\nmkdir -p tries; touch tries/$$; n=$(ls tries | wc -l)\necho object\n[ $n -gt 3 ] && exit 0\n[ $n -gt 2 ] && echo 'bulkload: locked' >&2 && exit 75\necho 'bulkload: no export' >&2; exit 66\n")
 	cmd := exec.Command("/bin/sh", "deploy/cron/night", "2026-11-20", "a.yaml")
@@ -308,8 +311,9 @@ func TestKubernetesCronJob(t *testing.T) {
 	}
 }
 
-// kubeSchema is the fields of each type of Kubernetes's API that a CronJob or a PersistentVolumeClaim may have, with their types. A !
-// marks those that can't be left out. It was made of the Go types of k8s.io/api v0.37.2, by reflection.
+// kubeSchema is the fields of each type of Kubernetes's API that a CronJob or a PersistentVolumeClaim may have, with
+// their types. A ! marks those that can't be left out. It was made of the Go types of k8s.io/api v0.37.2, by
+// reflection.
 type kubeSchema map[string]map[string]string
 
 // check returns what is wrong with a value.
@@ -417,7 +421,8 @@ func python(t *testing.T) string {
 	return name
 }
 
-// airflowProgram takes the place of the program for Airflow: it ends with the code that it finds, and prints a short summary.
+// airflowProgram takes the place of the program for Airflow: it ends with the code that it finds, and prints a short
+// summary.
 const airflowProgram = `#!/bin/sh
 echo "$HADOOP_CONF_DIR $*" > called
 echo 'time=2026-11-20T02:10:00 level=INFO msg=begin' >&2
@@ -427,8 +432,8 @@ echo '{"schema":1,"exit":'"$code"',"error":"what is wrong","rows_written":3000}'
 exit $code
 `
 
-// TestAirflow: the DAGs and their operator work with Airflow 2 and 3, whose modules have other names: by stubs, and where
-// BULKLOAD_AIRFLOW lists interpreters that have an Airflow (separated by colons), with these.
+// TestAirflow: the DAGs and their operator work with Airflow 2 and 3, whose modules have other names: by stubs, and
+// where BULKLOAD_AIRFLOW lists interpreters that have an Airflow (separated by colons), with these.
 func TestAirflow(t *testing.T) {
 	interpreter := python(t)
 	check := func(interpreter, layout string) {

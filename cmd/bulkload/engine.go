@@ -49,7 +49,8 @@ func (c *engineFlags) checkEngine(s *session) error {
 	}
 	switch {
 	case c.Engine != "local" && s.Rate != "":
-		return usage(fmt.Errorf("--rate: tasks of --engine %s read and write as fast as they can; leave it out, or use --engine local", c.Engine))
+		return usage(fmt.Errorf("--rate: tasks of --engine %s read and write as fast as they can; leave it out, or use "+
+			"--engine local", c.Engine))
 	case c.Engine == "local" && c.TaskSize != "":
 		return usage(errors.New("--task-size: a run of --engine local has no tasks; leave it out"))
 	}
@@ -109,8 +110,8 @@ func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (
 	return &run.ByTasks{Engine: engine, Sizes: sizes}, nil
 }
 
-// shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by side have a
-// part of --memory each.
+// shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by
+// side have a part of --memory each.
 func shareMemory(all int64, cores int) (parallel int, each int64) {
 	parallel = max(1, min(cores, int(all/options.MinMemory)))
 	return parallel, all / int64(parallel)
@@ -137,7 +138,8 @@ const answerTime = 30 * time.Second
 // askKill asks whether a job shall be killed. A further Ctrl-C ends this process, and the job goes on.
 func (s *session) askKill(application string) bool {
 	s.endBar()
-	fmt.Fprintf(s.screen, "%s goes on when this command ends. Kill it? [y/N] ", cmp.Or(application, "A job that was submitted"))
+	fmt.Fprintf(s.screen, "%s goes on when this command ends. Kill it? [y/N] ",
+		cmp.Or(application, "A job that was submitted"))
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')

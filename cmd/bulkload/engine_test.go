@@ -33,7 +33,8 @@ func TestEngineFlags(t *testing.T) {
 	}
 }
 
-// TestMemoryOfLocalTasks: local tasks share the memory of their run, which is a part of --memory if several runs are side by side.
+// TestMemoryOfLocalTasks: local tasks share the memory of their run, which is a part of --memory if several runs are
+// side by side.
 func TestMemoryOfLocalTasks(t *testing.T) {
 	t.Parallel()
 	s := &session{common: common{memory: 1 << 30}}

@@ -124,8 +124,8 @@ func TestCodesAreExplained(t *testing.T) {
 	}
 }
 
-// TestHelpOfCodes: help prints the page of a code, in capitals or not, with BL- or without. An unknown code is refused, with
-// those that it may be.
+// TestHelpOfCodes: help prints the page of a code, in capitals or not, with BL- or without. An unknown code is refused,
+// with those that it may be.
 func TestHelpOfCodes(t *testing.T) {
 	t.Parallel()
 	show := func(want int, args ...string) string {
@@ -223,7 +223,8 @@ func TestCodesAreUsed(t *testing.T) {
 	}
 }
 
-// TestCodesOnTheTerminal: an error ends with its code, each problem of a job file has its own, and --json has a field for it.
+// TestCodesOnTheTerminal: an error ends with its code, each problem of a job file has its own, and --json has a field
+// for it.
 func TestCodesOnTheTerminal(t *testing.T) {
 	err := errcode.InputMissing.Errorf("the input %s is gone", "x")
 	if got := failure.TextOf(fmt.Errorf("run: %w", err)); got != "run: the input x is gone [BL-INPUT-MISSING]" {

@@ -47,8 +47,8 @@ func isCommand(app *kong.Application, name string) bool {
 	return slices.ContainsFunc(app.Children, func(n *kong.Node) bool { return n.Name == name })
 }
 
-// nearestNames are the names that begin with a text, or else the three that differ least from it. The case and BL- don't
-// count.
+// nearestNames are the names that begin with a text, or else the three that differ least from it. The case and BL-
+// don't count.
 func nearestNames(text string, names []string) []string {
 	plain := func(name string) string { return strings.TrimPrefix(strings.ToUpper(name), "BL-") }
 	text = plain(text)
@@ -124,7 +124,8 @@ func withHelp(app *kong.Application, args []string) []string {
 	return append(args[1:len(args):len(args)], "--help")
 }
 
-// examples are the command lines that each command's help shows. They run as they are, from a folder with the repository's jobs.
+// examples are the command lines that each command's help shows. They run as they are, from a folder with the
+// repository's jobs.
 var examples = map[string][]string{
 	"run": {
 		"bulkload run jobs/examples/check.yaml --date 2026-11-20",

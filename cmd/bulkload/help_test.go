@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// exampleWords are the words of an example as a shell splits them; to is the file that it writes its output to, "" for none.
+// exampleWords are the words of an example as a shell splits them; to is the file that it writes its output to, "" for
+// none.
 func exampleWords(t *testing.T, line string) (words []string, to string) {
 	t.Helper()
 	line, to, _ = strings.Cut(line, " >")
@@ -31,8 +32,8 @@ func needsCluster(line string) bool {
 	return strings.Contains(line, "-hbase.yaml") || strings.Contains(line, "hdfs://") || strings.Contains(line, "tinawang:")
 }
 
-// TestExamples runs the examples of all commands' help, one after another, in a fresh copy of the repository's jobs. Of those that need a
-// cluster the command line is read.
+// TestExamples runs the examples of all commands' help, one after another, in a fresh copy of the repository's jobs. Of
+// those that need a cluster the command line is read.
 func TestExamples(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {

@@ -48,8 +48,8 @@ func (s *shown) until(t *testing.T, text string) {
 	}
 }
 
-// TestKillQuestion: after Ctrl-C on a terminal, while a job runs on YARN, the command asks whether to kill the job. A second
-// Ctrl-C ends the command, and the job continues. Ctrl-C does not reach Hadoop's commands.
+// TestKillQuestion: after Ctrl-C on a terminal, while a job runs on YARN, the command asks whether to kill the job. A
+// second Ctrl-C ends the command, and the job continues. Ctrl-C does not reach Hadoop's commands.
 func TestKillQuestion(t *testing.T) {
 	t.Parallel()
 	c := testcluster.Use(t)

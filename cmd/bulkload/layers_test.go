@@ -107,7 +107,8 @@ func (l layer) imports(all map[string][]string) (used []string, files int) {
 	return used, files
 }
 
-// TestLayersAreUsed: each rule for imports has files, and allows nothing that they don't import; so a rule is as strict as it can be.
+// TestLayersAreUsed: each rule for imports has files, and allows nothing that they don't import; so a rule is as strict
+// as it can be.
 func TestLayersAreUsed(t *testing.T) {
 	t.Parallel()
 	all, rules := importsOfFiles(t), layers(t)
@@ -128,8 +129,8 @@ func TestLayersAreUsed(t *testing.T) {
 	}
 }
 
-// TestParts draws the parts of jobs as rooms and what they import of each other as arrows: none leads up or in a circle, and
-// the house stays low.
+// TestParts draws the parts of jobs as rooms and what they import of each other as arrows: none leads up or in a
+// circle, and the house stays low.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	room := func(pkg string) string {

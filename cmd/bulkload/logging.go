@@ -19,11 +19,12 @@ import (
 // A command's log has two kinds of readers. People read plain lines on stderr, with a bar below them on a terminal.
 // Programs, and people later, read records with time and attributes: on stderr with --log, in a file with --log-file.
 
-// logMode lets a log file be read by its group, too, under which log collectors run. Others may not read it: a log names
-// hosts, tables and files, and errors may name row keys.
+// logMode lets a log file be read by its group, too, under which log collectors run. Others may not read it: a log
+// names hosts, tables and files, and errors may name row keys.
 const logMode = 0o640
 
-// openLog makes the loggers. s.log gets everything; s.records only what people don't need, such as a command's start and end.
+// openLog makes the loggers. s.log gets everything; s.records only what people don't need, such as a command's start
+// and end.
 func (s *session) openLog() error {
 	var handlers []slog.Handler
 	if s.LogFile != "" {
@@ -136,7 +137,8 @@ func (h *plainHandler) WithGroup(string) slog.Handler { return h }
 // logBegin records which program runs where, as whom and for what.
 func (s *session) logBegin(cmd command, what string) {
 	name, host := whoAmI()
-	attributes := []any{"command", what, "version", program.ThisBuild().Version, "user", name, "host", host, "pid", os.Getpid(),
+	attributes := []any{"command", what, "version", program.ThisBuild().Version, "user", name,
+		"host", host, "pid", os.Getpid(),
 		"memory", s.memory, "cores", runtime.GOMAXPROCS(0), "rate", s.rate, "work_dir", s.WorkDir}
 	if of, ok := cmd.(interface{ wantedDate() []any }); ok {
 		attributes = append(attributes, of.wantedDate()...)
@@ -159,13 +161,15 @@ func whoAmI() (name, host string) {
 // logEnd records how a command ended.
 func (s *session) logEnd(r report, took time.Duration) {
 	out := r.Result()
-	attributes := []slog.Attr{slog.String("status", out.Status), slog.Int("exit", out.Exit), slog.Float64("seconds", took.Seconds())}
+	attributes := []slog.Attr{slog.String("status", out.Status), slog.Int("exit", out.Exit),
+		slog.Float64("seconds", took.Seconds())}
 	if sum, ok := r.(*summary.Summary); ok {
 		attributes = append(attributes, summaryAttrs(sum)...)
 	}
 	level := slog.LevelInfo
 	if out.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error), slog.String("code", out.Code))
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", out.Error),
+			slog.String("code", out.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "end", attributes...)
 }
@@ -173,10 +177,12 @@ func (s *session) logEnd(r report, took time.Duration) {
 // logRun records how one of several runs ended.
 func (s *session) logRun(sum *summary.Summary, took time.Duration) {
 	level := slog.LevelInfo
-	attributes := []slog.Attr{slog.String("status", sum.Status), slog.Int("exit", sum.Exit), slog.Float64("seconds", took.Seconds())}
+	attributes := []slog.Attr{slog.String("status", sum.Status), slog.Int("exit", sum.Exit),
+		slog.Float64("seconds", took.Seconds())}
 	attributes = append(attributes, summaryAttrs(sum)...)
 	if sum.Error != "" {
-		level, attributes = slog.LevelError, append(attributes, slog.String("error", sum.Error), slog.String("code", sum.Code))
+		level, attributes = slog.LevelError, append(attributes, slog.String("error", sum.Error),
+			slog.String("code", sum.Code))
 	}
 	s.records.LogAttrs(context.Background(), level, "run ended", attributes...)
 }
@@ -185,10 +191,12 @@ func (s *session) logRun(sum *summary.Summary, took time.Duration) {
 func summaryAttrs(s *summary.Summary) []slog.Attr {
 	attributes := []slog.Attr{slog.String("job", s.Run.Job), slog.String("date", s.Run.Date)}
 	if s.OutputSummary != nil {
-		return append(append(attributes, slog.String("table", s.Run.Table), slog.String("run", s.Run.ID)), outputAttrs(s.OutputSummary)...)
+		return append(append(attributes, slog.String("table", s.Run.Table), slog.String("run", s.Run.ID)),
+			outputAttrs(s.OutputSummary)...)
 	}
 	for _, out := range s.Outputs {
-		all := append([]slog.Attr{slog.String("status", out.Status), slog.String("run", out.Run.ID)}, outputAttrs(&out.OutputSummary)...)
+		all := append([]slog.Attr{slog.String("status", out.Status), slog.String("run", out.Run.ID)},
+			outputAttrs(&out.OutputSummary)...)
 		attributes = append(attributes, slog.GroupAttrs(out.Run.Table, all...))
 	}
 	return attributes
@@ -200,9 +208,12 @@ func outputAttrs(s *summary.OutputSummary) []slog.Attr {
 		bytes += f.Bytes
 	}
 	b := s.Books
-	return []slog.Attr{slog.Int64("rows_read", b.Read), slog.Int64("rows_written", b.Written), slog.Int64("rows_rejected", b.Rejected),
-		slog.Int64("rows_duplicate", b.Duplicates), slog.Int64("rows_filtered", b.Filtered), slog.Int64("cells_written", b.CellsWritten),
-		slog.Int("files", len(s.Files)), slog.Int64("bytes", bytes), slog.String("output", s.Output), slog.Int("files_loaded", s.Load.Files)}
+	return []slog.Attr{slog.Int64("rows_read", b.Read), slog.Int64("rows_written", b.Written),
+		slog.Int64("rows_rejected", b.Rejected),
+		slog.Int64("rows_duplicate", b.Duplicates), slog.Int64("rows_filtered", b.Filtered),
+		slog.Int64("cells_written", b.CellsWritten),
+		slog.Int("files", len(s.Files)), slog.Int64("bytes", bytes), slog.String("output", s.Output),
+		slog.Int("files_loaded", s.Load.Files)}
 }
 
 // beat is how often a command logs its progress when nobody sees a bar.
@@ -218,13 +229,16 @@ func (s *session) logProgress() {
 	if s.screen.width == nil && s.Log == "" && !s.Quiet {
 		fmt.Fprintf(s.screen, "%s %v\n", time.Now().Format(time.TimeOnly), now)
 	}
-	attributes := []slog.Attr{slog.Duration("running", now.running.Round(time.Millisecond)), slog.Duration("silent", now.silent.Round(time.Millisecond))}
+	attributes := []slog.Attr{slog.Duration("running", now.running.Round(time.Millisecond)),
+		slog.Duration("silent", now.silent.Round(time.Millisecond))}
 	if now.Phase != "" {
-		attributes = append(attributes, slog.String("phase", now.Phase), slog.Int64("done", now.Done), slog.Int64("total", now.Total),
+		attributes = append(attributes, slog.String("phase", now.Phase), slog.Int64("done", now.Done),
+			slog.Int64("total", now.Total),
 			slog.String("unit", now.unit()), slog.Float64("whole", now.Whole))
 	}
 	if now.rate > 0 {
-		attributes = append(attributes, slog.Float64("per_second", now.rate), slog.Duration("left", now.left.Round(time.Millisecond)))
+		attributes = append(attributes, slog.Float64("per_second", now.rate),
+			slog.Duration("left", now.left.Round(time.Millisecond)))
 	}
 	s.records.LogAttrs(context.Background(), slog.LevelInfo, "progress", attributes...)
 }

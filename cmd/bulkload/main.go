@@ -39,8 +39,8 @@ func main() {
 	os.Exit(code)
 }
 
-// lastingStderr is stderr that may lose its reader. Go ends a program that writes to file descriptor 2 after that, but a load must not
-// end with whoever reads its log. A write to another descriptor only fails.
+// lastingStderr is stderr that may lose its reader. Go ends a program that writes to file descriptor 2 after that, but
+// a load must not end with whoever reads its log. A write to another descriptor only fails.
 func lastingStderr() *os.File {
 	fd, err := syscall.Dup(int(os.Stderr.Fd()))
 	if err != nil {
@@ -80,9 +80,11 @@ type session struct {
 	logFile *os.File     // nil without --log-file
 }
 
-// execute is the whole program except for the process: it returns the exit code. A command runs with its bar or heartbeat.
+// execute is the whole program except for the process: it returns the exit code. A command runs with its bar or
+// heartbeat.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s := &session{stopped: ctx.Done(), stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout), records: slog.New(slog.DiscardHandler)}
+	s := &session{stopped: ctx.Done(), stdout: stdout, screen: newScreen(stderr), answer: bufio.NewWriter(stdout),
+		records: slog.New(slog.DiscardHandler)}
 	cmd, name, helped, err := parse(args, s)
 	if helped {
 		return exitDone
@@ -170,8 +172,8 @@ func (s *session) finish(r report, err error) int {
 	return out.Exit
 }
 
-// bytesAsGiven reads a text. kong's own way is by JSON, which replaces bytes that are not UTF-8, so a file with such a name would not be
-// found.
+// bytesAsGiven reads a text. kong's own way is by JSON, which replaces bytes that are not UTF-8, so a file with such a
+// name would not be found.
 func bytesAsGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err == nil {
@@ -183,8 +185,10 @@ func bytesAsGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 // parse reads the command line. helped is true if help was asked for and printed.
 func parse(args []string, s *session) (cmd command, name string, helped bool, err error) {
 	var c cli
-	k, err := kong.New(&c, kong.Name("bulkload"), kong.Description("Turns exports into HFiles and loads them into HBase.\n\n"+exitHelp),
-		kong.Writers(s.stdout, s.screen), kong.Exit(func(int) { helped = true }), kong.KindMapper(reflect.String, kong.MapperFunc(bytesAsGiven)))
+	k, err := kong.New(&c, kong.Name("bulkload"),
+		kong.Description("Turns exports into HFiles and loads them into HBase.\n\n"+exitHelp),
+		kong.Writers(s.stdout, s.screen), kong.Exit(func(int) { helped = true }),
+		kong.KindMapper(reflect.String, kong.MapperFunc(bytesAsGiven)))
 	if err != nil {
 		return nil, "", false, err
 	}

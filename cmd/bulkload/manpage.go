@@ -9,8 +9,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The page is our own: mango-kong, the library that makes man pages of kong's commands, leaves out their arguments, examples and exit
-// codes, and writes the build date into each page, so that no two builds are equal. It has had no release since 2022.
+// The page is our own: mango-kong, the library that makes man pages of kong's commands, leaves out their arguments,
+// examples and exit codes, and writes the build date into each page, so that no two builds are equal. It has had no
+// release since 2022.
 
 type manCommand struct{}
 
@@ -18,8 +19,8 @@ func (manCommand) do(_ context.Context, s *session) (report, error) {
 	return nil, s.print(func(w *bytes.Buffer) { manPage(w, s.model) })
 }
 
-// roff escapes a text for man pages (groff_man(7)), where a backslash, a hyphen, and a dot or quote at the start of a line
-// have a meaning.
+// roff escapes a text for man pages (groff_man(7)), where a backslash, a hyphen, and a dot or quote at the start of a
+// line have a meaning.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "$$", "$").Replace(text)
 	lines := strings.Split(text, "\n")

@@ -47,9 +47,11 @@ type metricNames struct {
 }
 
 var (
-	runMetrics    = metricNames{"bulkload_last_run", "run", "job_file", lastSuccess, ""}
-	loadMetrics   = metricNames{"bulkload_last_load", "load of a directory", "table", "bulkload_last_load_success_timestamp_seconds", "load"}
-	verifyMetrics = metricNames{"bulkload_last_verify", "verification", "job_file", "bulkload_last_verify_success_timestamp_seconds", "verify"}
+	runMetrics  = metricNames{"bulkload_last_run", "run", "job_file", lastSuccess, ""}
+	loadMetrics = metricNames{"bulkload_last_load", "load of a directory", "table",
+		"bulkload_last_load_success_timestamp_seconds", "load"}
+	verifyMetrics = metricNames{"bulkload_last_verify", "verification", "job_file",
+		"bulkload_last_verify_success_timestamp_seconds", "verify"}
 )
 
 // check refuses a file that can't be written and a URL to which metrics can't be pushed, before anything is done.
@@ -89,7 +91,8 @@ type ended struct {
 }
 
 func newMeasured(f metricsFlags, names metricNames, jobFiles ...string) *measured {
-	m := &measured{metricsFlags: f, metricNames: names, ends: map[string]ended{}, succeeded: map[string]map[string]float64{}}
+	m := &measured{metricsFlags: f, metricNames: names, ends: map[string]ended{},
+		succeeded: map[string]map[string]float64{}}
 	for _, path := range jobFiles {
 		if name := filepath.Base(path); !slices.Contains(m.names, name) {
 			m.names = append(m.names, name)
@@ -115,8 +118,8 @@ func (m *measured) ended(name string, e ended) {
 // now is the time as metrics have it.
 func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// report writes and pushes the metrics. whole is how the command ended: if no run has ended by itself, it holds for all. A
-// failed report is logged, and does not fail a completed run.
+// report writes and pushes the metrics. whole is how the command ended: if no run has ended by itself, it holds for
+// all. A failed report is logged, and does not fail a completed run.
 func (m *measured) report(s *session, whole ended) {
 	if len(m.ends) == 0 {
 		for _, name := range m.names {
@@ -140,8 +143,8 @@ func (m *measured) report(s *session, whole ended) {
 	}
 }
 
-// write atomically replaces the file. If no run of a job ended well in this command, the metrics of the job's last success stay in the
-// file.
+// write atomically replaces the file. If no run of a job ended well in this command, the metrics of the job's last
+// success stay in the file.
 func (m *measured) write() error {
 	registry := prometheus.NewRegistry()
 	before := m.successes()
@@ -159,8 +162,8 @@ func (m *measured) write() error {
 	return prometheus.WriteToTextfile(m.MetricsFile, registry)
 }
 
-// push sends the metrics of a job. Those of a failed run replace only metrics of the same names, so that the time of the last
-// success is kept.
+// push sends the metrics of a job. Those of a failed run replace only metrics of the same names, so that the time of
+// the last success is kept.
 func (m *measured) push(name string, e ended) error {
 	u, err := url.Parse(m.MetricsPush)
 	if err != nil {
@@ -171,7 +174,8 @@ func (m *measured) push(name string, e ended) error {
 	registry := prometheus.NewRegistry()
 	m.register(registry, e)
 	m.registerSuccess(registry, m.succeeded[name])
-	p := push.New(u.String(), "bulkload").Grouping(m.label, name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
+	p := push.New(u.String(), "bulkload").Grouping(m.label,
+		name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
 	if m.command != "" { // a group of its own: what is pushed replaces the group
 		p = p.Grouping("command", m.command)
 	}
@@ -208,7 +212,8 @@ func (n *metricNames) register(to prometheus.Registerer, e ended) {
 	if n.command != "" || hasRead(e.report) {
 		gauge(to, n.prefix+"_duration_seconds", "How long the last "+n.what+" took.", e.took.Seconds())
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info", Help: "The bulkload of the last run; always 1."}, []string{"version"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "bulkload_build_info",
+		Help: "The bulkload of the last run; always 1."}, []string{"version"})
 	build.WithLabelValues(program.ThisBuild().Version).Set(1)
 	to.MustRegister(build)
 	switch r := e.report.(type) {
@@ -238,8 +243,10 @@ func isReading(p timing.Phase) bool { return p.Name == "sort" && p.Of == "" }
 
 func (n *metricNames) registerVerification(to prometheus.Registerer, r *verify.Report) {
 	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))
-	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells", Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
-	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different, "extra": r.Extra, "superseded": r.Superseded} {
+	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells",
+		Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
+	for outcome, count := range map[string]int64{"equal": r.Cells, "missing": r.Missing, "different": r.Different,
+		"extra": r.Extra, "superseded": r.Superseded} {
 		cells.WithLabelValues(outcome).Set(float64(count))
 	}
 	to.MustRegister(cells)
@@ -275,19 +282,21 @@ func registerPhases(to prometheus.Registerer, sum *summary.Summary) {
 	}
 	to.MustRegister(seconds)
 	if sum.Sort != nil {
-		gauge(to, "bulkload_last_run_spilled_bytes", "What the sort of the last run wrote to the work folder.", float64(sum.Sort.Spilled))
+		gauge(to, "bulkload_last_run_spilled_bytes", "What the sort of the last run wrote to the work folder.",
+			float64(sum.Sort.Spilled))
 	}
 }
 
-// registerOutputs adds the figures of each table. Of a night that was loaded before, they are those of its run, as far as the output still
-// has them.
+// registerOutputs adds the figures of each table. Of a night that was loaded before, they are those of its run, as far
+// as the output still has them.
 func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))
 		to.MustRegister(v)
 		return v
 	}
-	rows := vector("bulkload_last_run_rows", "Records of the last run, by what became of them; read is their sum.", "outcome")
+	rows := vector("bulkload_last_run_rows", "Records of the last run, by what became of them; read is their sum.",
+		"outcome")
 	cells := vector("bulkload_last_run_cells", "Cells that the last run wrote.")
 	files := vector("bulkload_last_run_files", "HFiles of the last run.")
 	bytes := vector("bulkload_last_run_output_bytes", "Size of the HFiles of the last run.")
@@ -297,7 +306,8 @@ func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 		if b.Read == 0 && status != failure.StatusEmpty { // nothing is known of the rows
 			return
 		}
-		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected, "duplicate": b.Duplicates, "filtered": b.Filtered} {
+		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected,
+			"duplicate": b.Duplicates, "filtered": b.Filtered} {
 			rows.WithLabelValues(table, outcome).Set(float64(n))
 		}
 		var size int64
@@ -317,8 +327,8 @@ func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	}
 }
 
-// successes reads from the metrics file the times of the last successes, by job file or table. It returns none for a missing
-// file, or one that is not ours.
+// successes reads from the metrics file the times of the last successes, by job file or table. It returns none for a
+// missing file, or one that is not ours.
 func (m *measured) successes() map[string]map[string]float64 {
 	f, err := os.Open(m.MetricsFile)
 	if err != nil {

@@ -75,8 +75,8 @@ func valueOf(t *testing.T, all map[string]*dto.MetricFamily, name string, labels
 	return 0
 }
 
-// TestMetricsFile: the file has the run's figures under names that follow Prometheus's conventions; after a failed run it has
-// that run's exit code, and still the time of the last successful run.
+// TestMetricsFile: the file has the run's figures under names that follow Prometheus's conventions; after a failed run
+// it has that run's exit code, and still the time of the last successful run.
 func TestMetricsFile(t *testing.T) {
 	dir := exampleDir(t)
 	night := []string{"--date", "2026-11-20", "--metrics-file", "bulkload.prom"}
@@ -199,8 +199,8 @@ func TestMetricsFileIsRefusedFirst(t *testing.T) {
 	}
 }
 
-// TestMetricsOfOtherCommands: load and verify have metrics of their own, by Prometheus's conventions. A failure leaves the time
-// of the last success in the file. They are pushed into groups of their own.
+// TestMetricsOfOtherCommands: load and verify have metrics of their own, by Prometheus's conventions. A failure leaves
+// the time of the last success in the file. They are pushed into groups of their own.
 func TestMetricsOfOtherCommands(t *testing.T) {
 	dir := exampleDir(t)
 	runExample(t, dir, exitDone, "--date", "2026-11-20")
@@ -254,8 +254,8 @@ func TestMetricsOfOtherCommands(t *testing.T) {
 	}
 }
 
-// TestMetricsPush: a run replaces its group, and a failed one only its own metrics; a failed push is reported, without the
-// credentials, and fails nothing.
+// TestMetricsPush: a run replaces its group, and a failed one only its own metrics; a failed push is reported, without
+// the credentials, and fails nothing.
 func TestMetricsPush(t *testing.T) {
 	var requests []string
 	var page []byte

@@ -16,7 +16,8 @@ const (
 	widthShown   = 34 // characters of a value
 )
 
-// writeRecords shows the first records side by side: what each column holds, the cell that it becomes, and the parts of the row key.
+// writeRecords shows the first records side by side: what each column holds, the cell that it becomes, and the parts of
+// the row key.
 func writeRecords(w io.Writer, p *stats.Report) {
 	t := stats.NewRecordTable(p, columnsShown, widthShown)
 	if t == nil {
@@ -68,7 +69,8 @@ func columnsOf(text string) int {
 	n := 0
 	for _, r := range text {
 		n++
-		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= '\u3000' && r <= '\u303f' || r >= '\uff01' && r <= '\uff60' {
+		if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r >= '\u3000' && r <= '\u303f' ||
+			r >= '\uff01' && r <= '\uff60' {
 			n++
 		}
 	}

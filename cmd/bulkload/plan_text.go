@@ -42,7 +42,8 @@ func writePlanned(w io.Writer, p *stats.Report, colours bool) {
 	if p.Sample {
 		about = "about "
 	}
-	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows), count(p.Cells), stats.Size(p.RawBytes),
+	line(w, "rows", "%s%s, %s cells, %s as KeyValues; %s%s rejected, %s filtered", about, count(p.Rows),
+		count(p.Cells), stats.Size(p.RawBytes),
 		inSample(p.Sample), count(p.Rejected), count(p.Filtered))
 	writeRecords(w, p)
 	writeRejected(w, p)
@@ -76,7 +77,8 @@ func writeKey(w io.Writer, p *stats.Report) {
 		width += ", fixed"
 	}
 	line(w, "rowkey", "%s: %s", p.Key, width)
-	line(w, "bytes", "of all KeyValue bytes: row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and type %.1f%%, value %.1f%%",
+	line(w, "bytes", "of all KeyValue bytes: row key %.1f%%, family %.1f%%, qualifier %.1f%%, lengths, timestamp and "+
+		"type %.1f%%, value %.1f%%",
 		percent(s.Row, s), percent(s.Family, s), percent(s.Qualifier, s), percent(s.Frame, s), percent(s.Value, s))
 	among := "all of them"
 	if p.Repeats.Share < 1 {
@@ -86,7 +88,8 @@ func writeKey(w io.Writer, p *stats.Report) {
 	if p.Sample {
 		among, none = among+" of the sample's", "; a sample can't show that keys are unique"
 	}
-	line(w, "unique", "%s%s of %s %s occur more than once; %s compared%s", inSample(p.Sample), count(p.Repeats.Repeated), count(p.Repeats.Keys), p.Unique(), among, none)
+	line(w, "unique", "%s%s of %s %s occur more than once; %s compared%s", inSample(p.Sample), count(p.Repeats.Repeated),
+		count(p.Repeats.Keys), p.Unique(), among, none)
 }
 
 func percent(n int64, s *stats.ByteShares) float64 {
@@ -95,9 +98,11 @@ func percent(n int64, s *stats.ByteShares) float64 {
 
 func writeHFiles(w io.Writer, p *stats.Report) {
 	h := &p.HFiles
-	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s that were encoded", stats.Size(h.Bytes), 100*h.Ratio, plural(h.SampleRows, "row"))
+	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s that were encoded", stats.Size(h.Bytes),
+		100*h.Ratio, plural(h.SampleRows, "row"))
 	if h.Scattered {
-		line(w, "", "rows of a query key are far apart in the input: how well they compress was estimated from the sample, and may be better")
+		line(w, "", "rows of a query key are far apart in the input: how well they compress was estimated from the sample, "+
+			"and may be better")
 	}
 	for _, f := range h.Families {
 		line(w, "", "family %s: %s; %s", f.Family, stats.Size(f.Bytes), f.Settings)
@@ -117,9 +122,11 @@ func writeQuery(w io.Writer, p *stats.Report) {
 	if q.Keys == 1 {
 		what = "query key"
 	}
-	line(w, "query", "by %s: %s, prefix %s; %s%s%s %s", strings.Join(q.Columns, ", "), scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), about, count(q.Keys), what)
+	line(w, "query", "by %s: %s, prefix %s; %s%s%s %s", strings.Join(q.Columns, ", "), scansText(q.Scans, q.Full),
+		orNone(q.Prefix), inSample(q.InSample), about, count(q.Keys), what)
 	d := &q.Rows
-	line(w, "", "rows per query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s", strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
+	line(w, "", "rows per query%s: mean %s, median %s, 90%% up to %s, 99%% up to %s, most %s",
+		strings.TrimSuffix(" "+inSample(q.InSample), " "), decimal(d.Mean),
 		count(d.Median), count(d.P90), count(d.P99), count(d.Max))
 	var top []string
 	for _, f := range q.Top[:min(len(q.Top), 3)] {
@@ -157,8 +164,10 @@ func orNone(text string) string {
 
 func writeWeighed(w io.Writer, p *stats.Report) {
 	for _, q := range p.Queries {
-		line(w, "query", "by %s, %s: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "), stats.TimesADay(q.PerDay),
-			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned), decimal(q.Read), stats.Size(int64(q.Bytes)))
+		line(w, "query", "by %s, %s: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "),
+			stats.TimesADay(q.PerDay),
+			scansText(q.Scans, q.Full), orNone(q.Prefix), inSample(q.InSample), decimal(q.Returned),
+			decimal(q.Read), stats.Size(int64(q.Bytes)))
 	}
 	if len(p.Queries) > 0 {
 		line(w, "a day", "%s", day(&p.Daily, p.Sample))
@@ -166,7 +175,8 @@ func writeWeighed(w io.Writer, p *stats.Report) {
 }
 
 func day(d *stats.Day, sample bool) string {
-	return fmt.Sprintf("%s scans; %s%s rows, %s read", count(int64(d.Scans)), inSample(sample), count(int64(d.Rows)), stats.Size(int64(d.Bytes)))
+	return fmt.Sprintf("%s scans; %s%s rows, %s read", count(int64(d.Scans)), inSample(sample), count(int64(d.Rows)),
+		stats.Size(int64(d.Bytes)))
 }
 
 // regionsShown is how many regions are listed one by one.
@@ -174,7 +184,8 @@ const regionsShown = 20
 
 func writeRegionShares(w io.Writer, p *stats.Report) {
 	for _, r := range p.Regions[:min(len(p.Regions), regionsShown)] {
-		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s, %s, %s of HFiles", r.Start, r.End, plural(r.Rows, "row"), stats.Size(r.RawBytes), stats.Size(r.HFileBytes))
+		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s, %s, %s of HFiles", r.Start, r.End, plural(r.Rows, "row"),
+			stats.Size(r.RawBytes), stats.Size(r.HFileBytes))
 	}
 	if more := len(p.Regions) - regionsShown; more > 0 {
 		line(w, "", "and %s more", count(int64(more)))
@@ -185,7 +196,8 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 func writeSuggestion(w io.Writer, p *stats.Report) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", jobfile.Plural(s.Regions, "region"), s.Reason)
-	line(w, "", "at %s per region: source %s, HFiles %s; splits from the %s, skew %.2f", stats.RegionRule, regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
+	line(w, "", "at %s per region: source %s, HFiles %s; splits from the %s, skew %.2f", stats.RegionRule,
+		regionRange(s.BySource), regionRange(s.ByHFiles), s.From, s.Skew)
 	if shown := stats.FirstSplits(s.Splits); shown != "" && !slices.Equal(s.Splits, p.Splits) {
 		line(w, "", "%s: %s", jobfile.Plural(len(s.Splits), "split"), shown)
 	}
@@ -214,7 +226,8 @@ func writeLive(w io.Writer, p *stats.Report) {
 	case l.Unknown != "":
 		line(w, "live", "%s", servers)
 	default:
-		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers, jobfile.Plural(len(l.Regions), "region"), l.Empty, l.Skew)
+		line(w, "live", "%s, %s, %d of them empty, skew %.2f", servers,
+			jobfile.Plural(len(l.Regions), "region"), l.Empty, l.Skew)
 	}
 	for _, f := range l.Families {
 		ttl := "for ever"
@@ -231,9 +244,11 @@ func writeLive(w io.Writer, p *stats.Report) {
 func writeForecast(w io.Writer, p *stats.Report) {
 	f := &p.Forecast
 	if f.Unsure {
-		line(w, "run", "too little was read to estimate the time (%s of work): use a larger --sample, or none", stats.Duration(f.Measured))
+		line(w, "run", "too little was read to estimate the time (%s of work): use a larger --sample, or none",
+			stats.Duration(f.Measured))
 	} else {
-		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds), jobfile.Plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
+		line(w, "run", "%s on %s without waiting for disks and network, %s of it to read and sort", stats.Duration(f.Seconds),
+			jobfile.Plural(f.Rates.Cores, "core"), stats.Duration(f.SortSeconds))
 	}
 	sort := "fits"
 	if f.Spill > 0 {
@@ -244,8 +259,10 @@ func writeForecast(w io.Writer, p *stats.Report) {
 	if f.Growth == 0 {
 		return
 	}
-	line(w, "grows", "%s per day; %s; each load adds %s to a region: %s until it has %d (hbase.hstore.blockingStoreFiles) without a compaction",
-		stats.Size(f.Growth), stats.SplitIn(f.DaysToSplit), jobfile.Plural(f.FilesALoad, "file"), nightsText(f.Nights), f.BlockingFiles)
+	line(w, "grows", "%s per day; %s; each load adds %s to a region: %s until it has %d "+
+		"(hbase.hstore.blockingStoreFiles) without a compaction",
+		stats.Size(f.Growth), stats.SplitIn(f.DaysToSplit), jobfile.Plural(f.FilesALoad, "file"),
+		nightsText(f.Nights), f.BlockingFiles)
 }
 
 func nightsText(n int) string {

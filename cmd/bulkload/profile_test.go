@@ -176,7 +176,8 @@ func programFunctions(t *testing.T) map[string]bool {
 	return all
 }
 
-// declared reports whether there is the function that a profile's name is of: closures and inlined calls are named after those that they are in.
+// declared reports whether there is the function that a profile's name is of: closures and inlined calls are named
+// after those that they are in.
 func declared(known map[string]bool, name string) bool {
 	name = strings.ReplaceAll(name, "[...]", "")
 	for !known[name] {
@@ -189,8 +190,8 @@ func declared(known map[string]bool, name string) bool {
 	return true
 }
 
-// TestProfileNamesTheProgram: the functions in which default.pgo saw the program spend its time exist. The compiler passes over
-// others without a word, so after a renaming the profile would be of no use.
+// TestProfileNamesTheProgram: the functions in which default.pgo saw the program spend its time exist. The compiler
+// passes over others without a word, so after a renaming the profile would be of no use.
 func TestProfileNamesTheProgram(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("default.pgo")

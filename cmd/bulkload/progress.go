@@ -20,7 +20,8 @@ type tracker struct {
 	changed time.Time // the latest progress
 }
 
-// show receives progress, from several goroutines, whose calls may arrive out of order. It reports whether a phase begins.
+// show receives progress, from several goroutines, whose calls may arrive out of order. It reports whether a phase
+// begins.
 func (t *tracker) show(p options.Progress) (begins bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -32,7 +32,8 @@ func TestProgressOfAGrowingTotal(t *testing.T) {
 	})
 }
 
-// TestProgressInWords: amounts are in binary units, and a rate and the time left are shown only when they mean something.
+// TestProgressInWords: amounts are in binary units, and a rate and the time left are shown only when they mean
+// something.
 func TestProgressInWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &tracker{begun: time.Now()}
@@ -143,7 +144,8 @@ func TestHeartbeatRecords(t *testing.T) {
 	})
 }
 
-// TestBarAndNotes: a note replaces the bar's line, and the bar is drawn again below it; at the end no trace of it is left.
+// TestBarAndNotes: a note replaces the bar's line, and the bar is drawn again below it; at the end no trace of it is
+// left.
 func TestBarAndNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

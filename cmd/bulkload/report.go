@@ -36,7 +36,8 @@ func checkPage(flag, name string) error {
 	if err := checkReplaced(flag, name); err != nil {
 		return err
 	}
-	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" { // else it may be a job file, for want of a name
+	// else it may be a job file, for want of a name
+	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" {
 		return usage(fmt.Errorf("%s %s: the page replaces the file; give a name that ends with .html", flag, name))
 	}
 	return nil

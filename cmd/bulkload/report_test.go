@@ -63,8 +63,8 @@ func mustSay(t *testing.T, what, page string, wants ...string) {
 	}
 }
 
-// TestReport: the page of a run that is done, had nothing to do, found no rows, was refused or could not begin, and of several
-// runs in one command.
+// TestReport: the page of a run that is done, had nothing to do, found no rows, was refused or could not begin, and of
+// several runs in one command.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	dir := testfs.Tree(t, map[string]string{"a<b>.yaml": reportedJob, "wrong.yaml": "tabel: x\n", "twice.yaml": "tabel: x\nfamili: f\n",

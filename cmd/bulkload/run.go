@@ -152,7 +152,8 @@ func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
 	case c.Wait == 0 && c.WaitSettle != nil:
 		return wait, usage(errors.New("--wait-settle needs --wait, such as --wait 2h"))
 	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
-		return wait, usage(fmt.Errorf("--wait %v must be longer than the %v for which the files must stay unchanged (--wait-settle)", c.Wait, wait.Settle))
+		return wait, usage(fmt.Errorf("--wait %v must be longer than the %v for which the files must stay unchanged "+
+			"(--wait-settle)", c.Wait, wait.Settle))
 	}
 	return wait, nil
 }
@@ -190,7 +191,8 @@ const manyDates = 16
 // adviseHistory advises to load many dates in one run, which does less harm.
 func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
-		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, and each adds a file to every region. One run over a glob, with timestamp: column:NAME, adds only one; see plan %s --from %s --to %s",
+		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, and each adds a file to every region. One run over a glob, "+
+			"with timestamp: column:NAME, adds only one; see plan %s --from %s --to %s",
 			len(one), job.Info().Job, len(one), c.Jobs[0], one[0].DateText(), one[len(one)-1].DateText()))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// installation is a folder laid out as /opt/bulkload, with this program. The jobs of the schedules load nothing in it, and have
-// exports of 2026-11-20 and 2026-11-21.
+// installation is a folder laid out as /opt/bulkload, with this program. The jobs of the schedules load nothing in it,
+// and have exports of 2026-11-20 and 2026-11-21.
 func installation(t *testing.T) string {
 	t.Helper()
 	dir := exampleDir(t)
@@ -42,9 +42,9 @@ func installation(t *testing.T) string {
 	return dir
 }
 
-// TestAirflowRunsNights: the tasks of the DAGs run this program: a night of both tables, a backfill with days whose export is
-// missing, an export that is waited for, a mistake, and a task that is killed. With stand-ins for the parts of Airflow that they
-// use, and with the Airflows of the interpreters that BULKLOAD_AIRFLOW lists.
+// TestAirflowRunsNights: the tasks of the DAGs run this program: a night of both tables, a backfill with days whose
+// export is missing, an export that is waited for, a mistake, and a task that is killed. With stand-ins for the parts
+// of Airflow that they use, and with the Airflows of the interpreters that BULKLOAD_AIRFLOW lists.
 func TestAirflowRunsNights(t *testing.T) {
 	t.Parallel()
 	interpreter, err := exec.LookPath("python3")
@@ -72,8 +72,8 @@ func TestAirflowRunsNights(t *testing.T) {
 	}
 }
 
-// TestCronRunsNights: cron's script runs this program for both tables. An export that is missing is waited for, whatever becomes of the
-// other table, and the exit code is that of the last try.
+// TestCronRunsNights: cron's script runs this program for both tables. An export that is missing is waited for,
+// whatever becomes of the other table, and the exit code is that of the last try.
 func TestCronRunsNights(t *testing.T) {
 	t.Parallel()
 	dir := installation(t)
@@ -86,7 +86,8 @@ func TestCronRunsNights(t *testing.T) {
 	if out, code := night("2026-11-20"); code != exitDone || out != "" {
 		t.Errorf("exit code %d: %q; cron mails what is printed", code, out)
 	}
-	if out, code := night("2026-11-22"); code != exitNotYet || strings.Count(out, "[BL-INPUT-MISSING]") != 2 { // of both jobs, once
+	// of both jobs, once
+	if out, code := night("2026-11-22"); code != exitNotYet || strings.Count(out, "[BL-INPUT-MISSING]") != 2 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	testdata := filepath.Join(dir, "jobs/examples/testdata")

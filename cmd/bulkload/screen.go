@@ -71,8 +71,8 @@ func paint(on bool, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// continued indents all lines of a message but the first. So a line break in the name of a folder, a job file or a server's text
-// can't begin what looks like another message.
+// continued indents all lines of a message but the first. So a line break in the name of a folder, a job file or a
+// server's text can't begin what looks like another message.
 func continued(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
 // Write removes the bar and writes; the bar is drawn again below.
@@ -150,8 +150,8 @@ func (s *screen) wipe() {
 	s.drawn = false
 }
 
-// every calls do repeatedly, until the function that it returns is called. That function calls last; when called again, it
-// does nothing.
+// every calls do repeatedly, until the function that it returns is called. That function calls last; when called again,
+// it does nothing.
 func every(pause time.Duration, do, last func()) (stop func()) {
 	stopped, gone := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -26,8 +26,8 @@ func TestScreenShowsNoCommands(t *testing.T) {
 	}
 }
 
-// TestNamesOfFilesInMessages: whoever may write into an export's folder chooses names of files. They neither command a terminal nor add
-// lines to a log.
+// TestNamesOfFilesInMessages: whoever may write into an export's folder chooses names of files. They neither command a
+// terminal nor add lines to a log.
 func TestNamesOfFilesInMessages(t *testing.T) {
 	const title, clear, forged = "in\x1b]0;pwn\a", "p\x1b[2J.txt", "q\nbulkload: done"
 	for _, name := range []string{clear, forged, "broken\xff.gz", "is\x1ba/pipe"} {
@@ -55,8 +55,8 @@ func TestNamesOfFilesInMessages(t *testing.T) {
 	}
 }
 
-// TestNamesOfOutputsInMessages: a line break or an escape in the name of an output, a job file or a work folder neither commands a
-// terminal nor begins a line that looks like a message of its own; --json stays one object.
+// TestNamesOfOutputsInMessages: a line break or an escape in the name of an output, a job file or a work folder neither
+// commands a terminal nor begins a line that looks like a message of its own; --json stays one object.
 func TestNamesOfOutputsInMessages(t *testing.T) {
 	const odd = "o\x1b]0;pwn\a\nbulkload: forged\r"
 	dir := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// jsonForm is how much JSON is wanted: none, all, or a summary short enough for the place where a scheduler keeps results.
+// jsonForm is how much JSON is wanted: none, all, or a summary short enough for the place where a scheduler keeps
+// results.
 type jsonForm string
 
 const (
@@ -60,7 +61,8 @@ const (
 	shortText  = 300  // bytes of a text in it, before it is quoted
 )
 
-// shortSummary is what a scheduler needs to know about a command. Its names are those of the full object, if that has them.
+// shortSummary is what a scheduler needs to know about a command. Its names are those of the full object, if that has
+// them.
 type shortSummary struct {
 	failure.Outcome
 	Job         string  `json:"job,omitempty"`
@@ -136,7 +138,8 @@ func shortRun(s *summary.Summary) []shortOutput {
 
 func newShortOutput(table, run string, s *summary.OutputSummary) *shortOutput {
 	b := s.Books
-	short := &shortOutput{Table: cut(table, shortText), Run: run, Read: b.Read, Written: b.Written, Rejected: b.Rejected, Duplicates: b.Duplicates,
+	short := &shortOutput{Table: cut(table, shortText), Run: run, Read: b.Read, Written: b.Written,
+		Rejected: b.Rejected, Duplicates: b.Duplicates,
 		Filtered: b.Filtered, Files: len(s.Files), Loaded: s.Load.Files, Output: cut(s.Output, shortText)}
 	for _, f := range s.Files {
 		short.Bytes += f.Bytes

@@ -19,8 +19,8 @@ import (
 	"bulkload/internal/test/sample"
 )
 
-// TestTermination: after SIGTERM in the middle of a run, or after the SIGHUPs of a lost terminal, the exit code is 4, the log has the
-// end, and the same command continues the run.
+// TestTermination: after SIGTERM in the middle of a run, or after the SIGHUPs of a lost terminal, the exit code is 4,
+// the log has the end, and the same command continues the run.
 func TestTermination(t *testing.T) {
 	repository, err := filepath.Abs("../..")
 	if err != nil {
@@ -148,7 +148,8 @@ func awaitFile(t *testing.T, name string) {
 	t.Fatalf("%s does not appear", name)
 }
 
-// TestSecondSignal: a second signal stops what the first one does not, here a NameNode that accepts calls and never answers.
+// TestSecondSignal: a second signal stops what the first one does not, here a NameNode that accepts calls and never
+// answers.
 func TestSecondSignal(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -234,8 +235,8 @@ func awaitReader(t *testing.T, name string) *os.File {
 	return nil
 }
 
-// TestTerminationWhileTheJobIsRead: SIGTERM ends each command that reads a job file, even one whose text does not come: a named
-// pipe here, a network folder elsewhere.
+// TestTerminationWhileTheJobIsRead: SIGTERM ends each command that reads a job file, even one whose text does not come:
+// a named pipe here, a network folder elsewhere.
 func TestTerminationWhileTheJobIsRead(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"run"}, {"run", "--from", "2026-11-20", "--to", "2026-11-21"}, {"plan"}, {"verify"}, {"get"}} {

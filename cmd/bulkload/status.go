@@ -82,7 +82,8 @@ func writeStatus(w io.Writer, r *status.Report, verbose bool) {
 
 func writeRun(w io.Writer, run *status.Run, verbose bool) {
 	if run.ID != "" {
-		line(w, "run", "%s; %s in %s, %d of them loaded; %s", run.ID, plural(run.Rows, "row"), jobfile.Plural(run.Files, "file"), run.Loaded, place(run.Output))
+		line(w, "run", "%s; %s in %s, %d of them loaded; %s", run.ID, plural(run.Rows, "row"),
+			jobfile.Plural(run.Files, "file"), run.Loaded, place(run.Output))
 	}
 	if run.Digest != nil {
 		line(w, "digest", "%v", run.Digest)

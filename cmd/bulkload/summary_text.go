@@ -95,7 +95,8 @@ func doneBefore(s *summary.Summary) string {
 	}
 	text := plural(rows, "row")
 	if files > 0 {
-		text += fmt.Sprintf(" in %s, %s, under %s", plural(int64(files), "file"), bytesize.Format(bytes), strings.TrimPrefix(places, ", "))
+		text += fmt.Sprintf(" in %s, %s, under %s", plural(int64(files), "file"), bytesize.Format(bytes),
+			strings.TrimPrefix(places, ", "))
 	}
 	if loaded && rows > 0 {
 		text += "; loaded before"
@@ -103,8 +104,8 @@ func doneBefore(s *summary.Summary) string {
 	return text
 }
 
-// dropped says at the end of a title that a run has dropped records that were no copies: it did what the job file says, but a key that
-// is too short looks the same.
+// dropped says at the end of a title that a run has dropped records that were no copies: it did what the job file says,
+// but a key that is too short looks the same.
 func dropped(s *summary.Summary) string {
 	var n int64
 	for _, out := range summaries(s) {
@@ -169,13 +170,15 @@ func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 	line(w, "rows", "%s read = %s written + %s rejected + %s + %s filtered",
 		count(b.Read), count(b.Written), count(b.Rejected), plural(b.Duplicates, "duplicate"), count(b.Filtered))
 	if b.Skipped > 0 {
-		line(w, "skipped", "%s of the input: repeated headings, prompts and messages of the client", jobfile.Plural(int(b.Skipped), "line"))
+		line(w, "skipped", "%s of the input: repeated headings, prompts and messages of the client",
+			jobfile.Plural(int(b.Skipped), "line"))
 	}
 	wide, record := "", "row"
 	if b.TableRows > 0 {
 		wide, record = fmt.Sprintf(", in %s of the table", plural(b.TableRows, "row")), "record"
 	}
-	line(w, "cells", "%s written + %s = %s × %s%s", count(b.CellsWritten), plural(b.Nulls, "null"), plural(b.Written, record), jobfile.Plural(b.Columns, "column"), wide)
+	line(w, "cells", "%s written + %s = %s × %s%s", count(b.CellsWritten), plural(b.Nulls, "null"),
+		plural(b.Written, record), jobfile.Plural(b.Columns, "column"), wide)
 	writeDuplicates(w, s)
 	writeExisting(w, s)
 	var bytes int64
@@ -189,7 +192,8 @@ func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 		}
 	}
 	if len(s.Files) > 0 || status != failure.StatusNothing { // else only the ledger is left
-		line(w, "files", "%s, %s, in %d of %s, under %s", count(int64(len(s.Files))), bytesize.Format(bytes), used, jobfile.Plural(len(s.Regions), "region"), place(s.Output))
+		line(w, "files", "%s, %s, in %d of %s, under %s", count(int64(len(s.Files))), bytesize.Format(bytes), used,
+			jobfile.Plural(len(s.Regions), "region"), place(s.Output))
 	}
 	how := "the sorted cells and the files read back agree"
 	if status == failure.StatusNothing {
@@ -234,7 +238,8 @@ func writeDuplicates(w io.Writer, s *summary.OutputSummary) {
 	if s.Books.Differing == 1 {
 		differ = "differs"
 	}
-	line(w, "differ", "%s %s from the record that was kept, which is the last by file and offset", plural(s.Books.Differing, "duplicate"), differ)
+	line(w, "differ", "%s %s from the record that was kept, which is the last by file and offset",
+		plural(s.Books.Differing, "duplicate"), differ)
 	for _, d := range s.Duplicates {
 		line(w, "", "row %s: kept %v; dropped %v", d.Row, d.Kept, d.Lost)
 	}
@@ -250,7 +255,8 @@ func writeExisting(w io.Writer, s *summary.OutputSummary) {
 		line(w, "existing", "the table had none of %s on %s", plural(e.Rows, "row"), e.Asked.Format(askedLayout))
 		return
 	}
-	line(w, "existing", "the table had %s of %s on %s; they were loaded over", count(e.Found), plural(e.Rows, "row"), e.Asked.Format(askedLayout))
+	line(w, "existing", "the table had %s of %s on %s; they were loaded over", count(e.Found), plural(e.Rows, "row"),
+		e.Asked.Format(askedLayout))
 	for _, row := range e.Samples {
 		line(w, "", "row %s", row)
 	}
@@ -270,7 +276,8 @@ func writePhases(w io.Writer, s *summary.Summary, took time.Duration, verbose bo
 			if p.Output != "" {
 				parts = " for " + p.Output + parts
 			}
-			line(w, p.Name, "%.2f s, %s, %s/s%s", float64(hundredths(p.Seconds))/100, bytesize.Format(p.Bytes), bytesize.Format(int64(p.Rate)), parts)
+			line(w, p.Name, "%.2f s, %s, %s/s%s", float64(hundredths(p.Seconds))/100, bytesize.Format(p.Bytes),
+				bytesize.Format(int64(p.Rate)), parts)
 		} else if verbose {
 			line(w, "", "%-8s %.2f s, %s, %s/s", p.Name, p.Seconds, bytesize.Format(p.Bytes), bytesize.Format(int64(p.Rate)))
 		}
@@ -286,8 +293,8 @@ func writePhases(w io.Writer, s *summary.Summary, took time.Duration, verbose bo
 	}
 }
 
-// writeTook ends the list of times. The times of the consecutive stages and of everything else add up to the total time,
-// to the digits that are shown.
+// writeTook ends the list of times. The times of the consecutive stages and of everything else add up to the total
+// time, to the digits that are shown.
 func writeTook(w io.Writer, s *summary.Summary, took time.Duration) {
 	stages := 0
 	for _, p := range s.Phases {
@@ -355,7 +362,8 @@ func writeLoadLine(w io.Writer, s *summary.OutputSummary, status string, verbose
 func writeRegions(w io.Writer, s *summary.OutputSummary) {
 	for _, r := range s.Regions {
 		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s, %s, %s, %s",
-			r.Start, r.End, plural(r.Rows, "row"), plural(r.Cells, "cell"), jobfile.Plural(r.Files, "file"), bytesize.Format(r.Bytes))
+			r.Start, r.End, plural(r.Rows, "row"), plural(r.Cells, "cell"),
+			jobfile.Plural(r.Files, "file"), bytesize.Format(r.Bytes))
 	}
 	for _, f := range s.Files {
 		line(w, "file", "%s: %s, %s, %s", f.Path, plural(f.Rows, "row"), plural(f.Cells, "cell"), bytesize.Format(f.Bytes))
@@ -375,7 +383,8 @@ func writeLoad(w io.Writer, r *loading.Report) {
 }
 
 func writeLoaded(w io.Writer, l loading.Summary) {
-	line(w, "loaded", "%s into %s in %s", jobfile.Plural(l.Files, "file"), jobfile.Plural(l.Regions, "region"), jobfile.Plural(l.Rounds, "round"))
+	line(w, "loaded", "%s into %s in %s", jobfile.Plural(l.Files, "file"), jobfile.Plural(l.Regions, "region"),
+		jobfile.Plural(l.Rounds, "round"))
 }
 
 func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
@@ -393,7 +402,8 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 		line(w, "rows", "%s, %s", count(r.Rows), plural(r.Cells, "cell"))
 	}
 	if r.Resumed != nil {
-		line(w, "read", "%s of these rows by a verification that was interrupted, from %s on; what was deleted since is not known",
+		line(w, "read",
+			"%s of these rows by a verification that was interrupted, from %s on; what was deleted since is not known",
 			count(r.Resumed.Rows), r.Resumed.Since.Format(time.DateTime+" MST"))
 	}
 	extra := r.Extra + r.ExtraRows
@@ -402,10 +412,12 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 	}
 	if r.Missing+r.Different+extra+r.Rejected > 0 {
 		line(w, "found", "%s missing, %s different, %s extra; %s not of this source; %s rejected",
-			plural(r.Missing, "cell"), count(r.Different), count(r.Extra), plural(r.ExtraRows, "row"), plural(r.Rejected, "record"))
+			plural(r.Missing, "cell"), count(r.Different), count(r.Extra), plural(r.ExtraRows, "row"),
+			plural(r.Rejected, "record"))
 	}
 	if r.Superseded > 0 {
-		line(w, "newer", "%s superseded: readers get newer versions; these don't show that this run's cells were ever there", plural(r.Superseded, "cell"))
+		line(w, "newer", "%s superseded: readers get newer versions; these don't show that this run's cells were ever there",
+			plural(r.Superseded, "cell"))
 	}
 	if r.Stale != nil {
 		line(w, "stale", "not in the source: %s with this timestamp; of %s it has nothing at all; see %s",
@@ -417,7 +429,8 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 	}
 	if verbose && r.Status == failure.StatusDone {
 		for _, f := range r.Files {
-			line(w, "file", "%s: %s, %s, %s, %s, [%s, %s]", f.Path, plural(f.Rows, "row"), plural(f.Cells, "cell"), plural(f.Blocks, "block"),
+			line(w, "file", "%s: %s, %s, %s, %s, [%s, %s]", f.Path, plural(f.Rows, "row"),
+				plural(f.Cells, "cell"), plural(f.Blocks, "block"),
 				bytesize.Format(f.Bytes), f.FirstRow, f.LastRow)
 		}
 	}
@@ -425,18 +438,24 @@ func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
 
 func writeInspection(w io.Writer, r *lookup.InspectReport) {
 	fmt.Fprintf(w, "%s\n", place(r.File))
-	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, bytesize.Format(r.Bytes), r.Compression, r.Encoding, r.Checksum)
-	line(w, "cells", "%s in %s; %.1f bytes per cell on disk%s", count(r.Cells), plural(r.Rows, "row"), float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
+	line(w, "file", "HFile %s, %s; compression %s, encoding %s, checksums %s", r.Version, bytesize.Format(r.Bytes),
+		r.Compression, r.Encoding, r.Checksum)
+	line(w, "cells", "%s in %s; %.1f bytes per cell on disk%s", count(r.Cells), plural(r.Rows, "row"),
+		float64(r.Bytes)/float64(max(r.Cells, 1)), unencoded(r))
 	line(w, "rows", "[%s, %s]", r.FirstRow, r.LastRow)
-	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw", "ratio", "entries", "a block")
+	fmt.Fprintf(w, "  %-26s %8s %12s %12s %6s %10s %10s\n", "blocks", "number", "on disk", "raw",
+		"ratio", "entries", "a block")
 	for _, t := range r.Types {
-		fmt.Fprintf(w, "  %-26s %8s %12s %12s %6.2f %10s %10.1f\n", t.Type, count(t.Blocks), count(t.Stored), count(t.Raw), t.Ratio, count(t.Entries),
+		fmt.Fprintf(w, "  %-26s %8s %12s %12s %6.2f %10s %10.1f\n", t.Type, count(t.Blocks), count(t.Stored),
+			count(t.Raw), t.Ratio, count(t.Entries),
 			float64(t.Entries)/float64(t.Blocks))
 	}
 	line(w, "index", "%s", plural(r.IndexLevels, "level"))
 	if b := r.Bloom; b != nil {
-		line(w, "bloom", "%s: %s keys, room for %s, in %s, %s; %d hashes, %.1f%% of the bits set, %.2f%% false positives expected", b.Kind, count(b.Keys),
-			count(b.Capacity), jobfile.Plural(b.Chunks, "chunk"), bytesize.Format(b.Bytes), b.Hashes, 100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
+		line(w, "bloom", "%s: %s keys, room for %s, in %s, %s; %d hashes, %.1f%% of the bits set, %.2f%% false "+
+			"positives expected", b.Kind, count(b.Keys),
+			count(b.Capacity), jobfile.Plural(b.Chunks, "chunk"), bytesize.Format(b.Bytes), b.Hashes,
+			100*float64(b.BitsSet)/float64(max(8*b.Bytes, 1)), 100*b.FalsePositives)
 	} else {
 		line(w, "bloom", "none")
 	}
@@ -450,7 +469,8 @@ func writeInspection(w io.Writer, r *lookup.InspectReport) {
 		line(w, "info", "%s = %s", i.Name, i.Value)
 	}
 	for _, b := range r.Blocks {
-		line(w, "block", "%d %s, %d bytes on disk, %d raw, %d entries %s", b.Offset, b.Type, b.Stored, b.Raw, b.Entries, b.FirstKey)
+		line(w, "block", "%d %s, %d bytes on disk, %d raw, %d entries %s", b.Offset, b.Type, b.Stored,
+			b.Raw, b.Entries, b.FirstKey)
 	}
 }
 
@@ -463,7 +483,8 @@ func unencoded(r *lookup.InspectReport) string {
 
 // writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value is quoted.
 func writeCell(w io.Writer, c *cell.Cell) error {
-	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", printable.Bytes(c.Row), printable.Bytes(c.Family), printable.Bytes(c.Qualifier),
+	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", printable.Bytes(c.Row), printable.Bytes(c.Family),
+		printable.Bytes(c.Qualifier),
 		c.Timestamp, c.Type, c.Value)
 	return err
 }

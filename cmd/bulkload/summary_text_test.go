@@ -14,8 +14,8 @@ import (
 	"bulkload/jobs/run/summary"
 )
 
-// TestTimesAddUp: the times that a summary shows for the stages, and the rest, add up to the run's total time, to the last
-// digit, however they are rounded.
+// TestTimesAddUp: the times that a summary shows for the stages, and the rest, add up to the run's total time, to the
+// last digit, however they are rounded.
 func TestTimesAddUp(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^  (\w+) +([0-9]+\.[0-9]{2}) s`)
 	for i := range 200 {

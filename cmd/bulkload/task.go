@@ -138,7 +138,8 @@ func (c *taskReduceCommand) do(ctx context.Context, s *session) (report, error) 
 }
 
 // task does one task.
-func (s *session) task(ctx context.Context, do func(context.Context, string, int, options.Options) error, document, index string) (report, error) {
+func (s *session) task(ctx context.Context, do func(context.Context, string, int, options.Options) error, document,
+	index string) (report, error) {
 	task, err := readIndex(index, os.Stdin)
 	if err != nil {
 		return nil, usage(err)
@@ -159,7 +160,8 @@ func (s *session) task(ctx context.Context, do func(context.Context, string, int
 	return done, nil
 }
 
-// readIndex reads a task's index, from stdin if it is "-": the lines that Hadoop Streaming gives may have other fields after it.
+// readIndex reads a task's index, from stdin if it is "-": the lines that Hadoop Streaming gives may have other fields
+// after it.
 func readIndex(text string, stdin io.Reader) (int, error) {
 	if text == "-" {
 		line, err := bufio.NewReader(stdin).ReadString('\n')

@@ -117,8 +117,8 @@ func awaitTask(t *testing.T, parent int) int {
 	return 0
 }
 
-// TestKilledLocalTasks: with --engine local-tasks a run whose process of a task is killed fails and names the task; one whose driver is
-// killed takes its tasks with it. The same command then comes to the files of a run in one process.
+// TestKilledLocalTasks: with --engine local-tasks a run whose process of a task is killed fails and names the task; one
+// whose driver is killed takes its tasks with it. The same command then comes to the files of a run in one process.
 func TestKilledLocalTasks(t *testing.T) {
 	t.Parallel()
 	job := taskJob(t, 20_000)
@@ -166,8 +166,8 @@ func TestKilledLocalTasks(t *testing.T) {
 	sameOutputs(t, filepath.Join(filepath.Dir(job), "out-here"), out)
 }
 
-// TestTasksKilledAnywhere: whatever is killed of a run with --engine local-tasks, the driver or processes of tasks, at moments that the
-// seed decides, the same command comes to the files of a run in one process, and leaves nothing else.
+// TestTasksKilledAnywhere: whatever is killed of a run with --engine local-tasks, the driver or processes of tasks, at
+// moments that the seed decides, the same command comes to the files of a run in one process, and leaves nothing else.
 func TestTasksKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	random := testrand.New(t)
@@ -221,7 +221,8 @@ func TestTasksKilledAnywhere(t *testing.T) {
 	t.Logf("killed: %v", killed)
 }
 
-// TestSecuredLocalTasks: tasks of --engine local-tasks use the site files and the login of the job file, as their driver does.
+// TestSecuredLocalTasks: tasks of --engine local-tasks use the site files and the login of the job file, as their
+// driver does.
 func TestSecuredLocalTasks(t *testing.T) {
 	t.Parallel()
 	c := testcluster.UseSecured(t)
@@ -270,8 +271,8 @@ func runIn(t *testing.T, out string) string {
 	return filepath.Base(all[0])
 }
 
-// TestTaskCommands does a run by the commands for other schedulers, with the tasks in another order, some of them twice, and others
-// by an index from stdin.
+// TestTaskCommands does a run by the commands for other schedulers, with the tasks in another order, some of them
+// twice, and others by an index from stdin.
 func TestTaskCommands(t *testing.T) {
 	t.Parallel()
 	job := taskJob(t, 300)
@@ -384,8 +385,8 @@ func TestIndexOfTask(t *testing.T) {
 	}
 }
 
-// TestStatusOfTasks: a task of Hadoop Streaming reports its progress each minute, since Hadoop kills a task that is silent for
-// ten minutes. Other tasks write no such lines.
+// TestStatusOfTasks: a task of Hadoop Streaming reports its progress each minute, since Hadoop kills a task that is
+// silent for ten minutes. Other tasks write no such lines.
 func TestStatusOfTasks(t *testing.T) {
 	for attempt, want := range map[string]string{
 		"": "",

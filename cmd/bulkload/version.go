@@ -17,7 +17,8 @@ type versionReport struct {
 }
 
 func (versionCommand) do(_ context.Context, s *session) (report, error) {
-	r := &versionReport{Outcome: failure.Outcome{Schema: failure.OutcomeSchema, Status: failure.StatusDone}, Build: program.ThisBuild()}
+	r := &versionReport{Outcome: failure.Outcome{Schema: failure.OutcomeSchema, Status: failure.StatusDone},
+		Build: program.ThisBuild()}
 	commit := ""
 	if r.Commit != "" {
 		commit = ", commit " + r.Commit

@@ -15,8 +15,8 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// versionPair is an HBase and a Hadoop, as Maven names them, and the compression of the tables: Hadoop 2 has no Snappy without its
-// native library.
+// versionPair is an HBase and a Hadoop, as Maven names them, and the compression of the tables: Hadoop 2 has no Snappy
+// without its native library.
 type versionPair struct{ hbase, hadoop, compression string }
 
 // versionPairs are the versions in docs/versions.md.
@@ -83,8 +83,9 @@ func mustPrint(t *testing.T, want string, args ...string) {
 
 var versionsTable = regexp.MustCompile(`(?s)<!-- made by make versions -->\n(.*)<!-- end -->`)
 
-// TestVersions loads the examples into each version of HBase on each of Hadoop, and reads them. It takes five minutes and fetches
-// the jars of five versions, so only make versions runs it; with -update-docs it writes the table of docs/versions.md.
+// TestVersions loads the examples into each version of HBase on each of Hadoop, and reads them. It takes five minutes
+// and fetches the jars of five versions, so only make versions runs it; with -update-docs it writes the table of
+// docs/versions.md.
 func TestVersions(t *testing.T) {
 	testcluster.OnlyIn(t, "versions")
 	commit, err := exec.Command("git", "rev-parse", "--short=10", "HEAD").Output()
@@ -159,7 +160,8 @@ func (p versionPair) begin() string {
 	return fmt.Sprintf("| %s | %s | %s |", strings.TrimSuffix(p.hbase, "-hadoop3"), p.hadoop, p.compression)
 }
 
-// TestVersionsTable: the table of docs/versions.md has the trials and the versions of TestVersions, and says when it was made.
+// TestVersionsTable: the table of docs/versions.md has the trials and the versions of TestVersions, and says when it
+// was made.
 func TestVersionsTable(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(repositoryRoot, "docs/versions.md"))

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestVulncheck: the check for known vulnerabilities asks the database. Where that can't be reached, it asks the extract, and fails if
-// that is too old.
+// TestVulncheck: the check for known vulnerabilities asks the database. Where that can't be reached, it asks the
+// extract, and fails if that is too old.
 func TestVulncheck(t *testing.T) {
 	script, err := os.ReadFile("../../.ci/vulncheck")
 	if err != nil {

@@ -206,8 +206,8 @@ func (r *yarnRig) wantSame(t *testing.T, want map[string][]byte) {
 	}
 }
 
-// TestYARN: a run on a real YARN whose driver is stopped and then killed while the map tasks run. The same command follows their
-// job, and the files are byte for byte those of a run in one process.
+// TestYARN: a run on a real YARN whose driver is stopped and then killed while the map tasks run. The same command
+// follows their job, and the files are byte for byte those of a run in one process.
 func TestYARN(t *testing.T) {
 	t.Parallel()
 	r := newYARNRig(t, testcluster.UseYARN(t), 30_000, nil)
@@ -235,8 +235,8 @@ func TestYARN(t *testing.T) {
 	r.wantSame(t, want)
 }
 
-// TestYARNFails: attempts that are killed, a container beyond its memory, and a machine that fails. Each is named with its cause,
-// and the files are those of a run in one process.
+// TestYARNFails: attempts that are killed, a container beyond its memory, and a machine that fails. Each is named with
+// its cause, and the files are those of a run in one process.
 func TestYARNFails(t *testing.T) {
 	testcluster.OnlyIn(t, "test-yarn")
 	c := testcluster.OwnYARN(t, testcluster.Options{})
@@ -316,9 +316,8 @@ func failedNode(t *testing.T, r *yarnRig) {
 	}
 }
 
-// TestYARNSecured: tasks on a cluster with Kerberos have only delegation tokens, here for a name service with two NameNodes. The
-// driver logs in with a keytab, with which
-// it gets Hadoop's commands a ticket.
+// TestYARNSecured: tasks on a cluster with Kerberos have only delegation tokens, here for a name service with two
+// NameNodes. The driver logs in with a keytab, with which it gets Hadoop's commands a ticket.
 func TestYARNSecured(t *testing.T) {
 	testcluster.OnlyIn(t, "test-yarn")
 	kdc.Use(t, kdc.Options{Realm: "PROBE.TEST"}) // skips on a machine without a KDC
@@ -370,8 +369,8 @@ func TestYARNDryRun(t *testing.T) {
 	}
 }
 
-// TestYARNForgets: the ResourceManager is killed in the map phase, and started again without recovery. The job is gone with it, and the
-// run goes on at once with the tasks that are not done.
+// TestYARNForgets: the ResourceManager is killed in the map phase, and started again without recovery. The job is gone
+// with it, and the run goes on at once with the tasks that are not done.
 func TestYARNForgets(t *testing.T) {
 	testcluster.OnlyIn(t, "test-yarn")
 	c := testcluster.OwnYARN(t, testcluster.Options{})

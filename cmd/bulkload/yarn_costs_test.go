@@ -57,7 +57,8 @@ func measureYARN(t *testing.T, c *testcluster.Cluster, rows int) {
 	}
 }
 
-// reaped is the CPU time of the processes that the NodeManager has started and waited for: of containers that have ended.
+// reaped is the CPU time of the processes that the NodeManager has started and waited for: of containers that have
+// ended.
 func (r *yarnRig) reaped(t *testing.T) time.Duration {
 	t.Helper()
 	pid, err := os.ReadFile(filepath.Join(r.Dir, "run/nm.pid"))

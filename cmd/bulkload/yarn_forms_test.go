@@ -20,8 +20,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestYARNForms: for all forms of input and shapes of tables, tasks on YARN write the same files as one process, even if two
-// attempts at a task race.
+// TestYARNForms: for all forms of input and shapes of tables, tasks on YARN write the same files as one process, even
+// if two attempts at a task race.
 func TestYARNForms(t *testing.T) {
 	testcluster.OnlyIn(t, "test-yarn")
 	c := testcluster.UseYARN(t)

@@ -1,8 +1,9 @@
 // Package charset converts text in the charsets that Oracle's clients write to UTF-8, exactly as Java 17 does, and
 // reports bytes that are no character.
 //
-// golang.org/x/text follows the WHATWG: it maps 82 codes of GBK differently from Java, silently turns 2,067 user-defined
-// codes into U+FFFD, and reports no error. So the tables here are Java's own, written by testdata/Tables.java.
+// golang.org/x/text follows the WHATWG: it maps 82 codes of GBK differently from Java, silently turns 2,067
+// user-defined codes into U+FFFD, and reports no error. So the tables here are Java's own, written by
+// testdata/Tables.java.
 //
 //	charset.go  a charset, and decoding text of it
 //	names.go    the known charsets, by their names and by Oracle's
@@ -80,20 +81,23 @@ func (e *MarkError) Error() string { return e.reason }
 func (c *Charset) CheckMark(head []byte) error {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return &MarkError{fmt.Sprintf("it begins with the byte order mark of UTF-16, and input.charset is %s; export it in UTF-8", c.Name())}
+		return &MarkError{fmt.Sprintf("it begins with the byte order mark of UTF-16, and input.charset is %s; export "+
+			"it in UTF-8", c.Name())}
 	case c != nil && bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
 		return &MarkError{fmt.Sprintf("it begins with the byte order mark of UTF-8, and input.charset is %s", c.Name())}
 	}
 	return nil
 }
 
-// CheckUTF16 checks whether a file begins with two ASCII characters of UTF-16 and no mark. It looks at the first four bytes,
-// so that the answer does not depend on how much is read at a time. The error is a *MarkError.
+// CheckUTF16 checks whether a file begins with two ASCII characters of UTF-16 and no mark. It looks at the first four
+// bytes, so that the answer does not depend on how much is read at a time. The error is a *MarkError.
 func (c *Charset) CheckUTF16(head []byte) error {
-	if len(head) < 4 || (head[0] == 0) != (head[2] == 0) || (head[1] == 0) != (head[3] == 0) || (head[0] == 0) == (head[1] == 0) {
+	if len(head) < 4 || (head[0] == 0) != (head[2] == 0) || (head[1] == 0) != (head[3] == 0) ||
+		(head[0] == 0) == (head[1] == 0) {
 		return nil
 	}
-	return &MarkError{fmt.Sprintf("it is UTF-16 without a byte order mark, and input.charset is %s; export it in UTF-8", c.Name())}
+	return &MarkError{fmt.Sprintf("it is UTF-16 without a byte order mark, and input.charset is %s; export it in UTF-8",
+		c.Name())}
 }
 
 // Length is the number of bytes of the first character of text; 0 if text is empty, or begins with no character.

@@ -63,7 +63,8 @@ func Named(name string) (*Charset, error) {
 	if strings.EqualFold(name, "utf8") {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("charset %q is not known; there are %s, and the names of NLS_LANG for them", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("charset %q is not known; there are %s, and the names of NLS_LANG for them",
+		name, strings.Join(Names(), ", "))
 }
 
 var loaded struct {

@@ -10,9 +10,9 @@ import (
 // bzip2Reader reads bzip2's format, one stream after another. Go's own reader refuses randomised blocks, which Hadoop's
 // codec (org.apache.hadoop.io.compress.bzip2.CBZip2OutputStream), like bzip2 0.1, writes for very repetitive text.
 //
-// A stream is BZh and its level, blocks, and a checksum over the blocks' checksums. A block is a text of at most 900,000
-// bytes: its runs are shortened, it is transformed (Burrows-Wheeler) and moved to the front, its zeros are counted, and
-// the result is coded with two to six Huffman tables, which may change every 50 symbols.
+// A stream is BZh and its level, blocks, and a checksum over the blocks' checksums. A block is a text of at most
+// 900,000 bytes: its runs are shortened, it is transformed (Burrows-Wheeler) and moved to the front, its zeros are
+// counted, and the result is coded with two to six Huffman tables, which may change every 50 symbols.
 type bzip2Reader struct {
 	in    bitReader
 	level int // of the stream, in 100,000 bytes; 0 between streams
@@ -199,8 +199,9 @@ func (z *bzip2Reader) readTable(h *huffman, symbols int) error {
 	return h.build(lengths[:symbols])
 }
 
-// readCodes decodes a block's symbols into links and returns their number. The first two symbols count zeros, in a number
-// of digits 1 and 2; the last one ends the block; the others are the place of a byte in the list of recently used ones.
+// readCodes decodes a block's symbols into links and returns their number. The first two symbols count zeros, in a
+// number of digits 1 and 2; the last one ends the block; the others are the place of a byte in the list of recently
+// used ones.
 func (z *bzip2Reader) readCodes(symbols, selectors []byte) (int, error) {
 	var recent [256]byte
 	copy(recent[:], symbols)
@@ -329,8 +330,8 @@ var bzip2CRC = func() (table [256]uint32) {
 	return table
 }()
 
-// bitReader reads bits, the highest bit of a byte first. It reads zeros after the end of the file, and sets err when one
-// of them is consumed.
+// bitReader reads bits, the highest bit of a byte first. It reads zeros after the end of the file, and sets err when
+// one of them is consumed.
 type bitReader struct {
 	in     *bufio.Reader
 	kept   uint64

@@ -356,7 +356,8 @@ func TestBzip2Refuses(t *testing.T) {
 	}
 }
 
-// TestBzip2BlockBounds: a block of exactly as many bytes as the level allows is read, and one with one byte more is not.
+// TestBzip2BlockBounds: a block of exactly as many bytes as the level allows is read, and one with one byte more is
+// not.
 func TestBzip2BlockBounds(t *testing.T) {
 	for over := range 2 {
 		block := bzBlock{text: []byte("b"), longer: 99_999 + over} // as links that are never followed to their end
@@ -390,8 +391,8 @@ func randomText(r *rand.Rand, size int) []byte {
 	return text
 }
 
-// libbz2 is Python's bzip2 module, which uses libbz2: it reads packed files, each after its length, and writes the length
-// of each one's text and the text; 2^32-1 for a file that it refuses.
+// libbz2 is Python's bzip2 module, which uses libbz2: it reads packed files, each after its length, and writes the
+// length of each one's text and the text; 2^32-1 for a file that it refuses.
 const libbz2 = `
 import bz2, struct, sys
 data = sys.stdin.buffer.read()
@@ -412,8 +413,9 @@ while at < len(data):
         sys.stdout.buffer.write(struct.pack(">I", 0xffffffff))
 `
 
-// TestBzip2AsLibbz2: whatever damage a file has, this reader refuses what libbz2 refuses, and returns the same text for what
-// it reads, also for randomised blocks. The only further files it refuses have invalid tables in which no code is used.
+// TestBzip2AsLibbz2: whatever damage a file has, this reader refuses what libbz2 refuses, and returns the same text for
+// what it reads, also for randomised blocks. The only further files it refuses have invalid tables in which no code is
+// used.
 func TestBzip2AsLibbz2(t *testing.T) {
 	r := testrand.New(t)
 	var content []byte

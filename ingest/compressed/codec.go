@@ -26,7 +26,8 @@ const (
 	LZ4Frames
 )
 
-var codecNames = []string{"auto", "none", "gzip", "bzip2", "zstd", "deflate", "snappy", "lz4", "snappy-framed", "lz4-framed"}
+var codecNames = []string{"auto", "none", "gzip", "bzip2", "zstd", "deflate", "snappy", "lz4",
+	"snappy-framed", "lz4-framed"}
 
 // Names are the names of all codecs, as job files write them; the first is Auto's.
 func Names() []string { return codecNames }
@@ -71,9 +72,11 @@ var magics = []struct {
 	{lz4LegacyMagic, LZ4Frames},              // the legacy frame of the same document
 }
 
-// extensions map the extension of a file's name to a codec with a magic, and to the codec without a magic that it may mean.
+// extensions map the extension of a file's name to a codec with a magic, and to the codec without a magic that it may
+// mean.
 var extensions = map[string]struct{ magic, bare Codec }{
-	".gz": {Gzip, None}, ".gzip": {Gzip, None}, ".bz2": {Bzip2, None}, ".bz": {Bzip2, None}, ".zst": {Zstd, None}, ".zstd": {Zstd, None},
+	".gz": {Gzip, None}, ".gzip": {Gzip, None}, ".bz2": {Bzip2, None}, ".bz": {Bzip2, None},
+	".zst": {Zstd, None}, ".zstd": {Zstd, None},
 	".snappy": {SnappyFrames, HadoopSnappy}, ".sz": {SnappyFrames, None}, ".lz4": {LZ4Frames, HadoopLZ4},
 	".deflate": {None, Deflate}, ".zlib": {None, Deflate}, ".zz": {None, Deflate},
 }
@@ -95,11 +98,13 @@ func Detect(name string, head []byte) (Codec, error) {
 	of, named := extensions[ext]
 	switch {
 	case !named && looksLikeHadoop(head):
-		return None, &RefusedError{Name: name, What: "probably compressed with snappy or lz4 in Hadoop's block framing, and nothing says with which",
-			Do: "name it .snappy or .lz4, or set input.compression to snappy, lz4 or none"}
+		return None, &RefusedError{Name: name,
+			What: "probably compressed with snappy or lz4 in Hadoop's block framing, and nothing says with which",
+			Do:   "name it .snappy or .lz4, or set input.compression to snappy, lz4 or none"}
 	case !named:
 		return None, nil
-	case of.bare == Deflate && zlibHeader(head), of.bare == HadoopSnappy && hadoopHeader(head), of.bare == HadoopLZ4 && hadoopHeader(head):
+	case of.bare == Deflate && zlibHeader(head), of.bare == HadoopSnappy &&
+		hadoopHeader(head), of.bare == HadoopLZ4 && hadoopHeader(head):
 		return of.bare, nil
 	}
 	return None, mismatch(name, ext, head)
@@ -131,7 +136,8 @@ func ofMagic(head []byte, ext string) Codec {
 		return Gzip
 	case bzip2Header(head):
 		return Bzip2
-	case len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18": // a skippable frame of zstd and lz4
+	// a skippable frame of zstd and lz4
+	case len(head) >= 4 && head[0]&0xf0 == 0x50 && string(head[1:4]) == "\x2a\x4d\x18":
 		if ext == ".lz4" {
 			return LZ4Frames
 		}
@@ -140,7 +146,8 @@ func ofMagic(head []byte, ext string) Codec {
 	return None
 }
 
-// bzip2Header requires the level and the magic of the first block, or of the end of an empty stream: text may begin with BZh.
+// bzip2Header requires the level and the magic of the first block, or of the end of an empty stream: text may begin
+// with BZh.
 func bzip2Header(head []byte) bool {
 	if len(head) < 10 || string(head[:3]) != "BZh" || head[3] < '1' || head[3] > '9' {
 		return false
@@ -151,5 +158,6 @@ func bzip2Header(head []byte) bool {
 
 // zlibHeader checks the header of RFC 1950: method 8, a window of at most 32 KiB, no dictionary, a multiple of 31.
 func zlibHeader(head []byte) bool {
-	return len(head) >= 2 && head[0]&0x0f == 8 && head[0]>>4 <= 7 && head[1]&0x20 == 0 && (int(head[0])<<8|int(head[1]))%31 == 0
+	return len(head) >= 2 && head[0]&0x0f == 8 && head[0]>>4 <= 7 && head[1]&0x20 == 0 &&
+		(int(head[0])<<8|int(head[1]))%31 == 0
 }

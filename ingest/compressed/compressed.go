@@ -39,9 +39,9 @@ type Reader struct {
 	err   error
 }
 
-// Open opens a file that had size bytes when it was listed, and must still have them. For Auto it detects the codec from
-// content and name; any other codec is used as given. What can't be read as text is a *RefusedError. Close closes the
-// file.
+// Open opens a file that had size bytes when it was listed, and must still have them. For Auto it detects the codec
+// from content and name; any other codec is used as given. What can't be read as text is a *RefusedError. Close closes
+// the file.
 func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
@@ -51,7 +51,8 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 	if got := file.Size(); got == size {
 		r, err = NewReader(file, name, size, as)
 	} else {
-		err = errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete", printable.Name(name), size, got)
+		err = errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it "+
+			"is complete", printable.Name(name), size, got)
 	}
 	if err != nil {
 		file.Close() // only read
@@ -85,7 +86,8 @@ func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, 
 	return r, nil
 }
 
-// Read continues to read the text. An error names the file, and the positions in file and text at which reading stopped.
+// Read continues to read the text. An error names the file, and the positions in file and text at which reading
+// stopped.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -108,12 +110,14 @@ func (r *Reader) failure(err error) error {
 	case r.in.err != nil: // the file, not what is in it
 		return fmt.Errorf("read %s at byte %d: %w", r.name, r.Consumed(), r.in.err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return errcode.InputDamaged.Errorf("read %s: the %s data end too early, with byte %d of the file, byte %d of the text: "+
-			"it was probably cut short, copy or export it again: %w",
+		return errcode.InputDamaged.Errorf(
+			"read %s: the %s data end too early, with byte %d of the file, byte %d of the text: "+
+				"it was probably cut short, copy or export it again: %w",
 			r.name, r.codec, r.Consumed(), r.at, io.ErrUnexpectedEOF)
 	}
-	return errcode.InputDamaged.Errorf("read %s: the %s data are damaged before byte %d of the file, after byte %d of the text; "+
-		"copy or export it again: %w",
+	return errcode.InputDamaged.Errorf(
+		"read %s: the %s data are damaged before byte %d of the file, after byte %d of the text; "+
+			"copy or export it again: %w",
 		r.name, r.codec, r.Consumed(), r.at, err)
 }
 

@@ -10,8 +10,8 @@ import (
 	"bulkload/internal/test/testwords"
 )
 
-// TestTextIsText: no text of a table is mistaken for anything else, whatever it begins with: a column's name may begin with
-// any word that an encrypted or packed file begins with.
+// TestTextIsText: no text of a table is mistaken for anything else, whatever it begins with: a column's name may begin
+// with any word that an encrypted or packed file begins with.
 func TestTextIsText(t *testing.T) {
 	for _, head := range []string{
 		"LZIP_CODE,NAME\n1,2\n", "LZIP\n", "LZIP,1\n", "BZh9,1\n", "BZh91AY\n", "PK,NAME\n1,2\n", "PK\x01x", "Rar!,1", "AES,1\n", "AES\x01x\n", "7z,1\n", "AES\x1fx\n", "Salted,1\n",
@@ -36,8 +36,8 @@ func TestTextIsText(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayWhatToDo: for each content and each name that can't be read, at every length from the magic on, the error
-// names the file, what it is and a remedy. A refusal by name alone can be overridden.
+// TestRefusalsSayWhatToDo: for each content and each name that can't be read, at every length from the magic on, the
+// error names the file, what it is and a remedy. A refusal by name alone can be overridden.
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	for _, c := range unreadableMagics {
 		for _, rest := range []string{"", "\x00", "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"} {
@@ -74,7 +74,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestEveryCodecIsRecognised: each codec's files are recognised under any name that does not contradict it, from 16 bytes on.
+// TestEveryCodecIsRecognised: each codec's files are recognised under any name that does not contradict it, from 16
+// bytes on.
 func TestEveryCodecIsRecognised(t *testing.T) {
 	names := map[Codec][]string{
 		Gzip: {"/a", "/a.gz", "/a.csv", "/a.GZIP"}, Bzip2: {"/a", "/a.bz2", "/a.bz"}, Zstd: {"/a", "/a.zst", "/a.zstd"}, Deflate: {"/a.deflate", "/a.zlib", "/a.zz"},
@@ -112,7 +113,8 @@ func TestCodecNames(t *testing.T) {
 	}
 }
 
-// TestGrowth: the text is never expected to be smaller than its file, and is expected to be larger for codecs that pack better.
+// TestGrowth: the text is never expected to be smaller than its file, and is expected to be larger for codecs that pack
+// better.
 func TestGrowth(t *testing.T) {
 	for name, want := range map[string]int64{"/a": 1, "/a.csv": 1, "/a.gz": 4, "/a.GZ": 4, "/a.bz2": 4, "/a.zst": 4, "/a.deflate": 4, "/a.snappy": 2, "/a.lz4": 2, "/a.sz": 2, "/a.xz": 1, "/a.gz/b": 1} {
 		if got := ExpansionFactor(name, Auto); got != want {

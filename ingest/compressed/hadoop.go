@@ -11,11 +11,11 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream). A block is the length of
-// its text as four bytes, big-endian, and then chunks until the text is complete, each after the length of its data. A block
-// without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it accepts concatenated files,
-// and no file that is cut short. hfilewriter's codec has the framing of an HFile's block, which is in memory, with its length
-// known from the header.
+// hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream). A block is the
+// length of its text as four bytes, big-endian, and then chunks until the text is complete, each after the length of
+// its data. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it
+// accepts concatenated files, and no file that is cut short. hfilewriter's codec has the framing of an HFile's block,
+// which is in memory, with its length known from the header.
 type hadoopReader struct {
 	in     *bufio.Reader
 	left   int64 // of the file
@@ -51,8 +51,8 @@ func hadoopHeader(head []byte) bool {
 	return text < 1<<31 && chunk > 0 && chunk < maxChunk+maxChunk/4
 }
 
-// looksLikeHadoop requires a block of at most 1 MiB whose first chunk is no longer than its text can become. So there are
-// zero bytes in at least two places, which no text has, and not in the places where text in UTF-16 has them.
+// looksLikeHadoop requires a block of at most 1 MiB whose first chunk is no longer than its text can become. So there
+// are zero bytes in at least two places, which no text has, and not in the places where text in UTF-16 has them.
 func looksLikeHadoop(head []byte) bool {
 	if len(head) < 9 || head[0] != 0 || head[4] != 0 {
 		return false

@@ -10,8 +10,8 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// TestHadoopCodecs reads the output of Hadoop's own codecs, whose text was written in one call, by lines, and with small
-// buffers: see ../delimited/testdata/java/Codecs.java.
+// TestHadoopCodecs reads the output of Hadoop's own codecs, whose text was written in one call, by lines, and with
+// small buffers: see ../delimited/testdata/java/Codecs.java.
 func TestHadoopCodecs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a JVM")
@@ -45,7 +45,8 @@ func TestHadoopCodecs(t *testing.T) {
 	}
 }
 
-// checkCuts requires an error for every cut in a file, except between two blocks of Hadoop's framing, which marks no end.
+// checkCuts requires an error for every cut in a file, except between two blocks of Hadoop's framing, which marks no
+// end.
 func checkCuts(t *testing.T, file string, codec Codec) {
 	t.Helper()
 	whole, err := os.ReadFile(file)

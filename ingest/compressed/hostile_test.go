@@ -86,7 +86,8 @@ func unpacked(content []byte, as Codec, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, most))
 }
 
-// TestCutShort: a file of one block or member is an error wherever it is cut, and the text read before the cut is right.
+// TestCutShort: a file of one block or member is an error wherever it is cut, and the text read before the cut is
+// right.
 func TestCutShort(t *testing.T) {
 	text := []byte(strings.Repeat("1\x01规则\x10", 40))
 	for codec, content := range packed(t, text) {
@@ -105,8 +106,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestDamaged: every flipped bit is found if the codec has a checksum. No flip makes another length claim memory, and none
-// causes a panic.
+// TestDamaged: every flipped bit is found if the codec has a checksum. No flip makes another length claim memory, and
+// none causes a panic.
 func TestDamaged(t *testing.T) {
 	text := []byte(strings.Repeat("1\x01规则 and so on\x10", 30))
 	unchecked := map[Codec]bool{HadoopSnappy: true, HadoopLZ4: true}
@@ -116,7 +117,8 @@ func TestDamaged(t *testing.T) {
 				damaged := bytes.Clone(content)
 				damaged[at] ^= 1 << bit
 				got, err := unpacked(damaged, codec, 1<<20)
-				padding := codec == SnappyFrames && at == 10 && bit == 7 // a chunk's type, which no checksum covers, now means skip it
+				// a chunk's type, which no checksum covers, now means skip it
+				padding := codec == SnappyFrames && at == 10 && bit == 7
 				if err == nil && !bytes.Equal(got, text) && !unchecked[codec] && !padding {
 					t.Errorf("%s: bit %d of byte %d of %d: other text, no error", codec, bit, at, len(content))
 				}

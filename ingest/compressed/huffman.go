@@ -9,10 +9,11 @@ const (
 
 // huffman is a table of canonical codes: codes of one length are consecutive numbers, in the order of their symbols.
 type huffman struct {
-	fast   [1 << fastCode]uint16 // by the next bits: the symbol, and below it four bits with its code's length; 0 for a longer one
-	first  [maxCode + 2]int      // code of each length
-	count  [maxCode + 2]int      // number of codes of each length
-	offset [maxCode + 2]int      // of each length's first symbol in sorted
+	// by the next bits: the symbol, and below it four bits with its code's length; 0 for a longer one
+	fast   [1 << fastCode]uint16
+	first  [maxCode + 2]int // code of each length
+	count  [maxCode + 2]int // number of codes of each length
+	offset [maxCode + 2]int // of each length's first symbol in sorted
 	sorted [258]uint16
 }
 

@@ -1,7 +1,7 @@
 package compressed
 
-// randomised are the distances, in bytes of a randomised block, from one byte whose lowest bit is changed to the next: the
-// table of bzip2 0.1, which all readers of the format share.
+// randomised are the distances, in bytes of a randomised block, from one byte whose lowest bit is changed to the next:
+// the table of bzip2 0.1, which all readers of the format share.
 var randomised = [512]uint16{
 	619, 720, 127, 481, 931, 816, 813, 233, 566, 247, 985, 724, 205, 454, 863, 491, 741, 242, 949, 214, 733, 859,
 	335, 708, 621, 574, 73, 654, 730, 472, 419, 436, 278, 496, 867, 210, 399, 680, 480, 51, 878, 465, 811, 169,

@@ -41,23 +41,29 @@ var unreadableMagics = []struct{ magic, what, do string }{
 	{"-----BEGIN CMS", "encrypted or signed by S/MIME", decrypt},
 	{"AES\x02", "encrypted with AES Crypt", decrypt},
 	{"$ANSIBLE_VAULT;", "encrypted with Ansible Vault", decrypt},
-	{"\x89LZO\x00\r\n\x1a\n", "compressed with lzop", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
+	{"\x89LZO\x00\r\n\x1a\n", "compressed with lzop",
+		"its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
 	{"\xfd7zXZ\x00", "compressed with xz", unpack},
 	{"LZIP\x00", "compressed with lzip", unpack}, // with the version: a column may be called LZIP_CODE
 	{"LZIP\x01", "compressed with lzip", unpack},
 	{"\x1f\xa0", "compressed with compress (.Z)", unpack},
 	{"7z\xbc\xaf\x27\x1c", "a 7z archive", unpack},
 	{"Rar!\x1a\x07", "a RAR archive", unpack},
-	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, as Excel's .xls", "save the sheet as CSV and read it with format: csv"},
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document, as Excel's .xls",
+		"save the sheet as CSV and read it with format: csv"},
 }
 
 // unreadableNames are the extensions of files that have no magic, or one that text may begin with.
 var unreadableNames = map[string]struct{ what, do string }{
-	".lzo": {"compressed with lzo", "its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
-	".xz":  {"compressed with xz", unpack}, ".lzma": {"compressed with lzma", unpack}, ".br": {"compressed with brotli", unpack},
-	".z": {"compressed with compress", unpack}, ".gpg": {"encrypted with GPG", decrypt}, ".pgp": {"encrypted with PGP", decrypt},
+	".lzo": {"compressed with lzo",
+		"its library may not be part of this program: unpack it with lzop -d, or export with another codec"},
+	".xz": {"compressed with xz", unpack}, ".lzma": {"compressed with lzma", unpack},
+	".br": {"compressed with brotli", unpack},
+	".z":  {"compressed with compress", unpack}, ".gpg": {"encrypted with GPG", decrypt},
+	".pgp": {"encrypted with PGP", decrypt},
 	".enc": {"encrypted", decrypt}, ".aes": {"encrypted with AES", decrypt}, ".age": {"encrypted with age", decrypt},
-	".p7m": {"encrypted by S/MIME", decrypt}, ".zip": {"a zip archive", unpack}, ".7z": {"a 7z archive", unpack}, ".rar": {"a RAR archive", unpack},
+	".p7m": {"encrypted by S/MIME", decrypt}, ".zip": {"a zip archive", unpack}, ".7z": {"a 7z archive", unpack},
+	".rar":         {"a RAR archive", unpack},
 	".lzo_deflate": {"compressed with lzo", "export with another codec"},
 }
 
@@ -72,7 +78,8 @@ func detectUnreadable(name, ext string, head []byte) error {
 		}
 	}
 	if r, ok := unreadableNames[ext]; ok {
-		return &RefusedError{Name: name, What: r.what + " by its name", Do: r.do + "; if it is plain text, say so with input.compression: none"}
+		return &RefusedError{Name: name, What: r.what + " by its name",
+			Do: r.do + "; if it is plain text, say so with input.compression: none"}
 	}
 	if compressZ(head) {
 		return &RefusedError{Name: name, What: "compressed with compress (.Z)", Do: unpack}
@@ -86,25 +93,28 @@ func detectUnreadable(name, ext string, head []byte) error {
 // refuseZip refuses a zip file: a workbook, an encrypted archive, or any other.
 func refuseZip(name string, head []byte) error {
 	switch {
-	case bytes.Contains(head, []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/")) || strings.HasSuffix(strings.ToLower(name), ".xlsx"):
+	case bytes.Contains(head, []byte("[Content_Types].xml")) || bytes.Contains(head, []byte("xl/")) ||
+		strings.HasSuffix(strings.ToLower(name), ".xlsx"):
 		return &RefusedError{Name: name, What: "an Excel workbook", Do: "save the sheet as CSV and read it with format: csv"}
 	case bytes.Contains(head, []byte("mimetypeapplication/vnd.oasis")):
-		return &RefusedError{Name: name, What: "an OpenDocument file", Do: "save the sheet as CSV and read it with format: csv"}
+		return &RefusedError{Name: name, What: "an OpenDocument file",
+			Do: "save the sheet as CSV and read it with format: csv"}
 	case len(head) > 6 && head[6]&1 != 0:
 		return &RefusedError{Name: name, What: "an encrypted zip archive", Do: "unpack it with its password first"}
 	}
 	return &RefusedError{Name: name, What: "a zip archive", Do: unpack}
 }
 
-// compressZ recognises a file of compress by the third byte, too: codes of at most 9 to 16 bits, and the highest bit. The
-// first two bytes alone may be a delimiter \x1f and half a character of GBK.
+// compressZ recognises a file of compress by the third byte, too: codes of at most 9 to 16 bits, and the highest bit.
+// The first two bytes alone may be a delimiter \x1f and half a character of GBK.
 func compressZ(head []byte) bool {
-	return len(head) > 2 && head[0] == 0x1f && head[1] == 0x9d && head[2]&0x60 == 0 && head[2]&0x1f >= 9 && head[2]&0x1f <= 16
+	return len(head) > 2 && head[0] == 0x1f && head[1] == 0x9d && head[2]&0x60 == 0 &&
+		head[2]&0x1f >= 9 && head[2]&0x1f <= 16
 }
 
-// openPGP recognises a binary message that begins with an encrypted session key: a packet of type 1 or 3, of version 3, 4 or
-// 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). No such message is UTF-8: only 0xc3 may begin a character, and the
-// next byte would be 0x80 or above, a length that no session key encrypted with a password has.
+// openPGP recognises a binary message that begins with an encrypted session key: a packet of type 1 or 3, of version 3,
+// 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). No such message is UTF-8: only 0xc3 may begin a
+// character, and the next byte would be 0x80 or above, a length that no session key encrypted with a password has.
 func openPGP(head []byte) bool {
 	if len(head) < 4 {
 		return false

@@ -13,7 +13,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// zstdWindow is the largest window of a zstd file, as in the zstd command: zstd --long uses it, all other options use less.
+// zstdWindow is the largest window of a zstd file, as in the zstd command: zstd --long uses it, all other options use
+// less.
 const zstdWindow = 128 << 20
 
 // open returns the text of a file of size bytes, and a function that releases the reader's memory.
@@ -44,8 +45,8 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 	return text, release, err
 }
 
-// gzipMembers reads the members of a gzip file. Zeros may follow the last one: tapes and block devices fill their blocks with
-// them, and gzip and Java ignore them.
+// gzipMembers reads the members of a gzip file. Zeros may follow the last one: tapes and block devices fill their
+// blocks with them, and gzip and Java ignore them.
 type gzipMembers struct {
 	text *gzip.Reader
 	in   *bufio.Reader
@@ -95,7 +96,8 @@ func (g *gzipMembers) next() error {
 }
 
 func openZstd(in io.Reader) (io.Reader, func(), error) {
-	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(zstdWindow),
+	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(zstdWindow),
 		zstd.WithDecoderMaxMemory(1<<63)) // of the whole text, of which only a window is kept
 	if err != nil {
 		return nil, func() {}, err
@@ -160,8 +162,8 @@ func (s *snappyFrames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lz4Source is the file that the lz4 library reads. For each magic number of a legacy frame that follows another one the
-// library calls itself: millions of such empty frames, which no tool writes, would end the process.
+// lz4Source is the file that the lz4 library reads. For each magic number of a legacy frame that follows another one
+// the library calls itself: millions of such empty frames, which no tool writes, would end the process.
 type lz4Source struct {
 	in    io.Reader
 	empty int // legacy frames without a block, one after another

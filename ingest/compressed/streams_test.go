@@ -167,7 +167,8 @@ func lz4Literals(text []byte) []byte {
 	return append(append(b, byte(n)), text...)
 }
 
-// TestGzipBeforeZeros: tapes and block devices fill their blocks with zeros, which gzip and Java ignore. Nothing else may follow.
+// TestGzipBeforeZeros: tapes and block devices fill their blocks with zeros, which gzip and Java ignore. Nothing else
+// may follow.
 func TestGzipBeforeZeros(t *testing.T) {
 	text := []byte(strings.Repeat("1\x01规则\x10", 2000))
 	one := packed(t, text)[Gzip]
@@ -190,8 +191,8 @@ func TestGzipBeforeZeros(t *testing.T) {
 	}
 }
 
-// TestHadoopBlocks: blocks and chunks of all sizes, also with empty blocks between them, as Hadoop's writers make them when
-// they are flushed.
+// TestHadoopBlocks: blocks and chunks of all sizes, also with empty blocks between them, as Hadoop's writers make them
+// when they are flushed.
 func TestHadoopBlocks(t *testing.T) {
 	r := testrand.New(t)
 	for range 100 {
@@ -306,7 +307,8 @@ func TestLZ4Frames(t *testing.T) {
 }
 
 // TestLZ4FramesCutShort: a file of two frames of two blocks each is an error wherever it is cut, whatever their flags,
-// unless it ends with the first frame. Without the text's checksum and size only the end mark says that a frame is whole.
+// unless it ends with the first frame. Without the text's checksum and size only the end mark says that a frame is
+// whole.
 func TestLZ4FramesCutShort(t *testing.T) {
 	text := bytes.Repeat([]byte("1\x01规则\x10"), 8_000)
 	frames := map[string][]byte{
@@ -428,7 +430,8 @@ func TestDeflateAsPython(t *testing.T) {
 	}
 }
 
-// TestGzipHeaders: every field that a header may have, by RFC 1952, is read, and fields that it may not have are refused.
+// TestGzipHeaders: every field that a header may have, by RFC 1952, is read, and fields that it may not have are
+// refused.
 func TestGzipHeaders(t *testing.T) {
 	body := goPacked(t, []byte("text"))[Gzip][10:]
 	header := func(flags byte, fields ...string) []byte {

@@ -16,7 +16,8 @@ import (
 	"bulkload/internal/test/testfs"
 )
 
-// lines are 18 columns a line, like the check table's, as SQL*Plus writes them: numbers bare, text quoted or not at all.
+// lines are 18 columns a line, like the check table's, as SQL*Plus writes them: numbers bare, text quoted or not at
+// all.
 func lines(quote string) string {
 	var b strings.Builder
 	for i := range 18 {
@@ -68,8 +69,8 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// BenchmarkSameRows: the check table's rows as Sqoop's text and as CSV, in UTF-8 and in GBK. The rate is that of the text
-// in UTF-8 in all four, so that it tells of rows.
+// BenchmarkSameRows: the check table's rows as Sqoop's text and as CSV, in UTF-8 and in GBK. The rate is that of the
+// text in UTF-8 in all four, so that it tells of rows.
 func BenchmarkSameRows(b *testing.B) {
 	var rows bytes.Buffer
 	if err := sample.Check(&rows, sample.Options{Rows: 50_000}); err != nil {

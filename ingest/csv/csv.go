@@ -1,5 +1,5 @@
-// Package csv reads CSV as SQL*Plus (set markup csv on) and SQLcl (set sqlformat csv) spool it: a heading with the names
-// of the columns, quotes doubled in a quoted value, line breaks in it, and what a client writes between the rows.
+// Package csv reads CSV as SQL*Plus (set markup csv on) and SQLcl (set sqlformat csv) spool it: a heading with the
+// names of the columns, quotes doubled in a quoted value, line breaks in it, and what a client writes between the rows.
 //
 //	csv.go      the form: what the job file says of the files
 //	reader.go   records out of one file
@@ -49,10 +49,12 @@ func (f *Form) Check() error {
 	case len(f.Columns) == 0:
 		return errors.New("read CSV: no columns are named")
 	case f.Delimiter == 0 || f.Delimiter >= 0x80 || f.Delimiter == '\n' || f.Delimiter == '\r' || f.Delimiter == separator:
-		return errcode.JobValue.Errorf("read CSV: %q can't be the field delimiter; it must be one ASCII character other than a line break", f.Delimiter)
+		return errcode.JobValue.Errorf("read CSV: %q can't be the field delimiter; it must be one ASCII character other "+
+			"than a line break", f.Delimiter)
 	case f.Quote == f.Delimiter:
 		return errcode.JobValue.Errorf("read CSV: %q can't be both the field delimiter and the quote", f.Quote)
-	case f.Quote >= 0x80 || f.Quote == '\n' || f.Quote == '\r' || f.Quote == separator || f.Quote != 0 && f.Charset.CanTrail(f.Quote):
+	case f.Quote >= 0x80 || f.Quote == '\n' || f.Quote == '\r' || f.Quote == separator || f.Quote != 0 &&
+		f.Charset.CanTrail(f.Quote):
 		return errcode.JobValue.Errorf("read CSV: %q can't be the quote in %s", f.Quote, f.Charset.Name())
 	}
 	return nil
@@ -81,18 +83,20 @@ func (f *Form) Codec() compressed.Codec { return f.Compression }
 // RowOffsets is false: a record's offset is that of its first byte.
 func (f *Form) RowOffsets() bool { return false }
 
-// Warnings is about the CR of line ends that the first line of a file does not have: it becomes a part of values that are not quoted.
-// It is also about a heading that is read as a record.
+// Warnings is about the CR of line ends that the first line of a file does not have: it becomes a part of values that
+// are not quoted. It is also about a heading that is read as a record.
 func (f *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
 	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.File) {
 		if n := ingest.EndingWithCR(in); n > 0 {
-			doubts = append(doubts, fmt.Sprintf("the first %d records of %s end with CR LF and its first line with LF: the CR becomes a part of the last value; give all lines the same end", n, file))
+			doubts = append(doubts, fmt.Sprintf("the first %d records of %s end with CR LF and its first line with LF: the CR "+
+				"becomes a part of the last value; give all lines the same end", n, file))
 		}
 	})
 	if f.NoHeading {
 		ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.File) {
 			if heading := ingest.HeadingIn(in); heading != "" {
-				doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: remove input.header: false", file, heading))
+				doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: "+
+					"remove input.header: false", file, heading))
 			}
 		})
 	}

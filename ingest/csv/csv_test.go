@@ -190,8 +190,8 @@ func texts(all []got) [][]string {
 const spool = "SQL> select id, note\n  2  from t where a in (1, 2);\n\n" +
 	"\"ID\",\"NOTE\"\n1,\"x\"\n\n\"ID\",\"NOTE\"\n2,\"y\"\n\n2 rows selected.\n\nElapsed: 00:00:00.03\nSQL> spool off\n"
 
-// TestFeedbackInOtherLanguages: what SQL*Plus says after the rows is no record, in the languages and charsets of its clients,
-// in one column, too. Text that only contains it is.
+// TestFeedbackInOtherLanguages: what SQL*Plus says after the rows is no record, in the languages and charsets of its
+// clients, in one column, too. Text that only contains it is.
 func TestFeedbackInOtherLanguages(t *testing.T) {
 	for _, c := range []struct{ charset, line string }{
 		{"utf-8", "1 Zeile wurde ausgewählt."}, {"iso-8859-1", "1 Zeile wurde ausgew\xe4hlt."}, {"utf-8", "20 Zeilen ausgewählt."},
@@ -264,8 +264,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestMarksBeforeRecords: SQL*Plus begins each page with a form feed (set newpage 0), and files that were joined have byte order
-// marks inside. Neither makes a heading a record, nor becomes a part of a key.
+// TestMarksBeforeRecords: SQL*Plus begins each page with a form feed (set newpage 0), and files that were joined have
+// byte order marks inside. Neither makes a heading a record, nor becomes a part of a key.
 func TestMarksBeforeRecords(t *testing.T) {
 	plain, noHeading := form("id", "note"), with(form("id", "note"), func(f *Form) { f.NoHeading = true })
 	const bom = "\xef\xbb\xbf"
@@ -326,7 +326,8 @@ func TestHeadingReadAsRecord(t *testing.T) {
 	}
 }
 
-// TestMixedLineEnds: where the first line ends with LF and the records with CR LF, a warning says what becomes of the CR.
+// TestMixedLineEnds: where the first line ends with LF and the records with CR LF, a warning says what becomes of the
+// CR.
 func TestMixedLineEnds(t *testing.T) {
 	for content, warned := range map[string]bool{"id,note\n1,x\r\n2,y\r\n": true, "id,note\r\n1,x\r\n": false, "id,note\n1,x\n2,y\r\n": false, "id,note\n": false} {
 		files := []ingest.File{{Path: "/memory", Size: int64(len(content))}}

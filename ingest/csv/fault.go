@@ -56,7 +56,8 @@ func (r *reader) quoteReason(line []byte, what outcome) string {
 		start = r.spans[r.count-1].end + 1
 	}
 	if what == unclosed {
-		return fmt.Sprintf("the quote at byte %d of the record is not closed, or a quote in the value is not written twice", start)
+		return fmt.Sprintf("the quote at byte %d of the record is not closed, or a quote in the value is not written twice",
+			start)
 	}
 	at, _ := r.scanWhole(line)
 	if start < len(line) && line[start] == r.form.Quote {
@@ -100,7 +101,8 @@ func (r *reader) checkWholeText() string {
 	if valid == len(raw) {
 		return ""
 	}
-	return fmt.Sprintf("not %s: % x at byte %d of the record", charsetName(r.form), raw[valid:min(valid+4, len(raw))], valid)
+	return fmt.Sprintf("not %s: % x at byte %d of the record", charsetName(r.form),
+		raw[valid:min(valid+4, len(raw))], valid)
 }
 
 // columnAt returns a column's name by its position in the file, if the form has it; otherwise "".
@@ -128,7 +130,8 @@ func (r *reader) delimiterHint() string {
 		return ""
 	}
 	if other := r.otherDelimiter(r.rec.Raw); other != "" {
-		return fmt.Sprintf("the first record of %s has no field delimiter %s%s", r.path, ingest.FormatDelimiter([]byte{r.form.Delimiter}), other)
+		return fmt.Sprintf("the first record of %s has no field delimiter %s%s", r.path,
+			ingest.FormatDelimiter([]byte{r.form.Delimiter}), other)
 	}
 	return ""
 }

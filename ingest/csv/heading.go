@@ -52,7 +52,8 @@ func (r *reader) readHeading() error {
 // resolve finds the form's columns in the heading.
 func (r *reader) resolve(raw []byte) error {
 	if r.count > maxColumns {
-		return refusef(errcode.InputColumns, "read the heading of %s: it has %d columns, more than any table", r.path, r.count)
+		return refusef(errcode.InputColumns, "read the heading of %s: it has %d columns, more than any table",
+			r.path, r.count)
 	}
 	r.spans = slices.Clone(r.spans[:r.count])
 	for _, v := range r.spans {
@@ -130,7 +131,8 @@ func (c columns) find(name string) (int, error) {
 	}
 	switch {
 	case !found:
-		return 0, fmt.Errorf("no column %s, only %s (if that line is a record, set input.header: false)", name, listNames(c.names))
+		return 0, fmt.Errorf("no column %s, only %s (if that line is a record, set input.header: false)",
+			name, listNames(c.names))
 	case i == twice:
 		return 0, fmt.Errorf("column %s occurs twice; give one of them another name in the query", name)
 	}
@@ -206,7 +208,8 @@ func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
 		case heading == "":
 			first, heading = file, found
 		case found != heading:
-			return refusef(errcode.InputColumns, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs", file, found, first, heading)
+			return refusef(errcode.InputColumns, "read the heading of %s: it is %s, that of %s is %s; load them by two jobs",
+				file, found, first, heading)
 		}
 	}
 	return nil

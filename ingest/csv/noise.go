@@ -23,7 +23,8 @@ const (
 )
 
 var (
-	failureLine = regexp.MustCompile(`^(ERROR:|ERROR at line \d|Error starting at line|SQL Error:|(ORA|PLS|TNS|KUP)-\d{5}\b|(SP2|CPY|DPI)-\d{4}\b)`)
+	failureLine = regexp.MustCompile(
+		`^(ERROR:|ERROR at line \d|Error starting at line|SQL Error:|(ORA|PLS|TNS|KUP)-\d{5}\b|(SP2|CPY|DPI)-\d{4}\b)`)
 
 	feedbackLine = regexp.MustCompile(`^(` +
 		`(no rows|\d+ rows?) (selected|created|updated|deleted|inserted|merged)\.?` +
@@ -121,7 +122,8 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 			r.skipped++
 			return nil
 		}
-		return refusef(errcode.CSVExport, "read %s at byte %d: the export failed: %q; rows are probably missing: export again, or skip such lines by input.skip_errors: true",
+		return refusef(errcode.CSVExport, "read %s at byte %d: the export failed: %q; rows are probably missing: export "+
+			"again, or skip such lines by input.skip_errors: true",
 			r.path, r.rec.Offset, r.withCause(text))
 	}
 	if r.form.SkipNoise {
@@ -135,7 +137,8 @@ func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	case prompt:
 		what = fmt.Sprintf("a prompt, not a record: %q; export by a script, with set echo off", text)
 	case marked:
-		what = fmt.Sprintf("a form feed or a byte order mark before the record: %q; export with set newpage none, and join files without their marks", text)
+		what = fmt.Sprintf("a form feed or a byte order mark before the record: %q; export with set newpage none, and join "+
+			"files without their marks", text)
 	}
 	r.begun(line)
 	return r.bad(errcode.RejectSQLPlus, "", what+", or skip such lines by input.skip_noise: true")

@@ -60,7 +60,8 @@ func oddRows(n int) [][]string {
 	return rows
 }
 
-// TestPythonWrites: what Python's csv module writes, in all its ways and five charsets, is read as the rows it was given.
+// TestPythonWrites: what Python's csv module writes, in all its ways and five charsets, is read as the rows it was
+// given.
 func TestPythonWrites(t *testing.T) {
 	dir := t.TempDir()
 	rows := oddRows(300)

@@ -48,7 +48,8 @@ func (f *Form) openSized(fsys storage.FS, file ingest.File, window, longest int)
 	r := &reader{form: f, file: file, text: newText(in, file, window, longest)}
 	r.rec.File = file
 	r.rec.Fields = make([]values.Value, len(f.Columns))
-	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote, quoting: f.Quote != 0, rejects: ingest.IsRejects(file.Path)}
+	r.scanner = scanner{delimiter: f.Delimiter, quote: f.Quote, quoting: f.Quote != 0,
+		rejects: ingest.IsRejects(file.Path)}
 	if !r.quoting {
 		r.quote = f.Delimiter
 	}

@@ -129,7 +129,8 @@ func (s *scanner) skipCR(b []byte, at int) int {
 
 // bare finds the end of the unquoted value at b[start], or the quote in it.
 func (s *scanner) bare(b []byte, start int) int {
-	delimiters, quotes, breaks := ingest.EveryByte*uint64(s.delimiter), ingest.EveryByte*uint64(s.quote), uint64(ingest.EveryByte*'\n')
+	delimiters, quotes, breaks := ingest.EveryByte*uint64(s.delimiter), ingest.EveryByte*uint64(s.quote),
+		uint64(ingest.EveryByte*'\n')
 	for at := start; ; {
 		i := at
 		for ; i+8 <= len(b); i += 8 {

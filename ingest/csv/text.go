@@ -71,7 +71,8 @@ func (t *text) compact() {
 	to := t.buf
 	switch {
 	case left*2 > len(t.buf) && len(t.buf) <= t.maxRecord:
-		to = make([]byte, min(2*len(t.buf), t.maxRecord+1)) // one more, for the line break or to see that the record is too long
+		// one more, for the line break or to see that the record is too long
+		to = make([]byte, min(2*len(t.buf), t.maxRecord+1))
 	case len(t.buf) > 4*t.window && left < t.window/2:
 		to = make([]byte, t.window) // the long record that needed the space is over
 	}
@@ -93,5 +94,6 @@ func (t *text) line() (line []byte, next int) {
 
 // tooLong is the error of a line that is too long.
 func (t *text) tooLong() error {
-	return refusef(errcode.InputFormat, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV%s", t.path, t.offset(), t.maxRecord, loneCR(t.rest()))
+	return refusef(errcode.InputFormat, "read %s: the line at byte %d is longer than %d bytes; it is probably not CSV%s",
+		t.path, t.offset(), t.maxRecord, loneCR(t.rest()))
 }

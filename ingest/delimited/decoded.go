@@ -15,10 +15,12 @@ func (d *Form) checkCharset() error {
 	}
 	for name, delimiter := range map[string][]byte{"field": d.FieldDelimiter, "record": d.RecordDelimiter} {
 		if text, valid := d.Charset.Append(nil, delimiter); valid < len(delimiter) {
-			return errcode.JobValue.Errorf("read delimited text: the %s delimiter %s is not text in %s", name, ingest.FormatDelimiter(delimiter), d.Charset.Name())
+			return errcode.JobValue.Errorf("read delimited text: the %s delimiter %s is not text in %s", name,
+				ingest.FormatDelimiter(delimiter), d.Charset.Name())
 		} else if name == "record" && d.Charset.CanTrail(delimiter[0]) {
-			return errcode.JobValue.Errorf("read delimited text: the record delimiter %s may be the second byte of a character in %s; "+
-				`export with \n or \x10 between records, or in UTF-8`, ingest.FormatDelimiter(text), d.Charset.Name())
+			return errcode.JobValue.Errorf(
+				"read delimited text: the record delimiter %s may be the second byte of a character in %s; "+
+					`export with \n or \x10 between records, or in UTF-8`, ingest.FormatDelimiter(text), d.Charset.Name())
 		}
 	}
 	return nil
@@ -52,8 +54,9 @@ func (r *Reader) nextDecoded() (*ingest.Record, error) {
 // badCharacter makes the BadRecord of bytes that are no character of the charset; r.unescapedBuf holds what precedes
 // them.
 func (r *Reader) badCharacter(at int) error {
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
-		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Code: errcode.RejectCharset,
+		Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
+			r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
 	if i := r.fields.columns(r.unescapedBuf) - 1; i < len(r.form.Columns) {
 		b.Column = r.form.Columns[i]
 	}
@@ -74,6 +77,7 @@ func (r *Reader) columns(raw []byte) int {
 
 // badCharacterIn is badCharacter for a value of a record that was split before it was decoded.
 func (r *Reader) badCharacterIn(column, at int) error {
-	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[column], Raw: r.rec.Raw, Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
-		r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
+	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[column], Raw: r.rec.Raw,
+		Code: errcode.RejectCharset, Reason: fmt.Sprintf("not %s: % x at byte %d of the record",
+			r.form.Charset.Name(), r.rec.Raw[at:min(at+4, len(r.rec.Raw))], at)}
 }

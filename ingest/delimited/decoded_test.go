@@ -121,8 +121,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestUTF16WithoutAMark: a file whose first two characters are ASCII in UTF-16 is refused as a whole, in both orders of bytes, with the
-// charset's name. A zero byte may be a delimiter, or a part of a value after the first characters.
+// TestUTF16WithoutAMark: a file whose first two characters are ASCII in UTF-16 is refused as a whole, in both orders of
+// bytes, with the charset's name. A zero byte may be a delimiter, or a part of a value after the first characters.
 func TestUTF16WithoutAMark(t *testing.T) {
 	for _, c := range []struct {
 		charset, field, record, content string

@@ -61,7 +61,8 @@ func (d *Form) Check() error {
 	case len(d.RecordDelimiter) == 0:
 		return errors.New("read delimited text: the record delimiter is empty")
 	case len(d.FieldDelimiter) > 0 && bytes.Contains(d.FieldDelimiter, d.RecordDelimiter):
-		return errcode.JobValue.Errorf("read delimited text: the field delimiter %s contains the record delimiter %s, so fields would never end",
+		return errcode.JobValue.Errorf("read delimited text: the field delimiter %s contains the record delimiter %s, so "+
+			"fields would never end",
 			ingest.FormatDelimiter(d.FieldDelimiter), ingest.FormatDelimiter(d.RecordDelimiter))
 	}
 	if err := d.checkMarks(); err != nil {
@@ -85,7 +86,8 @@ func (d *Form) checkMarks() error {
 		}
 	}
 	if d.Escape != 0 && d.Escape == d.Enclosure {
-		return errcode.JobValue.Errorf("read delimited text: %s is the escape character and the enclosure; where a quote inside a value is doubled, "+
+		return errcode.JobValue.Errorf("read delimited text: %s is the escape character and the enclosure; where a quote "+
+			"inside a value is doubled, "+
 			"the export is CSV: use format: csv", quoted(d.Escape))
 	}
 	return nil
@@ -153,7 +155,8 @@ func (d *Form) detectCodec(fsys storage.FS, f ingest.File) (compressed.Codec, er
 // enclosures, one that ends a reject whatever is open in it.
 func (d *Form) RejectDelimiter() []byte {
 	if !d.needsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
-		bytes.IndexByte(d.RecordDelimiter, ingest.RejectSeparator) >= 0 || bytes.IndexByte(d.FieldDelimiter, ingest.RejectSeparator) >= 0 {
+		bytes.IndexByte(d.RecordDelimiter, ingest.RejectSeparator) >= 0 ||
+		bytes.IndexByte(d.FieldDelimiter, ingest.RejectSeparator) >= 0 {
 		return d.RecordDelimiter
 	}
 	return ingest.RejectEnd(d.RecordDelimiter)

@@ -13,7 +13,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// TestHDFS: a compressed file and one with escapes are read from HDFS as from the local disk, whole; a plain one is cut.
+// TestHDFS: a compressed file and one with escapes are read from HDFS as from the local disk, whole; a plain one is
+// cut.
 func TestHDFS(t *testing.T) {
 	fsys, root := testfs.HDFS(t, "ingest")
 	var text, packed bytes.Buffer

@@ -17,7 +17,8 @@ func (r *Reader) hint() string {
 	first := r.rec.Raw
 	looked := start[:min(len(start), ingest.DetectLen)]
 	zeros := bytes.Count(looked, []byte{0})
-	if zeros*100 > len(looked) && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
+	if zeros*100 > len(looked) && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 &&
+		bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
 		return fmt.Sprintf("%d of the first %d bytes are zero: is the file text?", zeros, len(looked))
 	}
 	if len(first) >= chunkSize || r.eof && r.pos >= r.fill && !bytes.HasSuffix(start, r.form.RecordDelimiter) {
@@ -49,16 +50,19 @@ func (r *Reader) driftHint(rest []byte) string {
 		return fmt.Sprintf("none of the first %d records has the field delimiter %s%s",
 			seen, ingest.FormatDelimiter(r.form.FieldDelimiter), r.otherField())
 	}
-	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d", seen, columns, len(r.form.Columns))
+	return fmt.Sprintf("every one of the first %d records has %d columns, the job file names %d",
+		seen, columns, len(r.form.Columns))
 }
 
 // quoted reports whether the record in r.rec has a value that begins with a double quote, which the form does not know.
 func (r *Reader) quoted() bool {
 	raw := r.rec.Raw
-	return r.form.Enclosure == 0 && (bytes.HasPrefix(raw, []byte{'"'}) || bytes.Contains(raw, append(bytes.Clone(r.form.FieldDelimiter), '"')))
+	return r.form.Enclosure == 0 && (bytes.HasPrefix(raw, []byte{'"'}) ||
+		bytes.Contains(raw, append(bytes.Clone(r.form.FieldDelimiter), '"')))
 }
 
-// cutRecord cuts text after its first record; false if that may go on after text. A record delimiter may be escaped or enclosed.
+// cutRecord cuts text after its first record; false if that may go on after text. A record delimiter may be escaped or
+// enclosed.
 func (r *Reader) cutRecord(text []byte) (raw, after []byte, found bool) {
 	if r.scan == nil {
 		return bytes.Cut(text, r.form.RecordDelimiter)

@@ -26,7 +26,8 @@ func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) 
 	}
 	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.File) {
 		if heading := ingest.HeadingIn(in); heading != "" {
-			doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: export without it, or read the file with format: csv", f, heading))
+			doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: "+
+				"export without it, or read the file with format: csv", f, heading))
 		}
 	})
 	unended := d.Unended(fsys, files)
@@ -34,7 +35,8 @@ func (d *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) 
 		if i == maxUnended {
 			return append(doubts, fmt.Sprintf("%d more files end without the record delimiter", len(unended)-i))
 		}
-		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, and cut short if the file was", f,
+		doubts = append(doubts, fmt.Sprintf("%s ends without the record delimiter %s: its last record is taken as it is, "+
+			"and cut short if the file was", f,
 			ingest.FormatDelimiter(d.RecordDelimiter)))
 	}
 	return doubts
@@ -49,7 +51,8 @@ func (d *Form) LineEnds(fsys storage.FS, files []ingest.File) (doubt string) {
 	}
 	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.File) {
 		if n := ingest.EndingWithCR(in); n > 0 {
-			doubt = fmt.Sprintf(`the first %d records of %s end with CR, which becomes a part of column %s: is the record delimiter \r\n?`,
+			doubt = fmt.Sprintf(
+				`the first %d records of %s end with CR, which becomes a part of column %s: is the record delimiter \r\n?`,
 				n, f, d.Columns[len(d.Columns)-1])
 		}
 	})

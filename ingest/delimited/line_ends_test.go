@@ -36,7 +36,8 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// TestUnended: a plain file that ends without its record delimiter may have been cut short; a compressed one has other signs.
+// TestUnended: a plain file that ends without its record delimiter may have been cut short; a compressed one has other
+// signs.
 func TestUnended(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{"a-empty": "", "b-cut": "1|a\r\n2|b\r", "c-whole": "1|a\r\n", "d-short": "1", "e.gz": "\x1f\x8bno delimiter at its end",
 		"f-cut": "1|a\r\n2", "rejects.dat": "1|a\r\n"})

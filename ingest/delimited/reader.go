@@ -27,9 +27,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Reader reads the records of one split. It is not safe for concurrent use.
 //
-// Each form has its own window on its file (here, in csv's text, in parquet's stream), since each reads differently. This
-// one reads a plain file at offsets, stops at the end of its split, except for the rest of one record, and checks how each
-// record begins.
+// Each form has its own window on its file (here, in csv's text, in parquet's stream), since each reads differently.
+// This one reads a plain file at offsets, stops at the end of its split, except for the rest of one record, and checks
+// how each record begins.
 type Reader struct {
 	form  *Form
 	file  storage.File
@@ -71,7 +71,8 @@ func (r *Reader) begin() error {
 		return fmt.Errorf("read %s: it has no bytes %d to %d, only %d", s.File, s.Start, s.End, s.File.Size)
 	}
 	if got, want := r.file.Size(), r.split.File.Size; got != want {
-		return errcode.InputChanged.Errorf("read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
+		return errcode.InputChanged.Errorf(
+			"read %s: it had %d bytes when it was listed and has %d now; start again when it is complete",
 			r.split.File, want, got)
 	}
 	if r.split.Start == 0 {
@@ -156,7 +157,8 @@ func (r *Reader) skipToDelimiter() error {
 func (r *Reader) Next() (*ingest.Record, error) {
 	rec, err := r.next()
 	// The mark of the file's first record was skipped. Another one would be a part of a key that looks like any other.
-	if err == nil && len(rec.Raw) > 0 && rec.Raw[0] == byteOrderMark[0] && bytes.HasPrefix(rec.Raw, byteOrderMark) && r.form.Charset.IsUTF8() {
+	if err == nil && len(rec.Raw) > 0 && rec.Raw[0] == byteOrderMark[0] && bytes.HasPrefix(rec.Raw, byteOrderMark) &&
+		r.form.Charset.IsUTF8() {
 		return nil, &ingest.BadRecord{Position: rec.Position, Raw: rec.Raw, Code: errcode.RejectCharset,
 			Reason: "a byte order mark before the record, as in files that were joined; join them without their marks"}
 	}
@@ -230,7 +232,8 @@ func invalidField(fields []values.Value) (field, at int) {
 // reader of the table could not tell what they were.
 func (r *Reader) badText(field, at int) error {
 	value := r.rec.Fields[field].Bytes()
-	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw, Code: errcode.RejectCharset, Hint: ingest.CharsetHint(r.rec.Raw),
+	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
+		Code: errcode.RejectCharset, Hint: ingest.CharsetHint(r.rec.Raw),
 		Reason: fmt.Sprintf("not UTF-8: % x at byte %d of the value", value[at:min(at+4, len(value))], at)}
 }
 
@@ -298,7 +301,8 @@ func (r *Reader) compact() error {
 	left := r.fill - r.pos
 	most := r.maxRecord + len(r.form.RecordDelimiter)
 	if left >= most {
-		return errcode.InputFormat.Errorf("read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
+		return errcode.InputFormat.Errorf(
+			"read %s: the record at byte %d is longer than %d bytes; %s is probably not the record delimiter%s",
 			r.split.File, r.base+int64(r.pos), r.maxRecord, ingest.FormatDelimiter(r.form.RecordDelimiter),
 			otherDelimiter(r.buf[r.pos:r.pos+min(left, chunkSize)], r.form.RecordDelimiter))
 	}
@@ -330,12 +334,14 @@ func (r *Reader) readAt(p []byte, at int64) error {
 // bad describes the record in rec, whose number of columns is wrong.
 func (r *Reader) bad() *ingest.BadRecord {
 	columns := r.columns(r.rec.Raw)
-	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Reason: ingest.CountReason(columns, len(r.form.Columns)), Code: errcode.RejectColumns}
+	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw,
+		Reason: ingest.CountReason(columns, len(r.form.Columns)), Code: errcode.RejectColumns}
 	switch {
 	case r.hinted:
 	case columns > len(r.form.Columns) && r.quoted():
 		r.hinted = true
-		b.Hint = "values begin with a double quote: if the export encloses those that have a delimiter, set optionally_enclosed_by: '\"'"
+		b.Hint = "values begin with a double quote: if the export encloses those that have a delimiter, set " +
+			"optionally_enclosed_by: '\"'"
 	case !r.good && r.split.Start == 0:
 		r.hinted = true
 		b.Hint = r.hint()

@@ -114,7 +114,8 @@ func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte
 		return s.enclosed(text, at, atEnd)
 	}
 	field, ended, behind, err = s.open(text, at, atEnd)
-	if err == nil && s.form.EncloseAll && field.end > field.start && !(field.escaped && text[field.start] == s.form.Escape) {
+	if err == nil && s.form.EncloseAll && field.end > field.start &&
+		!(field.escaped && text[field.start] == s.form.Escape) {
 		err = s.bad(at, "the value does not begin with %s", quoted(enclosure))
 	}
 	return field, ended, behind, err
@@ -189,7 +190,8 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 	}
 	ended, behind, err = s.delimiter(text, at, atEnd)
 	if err == nil && ended == 0 {
-		err = s.bad(at, "%s follows the closing %s of a value, where a delimiter is expected; a %s inside a value needs an escape before it",
+		err = s.bad(at, "%s follows the closing %s of a value, where a delimiter is expected; a %s inside a value needs an "+
+			"escape before it",
 			quoted(text[at]), quoted(s.form.Enclosure), quoted(s.form.Enclosure))
 	}
 	return field, ended, behind, err

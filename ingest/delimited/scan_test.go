@@ -138,8 +138,8 @@ func TestScannedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestCompressedRecords: offsets and numbers are those of the text, a compressed file is never cut, and Bytes ends at the
-// file's size.
+// TestCompressedRecords: offsets and numbers are those of the text, a compressed file is never cut, and Bytes ends at
+// the file's size.
 func TestCompressedRecords(t *testing.T) {
 	var text bytes.Buffer
 	for i := range 300_000 {
@@ -246,8 +246,8 @@ func TestCheckMarks(t *testing.T) {
 	}
 }
 
-// FuzzScanner: wherever the buffer ends, a record is the same or the scanner asks for more; and text without escapes and
-// enclosures is cut as it is by the readers that know none.
+// FuzzScanner: wherever the buffer ends, a record is the same or the scanner asks for more; and text without escapes
+// and enclosures is cut as it is by the readers that know none.
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte(`a\,b,"c,`+"\n"+`d"`+"\n"+`\\N,`), byte('\\'), byte('"'), false, []byte(","), []byte("\n"))
 	f.Add([]byte("a||b|\nc|||\n"), byte(0), byte(0), false, []byte("||"), []byte("|\n"))

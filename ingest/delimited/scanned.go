@@ -66,7 +66,8 @@ func (r *Reader) unescapedRecord() (length int, plain bool) {
 	}
 	text := r.buf[r.pos:r.fill]
 	n := bytes.IndexByte(text, d.RecordDelimiter[0])
-	if n < 0 || r.scan.rejects || d.Escape != 0 && bytes.IndexByte(text[:n], d.Escape) >= 0 || d.Enclosure != 0 && bytes.IndexByte(text[:n], d.Enclosure) >= 0 {
+	if n < 0 || r.scan.rejects || d.Escape != 0 && bytes.IndexByte(text[:n], d.Escape) >= 0 || d.Enclosure != 0 &&
+		bytes.IndexByte(text[:n], d.Enclosure) >= 0 {
 		return 0, false
 	}
 	return n, true

@@ -97,8 +97,8 @@ func randomText(r *rand.Rand, d *Form, most int) string {
 	return s.String()
 }
 
-// TestSqoopWrites: what Sqoop's FieldFormatter writes is read as the values that it was given, unless its text is ambiguous: a value has
-// a delimiter that nothing marks, or a quote without an escape.
+// TestSqoopWrites: what Sqoop's FieldFormatter writes is read as the values that it was given, unless its text is
+// ambiguous: a value has a delimiter that nothing marks, or a quote without an escape.
 func TestSqoopWrites(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	const columns, records = 4, 400
@@ -149,8 +149,8 @@ func (d *Form) canHold(value string) bool {
 	return !strings.Contains(value, string([]byte{d.Enclosure}))
 }
 
-// TestSqoopParses: any text whatever gives the values that Sqoop's RecordParser gives, and is rejected where that gives an
-// error. That parser takes a record which ends inside an enclosure or after a lone escape; here it is rejected.
+// TestSqoopParses: any text whatever gives the values that Sqoop's RecordParser gives, and is rejected where that gives
+// an error. That parser takes a record which ends inside an enclosure or after a lone escape; here it is rejected.
 func TestSqoopParses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	const each = 3000

@@ -87,8 +87,8 @@ func (e *element) append(dst []byte, annotated bool) []byte {
 	return append(dst, 0)
 }
 
-// withoutOdd returns a footer without the annotations of groups, whose columns can't be read anyway, and without those of
-// columns that v15 refuses on their own; odd holds the numbers of these columns.
+// withoutOdd returns a footer without the annotations of groups, whose columns can't be read anyway, and without those
+// of columns that v15 refuses on their own; odd holds the numbers of these columns.
 func withoutOdd(raw []byte) (cleaned []byte, odd map[int]bool, err error) {
 	c := compact{bytes: raw}
 	odd = map[int]bool{}
@@ -150,7 +150,8 @@ func readElements(c *compact) ([]element, error) {
 
 // readableByArrow reports whether v15 reads a file whose only column is e.
 func readableByArrow(e *element) bool {
-	root := element{fields: []elementField{{elementName, typeBinary, []byte{1, 'm'}}, {elementChildren, typeI32, []byte{2}}}}
+	root := element{fields: []elementField{{elementName, typeBinary, []byte{1, 'm'}},
+		{elementChildren, typeI32, []byte{2}}}}
 	raw := []byte{typeI32, 2 * fieldVersion, 2, typeList, 2 * fieldSchema}
 	raw = e.append(root.append(listHead(raw, 2), true), true)
 	raw = append(raw, typeI64, 2*fieldRows, 0, typeList, 2*fieldGroups, typeStruct, 0)

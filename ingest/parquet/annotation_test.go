@@ -13,8 +13,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// annotated is a file with the columns id and odd. In the footer the second one has the given annotations instead of its
-// real ones.
+// annotated is a file with the columns id and odd. In the footer the second one has the given annotations instead of
+// its real ones.
 func annotated(t *testing.T, physical parquet.Type, length int, fields ...elementField) []byte {
 	t.Helper()
 	id := &written{name: "id", physical: parquet.Types.Int64, values: []any{int64(7)}}
@@ -65,8 +65,8 @@ func annotated(t *testing.T, physical parquet.Type, length int, fields ...elemen
 	return append(content, magic...)
 }
 
-// TestOddAnnotations: if a column's annotation is unknown or contradicts its type, the other columns can still be read, and
-// the column itself is refused by its name.
+// TestOddAnnotations: if a column's annotation is unknown or contradicts its type, the other columns can still be read,
+// and the column itself is refused by its name.
 func TestOddAnnotations(t *testing.T) {
 	i32 := func(id int16, n int64) elementField {
 		return elementField{id, typeI32, binary.AppendVarint(nil, n)}

@@ -13,7 +13,8 @@ var (
 	errPlain   = errors.New("the page ends before its values do")
 )
 
-// run is a run of Parquet's hybrid encoding of run lengths and packed bits: n times one value, or n values packed in bytes.
+// run is a run of Parquet's hybrid encoding of run lengths and packed bits: n times one value, or n values packed in
+// bytes.
 type run struct {
 	n      int
 	packed []byte // nil: every value is value

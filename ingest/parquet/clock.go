@@ -15,8 +15,8 @@ const (
 	problemYear = "outside the years 0001 to 9999"
 )
 
-// clock shows points in time as clocks in a zone do. It caches the offset from UTC and the period in which the offset is
-// valid, so only one goroutine may use it.
+// clock shows points in time as clocks in a zone do. It caches the offset from UTC and the period in which the offset
+// is valid, so only one goroutine may use it.
 type clock struct {
 	location *time.Location // nil: UTC
 	julian   bool           // days before 1582-10-15 are shown in the Julian calendar
@@ -56,7 +56,8 @@ func (c *clock) append(dst []byte, seconds, nanos int64) (out []byte, problem st
 		return dst, problemYear
 	}
 	if c.julian && c.location != nil && seconds < gregorianDay*secondsOfDay {
-		return dst, "before 1582-10-15 in a file of an old Spark: its clock is known in UTC only; set the zone to UTC or write the file again"
+		return dst, "before 1582-10-15 in a file of an old Spark: its clock is known in UTC only; set the zone to UTC or " +
+			"write the file again"
 	}
 	shown := c.shift(seconds)
 	day := floorDiv(shown, secondsOfDay)
@@ -101,8 +102,8 @@ func appendPair(dst []byte, n int64) []byte {
 	return append(dst, byte('0'+n/10), byte('0'+n%10))
 }
 
-// appendDate appends a day, counted from 1970-01-01, such as 2026-11-20. Days before 1582-10-15 are shown in the Gregorian
-// calendar, as in java.time, or in the Julian one, as in java.sql.Date.
+// appendDate appends a day, counted from 1970-01-01, such as 2026-11-20. Days before 1582-10-15 are shown in the
+// Gregorian calendar, as in java.time, or in the Julian one, as in java.sql.Date.
 func appendDate(dst []byte, day int64, julian bool) (out []byte, problem string) {
 	const far = 4_000_000 // days
 	if day < -far || day > far {
@@ -120,7 +121,8 @@ func appendDate(dst []byte, day int64, julian bool) (out []byte, problem string)
 	return appendPair(dst, of), ""
 }
 
-// dateOf returns the year, month and day of the month. Years are counted from March here, so that a leap day is the last day.
+// dateOf returns the year, month and day of the month. Years are counted from March here, so that a leap day is the
+// last day.
 func dateOf(day int64, julian bool) (year, month, of int64) {
 	const fourYears, fourCenturies = 4*365 + 1, 400*365 + 97
 	var inFour int64

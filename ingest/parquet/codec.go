@@ -16,7 +16,8 @@ import (
 // codecReadable reports whether pages of a codec can be unpacked.
 func codecReadable(c compress.Compression) bool {
 	switch c {
-	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd:
+	case compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip,
+		compress.Codecs.Brotli, compress.Codecs.Zstd:
 		return true
 	}
 	return false

@@ -31,7 +31,8 @@ type cursor struct {
 
 func (c *cursor) init(u *unpacker, scratch *[]byte) {
 	t := c.descr.PhysicalType()
-	c.pages = pages{physical: t, width: widthOf(t, c.descr.TypeLength()), nullable: c.nullable, unpacker: u, scratch: scratch}
+	c.pages = pages{physical: t, width: widthOf(t, c.descr.TypeLength()), nullable: c.nullable,
+		unpacker: u, scratch: scratch}
 	if c.nullable {
 		c.levels = make([]int16, batch)
 	}

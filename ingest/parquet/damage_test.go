@@ -74,7 +74,8 @@ func watched(t *testing.T, what string, read func()) {
 	}
 }
 
-// TestDamaged reads files that are cut off, overwritten, or have false lengths. Each must return an error, or all its rows.
+// TestDamaged reads files that are cut off, overwritten, or have false lengths. Each must return an error, or all its
+// rows.
 func TestDamaged(t *testing.T) {
 	want := describe(t, "testdata/small.parquet")
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -114,14 +115,16 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s: %d errors, %d times none", kind, outcomes[kind+": error"], outcomes[kind+": none"])
 		}
 	}
-	for _, kind := range []string{"flip in the data", "zeroes", "large number"} { // statistics, the padding of a header and the like don't matter
+	// statistics, the padding of a header and the like don't matter
+	for _, kind := range []string{"flip in the data", "zeroes", "large number"} {
 		if errors, none := outcomes[kind+": error"], outcomes[kind+": none"]; errors <= none {
 			t.Errorf("%s: %d errors, %d times none", kind, errors, none)
 		}
 	}
 }
 
-// outcome reads a damaged file and describes the result. Where the pages have checksums, damage to the data must not change a value.
+// outcome reads a damaged file and describes the result. Where the pages have checksums, damage to the data must not
+// change a value.
 func outcome(t *testing.T, name string, form *Form, d damage, rows int, want string) string {
 	var text strings.Builder
 	got, err := readBytes(form, d.content, func(rec *ingest.Record) { writeValues(&text, rec) })
@@ -207,8 +210,8 @@ func damages(good []byte, rnd *rand.Rand) (all []damage) {
 	return all
 }
 
-// TestDamagedPages flips every bit of every page of files whose pages have checksums: each flip must be found. Only the column of the
-// page is read.
+// TestDamagedPages flips every bit of every page of files whose pages have checksums: each flip must be found. Only the
+// column of the page is read.
 func TestDamagedPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a file again and again")
@@ -312,8 +315,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzPage reads any bytes as the pages of a column: pages that passed the checks must not make a decoder panic, hang or
-// ask for much memory.
+// FuzzPage reads any bytes as the pages of a column: pages that passed the checks must not make a decoder panic, hang
+// or ask for much memory.
 func FuzzPage(f *testing.F) {
 	content, err := os.ReadFile("testdata/spark/spark-v2-delta.parquet")
 	if err != nil {

@@ -122,9 +122,10 @@ func (d *deltaReader) takeBits() (n uint64) {
 // maxExpanded is the largest size of a page's values in bytes, once each has its shared prefix again.
 const maxExpanded = 256 << 20
 
-// expandDeltas appends n byte arrays in encoding PLAIN. They come from DELTA_LENGTH_BYTE_ARRAY, in which their lengths come
-// first, or from DELTA_BYTE_ARRAY, in which the lengths of the prefixes that they share with the one before come first. All
-// values must have the given width unless it is 0. v15 copies each such value, and can't read values of a fixed width.
+// expandDeltas appends n byte arrays in encoding PLAIN. They come from DELTA_LENGTH_BYTE_ARRAY, in which their lengths
+// come first, or from DELTA_BYTE_ARRAY, in which the lengths of the prefixes that they share with the one before come
+// first. All values must have the given width unless it is 0. v15 copies each such value, and can't read values of a
+// fixed width.
 func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error) {
 	if n == 0 {
 		return dst, nil
@@ -149,7 +150,8 @@ func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error)
 		if prefixed {
 			prefix = prefixes.next()
 		}
-		if prefix < 0 || prefix > int64(last) || length < 0 || length > int64(len(text)) || width > 0 && prefix+length != int64(width) {
+		if prefix < 0 || prefix > int64(last) || length < 0 || length > int64(len(text)) || width > 0 &&
+			prefix+length != int64(width) {
 			return nil, fmt.Errorf("%w: a value of %d and %d bytes", errDelta, prefix, length)
 		}
 		if int64(len(dst)-start)+4+prefix+length > maxExpanded {

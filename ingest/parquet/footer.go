@@ -62,8 +62,8 @@ type footerLimit struct {
 
 func newFooterLimit(bytes int64) footerLimit { return footerLimit{bytes, semaphore.NewWeighted(bytes)} }
 
-// acquire waits until a footer may be read. A footer longer than the limit is read alone. The returned call releases the
-// memory.
+// acquire waits until a footer may be read. A footer longer than the limit is read alone. The returned call releases
+// the memory.
 func (r footerLimit) acquire(length int64) (free func()) {
 	length = min(length, r.bytes)
 	_ = r.sem.Acquire(context.Background(), length) // it never fails, since nothing ends this context
@@ -83,7 +83,8 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 		}
 	}()
 	if file.Size() != listed.Size {
-		return nil, errcode.InputChanged.Errorf("it had %d bytes when it was listed and has %d now; start again when it is complete",
+		return nil, errcode.InputChanged.Errorf(
+			"it had %d bytes when it was listed and has %d now; start again when it is complete",
 			listed.Size, file.Size())
 	}
 	end, length, err := findFooter(file, listed.Path)
@@ -101,8 +102,9 @@ func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, 
 	}
 	for _, c := range foot.columns {
 		if odd[c.leaf] {
-			return nil, refusef(errcode.ParquetUnsupported, "column %s: its type has an annotation that this program does not know, or that contradicts it; "+
-				"write the file again with another type, or leave the column out", c.name)
+			return nil, refusef(errcode.ParquetUnsupported,
+				"column %s: its type has an annotation that this program does not know, or that contradicts it; "+
+					"write the file again with another type, or leave the column out", c.name)
 		}
 	}
 	if foot.groups, err = rowGroups(meta, foot.columns, end); err != nil {
@@ -123,7 +125,8 @@ func readMetaAt(file storage.File, start, length int64) (meta *metadata.FileMeta
 	return readMeta(raw)
 }
 
-// ColumnNames are the names of a file's columns that can be read, in their order: not those of lists, maps and structures.
+// ColumnNames are the names of a file's columns that can be read, in their order: not those of lists, maps and
+// structures.
 func ColumnNames(fsys storage.FS, listed ingest.File) (names []string, err error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
@@ -153,7 +156,8 @@ func ColumnNames(fsys storage.FS, listed ingest.File) (names []string, err error
 		}
 	}
 	if len(names) == 0 {
-		return nil, refusef(errcode.ParquetUnsupported, "it has no column but lists, maps and structures; export their values as columns of their own")
+		return nil, refusef(errcode.ParquetUnsupported,
+			"it has no column but lists, maps and structures; export their values as columns of their own")
 	}
 	return names, nil
 }
@@ -170,13 +174,16 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 		return 0, 0, err
 	}
 	if string(tail[4:]) == magicEncrypted {
-		return 0, 0, refusef(errcode.ParquetUnsupported, "it is encrypted, which this program can't read; export it without encryption")
+		return 0, 0, refusef(errcode.ParquetUnsupported,
+			"it is encrypted, which this program can't read; export it without encryption")
 	}
 	if codec, err := compressed.Detect(name, head[:]); err == nil && codec != compressed.None {
-		return 0, 0, refusef(errcode.InputFormat, "it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
+		return 0, 0, refusef(errcode.InputFormat,
+			"it is compressed with %s as a whole; unpack it first (what is in a Parquet file is compressed anyway)", codec)
 	}
 	if string(tail[4:]) != magic || string(head[:]) != magic {
-		return 0, 0, refusef(errcode.InputFormat, "it is not a complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
+		return 0, 0, refusef(errcode.InputFormat,
+			"it is not a complete Parquet file: it begins with %q and ends with %q, not %q", head, tail[4:], magic)
 	}
 	length = int64(binary.LittleEndian.Uint32(tail[:]))
 	start = size - tailLength - length
@@ -186,8 +193,8 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 	return start, length, nil
 }
 
-// checkFooter checks the footer (FileMetaData of parquet.thrift) before v15 reads it, which allocates as many elements as
-// a list claims to have.
+// checkFooter checks the footer (FileMetaData of parquet.thrift) before v15 reads it, which allocates as many elements
+// as a list claims to have.
 func checkFooter(raw []byte) error {
 	c := compact{bytes: raw}
 	err := c.fields(func(id int16, kind byte) error {
@@ -206,13 +213,15 @@ func checkFooter(raw []byte) error {
 	return nil
 }
 
-// rowGroups collects what is needed of each row group, and refuses what can't be read or can't be true. Pages end before end.
+// rowGroups collects what is needed of each row group, and refuses what can't be read or can't be true. Pages end
+// before end.
 func rowGroups(meta *metadata.FileMetaData, columns []column, end int64) ([]rowGroup, error) {
 	groups := make([]rowGroup, len(meta.RowGroups))
 	rows := int64(0)
 	for i, raw := range meta.RowGroups {
 		if raw.NumRows < 0 || raw.NumRows > math.MaxInt64-rows || len(raw.Columns) != meta.Schema.NumColumns() {
-			return nil, fmt.Errorf("its footer is damaged: row group %d has %d rows in %d columns", i, raw.NumRows, len(raw.Columns))
+			return nil, fmt.Errorf("its footer is damaged: row group %d has %d rows in %d columns",
+				i, raw.NumRows, len(raw.Columns))
 		}
 		g := &groups[i]
 		g.first, g.rows = rows, raw.NumRows
@@ -256,7 +265,8 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 	raw := g.Columns[c.leaf]
 	switch {
 	case raw.IsSetCryptoMetadata():
-		return chunk{}, refusef(errcode.ParquetUnsupported, "is encrypted, which this program can't read; export it without encryption")
+		return chunk{}, refusef(errcode.ParquetUnsupported,
+			"is encrypted, which this program can't read; export it without encryption")
 	case raw.FilePath != nil && *raw.FilePath != "":
 		return chunk{}, refusef(errcode.ParquetUnsupported, "is in another file, %q", *raw.FilePath)
 	case raw.MetaData == nil:
@@ -265,7 +275,8 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 	m := raw.MetaData
 	codec := compress.Compression(m.Codec)
 	if !codecReadable(codec) {
-		return chunk{}, refusef(errcode.ParquetUnsupported, "codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
+		return chunk{}, refusef(errcode.ParquetUnsupported,
+			"codec %s can't be read; write the file with snappy, gzip, zstd, brotli or none", codecName(codec))
 	}
 	for _, e := range m.Encodings {
 		if err := c.checkEncoding(int32(e)); err != nil {
@@ -273,7 +284,8 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 		}
 	}
 	if int32(m.Type) != int32(c.descr.PhysicalType()) || m.NumValues != g.NumRows {
-		return chunk{}, fmt.Errorf("the footer is damaged: it has %d values of %s, the row group %d rows", m.NumValues, m.Type, g.NumRows)
+		return chunk{}, fmt.Errorf("the footer is damaged: it has %d values of %s, the row group %d rows",
+			m.NumValues, m.Type, g.NumRows)
 	}
 	if g.NumRows == 0 {
 		return chunk{}, nil // without pages, so it has no position
@@ -284,7 +296,8 @@ func (c *column) chunk(meta *metadata.FileMetaData, group int, end int64) (chunk
 	}
 	size := m.TotalCompressedSize
 	if start < int64(len(magic)) || size < 0 || start > end || size > end-start {
-		return chunk{}, fmt.Errorf("the footer is damaged: its pages are to be %d bytes from byte %d on, the footer begins at %d", size, start, end)
+		return chunk{}, fmt.Errorf("the footer is damaged: its pages are to be %d bytes from byte %d on, the footer "+
+			"begins at %d", size, start, end)
 	}
 	if meta.WriterVersion().LessThan(metadata.Parquet816FixedVersion) {
 		size = min(size+100, end-start) // PARQUET-816: such writers did not count the dictionary's header

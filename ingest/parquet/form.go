@@ -21,9 +21,10 @@ type Binary string
 
 // The ways to show binary values.
 const (
-	BinaryBytes Binary = ""     // as they are
-	BinaryText  Binary = "text" // as they are, and they must be UTF-8: Impala, Hive and old Sparks don't mark their text as such
-	BinaryHex   Binary = "hex"  // "de ad be ef", as Sqoop's text has them (org.apache.hadoop.io.BytesWritable.toString)
+	BinaryBytes Binary = "" // as they are
+	// as they are, and they must be UTF-8: Impala, Hive and old Sparks don't mark their text as such
+	BinaryText Binary = "text"
+	BinaryHex  Binary = "hex" // "de ad be ef", as Sqoop's text has them (org.apache.hadoop.io.BytesWritable.toString)
 )
 
 // Form is the form of Parquet files with flat columns. Values are shown as in Sqoop's text import.
@@ -94,7 +95,8 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 	var types seenTypes
 	for _, foot := range all {
 		if differ := types.add(foot.file.String(), foot.columns); differ != "" {
-			return nil, refusef(errcode.ParquetUnsupported, "read %s: %s; export both alike, or load them with separate jobs", foot.file, differ)
+			return nil, refusef(errcode.ParquetUnsupported,
+				"read %s: %s; export both alike, or load them with separate jobs", foot.file, differ)
 		}
 		splits = foot.cut(splits, size)
 	}

@@ -76,8 +76,8 @@ func (h *pageHeader) parseBody(c *compact, header int16, kind byte) error {
 	})
 }
 
-// field returns the function that stores a number of one of three headers: 5 of a data page, 7 of a dictionary, 8 of a data page
-// of version 2.
+// field returns the function that stores a number of one of three headers: 5 of a data page, 7 of a dictionary, 8 of a
+// data page of version 2.
 func (h *pageHeader) field(header, id int16) func(int32) {
 	number := func(to *int32) func(int32) { return func(n int32) { *to = n } }
 	encoding := func(to *parquet.Encoding) func(int32) { return func(n int32) { *to = parquet.Encoding(n) } }

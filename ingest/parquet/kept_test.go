@@ -17,8 +17,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// TestSpark reads what Spark and parquet-avro wrote in their various ways. testdata/spark/SparkFiles.java has the expected
-// values.
+// TestSpark reads what Spark and parquet-avro wrote in their various ways. testdata/spark/SparkFiles.java has the
+// expected values.
 func TestSpark(t *testing.T) {
 	names, err := filepath.Glob("testdata/spark/*.parquet")
 	if err != nil || len(names) < 10 {
@@ -110,8 +110,8 @@ func TestOtherTypes(t *testing.T) {
 	}
 }
 
-// TestColumnOfNulls: a column without a value in a file has the type UNKNOWN there, as pandas and pyarrow write it. It fits any type that
-// other files have, and these must still agree.
+// TestColumnOfNulls: a column without a value in a file has the type UNKNOWN there, as pandas and pyarrow write it. It
+// fits any type that other files have, and these must still agree.
 func TestColumnOfNulls(t *testing.T) {
 	column := func(name string, physical parquet.Type, logical schema.LogicalType, value any) *written {
 		return &written{name: name, physical: physical, logical: logical, length: -1, optional: true, values: []any{value}}

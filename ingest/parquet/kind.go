@@ -32,7 +32,8 @@ const (
 	uuid
 )
 
-var shapeNames = [...]string{"BOOLEAN", "INTEGER", "unsigned INTEGER", "FLOAT", "DOUBLE", "FLOAT16", "DECIMAL", "DATE", "TIME",
+var shapeNames = [...]string{"BOOLEAN", "INTEGER", "unsigned INTEGER", "FLOAT", "DOUBLE",
+	"FLOAT16", "DECIMAL", "DATE", "TIME",
 	"local TIMESTAMP", "UTC TIMESTAMP", "INT96 timestamp", "STRING", "BINARY", "BINARY", "UUID"}
 
 // kind is a column's type, as far as it determines how values are shown.
@@ -67,7 +68,8 @@ func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
 	}
 	if slices.Contains(f.Millis, name) && !k.null {
 		if c.PhysicalType() != parquet.Types.Int64 || k.shape != signed {
-			return k, refusef(errcode.ParquetUnsupported, "is %s; only INT64 can hold the milliseconds that millis_columns says", k)
+			return k, refusef(errcode.ParquetUnsupported,
+				"is %s; only INT64 can hold the milliseconds that millis_columns says", k)
 		}
 		return kind{shape: instant, unit: 1e3}, nil
 	}
@@ -123,7 +125,8 @@ func (f *Form) physical(c *schema.Column) (kind, error) {
 	case parquet.Types.Double:
 		return kind{shape: float64Shape}, nil
 	case parquet.Types.FixedLenByteArray, parquet.Types.ByteArray:
-		return kind{shape: map[Binary]logicalKind{BinaryText: text, BinaryHex: binaryHex, BinaryBytes: binaryBytes}[f.Binary]}, checkFixed(c)
+		return kind{shape: map[Binary]logicalKind{BinaryText: text, BinaryHex: binaryHex,
+			BinaryBytes: binaryBytes}[f.Binary]}, checkFixed(c)
 	}
 	return kind{}, refusef(errcode.ParquetUnsupported, "type %s can't be read", c.PhysicalType())
 }

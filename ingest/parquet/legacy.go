@@ -13,8 +13,9 @@ type legacy struct {
 	int96 bool
 }
 
-// legacyOf follows the keys that Spark writes into a footer, as org.apache.spark.sql.execution.datasources.DataSourceUtils
-// does (datetimeRebaseSpec, int96RebaseSpec). Files of other writers use the Gregorian calendar.
+// legacyOf follows the keys that Spark writes into a footer, as
+// org.apache.spark.sql.execution.datasources.DataSourceUtils does (datetimeRebaseSpec, int96RebaseSpec). Files of other
+// writers use the Gregorian calendar.
 func legacyOf(meta *metadata.FileMetaData) legacy {
 	keys := meta.KeyValueMetadata()
 	version := keys.FindValue("org.apache.spark.version")

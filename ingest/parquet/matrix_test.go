@@ -44,8 +44,8 @@ func latin1(s string) string {
 	return string(b)
 }
 
-// TestEveryWayToWrite reads what pyarrow writes in every combination of types, encodings, codecs, page versions, page and
-// row group sizes, dictionaries and nulls. The expected values come from Python.
+// TestEveryWayToWrite reads what pyarrow writes in every combination of types, encodings, codecs, page versions, page
+// and row group sizes, dictionaries and nulls. The expected values come from Python.
 func TestEveryWayToWrite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads many files")

@@ -7,8 +7,8 @@ import (
 )
 
 // appendFloat appends a number as Java's Float.toString and Double.toString do since Java 19: the fewest digits that
-// distinguish it from its neighbours, with at least one on each side of the point. If one digit would do, two are used, of
-// the nearest number. There is an exponent below 10^-3 and from 10^7 on.
+// distinguish it from its neighbours, with at least one on each side of the point. If one digit would do, two are used,
+// of the nearest number. There is an exponent below 10^-3 and from 10^7 on.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):

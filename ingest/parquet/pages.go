@@ -15,8 +15,8 @@ import (
 const maxPage = 1 << 30
 
 // pages returns the pages of a column chunk to a column reader of v15, in place of v15's own: each is compared with its
-// checksum and its claims, and its values are counted. The column reader reads on at the end of each page, but it gets the
-// next page only when that was allowed, since the values of the last one are views of its buffer.
+// checksum and its claims, and its values are counted. The column reader reads on at the end of each page, but it gets
+// the next page only when that was allowed, since the values of the last one are views of its buffer.
 type pages struct {
 	stream   stream
 	codec    compress.Compression
@@ -83,7 +83,8 @@ func (p *pages) next() (found bool, err error) {
 		return false, err
 	}
 	if int64(h.packed) > p.stream.left() {
-		return false, fmt.Errorf("read the page at byte %d: it claims %d bytes, the column has %d left", start, h.packed, p.stream.left())
+		return false, fmt.Errorf("read the page at byte %d: it claims %d bytes, the column has %d left",
+			start, h.packed, p.stream.left())
 	}
 	if h.kind != pageData && h.kind != pageDataV2 && h.kind != pageDictionary {
 		p.stream.skip(int64(h.packed))
@@ -126,7 +127,8 @@ func (p *pages) loadPage(h *pageHeader) (found bool, err error) {
 	if h.kind == pageData {
 		p.page = file.NewDataPageV1(buffer, h.values, encoding, h.levels, parquet.Encodings.RLE, int32(len(data)))
 	} else {
-		p.page = file.NewDataPageV2(buffer, h.values, h.nulls, h.rows, encoding, h.definitions, h.repetitions, int32(len(data)), false)
+		p.page = file.NewDataPageV2(buffer, h.values, h.nulls, h.rows, encoding, h.definitions,
+			h.repetitions, int32(len(data)), false)
 	}
 	return true, nil
 }
@@ -175,7 +177,8 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 		return nil, err
 	}
 	if h.checked && crc32.ChecksumIEEE(raw) != h.crc {
-		return nil, fmt.Errorf("its checksum is %08x, the header says %08x: the file is damaged", crc32.ChecksumIEEE(raw), h.crc)
+		return nil, fmt.Errorf("its checksum is %08x, the header says %08x: the file is damaged",
+			crc32.ChecksumIEEE(raw), h.crc)
 	}
 	if plain {
 		return raw, nil
@@ -208,7 +211,8 @@ func (p *pages) count(h *pageHeader, data []byte) (present, at int, err error) {
 		return int(h.values), 0, nil
 	}
 	if h.levels != parquet.Encodings.RLE {
-		return 0, 0, fmt.Errorf("its definition levels have encoding %s; write the file again with a current program", h.levels)
+		return 0, 0, fmt.Errorf("its definition levels have encoding %s; write the file again with a current program",
+			h.levels)
 	}
 	n, err := levelsLength(data)
 	if err != nil {
@@ -226,13 +230,16 @@ func (p *pages) countV2(h *pageHeader, data []byte) (present, at int, err error)
 		}
 	}
 	if h.rows != h.values || present+int(h.nulls) != int(h.values) {
-		err = fmt.Errorf("it has %d values that are not null, its header says %d of %d in %d rows are null", present, h.nulls, h.values, h.rows)
+		err = fmt.Errorf("it has %d values that are not null, its header says %d of %d in %d rows are null",
+			present, h.nulls, h.values, h.rows)
 	}
 	return present, at, err
 }
 
-// checkEncoded checks the values that are present by their encoding, and returns them in an encoding that v15 reads well.
-func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at, present int) (parquet.Encoding, []byte, error) {
+// checkEncoded checks the values that are present by their encoding, and returns them in an encoding that v15 reads
+// well.
+func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at,
+	present int) (parquet.Encoding, []byte, error) {
 	if !encodingReadable(p.physical, encoding) {
 		return encoding, data, fmt.Errorf("encoding %s of %s can't be read", encoding, p.physical)
 	}
@@ -249,7 +256,8 @@ func (p *pages) checkEncoded(encoding parquet.Encoding, data []byte, at, present
 		_, err = walkDeltas(values, present)
 	case parquet.Encodings.DeltaLengthByteArray, parquet.Encodings.DeltaByteArray:
 		prefixed := encoding == parquet.Encodings.DeltaByteArray
-		if p.expanded, err = expandDeltas(append(p.expanded[:0], data[:at]...), values, present, p.width, prefixed); err != nil {
+		if p.expanded, err = expandDeltas(append(p.expanded[:0], data[:at]...), values, present,
+			p.width, prefixed); err != nil {
 			return encoding, data, err
 		}
 		return parquet.Encodings.Plain, p.expanded[:len(p.expanded):len(p.expanded)], nil

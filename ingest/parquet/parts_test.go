@@ -53,8 +53,9 @@ func TestDecimalsAsBigNumbers(t *testing.T) {
 	}
 }
 
-// TestDaysAsCalendars: each day of the years 1 to 9999 is shown as in Go's calendar, and before 1582-10-15 as in the Julian one,
-// which the test counts from its first day with its own leap year rule; the days outside those years are refused.
+// TestDaysAsCalendars: each day of the years 1 to 9999 is shown as in Go's calendar, and before 1582-10-15 as in the
+// Julian one, which the test counts from its first day with its own leap year rule; the days outside those years are
+// refused.
 func TestDaysAsCalendars(t *testing.T) {
 	if testing.Short() {
 		t.Skip("goes through ten thousand years")
@@ -95,7 +96,8 @@ func TestDaysAsCalendars(t *testing.T) {
 	}
 }
 
-// TestClocksAsGo: points in time in many zones, shown by one clock in any order, near changes of a zone's offset and far away.
+// TestClocksAsGo: points in time in many zones, shown by one clock in any order, near changes of a zone's offset and
+// far away.
 func TestClocksAsGo(t *testing.T) {
 	r := testrand.New(t)
 	for _, name := range []string{"UTC", "Asia/Shanghai", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Europe/Dublin", "Asia/Kathmandu", "Africa/Casablanca"} {
@@ -153,7 +155,8 @@ func TestHalfFloats(t *testing.T) {
 	}
 }
 
-// TestFloatsComeBack: the text of a number is parsed as that number, has the form of Java's, and no text of fewer digits does.
+// TestFloatsComeBack: the text of a number is parsed as that number, has the form of Java's, and no text of fewer
+// digits does.
 func TestFloatsComeBack(t *testing.T) {
 	r := testrand.New(t)
 	for range 30_000 {
@@ -220,8 +223,8 @@ func hybrid(r *rand.Rand, numbers []uint32, width int) (out []byte) {
 	return out
 }
 
-// TestHybrid: levels are counted and indices are bounded correctly, however they are written; if they are cut anywhere, or any
-// bit is flipped, no count exceeds the number asked for.
+// TestHybrid: levels are counted and indices are bounded correctly, however they are written; if they are cut anywhere,
+// or any bit is flipped, no count exceeds the number asked for.
 func TestHybrid(t *testing.T) {
 	r := testrand.New(t)
 	for range 3_000 {
@@ -316,8 +319,8 @@ func deltas(numbers []int64, block, minis int) []byte {
 	return out
 }
 
-// TestDeltas: numbers of every size, also with differences that overflow, in blocks of many shapes; truncated streams and
-// streams with another count are refused.
+// TestDeltas: numbers of every size, also with differences that overflow, in blocks of many shapes; truncated streams
+// and streams with another count are refused.
 func TestDeltas(t *testing.T) {
 	r := testrand.New(t)
 	for range 2_000 {
@@ -365,7 +368,8 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestByteArraysByDeltas: texts by their lengths, and by the prefixes that they share; no text is read if lengths are false.
+// TestByteArraysByDeltas: texts by their lengths, and by the prefixes that they share; no text is read if lengths are
+// false.
 func TestByteArraysByDeltas(t *testing.T) {
 	r := testrand.New(t)
 	for range 1_000 {
@@ -425,8 +429,8 @@ func thriftI32(id int16, n int32) []byte {
 	return thriftField(id, typeI32, binary.AppendVarint(nil, int64(n))...)
 }
 
-// TestPageHeaders: fields in any order, among fields of every type that a later version of the format may have; every prefix
-// of a header is reported as too short, and never read as a whole one.
+// TestPageHeaders: fields in any order, among fields of every type that a later version of the format may have; every
+// prefix of a header is reported as too short, and never read as a whole one.
 func TestPageHeaders(t *testing.T) {
 	r := testrand.New(t)
 	unknown := [][]byte{
@@ -479,8 +483,8 @@ func TestPageHeaders(t *testing.T) {
 	}
 }
 
-// TestUnpackersWantTheirSize: a page that unpacks to more or fewer bytes than its header says, is truncated, or is not in the
-// codec's format is refused; the unpacker can still read the next page.
+// TestUnpackersWantTheirSize: a page that unpacks to more or fewer bytes than its header says, is truncated, or is not
+// in the codec's format is refused; the unpacker can still read the next page.
 func TestUnpackersWantTheirSize(t *testing.T) {
 	text := bytes.Repeat([]byte("a page of text "), 100)
 	for _, c := range []compress.Compression{compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd} {

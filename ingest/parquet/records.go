@@ -18,8 +18,8 @@ const (
 	separator = '\x01'
 	nullText  = `\N`
 
-	// maxWholeChunk is the longest column chunk that is read from the file that all columns share. A longer one gets its own
-	// open file: on HDFS that is a stream from a DataNode, which switching between columns would break off each time.
+	// maxWholeChunk is the longest column chunk that is read from the file that all columns share. A longer one gets its
+	// own open file: on HDFS that is a stream from a DataNode, which switching between columns would break off each time.
 	maxWholeChunk = readAhead
 )
 
@@ -94,7 +94,8 @@ func (r *records) Next() (*ingest.Record, error) {
 	r.row++
 	r.cut()
 	if bad >= 0 {
-		return nil, &ingest.BadRecord{Position: r.record.Position, Column: r.cursors[bad].name, Reason: problem, Raw: r.record.Raw, Code: errcode.RejectType}
+		return nil, &ingest.BadRecord{Position: r.record.Position, Column: r.cursors[bad].name, Reason: problem,
+			Raw: r.record.Raw, Code: errcode.RejectType}
 	}
 	return &r.record, nil
 }
@@ -144,8 +145,8 @@ func (r *records) invalid() (bad int, problem string) {
 	return -1, ""
 }
 
-// cut makes the fields of the record views of line. As a reject the record is line as it is, unless values contain characters
-// that have a meaning in the rejects.
+// cut makes the fields of the record views of line. As a reject the record is line as it is, unless values contain
+// characters that have a meaning in the rejects.
 func (r *records) cut() {
 	nulls := 0
 	for i, s := range r.spans {
@@ -250,7 +251,8 @@ func (r *records) fileFor(c *cursor, at chunk) (storage.File, error) {
 		}
 		c.file = file
 		if file.Size() != r.split.File.Size {
-			return nil, errcode.InputChanged.Errorf("the file had %d bytes when it was listed and has %d now", r.split.File.Size, file.Size())
+			return nil, errcode.InputChanged.Errorf("the file had %d bytes when it was listed and has %d now",
+				r.split.File.Size, file.Size())
 		}
 	}
 	return c.file, nil

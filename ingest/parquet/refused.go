@@ -26,8 +26,8 @@ func refusef(code errcode.Code, format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...), code}
 }
 
-// damagedUnlessRefused is fmt.Errorf for a file that can't be read. The file counts as damaged, unless err says that its
-// content is not supported, that it changed, or that the disk failed.
+// damagedUnlessRefused is fmt.Errorf for a file that can't be read. The file counts as damaged, unless err says that
+// its content is not supported, that it changed, or that the disk failed.
 func damagedUnlessRefused(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	var path *fs.PathError

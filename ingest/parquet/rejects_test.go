@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
 
-// TestRejectsAreInput: a row's text comes back unchanged from the file of rejects, also a text that looks like a null or like
-// the delimiter between the rejects of other forms.
+// TestRejectsAreInput: a row's text comes back unchanged from the file of rejects, also a text that looks like a null
+// or like the delimiter between the rejects of other forms.
 func TestRejectsAreInput(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "in.parquet")

@@ -30,7 +30,8 @@ func (f *Form) find(s *schema.Schema) ([]column, error) {
 		case !ok:
 			return nil, refusef(errcode.InputColumns, "it has no column %s%s", name, nearest(name, s))
 		case at == nested:
-			return nil, refusef(errcode.ParquetUnsupported, "column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
+			return nil, refusef(errcode.ParquetUnsupported,
+				"column %s is a list, a map or a structure, which can't be read; export it as columns of its own", name)
 		case at == twice:
 			return nil, refusef(errcode.InputColumns, "it has two columns whose name is %s in lower case", name)
 		}
@@ -114,19 +115,23 @@ const maxCompared = 2000
 // compared is the form of a name that nearest compares: in lower case, and only its first 64 bytes.
 func compared(name string) string { return strings.ToLower(name[:min(len(name), 64)]) }
 
-// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. The footer also names the encodings of
-// levels, and old Impalas name dictionaries that they don't write; so the encodings of pages are checked when they are read.
+// checkEncoding refuses an encoding that the footer names and no decoder of v15 reads. The footer also names the
+// encodings of levels, and old Impalas name dictionaries that they don't write; so the encodings of pages are checked
+// when they are read.
 func (c *column) checkEncoding(e int32) error {
 	const bitPacked, streamSplit = 4, 9
 	encoding := parquet.Encoding(e)
 	switch {
-	case e == bitPacked, encoding == parquet.Encodings.RLE, encoding == parquet.Encodings.PlainDict, encoding == parquet.Encodings.RLEDict,
+	case e == bitPacked, encoding == parquet.Encodings.RLE, encoding == parquet.Encodings.PlainDict,
+		encoding == parquet.Encodings.RLEDict,
 		encodingReadable(c.descr.PhysicalType(), encoding):
 		return nil
 	case e == streamSplit:
-		return refusef(errcode.ParquetUnsupported, "encoding BYTE_STREAM_SPLIT of %s can't be read; write the file without it", c.descr.PhysicalType())
+		return refusef(errcode.ParquetUnsupported,
+			"encoding BYTE_STREAM_SPLIT of %s can't be read; write the file without it", c.descr.PhysicalType())
 	}
-	return refusef(errcode.ParquetUnsupported, "encoding %s of %s can't be read; write the file without it", encoding, c.descr.PhysicalType())
+	return refusef(errcode.ParquetUnsupported, "encoding %s of %s can't be read; write the file without it",
+		encoding, c.descr.PhysicalType())
 }
 
 // seenTypes are the types of the columns, each in the first file that says it. A column of only nulls says nothing.

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// readAhead is the size of a read that looks for a page's header. The bytes of a page are read directly into its buffer.
+	// readAhead is the size of a read that looks for a page's header. The bytes of a page are read directly into its
+	// buffer.
 	readAhead = 64 << 10
 	// maxHeader is the longest page header: it may hold statistics with long values.
 	maxHeader = 16 << 20
 )
 
-// stream reads one column chunk of a file, from its first byte to its last. Unlike the windows of the text forms it knows
-// how many bytes are left, and reads the bytes of a page without its buffer.
+// stream reads one column chunk of a file, from its first byte to its last. Unlike the windows of the text forms it
+// knows how many bytes are left, and reads the bytes of a page without its buffer.
 type stream struct {
 	file    storage.File
 	buf     []byte

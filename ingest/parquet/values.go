@@ -154,7 +154,8 @@ func (v *decoded) formatLong(f *Form, k kind, old legacy) formatFunc {
 	return nil
 }
 
-// formatInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write timestamps.
+// formatInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write
+// timestamps.
 func (v *decoded) formatInt96(f *Form, old legacy) formatFunc {
 	zone := f.Int96Zone
 	if zone == "" {

@@ -329,8 +329,8 @@ func drawFile(t testing.TB, r *rand.Rand, rows int) (columns []*written, content
 	version := []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2}[r.IntN(2)]
 	codec := []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Brotli}[r.IntN(5)]
 	dictionary, page, stats := r.IntN(2) == 0, int64(1)<<(4+r.IntN(15)), version == parquet.DataPageV2 || r.IntN(2) == 0
-	// Without statistics, which INT96 never has, v15 writes headers of version 2 that say that no value is null. Such pages
-	// are refused, like pages whose levels are damaged.
+	// Without statistics, which INT96 never has, v15 writes headers of version 2 that say that no value is null. Such
+	// pages are refused, like pages whose levels are damaged.
 	how = fmt.Sprintf("%v %v dictionary %v pages of %d statistics %v", version, codec, dictionary, page, stats)
 	options := []parquet.WriterProperty{parquet.WithDataPageVersion(version), parquet.WithCompression(codec), parquet.WithDictionaryDefault(dictionary),
 		parquet.WithDataPageSize(page), parquet.WithDictionaryPageSizeLimit(1 << r.IntN(14)), parquet.WithBatchSize(int64(r.IntN(200) + 1)), parquet.WithStats(stats)}
@@ -341,7 +341,8 @@ func drawFile(t testing.TB, r *rand.Rand, rows int) (columns []*written, content
 		if c.optional { // v15's writer fails if a page of deltas has only nulls; matrix.py writes such pages
 			of = of[:1]
 		}
-		if page < 1<<17 && len(of) == 3 { // the first value of a page of v15's DELTA_BYTE_ARRAY continues with the page before
+		// the first value of a page of v15's DELTA_BYTE_ARRAY continues with the page before
+		if page < 1<<17 && len(of) == 3 {
 			of = of[:2]
 		}
 		options = append(options, parquet.WithEncodingFor(c.name, of[r.IntN(len(of))]))
@@ -374,9 +375,9 @@ func compareWritten(t *testing.T, how string, columns []*written, content []byte
 	}
 }
 
-// TestAsWritten: files of all types, written by v15's own writer, in both page versions, with all codecs and encodings, with
-// and without dictionaries, overflowing dictionaries, statistics and nulls, in pages of one byte to a whole column, and read
-// in various splits and column orders: each value is the one that was written.
+// TestAsWritten: files of all types, written by v15's own writer, in both page versions, with all codecs and encodings,
+// with and without dictionaries, overflowing dictionaries, statistics and nulls, in pages of one byte to a whole
+// column, and read in various splits and column orders: each value is the one that was written.
 func TestAsWritten(t *testing.T) {
 	r := testrand.New(t)
 	files := 24
@@ -390,7 +391,8 @@ func TestAsWritten(t *testing.T) {
 	}
 }
 
-// TestSplitsHaveEachRowOnce: whatever the size of splits, each row is in exactly one of them, in order, with its number.
+// TestSplitsHaveEachRowOnce: whatever the size of splits, each row is in exactly one of them, in order, with its
+// number.
 func TestSplitsHaveEachRowOnce(t *testing.T) {
 	c := &written{name: "n", physical: parquet.Types.Int64, draw: func(r *rand.Rand) (any, string) { return r.Int64(), "" }}
 	r := testrand.New(t)
@@ -449,7 +451,8 @@ func TestSplitsHaveEachRowOnce(t *testing.T) {
 	}
 }
 
-// TestLargeValues: a value larger than all buffers, whose page header has it as statistics, and an empty value beside it.
+// TestLargeValues: a value larger than all buffers, whose page header has it as statistics, and an empty value beside
+// it.
 func TestLargeValues(t *testing.T) {
 	large := strings.Repeat("规则", 3<<20/6)
 	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
@@ -465,8 +468,8 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfAFile: each byte of a small file is changed in turn, and the file is cut there. Nothing panics; each error
-// names the file, and a file read without an error has all its rows.
+// TestEveryByteOfAFile: each byte of a small file is changed in turn, and the file is cut there. Nothing panics; each
+// error names the file, and a file read without an error has all its rows.
 func TestEveryByteOfAFile(t *testing.T) {
 	r := testrand.New(t)
 	all := everyType()
@@ -511,8 +514,8 @@ func TestEveryByteOfAFile(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// TestColumnsAreFoundByName: by the exact name or, if no column has it, in any case. A name that two columns have is refused.
-// So is a missing name; the error suggests the one that was probably meant.
+// TestColumnsAreFoundByName: by the exact name or, if no column has it, in any case. A name that two columns have is
+// refused. So is a missing name; the error suggests the one that was probably meant.
 func TestColumnsAreFoundByName(t *testing.T) {
 	var columns []*written
 	for _, name := range []string{"id", "Name", "NAME", "Straße", "a.b", " ", "ITEM_NO"} {
@@ -536,8 +539,8 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	}
 }
 
-// TestNullsThatAreNotCounted: a header of version 2 says that no value is null, but the levels say that some are: the page is
-// damaged, or comes from v15's writer without statistics. It is refused with its place and both numbers.
+// TestNullsThatAreNotCounted: a header of version 2 says that no value is null, but the levels say that some are: the
+// page is damaged, or comes from v15's writer without statistics. It is refused with its place and both numbers.
 func TestNullsThatAreNotCounted(t *testing.T) {
 	one := "1"
 	c := &written{name: "n", physical: parquet.Types.Int64, optional: true, values: []any{int64(1), nil, nil}, texts: row{&one, nil, nil}}

@@ -15,7 +15,8 @@ func Call(ctx context.Context, log *slog.Logger, server, method string, began ti
 	if log == nil || !log.Enabled(ctx, Level) {
 		return
 	}
-	attributes := []slog.Attr{slog.String("server", server), slog.String("method", method), slog.Duration("took", time.Since(began))}
+	attributes := []slog.Attr{slog.String("server", server), slog.String("method", method),
+		slog.Duration("took", time.Since(began))}
 	if err != nil {
 		attributes = append(attributes, slog.Any("error", err))
 	}

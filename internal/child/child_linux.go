@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// EndWithThread has the kernel kill a process when the thread that starts it ends. So it ends with this process, even if that is
-// killed. A caller whose thread may end earlier must lock it until the process has ended (runtime.LockOSThread).
+// EndWithThread has the kernel kill a process when the thread that starts it ends. So it ends with this process, even
+// if that is killed. A caller whose thread may end earlier must lock it until the process has ended
+// (runtime.LockOSThread).
 func EndWithThread(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -17,13 +17,13 @@
 //	9 to 16 the first eight                        the last eight
 //	more    XXH3(value)                            0
 //
-// XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed separately, so that the
-// hash of a row, a column or a timestamp serves many cells. A short value is not hashed at all: it is in a product with
-// two hashes. The row is in both factors, so that swapping values between two rows changes the sum. Each cell of a run is
-// hashed here twice. The digest finds accidents; it is no signature.
+// XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed separately, so
+// that the hash of a row, a column or a timestamp serves many cells. A short value is not hashed at all: it is in a
+// product with two hashes. The row is in both factors, so that swapping values between two rows changes the sum. Each
+// cell of a run is hashed here twice. The digest finds accidents; it is no signature.
 //
-// The digest of a set of cells is the sum of the contributions modulo 2^64. With a sum instead of an XOR, a cell written
-// twice does not cancel, and cells can be removed from a sum again.
+// The digest of a set of cells is the sum of the contributions modulo 2^64. With a sum instead of an XOR, a cell
+// written twice does not cancel, and cells can be removed from a sum again.
 package digest
 
 import (
@@ -47,8 +47,8 @@ type Sum struct {
 	Timeless uint64 // without them
 }
 
-// Row adds up cells of one row, timestamp and type. A row with several timestamps or types needs several. It is a value,
-// so that it stays in registers while cells are added.
+// Row adds up cells of one row, timestamp and type. A row with several timestamps or types needs several. It is a
+// value, so that it stays in registers while cells are added.
 type Row struct {
 	hash     uint64 // of the row
 	other    uint64 // of row and type, in the other factor
@@ -83,7 +83,8 @@ func words(value []byte) (low, high uint64) {
 	if n > 8 {
 		return binary.LittleEndian.Uint64(value), binary.LittleEndian.Uint64(value[n-8:]) + prime2*uint64(n)
 	}
-	return uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32, prime2 * uint64(n)
+	return uint64(binary.LittleEndian.Uint32(value)) | uint64(binary.LittleEndian.Uint32(value[n-4:]))<<32,
+		prime2 * uint64(n)
 }
 
 // otherWords returns them for a value of at most 3 bytes, or more than 16.
@@ -164,15 +165,15 @@ type column struct {
 	hash              uint64
 }
 
-// maxColumns bounds the columns that a Stream caches by name: a wide table has any number of qualifiers. Callers that number
-// columns bound the numbers.
+// maxColumns bounds the columns that a Stream caches by name: a wide table has any number of qualifiers. Callers that
+// number columns bound the numbers.
 const maxColumns = 1024
 
 // Add adds a cell.
 func (t *Stream) Add(c *cell.Cell) { t.AddRun(c, -1, nil, nil) }
 
-// AddRun adds a cell, whose column has the given number throughout the stream, or -1 for none. It also adds the cells after
-// it with the same row, family, timestamp and type, whose column numbers have already come with earlier cells.
+// AddRun adds a cell, whose column has the given number throughout the stream, or -1 for none. It also adds the cells
+// after it with the same row, family, timestamp and type, whose column numbers have already come with earlier cells.
 func (t *Stream) AddRun(c *cell.Cell, column int, columns []int32, values [][]byte) {
 	if t.Sum.Cells == 0 || !bytes.Equal(c.Row, t.row) {
 		t.row = append(t.row[:0], c.Row...)

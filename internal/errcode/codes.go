@@ -148,7 +148,8 @@ const (
 	OtherLater       Code = "BL-OTHER-75"
 )
 
-// Entry is what people are told about a code. docs/errors.md and the command help are made from it. The texts are Markdown.
+// Entry is what people are told about a code. docs/errors.md and the command help are made from it. The texts are
+// Markdown.
 type Entry struct {
 	Code   Code
 	Kind   Kind

@@ -1,9 +1,10 @@
-// Package errcode gives errors their codes. A code, such as BL-INPUT-MISSING, is the name of one thing that a person can
-// do. It stays the same when the text changes, so that people can search for it and programs can decide by it. Codes may be
-// merged. None is used again for something else. Table has the cause and the remedy of each.
+// Package errcode gives errors their codes. A code, such as BL-INPUT-MISSING, is the name of one thing that a person
+// can do. It stays the same when the text changes, so that people can search for it and programs can decide by it.
+// Codes may be merged. None is used again for something else. Table has the cause and the remedy of each.
 //
-// An error gets its code, and its text, where it is created: search for the name of the code, such as errcode.InputMissing. Packages that wrap it add their words and keep the code. A package that knows
-// more than the one below, such as the purpose of a missing file, adds another code: the outermost code counts.
+// An error gets its code, and its text, where it is created: search for the name of the code, such as
+// errcode.InputMissing. Packages that wrap it add their words and keep the code. A package that knows more than the one
+// below, such as the purpose of a missing file, adds another code: the outermost code counts.
 package errcode
 
 import (
@@ -68,7 +69,8 @@ func (c Code) Kind() Kind { return kinds[c] }
 func Find(name string) *Entry {
 	for _, section := range Table {
 		for i := range section.Entries {
-			if e := &section.Entries[i]; strings.EqualFold(string(e.Code), name) || strings.EqualFold(string(e.Code), "BL-"+name) {
+			if e := &section.Entries[i]; strings.EqualFold(string(e.Code), name) ||
+				strings.EqualFold(string(e.Code), "BL-"+name) {
 				return e
 			}
 		}
@@ -86,9 +88,9 @@ var kinds = func() map[Code]Kind {
 	return all
 }()
 
-// Visit calls see for an error and all errors that it wraps, from the outermost to the innermost, until see returns true. Of
-// errors that were joined (errors.Join) it visits the first one only, because the others are those of a cleanup after it, which
-// never say what the user can do about the first.
+// Visit calls see for an error and all errors that it wraps, from the outermost to the innermost, until see returns
+// true. Of errors that were joined (errors.Join) it visits the first one only, because the others are those of a
+// cleanup after it, which never say what the user can do about the first.
 func Visit(err error, see func(error) bool) bool {
 	if err == nil {
 		return false
@@ -113,8 +115,8 @@ func Visit(err error, see func(error) bool) bool {
 	return false
 }
 
-// joined is the type of what errors.Join returns, which has no name outside of its package. An error of fmt.Errorf with several
-// %w is one error with several marks, and so is any other error that wraps several.
+// joined is the type of what errors.Join returns, which has no name outside of its package. An error of fmt.Errorf with
+// several %w is one error with several marks, and so is any other error that wraps several.
 var joined = reflect.TypeOf(errors.Join(errors.New("")))
 
 // Is is errors.Is for what Visit visits.

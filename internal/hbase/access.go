@@ -12,10 +12,11 @@ const (
 	readAction      = 0 // Permission.Action
 )
 
-// CheckRead asks the AccessController of a region whether the user may read all of a family of its table: CheckPermissions
-// of AccessControl.proto's AccessControlService. The answer is exact: a right to some columns is not enough, and it does not
-// matter whether the server refuses a read or hides cells (hbase.security.access.early_out). If the user may not read the
-// family, the error is the exception AccessDeniedException; if the region has no AccessController, UnknownProtocolException.
+// CheckRead asks the AccessController of a region whether the user may read all of a family of its table:
+// CheckPermissions of AccessControl.proto's AccessControlService. The answer is exact: a right to some columns is not
+// enough, and it does not matter whether the server refuses a read or hides cells (hbase.security.access.early_out). If
+// the user may not read the family, the error is the exception AccessDeniedException; if the region has no
+// AccessController, UnknownProtocolException.
 func (c *Conn) CheckRead(ctx context.Context, region []byte, table TableName, family string) error {
 	var request message
 	request.message(1, func(m *message) { // CheckPermissionsRequest.permission
@@ -28,5 +29,6 @@ func (c *Conn) CheckRead(ctx context.Context, region []byte, table TableName, fa
 	})
 	service, method := "AccessControlService", "CheckPermissions"
 	return c.exchange(ctx, "ExecService", &pb.CoprocessorServiceRequest{Region: regionSpecifier(region),
-		Call: &pb.CoprocessorServiceCall{Row: []byte{}, ServiceName: &service, MethodName: &method, Request: request.bytes}}, nil)
+		Call: &pb.CoprocessorServiceCall{Row: []byte{}, ServiceName: &service, MethodName: &method, Request: request.bytes}},
+		nil)
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// These messages are written by hand. gohbase's pb is HBase 1's: it has no PrepareBulkLoad and no CleanupBulkLoad, and its
-// BulkLoadHFileRequest has neither the bulk token nor the file system's token. TestBulkLoadRequest reads ours with pb, and
-// fails when pb has these fields.
+// These messages are written by hand. gohbase's pb is HBase 1's: it has no PrepareBulkLoad and no CleanupBulkLoad, and
+// its BulkLoadHFileRequest has neither the bulk token nor the file system's token. TestBulkLoadRequest reads ours with
+// pb, and fails when pb has these fields.
 
 // FamilyPath is Client.proto's BulkLoadHFileRequest.FamilyPath.
 type FamilyPath struct {
@@ -15,8 +15,8 @@ type FamilyPath struct {
 	Path   string // 2: a URI, as Hadoop writes them
 }
 
-// BulkLoadHFileRequest is Client.proto's message of that name. Sequence numbers are always assigned (3), files are never
-// copied (6).
+// BulkLoadHFileRequest is Client.proto's message of that name. Sequence numbers are always assigned (3), files are
+// never copied (6).
 type BulkLoadHFileRequest struct {
 	Region []byte           // 1 RegionSpecifier: the region's name
 	Files  []FamilyPath     // 2
@@ -78,8 +78,8 @@ func (c *Conn) PrepareBulkLoad(ctx context.Context, table TableName, region []by
 	return token, err
 }
 
-// BulkLoadHFile hands files to a region: BulkLoadHFileResponse{1 loaded}. If loaded is false, at least one of them was not
-// loaded (SecureBulkLoadManager hides the reason); some may be in the staging folder.
+// BulkLoadHFile hands files to a region: BulkLoadHFileResponse{1 loaded}. If loaded is false, at least one of them was
+// not loaded (SecureBulkLoadManager hides the reason); some may be in the staging folder.
 func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (loaded bool, err error) {
 	var m message
 	r.build(&m)

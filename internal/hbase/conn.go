@@ -1,10 +1,10 @@
-// Package hbase is a small RPC connection to HBase's master and region servers, with the messages that loading and reading
-// need.
+// Package hbase is a small RPC connection to HBase's master and region servers, with the messages that loading and
+// reading need.
 //
 // It uses the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
 // connection header, then frames of requests and responses, matched by their call ids. Messages are those of gohbase's
-// pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside it.
-// Cells come in blocks after the message. It logs only the calls themselves, if a log is given.
+// pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside
+// it. Cells come in blocks after the message. It logs only the calls themselves, if a log is given.
 package hbase
 
 import (
@@ -106,7 +106,8 @@ func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 }
 
 // greet does everything that comes before the first call.
-func greet(ctx context.Context, socket net.Conn, service Service, user string, handshake Handshake) (io.ReadWriter, error) {
+func greet(ctx context.Context, socket net.Conn, service Service, user string,
+	handshake Handshake) (io.ReadWriter, error) {
 	stop := context.AfterFunc(ctx, func() { socket.SetDeadline(time.Now()) })
 	defer stop()
 	stream, err := handshake(ctx, socket)
@@ -137,8 +138,8 @@ func (c *Conn) Err() error {
 	return c.broken
 }
 
-// Retire closes the connection once no call is under way. It is for a connection that returns no answers: a call that may
-// take long is not interrupted.
+// Retire closes the connection once no call is under way. It is for a connection that returns no answers: a call that
+// may take long is not interrupted.
 func (c *Conn) Retire() {
 	c.mu.Lock()
 	c.retired = true
@@ -297,8 +298,8 @@ func (c *Conn) receive() {
 	}
 }
 
-// deliver passes an answer to its call. An answer without a call id concerns the connection, which the server then closes.
-// An answer that no call waits for any more is dropped.
+// deliver passes an answer to its call. An answer without a call id concerns the connection, which the server then
+// closes. An answer that no call waits for any more is dropped.
 func (c *Conn) deliver(r *response) bool {
 	a := answer{reply: Reply{Message: r.param, Cells: r.cells}}
 	if r.exception != nil {

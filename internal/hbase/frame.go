@@ -63,7 +63,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 	}
 	size := int(binary.BigEndian.Uint32(prefix[:]))
 	if size > maxFrame {
-		return nil, fmt.Errorf("%w: an answer of %d bytes, more than the limit of %d: is this an HBase server?", ErrMalformed, size, maxFrame)
+		return nil, fmt.Errorf("%w: an answer of %d bytes, more than the limit of %d: is this an HBase server?",
+			ErrMalformed, size, maxFrame)
 	}
 	frame := make([]byte, min(size, trustedFrame))
 	for read := 0; ; {

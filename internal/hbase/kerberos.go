@@ -94,15 +94,17 @@ func readChallenge(r io.Reader, principal string) ([]byte, error) {
 	}
 	size := binary.BigEndian.Uint32(word[:])
 	if size == switchToSimple {
-		return nil, &AuthError{principal, errcode.SiteProperty.New("the server does not use Kerberos, though hbase.security.authentication is kerberos; " +
-			"nothing is sent to it, since it can't prove who it is")}
+		return nil, &AuthError{principal,
+			errcode.SiteProperty.New("the server does not use Kerberos, though hbase.security.authentication is kerberos; " +
+				"nothing is sent to it, since it can't prove who it is")}
 	}
 	return readPart(r, size)
 }
 
 func readPart(r io.Reader, size uint32) ([]byte, error) {
 	if size > maxSASLToken {
-		return nil, fmt.Errorf("%d bytes while authenticating, more than the %d that are accepted: is this an HBase server?", size, maxSASLToken)
+		return nil, fmt.Errorf("%d bytes while authenticating, more than the %d that are accepted: is this an HBase server?",
+			size, maxSASLToken)
 	}
 	var b bytes.Buffer
 	if _, err := io.CopyN(&b, r, int64(size)); err != nil {
@@ -117,7 +119,8 @@ func readRefusal(r io.Reader, principal string) error {
 	for i := range parts {
 		var word [4]byte
 		if _, err := io.ReadFull(r, word[:]); err != nil {
-			return &AuthError{principal, errcode.KerberosService.New("the server refuses the ticket and does not say why; its log does")}
+			return &AuthError{principal,
+				errcode.KerberosService.New("the server refuses the ticket and does not say why; its log does")}
 		}
 		part, err := readPart(r, binary.BigEndian.Uint32(word[:]))
 		if err != nil {
@@ -126,7 +129,8 @@ func readRefusal(r io.Reader, principal string) error {
 		parts[i] = strings.ToValidUTF8(string(part), "?")
 	}
 	class := parts[0][strings.LastIndexByte(parts[0], '.')+1:]
-	return &AuthError{principal, errcode.KerberosService.Errorf("the server refuses the ticket (%s: %s); possible causes, of which its log names one: it is another service, its keytab lacks the key "+
+	return &AuthError{principal, errcode.KerberosService.Errorf("the server refuses the ticket (%s: %s); possible "+
+		"causes, of which its log names one: it is another service, its keytab lacks the key "+
 		"or has an older one (kvno), or its clock is wrong", class, parts[1])}
 }
 

@@ -55,8 +55,8 @@ func TestTokensAreExchanged(t *testing.T) {
 	}
 }
 
-// TestServersThatCantBeBelieved: what a server may send instead of an offer. After it nothing more is sent to the server, and
-// no memory is allocated because of a length that it claims.
+// TestServersThatCantBeBelieved: what a server may send instead of an offer. After it nothing more is sent to the
+// server, and no memory is allocated because of a length that it claims.
 func TestServersThatCantBeBelieved(t *testing.T) {
 	for _, c := range []struct {
 		answer []byte

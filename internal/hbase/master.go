@@ -35,8 +35,8 @@ func (c *Conn) NamespaceExists(ctx context.Context, namespace string) (bool, err
 	return err == nil, err
 }
 
-// CreateNamespace starts to create a namespace and returns the procedure that does it: CreateNamespaceResponse{1 proc_id},
-// which is an empty message in gohbase's pb.
+// CreateNamespace starts to create a namespace and returns the procedure that does it: CreateNamespaceResponse{1
+// proc_id}, which is an empty message in gohbase's pb.
 func (c *Conn) CreateNamespace(ctx context.Context, namespace string, nonce Nonce) (procedure uint64, err error) {
 	var m message
 	m.known(1, &pb.NamespaceDescriptor{Name: []byte(namespace)})
@@ -51,15 +51,17 @@ func (c *Conn) CreateNamespace(ctx context.Context, namespace string, nonce Nonc
 }
 
 // CreateTable starts to create a table and returns the procedure that does it.
-func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]byte, nonce Nonce) (procedure uint64, err error) {
-	request := &pb.CreateTableRequest{TableSchema: schema.message(), SplitKeys: splits, NonceGroup: &nonce.Group, Nonce: &nonce.Value}
+func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]byte,
+	nonce Nonce) (procedure uint64, err error) {
+	request := &pb.CreateTableRequest{TableSchema: schema.message(), SplitKeys: splits,
+		NonceGroup: &nonce.Group, Nonce: &nonce.Value}
 	var answer pb.CreateTableResponse
 	err = c.exchange(ctx, "CreateTable", request, &answer)
 	return answer.GetProcId(), err
 }
 
-// MoveRegion moves a region to another server and waits until it is open there. If ctx ends first, the master continues.
-// A region that is moved to the server that has it open stays open there and is not opened again.
+// MoveRegion moves a region to another server and waits until it is open there. If ctx ends first, the master
+// continues. A region that is moved to the server that has it open stays open there and is not opened again.
 func (c *Conn) MoveRegion(ctx context.Context, encodedName string, to ServerName) error {
 	region := &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(encodedName)}
 	return c.exchange(ctx, "MoveRegion", &pb.MoveRegionRequest{Region: region, DestServerName: to.message()}, nil)

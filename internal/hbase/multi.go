@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// RawGet reads cells of one row and family as they are stored: a raw read also returns delete markers, and cells that are
-// hidden from other readers by a TTL, a delete marker or a version limit.
+// RawGet reads cells of one row and family as they are stored: a raw read also returns delete markers, and cells that
+// are hidden from other readers by a TTL, a delete marker or a version limit.
 type RawGet struct {
 	Row       []byte
 	Family    string
@@ -49,14 +49,15 @@ const (
 )
 
 // MultiGet makes many reads in one call: Client.proto's MultiRequest. There is one list of answers for each element of
-// regions, in its order, and one answer for each of its reads. If the server does not serve a region, the answer to each
-// of that region's reads is the exception.
+// regions, in its order, and one answer for each of its reads. If the server does not serve a region, the answer to
+// each of that region's reads is the exception.
 func (c *Conn) MultiGet(ctx context.Context, regions []RegionGets) ([][]GetAnswer, error) {
 	return c.multi(ctx, len(regions), func(i int) (*pb.RegionAction, error) { return regions[i].action() })
 }
 
 // multi makes one call with an action for each of n regions, and returns the answers to their reads.
-func (c *Conn) multi(ctx context.Context, n int, action func(region int) (*pb.RegionAction, error)) ([][]GetAnswer, error) {
+func (c *Conn) multi(ctx context.Context, n int,
+	action func(region int) (*pb.RegionAction, error)) ([][]GetAnswer, error) {
 	request := &pb.MultiRequest{RegionAction: make([]*pb.RegionAction, n)}
 	for i := range n {
 		var err error
@@ -80,8 +81,8 @@ func (c *Conn) multi(ctx context.Context, n int, action func(region int) (*pb.Re
 	return answers, nil
 }
 
-// parseMulti reads a MultiResponse, which must have an answer for each of the reads of each region. The cells are in the
-// results, or in the block, in the order of the results.
+// parseMulti reads a MultiResponse, which must have an answer for each of the reads of each region. The cells are in
+// the results, or in the block, in the order of the results.
 func parseMulti(reply Reply, request *pb.MultiRequest) ([][]GetAnswer, error) {
 	var response pb.MultiResponse
 	if err := proto.Unmarshal(reply.Message, &response); err != nil {
@@ -145,7 +146,8 @@ func (g *RawGet) filter() (*pb.Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(), Filters: []*pb.Filter{column, keys}})
+	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(),
+		Filters: []*pb.Filter{column, keys}})
 }
 
 // columnFilter passes the cells of one column.
@@ -160,7 +162,8 @@ func withMarkers(column *pb.Filter) (*pb.Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ONE.Enum(), Filters: []*pb.Filter{markers, column}})
+	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ONE.Enum(),
+		Filters: []*pb.Filter{markers, column}})
 }
 
 func newFilter(class string, m proto.Message) (*pb.Filter, error) {

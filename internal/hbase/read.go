@@ -89,11 +89,12 @@ func OpenScanner(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
 
 // ScanOnce is a request for the first rows of a scan, in a single answer with whole rows.
 func ScanOnce(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
-	return &pb.ScanRequest{Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows, CloseScanner: proto.Bool(true)}
+	return &pb.ScanRequest{Region: regionSpecifier(region), Scan: scan, NumberOfRows: &rows,
+		CloseScanner: proto.Bool(true)}
 }
 
-// NextOf is a request to an open scanner. number counts its requests; the first one had 0. A server refuses a number out
-// of order (OutOfOrderScannerNextException), so that the rows of a lost answer are not skipped.
+// NextOf is a request to an open scanner. number counts its requests; the first one had 0. A server refuses a number
+// out of order (OutOfOrderScannerNextException), so that the rows of a lost answer are not skipped.
 func NextOf(scanner uint64, rows uint32, number uint64) *pb.ScanRequest {
 	return &pb.ScanRequest{
 		ScannerId: &scanner, NumberOfRows: &rows, NextCallSeq: &number,
@@ -119,8 +120,8 @@ type Scanned struct {
 	messages []*pb.Result // from a server that sends no blocks
 }
 
-// ErrScannerClosed is the answer to a request to a scanner that the server has already closed: without rows, and without
-// saying whether the region has more of them (RSRpcServices.scan, SCANNER_ALREADY_CLOSED).
+// ErrScannerClosed is the answer to a request to a scanner that the server has already closed: without rows, and
+// without saying whether the region has more of them (RSRpcServices.scan, SCANNER_ALREADY_CLOSED).
 var ErrScannerClosed = errors.New("the scanner is closed already")
 
 // Scan sends a request of a scanner.

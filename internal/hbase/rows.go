@@ -32,9 +32,9 @@ type RegionRows struct {
 // firstKeyOnlyFilter passes a row's first cell.
 const firstKeyOnlyFilter = "org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter"
 
-// MultiRows makes many reads in one call, as MultiGet does. A region server skips the store files whose row bloom filter does
-// not have a row. existence_only is not used: within a Multi, HBase 2 says that a row exists, and sends its cells all the same
-// (RSRpcServices.doNonAtomicRegionMutation).
+// MultiRows makes many reads in one call, as MultiGet does. A region server skips the store files whose row bloom
+// filter does not have a row. existence_only is not used: within a Multi, HBase 2 says that a row exists, and sends its
+// cells all the same (RSRpcServices.doNonAtomicRegionMutation).
 func (c *Conn) MultiRows(ctx context.Context, regions []RegionRows) ([][]GetAnswer, error) {
 	return c.multi(ctx, len(regions), func(i int) (*pb.RegionAction, error) { return regions[i].action() })
 }
@@ -73,5 +73,6 @@ func firstKey() (*pb.Filter, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(), Filters: []*pb.Filter{first, keys}})
+	return newFilter(filterList, &pb.FilterList{Operator: pb.FilterList_MUST_PASS_ALL.Enum(),
+		Filters: []*pb.Filter{first, keys}})
 }

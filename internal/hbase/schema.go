@@ -27,7 +27,8 @@ type FamilySchema struct {
 func (s *TableSchema) message() *pb.TableSchema {
 	m := &pb.TableSchema{TableName: s.Name.message(), Attributes: pairs(s.Attributes)}
 	for _, f := range s.Families {
-		m.ColumnFamilies = append(m.ColumnFamilies, &pb.ColumnFamilySchema{Name: []byte(f.Name), Attributes: pairs(f.Attributes)})
+		m.ColumnFamilies = append(m.ColumnFamilies,
+			&pb.ColumnFamilySchema{Name: []byte(f.Name), Attributes: pairs(f.Attributes)})
 	}
 	return m
 }
@@ -44,7 +45,8 @@ func pairs(attributes map[string]string) []*pb.BytesBytesPair {
 func tableSchema(m *pb.TableSchema) *TableSchema {
 	s := &TableSchema{Name: tableName(m.GetTableName()), Attributes: attributes(m.GetAttributes(), m.GetConfiguration())}
 	for _, f := range m.GetColumnFamilies() {
-		s.Families = append(s.Families, FamilySchema{Name: string(f.GetName()), Attributes: attributes(f.GetAttributes(), f.GetConfiguration())})
+		s.Families = append(s.Families, FamilySchema{Name: string(f.GetName()),
+			Attributes: attributes(f.GetAttributes(), f.GetConfiguration())})
 	}
 	return s
 }
@@ -112,8 +114,8 @@ func (s TableState) String() string {
 	return "in an unknown state"
 }
 
-// ParseTableState reads the value of table:state in hbase:meta, a TableState{1 state}. HBase 1 keeps the state elsewhere, so
-// gohbase's pb has no such message.
+// ParseTableState reads the value of table:state in hbase:meta, a TableState{1 state}. HBase 1 keeps the state
+// elsewhere, so gohbase's pb has no such message.
 func ParseTableState(b []byte) (TableState, error) {
 	state := TableState(-1)
 	err := fields(b, func(f field) {

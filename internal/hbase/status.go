@@ -6,8 +6,8 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// RegionLoad is the part of ClusterStatus.proto's RegionLoad about sizes. Servers report it every few seconds, with sizes
-// rounded down to megabytes.
+// RegionLoad is the part of ClusterStatus.proto's RegionLoad about sizes. Servers report it every few seconds, with
+// sizes rounded down to megabytes.
 type RegionLoad struct {
 	Region     []byte // its name
 	StoreFiles int    // of all families

@@ -45,8 +45,10 @@ func cacheFile(name string, c *conf) (string, error) {
 		return name, nil
 	}
 	if kind != "FILE" {
-		return "", errcode.KerberosNoLogin.Errorf("the ticket cache is %s (%s), which only programs with MIT's library can read: "+
-			"run kinit -c FILE:/tmp/krb5cc_bulkload and set KRB5CCNAME=FILE:/tmp/krb5cc_bulkload, or use a keytab", name, source)
+		return "", errcode.KerberosNoLogin.Errorf(
+			"the ticket cache is %s (%s), which only programs with MIT's library can read: "+
+				"run kinit -c FILE:/tmp/krb5cc_bulkload and set KRB5CCNAME=FILE:/tmp/krb5cc_bulkload, or use a keytab",
+			name, source)
 	}
 	return path, nil
 }
@@ -54,7 +56,8 @@ func cacheFile(name string, c *conf) (string, error) {
 func readCache(file string) (*cache, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errcode.KerberosNoLogin.Errorf("no ticket cache: %w; run kinit, set KRB5CCNAME to the cache that has the ticket, or use a keytab", err)
+		return nil, errcode.KerberosNoLogin.Errorf(
+			"no ticket cache: %w; run kinit, set KRB5CCNAME to the cache that has the ticket, or use a keytab", err)
 	}
 	if err != nil {
 		return nil, errcode.KerberosNoLogin.Errorf("ticket cache: %w", err)

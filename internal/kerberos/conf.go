@@ -71,7 +71,8 @@ func permitted(list string) ([]int32, error) {
 		return known, nil
 	}
 	var types []int32
-	for _, word := range strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(list),
+		func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
 		name, minus := strings.CutPrefix(word, "-")
 		group, ok := families[name]
 		if id := etypeID.ETypesByName[name]; !ok && slices.Contains(known, id) {
@@ -89,8 +90,8 @@ func permitted(list string) ([]int32, error) {
 	return types, nil
 }
 
-// realmOf is the realm of a host according to [domain_realm]: that of its own name, or else of the longest listed domain;
-// "" if there is none.
+// realmOf is the realm of a host according to [domain_realm]: that of its own name, or else of the longest listed
+// domain; "" if there is none.
 func (c *conf) realmOf(host string) string {
 	host = strings.ToLower(host)
 	if realm := c.profile.get("", "domain_realm", host); realm != "" {

@@ -58,7 +58,8 @@ func (c *client) logIn(ctx context.Context, k *keys) (credential, string, error)
 	request := messages.ASReq{KDCReqFields: messages.KDCReqFields{PVNO: iana.PVNO, MsgType: msgtype.KRB_AS_REQ,
 		ReqBody: c.body(c.realm, granting(c.realm), c.loginTypes(k))}}
 	if len(request.ReqBody.EType) == 0 {
-		return credential{}, "", errcode.KerberosKeytab.Errorf("%s has keys of no type that is supported and permitted (AES, RC4)", k.file)
+		return credential{}, "",
+			errcode.KerberosKeytab.Errorf("%s has keys of no type that is supported and permitted (AES, RC4)", k.file)
 	}
 	reply, kdc, err := c.send(ctx, &request)
 	var refused messages.KRBError
@@ -103,7 +104,8 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
 	key, ok := k.of(c.wanted(k, asked.EData))
 	if !ok {
-		return nil, errcode.KerberosKeytab.Errorf("the KDC has no key of the principal with an encryption type that is in %s: %s", k.file, k.versions())
+		return nil, errcode.KerberosKeytab.Errorf(
+			"the KDC has no key of the principal with an encryption type that is in %s: %s", k.file, k.versions())
 	}
 	now := c.now().UTC()
 	stamp, err := asn1.Marshal(types.PAEncTSEnc{PATimestamp: now, PAUSec: now.Nanosecond() / 1000})
@@ -154,7 +156,8 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 	}
 	key, ok := k.of(r.EncPart.EType)
 	if !ok {
-		return credential{}, errcode.KerberosKeytab.Errorf("the KDC answers with a key of type %s; %s has %s", etypeName(r.EncPart.EType), k.file, k.versions())
+		return credential{}, errcode.KerberosKeytab.Errorf("the KDC answers with a key of type %s; %s has %s",
+			etypeName(r.EncPart.EType), k.file, k.versions())
 	}
 	part, err := decrypt(r.EncPart, key.key, keyusage.AS_REP_ENCPART)
 	if err != nil {
@@ -170,7 +173,8 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 // errKey marks a key that differs from the KDC's.
 var errKey = errcode.KerberosKeytab.New("the keytab's key is not the KDC's")
 
-func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) (part messages.EncKDCRepPart, err error) {
+func decrypt(sealed types.EncryptedData, key types.EncryptionKey,
+	usage uint32) (part messages.EncKDCRepPart, err error) {
 	return part, parse(func() error {
 		b, err := crypto.DecryptEncPart(sealed, key, usage)
 		if err != nil {
@@ -181,7 +185,8 @@ func decrypt(sealed types.EncryptedData, key types.EncryptionKey, usage uint32) 
 }
 
 // checked checks that an answer matches the request (RFC 4120, 3.1.5 and 3.3.4).
-func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) (credential, error) {
+func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields,
+	part messages.EncKDCRepPart) (credential, error) {
 	if part.Nonce != asked.Nonce {
 		return credential{}, errors.New("the answer is to another request: its nonce is another one")
 	}
@@ -191,12 +196,14 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 	if err := isAsked(asked, r, part); err != nil {
 		return credential{}, err
 	}
-	cred := credential{ticket: r.Ticket, key: part.Key, start: part.StartTime, end: part.EndTime, renewTill: part.RenewTill}
+	cred := credential{ticket: r.Ticket, key: part.Key, start: part.StartTime,
+		end: part.EndTime, renewTill: part.RenewTill}
 	if cred.start.IsZero() {
 		cred.start = part.AuthTime
 	}
 	if early := cred.start.Sub(c.now()); early > c.conf.skew {
-		return cred, errcode.KerberosClock.Errorf("the ticket begins in %v: the clock of this machine is behind the KDC's by at least as much", early.Round(time.Second))
+		return cred, errcode.KerberosClock.Errorf("the ticket begins in %v: the clock of this machine is behind the KDC's "+
+			"by at least as much", early.Round(time.Second))
 	}
 	return cred, nil
 }
@@ -205,9 +212,11 @@ func (c *client) checked(asked messages.KDCReqBody, r messages.KDCRepFields, par
 func (c *client) isOurs(r messages.KDCRepFields) error {
 	switch {
 	case r.CRealm != c.realm:
-		return errcode.KerberosPrincipal.Errorf("the ticket is for a client of realm %q (crealm), not of %s: write the realm as the KDC does", r.CRealm, c.realm)
+		return errcode.KerberosPrincipal.Errorf("the ticket is for a client of realm %q (crealm), not of %s: write the "+
+			"realm as the KDC does", r.CRealm, c.realm)
 	case !slices.Equal(r.CName.NameString, c.name.NameString):
-		return fmt.Errorf("the ticket is for client %q (cname), not for %s", r.CName.PrincipalNameString(), c.name.PrincipalNameString())
+		return fmt.Errorf("the ticket is for client %q (cname), not for %s", r.CName.PrincipalNameString(),
+			c.name.PrincipalNameString())
 	}
 	return nil
 }
@@ -217,7 +226,8 @@ func (c *client) isOurs(r messages.KDCRepFields) error {
 func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) error {
 	switch {
 	case part.SRealm != asked.Realm:
-		return fmt.Errorf("the ticket is for a server of realm %q (srealm); asked was for one of %s", part.SRealm, asked.Realm)
+		return fmt.Errorf("the ticket is for a server of realm %q (srealm); asked was for one of %s",
+			part.SRealm, asked.Realm)
 	case !slices.Equal(part.SName.NameString, asked.SName.NameString) && !leadsOn(asked, part.SName):
 		return fmt.Errorf("the ticket is for server %q (sname); asked was for %s",
 			part.SName.PrincipalNameString(), asked.SName.PrincipalNameString())
@@ -230,8 +240,8 @@ func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.E
 	return nil
 }
 
-// leadsOn reports whether an answer is a ticket for the KDC of another realm, which is on the way to the server that was
-// asked for (RFC 4120, 3.3.3). A request for the ticket-granting ticket of the KDC's own realm accepts no other.
+// leadsOn reports whether an answer is a ticket for the KDC of another realm, which is on the way to the server that
+// was asked for (RFC 4120, 3.3.3). A request for the ticket-granting ticket of the KDC's own realm accepts no other.
 func leadsOn(asked messages.KDCReqBody, got types.PrincipalName) bool {
 	name := got.NameString
 	return len(name) == 2 && name[0] == "krbtgt" && name[1] != "" && name[1] != asked.Realm &&
@@ -239,7 +249,8 @@ func leadsOn(asked messages.KDCReqBody, got types.PrincipalName) bool {
 }
 
 // ticket gets a ticket for a server with a ticket-granting one (RFC 4120, 3.3). With renew it renews that one instead.
-func (c *client) ticket(ctx context.Context, by credential, realm string, server types.PrincipalName, renew bool) (credential, string, error) {
+func (c *client) ticket(ctx context.Context, by credential, realm string, server types.PrincipalName,
+	renew bool) (credential, string, error) {
 	request := messages.TGSReq{KDCReqFields: messages.KDCReqFields{PVNO: iana.PVNO, MsgType: msgtype.KRB_TGS_REQ,
 		ReqBody: c.body(realm, server, c.sessionTypes())}}
 	if renew {

@@ -87,12 +87,14 @@ func cause(e messages.KRBError, now time.Time, k *keys) string {
 		return "the principal's password has expired: have it changed and the keytab exported again"
 	case errorcode.KDC_ERR_PREAUTH_FAILED, errorcode.KRB_AP_ERR_BAD_INTEGRITY:
 		if k != nil {
-			return fmt.Sprintf("the KDC refuses the key; %s has key number %s: the password was changed after the keytab was made, "+
+			return fmt.Sprintf("the KDC refuses the key; %s has key number %s: the password was changed after the keytab "+
+				"was made, "+
 				"or it is of another KDC. Compare kvno and klist -kt, and export the keytab again", k.file, k.versions())
 		}
 		return "the KDC can't read the ticket: run kinit again"
 	case errorcode.KDC_ERR_ETYPE_NOSUPP:
-		return "the KDC has no encryption type in common with us: give the principal and the service AES keys, and look at permitted_enctypes of krb5.conf"
+		return "the KDC has no encryption type in common with us: give the principal and the service AES keys, and look at " +
+			"permitted_enctypes of krb5.conf"
 	case errorcode.KRB_AP_ERR_SKEW:
 		return skew(e.STime, now)
 	case errorcode.KRB_AP_ERR_TKT_EXPIRED, errorcode.KDC_ERR_NEVER_VALID:

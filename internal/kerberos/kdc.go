@@ -35,7 +35,8 @@ func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []b
 		addrs = lookUp(ctx, realm)
 	}
 	if len(addrs) == 0 {
-		return nil, "", errcode.KerberosConfig.Errorf("no KDC of realm %s is known: add one to [realms] of %s", realm, strings.Join(c.profile.files, ", "))
+		return nil, "", errcode.KerberosConfig.Errorf("no KDC of realm %s is known: add one to [realms] of %s", realm,
+			strings.Join(c.profile.files, ", "))
 	}
 	addrs = first(addrs, c.answered[realm])
 	var failures []string
@@ -94,8 +95,8 @@ func lookUp(ctx context.Context, realm string) []string {
 	return addrs
 }
 
-// askOne asks a KDC by TCP, since tickets with many groups don't fit into a datagram, and by UDP if that fails. A firewall may
-// swallow what goes to the port of TCP, so TCP gets a part of the patience.
+// askOne asks a KDC by TCP, since tickets with many groups don't fit into a datagram, and by UDP if that fails. A
+// firewall may swallow what goes to the port of TCP, so TCP gets a part of the patience.
 func askOne(ctx context.Context, addr string, patience time.Duration, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -183,8 +184,8 @@ func krbError(reply []byte) error {
 
 var errDamaged = errors.New("the answer can't be read")
 
-// parse calls a function that reads untrusted bytes. gokrb5 panics on some damaged ones. Its errors are not passed on, since
-// some contain the bytes.
+// parse calls a function that reads untrusted bytes. gokrb5 panics on some damaged ones. Its errors are not passed on,
+// since some contain the bytes.
 func parse(read func() error) (err error) {
 	defer func() {
 		if recover() != nil {

@@ -54,8 +54,8 @@ func twoKDCs(t *testing.T, before string, k *kdc.KDC) string {
 	return conf
 }
 
-// TestTheKDCThatAnsweredIsAskedFirst: a KDC that is silent or out of service is asked once, and not again while the next one
-// answers.
+// TestTheKDCThatAnsweredIsAskedFirst: a KDC that is silent or out of service is asked once, and not again while the
+// next one answers.
 func TestTheKDCThatAnsweredIsAskedFirst(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	keytab := k.Principal(t, "loader", "+requires_preauth", "loader")
@@ -115,8 +115,8 @@ func TestSilentTCP(t *testing.T) {
 	}
 }
 
-// TestRenewalsThatFailAreNotRepeatedAtOnce: a ticket that is still valid but can't be renewed stays in use, and the KDC is not
-// asked again for a minute.
+// TestRenewalsThatFailAreNotRepeatedAtOnce: a ticket that is still valid but can't be renewed stays in use, and the KDC
+// is not asked again for a minute.
 func TestRenewalsThatFailAreNotRepeatedAtOnce(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	keytab := k.Principal(t, "loader", "", "loader")

@@ -41,7 +41,8 @@ func readKeytab(file, principal string) (*keys, error) {
 		}
 	}
 	if k.list == nil {
-		return nil, errcode.KerberosKeytab.Errorf("keytab %s has no key of %s; it has %s", file, principal, listed(principals(kt)))
+		return nil, errcode.KerberosKeytab.Errorf("keytab %s has no key of %s; it has %s", file,
+			principal, listed(principals(kt)))
 	}
 	return k, nil
 }
@@ -56,11 +57,13 @@ func readSecret(file string) ([]byte, error) {
 		return nil, errcode.KerberosKeytab.Errorf("keytab %s is a folder", file)
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return nil, errcode.KerberosKeytab.Errorf("keytab %s may be used by everybody on this machine (mode %04o): chmod 400 %s", file, mode, file)
+		return nil, errcode.KerberosKeytab.Errorf(
+			"keytab %s may be used by everybody on this machine (mode %04o): chmod 400 %s", file, mode, file)
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrPermission) {
-		return nil, errcode.KerberosKeytab.Errorf("keytab: %w; make the user of this process (uid %d) its owner", err, os.Getuid())
+		return nil, errcode.KerberosKeytab.Errorf("keytab: %w; make the user of this process (uid %d) its owner",
+			err, os.Getuid())
 	}
 	if err != nil {
 		return nil, errcode.KerberosKeytab.Errorf("keytab: %w", err)

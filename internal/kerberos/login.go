@@ -1,8 +1,8 @@
 // Package kerberos logs in from a keytab or a ticket cache and gets tickets for services.
 //
-// It reads krb5.conf and talks to the KDC itself, with the messages and the cryptography of gokrb5, because the reasons why
-// Kerberos refuses must reach the user: every error names the principal, the service, the KDC and the cause.
-// No key, ticket or token is ever part of an error or a text.
+// It reads krb5.conf and talks to the KDC itself, with the messages and the cryptography of gokrb5, because the reasons
+// why Kerberos refuses must reach the user: every error names the principal, the service, the KDC and the cause. No
+// key, ticket or token is ever part of an error or a text.
 package kerberos
 
 import (
@@ -108,7 +108,8 @@ func (l *Login) openCache(c Config) (err error) {
 	}
 	name, realm, err := l.client.conf.parsePrincipal(c.Principal)
 	if err == nil && (name.PrincipalNameString() != file.client.PrincipalNameString() || realm != file.realm) {
-		err = errcode.KerberosNoLogin.Errorf("ticket cache %s is %s's, not %s's: run kinit %s, or give its keytab", l.cache, l.Principal(), c.Principal, c.Principal)
+		err = errcode.KerberosNoLogin.Errorf("ticket cache %s is %s's, not %s's: run kinit %s, or give its keytab", l.cache,
+			l.Principal(), c.Principal, c.Principal)
 	}
 	return err
 }
@@ -128,7 +129,8 @@ func (c *conf) parsePrincipal(text string) (types.PrincipalName, string, error) 
 	parts := strings.Split(name, "/")
 	for _, part := range append(parts, realm) {
 		if part == "" || strings.ContainsAny(part, "@ \t") {
-			return types.PrincipalName{}, "", errcode.KerberosPrincipal.Errorf("principal %q: write NAME@REALM or NAME/HOST@REALM", text)
+			return types.PrincipalName{}, "",
+				errcode.KerberosPrincipal.Errorf("principal %q: write NAME@REALM or NAME/HOST@REALM", text)
 		}
 	}
 	return types.PrincipalName{NameType: nametype.KRB_NT_PRINCIPAL, NameString: parts}, realm, nil
@@ -209,9 +211,11 @@ func (l *Login) own(ctx context.Context) (credential, error) {
 // otherwise each connection would wait for a KDC that is down.
 const renewalPause = time.Minute
 
-// renewed returns a ticket, a new one from get if the old one is about to expire. If that fails, the old one serves to its
-// end. While the old one is valid, get has only part of the caller's time: the connection that wants the ticket needs the rest.
-func (l *Login) renewed(ctx context.Context, service string, old credential, get func(context.Context) (credential, error)) (credential, error) {
+// renewed returns a ticket, a new one from get if the old one is about to expire. If that fails, the old one serves to
+// its end. While the old one is valid, get has only part of the caller's time: the connection that wants the ticket
+// needs the rest.
+func (l *Login) renewed(ctx context.Context, service string, old credential,
+	get func(context.Context) (credential, error)) (credential, error) {
 	valid := l.valid(old)
 	if l.fresh(old) || valid && l.client.now().Before(l.again[service]) {
 		return old, nil
@@ -270,7 +274,8 @@ func (l *Login) byCache(ctx context.Context, old credential) (credential, error)
 	cred, ok := file.ticketFor("krbtgt/"+realm, realm)
 	switch {
 	case file.client.PrincipalNameString()+"@"+file.realm != l.Principal():
-		return cred, l.failed("", "", errcode.KerberosNoLogin.Errorf("the cache is %s@%s's now", file.client.PrincipalNameString(), file.realm))
+		return cred, l.failed("", "", errcode.KerberosNoLogin.Errorf("the cache is %s@%s's now",
+			file.client.PrincipalNameString(), file.realm))
 	case !ok:
 		return cred, l.failed("", "", errcode.KerberosNoLogin.New("the cache has no ticket-granting ticket: run kinit"))
 	case l.fresh(cred):
@@ -285,7 +290,8 @@ func (l *Login) byCache(ctx context.Context, old credential) (credential, error)
 func (l *Login) renew(ctx context.Context, cred credential) (credential, error) {
 	now := l.client.now()
 	if !l.valid(cred) {
-		return cred, l.failed("", "", errcode.KerberosNoLogin.Errorf("the ticket ended at %s, %v ago by the clock of this machine: run kinit again, or use a keytab",
+		return cred, l.failed("", "", errcode.KerberosNoLogin.Errorf(
+			"the ticket ended at %s, %v ago by the clock of this machine: run kinit again, or use a keytab",
 			cred.end.UTC().Format(time.RFC3339), now.Sub(cred.end).Round(time.Second)))
 	}
 	if !cred.renewTill.After(cred.end) {
@@ -298,8 +304,8 @@ func (l *Login) renew(ctx context.Context, cred credential) (credential, error) 
 	return renewed, nil
 }
 
-// Ticket returns a ticket for a service: "hbase/host" or "hbase/host@REALM". Tickets are cached and replaced before they
-// end, so it may be called for every connection.
+// Ticket returns a ticket for a service: "hbase/host" or "hbase/host@REALM". Tickets are cached and replaced before
+// they end, so it may be called for every connection.
 func (l *Login) Ticket(ctx context.Context, service string) (*Ticket, error) {
 	if err := l.take(ctx); err != nil {
 		return nil, l.failed(service, "", err)
@@ -348,14 +354,16 @@ func (l *Login) get(ctx context.Context, service string) (credential, error) {
 		}
 		by, realm = cred, got[1]
 	}
-	return credential{}, l.failed(service, "", errcode.KerberosConfig.Errorf("no way to realm %s in %d steps: look at [capaths] of krb5.conf", target, maxHops))
+	return credential{}, l.failed(service, "",
+		errcode.KerberosConfig.Errorf("no way to realm %s in %d steps: look at [capaths] of krb5.conf", target, maxHops))
 }
 
 func (l *Login) explain(err error, realm, target string) error {
 	err = explain(err, l.client.now(), nil)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.code == errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN && realm != target {
-		return errcode.KerberosConfig.Errorf("the KDC knows no way from realm %s to realm %s: look at [capaths] and [domain_realm] of krb5.conf", realm, target)
+		return errcode.KerberosConfig.Errorf("the KDC knows no way from realm %s to realm %s: look at [capaths] and "+
+			"[domain_realm] of krb5.conf", realm, target)
 	}
 	return err
 }

@@ -218,7 +218,8 @@ func TestLoginByCache(t *testing.T) {
 	}
 }
 
-// TestTicketsAreRenewed: a login outlives its tickets: with the keytab, by renewal, and with a cache that was filled again.
+// TestTicketsAreRenewed: a login outlives its tickets: with the keytab, by renewal, and with a cache that was filled
+// again.
 func TestTicketsAreRenewed(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	ctx := t.Context()

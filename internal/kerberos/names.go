@@ -21,7 +21,8 @@ type rule struct {
 	lower     bool
 }
 
-var ruleForm = regexp.MustCompile(`^\s*(?:(DEFAULT)|RULE:\[(\d*):([^\]]*)\](?:\(([^)]*)\))?(?:s/([^/]*)/([^/]*)/(g)?)?)/?(L)?`)
+var ruleForm = regexp.MustCompile(
+	`^\s*(?:(DEFAULT)|RULE:\[(\d*):([^\]]*)\](?:\(([^)]*)\))?(?:s/([^/]*)/([^/]*)/(g)?)?)/?(L)?`)
 
 // readRules reads the property; an empty text is DEFAULT.
 func readRules(text string) ([]rule, error) {
@@ -72,13 +73,15 @@ func shortName(rules []rule, parts []string, realm, defaultRealm string) (string
 	for _, r := range rules {
 		if short, ok := r.apply(parts, realm, defaultRealm); ok {
 			if short == "" || strings.ContainsAny(short, "/@") {
-				return "", errcode.SiteProperty.Errorf("hadoop.security.auth_to_local makes %q of %s@%s, which is not a short name", short, strings.Join(parts, "/"), realm)
+				return "", errcode.SiteProperty.Errorf("hadoop.security.auth_to_local makes %q of %s@%s, which is not a short name",
+					short, strings.Join(parts, "/"), realm)
 			}
 			return short, nil
 		}
 	}
 	return "", errcode.SiteProperty.Errorf("hadoop.security.auth_to_local has no rule for %s@%s: "+
-		"copy the property from the cluster's core-site.xml, or set default_realm of krb5.conf", strings.Join(parts, "/"), realm)
+		"copy the property from the cluster's core-site.xml, or set default_realm of krb5.conf",
+		strings.Join(parts, "/"), realm)
 }
 
 func (r *rule) apply(parts []string, realm, defaultRealm string) (string, bool) {

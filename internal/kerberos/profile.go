@@ -29,7 +29,8 @@ type relation struct {
 // maxIncludes bounds how deep files include files.
 const maxIncludes = 10
 
-// readProfile reads the files of KRB5_CONFIG, which are separated by colons. Of several files, those that exist are read.
+// readProfile reads the files of KRB5_CONFIG, which are separated by colons. Of several files, those that exist are
+// read.
 func readProfile(paths string) (*profile, error) {
 	p := &profile{}
 	var missing error
@@ -43,7 +44,8 @@ func readProfile(paths string) (*profile, error) {
 		}
 	}
 	if len(p.files) == 0 {
-		return nil, errcode.KerberosConfig.Errorf("no Kerberos configuration: %w; set KRB5_CONFIG to the cluster's krb5.conf", missing)
+		return nil, errcode.KerberosConfig.Errorf("no Kerberos configuration: %w; set KRB5_CONFIG to the cluster's krb5.conf",
+			missing)
 	}
 	return p, nil
 }
@@ -93,7 +95,8 @@ func (p *profile) parse(file, text string, depth int) error {
 	return nil
 }
 
-// relation reads NAME = VALUE or NAME = {. It returns the path for the next lines, and the name if its brace may follow.
+// relation reads NAME = VALUE or NAME = {. It returns the path for the next lines, and the name if its brace may
+// follow.
 func (p *profile) relation(path []string, line string) ([]string, string) {
 	name, value, ok := strings.Cut(line, "=")
 	if !ok || len(path) == 0 {
@@ -120,7 +123,8 @@ func unquoted(value string) string {
 	return value
 }
 
-// included matches the files of a folder that are read: names of letters, digits, dashes and underscores, or ending in .conf.
+// included matches the files of a folder that are read: names of letters, digits, dashes and underscores, or ending in
+// .conf.
 var included = regexp.MustCompile(`^([A-Za-z0-9_-]+|[^.].*\.conf)$`)
 
 func (p *profile) include(word, path string, depth int) error {

@@ -34,13 +34,14 @@ func (t Ticket) String() string { return "ticket for " + t.service }
 // GoString is String: keys don't get into logs by %#v either.
 func (t Ticket) GoString() string { return t.String() }
 
-// contextFlags ask for the possible protections of a connection, and for numbered tokens; not for an answer to the request,
-// since the server proves its identity by what it signs next.
-const contextFlags = gssapi.ContextFlagInteg | gssapi.ContextFlagConf | gssapi.ContextFlagReplay | gssapi.ContextFlagSequence
+// contextFlags ask for the possible protections of a connection, and for numbered tokens; not for an answer to the
+// request, since the server proves its identity by what it signs next.
+const contextFlags = gssapi.ContextFlagInteg | gssapi.ContextFlagConf | gssapi.ContextFlagReplay |
+	gssapi.ContextFlagSequence
 
 // Request makes the initial token of GSSAPI (RFC 4121, 4.1) for one connection, and the key that protects both of its
-// directions: the initiator's subkey, which is random and of the session key's type. All connections of a ticket share its
-// session key, so with that key the answers on one connection would be valid on another.
+// directions: the initiator's subkey, which is random and of the session key's type. All connections of a ticket share
+// its session key, so with that key the answers on one connection would be valid on another.
 func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 	failed := func(err error) ([]byte, types.EncryptionKey, error) {
 		return nil, types.EncryptionKey{}, &Error{t.client.principal(), t.service, "its ticket", "", err}
@@ -65,7 +66,8 @@ func (t *Ticket) Request() (token []byte, key types.EncryptionKey, err error) {
 // randomLike makes a key with another's type and size. Any bytes are a valid key for AES (RFC 3962, 4; RFC 8009, 3).
 func randomLike(key types.EncryptionKey) (types.EncryptionKey, error) {
 	if !slices.Contains(sessionTypes, key.KeyType) {
-		return types.EncryptionKey{}, errcode.KerberosPrincipal.Errorf("the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
+		return types.EncryptionKey{}, errcode.KerberosPrincipal.Errorf(
+			"the session key is of type %s; supported is AES: give the service AES keys", etypeName(key.KeyType))
 	}
 	value := make([]byte, len(key.KeyValue))
 	rand.Read(value)

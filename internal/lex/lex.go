@@ -1,5 +1,5 @@
-// Package lex splits text of a job file's two languages, row keys and filters, into tokens. Names, names in backticks, and
-// literals in quotes have the same form in both. Each language defines its other tokens itself.
+// Package lex splits text of a job file's two languages, row keys and filters, into tokens. Names, names in backticks,
+// and literals in quotes have the same form in both. Each language defines its other tokens itself.
 package lex
 
 import (
@@ -17,8 +17,8 @@ type Lexer struct {
 	Pos  int // in bytes
 }
 
-// Fail is an error at a byte offset. It shows the offset as a column, in characters from 1. The error is UTF-8, even if the
-// text is not.
+// Fail is an error at a byte offset. It shows the offset as a column, in characters from 1. The error is UTF-8, even if
+// the text is not.
 func (l *Lexer) Fail(at int, format string, args ...any) error {
 	reason := strings.ToValidUTF8(fmt.Sprintf(format, args...), string(utf8.RuneError))
 	return fmt.Errorf("character %d: %s", utf8.RuneCountInString(l.Text[:at])+1, reason)

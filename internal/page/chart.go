@@ -82,7 +82,8 @@ var (
 
 // Columns draws vertical bars, with an axis of a scale.
 func Columns(title, says string, axis Axis, values []Value, of Scale) *Chart {
-	c := &Chart{Title: title, Says: says, Axis: axis, Width: chartWidth, Height: chartHeight, Left: chartLeft, Base: chartHeight - chartBottom}
+	c := &Chart{Title: title, Says: says, Axis: axis, Width: chartWidth, Height: chartHeight, Left: chartLeft,
+		Base: chartHeight - chartBottom}
 	c.ticks(values, of)
 	each := float64(chartWidth-chartLeft) / math.Max(float64(len(values)), 1)
 	gap := each * 0.15
@@ -100,7 +101,8 @@ func Columns(title, says string, axis Axis, values []Value, of Scale) *Chart {
 		if v.Size > 0 {
 			y = math.Min(y, c.Base-leastHeight)
 		}
-		c.Bars = append(c.Bars, Bar{X: c.Left + float64(i)*each + gap/2, Y: y, Width: each - gap, Height: c.Base - y, Name: v.Name, Value: shown, Class: v.Class,
+		c.Bars = append(c.Bars, Bar{X: c.Left + float64(i)*each + gap/2, Y: y, Width: each - gap, Height: c.Base - y,
+			Name: v.Name, Value: shown, Class: v.Class,
 			NameX: c.nameX(c.Left+(float64(i)+0.5)*each, v.Name), NameY: c.Base + 16, Anchor: "middle", Hidden: i%nth != 0})
 	}
 	return c
@@ -143,8 +145,9 @@ func (c *Chart) Mark(size float64, text string) {
 // MostBars bounds the regions in a chart.
 const MostBars = 120
 
-// Regions draws a bar for each region with its bytes of HFiles, in the order of the table, and marks the mean. Bars above hot times the
-// mean have another colour. skew is the ratio of the largest to the mean. Of very many regions only the largest are drawn.
+// Regions draws a bar for each region with its bytes of HFiles, in the order of the table, and marks the mean. Bars
+// above hot times the mean have another colour. skew is the ratio of the largest to the mean. Of very many regions only
+// the largest are drawn.
 func Regions(values []Value, skew, hot float64) *Chart {
 	says := fmt.Sprintf("Largest region / mean: %.2f.", skew)
 	mean := 0.0
@@ -153,7 +156,8 @@ func Regions(values []Value, skew, hot float64) *Chart {
 	}
 	if more := len(values) - MostBars; more > 0 {
 		values = Largest(values, MostBars, func(v Value) float64 { return v.Size })
-		says += fmt.Sprintf(" Only the %d largest regions are drawn, in their order; %s are smaller.", MostBars, Count(int64(more)))
+		says += fmt.Sprintf(" Only the %d largest regions are drawn, in their order; %s are smaller.",
+			MostBars, Count(int64(more)))
 	}
 	drawn := make([]Value, len(values))
 	for i, v := range values {
@@ -178,7 +182,8 @@ func Rows(title, says string, values []Value, show func(float64) string) *Chart 
 	for i, v := range values {
 		y := float64(i*rowHeight) + 4
 		width := (chartWidth - nameWidth - 90) * v.Size / math.Max(most, 1e-9)
-		c.Bars = append(c.Bars, Bar{X: nameWidth, Y: y, Width: width, Height: rowHeight - 8, Name: shorten(v.Name, 28), Value: show(v.Size), Class: v.Class,
+		c.Bars = append(c.Bars, Bar{X: nameWidth, Y: y, Width: width, Height: rowHeight - 8, Name: shorten(v.Name, 28),
+			Value: show(v.Size), Class: v.Class,
 			NameX: nameWidth - 8, NameY: y + 13, Anchor: "end"})
 	}
 	c.Base = c.Height
@@ -195,7 +200,8 @@ type Span struct {
 
 // Timeline draws what happened when, from 0 to all seconds.
 func Timeline(title, says string, spans []Span, all float64) *Chart {
-	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: float64(len(spans)*rowHeight + 32), Left: nameWidth, Base: float64(len(spans)*rowHeight + 8)}
+	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: float64(len(spans)*rowHeight + 32), Left: nameWidth,
+		Base: float64(len(spans)*rowHeight + 8)}
 	for _, s := range spans {
 		all = math.Max(all, s.To)
 	}
@@ -208,8 +214,10 @@ func Timeline(title, says string, spans []Span, all float64) *Chart {
 	}
 	for i, s := range spans {
 		y := float64(i*rowHeight) + 4
-		c.Bars = append(c.Bars, Bar{X: at(s.From), Y: y, Width: math.Max(at(s.To)-at(s.From), 1), Height: rowHeight - 8, Name: shorten(s.Name, 28),
-			Value: axisSeconds(s.To-s.From, (s.To-s.From)/10) + s.More, Class: s.Class, NameX: nameWidth - 8, NameY: y + 13, Anchor: "end"})
+		c.Bars = append(c.Bars, Bar{X: at(s.From), Y: y, Width: math.Max(at(s.To)-at(s.From), 1),
+			Height: rowHeight - 8, Name: shorten(s.Name, 28),
+			Value: axisSeconds(s.To-s.From, (s.To-s.From)/10) + s.More, Class: s.Class, NameX: nameWidth - 8,
+			NameY: y + 13, Anchor: "end"})
 	}
 	return c
 }
@@ -236,7 +244,8 @@ func Stack(title, says string, values []Value, show func(float64) string) *Chart
 		text := fmt.Sprintf("%s %.0f%%", v.Name, 100*v.Size/math.Max(all, 1e-9))
 		c.Bars = append(c.Bars, Bar{X: x, Y: 4, Width: width, Height: 36, Name: text, Value: show(v.Size), Class: v.Class,
 			NameX: x + width/2, NameY: 58, Anchor: "middle", Hidden: true})
-		c.Legend = append(c.Legend, Bar{X: key, Y: 50, Width: 9, Height: 9, Name: text, NameX: key + 14, NameY: 58, Class: v.Class})
+		c.Legend = append(c.Legend, Bar{X: key, Y: 50, Width: 9, Height: 9, Name: text,
+			NameX: key + 14, NameY: 58, Class: v.Class})
 		x += width
 		key += 30 + letterWidth*float64(len(text))
 	}

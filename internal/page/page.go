@@ -1,5 +1,5 @@
-// Package page has the HTML pages of plan and run: their templates, one style for screens and paper, and charts drawn as SVG. A
-// page is one file that needs nothing from elsewhere: no script, no font, no image.
+// Package page has the HTML pages of plan and run: their templates, one style for screens and paper, and charts drawn
+// as SVG. A page is one file that needs nothing from elsewhere: no script, no font, no image.
 package page
 
 import (
@@ -24,7 +24,8 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"text": Text, "cut": Cut, "start": start, "count": Count, "plural": Plural[int], "plural64": Plural[int64], "duration": Duration,
+	"text": Text, "cut": Cut, "start": start, "count": Count, "plural": Plural[int],
+	"plural64": Plural[int64], "duration": Duration,
 	"join": strings.Join, "size": bytesize.Format,
 	"float":   func(n float64) string { return Count(int64(n + 0.5)) },
 	"bytes":   func(n float64) string { return bytesize.Format(int64(n)) },
@@ -62,8 +63,8 @@ type Region struct {
 	Figures    []string
 }
 
-// WriteFile writes a page, and replaces an older one at once: a reader finds the old page or the new one, never a part. Only
-// the owner may read it, since pages show row keys and records.
+// WriteFile writes a page, and replaces an older one at once: a reader finds the old page or the new one, never a part.
+// Only the owner may read it, since pages show row keys and records.
 func WriteFile(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".bulkload-page-*") // with mode 0600
 	if err != nil {
@@ -79,8 +80,8 @@ func WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Text shows a text of the data, the job file or the file system: what could not be seen, such as a control character, a change
-// of the writing direction or a byte that is no UTF-8, is written as an escape.
+// Text shows a text of the data, the job file or the file system: what could not be seen, such as a control character,
+// a change of the writing direction or a byte that is no UTF-8, is written as an escape.
 func Text(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
 		return s

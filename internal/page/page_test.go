@@ -113,7 +113,8 @@ func TestRegionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTimeline: bars are in proportion to their times, however short or long; nothing at all is no chart that divides by zero.
+// TestTimeline: bars are in proportion to their times, however short or long; nothing at all is no chart that divides
+// by zero.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	for _, all := range []float64{0, 1e-9, 0.04, 3, 86_400 * 400} {
@@ -128,8 +129,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestChartsStayInside: whatever the values, bars, ticks and lines of a chart are numbers inside of it, larger values have no
-// smaller bars, and what is more than nothing can be seen.
+// TestChartsStayInside: whatever the values, bars, ticks and lines of a chart are numbers inside of it, larger values
+// have no smaller bars, and what is more than nothing can be seen.
 func TestChartsStayInside(t *testing.T) {
 	r := testrand.New(t)
 	show := func(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }

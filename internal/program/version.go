@@ -17,8 +17,8 @@ type Build struct {
 	Platform string `json:"platform"`           // linux/amd64
 }
 
-// ThisBuild is the build of the running program. It goes into logs and answers, but never into a run ID or an HFile, whose
-// bytes must not depend on the release.
+// ThisBuild is the build of the running program. It goes into logs and answers, but never into a run ID or an HFile,
+// whose bytes must not depend on the release.
 func ThisBuild() Build {
 	b := Build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -21,8 +21,8 @@ import (
 )
 
 // sealer encrypts and checks with one session key for one key usage: AES in CBC mode with ciphertext stealing and a
-// HMAC, according to RFC 3962 (SHA-1) and RFC 8009 (SHA-2). gokrb5 only derives the keys: for each message it would derive
-// them again, and copy the bytes several times. It is not safe for concurrent use.
+// HMAC, according to RFC 3962 (SHA-1) and RFC 8009 (SHA-2). gokrb5 only derives the keys: for each message it would
+// derive them again, and copy the bytes several times. It is not safe for concurrent use.
 type sealer struct {
 	block    cipher.Block
 	sealed   hash.Hash // with the key for encrypted messages
@@ -38,8 +38,8 @@ type suite struct {
 	macLater bool
 }
 
-// suites are the encryption types whose messages have the form of RFC 4121. Older ones, such as RC4, have their own messages
-// (RFC 4757), which current servers don't use.
+// suites are the encryption types whose messages have the form of RFC 4121. Older ones, such as RC4, have their own
+// messages (RFC 4757), which current servers don't use.
 var suites = map[int32]suite{
 	etypeID.AES128_CTS_HMAC_SHA1_96:    {sha1.New, 12, false},
 	etypeID.AES256_CTS_HMAC_SHA1_96:    {sha1.New, 12, false},
@@ -50,7 +50,8 @@ var suites = map[int32]suite{
 func newSealer(key types.EncryptionKey, usage uint32) (*sealer, error) {
 	s, ok := suites[key.KeyType]
 	if !ok {
-		return nil, errcode.KerberosPrincipal.Errorf("session key of encryption type %d; only AES keys are supported: give the service an AES key at the KDC", key.KeyType)
+		return nil, errcode.KerberosPrincipal.Errorf("session key of encryption type %d; only AES keys are supported: give "+
+			"the service an AES key at the KDC", key.KeyType)
 	}
 	etype, err := crypto.GetEtype(key.KeyType)
 	if err != nil {
@@ -120,8 +121,8 @@ func (s *sealer) open(b []byte) ([]byte, error) {
 	return message[aes.BlockSize:], nil
 }
 
-// encrypt is CBC with ciphertext stealing over more than one block (CBC-CS3): the last two blocks are swapped, and the new
-// last one is cut to the length of the message's end.
+// encrypt is CBC with ciphertext stealing over more than one block (CBC-CS3): the last two blocks are swapped, and the
+// new last one is cut to the length of the message's end.
 func (s *sealer) encrypt(b []byte) {
 	whole := (len(b) - 1) / aes.BlockSize * aes.BlockSize
 	cipher.NewCBCEncrypter(s.block, zeroBlock[:]).CryptBlocks(b[:whole], b[:whole])

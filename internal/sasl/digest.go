@@ -28,9 +28,9 @@ func (d Digest) String() string { return "digest for " + d.Service + "/" + d.Hos
 // GoString is String.
 func (d Digest) GoString() string { return d.String() }
 
-// DigestMD5 is the exchange with a shared secret (RFC 2831), as used by Hadoop's NameNode (TOKEN) and DataNodes: the server
-// begins, the client answers, and the server proves that it also knows the secret. Authentication, integrity and privacy
-// with rc4 or 3des are supported.
+// DigestMD5 is the exchange with a shared secret (RFC 2831), as used by Hadoop's NameNode (TOKEN) and DataNodes: the
+// server begins, the client answers, and the server proves that it also knows the secret. Authentication, integrity and
+// privacy with rc4 or 3des are supported.
 func DigestMD5(d Digest) Client {
 	return &digest{Digest: d, nonceOf: randomNonce}
 }
@@ -135,7 +135,8 @@ func (d *digest) proof(method string) string {
 		a2 += noBody
 	}
 	hash := d.sessionKey()
-	text := strings.Join([]string{hex.EncodeToString(hash[:]), d.challenge.nonce, nonceCount, d.cnonce, d.chosen.Token(), hexMD5(a2)}, ":")
+	text := strings.Join([]string{hex.EncodeToString(hash[:]), d.challenge.nonce, nonceCount, d.cnonce,
+		d.chosen.Token(), hexMD5(a2)}, ":")
 	return hexMD5(text)
 }
 
@@ -228,7 +229,8 @@ const maxChallenge = 8 << 10
 
 var errDirective = errors.New("malformed: want name=value or name=\"value\" with commas between them")
 
-// parseDirectives reads a list of directives (RFC 2831, 7.1), in which elements may be empty. It returns names in lower case.
+// parseDirectives reads a list of directives (RFC 2831, 7.1), in which elements may be empty. It returns names in lower
+// case.
 func parseDirectives(b []byte) ([]directive, error) {
 	if len(b) > maxChallenge {
 		return nil, fmt.Errorf("a token of %d bytes, more than the %d that are accepted", len(b), maxChallenge)

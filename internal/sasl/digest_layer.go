@@ -36,10 +36,12 @@ func chooseCipher(want string, offered []string) (string, error) {
 		}
 	}
 	if want != "" {
-		return "", errcode.SiteProperty.Errorf("no cipher for privacy: the cluster's is %.20q (dfs.encrypt.data.transfer.algorithm), the server offers %.80q, "+
-			"this client has rc4 and 3des", want, strings.Join(offered, ","))
+		return "", errcode.SiteProperty.Errorf(
+			"no cipher for privacy: the cluster's is %.20q (dfs.encrypt.data.transfer.algorithm), the server offers %.80q, "+
+				"this client has rc4 and 3des", want, strings.Join(offered, ","))
 	}
-	return "", errcode.SiteProperty.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des", strings.Join(offered, ","))
+	return "", errcode.SiteProperty.Errorf("no cipher for privacy: the server offers %.80q, this client has rc4 and 3des",
+		strings.Join(offered, ","))
 }
 
 // digestLayer protects the two directions, each with its own key and number.
@@ -70,15 +72,19 @@ func (d *digest) protect() (Layer, error) {
 		return sum[:]
 	}
 	l := &digestLayer{
-		out: digestWay{block: 1, mac: hmac.New(md5.New, derive("Digest session key to client-to-server signing key magic constant"))},
-		in:  digestWay{block: 1, mac: hmac.New(md5.New, derive("Digest session key to server-to-client signing key magic constant"))},
+		out: digestWay{block: 1, mac: hmac.New(md5.New,
+			derive("Digest session key to client-to-server signing key magic constant"))},
+		in: digestWay{block: 1, mac: hmac.New(md5.New,
+			derive("Digest session key to server-to-client signing key magic constant"))},
 	}
 	if d.chosen != Privacy {
 		return l, nil
 	}
-	err := l.out.encipher(d.challenge.cipher, derive("Digest H(A1) to client-to-server sealing key magic constant"), cipher.NewCBCEncrypter)
+	err := l.out.encipher(d.challenge.cipher, derive("Digest H(A1) to client-to-server sealing key magic constant"),
+		cipher.NewCBCEncrypter)
 	if err == nil {
-		err = l.in.encipher(d.challenge.cipher, derive("Digest H(A1) to server-to-client sealing key magic constant"), cipher.NewCBCDecrypter)
+		err = l.in.encipher(d.challenge.cipher, derive("Digest H(A1) to server-to-client sealing key magic constant"),
+			cipher.NewCBCDecrypter)
 	}
 	return l, err
 }
@@ -100,8 +106,8 @@ func (w *digestWay) encipher(name string, key []byte, mode func(cipher.Block, []
 	return nil
 }
 
-// twoKeys makes a key for 3des from the first 14 bytes: each byte has 7 bits of them above a parity bit, which is ignored;
-// the first key is used again as the third (RFC 2831, 2.4).
+// twoKeys makes a key for 3des from the first 14 bytes: each byte has 7 bits of them above a parity bit, which is
+// ignored; the first key is used again as the third (RFC 2831, 2.4).
 func twoKeys(key []byte) []byte {
 	var triple []byte
 	for _, part := range [][]byte{key[:7], key[7:14], key[:7]} {
@@ -154,9 +160,11 @@ func (l *digestLayer) Unwrap(token []byte) ([]byte, error) {
 	if n < macSize || n%w.block != 0 {
 		return nil, fmt.Errorf("a token of %d bytes is no token of DIGEST-MD5", len(token))
 	}
-	if kind, number := binary.BigEndian.Uint16(token[n:]), binary.BigEndian.Uint32(token[n+2:]); kind != tokenType || number != w.number {
-		return nil, fmt.Errorf("token number %d of type %d, want number %d of type %d: a token was lost, repeated or changed on the way",
-			number, kind, w.number, tokenType)
+	if kind, number := binary.BigEndian.Uint16(token[n:]), binary.BigEndian.Uint32(token[n+2:]); kind != tokenType ||
+		number != w.number {
+		return nil,
+			fmt.Errorf("token number %d of type %d, want number %d of type %d: a token was lost, repeated or changed on the way",
+				number, kind, w.number, tokenType)
 	}
 	body := token[:n]
 	if w.cipher != nil {

@@ -42,7 +42,8 @@ func offer(t *testing.T, key types.EncryptionKey) []byte {
 	return (&acceptor{key: key, etype: e}).wrap(t, []byte{7, 1, 0, 0}, false)
 }
 
-// TestOffersAreNotReplayed: a server's offer on one connection is not valid on the next, though both use the same ticket.
+// TestOffersAreNotReplayed: a server's offer on one connection is not valid on the next, though both use the same
+// ticket.
 func TestOffersAreNotReplayed(t *testing.T) {
 	for _, etype := range []string{"aes128-cts-hmac-sha1-96", "aes256-cts-hmac-sha1-96", "aes128-cts-hmac-sha256-128", "aes256-cts-hmac-sha384-192"} {
 		t.Run(etype, func(t *testing.T) {

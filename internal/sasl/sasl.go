@@ -15,15 +15,15 @@ import (
 type Client interface {
 	// Start returns the first token to send; nil if the server begins.
 	Start() ([]byte, error)
-	// Next returns the answer to the server's token. If done is true, the exchange ends for the client once the response, if
-	// it is not nil, is sent.
+	// Next returns the answer to the server's token. If done is true, the exchange ends for the client once the response,
+	// if it is not nil, is sent.
 	Next(challenge []byte) (response []byte, done bool, err error)
 	// Layer is the protection of the connection after Next has returned done; nil for authentication alone.
 	Layer() Layer
 }
 
-// Layer protects the bytes of a connection after the exchange. Wrap and Unwrap may run at the same time, but neither may
-// run twice at once, because tokens are numbered.
+// Layer protects the bytes of a connection after the exchange. Wrap and Unwrap may run at the same time, but neither
+// may run twice at once, because tokens are numbered.
 type Layer interface {
 	// Wrap appends the token that holds plain to dst.
 	Wrap(dst, plain []byte) ([]byte, error)
@@ -58,7 +58,8 @@ func ParseProtections(text string) ([]Protection, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		p, ok := names[strings.ToLower(strings.TrimSpace(word))]
 		if !ok {
-			return nil, errcode.SiteProperty.Errorf("unknown protection %q; known are authentication, integrity and privacy", strings.TrimSpace(word))
+			return nil, errcode.SiteProperty.Errorf("unknown protection %q; known are authentication, integrity and privacy",
+				strings.TrimSpace(word))
 		}
 		list = append(list, p)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// A wrap token (RFC 4121, 4.2.6.2) is a header of 16 bytes – 05 04, flags, FF, the size of the extra bytes (EC), how far
-// the rest is rotated to the right (RRC), the sequence number – and then the bytes with their checksum, or, sealed,
+// A wrap token (RFC 4121, 4.2.6.2) is a header of 16 bytes – 05 04, flags, FF, the size of the extra bytes (EC), how
+// far the rest is rotated to the right (RRC), the sequence number – and then the bytes with their checksum, or, sealed,
 // bytes and header encrypted.
 const (
 	headerSize = 16
@@ -141,7 +141,8 @@ func (w *wrapper) verify(head, body []byte, extra int) ([]byte, error) {
 // count checks that no token is missing, repeated or late.
 func (w *wrapper) count(sequence uint64) error {
 	if w.seen && sequence != w.received {
-		return fmt.Errorf("token number %d came in place of %d: something was repeated or lost on the way", sequence, w.received)
+		return fmt.Errorf("token number %d came in place of %d: something was repeated or lost on the way",
+			sequence, w.received)
 	}
 	w.seen, w.received = true, sequence+1
 	return nil

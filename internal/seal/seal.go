@@ -54,7 +54,8 @@ func Seal(text []byte) ([]byte, error) {
 	return fmt.Appendf(sealed, "\n  \"checksum\": %q\n}", sum(content)), nil
 }
 
-// Unmarshal reads a sealed document into v. The error is one of this package's; v is untouched unless the checksum matches.
+// Unmarshal reads a sealed document into v. The error is one of this package's; v is untouched unless the checksum
+// matches.
 func Unmarshal(data []byte, v any) error {
 	content, err := open(data)
 	if err != nil {
@@ -66,8 +67,8 @@ func Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// Schema is the number in the field "schema" of a JSON object, which need not have a checksum; 0 if there is none. It names
-// the format of a document that can't be read.
+// Schema is the number in the field "schema" of a JSON object, which need not have a checksum; 0 if there is none. It
+// names the format of a document that can't be read.
 func Schema(text []byte) int {
 	var d struct {
 		Schema int `json:"schema"`

@@ -1,9 +1,8 @@
 // Package siteconf reads Hadoop's and HBase's site files.
 //
-// It follows org.apache.hadoop.conf.Configuration: <configuration> has <property> elements with name, value and final. A
-// later file overrides an earlier one, except for properties that the earlier one declares final. ${…} in values is
-// expanded when they are read.
-// XInclude is refused rather than ignored.
+// It follows org.apache.hadoop.conf.Configuration: <configuration> has <property> elements with name, value and final.
+// A later file overrides an earlier one, except for properties that the earlier one declares final. ${…} in values is
+// expanded when they are read. XInclude is refused rather than ignored.
 package siteconf
 
 import (
@@ -39,8 +38,8 @@ type property struct {
 	final  bool
 }
 
-// Load reads core-site.xml, hdfs-site.xml and hbase-site.xml from each of the folders; later ones win. A missing file is
-// skipped, a missing folder is an error.
+// Load reads core-site.xml, hdfs-site.xml and hbase-site.xml from each of the folders; later ones win. A missing file
+// is skipped, a missing folder is an error.
 func Load(dirs ...string) (*Conf, error) {
 	c := &Conf{}
 	for _, dir := range dirs {
@@ -51,8 +50,8 @@ func Load(dirs ...string) (*Conf, error) {
 	return c, nil
 }
 
-// FindDirs lists the configuration folders of this machine in the order that Load needs: Hadoop's, then HBase's. Each comes
-// from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. If a variable is not set, its folder is that of packages,
+// FindDirs lists the configuration folders of this machine in the order that Load needs: Hadoop's, then HBase's. Each
+// comes from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. If a variable is not set, its folder is that of packages,
 // /etc/hadoop/conf or /etc/hbase/conf, if that exists. But if the other variable's folder itself has core-site.xml or
 // hbase-site.xml, only that folder is used: the files of packages may belong to another cluster.
 func FindDirs() []string { return findDirs("/etc") }

@@ -82,8 +82,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// besideComputing computes after each chunk for as long as reading one needs, and reports how much of the reading time that
-// hides: 100% if a file arrives as if it were in memory. It can't hide what this process itself does to read.
+// besideComputing computes after each chunk for as long as reading one needs, and reports how much of the reading time
+// that hides: 100% if a file arrives as if it were in memory. It can't hide what this process itself does to read.
 func besideComputing(b *testing.B, fsys FS, name string) {
 	b.SetBytes(benchmarkSize)
 	var alone, together, computing time.Duration

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The messages of Hadoop's datatransfer.proto, as far as checking a block needs them. As in protobuf, the last value of a
-// repeated scalar field counts, messages are merged, and a field with a type other than its own is unknown.
+// The messages of Hadoop's datatransfer.proto, as far as checking a block needs them. As in protobuf, the last value of
+// a repeated scalar field counts, messages are merged, and a field with a type other than its own is unknown.
 
 // readRequest is a READ_BLOCK request: a part of a block.
 type readRequest struct {

@@ -16,8 +16,8 @@ import (
 //	packet:   int32 4 + length of checksums and data | int16 length of header | PacketHeaderProto | checksums | data
 //
 // Data begins at a multiple of the bytes per checksum. A packet has one checksum of 4 bytes for each such chunk of its
-// data, the last of which may be shorter. The DataNode sends checksums as they are on its disk, and compares nothing: the
-// client must do so.
+// data, the last of which may be shorter. The DataNode sends checksums as they are on its disk, and compares nothing:
+// the client must do so.
 
 // blockStream reads such an answer and returns its bytes unchanged, but only those of chunks with the right checksum.
 type blockStream struct {

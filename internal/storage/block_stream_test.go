@@ -75,8 +75,8 @@ func (a answering) sum(b []byte) uint32 {
 	return crc32.Checksum(b, castagnoli)
 }
 
-// dataOf parses an answer as the client library does, which compares nothing here, and returns the data. The answer may end
-// anywhere.
+// dataOf parses an answer as the client library does, which compares nothing here, and returns the data. The answer may
+// end anywhere.
 func dataOf(b []byte) []byte {
 	length, n := binary.Uvarint(b)
 	if n <= 0 || int(length) > len(b)-n {
@@ -166,7 +166,8 @@ func readInPieces(r io.Reader, size int) ([]byte, error) {
 	}
 }
 
-// TestBlockStreamFlips: one byte of the answer is wrong. No wrong byte of data passes, and all right ones before its chunk do.
+// TestBlockStreamFlips: one byte of the answer is wrong. No wrong byte of data passes, and all right ones before its
+// chunk do.
 func TestBlockStreamFlips(t *testing.T) {
 	block := noise(700)
 	for _, a := range answers[:5] {
@@ -262,8 +263,8 @@ func TestBlockStreamAllocates(t *testing.T) {
 	}
 }
 
-// FuzzBlockStream: whatever arrives, nothing panics, memory stays in proportion to the bytes that arrived, and only data with the
-// right checksums passes.
+// FuzzBlockStream: whatever arrives, nothing panics, memory stays in proportion to the bytes that arrived, and only
+// data with the right checksums passes.
 func FuzzBlockStream(f *testing.F) {
 	block := noise(3000)
 	for _, a := range answers {

@@ -12,7 +12,8 @@ type Delegator interface {
 	// Delegates reports whether the cluster has such tokens: without Kerberos nobody needs one.
 	Delegates() bool
 	// DelegationToken returns a new token, whose service is the name by which every client finds it. renewer is the short
-	// name of the user who may renew it. If we ourselves authenticate with a token, it returns that one: HDFS issues none then.
+	// name of the user who may renew it. If we ourselves authenticate with a token, it returns that one: HDFS issues none
+	// then.
 	DelegationToken(ctx context.Context, renewer string) (Token, error)
 	// RenewToken extends a token's lifetime, for the user who is its renewer, and returns its new end.
 	RenewToken(ctx context.Context, t Token) (time.Time, error)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// When HDFS denies a call, the client library reports only the denial. The NameNode's message names the file or folder and the
-// missing right; it is kept here for the error.
+// When HDFS denies a call, the client library reports only the denial. The NameNode's message names the file or folder
+// and the missing right; it is kept here for the error.
 
 // denial is the NameNode's message about a call that it denied (FSPermissionChecker.toAccessControlString).
 type denial struct{ user, access, inode string }
@@ -30,18 +30,21 @@ func parseDenial(message string) (denial, bool) {
 // homes is the folder of the users' home folders in HDFS (dfs.user.home.dir.prefix, which nobody changes).
 const homes = "/user"
 
-// ofFolder names the missing right by which a folder can't be made, and what to do. As a rule that is the command that grants
-// the right. But no user is given the right to write in / or in the folder of all homes: what is missing is a folder of its own.
+// ofFolder names the missing right by which a folder can't be made, and what to do. As a rule that is the command that
+// grants the right. But no user is given the right to write in / or in the folder of all homes: what is missing is a
+// folder of its own.
 func (d denial) ofFolder(name string) string {
 	if d.access != "WRITE" || d.inode != "/" && d.inode != homes || name == d.inode {
 		return d.String()
 	}
 	first := path.Join(d.inode, firstElement(name, d.inode))
-	kind, missing := "folder", path.Join(first, firstElement(name, first)) // not the first one, such as /tmp or /data: others use it, too
+	// not the first one, such as /tmp or /data: others use it, too
+	kind, missing := "folder", path.Join(first, firstElement(name, first))
 	if home := path.Join(homes, firstElement(name, homes)); home != homes && Below(homes, name) {
 		kind, missing = "home folder", home
 	}
-	return fmt.Sprintf("the %s %s does not exist, and it may not make it. Choose a folder in which it may write, or have HDFS's superuser make this one: hdfs dfs -mkdir -p %s, then hdfs dfs -chown %s %s",
+	return fmt.Sprintf("the %s %s does not exist, and it may not make it. Choose a folder in which it may write, or "+
+		"have HDFS's superuser make this one: hdfs dfs -mkdir -p %s, then hdfs dfs -chown %s %s",
 		kind, missing, missing, d.user, missing)
 }
 
@@ -54,11 +57,12 @@ func firstElement(name, folder string) string {
 
 // String names the missing right, and the command that grants it.
 func (d denial) String() string {
-	return fmt.Sprintf("it lacks %s on %s (hdfs dfs -setfacl -m user:%s:%s %s)", d.access, d.inode, d.user, d.rights(), d.inode)
+	return fmt.Sprintf("it lacks %s on %s (hdfs dfs -setfacl -m user:%s:%s %s)", d.access,
+		d.inode, d.user, d.rights(), d.inode)
 }
 
-// rights are the rights to grant: those asked for, and for reading and writing also the others that a folder's user needs,
-// since an entry for a user replaces the one before.
+// rights are the rights to grant: those asked for, and for reading and writing also the others that a folder's user
+// needs, since an entry for a user replaces the one before.
 func (d denial) rights() string {
 	switch {
 	case strings.Contains(d.access, "WRITE"):

@@ -40,8 +40,8 @@ func TestDenials(t *testing.T) {
 	}
 }
 
-// TestDeniedFolders: nobody gives a user the right to write in / or in /user, so that is not the advice if a folder can't be
-// made there. A folder elsewhere is made by whoever may write in the one above it.
+// TestDeniedFolders: nobody gives a user the right to write in / or in /user, so that is not the advice if a folder
+// can't be made there. A folder elsewhere is made by whoever may write in the one above it.
 func TestDeniedFolders(t *testing.T) {
 	for _, c := range []struct{ inode, name, folder, command string }{
 		{"/user", "/user/tina/hfile/check", "home folder /user/tina ",

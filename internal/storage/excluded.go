@@ -90,9 +90,10 @@ func (e *excludedNodes) refused(r *remoteError) {
 	clear(e.failed)
 }
 
-// list returns the DataNodes to exclude, as DatanodeInfoProto. If all that are known have failed, the one whose failure is the longest
-// ago gets another chance: the NameNode may have no other one and would refuse the call, which not every caller makes again. And it
-// may have been the wrong one: if the second DataNode of a pipeline hangs, the first one is blamed, which is silent for as long.
+// list returns the DataNodes to exclude, as DatanodeInfoProto. If all that are known have failed, the one whose failure
+// is the longest ago gets another chance: the NameNode may have no other one and would refuse the call, which not every
+// caller makes again. And it may have been the wrong one: if the second DataNode of a pipeline hangs, the first one is
+// blamed, which is silent for as long.
 func (e *excludedNodes) list() (all [][]byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,7 +107,8 @@ func (e *excludedNodes) list() (all [][]byte) {
 		}
 	}
 	if e.allIn(last) {
-		delete(last, slices.MinFunc(slices.Collect(maps.Keys(last)), func(a, b string) int { return last[a].Compare(last[b]) }))
+		delete(last, slices.MinFunc(slices.Collect(maps.Keys(last)),
+			func(a, b string) int { return last[a].Compare(last[b]) }))
 	}
 	for _, info := range slices.Sorted(maps.Keys(last)) {
 		all = append(all, []byte(info))
@@ -241,8 +243,9 @@ func (c *writtenConn) operation(p []byte) {
 	c.sent = nil
 }
 
-// perNode is how much longer a pipeline's answer may take for each of its DataNodes: HdfsConstants.READ_TIMEOUT_EXTENSION, which
-// DFSClient.getDatanodeReadTimeout adds. The first DataNode waits for the next one less long, so it can say that that one fails.
+// perNode is how much longer a pipeline's answer may take for each of its DataNodes:
+// HdfsConstants.READ_TIMEOUT_EXTENSION, which DFSClient.getDatanodeReadTimeout adds. The first DataNode waits for the
+// next one less long, so it can say that that one fails.
 const perNode = 5 * time.Second
 
 // patientConn is a connection whose reads may be given more time.

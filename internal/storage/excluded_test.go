@@ -132,7 +132,8 @@ func TestFailedDataNodesAreExcluded(t *testing.T) {
 	}
 }
 
-// TestAllDataNodesFailed: as long as no DataNode is known that has not failed, the one that failed first gets another chance.
+// TestAllDataNodesFailed: as long as no DataNode is known that has not failed, the one that failed first gets another
+// chance.
 func TestAllDataNodesFailed(t *testing.T) {
 	t.Parallel()
 	e := &excludedNodes{}
@@ -167,8 +168,8 @@ type patientTestConn struct {
 
 func (c *patientTestConn) waitLonger(d time.Duration) { c.more = d }
 
-// TestAnswersOfPipelines: a pipeline's answer may take longer, so that its first DataNode can say that another one hangs; what is
-// read may not.
+// TestAnswersOfPipelines: a pipeline's answer may take longer, so that its first DataNode can say that another one
+// hangs; what is read may not.
 func TestAnswersOfPipelines(t *testing.T) {
 	t.Parallel()
 	second := nodeInfo("10.0.0.2", "two", 9866)

@@ -85,14 +85,16 @@ func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 		return err
 	})
 	if p := (*fs.PathError)(nil); errors.As(err, &p) && errors.Is(err, ErrUnavailable) && h.names.accepts() {
-		p.Err = fmt.Errorf("%w; the server accepts connections and does not answer as a NameNode does: is this its port for clients?", p.Err)
+		p.Err = fmt.Errorf("%w; the server accepts connections and does not answer as a NameNode does: is this its port "+
+			"for clients?", p.Err)
 	}
 	if err != nil {
 		return err
 	}
 	if h.names.encrypt && !h.names.encrypted() {
-		return siteError(conf, encryptProperty, "the NameNode says that its DataNodes don't encrypt; set it to true there and start the servers again, "+
-			"or take it out of the site files")
+		return siteError(conf, encryptProperty,
+			"the NameNode says that its DataNodes don't encrypt; set it to true there and start the servers again, "+
+				"or take it out of the site files")
 	}
 	if h.replication, h.blockSize, err = newFiles(conf, defaults); err != nil {
 		return err
@@ -111,7 +113,8 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 			return nil
 		}
 		if unknownHosts(options.Addresses) {
-			return errcode.Address.Errorf("%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must name it",
+			return errcode.Address.Errorf(
+				"%s: no such host: %s; if it is a name service, dfs.nameservices in hdfs-site.xml must name it",
 				h.uri, strings.Join(options.Addresses, ", "))
 		}
 		if refused := h.names.refusal(); refused != nil {
@@ -124,17 +127,20 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	}
 }
 
-// newFiles returns replication and block size of new files: the client's own settings, as in Java, or else the NameNode's.
+// newFiles returns replication and block size of new files: the client's own settings, as in Java, or else the
+// NameNode's.
 func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication int, blockSize int64, err error) {
 	replication, blockSize = defaults.Replication, defaults.BlockSize
 	if text := conf.Get("dfs.replication", ""); text != "" {
 		if replication, err = strconv.Atoi(text); err != nil || replication < 1 {
-			return 0, 0, errcode.SiteProperty.Errorf("dfs.replication (%s) is %q, want a number from 1 on", conf.Source("dfs.replication"), text)
+			return 0, 0, errcode.SiteProperty.Errorf("dfs.replication (%s) is %q, want a number from 1 on",
+				conf.Source("dfs.replication"), text)
 		}
 	}
 	if text := conf.Get("dfs.blocksize", ""); text != "" {
 		if blockSize, err = byteSize(text); err != nil {
-			return 0, 0, errcode.SiteProperty.Errorf("dfs.blocksize (%s) is %q, want a size such as 134217728 or 128m", conf.Source("dfs.blocksize"), text)
+			return 0, 0, errcode.SiteProperty.Errorf("dfs.blocksize (%s) is %q, want a size such as 134217728 or 128m",
+				conf.Source("dfs.blocksize"), text)
 		}
 	}
 	return replication, blockSize, nil
@@ -194,9 +200,11 @@ func (h *hdfsFS) refuseFolder(dir string) error {
 	}
 	switch s := status(info); {
 	case s.GetEcPolicy() != nil:
-		err = errcode.FileSystem.New("the directory is erasure-coded, which this program can't write; choose one with replication (hdfs ec -getPolicy)")
+		err = errcode.FileSystem.New("the directory is erasure-coded, which this program can't write; choose one with " +
+			"replication (hdfs ec -getPolicy)")
 	case s.GetFlags()&flagEncrypted != 0:
-		err = errcode.FileSystem.New("the directory is in an encryption zone, which this program can't write; choose one outside of all zones (hdfs crypto -listZones)")
+		err = errcode.FileSystem.New("the directory is in an encryption zone, which this program can't write; choose one " +
+			"outside of all zones (hdfs crypto -listZones)")
 	}
 	if err != nil {
 		return &fs.PathError{Op: "create", Path: printable.Name(dir), Err: err}
@@ -233,7 +241,8 @@ func (h *hdfsFS) Stat(name string) (Info, error) {
 
 func hdfsInfo(st fs.FileInfo) Info {
 	s := status(st)
-	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(), Mode: st.Mode(), Owner: s.GetOwner(),
+	return Info{Name: st.Name(), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir(),
+		Mode: st.Mode(), Owner: s.GetOwner(),
 		Encrypted: s.GetFlags()&flagEncrypted != 0, ErasureCoded: s.GetEcPolicy() != nil}
 }
 

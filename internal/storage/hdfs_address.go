@@ -47,10 +47,12 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	authority, _ := splitAuthority(rest)
 	switch {
 	case def == "":
-		return "", errcode.SiteMissing.New("the URI names no NameNode and fs.defaultFS is not set; write hdfs://host:port/… " +
-			"or point hbase.conf, HADOOP_CONF_DIR or HBASE_CONF_DIR to the folder of core-site.xml")
+		return "",
+			errcode.SiteMissing.New("the URI names no NameNode and fs.defaultFS is not set; write hdfs://host:port/… " +
+				"or point hbase.conf, HADOOP_CONF_DIR or HBASE_CONF_DIR to the folder of core-site.xml")
 	case scheme != "hdfs" || authority == "":
-		return "", errcode.SiteProperty.Errorf("the URI names no NameNode and fs.defaultFS (%s) is %s, which is not HDFS; write hdfs://host:port/…",
+		return "", errcode.SiteProperty.Errorf(
+			"the URI names no NameNode and fs.defaultFS (%s) is %s, which is not HDFS; write hdfs://host:port/…",
 			conf.Source("fs.defaultFS"), def)
 	}
 	return authority, nil
@@ -67,7 +69,8 @@ func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
 	}
 	for _, service := range fields(conf.Get("dfs.nameservices", "")) {
 		if service == authority {
-			return nil, errcode.SiteMissing.Errorf("dfs.nameservices (%s) names %s, but neither dfs.ha.namenodes.%s nor dfs.namenode.rpc-address.%s is set",
+			return nil, errcode.SiteMissing.Errorf("dfs.nameservices (%s) names %s, but neither dfs.ha.namenodes.%s nor "+
+				"dfs.namenode.rpc-address.%s is set",
 				conf.Source("dfs.nameservices"), service, service, service)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// checkedConn is a connection to a DataNode as the client library sees it. When the library reads a block, bytes are passed
-// on only if their checksums match. The library (v2.4.0) compares them too, but returns them all the same; an error of the
-// connection makes it continue at the next DataNode, at the next byte that it needs. Other operations pass unchanged.
-// Authentication and encryption belong below this connection.
+// checkedConn is a connection to a DataNode as the client library sees it. When the library reads a block, bytes are
+// passed on only if their checksums match. The library (v2.4.0) compares them too, but returns them all the same; an
+// error of the connection makes it continue at the next DataNode, at the next byte that it needs. Other operations pass
+// unchanged. Authentication and encryption belong below this connection.
 type checkedConn struct {
 	net.Conn
 	address   string
@@ -67,8 +67,8 @@ func (c *checkedConn) fail(request readRequest, err error) error {
 	return c.replicas.failedAt(c.address, request, err)
 }
 
-// checked adds the check to a dialer's connections. A DataNode that can't be reached is reported at the first write, since
-// only the request says which block was wanted.
+// checked adds the check to a dialer's connections. A DataNode that can't be reached is reported at the first write,
+// since only the request says which block was wanted.
 func (r *replicas) checked(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)

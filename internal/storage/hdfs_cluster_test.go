@@ -258,7 +258,8 @@ func signal(t *testing.T, c *testcluster.Cluster, role string, s syscall.Signal)
 	}
 }
 
-// TestHDFSUmask: files and folders get the permissions that the site's umask leaves, or the fewer ones that were asked for.
+// TestHDFSUmask: files and folders get the permissions that the site's umask leaves, or the fewer ones that were asked
+// for.
 func TestHDFSUmask(t *testing.T) {
 	conf := siteOf(t, testcluster.Use(t))
 	conf.Set(umaskProperty, "027")
@@ -285,8 +286,8 @@ func TestHDFSUmask(t *testing.T) {
 	}
 }
 
-// TestHDFSThrottled: every byte of content that is written to or read from HDFS counts once, whatever its replication, and so
-// do bytes that are read only to be skipped. Local files don't count.
+// TestHDFSThrottled: every byte of content that is written to or read from HDFS counts once, whatever its replication,
+// and so do bytes that are read only to be skipped. Local files don't count.
 func TestHDFSThrottled(t *testing.T) {
 	fsys, root := onHDFS(t, siteOf(t, testcluster.Use(t)))
 	limit := throttle.New(t.Context(), 1<<40)

@@ -35,8 +35,8 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute, stopped: 3 * time.Second}
 }
 
-// timedConn sets a deadline for each read and write. After a failure it is closed for good: nobody can know to which call a
-// late answer belongs. The library, which keeps a connection whose read failed, gets an error at its next write.
+// timedConn sets a deadline for each read and write. After a failure it is closed for good: nobody can know to which
+// call a late answer belongs. The library, which keeps a connection whose read failed, gets an error at its next write.
 type timedConn struct {
 	net.Conn
 	wait time.Duration

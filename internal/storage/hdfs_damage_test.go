@@ -173,7 +173,8 @@ func damagedOneOfTwo(t *testing.T, d *damaged) {
 	d.wantNotes(t, len(d.said), "149504 to 150015")
 }
 
-// wantReported requires the NameNode to know that a replica is damaged, if it was read at all: then it offers it no more.
+// wantReported requires the NameNode to know that a replica is damaged, if it was read at all: then it offers it no
+// more.
 func (d *damaged) wantReported(t *testing.T, name string, bad testcluster.Replica) {
 	t.Helper()
 	h := d.fsys.(*hdfsFS)

@@ -38,18 +38,21 @@ var retryableExceptions = map[string]bool{
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException": true,
 }
 
-// noDataNodes is the text of BlockManager.chooseTarget4NewBlock, in a plain IOException, if no DataNode is up or has room.
+// noDataNodes is the text of BlockManager.chooseTarget4NewBlock, in a plain IOException, if no DataNode is up or has
+// room.
 const noDataNodes = "could only be written to 0 of the "
 
 // noReplica is the library's text for a block without a DataNode that the NameNode knows to be up.
 const noReplica = "no available datanodes"
 
-// isFinal reports a refusal that needs a person: by a server that does not let us in, or by us. Other errors may be joined
-// with it, such as those of another server, or of the use of the connection after that; they don't make it less final.
+// isFinal reports a refusal that needs a person: by a server that does not let us in, or by us. Other errors may be
+// joined with it, such as those of another server, or of the use of the connection after that; they don't make it less
+// final.
 func isFinal(err error) bool {
 	var login *loginError
 	return errors.As(err, &login) ||
-		!errors.Is(err, ErrUnavailable) && errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Refused }) != ""
+		!errors.Is(err, ErrUnavailable) &&
+			errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == errcode.Refused }) != ""
 }
 
 func kindOf(err error) failure {
@@ -92,7 +95,8 @@ func (h *hdfsFS) explain(op, name string, err error) error {
 	switch {
 	case isFinal(cause):
 	case errors.As(cause, &block) && block.damaged():
-		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica", ErrChecksum, h.uri, block)
+		cause = fmt.Errorf("%w: %s: %w; write the file again, or bring up a DataNode that has a sound replica",
+			ErrChecksum, h.uri, block)
 	case block != nil:
 		cause = errcode.HDFSBlockMissing.Errorf("%w: %s: %w: %w", ErrUnavailable, h.uri, ErrDataNode, block)
 	case kindOf(err) != refused:
@@ -137,8 +141,8 @@ func remoteText(class, message string) string {
 	return class[strings.LastIndexByte(class, '.')+1:] + ": " + text
 }
 
-// call makes a call of the library. Within the file system's patience it repeats the call after an error that shows that it was
-// not done and, if repeatable, after one that leaves this uncertain.
+// call makes a call of the library. Within the file system's patience it repeats the call after an error that shows
+// that it was not done and, if repeatable, after one that leaves this uncertain.
 func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	begun := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {

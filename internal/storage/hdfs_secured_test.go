@@ -21,8 +21,8 @@ import (
 	"bulkload/internal/test/testwords"
 )
 
-// secured is an HDFS with Kerberos, with two NameNodes and two DataNodes, for this test only. It offers all protections,
-// and AES.
+// secured is an HDFS with Kerberos, with two NameNodes and two DataNodes, for this test only. It offers all
+// protections, and AES.
 type secured struct {
 	*testcluster.Cluster
 	loader *kerberos.Login
@@ -49,8 +49,8 @@ func TestSecuredHDFS(t *testing.T) {
 	}
 }
 
-// TestEncryptedHDFS: connections to DataNodes are encrypted with keys of the NameNode, though the site files ask only for
-// authentication.
+// TestEncryptedHDFS: connections to DataNodes are encrypted with keys of the NameNode, though the site files ask only
+// for authentication.
 func TestEncryptedHDFS(t *testing.T) {
 	s := startSecured(t, testcluster.Options{DataNodes: 2, Kerberos: &testcluster.Kerberos{Encrypt: true, RPC: "authentication,privacy"}})
 	conf := siteOf(t, s.Cluster)
@@ -149,7 +149,8 @@ func readsAndWrites(t *testing.T, fsys FS, root string, content []byte) {
 	}
 }
 
-// securedRefusals: a client that does not log in, or whose site files name another NameNode, gets a clear error at once.
+// securedRefusals: a client that does not log in, or whose site files name another NameNode, gets a clear error at
+// once.
 func securedRefusals(t *testing.T, s *secured) {
 	as := Identity{Login: s.loader}
 	for name, c := range map[string]struct {
@@ -190,7 +191,8 @@ func securedRefusals(t *testing.T, s *secured) {
 	check(t, fsys.Close())
 }
 
-// securedUnprotected: site files without dfs.data.transfer.protection, where the DataNodes want an exchange, are refused at once.
+// securedUnprotected: site files without dfs.data.transfer.protection, where the DataNodes want an exchange, are
+// refused at once.
 func securedUnprotected(t *testing.T, s *secured) {
 	fsys, root := s.folder(t, siteOf(t, s.Cluster), Identity{Login: s.loader})
 	write(t, fsys, path.Join(root, "written"), noise(1000))

@@ -121,7 +121,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestHDFSHangs: a NameNode accepts connections and never answers, e.g. because it is stopped in a debugger or is swapping.
+// TestHDFSHangs: a NameNode accepts connections and never answers, e.g. because it is stopped in a debugger or is
+// swapping.
 func TestHDFSHangs(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -134,7 +135,8 @@ func TestHDFSHangs(t *testing.T) {
 	}
 }
 
-// TestOtherServers: what answers at the NameNode's address is no NameNode. The error says so, and not that a connection is closed.
+// TestOtherServers: what answers at the NameNode's address is no NameNode. The error says so, and not that a connection
+// is closed.
 func TestOtherServers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ answer, want string }{
@@ -183,8 +185,8 @@ func serving(t *testing.T, serve func(n int, c net.Conn)) string {
 	return l.Addr().String()
 }
 
-// TestRefusedByOneNameNode: a NameNode that lets nobody in without Kerberos may close the connection while the greeting is
-// still being written. That stays a refusal, whatever the other NameNode does.
+// TestRefusedByOneNameNode: a NameNode that lets nobody in without Kerberos may close the connection while the greeting
+// is still being written. That stays a refusal, whatever the other NameNode does.
 func TestRefusedByOneNameNode(t *testing.T) {
 	t.Parallel()
 	refuses := serving(t, func(_ int, c net.Conn) {
@@ -192,7 +194,8 @@ func TestRefusedByOneNameNode(t *testing.T) {
 	})
 	cuts := serving(t, func(int, net.Conn) {})
 	patient := impatient
-	patient.start, patient.retry = 15*time.Second, 15*time.Second // a reset connection loses the refusal, and is tried again
+	// a reset connection loses the refusal, and is tried again
+	patient.start, patient.retry = 15*time.Second, 15*time.Second
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	check(t, closed.Close())
@@ -209,8 +212,8 @@ func TestRefusedByOneNameNode(t *testing.T) {
 	}
 }
 
-// TestRepeatedAnswer: an answer that comes twice belongs to no call, so the connection is given up, and the call is made on
-// another one. Closing the file system says nothing about the connection that had ended.
+// TestRepeatedAnswer: an answer that comes twice belongs to no call, so the connection is given up, and the call is
+// made on another one. Closing the file system says nothing about the connection that had ended.
 func TestRepeatedAnswer(t *testing.T) {
 	t.Parallel()
 	repeat := false
@@ -271,8 +274,8 @@ func TestCloseAfterTheEnd(t *testing.T) {
 	check(t, h.Close())
 }
 
-// TestStoppedCommandsDoNotWait: a call is tried for a short time after the command was stopped, not for as long as a NameNode may
-// take to fail over.
+// TestStoppedCommandsDoNotWait: a call is tried for a short time after the command was stopped, not for as long as a
+// NameNode may take to fail over.
 func TestStoppedCommandsDoNotWait(t *testing.T) {
 	t.Parallel()
 	stopped := make(chan struct{})
@@ -320,7 +323,8 @@ func TestOtherServerWhileWriting(t *testing.T) {
 	}
 }
 
-// TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer might pass for the next one.
+// TestTimedConnBreaks: a connection whose read timed out must not be used again: a late answer might pass for the next
+// one.
 func TestTimedConnBreaks(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

@@ -85,8 +85,8 @@ func securedWire(t *testing.T, s *secured) {
 	}
 }
 
-// encryptedWire: if a NameNode offers authentication and privacy, the first of the list that it offers is used. The bytes of
-// DataNodes are encrypted though the site files ask only for authentication.
+// encryptedWire: if a NameNode offers authentication and privacy, the first of the list that it offers is used. The
+// bytes of DataNodes are encrypted though the site files ask only for authentication.
 func encryptedWire(t *testing.T, s *secured) {
 	for list, want := range map[string]string{"integrity,privacy,authentication": "privacy", "integrity,authentication": "authentication"} {
 		conf := siteOf(t, s.Cluster)
@@ -102,8 +102,8 @@ func encryptedWire(t *testing.T, s *secured) {
 	}
 }
 
-// TestSecuredMixedOffers: with servers that offer only some protections, the first of the list that they offer is used, and a
-// list without any of them is refused.
+// TestSecuredMixedOffers: with servers that offer only some protections, the first of the list that they offer is used,
+// and a list without any of them is refused.
 func TestSecuredMixedOffers(t *testing.T) {
 	testcluster.OnlyIn(t, "test-secured")
 	s := startSecured(t, testcluster.Options{Kerberos: &testcluster.Kerberos{RPC: "integrity,privacy", Transfer: "authentication,integrity"}})
@@ -170,8 +170,8 @@ func wantReadRefused(t *testing.T, fsys FS, name string) {
 	}
 }
 
-// wantWire writes and reads a file, and requires the given protections on the wire: the NameNode's by Hadoop's name, the
-// DataNodes' by SASL's.
+// wantWire writes and reads a file, and requires the given protections on the wire: the NameNode's by Hadoop's name,
+// the DataNodes' by SASL's.
 func wantWire(t *testing.T, s *secured, conf *siteconf.Conf, rpc, transfer string, aes bool) {
 	t.Helper()
 	fsys, root := s.folder(t, conf, Identity{Login: s.loader})
@@ -261,8 +261,8 @@ func dataNodeProtection(t *testing.T, b []byte) string {
 	return string(found[0][1])
 }
 
-// digestTokens reports whether a token of DIGEST-MD5 follows the first proof of a DataNode: a length, and at its end the type
-// 1 and the number 0 (RFC 2831, 2.3).
+// digestTokens reports whether a token of DIGEST-MD5 follows the first proof of a DataNode: a length, and at its end
+// the type 1 and the number 0 (RFC 2831, 2.3).
 func digestTokens(t *testing.T, b []byte) bool {
 	t.Helper()
 	proof := bytes.Index(b, []byte("rspauth="))
@@ -278,8 +278,9 @@ func digestTokens(t *testing.T, b []byte) bool {
 	return n > 16 && n <= int64(len(b)-4) && bytes.HasSuffix(b[:4+n], []byte{0, 1, 0, 0, 0, 0})
 }
 
-// TestSecuredPrivilegedDataNode: a DataNode on a port that only root may open is trusted without a login, as the DataNode itself
-// requires, though the site files name protections. If the first of them is stronger than authentication, it is refused.
+// TestSecuredPrivilegedDataNode: a DataNode on a port that only root may open is trusted without a login, as the
+// DataNode itself requires, though the site files name protections. If the first of them is stronger than
+// authentication, it is refused.
 func TestSecuredPrivilegedDataNode(t *testing.T) {
 	testcluster.OnlyIn(t, "test-secured")
 	if os.Getuid() != 0 {

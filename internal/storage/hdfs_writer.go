@@ -14,8 +14,8 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// hdfsWriter writes a file in pieces of writeBuffer. The library does not repair a broken pipeline: when a DataNode fails,
-// the whole file has to be written again.
+// hdfsWriter writes a file in pieces of writeBuffer. The library does not repair a broken pipeline: when a DataNode
+// fails, the whole file has to be written again.
 type hdfsWriter struct {
 	fs     *hdfsFS
 	name   string
@@ -57,8 +57,8 @@ func (w *hdfsWriter) Close() error {
 	return w.err
 }
 
-// complete ends the last block and asks the NameNode to close the file. The NameNode does so once a DataNode has reported the
-// block (FSNamesystem.completeFile). Nobody may use the file before that.
+// complete ends the last block and asks the NameNode to close the file. The NameNode does so once a DataNode has
+// reported the block (FSNamesystem.completeFile). Nobody may use the file before that.
 func (w *hdfsWriter) complete() error {
 	begun := time.Now()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -71,33 +71,38 @@ func (w *hdfsWriter) complete() error {
 		switch {
 		case waiting && late >= w.fs.timeouts.complete:
 			return &fs.PathError{Op: "close", Path: printable.Name(w.name), Err: fmt.Errorf(
-				"%w: %s: no DataNode has reported the file's last block within %v", ErrUnavailable, w.fs.uri, late.Round(time.Second))}
+				"%w: %s: no DataNode has reported the file's last block within %v", ErrUnavailable,
+				w.fs.uri, late.Round(time.Second))}
 		case !waiting && (kindOf(err) != notDone || late >= w.fs.timeouts.retry):
 			return w.explain("close", err)
 		}
 		if !w.fs.pause(pause) {
-			return &fs.PathError{Op: "close", Path: printable.Name(w.name), Err: fmt.Errorf("%w: %s: the command was stopped before the file was complete", ErrUnavailable, w.fs.uri)}
+			return &fs.PathError{Op: "close", Path: printable.Name(w.name),
+				Err: fmt.Errorf("%w: %s: the command was stopped before the file was complete", ErrUnavailable, w.fs.uri)}
 		}
 	}
 }
 
-// explain is hdfsFS.explain for what may be an error of a DataNode: any error that is not the NameNode's, and not final.
+// explain is hdfsFS.explain for what may be an error of a DataNode: any error that is not the NameNode's, and not
+// final.
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
 	text := cause.Error()
-	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) || strings.HasPrefix(text, noNameNode) {
+	if isFinal(cause) || errors.As(cause, &remote) && !strings.Contains(remote.Message(), noDataNodes) ||
+		strings.HasPrefix(text, noNameNode) {
 		return w.fs.explain(op, w.name, err)
 	}
 	mark, code := ErrDataNode, errcode.HDFSNoDataNode
 	if w.fs.names.lost(cause) {
 		mark, code = nameNodeLost{}, codeOfRemote(text)
 	}
-	return &fs.PathError{Op: op, Path: printable.Name(w.name), Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
+	return &fs.PathError{Op: op, Path: printable.Name(w.name),
+		Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
 }
 
-// nameNodeLost is an ErrDataNode by what follows: the file is written again, by then perhaps to another NameNode. Its text says what
-// has failed.
+// nameNodeLost is an ErrDataNode by what follows: the file is written again, by then perhaps to another NameNode. Its
+// text says what has failed.
 type nameNodeLost struct{}
 
 func (nameNodeLost) Error() string { return "the connection to the NameNode has ended" }

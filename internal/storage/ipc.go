@@ -87,10 +87,11 @@ func callFrame(call int32, client []byte, method string, request message) []byte
 }
 
 // errHTTP is the error of a connection to a web server, such as the NameNode's own.
-var errHTTP = errcode.Address.New("the server answers in HTTP, so this is not the port of a NameNode for clients; fs.defaultFS or dfs.namenode.rpc-address must name that one")
+var errHTTP = errcode.Address.New("the server answers in HTTP, so this is not the port of a NameNode for clients; " +
+	"fs.defaultFS or dfs.namenode.rpc-address must name that one")
 
-// readFrame reads a frame into buf, and returns buf and the frame with its length. buf grows with the bytes that arrive, not
-// with the length that is claimed.
+// readFrame reads a frame into buf, and returns buf and the frame with its length. buf grows with the bytes that
+// arrive, not with the length that is claimed.
 func readFrame(r io.Reader, buf []byte) ([]byte, error) { return readFrameUpTo(r, buf, maxFrame) }
 
 // readFrameUpTo is readFrame for frames of at most limit bytes.
@@ -113,8 +114,8 @@ func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 	return buf, err
 }
 
-// readMore reads until buf has n bytes. buf grows to first bytes and then doubles, with the bytes that arrive, not with a
-// length that is claimed. An end before the first byte of an empty buf is io.EOF.
+// readMore reads until buf has n bytes. buf grows to first bytes and then doubles, with the bytes that arrive, not with
+// a length that is claimed. An end before the first byte of an empty buf is io.EOF.
 func readMore(r io.Reader, buf []byte, n, first int) ([]byte, error) {
 	for len(buf) < n {
 		have := len(buf)

@@ -41,7 +41,8 @@ type nameNodeConn struct {
 
 // newNameNodeConn presents a NameNode's connection to the library. If secured, the login is complete.
 func newNameNodeConn(c net.Conn, secured bool, layer sasl.Layer) *nameNodeConn {
-	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured, calls: map[int32]string{}, heard: &atomic.Bool{}}
+	return &nameNodeConn{Conn: c, layer: layer, client: clientID(), greet: len(plainGreeting), plain: !secured,
+		calls: map[int32]string{}, heard: &atomic.Bool{}}
 }
 
 func (c *nameNodeConn) Write(p []byte) (int, error) {
@@ -247,7 +248,8 @@ func (e *untrustedError) Unwrap() error { return e.err }
 // not logged us in, is no NameNode.
 func (c *nameNodeConn) untrusted(err error) error {
 	if c.plain && !c.heard.Load() {
-		return errcode.Address.Errorf("%v does not answer as a NameNode does (%w): is this its port for clients?", c.RemoteAddr(), err)
+		return errcode.Address.Errorf("%v does not answer as a NameNode does (%w): is this its port for clients?",
+			c.RemoteAddr(), err)
 	}
 	return &untrustedError{err}
 }
@@ -257,7 +259,8 @@ func (c *nameNodeConn) refused(e *remoteError) error {
 	var err error
 	switch {
 	case c.plain && strings.Contains(e.message, "SIMPLE authentication is not enabled"):
-		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: hadoop.security.authentication must say so in the site files that this program reads", e)
+		err = errcode.KerberosNoLogin.Errorf("%w; the cluster uses Kerberos: hadoop.security.authentication must say so in "+
+			"the site files that this program reads", e)
 	case strings.HasSuffix(e.class, "AccessControlException"), strings.HasSuffix(e.class, "AuthorizationException"):
 		err = errcode.Permission.Wrap(e)
 	case c.plain:

@@ -28,8 +28,8 @@ func (e *loginError) ErrorCode() errcode.Code {
 	return cmp.Or(errcode.Outermost(e.err), errcode.KerberosService)
 }
 
-// logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from then
-// on; nil for none.
+// logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from
+// then on; nil for none.
 func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
 	layer, err := s.greet(ctx, c, address)
 	if err != nil && !passes(err) {
@@ -90,7 +90,8 @@ func (s *security) noSimple() error {
 	if s.fallback {
 		why = " (ipc.client.fallback-to-simple-auth-allowed is true, which this program does not follow)"
 	}
-	return errcode.SiteProperty.Errorf("it uses no authentication, but the site files say kerberos%s; if the cluster has none, set hadoop.security.authentication to simple", why)
+	return errcode.SiteProperty.Errorf("it uses no authentication, but the site files say kerberos%s; if the cluster "+
+		"has none, set hadoop.security.authentication to simple", why)
 }
 
 // choose returns the first of the server's offers for which there is a token or a ticket.
@@ -110,16 +111,19 @@ func (s *security) choose(ctx context.Context, offers []saslOffer, c net.Conn, a
 		methods = append(methods, o.method)
 	}
 	if len(s.tokens) > 0 {
-		return loginWay{}, errcode.KerberosToken.Errorf("no token for it: it offers %s; the tokens are for %s", strings.Join(methods, " and "), s.services())
+		return loginWay{}, errcode.KerberosToken.Errorf("no token for it: it offers %s; the tokens are for %s",
+			strings.Join(methods, " and "), s.services())
 	}
-	return loginWay{}, errcode.KerberosNoLogin.Errorf("it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
-		"or name a file of tokens in HADOOP_TOKEN_FILE_LOCATION", strings.Join(methods, " and "))
+	return loginWay{}, errcode.KerberosNoLogin.Errorf(
+		"it offers %s, and there is neither a Kerberos login nor a delegation token; log in (kinit), "+
+			"or name a file of tokens in HADOOP_TOKEN_FILE_LOCATION", strings.Join(methods, " and "))
 }
 
 func (s *security) byToken(t Token, o saslOffer) loginWay {
 	d := t.digest()
 	d.Service, d.Host, d.Preferred = o.protocol, o.server, s.rpc
-	return loginWay{sasl.DigestMD5(d), o, "the " + t.String(), "it has ended or was cancelled; get a new one, or log in with a keytab"}
+	return loginWay{sasl.DigestMD5(d), o, "the " + t.String(),
+		"it has ended or was cancelled; get a new one, or log in with a keytab"}
 }
 
 func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, address string) (loginWay, error) {
@@ -132,10 +136,13 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 		return loginWay{}, err
 	}
 	if s.pattern != nil && !s.pattern.MatchString(ticket.Service()) {
-		return loginWay{}, errcode.SiteProperty.Errorf("it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
+		return loginWay{}, errcode.SiteProperty.Errorf(
+			"it says that it is %s, which dfs.namenode.kerberos.principal.pattern does not match", ticket.Service())
 	}
-	return loginWay{sasl.GSSAPI(ticket, s.rpc), o, fmt.Sprintf("%s's ticket for %s", s.login.Principal(), ticket.Service()),
-		"possible causes, of which its log names one: it is another service, its keytab lacks the key or has an older one (kvno), or its clock is wrong"}, nil
+	return loginWay{sasl.GSSAPI(ticket, s.rpc), o,
+		fmt.Sprintf("%s's ticket for %s", s.login.Principal(), ticket.Service()),
+		"possible causes, of which its log names one: it is another service, its keytab lacks the key or has an older one " +
+			"(kvno), or its clock is wrong"}, nil
 }
 
 // nameNodeService returns the NameNode's principal from the site files. It must be the one that the NameNode claims
@@ -146,7 +153,8 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 		return said, nil
 	}
 	if s.principal == "" {
-		return "", errcode.SiteMissing.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
+		return "",
+			errcode.SiteMissing.New("dfs.namenode.kerberos.principal is not set; take it over from the cluster's hdfs-site.xml")
 	}
 	var first string
 	for host := range hostNames(ctx, c, address) {
@@ -164,8 +172,9 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 	if err := ctx.Err(); err != nil { // the lookup may have ended early
 		return "", err
 	}
-	return "", errcode.SiteProperty.Errorf("it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
-		"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
+	return "", errcode.SiteProperty.Errorf(
+		"it says that it is %s, by dfs.namenode.kerberos.principal (%s) it must be %s; "+
+			"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
 }
 
 // hostNames returns the address's host, and then the names of its IP. It looks these up only if the caller continues.

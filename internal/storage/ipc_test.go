@@ -139,8 +139,8 @@ func unwrapped(t *testing.T, b []byte) (frames []byte) {
 	return frames
 }
 
-// TestNameNodeConnRefuses: frames that a stranger could have put into a protected connection are refused, and so are frames
-// that are no answer.
+// TestNameNodeConnRefuses: frames that a stranger could have put into a protected connection are refused, and so are
+// frames that are no answer.
 func TestNameNodeConnRefuses(t *testing.T) {
 	good := replyFrame(1, defaultsBody(1))
 	for name, c := range map[string]struct {

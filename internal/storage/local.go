@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Local is the local file system. Its changes are on disk, not only in the page cache, when the calls return, except for
-// removals.
+// Local is the local file system. Its changes are on disk, not only in the page cache, when the calls return, except
+// for removals.
 var Local FS = localFS{}
 
 type localFS struct{}
@@ -110,8 +110,8 @@ func isAbove(folder fs.FileInfo, dir string) bool {
 	}
 }
 
-// entryInfo follows a symbolic link to its target. A link without a target is described as a link, so that opening it fails
-// with an error. A link to a folder above itself is described as both, so that nobody follows it for ever.
+// entryInfo follows a symbolic link to its target. A link without a target is described as a link, so that opening it
+// fails with an error. A link to a folder above itself is described as both, so that nobody follows it for ever.
 func entryInfo(dir string, e fs.DirEntry) (Info, error) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
@@ -220,10 +220,12 @@ func (localFS) Remove(name string) error {
 	if err != nil {
 		return err
 	}
-	// A caller that deletes a directory means one that is empty, and the system deletes a link whatever is in the directory.
+	// A caller that deletes a directory means one that is empty, and the system deletes a link whatever is in the
+	// directory.
 	if link, err := os.Lstat(name); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		if to, err := os.Stat(name); err == nil && to.IsDir() {
-			return &fs.PathError{Op: "remove", Path: printable.Name(name), Err: errors.New("it is a symbolic link to a directory")}
+			return &fs.PathError{Op: "remove", Path: printable.Name(name),
+				Err: errors.New("it is a symbolic link to a directory")}
 		}
 	}
 	return os.Remove(name)

@@ -56,8 +56,8 @@ func TestLocalNoPermission(t *testing.T) {
 	wants(t, err, fs.ErrPermission)
 }
 
-// asNobody does something without root's rights to files, which would open everything. They are dropped on one thread of the system,
-// which ends with its goroutine.
+// asNobody does something without root's rights to files, which would open everything. They are dropped on one thread
+// of the system, which ends with its goroutine.
 func asNobody(t *testing.T, do func()) {
 	t.Helper()
 	done := make(chan error)

@@ -22,14 +22,15 @@ type rpcClient struct {
 	nodes         excludedNodes
 	opened, heard atomic.Bool // a server has accepted a connection, and has answered as a NameNode does
 
-	mu       sync.Mutex
-	peers    map[string]bool  // the addresses that connections had at their other end
-	failures map[string]error // why the last connection could not be opened, or has ended, by address; nil while it is open
-	encrypts bool             // DataNodes want encrypted connections, by the servers' defaults
-	active   int              // index in addresses of the one that answered last
-	idle     *callConn        // for our next call; nil if there is none
-	closed   bool             // no connection is kept any more
-	denials  []denial         // of the library's calls, the newest last
+	mu    sync.Mutex
+	peers map[string]bool // the addresses that connections had at their other end
+	// why the last connection could not be opened, or has ended, by address; nil while it is open
+	failures map[string]error
+	encrypts bool      // DataNodes want encrypted connections, by the servers' defaults
+	active   int       // index in addresses of the one that answered last
+	idle     *callConn // for our next call; nil if there is none
+	closed   bool      // no connection is kept any more
+	denials  []denial  // of the library's calls, the newest last
 }
 
 // connect is the library's dialer.
@@ -122,6 +123,7 @@ func (n *rpcClient) encrypted() bool {
 // isCut reports whether the connection is lost: the other end closed it or was never there, or it can't be trusted.
 func isCut(err error) bool {
 	var untrusted *untrustedError
-	return errors.As(err, &untrusted) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+	return errors.As(err, &untrusted) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The client library lacks some calls, such as those for tokens. They use separate connections, one of which is kept for
-// the next call.
+// The client library lacks some calls, such as those for tokens. They use separate connections, one of which is kept
+// for the next call.
 
 // answer is the answer to one of our calls, and the address of the NameNode.
 type answer struct {
@@ -30,7 +30,8 @@ type callConn struct {
 // (ipc.client.connection.maxidletime).
 const keptIdle = 10 * time.Second
 
-// call makes one of our calls at the active NameNode. If no NameNode answers at the moment, the error is ErrUnavailable.
+// call makes one of our calls at the active NameNode. If no NameNode answers at the moment, the error is
+// ErrUnavailable.
 func (n *rpcClient) call(ctx context.Context, method string, request message) (answer, error) {
 	n.mu.Lock()
 	first := n.active

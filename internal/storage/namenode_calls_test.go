@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// busyNameNode is a NameNode without security that returns an empty answer to each call, and closes a connection after some.
+// busyNameNode is a NameNode without security that returns an empty answer to each call, and closes a connection after
+// some.
 type busyNameNode struct {
 	net.Listener
 	accepted atomic.Int64
@@ -64,7 +65,8 @@ func (a *busyNameNode) client() *rpcClient {
 	}}
 }
 
-// TestLostNameNodeIsNamed: a file whose NameNode ends the connection is written again, as after a failed DataNode, but no DataNode is blamed.
+// TestLostNameNodeIsNamed: a file whose NameNode ends the connection is written again, as after a failed DataNode, but
+// no DataNode is blamed.
 func TestLostNameNodeIsNamed(t *testing.T) {
 	a := newBusyNameNode(t, 1)
 	n := a.client()

@@ -12,10 +12,10 @@ import (
 	"bulkload/internal/throttle"
 )
 
-// ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or file: URI,
-// or an hdfs: URI, for which conf has the NameNodes and the protection of connections; conf may be nil for a local path. A
-// relative local path is relative to base. For an HDFS path it connects to HDFS: if that fails, the error is
-// ErrUnavailable. The caller closes the file system.
+// ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or
+// file: URI, or an hdfs: URI, for which conf has the NameNodes and the protection of connections; conf may be nil for a
+// local path. A relative local path is relative to base. For an HDFS path it connects to HDFS: if that fails, the error
+// is ErrUnavailable. The caller closes the file system.
 func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string, error) {
 	scheme, rest := splitScheme(path)
 	switch scheme {
@@ -28,12 +28,13 @@ func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string
 	case "hdfs":
 		return resolveHDFS(path, rest, conf, who)
 	}
-	return nil, "", errcode.FileSystem.Errorf("open %s: %s is not a file system that bulkload supports; use a local path, file:///… or hdfs://…",
+	return nil, "", errcode.FileSystem.Errorf(
+		"open %s: %s is not a file system that bulkload supports; use a local path, file:///… or hdfs://…",
 		path, scheme+":")
 }
 
-// Listen sets the log of a file system. The log gets warnings of faults that do not prevent reading: damaged replicas and
-// files without checksums; and calls to the NameNode, at calllog's level. Call it before files are opened.
+// Listen sets the log of a file system. The log gets warnings of faults that do not prevent reading: damaged replicas
+// and files without checksums; and calls to the NameNode, at calllog's level. Call it before files are opened.
 func Listen(fsys FS, log *slog.Logger) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.log = log
@@ -49,8 +50,8 @@ func Throttle(fsys FS, limit *throttle.Limit) {
 	}
 }
 
-// Interrupt says by a channel that the command was stopped. What it still saves in HDFS is tried for some seconds from then on,
-// and no call waits longer for a NameNode or a DataNode. Call it before files are opened.
+// Interrupt says by a channel that the command was stopped. What it still saves in HDFS is tried for some seconds from
+// then on, and no call waits longer for a NameNode or a DataNode. Call it before files are opened.
 func Interrupt(fsys FS, stopped <-chan struct{}) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.stopped = stopped
@@ -88,7 +89,8 @@ func localName(path, base string) (string, error) {
 func fileName(uri, rest string) (string, error) {
 	authority, name := splitAuthority(rest)
 	if authority != "" && authority != "localhost" {
-		return "", errcode.FileSystem.Errorf("open %s: a file: URI names no host; write file:///%s", uri, strings.TrimPrefix(rest, "//"))
+		return "", errcode.FileSystem.Errorf("open %s: a file: URI names no host; write file:///%s", uri,
+			strings.TrimPrefix(rest, "//"))
 	}
 	if !filepath.IsAbs(name) {
 		return "", fmt.Errorf("open %s: %w; write the plain path or file:///…", uri, errRelative)
@@ -96,7 +98,8 @@ func fileName(uri, rest string) (string, error) {
 	return filepath.Clean(name), nil
 }
 
-// SplitURI splits "scheme://authority/path", "scheme:/path" or "/path" into authority and path. Hadoop escapes nothing in them.
+// SplitURI splits "scheme://authority/path", "scheme:/path" or "/path" into authority and path. Hadoop escapes nothing
+// in them.
 func SplitURI(uri string) (authority, name string) {
 	scheme, rest, found := strings.Cut(uri, ":")
 	if !found || strings.Contains(scheme, "/") {

@@ -26,8 +26,8 @@ func Missing(fsys FS, dir string) (missing []string, err error) {
 	}
 }
 
-// RemoveEmpty deletes directories, as Missing names them, that were made and are empty. A symbolic link to nothing, which Missing
-// names, too, stays: only its owner knows what it is for.
+// RemoveEmpty deletes directories, as Missing names them, that were made and are empty. A symbolic link to nothing,
+// which Missing names, too, stays: only its owner knows what it is for.
 func RemoveEmpty(fsys FS, dirs []string) {
 	for _, dir := range dirs {
 		if info, err := fsys.Stat(dir); err == nil && info.Dir {

@@ -77,7 +77,8 @@ func parseQuotaAnswer(b []byte) (Quota, error) {
 		}
 		found = true
 		return eachField(f.bytes, func(f field) error {
-			into := map[fieldKey]*int64{varintField(1): &q.NamesUsed, varintField(2): &q.Names, varintField(3): &q.BytesUsed, varintField(4): &q.Bytes}[f.key()]
+			into := map[fieldKey]*int64{varintField(1): &q.NamesUsed, varintField(2): &q.Names, varintField(3): &q.BytesUsed,
+				varintField(4): &q.Bytes}[f.key()]
 			if into != nil {
 				*into = int64(f.number)
 			}

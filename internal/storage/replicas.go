@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// ErrChecksum marks errors of a file of which HDFS has no sound replica: the data on its DataNodes' disks does not match
-// the checksums.
+// ErrChecksum marks errors of a file of which HDFS has no sound replica: the data on its DataNodes' disks does not
+// match the checksums.
 var ErrChecksum = errors.New("no replica matches its checksums")
 
-// replicas remembers, for one file system, which replicas could not be read, and why. The client library asks one DataNode
-// after the other and reports only the last answer; this has all answers.
+// replicas remembers, for one file system, which replicas could not be read, and why. The client library asks one
+// DataNode after the other and reports only the last answer; this has all answers.
 type replicas struct {
 	mu     sync.Mutex
 	failed map[readRequest][]replicaFailure
@@ -78,7 +78,8 @@ func (r *replicas) failedAt(address string, request readRequest, err error) *blo
 	if r.failed == nil || len(r.failed) >= maxFailed {
 		r.failed = map[readRequest][]replicaFailure{}
 	}
-	failures := slices.DeleteFunc(slices.Clone(r.failed[request]), func(f replicaFailure) bool { return f.address == address })
+	failures := slices.DeleteFunc(slices.Clone(r.failed[request]),
+		func(f replicaFailure) bool { return f.address == address })
 	failures = append(failures, replicaFailure{address, err})
 	r.failed[request] = failures
 	r.reportDamage(address, request.block, err)
@@ -97,13 +98,15 @@ func (r *replicas) reportDamage(address string, block blockID, err error) {
 	}
 	r.damages = append(r.damages, damage{r.latest.Load() + 1, block, address})
 	r.latest.Add(1)
-	r.note(fmt.Sprintf("the replica of block %v (%s) on DataNode %s is damaged and is not used", block, block.pool, address),
+	r.note(fmt.Sprintf("the replica of block %v (%s) on DataNode %s is damaged and is not used",
+		block, block.pool, address),
 		fmt.Sprintf(": %v; to find its file: hdfs fsck -blockId %v", wrong, block))
 }
 
 // reportBare logs that a file has blocks without checksums.
 func (r *replicas) reportBare(uri string) {
-	r.mention(uri+" was written without checksums", " (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
+	r.mention(uri+" was written without checksums",
+		" (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
 }
 
 // acceptBare allows a block to be read without checksums, if the lack of them is why it could not be read.

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// Damaged replicas are reported to the NameNode, which then makes new ones from a sound one (ClientProtocol.reportBadBlocks).
+// Damaged replicas are reported to the NameNode, which then makes new ones from a sound one
+// (ClientProtocol.reportBadBlocks).
 
 // damage is a replica that was read and does not match its checksums.
 type damage struct {
@@ -31,8 +32,8 @@ func (r *replicas) newDamages(number uint64) []damage {
 	return slices.Clone(r.damages[i:])
 }
 
-// reportDamages reports damaged replicas of this file to the NameNode. It finds out here which file a block belongs to, since
-// the library does not say so where the damage is found.
+// reportDamages reports damaged replicas of this file to the NameNode. It finds out here which file a block belongs to,
+// since the library does not say so where the damage is found.
 func (f *hdfsFile) reportDamages() {
 	latest := f.fs.replicas.latest.Load()
 	found := f.fs.replicas.newDamages(f.examined)
@@ -41,7 +42,8 @@ func (f *hdfsFile) reportDamages() {
 		return
 	}
 	if err := f.fs.names.reportBadBlocks(context.Background(), f.name, f.size, found); err != nil {
-		f.fs.replicas.mention("damaged replicas of "+f.fs.URI(f.name)+" could not be reported to the NameNode", ": "+err.Error())
+		f.fs.replicas.mention("damaged replicas of "+f.fs.URI(f.name)+
+			" could not be reported to the NameNode", ": "+err.Error())
 	}
 }
 
@@ -139,7 +141,8 @@ func parseReplica(b []byte) (replica, error) {
 	r := replica{node: b}
 	ip, host, port, err := parseNode(b)
 	for _, name := range []string{ip, host} {
-		r.addresses = append(r.addresses, name+":"+strconv.FormatUint(port, 10), net.JoinHostPort(name, strconv.FormatUint(port, 10)))
+		r.addresses = append(r.addresses, name+":"+strconv.FormatUint(port, 10),
+			net.JoinHostPort(name, strconv.FormatUint(port, 10)))
 	}
 	return r, err
 }
@@ -165,8 +168,8 @@ func parseNode(info []byte) (ip, host string, port uint64, err error) {
 	return ip, host, port, err
 }
 
-// damaged returns the block with its damaged replicas only. It returns nil if none is damaged, or if all of several are:
-// then the fault may be ours (DFSInputStream.reportCheckSumFailure).
+// damaged returns the block with its damaged replicas only. It returns nil if none is damaged, or if all of several
+// are: then the fault may be ours (DFSInputStream.reportCheckSumFailure).
 func (l *locatedBlock) damaged(found []damage) message {
 	bad := slices.DeleteFunc(slices.Clone(l.replicas), func(r replica) bool {
 		return !slices.ContainsFunc(found, func(d damage) bool {

@@ -52,12 +52,13 @@ const (
 )
 
 // deciders are properties that name a Java class, which decides which connections are protected.
-var deciders = []string{"hadoop.security.saslproperties.resolver.class", "dfs.data.transfer.saslproperties.resolver.class", "dfs.trustedchannel.resolver.class"}
+var deciders = []string{"hadoop.security.saslproperties.resolver.class",
+	"dfs.data.transfer.saslproperties.resolver.class", "dfs.trustedchannel.resolver.class"}
 
 const aesSuite = "AES/CTR/NoPadding"
 
-// readSecurity reads the site files. It names and refuses what it does not support: nothing is done with less protection than
-// they ask for.
+// readSecurity reads the site files. It names and refuses what it does not support: nothing is done with less
+// protection than they ask for.
 func readSecurity(conf *siteconf.Conf) (*security, error) {
 	s := &security{
 		principal: conf.Get(principalProperty, ""),
@@ -74,7 +75,8 @@ func readSecurity(conf *siteconf.Conf) (*security, error) {
 	}
 	for _, property := range deciders {
 		if class := conf.Get(property, ""); class != "" && !slices.Contains(ownDeciders, class) {
-			return nil, siteError(conf, property, "this program can't run a class that decides about protection; take it out of the site files that this program reads")
+			return nil, siteError(conf, property, "this program can't run a class that decides about protection; take it out "+
+				"of the site files that this program reads")
 		}
 	}
 	if err := s.readProtections(conf); err != nil {
@@ -92,7 +94,8 @@ var ownDeciders = []string{"org.apache.hadoop.security.SaslPropertiesResolver",
 
 // siteError names a property, the file that sets it, and its value.
 func siteError(conf *siteconf.Conf, property, what string) error {
-	return errcode.SecurityUnsupported.Errorf("%s (%s) is %s: %s", property, conf.Source(property), conf.Get(property, ""), what)
+	return errcode.SecurityUnsupported.Errorf("%s (%s) is %s: %s", property, conf.Source(property),
+		conf.Get(property, ""), what)
 }
 
 // isTrue reads a boolean as Configuration.getBoolean does.
@@ -150,7 +153,8 @@ func (s *security) readPattern(conf *siteconf.Conf) error {
 }
 
 // as adds our identity to the security, and returns the user name for connections.
-func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addresses []string) (user string, err error) {
+func (s *security) as(who Identity, conf *siteconf.Conf, authority string,
+	addresses []string) (user string, err error) {
 	if conf.Get("dfs.ha.namenodes."+authority, "") != "" {
 		s.service = haService + authority
 	}
@@ -167,12 +171,15 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string, addre
 		}
 	}
 	if len(s.tokens) == 0 {
-		return "", errcode.KerberosNoLogin.Errorf("the cluster uses Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
-			"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty, conf.Source(authenticationProperty), tokenFileName)
+		return "", errcode.KerberosNoLogin.Errorf(
+			"the cluster uses Kerberos (%s in %s), and there is neither a login nor a delegation token; "+
+				"log in (kinit, or principal and keytab), or name a file of tokens in %s", authenticationProperty,
+			conf.Source(authenticationProperty), tokenFileName)
 	}
 	mine, ok := s.ownToken(addresses)
 	if !ok {
-		return "", errcode.KerberosToken.Errorf("no delegation token for the NameNode (%s): the tokens are for %s", strings.Join(addresses, ", "), s.services())
+		return "", errcode.KerberosToken.Errorf("no delegation token for the NameNode (%s): the tokens are for %s",
+			strings.Join(addresses, ", "), s.services())
 	}
 	s.tokens = []Token{mine}
 	details, err := mine.Details()
@@ -240,8 +247,8 @@ func (s *security) tokenService(address string, remote net.Addr) string {
 	return javaAddress(remote.String())
 }
 
-// javaAddress is ip:port as Java writes it (InetAddress.getHostAddress): for IPv6 with all eight groups and without brackets.
-// Other addresses are returned unchanged.
+// javaAddress is ip:port as Java writes it (InetAddress.getHostAddress): for IPv6 with all eight groups and without
+// brackets. Other addresses are returned unchanged.
 func javaAddress(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	ip, err := netip.ParseAddr(host)

@@ -29,8 +29,8 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// CreateFile creates a file with the given content; fs.ErrExist if the name is taken. If a DataNode fails, the content is written
-// again.
+// CreateFile creates a file with the given content; fs.ErrExist if the name is taken. If a DataNode fails, the content
+// is written again.
 func CreateFile(fsys FS, name string, content []byte) error {
 	return small(func() error { return createOnce(fsys, name, content, FilePerm) })
 }
@@ -52,14 +52,14 @@ func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) error {
 // smallFileTries is how many times a small file is written at most if DataNodes fail.
 const smallFileTries = 5
 
-// small writes a small file, again if a DataNode fails. Unlike Rewrite it does not end early: a lock or a manifest is written even
-// if the run is being stopped.
+// small writes a small file, again if a DataNode fails. Unlike Rewrite it does not end early: a lock or a manifest is
+// written even if the run is being stopped.
 func small(write func() error) error {
 	return rewrite(context.Background(), smallFileTries, write, func(error) {})
 }
 
-// ReplaceFile atomically replaces a file by one with the given content and FilePerm. temp must be a name in the same file system that
-// nobody else uses. If a DataNode fails, the content is written again.
+// ReplaceFile atomically replaces a file by one with the given content and FilePerm. temp must be a name in the same
+// file system that nobody else uses. If a DataNode fails, the content is written again.
 func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	return ReplaceFileAs(fsys, name, temp, content, FilePerm)
 }

@@ -14,14 +14,14 @@ import (
 // ErrUnavailable marks errors of a file system that can't be reached now: try again later.
 var ErrUnavailable = errors.New("file system unavailable")
 
-// ErrDataNode marks, together with ErrUnavailable, errors of DataNodes while a file is written or read. The NameNode answers, so
-// the file may be written again: it goes to other DataNodes, or to the same ones when they are back.
+// ErrDataNode marks, together with ErrUnavailable, errors of DataNodes while a file is written or read. The NameNode
+// answers, so the file may be written again: it goes to other DataNodes, or to the same ones when they are back.
 var ErrDataNode = errors.New("a DataNode failed")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
-// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's error.
-// All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local disk
-// the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
+// *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's
+// error. All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local
+// disk the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
 type FS interface {
 	// Open opens a file for reading. Each opened File belongs to one goroutine.
 	Open(name string) (File, error)
@@ -30,8 +30,8 @@ type FS interface {
 	Stat(name string) (Info, error)
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(name string) ([]Info, error)
-	// MkdirAll creates a directory. Missing directories above it get the default permissions, not perm: they may be others'
-	// way to directories of their own.
+	// MkdirAll creates a directory. Missing directories above it get the default permissions, not perm: they may be
+	// others' way to directories of their own.
 	MkdirAll(name string, perm fs.FileMode) error
 	// Rename moves a file or directory to a name that is not taken: fs.ErrExist otherwise. On a local disk the change
 	// is durable when it returns. On HDFS the test for the name and the move are two calls (the client library can
@@ -40,8 +40,8 @@ type FS interface {
 	Rename(from, to string) error
 	// Replace moves a file over another one, atomically and durably.
 	Replace(from, to string) error
-	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist. A symbolic link to a directory stays, with an
-	// error: it is neither.
+	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist. A symbolic link to a directory
+	// stays, with an error: it is neither.
 	Remove(name string) error
 	// RemoveAll deletes a tree; it is no error if it does not exist.
 	RemoveAll(name string) error
@@ -53,9 +53,9 @@ type FS interface {
 	Close() error
 }
 
-// File is an open file. Read continues from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt continues
-// the stream at the offset where the last read of either kind ended; at any other offset it opens a new connection to a
-// DataNode. Unlike with io.ReaderAt, calls must not run in parallel.
+// File is an open file. Read continues from where the last Read ended; ReadAt does not move it. On HDFS, ReadAt
+// continues the stream at the offset where the last read of either kind ended; at any other offset it opens a new
+// connection to a DataNode. Unlike with io.ReaderAt, calls must not run in parallel.
 type File interface {
 	io.Reader
 	io.ReaderAt
@@ -63,9 +63,9 @@ type File interface {
 	Size() int64
 }
 
-// Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); do not trust a file whose Close
-// failed. Abort closes and deletes it. After a failed Write or Close only Abort may be called; after a successful Close it
-// does nothing.
+// Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); do not trust a file whose
+// Close failed. Abort closes and deletes it. After a failed Write or Close only Abort may be called; after a successful
+// Close it does nothing.
 type Writer interface {
 	io.Writer
 	Close() error

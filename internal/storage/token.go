@@ -14,7 +14,8 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// Token is a delegation token: its holder may act as its owner on one service. It is never printed: Password is a secret.
+// Token is a delegation token: its holder may act as its owner on one service. It is never printed: Password is a
+// secret.
 type Token struct {
 	Identifier []byte
 	Password   []byte
@@ -76,7 +77,8 @@ func TokensOfEnvironment() ([]Token, error) {
 	}
 	tokens, err := parseTokenFile(b)
 	if err != nil {
-		return nil, errcode.KerberosToken.Errorf("read the file of tokens that %s names: %w", tokenFileName, &fs.PathError{Op: "read", Path: name, Err: err})
+		return nil, errcode.KerberosToken.Errorf("read the file of tokens that %s names: %w", tokenFileName,
+			&fs.PathError{Op: "read", Path: name, Err: err})
 	}
 	return tokens, nil
 }
@@ -106,7 +108,8 @@ func writableTokens(b []byte) ([]Token, error) {
 	var tokens []Token
 	for n := r.count(); n > 0 && r.err == nil; n-- {
 		r.text() // alias
-		tokens = append(tokens, Token{Identifier: r.field(), Password: r.field(), Kind: r.text(), Service: r.text(), given: true})
+		tokens = append(tokens, Token{Identifier: r.field(), Password: r.field(), Kind: r.text(),
+			Service: r.text(), given: true})
 	}
 	return tokens, r.err
 }

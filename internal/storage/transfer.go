@@ -29,8 +29,8 @@ import (
 // saslMagic begins a connection with an exchange before the first operation.
 var saslMagic = []byte{0xde, 0xad, 0xbe, 0xef}
 
-// transferConn is a connection to a DataNode below the checks of blocks. It waits for the first operation, which has the
-// block token, and then authenticates.
+// transferConn is a connection to a DataNode below the checks of blocks. It waits for the first operation, which has
+// the block token, and then authenticates.
 type transferConn struct {
 	net.Conn
 	open  func(c net.Conn, operation []byte) (io.ReadWriter, error)
@@ -99,8 +99,8 @@ func wholeOperation(b []byte) ([]byte, error) {
 	return b[operationLead+n:][:length], nil
 }
 
-// blockToken returns the token of an operation on a block: each begins with a ClientOperationHeaderProto{1 BaseHeaderProto{2
-// token}}, or with a BaseHeaderProto itself.
+// blockToken returns the token of an operation on a block: each begins with a ClientOperationHeaderProto{1
+// BaseHeaderProto{2 token}}, or with a BaseHeaderProto itself.
 func blockToken(operation []byte) (Token, error) {
 	var t Token
 	err := eachField(operation, func(f field) error {
@@ -120,7 +120,8 @@ func blockToken(operation []byte) (Token, error) {
 		})
 	})
 	if err == nil && len(t.Identifier) == 0 {
-		err = errcode.KerberosToken.New("the NameNode gave no token for the block: on a cluster with Kerberos dfs.block.access.token.enable must be true")
+		err = errcode.KerberosToken.New("the NameNode gave no token for the block: on a cluster with Kerberos " +
+			"dfs.block.access.token.enable must be true")
 	}
 	return t, err
 }
@@ -152,13 +153,14 @@ func (t *transfers) connect(ctx context.Context, network, address string) (net.C
 	case t.names.kerberos && t.names.transfer != nil && !privileged(c.RemoteAddr()):
 		return &transferConn{Conn: c, open: t.authenticate}, nil
 	case t.names.kerberos && t.names.transfer == nil && !privileged(c.RemoteAddr()):
-		return &unprotectedConn{Conn: c, again: func() (net.Conn, error) { return t.dial(ctx, network, address) }, round: t.round}, nil
+		return &unprotectedConn{Conn: c, again: func() (net.Conn, error) { return t.dial(ctx, network, address) },
+			round: t.round}, nil
 	}
 	return c, nil
 }
 
-// unprotectedConn is a connection on which the site files ask for no exchange. A DataNode that wants one closes it without an
-// answer, as one that has just ended does. So it is asked what it wants.
+// unprotectedConn is a connection on which the site files ask for no exchange. A DataNode that wants one closes it
+// without an answer, as one that has just ended does. So it is asked what it wants.
 type unprotectedConn struct {
 	net.Conn
 	again func() (net.Conn, error)
@@ -169,7 +171,8 @@ type unprotectedConn struct {
 func (c *unprotectedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n == 0 && !c.heard && isCut(err) && c.wantsExchange() {
-		err = errcode.SiteProperty.Errorf("DataNode %v protects its connections, and %s is not set in the site files that this program reads (%w); "+
+		err = errcode.SiteProperty.Errorf("DataNode %v protects its connections, and %s is not set in the site files that "+
+			"this program reads (%w); "+
 			"take the property over from the cluster's hdfs-site.xml", c.RemoteAddr(), transferProperty, err)
 	}
 	c.heard = true
@@ -193,17 +196,19 @@ func (c *unprotectedConn) wantsExchange() bool {
 // waitLonger gives each read from now on so much more time.
 func (c *unprotectedConn) waitLonger(d time.Duration) { waitLonger(c.Conn, d) }
 
-// protected reports whether connections are encrypted with the NameNode's key. If not, a connection to a DataNode on a port
-// that only root may open is trusted without an exchange (SaslDataTransferClient.send); it is refused if the site files
-// ask for more.
+// protected reports whether connections are encrypted with the NameNode's key. If not, a connection to a DataNode on a
+// port that only root may open is trusted without an exchange (SaslDataTransferClient.send); it is refused if the site
+// files ask for more.
 func (t *transfers) protected(remote net.Addr) (encrypts bool, err error) {
 	n := t.names
 	if n.encrypted() {
 		return true, nil
 	}
 	if n.kerberos && n.transfer != nil && privileged(remote) && n.transfer[0] != sasl.Authentication {
-		return false, errcode.SecurityUnsupported.Errorf("%s is %v, and DataNode %v has a port below 1024, where HDFS does not protect data transfer; "+
-			"let the DataNodes listen on another port, or take the property out of the site files", transferProperty, n.transfer[0], remote)
+		return false, errcode.SecurityUnsupported.Errorf(
+			"%s is %v, and DataNode %v has a port below 1024, where HDFS does not protect data transfer; "+
+				"let the DataNodes listen on another port, or take the property out of the site files",
+			transferProperty, n.transfer[0], remote)
 	}
 	return false, nil
 }
@@ -224,8 +229,10 @@ func (t *transfers) authenticate(c net.Conn, operation []byte) (io.ReadWriter, e
 	return t.agree(c, d)
 }
 
-// encrypt is the exchange with the NameNode's key, repeated with a new key if the DataNode no longer knows the first one.
-func (t *transfers) encrypt(ctx context.Context, conn *transferConn, again func() (net.Conn, error)) (io.ReadWriter, error) {
+// encrypt is the exchange with the NameNode's key, repeated with a new key if the DataNode no longer knows the first
+// one.
+func (t *transfers) encrypt(ctx context.Context, conn *transferConn,
+	again func() (net.Conn, error)) (io.ReadWriter, error) {
 	for first := true; ; first = false {
 		key, err := t.key.get(ctx, t.names, time.Now())
 		if err != nil {

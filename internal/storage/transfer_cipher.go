@@ -55,8 +55,9 @@ func (t *transfers) protect(c net.Conn, way sasl.Client, option *cipherOption) (
 	}
 	switch {
 	case option == nil && t.names.aes:
-		return nil, errcode.SecurityUnsupported.Errorf("it does not have %s, which %s asks for; set that on the DataNodes too, or take it out of the site files, "+
-			"and rc4 is used", aesSuite, cipherSuitesProperty)
+		return nil, errcode.SecurityUnsupported.Errorf(
+			"it does not have %s, which %s asks for; set that on the DataNodes too, or take it out of the site files, "+
+				"and rc4 is used", aesSuite, cipherSuitesProperty)
 	case option == nil:
 		return sasl.Stream(c, layer), nil
 	case !t.names.aes || option.suite != aesOption:
@@ -149,7 +150,8 @@ func parseEncryptionKey(b []byte) (*encryptionKey, error) {
 		})
 	})
 	if err == nil && !found {
-		err = errcode.SecurityUnsupported.New("the NameNode issues no data encryption key, though its defaults say that connections are encrypted; " +
+		err = errcode.SecurityUnsupported.New("the NameNode issues no data encryption key, though its defaults say that " +
+			"connections are encrypted; " +
 			"dfs.block.access.token.enable must be true")
 	}
 	return k, err

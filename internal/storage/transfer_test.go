@@ -46,8 +46,9 @@ func serverSays(messages ...message) []byte {
 
 const transferChallenge = `realm="0",nonce="n",qop="auth,auth-int,auth-conf",cipher="rc4",charset=utf-8,algorithm=md5-sess`
 
-// TestTransferRefuses: nothing is sent to a DataNode that does not protect the connection as the site files ask. What only a person can
-// change, such as another protection, ends a write and a read at once; the rest may be better on another DataNode, or later.
+// TestTransferRefuses: nothing is sent to a DataNode that does not protect the connection as the site files ask. What
+// only a person can change, such as another protection, ends a write and a read at once; the rest may be better on
+// another DataNode, or later.
 func TestTransferRefuses(t *testing.T) {
 	private := []sasl.Protection{sasl.Privacy}
 	for name, c := range map[string]struct {
@@ -88,8 +89,8 @@ func TestTransferRefuses(t *testing.T) {
 	}
 }
 
-// wantKind requires that an error of a DataNode ends a write and a read at once, as a refusal with this code, or, without a code, that it is
-// one of those that another try may cure.
+// wantKind requires that an error of a DataNode ends a write and a read at once, as a refusal with this code, or,
+// without a code, that it is one of those that another try may cure.
 func wantKind(t *testing.T, what string, err error, code errcode.Code) {
 	t.Helper()
 	h := &hdfsFS{uri: "hdfs://nn", names: &rpcClient{}}
@@ -113,8 +114,8 @@ func wantKind(t *testing.T, what string, err error, code errcode.Code) {
 	})
 }
 
-// TestUnprotectedTransfer: a DataNode that wants an exchange closes a connection without one. It is asked on another connection, and then
-// the property that is missing is named; one that has just ended is not mistaken for it.
+// TestUnprotectedTransfer: a DataNode that wants an exchange closes a connection without one. It is asked on another
+// connection, and then the property that is missing is named; one that has just ended is not mistaken for it.
 func TestUnprotectedTransfer(t *testing.T) {
 	for name, c := range map[string]struct {
 		says []byte // on the other connection

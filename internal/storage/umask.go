@@ -15,7 +15,8 @@ const (
 	defaultUmask  = 0o022
 )
 
-// A umask is written in octal digits, or as the permissions that it leaves (org.apache.hadoop.fs.permission.UmaskParser).
+// A umask is written in octal digits, or as the permissions that it leaves
+// (org.apache.hadoop.fs.permission.UmaskParser).
 var (
 	octalUmask    = regexp.MustCompile(`^\+?[01]?([0-7]{3})$`)
 	symbolicUmask = regexp.MustCompile(`^([ugoa]*)([+=-]+)([rwxXst]*)$`)
@@ -30,7 +31,8 @@ func readUmask(conf *siteconf.Conf) (fs.FileMode, error) {
 	}
 	mask, ok := parseUmask(text)
 	if !ok {
-		return 0, errcode.SiteProperty.Errorf("%s (%s) is %q; it must be octal digits such as 027, or the modes that are left, such as u=rwx,g=rx,o=", umaskProperty, conf.Source(umaskProperty), text)
+		return 0, errcode.SiteProperty.Errorf("%s (%s) is %q; it must be octal digits such as 027, or the modes that are "+
+			"left, such as u=rwx,g=rx,o=", umaskProperty, conf.Source(umaskProperty), text)
 	}
 	return mask, nil
 }

@@ -36,8 +36,8 @@ func Parse(text string) (int64, error) {
 	return n, nil
 }
 
-// New returns a Limit of perSecond bytes, which must be positive. After ctx has ended it limits nothing, so that a command
-// that is interrupted ends soon.
+// New returns a Limit of perSecond bytes, which must be positive. After ctx has ended it limits nothing, so that a
+// command that is interrupted ends soon.
 func New(ctx context.Context, perSecond int64) *Limit {
 	// An eighth of a second: short enough for an even flow, long enough that timers don't cost much.
 	burst := max(perSecond/8, 64<<10)
@@ -62,8 +62,8 @@ func (l *Limit) Moved() int64 { return l.moved.Load() }
 
 // Wait waits until n bytes more may be moved, or were allowed to have been moved.
 //
-// It asks for small pieces: goroutines take turns, so that a few bytes, such as those of a lock, need not wait until another
-// goroutine has moved megabytes.
+// It asks for small pieces: goroutines take turns, so that a few bytes, such as those of a lock, need not wait until
+// another goroutine has moved megabytes.
 func (l *Limit) Wait(n int) {
 	if l == nil {
 		return

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestRate: in a bubble with its own clock, what several goroutines move together never exceeds the rate by more than a burst.
+// TestRate: in a bubble with its own clock, what several goroutines move together never exceeds the rate by more than a
+// burst.
 func TestRate(t *testing.T) {
 	const perSecond, each, goroutines = 8_000_000, 5_000_003, 3
 	synctest.Test(t, func(t *testing.T) {

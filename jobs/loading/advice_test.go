@@ -15,8 +15,8 @@ import (
 	"bulkload/load"
 )
 
-// TestAdviceOfEachCommand: what is wrong with an output is said by the job's run and by load DIR. Only run has --force, so load DIR names
-// the command that writes the files again.
+// TestAdviceOfEachCommand: what is wrong with an output is said by the job's run and by load DIR. Only run has --force,
+// so load DIR names the command that writes the files again.
 func TestAdviceOfEachCommand(t *testing.T) {
 	t.Parallel()
 	const command = "bulkload run payments.yaml --date 2026-11-20 --force"

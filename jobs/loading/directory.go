@@ -44,7 +44,8 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	table = jobfile.TableName(table)
 	report.Table = table
 	if !storage.IsHDFS(dir) {
-		return report, errcode.Command.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs dfs -put) and name hdfs://…", dir)
+		return report, errcode.Command.Errorf("%s is a local path; HBase accepts files from HDFS: copy them there (hdfs "+
+			"dfs -put) and name hdfs://…", dir)
 	}
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
@@ -116,7 +117,8 @@ func (c *directoryCommand) run(ctx context.Context, d *hfiles.Directory) error {
 		return err
 	}
 	if len(d.Files) == 0 && recorded != nil && m == nil {
-		return errcode.LoadOther.Errorf("the files of %s were loaded into table %s, and HBase has moved them there; for table %s run a job with another output",
+		return errcode.LoadOther.Errorf("the files of %s were loaded into table %s, and HBase has moved them there; for "+
+			"table %s run a job with another output",
 			c.out.FS.URI(c.out.Path), recorded.Run.Table, c.report.Table)
 	}
 	if recorded == nil {
@@ -221,8 +223,8 @@ func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest
 // maxNamed is how many of the directories below one without HFiles are looked at.
 const maxNamed = 5
 
-// checkBelow refuses a directory without a manifest that is most likely not the one that is meant: a family's folder, or
-// the directory above several outputs. HFiles below the folders of families would not be loaded.
+// checkBelow refuses a directory without a manifest that is most likely not the one that is meant: a family's folder,
+// or the directory above several outputs. HFiles below the folders of families would not be loaded.
 func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 	dir := c.out.FS.URI(c.out.Path)
 	infos, err := storage.List(c.out.FS, c.out.Path)
@@ -234,11 +236,13 @@ func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 		switch {
 		case hfiles.Hidden(info.Name) || len(outputs) == maxNamed:
 		case info.Dir:
-			if below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil && len(below.Files) > 0 {
+			if below, err := hfiles.OpenDirectory(c.out.FS, path.Join(c.out.Path, info.Name)); err == nil &&
+				len(below.Files) > 0 {
 				outputs = append(outputs, info.Name)
 			}
 		case len(d.Files) == 0:
-			return errcode.HFileMissing.Errorf("%s holds files and no folders of families, such as %s: give the directory above it, %s, if this is a family's folder",
+			return errcode.HFileMissing.Errorf("%s holds files and no folders of families, such as %s: give the directory "+
+				"above it, %s, if this is a family's folder",
 				dir, info.Name, c.out.FS.URI(path.Dir(c.out.Path)))
 		}
 	}
@@ -250,12 +254,13 @@ func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 			"which would not be loaded: load each directory by itself (%s), and move its folder away first",
 			dir, failure.FirstFew(outputs))
 	default:
-		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, but the directories below it have: name one of them (%s)", dir, failure.FirstFew(outputs))
+		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, but the directories below it have: "+
+			"name one of them (%s)", dir, failure.FirstFew(outputs))
 	}
 }
 
-// checkOtherTables refuses a directory without a manifest some of whose files may be in another table: its load there was
-// interrupted, and only the same command can tell which files that table has.
+// checkOtherTables refuses a directory without a manifest some of whose files may be in another table: its load there
+// was interrupted, and only the same command can tell which files that table has.
 func (c *directoryCommand) checkOtherTables() error {
 	dir := c.out.FS.URI(c.out.Path)
 	all, err := c.ledger.OfDirectory(dir)
@@ -264,7 +269,9 @@ func (c *directoryCommand) checkOtherTables() error {
 	}
 	for _, e := range all {
 		if e.Table != c.report.Table && e.State == ledger.Loading {
-			return errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted (%s), so that table may have some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its entry in the ledger",
+			return errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted (%s), so that table may have "+
+				"some of the files: finish it first (bulkload load %s %s), or, if it is not wanted any more, delete %s, its "+
+				"entry in the ledger",
 				dir, e.Table, e.Time.Format(time.RFC3339), dir, e.Table, c.ledger.EntryURI(e.Key()))
 		}
 	}
@@ -281,10 +288,12 @@ func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest,
 	switch {
 	case m == nil:
 	case m.State == manifest.Writing:
-		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first", c.out.FS.URI(c.out.Path), jobOf(m))
+		return nil, errcode.OutputUnfinished.Errorf("%s is not finished: run its job %s first",
+			c.out.FS.URI(c.out.Path), jobOf(m))
 	case m.Run.Table == table:
 	case m.State == manifest.Loading:
-		return nil, errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted: run its job %s first", c.out.FS.URI(c.out.Path), m.Run.Table, jobOf(m))
+		return nil, errcode.OutputUnfinished.Errorf("a load of %s into table %s was interrupted: run its job %s first",
+			c.out.FS.URI(c.out.Path), m.Run.Table, jobOf(m))
 	default:
 		return nil, nil
 	}
@@ -301,7 +310,8 @@ func checkComplete(out *output.Output, d *hfiles.Directory) error {
 	}
 	missing := slices.DeleteFunc(out.Manifest.NotLoaded(), func(name string) bool { return present[name] })
 	if len(missing) > 0 {
-		return errcode.OutputChanged.Errorf("%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
+		return errcode.OutputChanged.Errorf(
+			"%s lacks files that its job %s has written and that were not loaded: %s; nothing was loaded",
 			out.FS.URI(out.Path), out.Manifest.Run.Job, failure.FirstFew(missing))
 	}
 	return nil

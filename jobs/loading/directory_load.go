@@ -30,7 +30,8 @@ type directoryLoad struct {
 	requests *requests
 }
 
-func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger, turn *lock.Turn) *directoryLoad {
+func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *ledger.Ledger,
+	turn *lock.Turn) *directoryLoad {
 	record := directoryRecord{out, l, table}
 	return &directoryLoad{
 		out:      out,
@@ -69,7 +70,8 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 		return err
 	}
 	if e == nil {
-		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, and according to the ledger nothing was loaded from it into table %s",
+		return errcode.HFileMissing.Errorf("%s has no HFiles in folders of families, and according to the ledger nothing "+
+			"was loaded from it into table %s",
 			l.out.FS.URI(l.out.Path), l.table)
 	}
 	for _, f := range e.Files {
@@ -100,12 +102,14 @@ func (l *directoryLoad) claim(e *ledger.Entry) (claim, error) {
 }
 
 func (l *directoryLoad) proof() proof {
-	return proof{cluster: l.cluster, options: l.out.Options, compare: "compare it with what the files were written from", again: l.again()}
+	return proof{cluster: l.cluster, options: l.out.Options,
+		compare: "compare it with what the files were written from", again: l.again()}
 }
 
 // again is what a person can do about files that are not in the table: nobody can write them again here.
 func (l *directoryLoad) again() string {
-	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table has what they are to change, or it is not wanted any more, delete %s, the ledger's entry of this load",
+	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table has "+
+		"what they are to change, or it is not wanted any more, delete %s, the ledger's entry of this load",
 		l.out.FS.URI(l.out.Path), l.record.uri())
 }
 
@@ -180,7 +184,8 @@ func (l *directoryLoad) confirm(ctx context.Context, e *ledger.Entry) error {
 	return l.record.end(e, table)
 }
 
-// describeFailure records files that HBase lost, and says what to do: they can't be written again, so a person must act.
+// describeFailure records files that HBase lost, and says what to do: they can't be written again, so a person must
+// act.
 func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	if !errors.As(err, &lost) {
@@ -189,7 +194,8 @@ func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
 	if failed := l.lost.add(ctx, lost, l.cells()); failed != nil {
 		return errors.Join(err, failed)
 	}
-	return errcode.LoadLost.Errorf("%v. The region may have them when it is opened again: move it to another server in the HBase shell, and run this again; otherwise, %s", err, l.again())
+	return errcode.LoadLost.Errorf("%v. The region may have them when it is opened again: move it to another server in "+
+		"the HBase shell, and run this again; otherwise, %s", err, l.again())
 }
 
 // cells are those of the directory. Nobody reads all of them, so neither their digest nor their timestamps are known.
@@ -199,7 +205,8 @@ func (l *directoryLoad) cells() cells { return cells{run: l.record.key()} }
 func loadable(d *hfiles.Directory) []load.HFile {
 	var files []load.HFile
 	for _, f := range d.Files {
-		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First, LastRow: f.Last, Probes: f.Probes})
+		files = append(files, load.HFile{Family: f.Family, URI: d.FS.URI(path.Join(d.Path, f.Path)), FirstRow: f.First,
+			LastRow: f.Last, Probes: f.Probes})
 	}
 	return files
 }

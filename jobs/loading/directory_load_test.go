@@ -34,8 +34,8 @@ func (f *statFails) Stat(name string) (storage.Info, error) {
 	return f.FS.Stat(name)
 }
 
-// TestAFileThatCantBeSeenIsNotGone: "nothing to do" wants to know that no file came back from an interrupted load. A look at a file that
-// fails does not say so, whichever file it is, even if the table serves the rows of all of them.
+// TestAFileThatCantBeSeenIsNotGone: "nothing to do" wants to know that no file came back from an interrupted load. A
+// look at a file that fails does not say so, whichever file it is, even if the table serves the rows of all of them.
 func TestAFileThatCantBeSeenIsNotGone(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()
@@ -86,9 +86,9 @@ func (s *simulation) directory() (*Report, error) {
 	return c.report, c.loadDirectory(s.Context())
 }
 
-// TestOnlyDeleteMarkers: HBase takes a file of delete markers alone, the load is killed, and a compaction removes them with what they
-// hide. No client can see then that the region had the file, whether its regions may be opened again or not, so a person must act. The
-// error names two ways, and both end it.
+// TestOnlyDeleteMarkers: HBase takes a file of delete markers alone, the load is killed, and a compaction removes them
+// with what they hide. No client can see then that the region had the file, whether its regions may be opened again or
+// not, so a person must act. The error names two ways, and both end it.
 func TestOnlyDeleteMarkers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -145,8 +145,8 @@ func TestOnlyDeleteMarkers(t *testing.T) {
 	}
 }
 
-// TestMarkersOfALoadThatEnded: of a load that has ended, a compaction of its delete markers is no loss as long as no region was opened
-// again. After that nobody knows.
+// TestMarkersOfALoadThatEnded: of a load that has ended, a compaction of its delete markers is no loss as long as no
+// region was opened again. After that nobody knows.
 func TestMarkersOfALoadThatEnded(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		for _, f := range s.out.Manifest.Files() {
@@ -168,8 +168,9 @@ func TestMarkersOfALoadThatEnded(t *testing.T) {
 	})
 }
 
-// TestAnotherDirectoryOfThisName: a directory and a table are made anew under the names of a load that was interrupted. The ledger can't
-// tell them from the old ones, so the files that the old table took are missed. Nothing is loaded, and the error names the entry to delete.
+// TestAnotherDirectoryOfThisName: a directory and a table are made anew under the names of a load that was interrupted.
+// The ledger can't tell them from the old ones, so the files that the old table took are missed. Nothing is loaded, and
+// the error names the entry to delete.
 func TestAnotherDirectoryOfThisName(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()

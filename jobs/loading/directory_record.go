@@ -49,9 +49,9 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 // uri names the entry.
 func (r directoryRecord) uri() string { return r.ledger.EntryURI(r.entryKey()) }
 
-// end records that a table serves all files; nil: it is the one that the entry names, and nothing was loaded. The entry then has
-// the time of the end: clean keeps the originals of files that were cut for a while after it. A load that had ended before
-// keeps its time.
+// end records that a table serves all files; nil: it is the one that the entry names, and nothing was loaded. The entry
+// then has the time of the end: clean keeps the originals of files that were cut for a while after it. A load that had
+// ended before keeps its time.
 func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
 	if e.State != ledger.Loaded {
 		e.Time = time.Now().UTC().Truncate(time.Second)
@@ -70,7 +70,8 @@ func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
 	return r.write(e)
 }
 
-// begin records that the directory's files are about to be loaded into a table, along with those of an earlier interrupted load.
+// begin records that the directory's files are about to be loaded into a table, along with those of an earlier
+// interrupted load.
 func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.Entry, error) {
 	old, err := r.read()
 	if err != nil {
@@ -79,14 +80,17 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	host, _ := os.Hostname() // for people
 	hash, err := program.Hash()
 	e := &ledger.Entry{Identity: table.Identity(), Repeated: old != nil,
-		State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table, Output: r.out.FS.URI(r.out.Path),
+		State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table,
+		Output:  r.out.FS.URI(r.out.Path),
 		Moments: true, // nobody reads all cells of the files
-		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host,
+		User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		uri := r.out.URI(f.Path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Oldest: f.Oldest, Probes: f.Cells,
+		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First),
+			LastRow: printable.Bytes(f.Last), Oldest: f.Oldest, Probes: f.Cells,
 			Opening: table.OpeningsOf(&load.HFile{Family: f.Family, FirstRow: f.First, LastRow: f.Last})})
 	}
 	// HBase took these before the interruption. Without them here the final probes would not ask for their rows.
@@ -101,9 +105,9 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	return e, errors.Join(err, r.write(e))
 }
 
-// othersHadEqualCells reports whether another load, according to the ledger, may have put cells into the table that are equal to
-// some of these: nobody reads all cells of the files, so any load may have. With later, only loads that may have ended after this one
-// count.
+// othersHadEqualCells reports whether another load, according to the ledger, may have put cells into the table that are
+// equal to some of these: nobody reads all cells of the files, so any load may have. With later, only loads that may
+// have ended after this one count.
 func (r directoryRecord) othersHadEqualCells(later bool) (bool, error) {
 	all, damaged, err := r.ledger.Entries(r.table)
 	own := slices.IndexFunc(all, func(e *ledger.Entry) bool { return e.JobHash == r.key() })
@@ -161,7 +165,8 @@ func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 			files = append(files, p.InLedger(r.out.URI(p.Path)))
 		}
 	}
-	if len(files) == len(e.Files) && !slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {
+	if len(files) == len(e.Files) &&
+		!slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {
 		return nil
 	}
 	e.Files = files

@@ -13,7 +13,8 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// TestEndOfADirectoryLoad: the entry of a load that went on weeks after it was interrupted has the time at which it ended, which it keeps.
+// TestEndOfADirectoryLoad: the entry of a load that went on weeks after it was interrupted has the time at which it
+// ended, which it keeps.
 func TestEndOfADirectoryLoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
@@ -46,8 +47,8 @@ func filesOf(e *ledger.Entry) (names []string) {
 	return names
 }
 
-// TestRecordOfAnInterruptedLoad: when a load begins again, its entry also names the files that HBase accepted before: the
-// table must serve them in the end. Once a load has ended, its files are not in the entry of the next one.
+// TestRecordOfAnInterruptedLoad: when a load begins again, its entry also names the files that HBase accepted before:
+// the table must serve them in the end. Once a load has ended, its files are not in the entry of the next one.
 func TestRecordOfAnInterruptedLoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}

@@ -46,7 +46,8 @@ func TestLoadOfAFamilyFolder(t *testing.T) {
 	}
 }
 
-// TestHFilesBelowFamilies: a directory with HFiles, and with another one's below it, is not done when its own are loaded.
+// TestHFilesBelowFamilies: a directory with HFiles, and with another one's below it, is not done when its own are
+// loaded.
 func TestHFilesBelowFamilies(t *testing.T) {
 	t.Parallel()
 	command := commandIn(t, "t")
@@ -70,8 +71,8 @@ func TestHFilesBelowFamilies(t *testing.T) {
 	}
 }
 
-// TestLoadOfAChangedManifest: a load makes no use of a manifest with a changed digit, or of one that is cut short, and does not
-// write it anew.
+// TestLoadOfAChangedManifest: a load makes no use of a manifest with a changed digit, or of one that is cut short, and
+// does not write it anew.
 func TestLoadOfAChangedManifest(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 2)

@@ -79,8 +79,8 @@ func TestLoadThatDiedUnrecorded(t *testing.T) {
 	l.WantTable(t, "after the crash", l.Expected(t, "2026-11-20"))
 }
 
-// TestLostFile: files that are gone and whose rows are not in the table are not taken for loaded: they are written again,
-// be it one or all.
+// TestLostFile: files that are gone and whose rows are not in the table are not taken for loaded: they are written
+// again, be it one or all.
 func TestLostFile(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		t.Run(fmt.Sprintf("all=%v", all), func(t *testing.T) {

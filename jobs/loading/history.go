@@ -56,7 +56,8 @@ func (l *Loader) WasLoaded() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if m == nil || m.JobHash != l.Out.Manifest.JobHash || m.Run.Date != l.Out.Manifest.Run.Date { // a run that has replaced this one's output
+	// a run that has replaced this one's output
+	if m == nil || m.JobHash != l.Out.Manifest.JobHash || m.Run.Date != l.Out.Manifest.Run.Date {
 		e, err := l.Entry()
 		return e != nil && e.State == ledger.Loaded && len(e.Files) > 0, err
 	}
@@ -68,8 +69,9 @@ func (l *Loader) WasLoaded() (bool, error) {
 }
 
 // LoadedElsewhere searches the ledger, if the output is empty, for a load of this job and date. If the table serves
-// what was loaded then from the same input, there is nothing to do. Another input is read if --on-change reload says so. Anything
-// else is refused: 75 while the load of the other output is under way, otherwise 5, since only a person knows whether to load it again.
+// what was loaded then from the same input, there is nothing to do. Another input is read if --on-change reload says
+// so. Anything else is refused: 75 while the load of the other output is under way, otherwise 5, since only a person
+// knows whether to load it again.
 func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool, err error) {
 	e, err := l.Entry()
 	if e == nil || err != nil || len(e.Files) == 0 { // a later export replaces an empty one
@@ -83,19 +85,21 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 	case e.State != ledger.Loaded:
 		return false, l.refuseUnfinished(e)
 	case !same && l.Out.Options.OnChange == options.Reload:
-		l.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: reading the new input (--on-change reload)",
+		l.Out.Options.Infof("this job and date was loaded into table %s on %s from another input: reading the new input "+
+			"(--on-change reload)",
 			e.Table, e.Time.Format(time.RFC3339))
 		w.SayStale()
 		return false, nil
 	case !same:
-		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input (its output was %s); --on-change reload writes and loads this one",
+		return false, errcode.LoadOther.Errorf("this job and date was loaded into table %s on %s from another input (its "+
+			"output was %s); --on-change reload writes and loads this one",
 			e.Table, e.Time.Format(time.RFC3339), e.Output)
 	}
 	return true, l.Adopt(ctx, e)
 }
 
-// refuseUnfinished refuses to load what another output has begun to load. If a process is at work there, the load is under way. Otherwise
-// it was interrupted: some of its files may be in the table, and nothing here can tell which.
+// refuseUnfinished refuses to load what another output has begun to load. If a process is at work there, the load is
+// under way. Otherwise it was interrupted: some of its files may be in the table, and nothing here can tell which.
 func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 	when := e.Time.Format(time.RFC3339)
 	if e.Output != l.Out.FS.URI(l.Out.Path) { // whose lock this process has
@@ -104,19 +108,23 @@ func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 			return fmt.Errorf("look for a load from %s: %w", e.Output, err)
 		}
 		if who != "" {
-			return errcode.TableBusy.Errorf("this job and date is being loaded into table %s from %s (since %s), by %s; try again when that has ended", e.Table, e.Output, when, who)
+			return errcode.TableBusy.Errorf("this job and date is being loaded into table %s from %s (since %s), by %s; try "+
+				"again when that has ended", e.Table, e.Output, when, who)
 		}
 	}
 	// The load may have ended after its entry was read and before its lock was.
 	if now, err := l.Entry(); err != nil || now == nil || now.State == ledger.Loaded || now.Run != e.Run {
-		return cmp.Or(err, errcode.TableBusy.Errorf("a load of this job and date from %s has just ended; try again", e.Output))
+		return cmp.Or(err, errcode.TableBusy.Errorf("a load of this job and date from %s has just ended; try again",
+			e.Output))
 	}
-	return errcode.OutputUnfinished.Errorf("a load of this job and date from %s was interrupted (%s), and this output has no record of it: some of its files may be in table %s; --force writes and loads it again",
+	return errcode.OutputUnfinished.Errorf("a load of this job and date from %s was interrupted (%s), and this output "+
+		"has no record of it: some of its files may be in table %s; --force writes and loads it again",
 		e.Output, when, e.Table)
 }
 
-// Corrects records in the manifest of a new run which run of this job and date it replaces; its own ID if its rows are loaded once
-// more, see askAllAgain. Without that, its files would not be loaded over those of the other one: see checkHistory.
+// Corrects records in the manifest of a new run which run of this job and date it replaces; its own ID if its rows are
+// loaded once more, see askAllAgain. Without that, its files would not be loaded over those of the other one: see
+// checkHistory.
 func (l *Loader) Corrects(w *output.Run) error {
 	if w.Continues {
 		return nil // a run that was restored from a copy may be older than what was loaded since
@@ -145,7 +153,8 @@ func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
 		err = errors.Join(err, known.Close())
 	}
 	if err != nil {
-		w.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need --on-change reload: %v", err)
+		w.Options.Warnf("what this job and date has loaded before is not known, so the load of these files may need "+
+			"--on-change reload: %v", err)
 		return nil, nil
 	}
 	return e, nil
@@ -159,11 +168,15 @@ func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := l.proof().check(ctx, claim{e.Table, e.Identity, e.Repeated, files, nil, func(later bool) (bool, error) { return l.othersHadEqualCells(e.Run, later) }}); err != nil {
+	if err := l.proof().check(ctx,
+		claim{e.Table, e.Identity, e.Repeated, files, nil,
+			func(later bool) (bool, error) { return l.othersHadEqualCells(e.Run, later) }}); err != nil {
 		return err
 	}
-	l.Out.Options.Infof("already loaded on %s, according to the ledger %s, and the table serves it", e.Time.Format(time.RFC3339), l.Ledger.URI())
-	l.Out.Manifest.State, l.Out.Manifest.Digest, l.Out.Manifest.Table, l.Out.Manifest.Run.ID = manifest.Loaded, e.Digest, e.Identity, e.Run
+	l.Out.Options.Infof("already loaded on %s, according to the ledger %s, and the table serves it",
+		e.Time.Format(time.RFC3339), l.Ledger.URI())
+	l.Out.Manifest.State, l.Out.Manifest.Digest, l.Out.Manifest.Table, l.Out.Manifest.Run.ID = manifest.Loaded,
+		e.Digest, e.Identity, e.Run
 	return json.Unmarshal(e.Books, &l.Out.Manifest.Books)
 }
 

@@ -21,8 +21,8 @@ func newRun(out *output.Dir, j *jobfile.Job) *output.Run {
 	return &output.Run{Output: output.New(out, m), Job: j, Present: m}
 }
 
-// TestLoadedFromAnotherOutput: if the ledger has a load from an output that is gone, and the load was interrupted or had
-// another input, a new load is refused.
+// TestLoadedFromAnotherOutput: if the ledger has a load from an output that is gone, and the load was interrupted or
+// had another input, a new load is refused.
 func TestLoadedFromAnotherOutput(t *testing.T) {
 	t.Parallel()
 	file := []ledger.File{{URI: "hdfs:///old/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}
@@ -92,8 +92,8 @@ func TestALaterRunIsNotUndone(t *testing.T) {
 	}
 }
 
-// TestWhatIsCorrected: a new run records which run of its job and date it replaces, if the command may replace that one. A run that does
-// not load records the same: its files may be loaded later.
+// TestWhatIsCorrected: a new run records which run of its job and date it replaces, if the command may replace that
+// one. A run that does not load records the same: its files may be loaded later.
 func TestWhatIsCorrected(t *testing.T) {
 	t.Parallel()
 	begun := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "old"}, Slices: []manifest.Slice{{}}}
@@ -140,8 +140,8 @@ func TestWhatIsCorrected(t *testing.T) {
 	}
 }
 
-// TestLoadedFromAnotherOutputNow: while a load of the job and date from another output is under way, this one is to be tried again later.
-// When that process has ended without an end of its load, the load was interrupted.
+// TestLoadedFromAnotherOutputNow: while a load of the job and date from another output is under way, this one is to be
+// tried again later. When that process has ended without an end of its load, the load was interrupted.
 func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	t.Parallel()
 	out := localOutput(t, options.Options{})

@@ -1,10 +1,10 @@
 // Package loading loads the files of a directory into a table. It cuts files at new region boundaries, recovers
 // interrupted loads, and succeeds only if the table serves all files.
 //
-// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, OutputLoad), that of a
-// directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: requests guards and
-// counts the requests to HBase, proof decides whether files are served, lostFiles records those that are not, and package
-// cutting cuts files with rows of several regions.
+// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, OutputLoad), that
+// of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: requests
+// guards and counts the requests to HBase, proof decides whether files are served, lostFiles records those that are
+// not, and package cutting cuts files with rows of several regions.
 package loading
 
 import (
@@ -56,8 +56,8 @@ func awaitTurn(ctx context.Context, out *output.Dir, table *lock.Table) (*lock.T
 	return table.Lock(ctx, out.Options)
 }
 
-// CheckServed checks that the files that were loaded are readable in the table. If they are not it is an error: only a person
-// knows why they are gone. It changes nothing; see proof.
+// CheckServed checks that the files that were loaded are readable in the table. If they are not it is an error: only a
+// person knows why they are gone. It changes nothing; see proof.
 func (l *Loader) CheckServed(ctx context.Context) error {
 	if err := l.checkLatest(); err != nil {
 		return err
@@ -69,15 +69,17 @@ func (l *Loader) CheckServed(ctx context.Context) error {
 	return l.proof().check(ctx, c)
 }
 
-// checkLatest refuses a loaded output if the ledger says that another run of its job and date was loaded since: the output was
-// restored from a copy, and the table has other rows.
+// checkLatest refuses a loaded output if the ledger says that another run of its job and date was loaded since: the
+// output was restored from a copy, and the table has other rows.
 func (l *Loader) checkLatest() error {
 	m := l.Out.Manifest
 	e, err := l.Entry()
 	if e == nil || err != nil || len(e.Files) == 0 || e.Run == m.Run.ID {
 		return err
 	}
-	return errcode.LoadOther.Errorf("%s was loaded as run %s, but according to the ledger another run of this job and date, %s, was loaded into table %s on %s from %s: the output may be an older version, as from a backup; %s to write and load its input again",
+	return errcode.LoadOther.Errorf("%s was loaded as run %s, but according to the ledger another run of this job and "+
+		"date, %s, was loaded into table %s on %s from %s: the output may be an older version, as from a backup; %s to "+
+		"write and load its input again",
 		l.Out.FS.URI(l.Out.Path), m.Run.ID, e.Run, e.Table, e.Time.Format(time.RFC3339), e.Output, writeAgain(l.Out))
 }
 
@@ -89,11 +91,13 @@ func (l *Loader) claim(files manifest.Files) (claim, error) {
 		return claim{}, err
 	}
 	missing, err := m.MissingRows()
-	return claim{m.Run.Table, m.Table, m.Repeated, loadable, missing, func(later bool) (bool, error) { return l.othersHadEqualCells(m.Run.ID, later) }}, err
+	others := func(later bool) (bool, error) { return l.othersHadEqualCells(m.Run.ID, later) }
+	return claim{m.Run.Table, m.Table, m.Repeated, loadable, missing, others}, err
 }
 
-// othersHadEqualCells reports whether loads of other runs, according to the ledger, may have put cells with the timestamps of
-// this one into the table; with later, only loads that may have ended after it count. Without a ledger nobody knows.
+// othersHadEqualCells reports whether loads of other runs, according to the ledger, may have put cells with the
+// timestamps of this one into the table; with later, only loads that may have ended after it count. Without a ledger
+// nobody knows.
 func (l *Loader) othersHadEqualCells(run string, later bool) (bool, error) {
 	if l.Ledger == nil {
 		return true, nil
@@ -163,7 +167,8 @@ func (l *Loader) recordLost(ctx context.Context, w *output.Run, lost *load.LostE
 func (l *Loader) proof() proof {
 	return proof{cluster: l.Cluster, options: l.Out.Options, rows: l.Rows,
 		compare: fmt.Sprintf("compare it with the source (bulkload verify %s --live)", whichJob(l.Out)),
-		again:   writeAgain(l.Out) + " to write and load them again. If another load has written them with the same timestamps, that would undo it"}
+		again: writeAgain(l.Out) + " to write and load them again. If another load has written them with the same " +
+			"timestamps, that would undo it"}
 }
 
 // whichJob is the job of an output, and its date, as arguments of a command, for people. load DIR is given neither.

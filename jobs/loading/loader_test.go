@@ -56,8 +56,9 @@ func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfile
 	return f.Summary
 }
 
-// TestOnlyWhatWasWrittenIsLoaded: a file of an earlier process is read in full before it is loaded. One with a changed byte, one that
-// is sound and has other cells, and one that is gone end the load; one that this process has verified is not read again.
+// TestOnlyWhatWasWrittenIsLoaded: a file of an earlier process is read in full before it is loaded. One with a changed
+// byte, one that is sound and has other cells, and one that is gone end the load; one that this process has verified is
+// not read again.
 func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -101,7 +102,8 @@ func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 	}
 }
 
-// TestWasLoaded: a job counts as loaded only by a record of its own load: of this job and date, finished, and with files.
+// TestWasLoaded: a job counts as loaded only by a record of its own load: of this job and date, finished, and with
+// files.
 func TestWasLoaded(t *testing.T) {
 	t.Parallel()
 	const another = "fedcba9876543210"
@@ -148,8 +150,9 @@ func TestWasLoaded(t *testing.T) {
 	}
 }
 
-// TestForcedRunDeletesTheOldOne: --force deletes the files of the run that it replaces, and then records its own. It warns if
-// an interrupted load may have left files in HBase's staging folder, and no cluster is connected to look there.
+// TestForcedRunDeletesTheOldOne: --force deletes the files of the run that it replaces, and then records its own. It
+// warns if an interrupted load may have left files in HBase's staging folder, and no cluster is connected to look
+// there.
 func TestForcedRunDeletesTheOldOne(t *testing.T) {
 	t.Parallel()
 	var said []string

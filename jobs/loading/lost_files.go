@@ -19,8 +19,8 @@ import (
 	"bulkload/load"
 )
 
-// lostFiles are the files that HBase took and does not serve, as the ledger lists them for each table. Each loss is a document of its
-// own there, so loads at the same time need no lock for it.
+// lostFiles are the files that HBase took and does not serve, as the ledger lists them for each table. Each loss is a
+// document of its own there, so loads at the same time need no lock for it.
 type lostFiles struct {
 	ledger  *ledger.Ledger // nil if nothing is loaded: then nothing is recorded, or found
 	cluster *load.Cluster
@@ -37,8 +37,9 @@ type cells struct {
 // cellsOf are the cells of a run.
 func cellsOf(m *manifest.Manifest) cells { return cells{m.Run.ID, m.Digest, m.Timestamp} }
 
-// mayHide reports whether cells of a lost file may hide these, or be hidden by them, depending on which came first. Equal cells do
-// no harm if they appear twice. Of cells with different timestamps the newer one wins, whenever it comes.
+// mayHide reports whether cells of a lost file may hide these, or be hidden by them, depending on which came first.
+// Equal cells do no harm if they appear twice. Of cells with different timestamps the newer one wins, whenever it
+// comes.
 func (c cells) mayHide(u *ledger.Unserved) bool {
 	equal := u.Run == c.run || u.Digest == c.digest && c.digest != digest.Sum{}
 	return !equal && (u.Timestamp == 0 || c.timestamp == 0 || u.Timestamp == c.timestamp)
@@ -69,7 +70,8 @@ func (l *lostFiles) add(ctx context.Context, lost *load.LostError, of cells) err
 		return err
 	}
 	if moves != nil {
-		l.out.Options.Warnf("other rows with the same timestamps are not loaded into table %s until the regions of the lost files are opened again, as by %s in the HBase shell", lost.Table, strings.Join(moves, ", "))
+		l.out.Options.Warnf("other rows with the same timestamps are not loaded into table %s until the regions of the "+
+			"lost files are opened again, as by %s in the HBase shell", lost.Table, strings.Join(moves, ", "))
 	}
 	return l.ledger.AddUnserved(lost.Table, all)
 }
@@ -82,7 +84,8 @@ func opened(table *load.Table, u ledger.Unserved) bool {
 
 // checkCorrection refuses to load other cells over those of a load whose lost files may still appear. A region that
 // is opened again finds such a file in its folder, and its cells may then win over the later ones, if they have the
-// same timestamps. Once the region has been opened since (load.ReopenRegion waits for that), that can't happen any more.
+// same timestamps. Once the region has been opened since (load.ReopenRegion waits for that), that can't happen any
+// more.
 func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, these cells) error {
 	if l.ledger == nil {
 		return nil
@@ -120,9 +123,12 @@ func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, thes
 	if closed == nil {
 		return nil
 	}
-	return errcode.LoadMove.Errorf("%s of earlier loads of table %s (%s, lost on %s, is one) may appear when their regions are opened again, with cells that hide these: "+
-		"open the regions again with %s in the HBase shell, as a user with the right 'A', or disable and enable the table; then run this again (%w)",
-		jobfile.Plural(len(closed), "file"), table.Name, closed[0].URI, closed[0].Time.Format(time.RFC3339), strings.Join(moves, ", "), refused)
+	return errcode.LoadMove.Errorf("%s of earlier loads of table %s (%s, lost on %s, is one) may appear when their "+
+		"regions are opened again, with cells that hide these: "+
+		"open the regions again with %s in the HBase shell, as a user with the right 'A', or disable and enable the table; "+
+		"then run this again (%w)",
+		jobfile.Plural(len(closed), "file"), table.Name, closed[0].URI, closed[0].Time.Format(time.RFC3339),
+		strings.Join(moves, ", "), refused)
 }
 
 // moveOf is the command of the HBase shell that opens the region of a row again, on another server.

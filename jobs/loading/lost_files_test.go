@@ -38,8 +38,8 @@ func TestMayHide(t *testing.T) {
 	}
 }
 
-// TestRegionsOfLostFiles: a correction opens the regions again in which lost files may appear. If the user may not, the error names all
-// of these regions, as the message at the loss did.
+// TestRegionsOfLostFiles: a correction opens the regions again in which lost files may appear. If the user may not, the
+// error names all of these regions, as the message at the loss did.
 func TestRegionsOfLostFiles(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		var said []string

@@ -25,8 +25,8 @@ import (
 	"bulkload/jobs/run"
 )
 
-// laterNight makes night20's input of night19's: the records that hold the first and last rows of night19's files, and every
-// share-th of the others.
+// laterNight makes night20's input of night19's: the records that hold the first and last rows of night19's files, and
+// every share-th of the others.
 func laterNight(t *testing.T, l *livetest.Live, m *manifest.Manifest, share int) {
 	t.Helper()
 	bounds := map[string]bool{} // IDs, with which row keys end: 1 digit of salt, 32 of MD5
@@ -52,7 +52,8 @@ func laterNight(t *testing.T, l *livetest.Live, m *manifest.Manifest, share int)
 	}
 }
 
-// twoNights loads night19 and, over it, night20, which has every share-th row of it and all rows by which night19 could be proved.
+// twoNights loads night19 and, over it, night20, which has every share-th row of it and all rows by which night19 could
+// be proved.
 func twoNights(t *testing.T, share int) *livetest.Live {
 	t.Helper()
 	return nightsOf(t, livetest.New(t), share)
@@ -72,8 +73,9 @@ func nightsOf(t *testing.T, l *livetest.Live, share int) *livetest.Live {
 	return l
 }
 
-// TestALaterNightProvesNothing: the table loses all rows and a later night is loaded again, which covers every cell by which the
-// earlier night could be proved. The earlier night is not done for that; nor is it if its output or its input is gone.
+// TestALaterNightProvesNothing: the table loses all rows and a later night is loaded again, which covers every cell by
+// which the earlier night could be proved. The earlier night is not done for that; nor is it if its output or its input
+// is gone.
 func TestALaterNightProvesNothing(t *testing.T) {
 	l := twoNights(t, 2)
 	l.Ask(t, "truncate", l.Table, "-preserve")
@@ -98,8 +100,8 @@ func TestALaterNightProvesNothing(t *testing.T) {
 	l.WantNothing(t, "loaded again", livetest.Night19)
 }
 
-// TestATruncatedRegionIsNoticed: as TestALaterNightProvesNothing, but only one region loses its rows, which changes nothing of the
-// table itself.
+// TestATruncatedRegionIsNoticed: as TestALaterNightProvesNothing, but only one region loses its rows, which changes
+// nothing of the table itself.
 func TestATruncatedRegionIsNoticed(t *testing.T) {
 	l := twoNights(t, 2)
 	l.Ask(t, "truncate-region", l.Table, "4")
@@ -109,9 +111,10 @@ func TestATruncatedRegionIsNoticed(t *testing.T) {
 	l.WantCode(t, "a region truncated, then the later night again", livetest.Night19, errcode.LoadLost)
 }
 
-// TestEqualCellsOfALaterNightProveNothing: the records' timestamps are those of a column, so each night that has a record has equal
-// cells. A region is truncated, and a later night with all known cells of the earlier one is loaded: its other rows are gone.
-// As long as nothing was opened again, or only before the later night, the earlier night is done.
+// TestEqualCellsOfALaterNightProveNothing: the records' timestamps are those of a column, so each night that has a
+// record has equal cells. A region is truncated, and a later night with all known cells of the earlier one is loaded:
+// its other rows are gone. As long as nothing was opened again, or only before the later night, the earlier night is
+// done.
 func TestEqualCellsOfALaterNightProveNothing(t *testing.T) {
 	l := livetest.New(t)
 	l.Rewrite(t, "timestamp: ${date}", "timestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai}}\n#")
@@ -135,9 +138,9 @@ func TestEqualCellsOfALaterNightProveNothing(t *testing.T) {
 	l.WantCode(t, "without its output and its input", livetest.Night19, errcode.LoadUnsure)
 }
 
-// TestWhatLosesNoRowsIsNoLoss: regions are moved, split, merged and opened again, and a compaction drops what a later night has
-// covered. Both nights stay done, whether the later one has all rows of the earlier one or some of them. In make search-cluster, whose
-// cluster has no other users, the servers are restarted, too.
+// TestWhatLosesNoRowsIsNoLoss: regions are moved, split, merged and opened again, and a compaction drops what a later
+// night has covered. Both nights stay done, whether the later one has all rows of the earlier one or some of them. In
+// make search-cluster, whose cluster has no other users, the servers are restarted, too.
 func TestWhatLosesNoRowsIsNoLoss(t *testing.T) {
 	for share, what := range map[int]string{1: "all rows covered", 2: "half of the rows covered"} {
 		t.Run(what, func(t *testing.T) {
@@ -179,8 +182,8 @@ func TestWhatLosesNoRowsIsNoLoss(t *testing.T) {
 	}
 }
 
-// TestAFamilyThatLosesItsCells: of two families one is removed and added again, or gets a TTL. The table's state and its regions
-// are the same, and cells of the other family are all there.
+// TestAFamilyThatLosesItsCells: of two families one is removed and added again, or gets a TTL. The table's state and
+// its regions are the same, and cells of the other family are all there.
 func TestAFamilyThatLosesItsCells(t *testing.T) {
 	for what, change := range map[string]func(t *testing.T, l *livetest.Live){
 		"removed and added": func(t *testing.T, l *livetest.Live) {
@@ -203,8 +206,8 @@ func TestAFamilyThatLosesItsCells(t *testing.T) {
 	}
 }
 
-// changedAt runs a night's job and calls change once, when the run reaches a point the n-th time: as if the run stood still while
-// somebody changes the table.
+// changedAt runs a night's job and calls change once, when the run reaches a point the n-th time: as if the run stood
+// still while somebody changes the table.
 func changedAt(t *testing.T, l *livetest.Live, date string, at options.Point, n int, o options.Options, change func()) error {
 	t.Helper()
 	var once sync.Mutex
@@ -225,9 +228,10 @@ func changedAt(t *testing.T, l *livetest.Live, date string, at options.Point, n 
 	return err
 }
 
-// TestRestoredInTheMiddle: while a load is stopped, the table is restored to a snapshot of before the load. It has the same first
-// and last cells then, or newer ones. The load must not take them for its own: it finds that rows are lost, writes and loads them again,
-// and ends with 0. One request is sent at a time, so that none is under way then: it would be refused, as by a table that is disabled.
+// TestRestoredInTheMiddle: while a load is stopped, the table is restored to a snapshot of before the load. It has the
+// same first and last cells then, or newer ones. The load must not take them for its own: it finds that rows are lost,
+// writes and loads them again, and ends with 0. One request is sent at a time, so that none is under way then: it would
+// be refused, as by a table that is disabled.
 func TestRestoredInTheMiddle(t *testing.T) {
 	t.Run("a correction", func(t *testing.T) {
 		l := livetest.NewNight(t, nil)
@@ -264,8 +268,9 @@ func TestRestoredInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestRowsDeletedUnderALoad: after the last file of a correction, its table is restored to what it was before, and then a row is deleted. All
-// rows are asked for, found missing and loaded again. The marker still hides the one row, which is for a person.
+// TestRowsDeletedUnderALoad: after the last file of a correction, its table is restored to what it was before, and then
+// a row is deleted. All rows are asked for, found missing and loaded again. The marker still hides the one row, which
+// is for a person.
 func TestRowsDeletedUnderALoad(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
@@ -307,8 +312,8 @@ func middleRow(t *testing.T, l *livetest.Live, date string) string {
 	return rows[len(rows)/2]
 }
 
-// TestForceOverDeletedRows: --force writes and loads a run's rows once more. A row that a client has deleted stays hidden, and the run must
-// not be called done.
+// TestForceOverDeletedRows: --force writes and loads a run's rows once more. A row that a client has deleted stays
+// hidden, and the run must not be called done.
 func TestForceOverDeletedRows(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
@@ -324,8 +329,9 @@ func TestForceOverDeletedRows(t *testing.T) {
 	l.WantDigest(t, "after a compaction without the marker", livetest.Night20)
 }
 
-// TestForceDoesNotTrustASnapshot: a run is loaded once more by --force. Its table is restored to a snapshot of between the two loads, which
-// lacks a row that had been deleted. The cells that the snapshot has of the first load prove nothing of the second one.
+// TestForceDoesNotTrustASnapshot: a run is loaded once more by --force. Its table is restored to a snapshot of between
+// the two loads, which lacks a row that had been deleted. The cells that the snapshot has of the first load prove
+// nothing of the second one.
 func TestForceDoesNotTrustASnapshot(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
@@ -354,8 +360,8 @@ func wantReadable(t *testing.T, l *livetest.Live, date string) {
 	}
 }
 
-// TestAnOlderOutputComesBack: an output that was copied before its load is restored, as from a backup, after a correction was
-// loaded. Neither the job nor load DIR loads the older rows over the newer ones, unless it is asked to.
+// TestAnOlderOutputComesBack: an output that was copied before its load is restored, as from a backup, after a
+// correction was loaded. Neither the job nor load DIR loads the older rows over the newer ones, unless it is asked to.
 func TestAnOlderOutputComesBack(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	w := l.Written(t, livetest.Night20)
@@ -414,7 +420,8 @@ func TestAnOlderOutputComesBack(t *testing.T) {
 	l.WantDigest(t, "asked to load the older rows", livetest.Night20)
 }
 
-// TestTwoNamesOfATable: jobs that name a table with and without the default namespace take turns, and know each other's loads.
+// TestTwoNamesOfATable: jobs that name a table with and without the default namespace take turns, and know each other's
+// loads.
 func TestTwoNamesOfATable(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	l.Night(t, livetest.Night19, 100, 63)
@@ -465,8 +472,8 @@ func copyTree(t *testing.T, fsys storage.FS, from, to string) {
 	}
 }
 
-// TestLoadOfMarkers: a file that begins and ends with delete markers is killed after HBase has taken it, and a compaction removes
-// the markers. The same command ends: the file's rows are there.
+// TestLoadOfMarkers: a file that begins and ends with delete markers is killed after HBase has taken it, and a
+// compaction removes the markers. The same command ends: the file's rows are there.
 func TestLoadOfMarkers(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "m")
@@ -487,8 +494,9 @@ func TestLoadOfMarkers(t *testing.T) {
 	}
 }
 
-// TestLoadOfMarkersAlone: a file of delete markers alone is killed after HBase has taken it, and a compaction removes the markers with what
-// they hide. Nobody can tell then whether HBase had the file, so a person must act. With the file put there once more the command ends.
+// TestLoadOfMarkersAlone: a file of delete markers alone is killed after HBase has taken it, and a compaction removes
+// the markers with what they hide. Nobody can tell then whether HBase had the file, so a person must act. With the file
+// put there once more the command ends.
 func TestLoadOfMarkersAlone(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "m")
@@ -518,8 +526,9 @@ func TestLoadOfMarkersAlone(t *testing.T) {
 	}
 }
 
-// TestLoadDirOfALostTable: a load of a directory is killed in the middle, and the table is truncated. HBase has taken some of the
-// files, and nobody can write them again, so a person must act, and the error says how; then the same command goes on.
+// TestLoadDirOfALostTable: a load of a directory is killed in the middle, and the table is truncated. HBase has taken
+// some of the files, and nobody can write them again, so a person must act, and the error says how; then the same
+// command goes on.
 func TestLoadDirOfALostTable(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	w := l.Written(t, livetest.Night20)
@@ -548,8 +557,8 @@ func TestLoadDirOfALostTable(t *testing.T) {
 	l.WantDigest(t, "loaded", livetest.Night20)
 }
 
-// TestDirectoriesAreKeptApart: a directory above an output is no load with nothing to do, and one whose load into a table was
-// interrupted is not loaded into another.
+// TestDirectoriesAreKeptApart: a directory above an output is no load with nothing to do, and one whose load into a
+// table was interrupted is not loaded into another.
 func TestDirectoriesAreKeptApart(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	w := l.Written(t, livetest.Night20)

@@ -19,8 +19,8 @@ import (
 	"bulkload/load"
 )
 
-// OutputLoad is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any case. The
-// manifest says of each file where it is.
+// OutputLoad is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any
+// case. The manifest says of each file where it is.
 type OutputLoad struct {
 	loader   *Loader
 	out      *output.Output
@@ -137,7 +137,8 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 	// A load without an error and with files left would be a fault of this program: better an error than a table that
 	// lacks rows.
 	if missing := l.out.Manifest.NotLoaded(); missing != nil {
-		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load", l.out.FS.URI(l.out.Path), failure.FirstFew(missing))
+		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load",
+			l.out.FS.URI(l.out.Path), failure.FirstFew(missing))
 	}
 	return report, nil
 }
@@ -206,8 +207,8 @@ func (l *OutputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 	return err
 }
 
-// checkHistory refuses to undo a later load: to load files over those of another run of this job and date that the ledger
-// names, unless this run was begun to replace them, or the command says so.
+// checkHistory refuses to undo a later load: to load files over those of another run of this job and date that the
+// ledger names, unless this run was begun to replace them, or the command says so.
 func (l *OutputLoad) checkHistory() error {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
@@ -216,10 +217,13 @@ func (l *OutputLoad) checkHistory() error {
 	}
 	when := e.Time.Format(time.RFC3339)
 	if l.out.Options.OnChange == options.Reload {
-		l.out.Options.Infof("run %s of this job and date was loaded into table %s on %s: loading run %s over it (--on-change reload)", e.Run, e.Table, when, m.Run.ID)
+		l.out.Options.Infof("run %s of this job and date was loaded into table %s on %s: loading run %s over it "+
+			"(--on-change reload)", e.Run, e.Table, when, m.Run.ID)
 		return nil
 	}
-	return errcode.LoadOther.Errorf("the files of %s are those of run %s, but according to the ledger another run of this job and date, %s, was loaded into table %s on %s from %s: they may be an older version of its rows, as from a backup. To load them over it, run the job with --on-change reload",
+	return errcode.LoadOther.Errorf("the files of %s are those of run %s, but according to the ledger another run of "+
+		"this job and date, %s, was loaded into table %s on %s from %s: they may be an older version of its rows, as from "+
+		"a backup. To load them over it, run the job with --on-change reload",
 		l.out.FS.URI(l.out.Path), m.Run.ID, e.Run, e.Table, when, e.Output)
 }
 
@@ -233,16 +237,16 @@ func (l *OutputLoad) checkUnloadedCounts(table *load.Table) error {
 		", or "+writeAgain(l.out)+" to write the files for the table's present regions")
 }
 
-// repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's entry of such
-// a run is about to be replaced by that of this one.
+// repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's
+// entry of such a run is about to be replaced by that of this one.
 func (l *OutputLoad) repeats() (bool, error) {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
 	return m.Corrects != "" || e != nil && (e.Repeated || e.Run != m.Run.ID && len(e.Files) > 0), err
 }
 
-// askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): rows are missing then,
-// and what hides them may hide them still.
+// askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): rows are missing
+// then, and what hides them may hide them still.
 func (l *OutputLoad) askAllAgain() error {
 	m := l.out.Manifest
 	if m.Corrects != m.Run.ID || m.Missing != nil || l.loader.Rows == nil {
@@ -260,7 +264,8 @@ func (l *OutputLoad) askAllAgain() error {
 
 // stillSplitting ends a load whose files were cut again and again.
 func stillSplitting(table string) error {
-	return errcode.HBaseRegion.Errorf("%w: the files were cut %d times during the load, and regions of table %s have split again: run this again when they no longer split",
+	return errcode.HBaseRegion.Errorf("%w: the files were cut %d times during the load, and regions of table %s have "+
+		"split again: run this again when they no longer split",
 		load.ErrUnavailable, maxCuts, table)
 }
 

@@ -20,13 +20,15 @@ import (
 // outputRecord records the load of an output: in the output's manifest, and in the ledger for the time after the
 // output.
 type outputRecord struct {
-	out     *output.Output
-	ledger  *ledger.Ledger // nil if nothing is loaded
-	unsaved int            // load requests whose end is not in the saved manifest yet; recovery makes up for them by probes
+	out    *output.Output
+	ledger *ledger.Ledger // nil if nothing is loaded
+	// load requests whose end is not in the saved manifest yet; recovery makes up for them by probes
+	unsaved int
 }
 
-// begin records that requests may follow. From then on a kill leaves a load to recover. table is the one that served the
-// files that are loaded, just now. repeated says that an earlier run of the job and date may have loaded equal cells.
+// begin records that requests may follow. From then on a kill leaves a load to recover. table is the one that served
+// the files that are loaded, just now. repeated says that an earlier run of the job and date may have loaded equal
+// cells.
 func (r *outputRecord) begin(table *load.Table, repeated bool) error {
 	r.out.Manifest.Repeated = r.out.Manifest.Repeated || repeated
 	return r.write(manifest.Loading, ledger.Loading, table)
@@ -76,10 +78,13 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 		return nil, fmt.Errorf("write the ledger: %w", err)
 	}
 	host, _ := os.Hostname() // for people
-	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Source: m.Source, Table: m.Run.Table, Date: m.Run.Date, Run: m.Run.ID,
-		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs, Identity: m.Table, Repeated: m.Repeated,
+	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Source: m.Source, Table: m.Run.Table,
+		Date: m.Run.Date, Run: m.Run.ID,
+		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs,
+		Identity: m.Table, Repeated: m.Repeated,
 		Moments: m.Timestamp == 0, // of the manifest, since a directory is loaded without its job
-		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
+		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User,
+		Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
 	for _, f := range m.Files() {
 		e.Files = append(e.Files, f.InLedger(r.out.URI(f.Path)))

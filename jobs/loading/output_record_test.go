@@ -112,8 +112,8 @@ func TestServedBeforeIsSaved(t *testing.T) {
 	}
 }
 
-// TestTheLedgerComesFirst: before a load says in the manifest that requests may follow, the ledger has its entry, which outlives the
-// output. A load whose manifest can't be saved does not begin.
+// TestTheLedgerComesFirst: before a load says in the manifest that requests may follow, the ledger has its entry, which
+// outlives the output. A load whose manifest can't be saved does not begin.
 func TestTheLedgerComesFirst(t *testing.T) {
 	t.Parallel()
 	w, saves := loadOf(t, 2)
@@ -148,8 +148,8 @@ func TestStagingIsSavedBeforeRequests(t *testing.T) {
 	}
 }
 
-// TestMomentsInTheLedger: the ledger says of a load whether its cells may have other timestamps than the few that it knows, so that
-// no other job with such a timestamp takes its rows for its own.
+// TestMomentsInTheLedger: the ledger says of a load whether its cells may have other timestamps than the few that it
+// knows, so that no other job with such a timestamp takes its rows for its own.
 func TestMomentsInTheLedger(t *testing.T) {
 	t.Parallel()
 	for timestamp, want := range map[int64]bool{0: true, 5: false} {

@@ -17,33 +17,35 @@ import (
 	"bulkload/load"
 )
 
-// proof decides whether the files of a load are readable in their table now. Every command that ends with 0 asks it: after a
-// load, if there is nothing to do, if the ledger says that a load was done, for an input that was archived, and for a
-// directory.
+// proof decides whether the files of a load are readable in their table now. Every command that ends with 0 asks it:
+// after a load, if there is nothing to do, if the ledger says that a load was done, for an input that was archived, and
+// for a directory.
 //
 // It compares the table with what the load recorded of it, and asks the table for cells of the files:
 //
-//   - A file is unchanged if the table's identity and the openings of the file's regions are the recorded ones. Then nothing
-//     can have hidden its rows but the family's TTL or a client's delete, and it is enough that its first and last cells
-//     are there, or newer versions of them. Of the unchanged files one in each region and family is asked for.
-//   - Otherwise the regions may have been truncated, the family may have been removed and added again, or the table may be
-//     another one. Cells that were there before the load and newer versions prove nothing then, since later loads may have put
-//     them there. In each region that may hold rows of the file, the table must return one of its cells that was not there
-//     before. Even that proves nothing where a later load may have had equal cells, according to the ledger. If the table's
-//     state was written since (it was created again, truncated, restored, or disabled and enabled), neither does it where an
-//     earlier load may have had them: a snapshot may have brought them back.
-//   - Where the known cells can't decide, all rows of the run in these regions are asked for, if the input is still there
-//     (AskRows). What even they can't decide is an error (errcode.LoadUnsure): only a person knows.
+//   - A file is unchanged if the table's identity and the openings of the file's regions are the recorded ones. Then
+//     nothing can have hidden its rows but the family's TTL or a client's delete, and it is enough that its first and
+//     last cells are there, or newer versions of them. Of the unchanged files one in each region and family is asked
+//     for.
+//   - Otherwise the regions may have been truncated, the family may have been removed and added again, or the table may
+//     be another one. Cells that were there before the load and newer versions prove nothing then, since later loads
+//     may have put them there. In each region that may hold rows of the file, the table must return one of its cells
+//     that was not there before. Even that proves nothing where a later load may have had equal cells, according to the
+//     ledger. If the table's state was written since (it was created again, truncated, restored, or disabled and
+//     enabled), neither does it where an earlier load may have had them: a snapshot may have brought them back.
+//   - Where the known cells can't decide, all rows of the run in these regions are asked for, if the input is still
+//     there (AskRows). What even they can't decide is an error (errcode.LoadUnsure): only a person knows.
 //
-// What it does not see, because no region was opened since: single rows that a client has deleted. bulkload verify finds
-// them.
+// What it does not see, because no region was opened since: single rows that a client has deleted. bulkload verify
+// finds them.
 type proof struct {
 	cluster *load.Cluster
 	options options.Options
 	rows    AskRows // nil if the rows are not known: of a directory, or of an input that is gone
 	compare string  // how to find out whether the table has the files' rows, for people
 	again   string  // how to load the files again, for people
-	rewrite bool    // files that the known cells can't prove are to be written again (*unprovenError), since others are not loaded yet
+	// files that the known cells can't prove are to be written again (*unprovenError), since others are not loaded yet
+	rewrite bool
 }
 
 // unprovenError says which files nothing proves. To write and load them again does no harm if the table has them.
@@ -54,8 +56,8 @@ type unprovenError struct {
 
 func (e *unprovenError) Error() string { return e.why }
 
-// missingError says that the table lacks rows of a load in some ranges: it was asked for all of them. Their files can't appear
-// later, because regions that were opened after they took a file know it.
+// missingError says that the table lacks rows of a load in some ranges: it was asked for all of them. Their files can't
+// appear later, because regions that were opened after they took a file know it.
 type missingError struct {
 	*load.LostError
 	ranges []load.RowRange
@@ -70,13 +72,13 @@ type claim struct {
 	identity string       // load.Table's; "" if it was not recorded
 	repeated bool         // an earlier load of the same job and date may have had equal cells
 	files    []load.HFile // with their openings
-	// missing are ranges in which the table lacked rows of the load, in order, or may have lacked them. Their files were written and
-	// loaded again since. What hid the rows may hide them still, such as a client's delete marker, so no known cell proves
-	// anything there.
+	// missing are ranges in which the table lacked rows of the load, in order, or may have lacked them. Their files were
+	// written and loaded again since. What hid the rows may hide them still, such as a client's delete marker, so no known
+	// cell proves anything there.
 	missing []load.RowRange
-	// others reports whether another load may have had equal cells, according to the ledger; with later, whether one may that was
-	// done after this one. nil: no. It reads all of the ledger's entries of the table, so it is called only if a region was opened
-	// again since.
+	// others reports whether another load may have had equal cells, according to the ledger; with later, whether one may
+	// that was done after this one. nil: no. It reads all of the ledger's entries of the table, so it is called only if a
+	// region was opened again since.
 	others func(later bool) (bool, error)
 }
 
@@ -96,7 +98,8 @@ type verdict struct {
 	files []load.HFile   // that were asked for
 	bad   []load.Finding // files whose rows can't be read
 	gaps  []gap          // what the known cells can't decide
-	// ambiguous: equal cells may be those of another load, which came after this one, or which a snapshot has brought back.
+	// ambiguous: equal cells may be those of another load, which came after this one, or which a snapshot has brought
+	// back.
 	ambiguous bool
 }
 
@@ -107,18 +110,18 @@ type gap struct {
 	reason string // for people
 }
 
-// maxLooks bounds how often the table is asked again because it has changed meanwhile, with growing pauses: for about a minute and a
-// half.
+// maxLooks bounds how often the table is asked again because it has changed meanwhile, with growing pauses: for about a
+// minute and a half.
 const maxLooks = 20
 
 // lookPause is by how much the pauses grow.
 const lookPause = 500 * time.Millisecond
 
-// look asks the table for the files of a claim, or, unless every file is to be asked for, for one of the unchanged files in
-// each region and family, and for all others. The progress goes from one share of the load to another.
+// look asks the table for the files of a claim, or, unless every file is to be asked for, for one of the unchanged
+// files in each region and family, and for all others. The progress goes from one share of the load to another.
 //
-// The table is looked up before and after it is asked. An answer counts only if nothing was opened in between: a table that
-// is restored right after it was asked has other cells.
+// The table is looked up before and after it is asked. An answer counts only if nothing was opened in between: a table
+// that is restored right after it was asked has other cells.
 func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) (*verdict, error) {
 	table, err := site.LookUp(ctx, p.cluster, c.table)
 	if err != nil {
@@ -160,7 +163,8 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 			return v, nil
 		}
 		if looks == maxLooks {
-			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s were opened again each time it was asked for the files' rows: run this again when they no longer move",
+			return nil, errcode.HBaseRegion.Errorf("%w: regions of table %s were opened again each time it was asked for the "+
+				"files' rows: run this again when they no longer move",
 				load.ErrUnavailable, c.table)
 		}
 		if now.Identity() != table.Identity() {
@@ -173,7 +177,8 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 	}
 }
 
-// changed reports whether a table, or a region with rows of the files, is another one or was opened again between two looks.
+// changed reports whether a table, or a region with rows of the files, is another one or was opened again between two
+// looks.
 func changed(before, after *load.Table, files []load.HFile) bool {
 	return before.Identity() != after.Identity() ||
 		slices.ContainsFunc(files, func(f load.HFile) bool { return before.OpeningsOf(&f) != after.OpeningsOf(&f) })
@@ -184,8 +189,9 @@ func (c *claim) unchanged(t *load.Table, f *load.HFile) bool {
 	return c.identity != "" && c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)
 }
 
-// ambiguous reports whether cells that are equal to those of the files may be another load's. An earlier load's can only have come
-// back with the whole table: a region that was truncated, or a family that was removed, has none of its cells.
+// ambiguous reports whether cells that are equal to those of the files may be another load's. An earlier load's can
+// only have come back with the whole table: a region that was truncated, or a family that was removed, has none of its
+// cells.
 func (c *claim) ambiguous(t *load.Table, files []load.HFile) (bool, error) {
 	another := c.identity != t.Identity()
 	switch {
@@ -197,8 +203,8 @@ func (c *claim) ambiguous(t *load.Table, files []load.HFile) (bool, error) {
 	return c.others(!another)
 }
 
-// choose selects the files that are asked for, and their cells. The first and last cells of an unchanged file in one region are
-// enough.
+// choose selects the files that are asked for, and their cells. The first and last cells of an unchanged file in one
+// region are enough.
 func (c *claim) choose(t *load.Table, every bool) (chosen []load.HFile) {
 	type place struct{ family, region string }
 	seen := map[place]bool{}
@@ -251,18 +257,22 @@ func (v *verdict) add(c claim, f load.Finding) {
 		}
 		switch {
 		case c.asksAll(rows):
-			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a client may have deleted would stay hidden", f.URI, c.table)})
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("file %s was loaded into table %s once more, and rows that a "+
+				"client may have deleted would stay hidden", f.URI, c.table)})
 		case !proven && f.OnlyMarkers():
-			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of which only delete markers are known, and a major compaction removes those",
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, of "+
+				"which only delete markers are known, and a major compaction removes those",
 				&r, c.table, f.URI)})
 		case !proven:
-			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and the cells of the file that it returns were there before, may be another load's, or are hidden by newer ones",
+			v.gaps = append(v.gaps, gap{f, rows, fmt.Sprintf("%s of table %s was opened again after file %s was loaded, and "+
+				"the cells of the file that it returns were there before, may be another load's, or are hidden by newer ones",
 				&r, c.table, f.URI)})
 		}
 	}
 }
 
-// addExpired adds the files whose oldest cells are older than the family's TTL. Those that are asked for are not among them.
+// addExpired adds the files whose oldest cells are older than the family's TTL. Those that are asked for are not among
+// them.
 func (v *verdict) addExpired(c claim) {
 	known := map[string]bool{} // by URI
 	for i := range v.bad {
@@ -275,8 +285,8 @@ func (v *verdict) addExpired(c claim) {
 	}
 }
 
-// check returns an error unless all files of a claim are readable. It changes nothing, in the table or on record: rows may have
-// been deleted on purpose, and a command that has nothing to do must not bring them back.
+// check returns an error unless all files of a claim are readable. It changes nothing, in the table or on record: rows
+// may have been deleted on purpose, and a command that has nothing to do must not bring them back.
 func (p proof) check(ctx context.Context, c claim) error {
 	answered := map[string]bool{}
 	for looks := 1; ; looks++ {
@@ -298,16 +308,17 @@ func (p proof) check(ctx context.Context, c claim) error {
 	}
 }
 
-// maxRowLooks bounds how often a table is asked again because regions have moved while it was asked for all rows of the run.
+// maxRowLooks bounds how often a table is asked again because regions have moved while it was asked for all rows of the
+// run.
 const maxRowLooks = 5
 
 // errMoved says that a region was opened again while the table was asked for all rows of the run in it.
 var errMoved = errors.New("opened again meanwhile")
 
-// confirm is check for files that HBase has just taken. Each file is asked for. Regions that do not serve what they took are
-// opened again; if that does not help, the error is a *load.LostError, and these files must be written again. If the table lacks
-// rows of theirs, it is a *missingError as well, or errcode.LoadLost if they were written again already. It returns the table
-// that serves the files.
+// confirm is check for files that HBase has just taken. Each file is asked for. Regions that do not serve what they
+// took are opened again; if that does not help, the error is a *load.LostError, and these files must be written again.
+// If the table lacks rows of theirs, it is a *missingError as well, or errcode.LoadLost if they were written again
+// already. It returns the table that serves the files.
 //
 // Any other error says nothing about the files: they may be served or not.
 func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Table, error) {
@@ -317,7 +328,8 @@ func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Ta
 	}
 	// Cells that are deleted or expired are explained. Opening a region again would not bring them back.
 	if missing := onlyMissing(v.bad); len(missing) > 0 {
-		p.options.Warnf("%d of %s can't be read in table %s, for example %s: opening their regions again", len(missing), jobfile.Plural(len(v.files), "loaded file"), c.table, missing[0].URI)
+		p.options.Warnf("%d of %s can't be read in table %s, for example %s: opening their regions again", len(missing),
+			jobfile.Plural(len(v.files), "loaded file"), c.table, missing[0].URI)
 		if missing, err = p.cluster.ReopenAndProbe(ctx, c.table, missing); err != nil {
 			return nil, err
 		}
@@ -352,9 +364,9 @@ func onlyMissing(all []load.Finding) []load.Finding {
 	return slices.DeleteFunc(slices.Clone(all), func(f load.Finding) bool { return f.Serving != load.Missing })
 }
 
-// close asks for all rows of the run where the known cells could not decide. The error is a *missingError if the table lacks some. No
-// region of any file may have been opened again when they are answered for, since that may take hours. answered has the
-// gaps of earlier calls that the table has answered for, by file and openings.
+// close asks for all rows of the run where the known cells could not decide. The error is a *missingError if the table
+// lacks some. No region of any file may have been opened again when they are answered for, since that may take hours.
+// answered has the gaps of earlier calls that the table has answered for, by file and openings.
 func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[string]bool) error {
 	key := func(g gap) string {
 		return fmt.Sprintf("%s %s %q", g.file.URI, v.table.OpeningsOf(&g.file.HFile), g.rows.First)
@@ -377,12 +389,14 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 			why, jobfile.Plural(len(v.gaps), "file"), p.compare, p.again)
 	}
 	ranges := rangesOf(v.gaps)
-	p.options.Infof("%s: reading the input again, to ask the table for all rows of the run in %s", why, jobfile.Plural(len(ranges), "range"))
+	p.options.Infof("%s: reading the input again, to ask the table for all rows of the run in %s", why,
+		jobfile.Plural(len(ranges), "range"))
 	found, err := p.rows(ctx, ranges)
 	if err != nil {
 		return fmt.Errorf("%s, and asking for all rows of the run there failed: %w", why, err)
 	}
-	p.options.Infof("table %s was asked for %s of the run: %s missing", c.table, jobfile.Plural(int(found.Rows), "row"), jobfile.Plural(int(found.Missing), "cell"))
+	p.options.Infof("table %s was asked for %s of the run: %s missing", c.table, jobfile.Plural(int(found.Rows), "row"),
+		jobfile.Plural(int(found.Missing), "cell"))
 	if found.Missing > 0 {
 		missing := jobfile.Plural(int(found.Missing), "cell")
 		if slices.ContainsFunc(ranges, c.asksAll) {
@@ -412,7 +426,8 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 		answered[key(g)] = !changed(v.table, now, []load.HFile{g.file.HFile})
 	}
 	if changed(v.table, now, v.files) {
-		return errcode.HBaseRegion.Errorf("%w: a region of table %s, which was asked for all rows of the run in %s, was %w: run this again",
+		return errcode.HBaseRegion.Errorf(
+			"%w: a region of table %s, which was asked for all rows of the run in %s, was %w: run this again",
 			load.ErrUnavailable, c.table, jobfile.Plural(len(ranges), "range"), errMoved)
 	}
 	return nil
@@ -420,7 +435,8 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 
 // rangesOf returns the rows of gaps as ranges in order, without overlaps.
 func rangesOf(gaps []gap) (ranges []load.RowRange) {
-	sorted := slices.SortedFunc(slices.Values(gaps), func(a, b gap) int { return bytes.Compare(a.rows.First, b.rows.First) })
+	sorted := slices.SortedFunc(slices.Values(gaps),
+		func(a, b gap) int { return bytes.Compare(a.rows.First, b.rows.First) })
 	for _, g := range sorted {
 		if n := len(ranges); n > 0 && bytes.Compare(g.rows.First, ranges[n-1].Last) <= 0 {
 			if bytes.Compare(g.rows.Last, ranges[n-1].Last) > 0 {

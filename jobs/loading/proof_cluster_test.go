@@ -44,7 +44,8 @@ func (w *realWorld) run(args ...string) error {
 }
 
 func (w *realWorld) Create(_ string, splits [][]byte, families ...simcluster.Family) error {
-	// A simulated cluster compacts only where a history says so. A store that compacted by itself would forget delete markers.
+	// A simulated cluster compacts only where a history says so. A store that compacted by itself would forget delete
+	// markers.
 	settings := []string{"TABLE:hbase.hstore.compaction.min=1000"}
 	var names []string
 	for _, f := range families {
@@ -132,7 +133,8 @@ func (w *realWorld) Restore(snapshot string) error {
 
 func (w *realWorld) Split(_ string, row []byte) error { return w.run("split", w.table, string(row)) }
 
-// Merge merges two regions, and first compacts the table: regions that have split shortly before could not be merged otherwise.
+// Merge merges two regions, and first compacts the table: regions that have split shortly before could not be merged
+// otherwise.
 func (w *realWorld) Merge(_ string, row []byte) error {
 	table, err := w.client.Table(w.ctx, w.table)
 	if err != nil {
@@ -172,8 +174,8 @@ func (w *realWorld) Move(_ string, row []byte) error { return w.run("move", w.ta
 // Compact compacts the whole table; so does likeReal.
 func (w *realWorld) Compact(string, []byte, int, bool) error { return w.run("compact", w.table) }
 
-// BulkLoad hands over a file for each region and family that the cells belong to. The files' rows are not looked for: the proof that is
-// tested does that.
+// BulkLoad hands over a file for each region and family that the cells belong to. The files' rows are not looked for:
+// the proof that is tested does that.
 func (w *realWorld) BulkLoad(_ string, cells []cell.Cell) error {
 	table, err := w.client.Table(w.ctx, w.table)
 	if err != nil {
@@ -237,8 +239,8 @@ func (w *realWorld) Put(_ string, cells ...cell.Cell) error {
 	return w.run(args...)
 }
 
-// Restart crashes both region servers and starts them again, one after the other, so that each region is opened again: a single one may
-// have others than that of a simulated cluster. It waits for the regions.
+// Restart crashes both region servers and starts them again, one after the other, so that each region is opened again:
+// a single one may have others than that of a simulated cluster. It waits for the regions.
 func (w *realWorld) Restart(int) {
 	for _, server := range []string{"rs1", "rs2"} {
 		if err := errors.Join(w.cluster.Kill(server), w.cluster.StartRole(w.ctx, server), w.run("scan", w.table)); err != nil {
@@ -274,8 +276,8 @@ func (w *realWorld) Unreadable(_ string, _ int, cells []cell.Cell) (lost []cell.
 // searchCluster is the suite that has a cluster for itself, one test at a time, so that servers may be restarted.
 const searchCluster = "search-cluster"
 
-// TestProofHistoriesOnCluster: the proof says of a table of a real cluster what it says of a simulated one with the same history,
-// and it is true.
+// TestProofHistoriesOnCluster: the proof says of a table of a real cluster what it says of a simulated one with the
+// same history, and it is true.
 func TestProofHistoriesOnCluster(t *testing.T) {
 	t.Parallel()
 	cluster := testcluster.Use(t)
@@ -294,7 +296,8 @@ func TestProofHistoriesOnCluster(t *testing.T) {
 	all := make([][]step, histories(t, 9))
 	rng := testrand.New(t)
 	for i := range all {
-		for !slices.ContainsFunc(all[i], func(s step) bool { return s.kind == "begin" }) { // without a load there is nothing to ask
+		// without a load there is nothing to ask
+		for !slices.ContainsFunc(all[i], func(s step) bool { return s.kind == "begin" }) {
 			all[i] = slices.DeleteFunc(drawHistory(rng, longest, harmless, harmful), func(s step) bool {
 				return s.kind == "wait" || s.kind == "restart" && !testcluster.In(searchCluster)
 			})

@@ -22,9 +22,9 @@ import (
 	"bulkload/load"
 )
 
-// These tests drive the proof with random histories of a table: loads of several days, corrections and backfills, and what
-// people and HBase do to the table between them and in the middle of one. Whenever the proof says that a load is done, the truth
-// is compared.
+// These tests drive the proof with random histories of a table: loads of several days, corrections and backfills, and
+// what people and HBase do to the table between them and in the middle of one. Whenever the proof says that a load is
+// done, the truth is compared.
 
 // world is a cluster to which things happen.
 type world interface {
@@ -50,8 +50,8 @@ type world interface {
 	Unreadable(name string, enough int, cells []cell.Cell) []cell.Cell
 }
 
-// step is one event of a history. Its details follow from the number, and from what was before, so that a history without some
-// of its steps is one, too.
+// step is one event of a history. Its details follow from the number, and from what was before, so that a history
+// without some of its steps is one, too.
 type step struct {
 	kind string
 	x    uint64
@@ -66,8 +66,8 @@ var (
 		"snapshot": 3, "restore": 3, "disable and enable": 1, "delete a region's rows": 1, "delete a row": 1, "wait": 1}
 )
 
-// drawHistory draws steps of some of the kinds, since with all of them in each history few would come in a certain order. A history
-// ends with the end of the load that is under way, and with a look at all loads.
+// drawHistory draws steps of some of the kinds, since with all of them in each history few would come in a certain
+// order. A history ends with the end of the load that is under way, and with a look at all loads.
 func drawHistory(rng *rand.Rand, longest int, kinds ...map[string]int) (steps []step) {
 	var names []string
 	share := 1 + rng.IntN(3) // of six kinds
@@ -113,14 +113,15 @@ type history struct {
 	pending   *pastLoad
 	snapshots map[string]bool
 	excused   map[string]bool // rows in which people deleted cells, which the proof need not see
-	deleted   []string        // rows of a region that were deleted together, which it must see until a later load hides them
-	last      int             // day of the last load
-	log       []string
-	wrong     string // the first lie or needless alarm; the history ends with it
-	verdicts  []bool // of each question: whether the load is done
-	checks    int
-	done      int
-	asked     int // checks that needed all rows of a load
+	// rows of a region that were deleted together, which it must see until a later load hides them
+	deleted  []string
+	last     int // day of the last load
+	log      []string
+	wrong    string // the first lie or needless alarm; the history ends with it
+	verdicts []bool // of each question: whether the load is done
+	checks   int
+	done     int
+	asked    int // checks that needed all rows of a load
 }
 
 // pastLoad is a load as its manifest records it.
@@ -319,8 +320,8 @@ func (h *history) deleteRegion(ctx context.Context, rng *rand.Rand, row []byte) 
 	return nil
 }
 
-// feed lets a client write some cells of the next day, as the load of that day may have them. After that load it would be another
-// load of its cells, from which the proof can't tell it.
+// feed lets a client write some cells of the next day, as the load of that day may have them. After that load it would
+// be another load of its cells, from which the proof can't tell it.
 func (h *history) feed(rng *rand.Rand) error {
 	if h.pending != nil {
 		return nil
@@ -353,7 +354,8 @@ func (h *history) cell(family string, row []byte, day int, another bool) cell.Ce
 	return cell.Cell{Row: row, Family: []byte(family), Qualifier: []byte("c"), Timestamp: ts, Type: cell.Put, Value: []byte(h.values[key])}
 }
 
-// begin begins a load: of the next day, of an earlier one that was not loaded, or again of one that was, with other cells.
+// begin begins a load: of the next day, of an earlier one that was not loaded, or again of one that was, with other
+// cells.
 func (h *history) begin(ctx context.Context, rng *rand.Rand) error {
 	table, err := h.client.Table(ctx, h.table)
 	if err != nil {
@@ -395,7 +397,8 @@ func (h *history) begin(ctx context.Context, rng *rand.Rand) error {
 	case 2:
 		rows = slices.DeleteFunc(rows, func([]byte) bool { return rng.IntN(2) == 0 })
 	}
-	same, two := rng.IntN(2) == 0, rng.IntN(2) == 0 // whether the recorded cells of each file are as they were before; whether a region may have two slices
+	// whether the recorded cells of each file are as they were before; whether a region may have two slices
+	same, two := rng.IntN(2) == 0, rng.IntN(2) == 0
 	// Drawn for all rows, so that what is drawn later does not depend on the regions.
 	draws := map[string]int{}
 	for _, row := range theRows {
@@ -434,9 +437,9 @@ func (h *history) begin(ctx context.Context, rng *rand.Rand) error {
 	return h.mark(ctx, table, l)
 }
 
-// add adds a file with a cell in each row to a load. Its recorded cells lie as hfiles.PickProbes would pick them, but are fewer,
-// so that many rows lie between them. Cells for which
-// another is true have another value than that day's before.
+// add adds a file with a cell in each row to a load. Its recorded cells lie as hfiles.PickProbes would pick them, but
+// are fewer, so that many rows lie between them. Cells for which another is true have another value than that day's
+// before.
 func (l *pastLoad) add(h *history, family string, rows [][]byte, another func(row []byte, recorded bool) bool) {
 	if len(rows) == 0 {
 		return
@@ -460,8 +463,8 @@ func (l *pastLoad) proves(row []byte) bool {
 	})
 }
 
-// mark notes, for the files that the table was not given yet, which cells it has already, and the openings of their regions: what
-// package load and the manifest do before a load's first request.
+// mark notes, for the files that the table was not given yet, which cells it has already, and the openings of their
+// regions: what package load and the manifest do before a load's first request.
 func (h *history) mark(ctx context.Context, table *load.Table, l *pastLoad) error {
 	var files []load.HFile
 	for _, i := range l.left {
@@ -574,7 +577,8 @@ func (h *history) record(l *pastLoad, table *load.Table) {
 // check asks the proof for a load that is done.
 func (h *history) check(ctx context.Context, l *pastLoad, source bool) error {
 	err := h.proof(l, source).check(ctx, l.claim)
-	if errors.Is(err, load.ErrUnavailable) { // a region was opened while all rows were asked for: the next command asks again
+	// a region was opened while all rows were asked for: the next command asks again
+	if errors.Is(err, load.ErrUnavailable) {
 		h.note("check of %s: %v", l.name, err)
 		err = h.proof(l, source).check(ctx, l.claim)
 	}
@@ -619,7 +623,8 @@ func (h *history) said(what string, l *pastLoad, err error) {
 	}
 }
 
-// newHistory begins a history. The days of its loads end half a day before now, so that no cell expires while it is played.
+// newHistory begins a history. The days of its loads end half a day before now, so that no cell expires while it is
+// played.
 func newHistory(table string, w world, client *load.Cluster) *history {
 	return &history{table: table, world: w, client: client, day0: time.Now().Add(-(30*24 + 12) * time.Hour)}
 }
@@ -678,8 +683,8 @@ func histories(t *testing.T, some int) int {
 	return some
 }
 
-// TestProofHistories: whatever happens to a table, the proof says that a load is done only if readers find each of its cells, or
-// newer ones; and if nothing is lost it says so.
+// TestProofHistories: whatever happens to a table, the proof says that a load is done only if readers find each of its
+// cells, or newer ones; and if nothing is lost it says so.
 func TestProofHistories(t *testing.T) {
 	t.Parallel()
 	for name, sane := range map[string]bool{"harmless": true, "any": false} {

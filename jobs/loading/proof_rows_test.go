@@ -15,8 +15,9 @@ import (
 	"bulkload/load"
 )
 
-// whileAsked asks the proof for a loaded output, of which the table is to be asked for all rows in some ranges. It finds them, and then
-// change is called, as if that had happened before the answer was put together. It returns the ranges of each question, and what was said.
+// whileAsked asks the proof for a loaded output, of which the table is to be asked for all rows in some ranges. It
+// finds them, and then change is called, as if that had happened before the answer was put together. It returns the
+// ranges of each question, and what was said.
 func (s *simulation) whileAsked(ranges []string, change func(question int) error, ask func(p proof, c claim) error) (asked []string, said string, err error) {
 	s.Helper()
 	l := s.loader()
@@ -47,8 +48,9 @@ var questions = map[string]func(ctx context.Context, p proof, c claim) error{
 	"confirm": func(ctx context.Context, p proof, c claim) error { _, err := p.confirm(ctx, c, 0, 1); return err },
 }
 
-// TestTableChangesWhileAllRowsAreAsked: the answer for all rows of a run counts only if no region of the run was opened meanwhile, also one
-// whose rows were not asked for. Regions that were not opened are not asked a second time. What was asked for is said.
+// TestTableChangesWhileAllRowsAreAsked: the answer for all rows of a run counts only if no region of the run was opened
+// meanwhile, also one whose rows were not asked for. Regions that were not opened are not asked a second time. What was
+// asked for is said.
 func TestTableChangesWhileAllRowsAreAsked(t *testing.T) {
 	t.Parallel()
 	once := func(do func(s *simulation) error) func(s *simulation, question int) error {
@@ -111,8 +113,9 @@ func TestTableChangesWhileAllRowsAreAsked(t *testing.T) {
 	}
 }
 
-// TestMovesAfterAnAnswer: of two regions one moves while all rows are asked for, and the other one at any call between that answer and the
-// next question. The answer for the other one does not count any more, since it was for an opening that is over.
+// TestMovesAfterAnAnswer: of two regions one moves while all rows are asked for, and the other one at any call between
+// that answer and the next question. The answer for the other one does not count any more, since it was for an opening
+// that is over.
 func TestMovesAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	for how, ask := range questions {

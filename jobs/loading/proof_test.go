@@ -48,8 +48,8 @@ func fileIn(table *load.Table, family string, rows ...string) load.HFile {
 	return f
 }
 
-// TestWhatIsAskedOfAnUnchangedTable: one file in each region and family that has files, and two of its cells; of regions that
-// were opened again, each file and all of its cells. An identity that is not known is a change.
+// TestWhatIsAskedOfAnUnchangedTable: one file in each region and family that has files, and two of its cells; of
+// regions that were opened again, each file and all of its cells. An identity that is not known is a change.
 func TestWhatIsAskedOfAnUnchangedTable(t *testing.T) {
 	t.Parallel()
 	table := tableOf("b", "c", "d")
@@ -92,8 +92,8 @@ func TestWhatIsAskedOfAnUnchangedTable(t *testing.T) {
 	}
 }
 
-// TestAskedWhereRegionsShareAFile: a region is asked for its part of a file, also if that file begins in another region of which a
-// file is asked for already.
+// TestAskedWhereRegionsShareAFile: a region is asked for its part of a file, also if that file begins in another region
+// of which a file is asked for already.
 func TestAskedWhereRegionsShareAFile(t *testing.T) {
 	t.Parallel()
 	table := tableOf("b", "c", "d")
@@ -110,8 +110,8 @@ func TestAskedWhereRegionsShareAFile(t *testing.T) {
 	}
 }
 
-// TestOldestCellsExpire: a file whose oldest cell is older than the family's TTL can't be read as a whole, whatever its known cells
-// show, unless the family keeps cells for longer.
+// TestOldestCellsExpire: a file whose oldest cell is older than the family's TTL can't be read as a whole, whatever its
+// known cells show, unless the family keeps cells for longer.
 func TestOldestCellsExpire(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -151,8 +151,8 @@ func name(table *load.Table, suffix string) {
 	}
 }
 
-// TestVerdicts: what the answers for one file of three rows in two regions prove, if the regions were opened again or not, and if
-// the table's state was written again.
+// TestVerdicts: what the answers for one file of three rows in two regions prove, if the regions were opened again or
+// not, and if the table's state was written again.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	const served, superseded, missing, deleted, expired = load.Served, load.Superseded, load.Missing, load.Deleted, load.Expired
@@ -236,8 +236,9 @@ func TestGapsWithoutTheInput(t *testing.T) {
 	}
 }
 
-// TestMissingRows: files of all families in a range that lacks rows are to be written again. After that no cell proves anything in
-// that range, although nothing was opened since: all rows are asked for again. If they are still missing it is for a person.
+// TestMissingRows: files of all families in a range that lacks rows are to be written again. After that no cell proves
+// anything in that range, although nothing was opened since: all rows are asked for again. If they are still missing it
+// is for a person.
 func TestMissingRows(t *testing.T) {
 	t.Parallel()
 	table := tableOf("m", "s")
@@ -291,8 +292,8 @@ func TestGapsOfAnInterruptedLoad(t *testing.T) {
 	}
 }
 
-// TestRepeatedLoads: a run whose cells another run of the job and date may have loaded knows it, also if that run's entry in the
-// ledger was replaced by its own, or by one without files.
+// TestRepeatedLoads: a run whose cells another run of the job and date may have loaded knows it, also if that run's
+// entry in the ledger was replaced by its own, or by one without files.
 func TestRepeatedLoads(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 1)

@@ -46,7 +46,8 @@ func (l *directoryLoad) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.out.Options.Infof("a load of this directory was interrupted: looking for its files in the staging folder and in the table")
+	l.out.Options.Infof("a load of this directory was interrupted: looking for its files in the staging folder and in " +
+		"the table")
 	_, err = l.cluster.RecoverStaging(ctx, l.out.FS, l.table, e.Staging, files)
 	return l.describeFailure(ctx, err)
 }

@@ -56,7 +56,8 @@ func checkSettings(out *output.Output, table *load.Table) error {
 			return err
 		}
 		if now := jobfile.SettingsText(live); now != written {
-			return errcode.OutputChanged.Errorf("family %s of table %s was altered after the files were written: the files have %s, the table now has %s; %s to write them again",
+			return errcode.OutputChanged.Errorf("family %s of table %s was altered after the files were written: the files "+
+				"have %s, the table now has %s; %s to write them again",
 				name, table.Name, written, now, writeAgain(out))
 		}
 	}

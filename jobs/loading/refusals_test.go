@@ -51,8 +51,8 @@ func TestNameOfTheTable(t *testing.T) {
 	}
 }
 
-// TestTooManyFilesForARegion: HBase's limit is for each region and family. A file counts where it certainly has rows: in the
-// regions of its first and its last row.
+// TestTooManyFilesForARegion: HBase's limit is for each region and family. A file counts where it certainly has rows:
+// in the regions of its first and its last row.
 func TestTooManyFilesForARegion(t *testing.T) {
 	t.Parallel()
 	out := localOutput(t, options.Options{Properties: map[string]string{load.MaxFilesProperty: "2"}})
@@ -74,8 +74,8 @@ func TestTooManyFilesForARegion(t *testing.T) {
 	}
 }
 
-// TestAlteredFamily: files that are not loaded must have the settings that their family has now. Without such files nothing is
-// refused.
+// TestAlteredFamily: files that are not loaded must have the settings that their family has now. Without such files
+// nothing is refused.
 func TestAlteredFamily(t *testing.T) {
 	t.Parallel()
 	record, _ := loadOf(t, 1)
@@ -101,8 +101,8 @@ func TestAlteredFamily(t *testing.T) {
 	}
 }
 
-// TestStatesOfADirectory: a directory whose job has to go on first is refused. The run of another table's job is no part of this
-// load.
+// TestStatesOfADirectory: a directory whose job has to go on first is refused. The run of another table's job is no
+// part of this load.
 func TestStatesOfADirectory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

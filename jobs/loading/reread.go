@@ -44,11 +44,13 @@ func rereadFile(ctx context.Context, out *output.Output, f *hfiles.Summary) erro
 	defer in.Close()
 	report, sum, _, err := hfiles.Verify(ctx, in)
 	if err != nil {
-		return failure.Damagedf("read %s again before the load: %w; it was not loaded; %s to write it again", out.FS.URI(name), err, writeAgain(out))
+		return failure.Damagedf("read %s again before the load: %w; it was not loaded; %s to write it again",
+			out.FS.URI(name), err, writeAgain(out))
 	}
 	// A sound HFile may still be the wrong one: size, rows and digest must be those of the manifest.
 	if in.Size() != f.Bytes || report.Rows != f.Rows || sum != f.Digest {
-		return errcode.HFileCorrupt.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was changed afterwards and was not loaded; %s to write it again",
+		return errcode.HFileCorrupt.Errorf("%s has %d bytes, %d rows and digest %v, but %d, %d and %v were written: it was "+
+			"changed afterwards and was not loaded; %s to write it again",
 			out.FS.URI(name), in.Size(), report.Rows, sum, f.Bytes, f.Rows, f.Digest, writeAgain(out))
 	}
 	return nil

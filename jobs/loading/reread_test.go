@@ -14,8 +14,8 @@ import (
 	"bulkload/jobs/pipeline/output"
 )
 
-// TestFilesOfAnEarlierRunAreVerifiedBeforeLoad: a byte that changed since the files were written keeps them from being loaded, by
-// the job and by `load DIR` alike.
+// TestFilesOfAnEarlierRunAreVerifiedBeforeLoad: a byte that changed since the files were written keeps them from being
+// loaded, by the job and by `load DIR` alike.
 func TestFilesOfAnEarlierRunAreVerifiedBeforeLoad(t *testing.T) {
 	dir := runtest.OneRegion(t)
 	m, err := manifest.Read(storage.Local, dir)

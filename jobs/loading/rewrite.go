@@ -37,7 +37,8 @@ func (l *OutputLoad) rewriteLost(ctx context.Context, lost *load.LostError) erro
 		return err
 	}
 	if !l.out.ByJob {
-		return errcode.LoadLost.Errorf("%v; run the job %s to have them written and loaded again, or move the region to another server in the HBase shell and run this again",
+		return errcode.LoadLost.Errorf("%v; run the job %s to have them written and loaded again, or move the region to "+
+			"another server in the HBase shell and run this again",
 			lost, jobOf(m))
 	}
 	return l.rewrite(lost)

@@ -20,8 +20,8 @@ import (
 	"bulkload/load"
 )
 
-// lostLoad is the load of an output with two slices: of the first, a file was lost, one is loaded and one is not; of the second,
-// one is loaded and one is not.
+// lostLoad is the load of an output with two slices: of the first, a file was lost, one is loaded and one is not; of
+// the second, one is loaded and one is not.
 func lostLoad(t *testing.T) (l *OutputLoad, paths []string, lost *load.LostError) {
 	t.Helper()
 	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Loading, Run: jobfile.RunInfo{ID: "run", Table: "t", Job: "job.yaml"}, MadeFor: manifest.MadeFor{Splits: []string{"m"}}}
@@ -57,8 +57,8 @@ func there(l *OutputLoad, paths []string) (found []string) {
 	return found
 }
 
-// TestLostSlicesAreWrittenAgain: the slice of a lost file is written again as a whole. Its files that the table has stay recorded,
-// so they are not loaded twice; those that it does not have are deleted. Other slices stay as they are.
+// TestLostSlicesAreWrittenAgain: the slice of a lost file is written again as a whole. Its files that the table has
+// stay recorded, so they are not loaded twice; those that it does not have are deleted. Other slices stay as they are.
 func TestLostSlicesAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	l, paths, lost := lostLoad(t)
@@ -86,7 +86,8 @@ func TestLostSlicesAreWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestLostFilesWithoutTheirJob: a directory that is loaded without its job can't be written again: nothing of it is dropped.
+// TestLostFilesWithoutTheirJob: a directory that is loaded without its job can't be written again: nothing of it is
+// dropped.
 func TestLostFilesWithoutTheirJob(t *testing.T) {
 	t.Parallel()
 	l, paths, lost := lostLoad(t)

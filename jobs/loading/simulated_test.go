@@ -30,10 +30,11 @@ import (
 	"bulkload/load"
 )
 
-// These tests load outputs and directories of the local disk into a table of a simulated cluster, in a bubble of time of its own.
+// These tests load outputs and directories of the local disk into a table of a simulated cluster, in a bubble of time
+// of its own.
 
-// simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and an output with a file of one
-// row in each of them.
+// simulation is a simulated cluster with a table t of three regions, which begin with "", "g" and "p", and an output
+// with a file of one row in each of them.
 type simulation struct {
 	*testing.T
 	sim      *simcluster.Cluster
@@ -41,7 +42,8 @@ type simulation struct {
 	out      *output.Output
 	ledger   *ledger.Ledger
 	requests int
-	serve    func(files []string) (cells []cell.Cell, loaded bool, err error) // what region servers do with files; nil: they take them
+	// what region servers do with files; nil: they take them
+	serve func(files []string) (cells []cell.Cell, loaded bool, err error)
 }
 
 func simulated(t *testing.T, run func(s *simulation)) {
@@ -83,7 +85,8 @@ func (s *simulation) table() *load.Table {
 	return table
 }
 
-// take removes files from their place, as a region server does, and returns their cells: each has one, in one of three rows.
+// take removes files from their place, as a region server does, and returns their cells: each has one, in one of three
+// rows.
 func (s *simulation) take(files []string) (cells []cell.Cell) {
 	for _, name := range files {
 		text, err := os.ReadFile(name)
@@ -140,8 +143,8 @@ func (s *simulation) wantRecords(what, state, entry string, left int) {
 	}
 }
 
-// TestSimulatedOutput: before the first request the disk says all that a process needs to find the load. In the end it says what proves
-// it, and the table is asked whenever the output is met again.
+// TestSimulatedOutput: before the first request the disk says all that a process needs to find the load. In the end it
+// says what proves it, and the table is asked whenever the output is met again.
 func TestSimulatedOutput(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		s.serve = func(files []string) ([]cell.Cell, bool, error) {
@@ -191,8 +194,9 @@ func TestSimulatedOutput(t *testing.T) {
 	})
 }
 
-// TestSimulatedInterruption: a load that ended after some requests goes on with the files that the table does not have, and asks for the
-// others. Rows that were lost meanwhile are written again by the job, and are for the job to be run without it.
+// TestSimulatedInterruption: a load that ended after some requests goes on with the files that the table does not have,
+// and asks for the others. Rows that were lost meanwhile are written again by the job, and are for the job to be run
+// without it.
 func TestSimulatedInterruption(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(s *simulation) error
@@ -260,8 +264,9 @@ func TestSimulatedInterruption(t *testing.T) {
 	}
 }
 
-// TestSimulatedLoss: a server says that it loaded a file, and its region never serves it. The ledger lists the file before anything is
-// written again. Until its region was opened again, no other run may load cells of the same timestamp.
+// TestSimulatedLoss: a server says that it loaded a file, and its region never serves it. The ledger lists the file
+// before anything is written again. Until its region was opened again, no other run may load cells of the same
+// timestamp.
 func TestSimulatedLoss(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		s.serve = func(files []string) ([]cell.Cell, bool, error) {
@@ -302,7 +307,8 @@ func TestSimulatedLoss(t *testing.T) {
 	})
 }
 
-// TestSimulatedDirectory: the load of a directory without its manifest is known by the ledger alone, with each of its files until the end.
+// TestSimulatedDirectory: the load of a directory without its manifest is known by the ledger alone, with each of its
+// files until the end.
 func TestSimulatedDirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()
@@ -357,7 +363,8 @@ func TestSimulatedDirectory(t *testing.T) {
 	})
 }
 
-// TestSimulatedLossOfADirectory: what HBase lost of a directory can't be written again here, so it is for a person, and listed.
+// TestSimulatedLossOfADirectory: what HBase lost of a directory can't be written again here, so it is for a person, and
+// listed.
 func TestSimulatedLossOfADirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		s.serve = func(files []string) ([]cell.Cell, bool, error) { s.take(files); return nil, true, nil }
@@ -394,7 +401,8 @@ func TestSimulatedCommand(t *testing.T) {
 	})
 }
 
-// TestDisabledAtEveryCall: if the table is disabled at any of the calls that ask for what was loaded, the answer is not that it is served.
+// TestDisabledAtEveryCall: if the table is disabled at any of the calls that ask for what was loaded, the answer is not
+// that it is served.
 func TestDisabledAtEveryCall(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		_, err := s.load(s.loader())
@@ -418,8 +426,8 @@ func TestDisabledAtEveryCall(t *testing.T) {
 	})
 }
 
-// TestDisabledDuringALoad: a load during which the table is disabled at any call either fails, and goes on when the table is enabled again,
-// or has ended. Then readers find all rows, and nothing was loaded twice.
+// TestDisabledDuringALoad: a load during which the table is disabled at any call either fails, and goes on when the
+// table is enabled again, or has ended. Then readers find all rows, and nothing was loaded twice.
 func TestDisabledDuringALoad(t *testing.T) {
 	t.Parallel()
 	for n, isDone := 0, false; !isDone; n++ {
@@ -446,7 +454,8 @@ func TestDisabledDuringALoad(t *testing.T) {
 	}
 }
 
-// TestEnabledAgainDuringALoad: a table that is disabled and enabled when it has all files is recorded as it is in the end, not as it was.
+// TestEnabledAgainDuringALoad: a table that is disabled and enabled when it has all files is recorded as it is in the
+// end, not as it was.
 func TestEnabledAgainDuringALoad(t *testing.T) {
 	for _, isOutput := range []bool{true, false} {
 		simulated(t, func(s *simulation) {
@@ -480,8 +489,8 @@ func TestEnabledAgainDuringALoad(t *testing.T) {
 	}
 }
 
-// TestSimulatedLedgerFails: a load that can't be recorded in the ledger sends nothing. What was loaded is not said to be served if the
-// ledger can't be read.
+// TestSimulatedLedgerFails: a load that can't be recorded in the ledger sends nothing. What was loaded is not said to
+// be served if the ledger can't be read.
 func TestSimulatedLedgerFails(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		full := errors.New("no space")
@@ -502,8 +511,8 @@ func TestSimulatedLedgerFails(t *testing.T) {
 	})
 }
 
-// TestProgressOfALoad: the progress names all files in the end, and the share of the whole never falls. Requests after files were cut are
-// no new look at the table: its share is behind them.
+// TestProgressOfALoad: the progress names all files in the end, and the share of the whole never falls. Requests after
+// files were cut are no new look at the table: its share is behind them.
 func TestProgressOfALoad(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		var mu sync.Mutex
@@ -533,8 +542,9 @@ func TestProgressOfALoad(t *testing.T) {
 	})
 }
 
-// TestOthersWithEqualCells: another load may have had equal cells if the ledger has one with the timestamp of this one, or one whose
-// timestamps it does not know. Where nobody knows, it may. It may have come later unless it ended long before this one.
+// TestOthersWithEqualCells: another load may have had equal cells if the ledger has one with the timestamp of this one,
+// or one whose timestamps it does not know. Where nobody knows, it may. It may have come later unless it ended long
+// before this one.
 func TestOthersWithEqualCells(t *testing.T) {
 	t.Parallel()
 	loaded := time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)

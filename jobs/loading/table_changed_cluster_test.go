@@ -45,8 +45,8 @@ func wantRefusedThenForced(t *testing.T, l *livetest.Live) {
 	if failure.CodeOf(err) != errcode.LoadLost {
 		t.Errorf("%s, %v", s.Status, err)
 	}
-	// Dropping, creating and truncating show in hbase:meta. After a finished load, whose identity of the table is known, the
-	// message may name the cause.
+	// Dropping, creating and truncating show in hbase:meta. After a finished load, whose identity of the table is known,
+	// the message may name the cause.
 	if test, what := filepath.Split(t.Name()); test == "TestTableIsNotTheOneItWas/" && (what == "truncated" || what == "dropped_and_created") {
 		if err == nil || !strings.Contains(err.Error(), "The table was changed after the load: created again, truncated") {
 			t.Errorf("%v", err)
@@ -102,9 +102,9 @@ func TestDeletedRows(t *testing.T) {
 	}
 }
 
-// TestRestoredToBeforeACorrection: the table had the same first and last cells before the load already, so that they don't
-// show whether the correction is in it. All rows of the input do, and one that is not in the table is named. Without the input
-// it is for a person.
+// TestRestoredToBeforeACorrection: the table had the same first and last cells before the load already, so that they
+// don't show whether the correction is in it. All rows of the input do, and one that is not in the table is named.
+// Without the input it is for a person.
 func TestRestoredToBeforeACorrection(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())

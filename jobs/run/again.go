@@ -41,7 +41,8 @@ func (r *runner) askAgain(ctx context.Context) error {
 	}
 	for _, w := range r.opened.outputs {
 		if slices.Contains(todo, w) || w.unloaded() {
-			return r.opened.wrap(w, errcode.RunAgain.Errorf("%s was loaded, and was changed after that; run this again", w.out.FS.URI(w.out.Path)))
+			return r.opened.wrap(w, errcode.RunAgain.Errorf("%s was loaded, and was changed after that; run this again",
+				w.out.FS.URI(w.out.Path)))
 		}
 		if w.out.WantsLoad() {
 			if err := w.loader.CheckServed(ctx); err != nil {

@@ -20,8 +20,8 @@ type ByTasks struct {
 	tasks.Sizes
 }
 
-// EngineOf decides how a job is run. It is called once the options have their defaults. A nil function, or a nil result,
-// means: in this process. An engine that is an io.Closer is closed after the run.
+// EngineOf decides how a job is run. It is called once the options have their defaults. A nil function, or a nil
+// result, means: in this process. An engine that is an io.Closer is closed after the run.
 type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
 
 // Always returns an EngineOf that runs every job in this way; nil: in this process.
@@ -44,10 +44,12 @@ func (p *onEngine) begin(ctx context.Context, todo []*outputRun) (err error) {
 	}
 	var outputs []tasks.OutputDir
 	for _, w := range p.opened.outputs {
-		outputs = append(outputs, tasks.OutputDir{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path, Run: w.out.Manifest.Run.ID, Target: w.target})
+		outputs = append(outputs, tasks.OutputDir{Job: w.out.Job, FS: w.out.FS, Dir: w.out.Path,
+			Run: w.out.Manifest.Run.ID, Target: w.target})
 	}
-	if p.work, err = tasks.Begin(p.by.Engine, p.by.Sizes, tasks.Run{Job: p.opened.job, Source: p.opened.source, Splits: p.splits, Outputs: outputs,
-		Properties: p.opened.site.ForTasks()}, p.opened.options); err != nil {
+	if p.work, err = tasks.Begin(p.by.Engine, p.by.Sizes,
+		tasks.Run{Job: p.opened.job, Source: p.opened.source, Splits: p.splits, Outputs: outputs,
+			Properties: p.opened.site.ForTasks()}, p.opened.options); err != nil {
 		return err
 	}
 	return p.beginOutputs(ctx, todo, p.opened.kept)
@@ -104,8 +106,8 @@ func (p *onEngine) sort(ctx context.Context, _ []*outputRun) error {
 	return nil
 }
 
-// tooManyRejects is the error of a run with too many rejects. all is the error of passing on the rejects of all tasks: it
-// counts if it says that there are too many. Otherwise the task's own error counts.
+// tooManyRejects is the error of a run with too many rejects. all is the error of passing on the rejects of all tasks:
+// it counts if it says that there are too many. Otherwise the task's own error counts.
 func tooManyRejects(task, all error) error {
 	if limit := (*ingest.LimitError)(nil); errors.As(all, &limit) {
 		return all

@@ -10,9 +10,9 @@ import (
 	"bulkload/jobs/run/preflight"
 )
 
-// check makes all checks before any input is read: of the outputs that are to be written, and of those that wait for their
-// load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has all
-// failures.
+// check makes all checks before any input is read: of the outputs that are to be written, and of those that wait for
+// their load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has
+// all failures.
 func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 	var all preflight.Findings
 	var failed *outputRun
@@ -43,7 +43,8 @@ func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 	}
 	warn(all, r.opened.options)
 	if len(all) > 0 {
-		r.opened.options.Detail(options.LevelStage, "checks done", slog.Int("checks", len(all)), slog.Int("failed", len(all.Failed())), slog.Float64("seconds", time.Since(begun).Seconds()))
+		r.opened.options.Detail(options.LevelStage, "checks done", slog.Int("checks", len(all)),
+			slog.Int("failed", len(all.Failed())), slog.Float64("seconds", time.Since(begun).Seconds()))
 	}
 	err := all.Err()
 	if _, several := err.(*preflight.FailedError); several || failed == nil {

@@ -111,19 +111,21 @@ func (w *outputRun) loadedBefore() (yes bool, err error) {
 			for _, e := range others {
 				named = append(named, fmt.Sprintf("%s (run %s)", cmp.Or(e.Job, e.Output), cmp.Or(e.Run, "of files")))
 			}
-			return false, errcode.LoadUnsure.Errorf("other loads into table %s have cells with the timestamp of this run, or may have: %s. "+
-				"Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over "+
-				"(duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; "+
-				"otherwise give the jobs different timestamps",
+			return false, errcode.LoadUnsure.Errorf(
+				"other loads into table %s have cells with the timestamp of this run, or may have: %s. "+
+					"Rows of theirs can't be distinguished from rows that this job has loaded before, and would be loaded over "+
+					"(duplicates.live: %s). Nothing was loaded. If no row is in both, set duplicates.live to overwrite for this run; "+
+					"otherwise give the jobs different timestamps",
 				j.Table, failure.FirstFew(named), j.Live)
 		}
 		if !replaces || old.Timestamp == w.out.Manifest.Timestamp {
 			return true, nil
 		}
 	}
-	return false, errcode.LoadUnsure.Errorf("this job and date may have rows in table %s from an earlier load, with other timestamps, "+
-		"and those can't be distinguished from rows of others (duplicates.live: %s). Nothing was loaded. "+
-		"Set duplicates.live to overwrite for this run", j.Table, j.Live)
+	return false,
+		errcode.LoadUnsure.Errorf("this job and date may have rows in table %s from an earlier load, with other timestamps, "+
+			"and those can't be distinguished from rows of others (duplicates.live: %s). Nothing was loaded. "+
+			"Set duplicates.live to overwrite for this run", j.Table, j.Live)
 }
 
 // keepExisting records what the table had of the rows, before the first slice is written; nil: nothing was asked.

@@ -56,7 +56,8 @@ func (c *checking) fail(name string, err error) {
 
 // all makes the checks. It returns an error only if the context ended.
 func (c *checking) all(ctx context.Context) error {
-	err := c.opened.openParts(ctx, opening{input: c.openInput, connect: true, ledger: (*site.Site).TryLedger, output: c.checkOutput, step: c.step})
+	err := c.opened.openParts(ctx, opening{input: c.openInput, connect: true, ledger: (*site.Site).TryLedger,
+		output: c.checkOutput, step: c.step})
 	if err != nil || c.opened.site == nil {
 		return err
 	}
@@ -136,7 +137,8 @@ const outputName = "output" // of the check
 
 // describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run
 // that has done nothing.
-func (c *checking) describeOutput(ctx context.Context, dir *output.Dir, j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
+func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
+	j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
 	const name = outputName
 	nothing := &manifest.Manifest{State: manifest.Writing}
 	at := dir.FS.URI(dir.Path)
@@ -166,9 +168,10 @@ func (c *checking) describeOutput(ctx context.Context, dir *output.Dir, j *jobfi
 	return ok, old
 }
 
-// checkLoaded asks what a run asks if there seems to be nothing to do: the ledger, if the output has no run, and the table, if files were
-// loaded.
-func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.Job, recorded *manifest.Manifest) preflight.Findings {
+// checkLoaded asks what a run asks if there seems to be nothing to do: the ledger, if the output has no run, and the
+// table, if files were loaded.
+func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.Job,
+	recorded *manifest.Manifest) preflight.Findings {
 	const name = "loaded before"
 	w := newOutputRun(output.NewRun(dir, j, c.opened.source), c.opened.clusterOf(j))
 	w.loader.Ledger = c.opened.ledger
@@ -193,11 +196,14 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 	case err != nil:
 		return preflight.Findings{preflight.Fail(name, err, "")}
 	case loaded:
-		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "according to the ledger, and the table serves it"}}
+		return preflight.Findings{{Name: name, State: preflight.OK,
+			Detail: "according to the ledger, and the table serves it"}}
 	case e != nil && len(e.Files) > 0:
-		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "from another input, according to the ledger; the run reads this one (--on-change reload)"}}
+		return preflight.Findings{{Name: name, State: preflight.OK,
+			Detail: "from another input, according to the ledger; the run reads this one (--on-change reload)"}}
 	}
-	return preflight.Findings{{Name: name, State: preflight.OK, Detail: "no load of this job and date is known to the ledger"}}
+	return preflight.Findings{{Name: name, State: preflight.OK,
+		Detail: "no load of this job and date is known to the ledger"}}
 }
 
 // kept is what an earlier process of the run has spilled, in bytes.

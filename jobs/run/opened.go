@@ -46,8 +46,8 @@ type opening struct {
 	connect bool                        // to HBase, if the job needs it
 	ledger  func(*site.Site) (*ledger.Ledger, error)
 	output  func(context.Context, *jobfile.Job) error // opens an output
-	// step hears how the steps of site files, HBase and ledger have ended, with what can be said of them. The error that it returns
-	// ends the opening. Without site files it ends in any case.
+	// step hears how the steps of site files, HBase and ledger have ended, with what can be said of them. The error that
+	// it returns ends the opening. Without site files it ends in any case.
 	step func(name, detail string, err error) error
 }
 
@@ -224,7 +224,8 @@ func (r *opened) uris() []string {
 // checks are the checks of an output before a run, of which the caller adds where it is. files are those that it has,
 // and written says that they are all; table is nil if the output is not loaded.
 func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool, table *lock.Table) *preflight.Output {
-	o := &preflight.Output{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j), Written: written, Now: time.Now()}
+	o := &preflight.Output{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j),
+		Written: written, Now: time.Now()}
 	if r.source != nil && !written {
 		o.Need = func(t *targets.Target) int64 {
 			d := preflight.OutputDisk{Text: r.source.Text, Part: r.job.Part(j), Written: files}
@@ -244,7 +245,8 @@ func (r *opened) fileLimit(j *jobfile.Job, t *targets.Target) *preflight.FileLim
 
 // disk is an output for the check of its disk. files are those that it has.
 func (r *opened) disk(j *jobfile.Job, dir *output.Dir, t *targets.Target, files manifest.Files) preflight.OutputDisk {
-	d := preflight.OutputDisk{FS: dir.FS, Dir: dir.Path, Target: t, Text: r.source.Text, Part: r.job.Part(j), Written: files,
+	d := preflight.OutputDisk{FS: dir.FS, Dir: dir.Path, Target: t, Text: r.source.Text,
+		Part: r.job.Part(j), Written: files,
 		Left: func() (int64, error) { return tasks.Left(dir.FS, dir.Path) }}
 	if r.tasks && j == r.job.Feeds()[0] { // the output in which tasks leave what they have sorted
 		d.Runs = int64(sorting.SpillRatio * float64(r.source.Text))
@@ -255,10 +257,12 @@ func (r *opened) disk(j *jobfile.Job, dir *output.Dir, t *targets.Target, files 
 // disks are the disks that a run fills if it writes some outputs. spilled returns how many bytes the sort has spilled
 // so far.
 func (r *opened) disks(outputs []preflight.OutputDisk, spilled func() int64) *preflight.Disks {
-	return &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked, Spill: r.spillNeed(outputs, spilled), Outputs: outputs}
+	return &preflight.Disks{Options: r.options, Unchecked: r.job.Input.SpaceUnchecked,
+		Spill: r.spillNeed(outputs, spilled), Outputs: outputs}
 }
 
-// spillNeed is about how many bytes the sorts will still spill; 0 if the input fits in their memory, or if tasks sort it.
+// spillNeed is about how many bytes the sorts will still spill; 0 if the input fits in their memory, or if tasks sort
+// it.
 func (r *opened) spillNeed(outputs []preflight.OutputDisk, spilled func() int64) int64 {
 	if r.tasks {
 		return 0

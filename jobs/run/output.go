@@ -33,8 +33,8 @@ func newOutputRun(out *output.Run, c *load.Cluster) *outputRun {
 	return &outputRun{out: out, loader: &loading.Loader{Out: out.Output, Cluster: c}}
 }
 
-// waitsForLoad reports whether the files are written and none was handed over yet. An interrupted load is not checked here:
-// what it needs first is its recovery.
+// waitsForLoad reports whether the files are written and none was handed over yet. An interrupted load is not checked
+// here: what it needs first is its recovery.
 func (w *outputRun) waitsForLoad() bool {
 	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written
 }
@@ -68,9 +68,9 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	return w.loader.Table.Announce(ctx)
 }
 
-// completeTarget completes the output's target: the checks have made it unless the input decides the regions. If some of the
-// run's files are loaded, it uses the boundaries that the run began with: only what is missing is written then, and cut
-// at the current boundaries.
+// completeTarget completes the output's target: the checks have made it unless the input decides the regions. If some
+// of the run's files are loaded, it uses the boundaries that the run began with: only what is missing is written then,
+// and cut at the current boundaries.
 func (w *outputRun) completeTarget(ctx context.Context) error {
 	m := w.out.Manifest
 	if w.target == nil {
@@ -147,7 +147,8 @@ func (w *outputRun) checkManifestSize(rows *sorting.Rows) error {
 // writeStage makes the write stage of an output.
 func (w *outputRun) writeStage(rows *sorting.Rows) *writing.Stage {
 	o := w.out.Options
-	return writing.New(writing.Config{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files, RunID: w.out.Manifest.Run.ID,
+	return writing.New(writing.Config{Job: w.out.Job, Target: w.target, Inputs: w.out.Source.Files,
+		RunID:       w.out.Manifest.Run.ID,
 		Destination: hfiles.Destination{FS: w.out.FS, Dir: w.out.Path, Temps: w.out.TempFolder},
 		Log:         o.Log, Failpoint: o.Failpoint, Watch: w.share.write}, rows, w.out.Records())
 }
@@ -178,7 +179,8 @@ func (w *outputRun) complete(rows *sorting.Rows) error {
 		return err
 	}
 	if n := w.out.Manifest.Books.Differing; n > 0 {
-		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
+		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no "+
+			"corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
 			w.out.Job.Table, jobfile.Plural(int(n), "record"))
 	}
 	w.out.Options.Failpoint.Reached(options.Balanced)

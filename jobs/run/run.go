@@ -92,7 +92,8 @@ func (r *runner) open(ctx context.Context) (running context.Context, err error) 
 	running, r.cancel = context.WithCancelCause(ctx)
 	r.opened.lost = func(err error) { r.cancel(failure.New(failure.Later, err)) }
 	err = r.opened.openParts(running, opening{input: r.opened.findInput, connect: true,
-		ledger: (*site.Site).OpenLedger, output: r.opened.lockOutput, step: func(_, _ string, err error) error { return err }})
+		ledger: (*site.Site).OpenLedger, output: r.opened.lockOutput,
+		step: func(_, _ string, err error) error { return err }})
 	r.summary.Waited = r.opened.waited.Seconds()
 	return running, err
 }
@@ -183,8 +184,8 @@ func (r *runner) resume(ctx context.Context) (todo []*outputRun, err error) {
 	return todo, nil
 }
 
-// resumeOutput compares the i-th output with the run. It is finished if it is written, or if the ledger says that it was loaded from
-// an output that is gone.
+// resumeOutput compares the i-th output with the run. It is finished if it is written, or if the ledger says that it
+// was loaded from an output that is gone.
 func (r *runner) resumeOutput(ctx context.Context, i int) (finished bool, err error) {
 	w := r.opened.outputs[i]
 	w.report = r.summary.Output(i)

@@ -95,8 +95,8 @@ func files(t *testing.T, output string) map[string][]byte {
 	return all
 }
 
-// TestWrongSliceIsNotKept: if a slice's files do not have the records that it was made from, they are neither renamed nor
-// recorded, even if other slices of the region follow.
+// TestWrongSliceIsNotKept: if a slice's files do not have the records that it was made from, they are neither renamed
+// nor recorded, even if other slices of the region follow.
 func TestWrongSliceIsNotKept(t *testing.T) {
 	t.Parallel()
 	dir := skewed(t)
@@ -139,8 +139,8 @@ func TestWrongSliceIsNotKept(t *testing.T) {
 	}
 }
 
-// TestSpillNeed: what the sorts spill follows from the outputs' shares of the input, and from the memory. What is spilled
-// already reduces the need, and tasks spill elsewhere.
+// TestSpillNeed: what the sorts spill follows from the outputs' shares of the input, and from the memory. What is
+// spilled already reduces the need, and tasks spill elsewhere.
 func TestSpillNeed(t *testing.T) {
 	t.Parallel()
 	r := &opened{options: options.Options{Memory: 64 << 20}}
@@ -206,8 +206,8 @@ func TestEngineOf(t *testing.T) {
 	}
 }
 
-// TestCheckOfAnotherRun: a check of an output says of the run in it what a run would say, also of one that has no slices left, and whose
-// files the table has.
+// TestCheckOfAnotherRun: a check of an output says of the run in it what a run would say, also of one that has no
+// slices left, and whose files the table has.
 func TestCheckOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	for name, loaded := range map[string]bool{"came to nothing": false, "is loaded": true} {

@@ -36,8 +36,8 @@ func (r *runner) resolveTargets(ctx context.Context, todo []*outputRun) (err err
 	return nil
 }
 
-// beginOutputs makes the checks that need the targets, and begins the manifests. spilled returns how many bytes the sort has
-// spilled so far.
+// beginOutputs makes the checks that need the targets, and begins the manifests. spilled returns how many bytes the
+// sort has spilled so far.
 func (r *runner) beginOutputs(ctx context.Context, todo []*outputRun, spilled func() int64) error {
 	if err := r.opened.rejectsDir().ClearRejects(); err != nil {
 		return err
@@ -128,8 +128,9 @@ func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
 	if err != nil {
 		return p.sortFailed(err)
 	}
-	s := sorting.Stage{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits, Checkpoints: p.checkpoints,
-		Rejects: rejects}
+	s := sorting.Stage{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits,
+		Checkpoints: p.checkpoints,
+		Rejects:     rejects}
 	for _, w := range p.opened.outputs {
 		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
 	}
@@ -149,11 +150,12 @@ func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
 	return nil
 }
 
-// sortFailed has the sorted runs deleted after an error that will come again: another process of this run can't use them, and a
-// full disk is freed.
+// sortFailed has the sorted runs deleted after an error that will come again: another process of this run can't use
+// them, and a full disk is freed.
 func (p *inProcess) sortFailed(err error) error {
 	var wrongCount *sorting.RowsError // which another expect_rows corrects
-	p.checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
+	p.checkpoints.DiscardOnClose = errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		failure.KindOf(err) == failure.Refused && !errors.As(err, &wrongCount)
 	return err
 }
 
@@ -207,7 +209,8 @@ func (r *opened) newRejects() (*ingest.Rejects, error) {
 	if err != nil {
 		return nil, err
 	}
-	rejects := ingest.NewRejects(at.FS, path.Join(at.Path, manifest.RejectsDir), r.job.Input.MaxRejects, r.job.Input.Form.RejectDelimiter())
+	rejects := ingest.NewRejects(at.FS, path.Join(at.Path, manifest.RejectsDir), r.job.Input.MaxRejects,
+		r.job.Input.Form.RejectDelimiter())
 	rejects.WriteIn(temps)
 	return rejects, nil
 }

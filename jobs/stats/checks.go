@@ -35,18 +35,19 @@ type Facts struct {
 	FromKey        []Finding     // findings of the expression alone
 	Cycle          time.Duration // after which the key's first part repeats; 0: it is not a part of a date
 	Order          Order
-	Reversed       []KeyWidths   // of the columns that the key reverses without a fixed width
-	Beyond         []OutOfRange  // columns that exceed the base of desc
-	Unzoned        []string      // columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
-	Mixed          []Mixture     // columns whose values are spelled as by several exporters
-	OracleDates    []string      // columns with dates in the default format of Oracle's clients
-	RejectsStop    string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
-	Further        []string      // boundaries of the table that the job file lacks
-	MajorPeriod    time.Duration // hbase.hregion.majorcompaction
-	MaxRegion      int64         // hbase.hregion.max.filesize
-	MaxFiles       int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
-	Dates          int           // for so many the job is to be run; 0: for one
-	Folders        int           // that a glob finds and all get one timestamp; 0: none
+	Reversed       []KeyWidths  // of the columns that the key reverses without a fixed width
+	Beyond         []OutOfRange // columns that exceed the base of desc
+	// columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
+	Unzoned     []string
+	Mixed       []Mixture     // columns whose values are spelled as by several exporters
+	OracleDates []string      // columns with dates in the default format of Oracle's clients
+	RejectsStop string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
+	Further     []string      // boundaries of the table that the job file lacks
+	MajorPeriod time.Duration // hbase.hregion.majorcompaction
+	MaxRegion   int64         // hbase.hregion.max.filesize
+	MaxFiles    int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
+	Dates       int           // for so many the job is to be run; 0: for one
+	Folders     int           // that a glob finds and all get one timestamp; 0: none
 }
 
 // Order is how the first part of the key changed from one record to the next.
@@ -147,7 +148,8 @@ func checkRejects(r *Report, f *Facts) []Finding {
 	if f.RejectsStop != "" {
 		severity, stops = Problem, fmt.Sprintf("; a run stops: input.max_rejects is %s", f.RejectsStop)
 	}
-	return one(severity, "correct the export, or allow rejects with input.max_rejects", "%s of the records that were read can't be used: %s%s",
+	return one(severity, "correct the export, or allow rejects with input.max_rejects",
+		"%s of the records that were read can't be used: %s%s",
 		Count(r.Rejected), strings.Join(reasons, "; "), stops)
 }
 
@@ -158,12 +160,14 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 			return nil
 		}
 		return one(Note, "give more --memory, which compares more of them, if duplicates would do harm",
-			"no duplicate among %s %s, which are one in %.0f of all; if there were 100 duplicates, the chance of missing them all would be %.1g",
+			"no duplicate among %s %s, which are one in %.0f of all; if there were 100 duplicates, the chance of missing them "+
+				"all would be %.1g",
 			Count(p.Keys), r.Unique(), 1/p.Share, p.Missed(100))
 	}
 	severity, what := Warning, "with equal values: one of each is written"
 	if p.Differing > 0 {
-		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the others are lost", Count(p.Differing))
+		severity, what = Problem, fmt.Sprintf("%s of them with different values: the last by file and offset wins, the "+
+			"others are lost", Count(p.Differing))
 	}
 	among := ""
 	if r.Sample {
@@ -180,7 +184,8 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 	if p.Repeated == 1 {
 		occur = "occurs"
 	}
-	return one(severity, remedy, "%s of %s %s%s %s more than once, %s", Count(p.Repeated), Count(p.Keys), r.Unique(), among, occur, what)
+	return one(severity, remedy, "%s of %s %s%s %s more than once, %s", Count(p.Repeated), Count(p.Keys),
+		r.Unique(), among, occur, what)
 }
 
 func checkInTable(r *Report, _ *Facts) []Finding {
@@ -188,21 +193,25 @@ func checkInTable(r *Report, _ *Facts) []Finding {
 		return nil
 	}
 	return one(Problem, "make the key unique over time, or make sure that overwriting is intended",
-		"%s of %s row keys tried are already in the table: the load would add new versions of rows that should only be inserted",
+		"%s of %s row keys tried are already in the table: the load would add new versions of rows that should only "+
+			"be inserted",
 		Count(r.Live.Present), Count(r.Live.Checked))
 }
 
 func checkPrefix(r *Report, _ *Facts) []Finding {
 	var found []Finding
 	if r.Query == nil {
-		found = one(Note, "list the columns that readers know in query: [COLUMN, …]", "the job names no query columns, so reads can't be judged")
+		found = one(Note, "list the columns that readers know in query: [COLUMN, …]",
+			"the job names no query columns, so reads can't be judged")
 	} else if r.Query.Full {
-		found = one(Problem, "begin the key with something that the query columns determine", "%s: every query reads the whole table", r.Query.Error)
+		found = one(Problem, "begin the key with something that the query columns determine",
+			"%s: every query reads the whole table", r.Query.Error)
 	}
 	for _, q := range r.Queries {
 		if q.Full && !(r.Query != nil && r.Query.Full && slices.Equal(q.Columns, r.Query.Columns)) { // reported already
 			found = append(found, one(Problem, "use another key, or an index table for this query",
-				"the query by %s (%s) does not determine the beginning of the key, so it reads the whole table", strings.Join(q.Columns, ", "), TimesADay(q.PerDay))...)
+				"the query by %s (%s) does not determine the beginning of the key, so it reads the whole table",
+				strings.Join(q.Columns, ", "), TimesADay(q.PerDay))...)
 		}
 	}
 	return found
@@ -217,8 +226,10 @@ func checkRows(r *Report, _ *Facts) []Finding {
 	if r.Query.InSample {
 		counted = "in the sample"
 	}
-	return one(Warning, "add a column to the query that narrows it, or let the reader page through the rows: get returns all of them",
-		"%s%% of the query keys (%s of %s %s) have more than %d rows, at most %s", percentText(100*part(d.Over, d.Keys)), Count(d.Over), Count(d.Keys), counted, RowLimit, Count(d.Max))
+	return one(Warning,
+		"add a column to the query that narrows it, or let the reader page through the rows: get returns all of them",
+		"%s%% of the query keys (%s of %s %s) have more than %d rows, at most %s", percentText(100*part(d.Over, d.Keys)),
+		Count(d.Over), Count(d.Keys), counted, RowLimit, Count(d.Max))
 }
 
 // percentText formats a percentage with two digits, without a power of ten.
@@ -252,7 +263,8 @@ func checkOrder(_ *Report, f *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "put a salt or a hash in front, or reverse the digits: salt(x, n), md5(x, 4), reverse(x, width)",
-		"the beginning of the key %s from record to record (%.0f%% of %s changes): all new rows go to one region", way, 100*part(of, all), Count(all))
+		"the beginning of the key %s from record to record (%.0f%% of %s changes): all new rows go to one region",
+		way, 100*part(of, all), Count(all))
 }
 
 func checkReversed(_ *Report, f *Facts) []Finding {
@@ -260,7 +272,8 @@ func checkReversed(_ *Report, f *Facts) []Finding {
 	for _, w := range f.Reversed {
 		if w.Vary() {
 			found = append(found, one(Warning, fmt.Sprintf("pad it: reverse(%s, %d)", w.Column, w.Longest),
-				"reverse(%s) of values of %d to %d bytes: values of different widths mix with the next part of the key", w.Column, w.Shortest, w.Longest)...)
+				"reverse(%s) of values of %d to %d bytes: values of different widths mix with the next part of the key",
+				w.Column, w.Shortest, w.Longest)...)
 		}
 	}
 	return found
@@ -270,7 +283,8 @@ func checkComplement(_ *Report, f *Facts) []Finding {
 	var found []Finding
 	for _, b := range f.Beyond {
 		found = append(found, one(Problem, "use a larger base; desc(x) without one counts down from Long.MAX_VALUE",
-			"%s has %s values that are negative or greater than the base of desc: the difference would sort wrongly, so the records are rejected",
+			"%s has %s values that are negative or greater than the base of desc: the difference would sort wrongly, so the "+
+				"records are rejected",
 			b.Column, Count(b.Rows))...)
 	}
 	return found
@@ -279,7 +293,8 @@ func checkComplement(_ *Report, f *Facts) []Finding {
 func checkZone(_ *Report, f *Facts) []Finding {
 	var found []Finding
 	for _, column := range f.Unzoned {
-		found = append(found, one(Note, fmt.Sprintf("give the zone in which the dates were written: millis(%s, 'Asia/Shanghai'), or 'UTC' if that is right", column),
+		found = append(found, one(Note, fmt.Sprintf(
+			"give the zone in which the dates were written: millis(%s, 'Asia/Shanghai'), or 'UTC' if that is right", column),
 			"%s has dates without an offset and no time zone is given, so millis and seconds read them as UTC", column)...)
 	}
 	return found
@@ -292,15 +307,19 @@ func checkCycle(r *Report, f *Facts) []Finding {
 	days := func(d time.Duration) string { return fmt.Sprintf("%.4g days", d.Hours()/24) }
 	const remedy = "put the year into the key, or set a TTL so that TTL plus two major compactions is less than the cycle"
 	if r.Live == nil || len(r.Live.Families) == 0 {
-		return one(Note, remedy, "the key begins with a part of the date that repeats after %s: the old rows must be gone by then, and the table's TTL is not known here", days(f.Cycle))
+		return one(Note, remedy, "the key begins with a part of the date that repeats after %s: the old rows must be gone "+
+			"by then, and the table's TTL is not known here", days(f.Cycle))
 	}
 	for _, family := range r.Live.Families {
 		if family.TTL == 0 {
-			return one(Warning, remedy, "the key begins with a part of the date that repeats after %s, and family %s keeps cells for ever: each cycle overwrites the rows of the previous one, or mixes with them", days(f.Cycle), family.Name)
+			return one(Warning, remedy, "the key begins with a part of the date that repeats after %s, and family %s keeps "+
+				"cells for ever: each cycle overwrites the rows of the previous one, or mixes with them",
+				days(f.Cycle), family.Name)
 		}
 		need := time.Duration(family.TTL)*time.Second + 2*f.MajorPeriod
 		if f.Cycle < need {
-			return one(Warning, remedy, "the key begins with a part of the date that repeats after %s; cells of family %s are removed from disk only after TTL plus two major compactions, %s",
+			return one(Warning, remedy, "the key begins with a part of the date that repeats after %s; cells of family %s are "+
+				"removed from disk only after TTL plus two major compactions, %s",
 				days(f.Cycle), family.Name, days(need))
 		}
 	}
@@ -317,7 +336,8 @@ func checkLong(r *Report, _ *Facts) []Finding {
 	if r.KeyBytes.Longest <= longKey {
 		return nil
 	}
-	return one(Warning, "hash the long parts: md5(x) is 32 bytes, md5_bytes(x) 16", "row keys have up to %d bytes; each cell repeats its key, which is %.0f%% of the bytes; keep keys below %d bytes",
+	return one(Warning, "hash the long parts: md5(x) is 32 bytes, md5_bytes(x) 16",
+		"row keys have up to %d bytes; each cell repeats its key, which is %.0f%% of the bytes; keep keys below %d bytes",
 		r.KeyBytes.Longest, 100*r.Shares.Keys(), longKey)
 }
 
@@ -325,7 +345,8 @@ func checkShort(r *Report, _ *Facts) []Finding {
 	if r.Rows == 0 || r.KeyBytes.Shortest >= shortKey {
 		return nil
 	}
-	return one(Warning, "add a column that makes rows unique, or pad the key", "row keys have only %d bytes: keys below %d bytes are hard to keep unique and spread", r.KeyBytes.Shortest, shortKey)
+	return one(Warning, "add a column that makes rows unique, or pad the key",
+		"row keys have only %d bytes: keys below %d bytes are hard to keep unique and spread", r.KeyBytes.Shortest, shortKey)
 }
 
 func checkWidth(r *Report, _ *Facts) []Finding {
@@ -336,7 +357,8 @@ func checkWidth(r *Report, _ *Facts) []Finding {
 		return one(Note, "declare the columns' width in columns_map, so that another width is rejected",
 			"all row keys have %d bytes, but the expression does not guarantee it", r.KeyBytes.Longest)
 	}
-	return one(Warning, "use pad(x, width), or a separator at the end of a part", "row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
+	return one(Warning, "use pad(x, width), or a separator at the end of a part",
+		"row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
 }
 
 func checkSpelling(_ *Report, f *Facts) []Finding {
@@ -350,8 +372,10 @@ func checkSpelling(_ *Report, f *Facts) []Finding {
 	if more := len(f.Mixed) - mixturesShown; more > 0 {
 		mixed = append(mixed, fmt.Sprintf("and %s more", plural(more, "mixture")))
 	}
-	return one(Note, "export all of the table with one tool and the same settings; or declare the column's type with store: binary, which has the same bytes for both",
-		"values look as if several exporters wrote them, and equal values become different cells: %s", strings.Join(mixed, "; "))
+	return one(Note, "export all of the table with one tool and the same settings; or declare the column's type with "+
+		"store: binary, which has the same bytes for both",
+		"values look as if several exporters wrote them, and equal values become different cells: %s",
+		strings.Join(mixed, "; "))
 }
 
 // mixturesShown is how many mixtures, or columns, a finding names.
@@ -365,8 +389,10 @@ func checkOracleDates(_ *Report, f *Facts) []Finding {
 	if more := len(f.OracleDates) - mixturesShown; more > 0 {
 		shown += fmt.Sprintf(" and %s more", plural(more, "column"))
 	}
-	return one(Warning, "export again after alter session set nls_date_format = 'YYYY-MM-DD HH24:MI:SS' (nls_timestamp_format for a TIMESTAMP)",
-		"%s: dates as Oracle's clients write them by default, such as 20-NOV-26. Cells get this text, which does not sort by time, and a DATE has lost its time of day", shown)
+	return one(Warning, "export again after alter session set nls_date_format = 'YYYY-MM-DD HH24:MI:SS' "+
+		"(nls_timestamp_format for a TIMESTAMP)",
+		"%s: dates as Oracle's clients write them by default, such as 20-NOV-26. Cells get this text, which does not sort "+
+			"by time, and a DATE has lost its time of day", shown)
 }
 
 func checkExpired(r *Report, f *Facts) []Finding {
@@ -376,7 +402,8 @@ func checkExpired(r *Report, f *Facts) []Finding {
 	for _, family := range r.Live.Families {
 		ttl := time.Duration(family.TTL) * time.Second
 		if family.TTL > 0 && family.TTL < int64(math.MaxInt64/time.Second) && f.Now.Sub(time.UnixMilli(f.Oldest)) > ttl {
-			return one(Problem, "load with a newer timestamp, or raise the TTL first", "cells from %s are older than now − TTL of family %s (%v): they are invisible as soon as they are loaded, and deleted by the next compaction",
+			return one(Problem, "load with a newer timestamp, or raise the TTL first", "cells from %s are older than now − "+
+				"TTL of family %s (%v): they are invisible as soon as they are loaded, and deleted by the next compaction",
 				moment(f.Oldest), family.Name, ttl)
 		}
 	}
@@ -387,7 +414,8 @@ func checkFuture(_ *Report, f *Facts) []Finding {
 	if f.Newest <= f.Now.UnixMilli() {
 		return nil
 	}
-	return one(Warning, "use a timestamp that is not in the future", "cells have timestamps in the future, up to %s: a Put or Delete before then will not be seen", moment(f.Newest))
+	return one(Warning, "use a timestamp that is not in the future",
+		"cells have timestamps in the future, up to %s: a Put or Delete before then will not be seen", moment(f.Newest))
 }
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
@@ -414,7 +442,8 @@ func checkFamilyCount(r *Report, _ *Facts) []Finding {
 	if len(r.Families) <= fewFamilies {
 		return nil
 	}
-	return one(Warning, "put columns that are read together into one family", "%d families: each has its own files in each region, and a load locks a region for all of them; avoid more than %d", len(r.Families), fewFamilies)
+	return one(Warning, "put columns that are read together into one family", "%d families: each has its own files in "+
+		"each region, and a load locks a region for all of them; avoid more than %d", len(r.Families), fewFamilies)
 }
 
 func checkVersions(r *Report, f *Facts) []Finding {
@@ -437,7 +466,8 @@ func checkLargeRegion(r *Report, f *Facts) []Finding {
 	if f.MaxRegion == 0 || r.Forecast.LargestRegion < f.MaxRegion {
 		return nil
 	}
-	return one(Warning, "use more regions; see the suggested splits", "with this load the largest region has %s, more than hbase.hregion.max.filesize (%s): it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
+	return one(Warning, "use more regions; see the suggested splits", "with this load the largest region has %s, more "+
+		"than hbase.hregion.max.filesize (%s): it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
 }
 
 func checkRegionFiles(r *Report, f *Facts) []Finding {
@@ -454,7 +484,8 @@ func checkRegionFiles(r *Report, f *Facts) []Finding {
 		return nil
 	}
 	return one(Problem, "raise hfile.max_size, add regions, or raise the limit in the site files",
-		"%d of %s get more than %d files of a family, region %d [%s, %s) about %d: a load is refused (hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
+		"%d of %s get more than %d files of a family, region %d [%s, %s) about %d: a load is refused "+
+			"(hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily)",
 		over, plural(len(r.Regions), "region"), f.MaxFiles, most.Region, most.Start, most.End, most.Files)
 }
 
@@ -462,9 +493,12 @@ func checkRegionCount(r *Report, _ *Facts) []Finding {
 	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
 	switch {
 	case have < least:
-		return one(Warning, "use "+plural(r.Suggestion.Regions, "region")+"; see the suggested splits", "%s for %s of HFiles: more than 1.9 GiB each", plural(have, "region"), Size(r.HFiles.Bytes))
+		return one(Warning, "use "+plural(r.Suggestion.Regions, "region")+"; see the suggested splits",
+			"%s for %s of HFiles: more than 1.9 GiB each", plural(have, "region"), Size(r.HFiles.Bytes))
 	case have > most && r.Rows > 0:
-		return one(Note, "use "+plural(r.Suggestion.Regions, "region")+", unless the table will grow", "%s for %s of source: less than 0.9 GiB each; %d would suffice", plural(have, "region"), Size(r.InputBytes), r.Suggestion.Regions)
+		return one(Note, "use "+plural(r.Suggestion.Regions, "region")+", unless the table will grow",
+			"%s for %s of source: less than 0.9 GiB each; %d would suffice", plural(have, "region"),
+			Size(r.InputBytes), r.Suggestion.Regions)
 	}
 	return nil
 }
@@ -496,7 +530,8 @@ func checkEmpty(r *Report, _ *Facts) []Finding {
 	} else {
 		get += " no row"
 	}
-	return one(Warning, "use splits that fit the keys; see the suggested ones", "%d of %s %s: %s", len(empty), plural(len(r.Regions), "region"), get, shown)
+	return one(Warning, "use splits that fit the keys; see the suggested ones", "%d of %s %s: %s", len(empty),
+		plural(len(r.Regions), "region"), get, shown)
 }
 
 // maxSkew is the largest-to-mean region size ratio above which plan warns.
@@ -506,7 +541,8 @@ func checkSkew(r *Report, _ *Facts) []Finding {
 	if r.Skew <= maxSkew || r.Rows < 1000 {
 		return nil
 	}
-	return one(Warning, "use the suggested splits, or a key whose beginning spreads better", "the largest region gets %.1f times the mean, so one server does the work of %.1f", r.Skew, r.Skew)
+	return one(Warning, "use the suggested splits, or a key whose beginning spreads better",
+		"the largest region gets %.1f times the mean, so one server does the work of %.1f", r.Skew, r.Skew)
 }
 
 func checkTableUnknown(r *Report, _ *Facts) []Finding {
@@ -522,21 +558,24 @@ func checkTableRegions(_ *Report, f *Facts) []Finding {
 		return nil
 	}
 	return one(Warning, "use regions: {from: table}, with which a run writes its files for the table's regions",
-		"the table has %d region boundaries that the job file lacks, the first at %s: a load cuts the files there", len(f.Further), f.Further[0])
+		"the table has %d region boundaries that the job file lacks, the first at %s: a load cuts the files there",
+		len(f.Further), f.Further[0])
 }
 
 func checkTableEmpty(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Empty == 0 || r.Live.Empty == len(r.Live.Regions) {
 		return nil
 	}
-	return one(Note, "merge them with merge_region in the HBase shell", "%d of the table's %d regions are empty", r.Live.Empty, len(r.Live.Regions))
+	return one(Note, "merge them with merge_region in the HBase shell", "%d of the table's %d regions are empty",
+		r.Live.Empty, len(r.Live.Regions))
 }
 
 func checkTableSkew(r *Report, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Skew <= maxSkew {
 		return nil
 	}
-	return one(Warning, "split the large ones, or use a key that spreads better", "the table's largest region has %.1f times the mean size", r.Live.Skew)
+	return one(Warning, "split the large ones, or use a key that spreads better",
+		"the table's largest region has %.1f times the mean size", r.Live.Skew)
 }
 
 // checkDates is about a history: each run gives every region a file, and a table can't serve well with many.
@@ -545,8 +584,10 @@ func checkDates(r *Report, f *Facts) []Finding {
 	if blocking := r.Forecast.BlockingFiles; f.Dates < 2 || files+r.Forecast.FilesNow < blocking {
 		return nil
 	}
-	return one(Warning, "use one run for all of them: input.path is a glob over the dates, such as export/2026-*, and timestamp: column:NAME gives each row its own time; or run a major compaction every few dates",
-		"%d runs give a region %d files of a family, in addition to %d: flushes wait when there are %d (hbase.hstore.blockingStoreFiles), and each read looks into all files",
+	return one(Warning, "use one run for all of them: input.path is a glob over the dates, such as export/2026-*, and "+
+		"timestamp: column:NAME gives each row its own time; or run a major compaction every few dates",
+		"%d runs give a region %d files of a family, in addition to %d: flushes wait when there are %d "+
+			"(hbase.hstore.blockingStoreFiles), and each read looks into all files",
 		f.Dates, files, r.Forecast.FilesNow, r.Forecast.BlockingFiles)
 }
 
@@ -554,7 +595,8 @@ func checkFolders(_ *Report, f *Facts) []Finding {
 	if f.Folders < 2 {
 		return nil
 	}
-	return one(Note, "use timestamp: column:NAME if the folders are of several dates", "the glob finds %d folders, and all their rows get the same timestamp", f.Folders)
+	return one(Note, "use timestamp: column:NAME if the folders are of several dates",
+		"the glob finds %d folders, and all their rows get the same timestamp", f.Folders)
 }
 
 func checkBlocking(r *Report, _ *Facts) []Finding {
@@ -563,7 +605,9 @@ func checkBlocking(r *Report, _ *Facts) []Finding {
 	if f.Nights < 0 || f.Nights >= fewNights {
 		return nil
 	}
-	return one(Warning, "raise hfile.slice_size (fewer files), run a compaction after the load, or raise hbase.hstore.blockingStoreFiles",
-		"%s per load and region, in addition to %d: after %s without a compaction, a region has %d files and its flushes wait (hbase.hstore.blockingStoreFiles)",
+	return one(Warning, "raise hfile.slice_size (fewer files), run a compaction after the load, or raise "+
+		"hbase.hstore.blockingStoreFiles",
+		"%s per load and region, in addition to %d: after %s without a compaction, a region has %d files and its flushes "+
+			"wait (hbase.hstore.blockingStoreFiles)",
 		plural(f.FilesALoad, "file"), f.FilesNow, plural(f.Nights, "load"), f.BlockingFiles)
 }

@@ -35,8 +35,10 @@ func Compare(a, b *Report) []Compared {
 	size := func(n float64) string { return Size(int64(n)) }
 	number := func(n float64) string { return Count(int64(n)) }
 	decimal := func(n float64) string { return fmt.Sprintf("%.2f", n) }
-	add("key bytes, on average", a.KeyBytes.Mean, b.KeyBytes.Mean, func(n float64) string { return fmt.Sprintf("%.1f", n) })
-	add("key's share of the bytes", a.Shares.Keys(), b.Shares.Keys(), func(n float64) string { return fmt.Sprintf("%.1f%%", 100*n) })
+	add("key bytes, on average", a.KeyBytes.Mean, b.KeyBytes.Mean,
+		func(n float64) string { return fmt.Sprintf("%.1f", n) })
+	add("key's share of the bytes", a.Shares.Keys(), b.Shares.Keys(),
+		func(n float64) string { return fmt.Sprintf("%.1f%%", 100*n) })
 	add("KeyValue bytes", float64(a.RawBytes), float64(b.RawBytes), size)
 	add("HFile bytes", float64(a.HFiles.Bytes), float64(b.HFiles.Bytes), size)
 	add("skew with suggested regions", a.Suggestion.Skew, b.Suggestion.Skew, decimal)

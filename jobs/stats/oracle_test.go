@@ -18,8 +18,8 @@ import (
 // skewed draws a key of which few come often and many come rarely.
 func skewed(r *rand.Rand, keys int) uint64 { return uint64(math.Pow(float64(keys), r.Float64())) }
 
-// TestFrequentBounds: of every key that has a counter the true number of rows is between the bounds, and every key that has
-// more rows than one part in as many as there are counters has one: alone, and merged in any way.
+// TestFrequentBounds: of every key that has a counter the true number of rows is between the bounds, and every key that
+// has more rows than one part in as many as there are counters has one: alone, and merged in any way.
 func TestFrequentBounds(t *testing.T) {
 	r := testrand.New(t)
 	for range 60 {
@@ -68,8 +68,8 @@ func beUint64(s string) (n uint64) {
 	return n
 }
 
-// TestFrequentTop: keys are in the order of what they have for certain, an exact count is put instead of a bound, and what is
-// kept of a long key is a copy of its beginning.
+// TestFrequentTop: keys are in the order of what they have for certain, an exact count is put instead of a bound, and
+// what is kept of a long key is a copy of its beginning.
 func TestFrequentTop(t *testing.T) {
 	f := NewHeavyHitters(3)
 	long := bytes.Repeat([]byte("k"), 2*longestKept)
@@ -97,8 +97,8 @@ func TestFrequentTop(t *testing.T) {
 	}
 }
 
-// TestGroupsWhateverTheOrder: rows in any order, from any number of goroutines, leave the same keys with the same counts: for
-// the keys that are left, all of their rows.
+// TestGroupsWhateverTheOrder: rows in any order, from any number of goroutines, leave the same keys with the same
+// counts: for the keys that are left, all of their rows.
 func TestGroupsWhateverTheOrder(t *testing.T) {
 	r := testrand.New(t)
 	for _, most := range []int{1, 10, 1000} {
@@ -199,7 +199,8 @@ func TestDistributionOfFew(t *testing.T) {
 	}
 }
 
-// TestPathsAsCounted: how many rows queries return and read, against a count of all: exactly where all fits, about where not.
+// TestPathsAsCounted: how many rows queries return and read, against a count of all: exactly where all fits, about
+// where not.
 func TestPathsAsCounted(t *testing.T) {
 	r := testrand.New(t)
 	for _, most := range []int{10_000, 500} {
@@ -244,8 +245,8 @@ func TestPathsAsCounted(t *testing.T) {
 	}
 }
 
-// TestSeenAsCounted: repeated keys, rows after the first and keys whose rows differ, against a count of all; from several
-// goroutines, in memory for all and for few.
+// TestSeenAsCounted: repeated keys, rows after the first and keys whose rows differ, against a count of all; from
+// several goroutines, in memory for all and for few.
 func TestSeenAsCounted(t *testing.T) {
 	r := testrand.New(t)
 	for _, memory := range []int64{1 << 22, 1 << 15, 0} {
@@ -318,8 +319,8 @@ func TestSeenZeroHash(t *testing.T) {
 	}
 }
 
-// TestSampleWhateverTheOrder: what is kept of the same rows does not depend on their order, groups are kept whole, weights of
-// rows that come again add up, and the budget is kept.
+// TestSampleWhateverTheOrder: what is kept of the same rows does not depend on their order, groups are kept whole,
+// weights of rows that come again add up, and the budget is kept.
 func TestSampleWhateverTheOrder(t *testing.T) {
 	r := testrand.New(t)
 	for _, budget := range []int{1 << 20, 20_000, 3_000} {
@@ -381,7 +382,8 @@ func TestSampleWhateverTheOrder(t *testing.T) {
 	}
 }
 
-// TestSampleRowsWithPayload: a row with something after its key is kept as often as it comes, ordered by key and then by that.
+// TestSampleRowsWithPayload: a row with something after its key is kept as often as it comes, ordered by key and then
+// by that.
 func TestSampleRowsWithPayload(t *testing.T) {
 	s := NewSample(1000)
 	for _, entry := range []string{"kb", "ka", "kb", "ja"} {
@@ -405,8 +407,8 @@ func TestSampleRowsWithPayload(t *testing.T) {
 	}
 }
 
-// TestThinKeepsGroups: of places that represent more and less, rows are left that represent about as many each; whole groups,
-// and of the place that represents most all.
+// TestThinKeepsGroups: of places that represent more and less, rows are left that represent about as many each; whole
+// groups, and of the place that represents most all.
 func TestThinKeepsGroups(t *testing.T) {
 	by := []float64{1, 4, 2}
 	s := NewSample(1 << 20)
@@ -453,8 +455,8 @@ func cutGroup(key string) (place, group, row string) {
 	return parts[0], parts[1], parts[2]
 }
 
-// TestQuantilesAsCounted: however keys and weights are, cuts rise, each tells the keys on its sides apart in as few bytes as do,
-// no more parts come out than were asked for, and a part is no heavier than a fair share and one key.
+// TestQuantilesAsCounted: however keys and weights are, cuts rise, each tells the keys on its sides apart in as few
+// bytes as do, no more parts come out than were asked for, and a part is no heavier than a fair share and one key.
 func TestQuantilesAsCounted(t *testing.T) {
 	r := testrand.New(t)
 	for range 300 {
@@ -500,8 +502,8 @@ func TestQuantilesAsCounted(t *testing.T) {
 	}
 }
 
-// TestSuggestProperties: whatever the sizes, the servers and the salts, the splits rise, are one fewer than the regions, each
-// salt but the first begins a region, and the reason has the numbers.
+// TestSuggestProperties: whatever the sizes, the servers and the salts, the splits rise, are one fewer than the
+// regions, each salt but the first begins a region, and the reason has the numbers.
 func TestSuggestProperties(t *testing.T) {
 	r := testrand.New(t)
 	for range 200 {
@@ -533,8 +535,8 @@ func TestSuggestProperties(t *testing.T) {
 	}
 }
 
-// TestEvenSplitsUnlessSkewed: splits that follow from the expression are taken, as they hold for later loads, unless the keys
-// fill them unevenly and other ones better.
+// TestEvenSplitsUnlessSkewed: splits that follow from the expression are taken, as they hold for later loads, unless
+// the keys fill them unevenly and other ones better.
 func TestEvenSplitsUnlessSkewed(t *testing.T) {
 	even := func(int) ([][]byte, error) { return [][]byte{[]byte("5")}, nil }
 	for name, c := range map[string]struct {
@@ -557,8 +559,8 @@ func TestEvenSplitsUnlessSkewed(t *testing.T) {
 	}
 }
 
-// TestScatterOfRows: a whole input whose groups are together has no scatter; the more places a group is met at, the fewer
-// groups there are than the sample would let expect.
+// TestScatterOfRows: a whole input whose groups are together has no scatter; the more places a group is met at, the
+// fewer groups there are than the sample would let expect.
 func TestScatterOfRows(t *testing.T) {
 	r := testrand.New(t)
 	fill := func(placeOf func(group, row int) int) *Sample {
@@ -624,8 +626,8 @@ func TestDistinctOrderAndMerge(t *testing.T) {
 	}
 }
 
-// TestCompareIsFair: of two plans each line says the same whichever is put first; what differs by less than two in a hundred, or
-// shows alike, is no better.
+// TestCompareIsFair: of two plans each line says the same whichever is put first; what differs by less than two in a
+// hundred, or shows alike, is no better.
 func TestCompareIsFair(t *testing.T) {
 	r := testrand.New(t)
 	for range 200 {

@@ -40,8 +40,10 @@ func (t Table) Facts() []page.Fact {
 	all := []page.Fact{
 		{Name: "rows", Value: about + Count(r.Rows), More: Count(r.Rejected) + " rejected" + ofSample(r.Sample)},
 		{Name: "source", Value: Size(r.InputBytes), More: plural(r.InputFiles, "file")},
-		{Name: "HFiles", Value: "≈ " + Size(r.HFiles.Bytes), More: fmt.Sprintf("%.1f%% of the KeyValues", 100*r.HFiles.Ratio)},
-		{Name: "regions", Value: fmt.Sprint(len(r.Regions)), More: fmt.Sprintf("suggested %d; skew %.2f", r.Suggestion.Regions, r.Skew)},
+		{Name: "HFiles", Value: "≈ " + Size(r.HFiles.Bytes),
+			More: fmt.Sprintf("%.1f%% of the KeyValues", 100*r.HFiles.Ratio)},
+		{Name: "regions", Value: fmt.Sprint(len(r.Regions)),
+			More: fmt.Sprintf("suggested %d; skew %.2f", r.Suggestion.Regions, r.Skew)},
 		{Name: "row key", Value: key, More: fmt.Sprintf("%.0f%% of the bytes", 100*r.Shares.Keys())},
 	}
 	if q := r.Query; q != nil {
@@ -49,10 +51,12 @@ func (t Table) Facts() []page.Fact {
 		if q.Full {
 			scans = "the whole table"
 		}
-		all = append(all, page.Fact{Name: "a query", Value: scans, More: fmt.Sprintf("%.1f rows on average, %s at most%s", q.Rows.Mean, Count(q.Rows.Max), ofSample(q.InSample))})
+		all = append(all, page.Fact{Name: "a query", Value: scans,
+			More: fmt.Sprintf("%.1f rows on average, %s at most%s", q.Rows.Mean, Count(q.Rows.Max), ofSample(q.InSample))})
 	}
 	f := &r.Forecast
-	run := page.Fact{Name: "a run", Value: "≈ " + Duration(f.Seconds), More: "on " + plural(f.Rates.Cores, "core") + ", without waiting for disks"}
+	run := page.Fact{Name: "a run", Value: "≈ " + Duration(f.Seconds), More: "on " + plural(f.Rates.Cores, "core") +
+		", without waiting for disks"}
 	if f.Unsure {
 		run.Value, run.More = "not known", "too little was read"
 	}
@@ -61,7 +65,8 @@ func (t Table) Facts() []page.Fact {
 		all = append(all, page.Fact{Name: "growth", Value: Size(f.Growth) + " per day", More: SplitIn(f.DaysToSplit)})
 	}
 	if f.Growth > 0 && f.Nights >= 0 {
-		all = append(all, page.Fact{Name: "files", Value: plural(f.Nights, "night"), More: fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})
+		all = append(all, page.Fact{Name: "files", Value: plural(f.Nights, "night"),
+			More: fmt.Sprintf("until a region has %d without a compaction", f.BlockingFiles)})
 	}
 	return all
 }
@@ -110,7 +115,8 @@ func (t Table) OtherChecks() []page.Check { return findings(t.Compared) }
 
 func findings(r *Report) (all []page.Check) {
 	for _, f := range r.Checks {
-		all = append(all, page.Check{Class: string(f.Severity), State: string(f.Severity), Code: f.Code, Text: f.Reason, Remedy: f.Remedy})
+		all = append(all, page.Check{Class: string(f.Severity), State: string(f.Severity), Code: f.Code,
+			Text: f.Reason, Remedy: f.Remedy})
 	}
 	return all
 }
@@ -143,17 +149,20 @@ func charts(r *Report) []*page.Chart {
 func regionChart(r *Report) *page.Chart {
 	values := make([]page.Value, len(r.Regions))
 	for i, region := range r.Regions {
-		values[i] = page.Value{Name: cmp.Or(region.Start, "first"), Size: float64(region.HFileBytes), More: plural(int(region.Rows), "row")}
+		values[i] = page.Value{Name: cmp.Or(region.Start, "first"), Size: float64(region.HFileBytes),
+			More: plural(int(region.Rows), "row")}
 	}
 	return page.Regions(values, r.Skew, maxSkew)
 }
 
 func shareChart(r *Report) *page.Chart {
 	s := &r.Shares
-	return page.Stack("What the KeyValue bytes are", fmt.Sprintf("Row key, family (%.0f%%) and qualifier (%.0f%%) are in each cell; encoding and compression save most of that.",
+	return page.Stack("What the KeyValue bytes are", fmt.Sprintf(
+		"Row key, family (%.0f%%) and qualifier (%.0f%%) are in each cell; encoding and compression save most of that.",
 		100*part(s.Family, s.All()), 100*part(s.Qualifier, s.All())), []page.Value{
 		{Name: "row key", Size: float64(s.Row), Class: "one"}, {Name: "family", Size: float64(s.Family), Class: "two"},
-		{Name: "qualifier", Size: float64(s.Qualifier), Class: "three"}, {Name: "frame", Size: float64(s.Frame), Class: "four"},
+		{Name: "qualifier", Size: float64(s.Qualifier), Class: "three"},
+		{Name: "frame", Size: float64(s.Frame), Class: "four"},
 		{Name: "value", Size: float64(s.Value), Class: "five"}}, func(n float64) string { return Size(int64(n)) })
 }
 
@@ -169,7 +178,8 @@ func rowsChart(q *Query) *page.Chart {
 		}
 		values = append(values, v)
 	}
-	return page.Columns("Rows that a query returns", fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit),
+	return page.Columns("Rows that a query returns",
+		fmt.Sprintf("Query keys by how many rows they have%s; more than %d are marked.", ofSample(q.InSample), RowLimit),
 		page.Axis{Y: "query keys", X: "rows per query key"}, values, page.OfCounts)
 }
 
@@ -182,7 +192,8 @@ func frequentChart(q *Query) *page.Chart {
 			says = "Rows that each has at least"
 		}
 	}
-	return page.Rows("The most frequent query keys", says+ofSample(q.InSample)+".", values, func(n float64) string { return plural(int(n), "row") })
+	return page.Rows("The most frequent query keys", says+ofSample(q.InSample)+".", values,
+		func(n float64) string { return plural(int(n), "row") })
 }
 
 // growthChart shows the largest region, period by period, until it is split.
@@ -203,7 +214,8 @@ func growthChart(f *Forecast) *page.Chart {
 		size := start + (end-start)*float64(i)/(points-1)
 		values = append(values, page.Value{Name: Count(int64(at)), Size: size, Class: "three"})
 	}
-	c := page.Columns("The fullest region if every day brings as much", "It is split when it reaches hbase.hregion.max.filesize.",
+	c := page.Columns("The fullest region if every day brings as much",
+		"It is split when it reaches hbase.hregion.max.filesize.",
 		page.Axis{Y: "size", X: "days from now"}, values, page.OfBytes)
 	c.Mark(float64(f.MaxFileSize), "hbase.hregion.max.filesize")
 	return c

@@ -58,7 +58,8 @@ func TestPageShowsRegionsAndUnits(t *testing.T) {
 	}
 }
 
-// TestPageOfManyRegionsIsSmall: it shows the largest of 100,000 regions, in their order, and how many there are besides.
+// TestPageOfManyRegionsIsSmall: it shows the largest of 100,000 regions, in their order, and how many there are
+// besides.
 func TestPageOfManyRegionsIsSmall(t *testing.T) {
 	t.Parallel()
 	r := madeReport()

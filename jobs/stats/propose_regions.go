@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A region should hold 1 to 2 GB of data (RegionRule): with less, a server has many regions for little data; with more, splits,
-// compactions and moves take long.
+// A region should hold 1 to 2 GB of data (RegionRule): with less, a server has many regions for little data; with more,
+// splits, compactions and moves take long.
 const (
 	leastRegion = 1_000_000_000
 	mostRegion  = 2_000_000_000
@@ -54,7 +54,8 @@ type RegionInput struct {
 	FromKey func(regions int) ([][]byte, error)
 }
 
-// ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh their bytes.
+// ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh
+// their bytes.
 func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
 	s := Proposal{BySource: regionsFor(w.Source), ByHFiles: regionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
@@ -137,8 +138,8 @@ func weigh(keys *Sample, first, last int) (all int64) {
 	return all
 }
 
-// quantiles cuts the keys from first to before last into parts of about equal weight. A cut is the shortest beginning of
-// a key that separates the keys on its two sides.
+// quantiles cuts the keys from first to before last into parts of about equal weight. A cut is the shortest beginning
+// of a key that separates the keys on its two sides.
 func quantiles(keys *Sample, first, last, parts int) (cuts [][]byte) {
 	all := weigh(keys, first, last)
 	var passed int64

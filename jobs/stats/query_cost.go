@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// QueryCost says how many rows queries return and how many they read: those that have the query's values, and all those that
-// have the prefix of the row key which the values determine. It counts exactly up to a number of values and of prefixes,
-// and beyond that for a part of them, chosen by hash. It is safe for concurrent use.
+// QueryCost says how many rows queries return and how many they read: those that have the query's values, and all those
+// that have the prefix of the row key which the values determine. It counts exactly up to a number of values and of
+// prefixes, and beyond that for a part of them, chosen by hash. It is safe for concurrent use.
 type QueryCost struct {
 	prefixes *GroupCounts
 

@@ -37,7 +37,8 @@ func (r *RejectedRecord) Why() string {
 	return "column " + r.Column + ": " + r.Reason
 }
 
-// Quoted is the record's beginning in quotes, with line breaks and other control characters as escapes, of width characters at most.
+// Quoted is the record's beginning in quotes, with line breaks and other control characters as escapes, of width
+// characters at most.
 func (r *RejectedRecord) Quoted(width int) string {
 	text := []rune(r.Text)
 	if len(text) > width {
@@ -58,7 +59,8 @@ type Field struct {
 	Cut    bool    `json:"cut,omitempty"`    // the value is longer than shown
 }
 
-// KeyPart is a part of a row key: a term of its expression, and the bytes that a record has there, as HBase's shell writes them.
+// KeyPart is a part of a row key: a term of its expression, and the bytes that a record has there, as HBase's shell
+// writes them.
 type KeyPart struct {
 	Part  string `json:"part"`
 	Value string `json:"value"`
@@ -80,7 +82,8 @@ type RecordLine struct {
 	Values []string
 }
 
-// NewRecordTable makes the table of a report's records, with fields columns at most, and values of width characters at most.
+// NewRecordTable makes the table of a report's records, with fields columns at most, and values of width characters at
+// most.
 func NewRecordTable(r *Report, fields, width int) *RecordTable {
 	if len(r.Records) == 0 {
 		return nil

@@ -1,7 +1,7 @@
 package stats
 
-// Report says what the input is, what a run of the job would make of it, and what is worth a thought before the first one.
-// Figures of the whole input are estimates where Sample is true.
+// Report says what the input is, what a run of the job would make of it, and what is worth a thought before the first
+// one. Figures of the whole input are estimates where Sample is true.
 type Report struct {
 	Key    string `json:"rowkey"`         // the expression
 	Wide   bool   `json:"wide,omitempty"` // many records share a row, distinguished by their qualifiers
@@ -100,13 +100,14 @@ func part(of, all int64) float64 {
 
 // Estimate is how large the HFiles will be, by encoding sampled rows with the settings of the job or the table.
 type Estimate struct {
-	Bytes      int64            `json:"bytes"`
-	Ratio      float64          `json:"ratio"` // of the KeyValue bytes
-	SampleRows int64            `json:"sample_rows"`
-	SampleRaw  int64            `json:"sample_raw_bytes"`
-	SampleSize int64            `json:"sample_bytes"` // of the HFiles that were made of it
-	Scattered  bool             `json:"scattered"`    // rows of a query key lie apart in the input; what they share is extrapolated
-	Families   []FamilyEstimate `json:"families"`
+	Bytes      int64   `json:"bytes"`
+	Ratio      float64 `json:"ratio"` // of the KeyValue bytes
+	SampleRows int64   `json:"sample_rows"`
+	SampleRaw  int64   `json:"sample_raw_bytes"`
+	SampleSize int64   `json:"sample_bytes"` // of the HFiles that were made of it
+	// rows of a query key lie apart in the input; what they share is extrapolated
+	Scattered bool             `json:"scattered"`
+	Families  []FamilyEstimate `json:"families"`
 }
 
 // FamilyEstimate is one family's part of an Estimate.

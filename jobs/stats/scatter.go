@@ -14,8 +14,8 @@ func (s *Sample) Scale(by []float64) {
 	}
 }
 
-// Thin drops groups of rows, evenly by their hashes, until all rows that are left represent the same number of rows of the
-// whole input; by is the number that a row of each place represents. Call it after all rows were added.
+// Thin drops groups of rows, evenly by their hashes, until all rows that are left represent the same number of rows of
+// the whole input; by is the number that a row of each place represents. Call it after all rows were added.
 func (s *Sample) Thin(by []float64) {
 	most := 0.0
 	for i := range s.rows {
@@ -50,8 +50,8 @@ func (s *Sample) Firsts() []bool {
 }
 
 // Scatter says how many groups the rows of a whole input have, as a part of what they would have if the rows of a group
-// stood together in it, so that a place has all of them or none: 1 then. of is how many rows there are in all. Groups that
-// are met at several places tell that rows are scattered, and how many groups are not met at all.
+// stood together in it, so that a place has all of them or none: 1 then. of is how many rows there are in all. Groups
+// that are met at several places tell that rows are scattered, and how many groups are not met at all.
 func (s *Sample) Scatter(of float64) float64 {
 	places := map[uint64]map[int]bool{}
 	for _, r := range s.rows {

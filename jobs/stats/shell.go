@@ -21,7 +21,8 @@ func CreateStatement(table string, families []CreateFamily, splits []string) str
 		if f.BloomPrefix > 0 {
 			bloom = fmt.Sprintf(", CONFIGURATION => {'RowPrefixBloomFilter.prefix_length' => '%d'}", f.BloomPrefix)
 		}
-		parts = append(parts, fmt.Sprintf("{NAME => %s, COMPRESSION => '%s', DATA_BLOCK_ENCODING => '%s', BLOOMFILTER => '%s', BLOCKSIZE => '%d'%s}",
+		parts = append(parts, fmt.Sprintf("{NAME => %s, COMPRESSION => '%s', DATA_BLOCK_ENCODING => '%s', BLOOMFILTER => "+
+			"'%s', BLOCKSIZE => '%d'%s}",
 			ruby(f.Name), f.Compression, f.Encoding, f.Bloom, f.BlockSize, bloom))
 	}
 	if len(splits) > 0 {

@@ -55,7 +55,8 @@ func TestBoundsOfChecks(t *testing.T) {
 		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = int64(day / time.Second) }, false},
 		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = int64(day/time.Second) - 1 }, true},
 		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL, f.Oldest = 1, 0 }, false},
-		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = math.MaxInt64 }, false}, // in seconds: no Duration
+		// in seconds: no Duration
+		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = math.MaxInt64 }, false},
 		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600 }, false},
 		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600+1 }, true},
 		{"key-cycle", func(r *Report, f *Facts) { f.Cycle = 30 * day }, true}, // cells are kept for ever
@@ -77,7 +78,8 @@ func TestBoundsOfChecks(t *testing.T) {
 	}
 }
 
-// fillAny sets every number, text and list below v at random: also to the largest and the least, to nothing, to one of a list.
+// fillAny sets every number, text and list below v at random: also to the largest and the least, to nothing, to one of
+// a list.
 func fillAny(v reflect.Value, next func(n int) int) {
 	switch v.Kind() {
 	case reflect.Int, reflect.Int64:
@@ -228,8 +230,8 @@ func rubyText(t *testing.T, quoted string) string {
 	return ""
 }
 
-// TestRubyReadsTheText: what HBase's shell gets is the split as it is written, whatever quotes and backslashes are in it: those
-// before an x stay one, as Bytes.toBytesBinary wants it.
+// TestRubyReadsTheText: what HBase's shell gets is the split as it is written, whatever quotes and backslashes are in
+// it: those before an x stay one, as Bytes.toBytesBinary wants it.
 func TestRubyReadsTheText(t *testing.T) {
 	r := testrand.New(t)
 	for range 20_000 {
@@ -261,8 +263,8 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSplitsFile: blanks at the ends of a split, which the shell would take for layout, are escaped, and no others; a disk that
-// is full is an error.
+// TestSplitsFile: blanks at the ends of a split, which the shell would take for layout, are escaped, and no others; a
+// disk that is full is an error.
 func TestSplitsFile(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteSplits(&b, []string{"a", " a", "a ", "  ", "a b", ""}); err != nil || b.String() != "a\n\\x20a\na\\x20\n\\x20\\x20\na b\n\n" {
@@ -273,7 +275,8 @@ func TestSplitsFile(t *testing.T) {
 	}
 }
 
-// TestForecastBounds: what divides by nothing is nothing, what has been reached takes no more days, and what never comes is -1.
+// TestForecastBounds: what divides by nothing is nothing, what has been reached takes no more days, and what never
+// comes is -1.
 func TestForecastBounds(t *testing.T) {
 	for _, c := range []struct {
 		size, aDay, most int64

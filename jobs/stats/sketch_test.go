@@ -124,7 +124,8 @@ func TestFrequentAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestGroups compares the distribution with exact counts: of all keys while there are few, then of a part that represents all.
+// TestGroups compares the distribution with exact counts: of all keys while there are few, then of a part that
+// represents all.
 func TestGroups(t *testing.T) {
 	keys, exact := zipf(300_000)
 	for _, most := range []int{1 << 20, 4000} {

@@ -1,7 +1,7 @@
 package stats
 
-// Weigh fills in what a query and a day of it read, of so many rows with KeyValues of so many bytes on average. It takes every
-// key to be asked for as often as any other.
+// Weigh fills in what a query and a day of it read, of so many rows with KeyValues of so many bytes on average. It
+// takes every key to be asked for as often as any other.
 func (q *QueryLoad) Weigh(rows int64, bytes float64) {
 	if q.Full {
 		q.Read = float64(rows)

@@ -19,7 +19,8 @@ type account interface {
 func (a *mapAccount) whose() *identity    { return &a.identity }
 func (a *reduceAccount) whose() *identity { return &a.identity }
 
-// accountsAtOnce is how many tasks are looked at side by side: most of the time is that of a remote file system's answers.
+// accountsAtOnce is how many tasks are looked at side by side: most of the time is that of a remote file system's
+// answers.
 const accountsAtOnce = 16
 
 // sideBySide calls look for 0 to n-1.
@@ -70,7 +71,8 @@ func accountsOf[A account](at folder, of identity, fresh func() A) (sound []A, e
 		if err != nil && !errors.Is(err, errNoDocument) {
 			return nil, err
 		}
-		if i := found.whose(); err == nil && i.Plan == of.Plan && i.Phase == of.Phase && i.Task == of.Task && i.Attempt == attempt {
+		if i := found.whose(); err == nil && i.Plan == of.Plan && i.Phase == of.Phase &&
+			i.Task == of.Task && i.Attempt == attempt {
 			sound = append(sound, found)
 		}
 	}
@@ -98,9 +100,9 @@ func (w *Work) past(phase string, tasks []int) pastAttempts {
 	return all
 }
 
-// lastWords are what the latest attempts at a task have left: why one failed, and who began it; nil for what there is not. What
-// is past counts neither, nor does a failure before a later attempt began, which had another reason to end. An attempt that was
-// running before may have failed since.
+// lastWords are what the latest attempts at a task have left: why one failed, and who began it; nil for what there is
+// not. What is past counts neither, nor does a failure before a later attempt began, which had another reason to end.
+// An attempt that was running before may have failed since.
 func (w *Work) lastWords(phase string, task int, past pastAttempts) (report *failureReport, last *identity) {
 	at := w.home().in(phase, TaskFolder(task))
 	attempts, err := at.folders()
@@ -113,10 +115,12 @@ func (w *Work) lastWords(phase string, task int, past pastAttempts) (report *fai
 			continue
 		}
 		said, who := new(failureReport), new(identity)
-		if at.in(attempt).read(FailureName, said) == nil && said.Plan == w.id && (report == nil || !said.Ended.Before(report.Ended)) {
+		if at.in(attempt).read(FailureName, said) == nil && said.Plan == w.id &&
+			(report == nil || !said.Ended.Before(report.Ended)) {
 			report = said
 		}
-		if !known && at.in(attempt).read(AttemptName, who) == nil && who.Plan == w.id && (last == nil || !who.Begun.Before(last.Begun)) {
+		if !known && at.in(attempt).read(AttemptName, who) == nil && who.Plan == w.id &&
+			(last == nil || !who.Begun.Before(last.Begun)) {
 			last = who
 		}
 	}

@@ -60,8 +60,8 @@ func accountOf(a *attempt, splits ...int) *mapAccount {
 	return account
 }
 
-// TestAccountsThatCount: only sound accounts of this plan count, in the folder of the attempt that has written them: not one that
-// was changed, cut short or copied, and not what a killed attempt or an engine has left.
+// TestAccountsThatCount: only sound accounts of this plan count, in the folder of the attempt that has written them:
+// not one that was changed, cut short or copied, and not what a killed attempt or an engine has left.
 func TestAccountsThatCount(t *testing.T) {
 	t.Parallel()
 	w := workOf(t)
@@ -135,8 +135,8 @@ func TestSplitsAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestEndsOfAnAttempt: an account appears only when the work is done; a failed attempt leaves the reason and its rejects, and
-// nothing else; an interrupted one leaves nothing.
+// TestEndsOfAnAttempt: an account appears only when the work is done; a failed attempt leaves the reason and its
+// rejects, and nothing else; an interrupted one leaves nothing.
 func TestEndsOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -179,8 +179,8 @@ func TestEndsOfAnAttempt(t *testing.T) {
 	}
 }
 
-// TestLastWords: the reason for a failed task is that of its last attempt, not that of an attempt that failed before the
-// engine ran, or before a later attempt began.
+// TestLastWords: the reason for a failed task is that of its last attempt, not that of an attempt that failed before
+// the engine ran, or before a later attempt began.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -218,8 +218,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestPlansThatServe: the runs of a plan serve another one of the same run, which may need fewer outputs, and may be cut into other
-// tasks; anything else would mix entries of two runs.
+// TestPlansThatServe: the runs of a plan serve another one of the same run, which may need fewer outputs, and may be
+// cut into other tasks; anything else would mix entries of two runs.
 func TestPlansThatServe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -90,15 +90,16 @@ func (w *planned) newAttempt(phase string, task int) *attempt {
 	if err != nil {
 		host = "an unknown host"
 	}
-	a := &attempt{of: w, identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(), Host: host, PID: os.Getpid(),
+	a := &attempt{of: w, identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(),
+		Host: host, PID: os.Getpid(),
 		Begun: time.Now().UTC()}}
 	a.folder = w.home().in(phase, TaskFolder(task), a.Attempt)
 	a.files = a.folder
 	return a
 }
 
-// begin makes the folders of the attempt, its own and more, and says who it is. No folder is made later: the run may end
-// meanwhile, and what a task makes anew after that is deleted by nobody.
+// begin makes the folders of the attempt, its own and more, and says who it is. No folder is made later: the run may
+// end meanwhile, and what a task makes anew after that is deleted by nobody.
 func (a *attempt) begin(more []folder) error {
 	if err := a.of.checkPlan(); err != nil {
 		if out := a.of.outputs[0]; errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +115,8 @@ func (a *attempt) begin(more []folder) error {
 	return a.write(AttemptName, &a.identity)
 }
 
-// do begins the attempt, does the task, and writes its account last. If the task fails, do deletes its files and writes a failure report.
-// If the context or the run has ended, it deletes the attempt's folder.
+// do begins the attempt, does the task, and writes its account last. If the task fails, do deletes its files and writes
+// a failure report. If the context or the run has ended, it deletes the attempt's folder.
 func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error), more ...folder) error {
 	var account any
 	err := a.begin(more)
@@ -137,10 +138,12 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (account an
 	if ctx.Err() != nil {
 		return errors.Join(err, a.remove(false))
 	}
-	if ended := a.of.checkPlan(); errcode.Outermost(ended) == errcode.TaskPlan { // done or begun anew: the reason, whatever failed
+	// done or begun anew: the reason, whatever failed
+	if ended := a.of.checkPlan(); errcode.Outermost(ended) == errcode.TaskPlan {
 		return errors.Join(ended, a.remove(errors.Is(ended, fs.ErrNotExist)))
 	}
-	report := &failureReport{identity: a.identity, Ended: time.Now().UTC(), Text: err.Error(), Code: failure.CodeOf(err), Run: damagedRun(err)}
+	report := &failureReport{identity: a.identity, Ended: time.Now().UTC(), Text: err.Error(),
+		Code: failure.CodeOf(err), Run: damagedRun(err)}
 	if a.rejects != nil {
 		report.Log = a.rejects.log()
 	}

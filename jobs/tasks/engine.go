@@ -23,8 +23,8 @@ type Engine interface {
 	Run(ctx context.Context, p Phase) error
 }
 
-// ErrAgain says that an engine has waited for the tasks of an earlier process, instead of running those of the phase, or that
-// what ran the tasks has lost them. The caller asks it again to run the tasks that are not done.
+// ErrAgain says that an engine has waited for the tasks of an earlier process, instead of running those of the phase,
+// or that what ran the tasks has lost them. The caller asks it again to run the tasks that are not done.
 var ErrAgain = errors.New("the tasks that ran have ended: those that are not done must run again")
 
 // The phases of a run.
@@ -53,7 +53,8 @@ type Phase struct {
 // Command returns the arguments with which this program runs a task. document is Document, or the name of a copy of it.
 // index is the task's, or "-" if the task reads it from the first line of stdin. flags are added at the end.
 func (p *Phase) Command(document, index string, flags ...string) []string {
-	return append([]string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores", strconv.Itoa(max(p.Cores, 1))}, flags...)
+	return append([]string{"task", p.Name, document, index, "--memory", strconv.FormatInt(p.Memory, 10), "--cores",
+		strconv.Itoa(max(p.Cores, 1))}, flags...)
 }
 
 // TaskError says that a task failed for good: its engine does not run it again.

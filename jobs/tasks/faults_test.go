@@ -135,8 +135,8 @@ func losingDataNode(e *runtest.InProcess, base string) options.Options {
 	return o
 }
 
-// TestTaskFaults: whatever happens to a task, the run ends with words that name it, its attempt and its host. The same command then does
-// only what is missing, and comes to the files of an undisturbed run.
+// TestTaskFaults: whatever happens to a task, the run ends with words that name it, its attempt and its host. The same
+// command then does only what is missing, and comes to the files of an undisturbed run.
 func TestTaskFaults(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 3000)
 	in := filepath.Join(dir, "in", "2026-11-20", "part-m-00003")
@@ -245,8 +245,8 @@ func planID(t *testing.T, p tasks.Phase) string {
 	return who.Plan
 }
 
-// TestRejectsOfTasks: too many rejects end a run by tasks as one in a process, with the same files of rejects, whether one task has too
-// many or all of them together.
+// TestRejectsOfTasks: too many rejects end a run by tasks as one in a process, with the same files of rejects, whether
+// one task has too many or all of them together.
 func TestRejectsOfTasks(t *testing.T) {
 	t.Parallel()
 	for what, every := range map[string]int{"all together": 200, "each": 20} {
@@ -283,8 +283,8 @@ func manyFiles(t *testing.T, dir string, n int) {
 	}
 }
 
-// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge their runs, is refused,
-// with what to do.
+// TestTasksThatCantBeMerged: a run of more map tasks than can be merged, or of tasks with too little memory to merge
+// their runs, is refused, with what to do.
 func TestTasksThatCantBeMerged(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 100)
@@ -300,8 +300,8 @@ func TestTasksThatCantBeMerged(t *testing.T) {
 	}
 }
 
-// TestPlannedSizesCount: the commands after task plan use the tasks as they were planned. So they need neither its task size nor, where no
-// slice is left, its memory.
+// TestPlannedSizesCount: the commands after task plan use the tasks as they were planned. So they need neither its task
+// size nor, where no slice is left, its memory.
 func TestPlannedSizesCount(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 100)
@@ -342,7 +342,8 @@ func TestPlannedSizesCount(t *testing.T) {
 	runtest.NoTasks(t, out)
 }
 
-// TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of going on with it.
+// TestTaskOfAnotherProgram: a task does nothing for a plan of another program, and a driver begins anew instead of
+// going on with it.
 func TestTaskOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 500)
@@ -386,8 +387,8 @@ func TestTaskOfAnotherProgram(t *testing.T) {
 	}
 }
 
-// TestEveryCallOfTasksFails is TestEveryCallOfStorageFails for runs by tasks: driver and tasks have the same faulty file system. Some
-// calls fail, and in make exhaustive each.
+// TestEveryCallOfTasksFails is TestEveryCallOfStorageFails for runs by tasks: driver and tasks have the same faulty
+// file system. Some calls fail, and in make exhaustive each.
 func TestEveryCallOfTasksFails(t *testing.T) {
 	job := strings.Replace(jobdir.CheckJob, "['1', '2', '3', '4', '5', '6', '7', '8', '9']", "['5']", 1)
 	dir := jobdir.Check(t, strings.Replace(strings.Replace(job, "salt(check_id, 10) + ", "", 1), "in/${date}", "in/${date}\n  max_rejects: 10", 1), 40)
@@ -441,8 +442,8 @@ func sameRejects(t *testing.T, what, a, b string) {
 	}
 }
 
-// TestKilledTasks kills a run by tasks, driver and tasks together, at each of its points. The same command goes on, by tasks or in one
-// process, and comes to the files of an undisturbed run.
+// TestKilledTasks kills a run by tasks, driver and tasks together, at each of its points. The same command goes on, by
+// tasks or in one process, and comes to the files of an undisturbed run.
 func TestKilledTasks(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, jobdir.SlicedJob, 4000)
@@ -522,8 +523,8 @@ func ranAgain(t *testing.T, dir, out string) (maps []string) {
 	return maps
 }
 
-// TestPlanThatCantBeRead: a plan that can't be read now, or is of another format, ends the run, and deletes nothing: the same command goes
-// on with its tasks. One that is damaged is no plan.
+// TestPlanThatCantBeRead: a plan that can't be read now, or is of another format, ends the run, and deletes nothing:
+// the same command goes on with its tasks. One that is damaged is no plan.
 func TestPlanThatCantBeRead(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
@@ -586,8 +587,8 @@ func killedOutOfMemory(t *testing.T, p tasks.Phase, task int, attempt string) er
 	return errcode.TaskFailed.New("it used more memory than its container has")
 }
 
-// TestNewCauseOfFailure: a run fails because of what happened now. The report of an earlier attempt, in this command or in one before, is
-// not the reason if a later attempt ended without one.
+// TestNewCauseOfFailure: a run fails because of what happened now. The report of an earlier attempt, in this command or
+// in one before, is not the reason if a later attempt ended without one.
 func TestNewCauseOfFailure(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
@@ -672,8 +673,9 @@ func TestLostRejectsOfTasks(t *testing.T) {
 	}
 }
 
-// TestRunsThatCantBeReached: a reduce task that can't reach the file system blames no sorted run, and no map task runs again. One without a
-// replica of a block does: then the map task is done again. So is that of a run which has no replica when the command begins.
+// TestRunsThatCantBeReached: a reduce task that can't reach the file system blames no sorted run, and no map task runs
+// again. One without a replica of a block does: then the map task is done again. So is that of a run which has no
+// replica when the command begins.
 func TestRunsThatCantBeReached(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
@@ -732,7 +734,8 @@ func runIn(t *testing.T, out string, task int) string {
 	return runOf(t, tasks.Phase{Dir: filepath.Join(all[0], "reduce")}, task)
 }
 
-// TestTaskOfAnotherPlan: a task of a plan that was replaced since does nothing, and leaves nothing in the folder of the new one.
+// TestTaskOfAnotherPlan: a task of a plan that was replaced since does nothing, and leaves nothing in the folder of the
+// new one.
 func TestTaskOfAnotherPlan(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
@@ -766,7 +769,8 @@ func TestTaskOfAnotherPlan(t *testing.T) {
 	}
 }
 
-// TestFoldersOfTasks: what tasks leave is private in each output, and a reduce task that fails leaves no files, whatever its output.
+// TestFoldersOfTasks: what tasks leave is private in each output, and a reduce task that fails leaves no files,
+// whatever its output.
 func TestFoldersOfTasks(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
@@ -814,7 +818,8 @@ func (f stuckFS) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
-// TestHandedOverWithAnError: a command that hands tasks over fails if the end of its run fails. Nothing is handed over then.
+// TestHandedOverWithAnError: a command that hands tasks over fails if the end of its run fails. Nothing is handed over
+// then.
 func TestHandedOverWithAnError(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
@@ -828,8 +833,8 @@ func TestHandedOverWithAnError(t *testing.T) {
 	}
 }
 
-// endedMeanwhile does a task of a run whose other tasks are all done, and the run finished, at the n-th call of that task to its file
-// systems. It returns the number of calls, and whether the task was done before that.
+// endedMeanwhile does a task of a run whose other tasks are all done, and the run finished, at the n-th call of that
+// task to its file systems. It returns the number of calls, and whether the task was done before that.
 func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done bool, err error) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(dir, "out")); err != nil {
@@ -888,8 +893,8 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 	return n - f.Left.Load(), done, err
 }
 
-// TestTaskAfterItsRunAtEveryCall: a task that goes on after its run has ended, wherever it was stopped, is refused and leaves nothing. In
-// make exhaustive it is stopped at each of its calls.
+// TestTaskAfterItsRunAtEveryCall: a task that goes on after its run has ended, wherever it was stopped, is refused and
+// leaves nothing. In make exhaustive it is stopped at each of its calls.
 func TestTaskAfterItsRunAtEveryCall(t *testing.T) {
 	dir := jobdir.Orders(t, jobdir.OrdersJob, 90)
 	for _, phase := range []string{tasks.MapPhase, tasks.ReducePhase} {
@@ -949,8 +954,8 @@ func (f *openingFS) Open(name string) (storage.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestOpensOfTasks: a reduce task opens the run of each map task once. The driver reads each account once in each of its looks, several
-// side by side.
+// TestOpensOfTasks: a reduce task opens the run of each map task once. The driver reads each account once in each of
+// its looks, several side by side.
 func TestOpensOfTasks(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)

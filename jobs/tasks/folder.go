@@ -66,7 +66,8 @@ func (f folder) in(elements ...string) folder {
 func (f folder) path(name string) string { return path.Join(f.dir, name) }
 func (f folder) uri(name string) string  { return f.fs.URI(f.path(name)) }
 
-// make creates the folder. That of the run is made first: as a missing folder above another one it would be open to others.
+// make creates the folder. That of the run is made first: as a missing folder above another one it would be open to
+// others.
 func (f folder) make() error {
 	if f.run != "" && f.run != f.dir {
 		if err := f.fs.MkdirAll(f.run, dirPerm); err != nil {
@@ -171,8 +172,8 @@ func (f folder) read(name string, into any) error {
 // TaskFolder is the name of a task's folder in that of its phase.
 func TaskFolder(index int) string { return fmt.Sprintf("%05d", index) }
 
-// documentShare is the part of a task's memory that the text of its document may have. What is read from it needs about as much
-// again, and the rest is for the work.
+// documentShare is the part of a task's memory that the text of its document may have. What is read from it needs about
+// as much again, and the rest is for the work.
 const documentShare = 8
 
 // checkDocument refuses a document of size bytes for a task with so many bytes of memory.
@@ -180,12 +181,13 @@ func checkDocument(uri string, size, memory int64) error {
 	if size <= memory/documentShare {
 		return nil
 	}
-	return errcode.TaskMemory.Errorf("%s has %s, too much for a task with %s of memory: give each task at least %s, or fewer and larger input files",
+	return errcode.TaskMemory.Errorf("%s has %s, too much for a task with %s of memory: give each task at least %s, or "+
+		"fewer and larger input files",
 		uri, bytesize.Format(size), bytesize.Format(memory), bytesize.Format(wholeMebi(size*documentShare)))
 }
 
-// readDocument reads the document that a task was given, and returns its text. memory is the task's; 0: not known. The error
-// has errcode.TaskPlan, or errcode.TaskMemory.
+// readDocument reads the document that a task was given, and returns its text. memory is the task's; 0: not known. The
+// error has errcode.TaskPlan, or errcode.TaskMemory.
 func readDocument(fsys storage.FS, name string, memory int64, into any) ([]byte, error) {
 	if info, err := fsys.Stat(name); err == nil && memory > 0 {
 		if err := checkDocument(fsys.URI(name), info.Size, memory); err != nil {
@@ -194,7 +196,8 @@ func readDocument(fsys storage.FS, name string, memory int64, into any) ([]byte,
 	}
 	text, err := storage.ReadFile(fsys, name, maxDocument)
 	if err != nil {
-		return nil, errcode.TaskPlan.Errorf("read the plan of the task: %w; it is deleted when its run is done or begun anew", err)
+		return nil, errcode.TaskPlan.Errorf("read the plan of the task: %w; it is deleted when its run is done or begun anew",
+			err)
 	}
 	if err := seal.Unmarshal(text, into); err != nil {
 		return nil, errcode.TaskPlan.Errorf("%s is not what bulkload task plan has written: %w", fsys.URI(name), err)

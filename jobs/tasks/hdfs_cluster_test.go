@@ -21,8 +21,8 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// TestTasksOnHDFS: tasks read their input from HDFS and leave runs and files there. The files are those of one process, and the same
-// command loads them.
+// TestTasksOnHDFS: tasks read their input from HDFS and leave runs and files there. The files are those of one process,
+// and the same command loads them.
 func TestTasksOnHDFS(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
@@ -59,7 +59,8 @@ func TestTasksOnHDFS(t *testing.T) {
 	o.NoLoad = true
 	runtest.Must(t, here, o)
 
-	e := &runtest.InProcess{Options: options.Options{WorkDir: t.TempDir()}} // no site files: the plan has what it needs of them
+	// no site files: the plan has what it needs of them
+	e := &runtest.InProcess{Options: options.Options{WorkDir: t.TempDir()}}
 	e.Options.Properties = map[string]string{"fs.defaultFS": strings.TrimSuffix(fsys.URI("/"), "/")}
 	s, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, l.Job(t, date), l.Options())
 	if err != nil {
@@ -95,8 +96,8 @@ func digestsOf(m *manifest.Manifest) map[string]string {
 	return all
 }
 
-// TestFinishedAgain: task finish may be repeated by the plan alone: after it stopped before the load, and after the load. It
-// says that there is nothing to do only if the table serves the files.
+// TestFinishedAgain: task finish may be repeated by the plan alone: after it stopped before the load, and after the
+// load. It says that there is nothing to do only if the table serves the files.
 func TestFinishedAgain(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")

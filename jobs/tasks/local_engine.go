@@ -38,8 +38,8 @@ type LocalEngine struct {
 // grace is how long a task may continue after it was asked to end.
 const grace = 10 * time.Second
 
-// pauses are those before another try of a task that may succeed later: a NameNode that is started again needs a minute or
-// two.
+// pauses are those before another try of a task that may succeed later: a NameNode that is started again needs a minute
+// or two.
 var pauses = [...]time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute}
 
 // wait makes a pause. Only tests change it.
@@ -150,8 +150,8 @@ func (t *tail) after(err error) error {
 	return fmt.Errorf("%w: %s", err, text)
 }
 
-// NewLocalEngine is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the site
-// files and the login of the driver: a task reads its plan before it knows the job.
+// NewLocalEngine is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the
+// site files and the login of the driver: a task reads its plan before it knows the job.
 func NewLocalEngine(j *jobfile.Job, o options.Options, parallel int) *LocalEngine {
 	at := site.Chosen(o, j.HBase)
 	var flags []string

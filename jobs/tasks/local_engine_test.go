@@ -17,9 +17,9 @@ import (
 	"bulkload/jobs/base/failure"
 )
 
-// engineOf is an engine whose tasks run a shell script in a folder of their own. $4 is the index of the task. The tests are
-// not parallel: a process that another test forks while the script is written would keep it open for writing, and it could
-// not be run ("text file busy").
+// engineOf is an engine whose tasks run a shell script in a folder of their own. $4 is the index of the task. The tests
+// are not parallel: a process that another test forks while the script is written would keep it open for writing, and
+// it could not be run ("text file busy").
 func engineOf(t *testing.T, script string) (*LocalEngine, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,8 +76,8 @@ func TestTasksAreTriedAgain(t *testing.T) {
 	}
 }
 
-// TestTaskThatFails: a failed task ends the others. The error names the task and its last line on stderr, and may pass by if the task's
-// did.
+// TestTaskThatFails: a failed task ends the others. The error names the task and its last line on stderr, and may pass
+// by if the task's did.
 func TestTaskThatFails(t *testing.T) {
 	noPauses(t, time.Hour, nil)
 	for code, tries := range map[int]int{1: 1, 75: len(pauses) + 1} {

@@ -64,9 +64,10 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 	}
 }
 
-// ask has an engine run tasks, at which there were some attempts in the past. asked is false if it has only waited for those of an
-// earlier process.
-func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts, undone func() ([]int, error)) (asked bool, err error) {
+// ask has an engine run tasks, at which there were some attempts in the past. asked is false if it has only waited for
+// those of an earlier process.
+func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts,
+	undone func() ([]int, error)) (asked bool, err error) {
 	err = w.engine.Run(ctx, p)
 	switch {
 	case errors.Is(err, ErrAgain):
@@ -95,7 +96,8 @@ func (w *Work) undoneMaps() ([]int, error) {
 }
 
 // failed is the error of an engine that failed; nil if all tasks are done all the same.
-func (w *Work) failed(ctx context.Context, phase string, engine error, past pastAttempts, undone func() ([]int, error)) error {
+func (w *Work) failed(ctx context.Context, phase string, engine error, past pastAttempts,
+	undone func() ([]int, error)) error {
 	if ctx.Err() != nil {
 		return engine
 	}
@@ -110,9 +112,9 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, past past
 	return w.explain(phase, missing, engine, past)
 }
 
-// soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose runs
-// are not are deleted: the task runs again. So it does if no DataNode has a block, but then the account stays: the DataNode may come
-// back.
+// soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose
+// runs are not are deleted: the task runs again. So it does if no DataNode has a block, but then the account stays: the
+// DataNode may come back.
 func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
@@ -143,7 +145,8 @@ func cantRead(err error) bool {
 
 // isLost reports whether an error says that no DataNode has a block of a file, while the NameNode answers.
 func isLost(err error) bool {
-	return errors.Is(err, storage.ErrDataNode) || errcode.Of(err, func(c errcode.Code) bool { return c == errcode.HDFSBlockMissing }) != ""
+	return errors.Is(err, storage.ErrDataNode) ||
+		errcode.Of(err, func(c errcode.Code) bool { return c == errcode.HDFSBlockMissing }) != ""
 }
 
 // checkRuns compares an account's runs, and its log of rejects, with what it says of them.
@@ -156,7 +159,8 @@ func (w *Work) checkRuns(a *mapAccount) error {
 		if share.Run.Name == "" || w.outputs[share.Output].Target == nil {
 			continue
 		}
-		if err := partition.CheckRun(at.runs(share.Output), share.Run, w.outputs[share.Output].Target.Regions.Len(), false); err != nil {
+		if err := partition.CheckRun(at.runs(share.Output), share.Run,
+			w.outputs[share.Output].Target.Regions.Len(), false); err != nil {
 			return err
 		}
 	}
@@ -243,7 +247,8 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 			continue
 		}
 		found := state.Outputs[i]
-		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Skipped: state.Skipped, Regions: found.Regions, Files: found.Files}
+		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Skipped: state.Skipped,
+			Regions: found.Regions, Files: found.Files}
 		for _, a := range m.accounts {
 			rows.Times.Add(&a.Times)
 		}
@@ -253,7 +258,8 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 		}
 		all[i] = rows
 		if sorted := rows.Sorted.Stats().Entries; sorted != rows.Read-rows.Rejected-rows.Filtered {
-			return nil, errors.Join(errcode.Digest.Errorf("the counts do not add up: %d rows read - %d rejected - %d filtered are not the %d that the tasks have sorted",
+			return nil, errors.Join(errcode.Digest.Errorf(
+				"the counts do not add up: %d rows read - %d rejected - %d filtered are not the %d that the tasks have sorted",
 				rows.Read, rows.Rejected, rows.Filtered, sorted), sorting.CloseRows(all))
 		}
 	}
@@ -268,7 +274,8 @@ func (w *Work) watch(name string, total int, from, to float64) func(done, runnin
 		return func(int, int) {}
 	}
 	return func(done, _ int) {
-		watch(options.Progress{Phase: name, Done: int64(done), Total: int64(total), Unit: "tasks", Whole: float64(done) / float64(max(total, 1))})
+		watch(options.Progress{Phase: name, Done: int64(done), Total: int64(total), Unit: "tasks",
+			Whole: float64(done) / float64(max(total, 1))})
 	}
 }
 

@@ -56,7 +56,8 @@ func (w *Work) handsOver(phase string) bool { return w.others != nil && w.others
 
 // Run runs nothing: its error names the tasks that are not done.
 func (o Others) Run(_ context.Context, p Phase) error {
-	return errcode.TaskFailed.Errorf("not all tasks of the run are done: %s lack their accounts, %s", jobfile.Plural(len(p.Tasks), p.Name+" task"), indexes(p.Tasks))
+	return errcode.TaskFailed.Errorf("not all tasks of the run are done: %s lack their accounts, %s",
+		jobfile.Plural(len(p.Tasks), p.Name+" task"), indexes(p.Tasks))
 }
 
 // indexes lists tasks, the first few by their index.

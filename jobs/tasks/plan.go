@@ -19,10 +19,11 @@ const schema = 1
 // Plan is everything that a task must know: with it and the input, a task leaves the same on any machine. It has no
 // credentials.
 type Plan struct {
-	Schema     int                 `json:"schema"`
-	Program    string              `json:"program"` // the hash of the executable: another one may encode entries differently
-	Build      string              `json:"build"`   // its version, for people
-	Run        string              `json:"run"`     // the ID of the first output's run, which names the folder
+	Schema int `json:"schema"`
+	// the hash of the executable: another one may encode entries differently
+	Program    string              `json:"program"`
+	Build      string              `json:"build"` // its version, for people
+	Run        string              `json:"run"`   // the ID of the first output's run, which names the folder
 	Job        *jobfile.Origin     `json:"job"`
 	Properties map[string]string   `json:"properties"` // of the site files, as far as tasks need them
 	Inputs     []jobfile.InputFile `json:"inputs"`     // in the order of their ordinals
@@ -87,7 +88,8 @@ func (p *Plan) checkProgram() error {
 		return err
 	}
 	if p.Schema != schema || p.Program != own {
-		return errcode.TaskProgram.Errorf("the plan was made by another bulkload, %s (%.12s), and this is %s (%.12s): all tasks of a run need the program that planned it",
+		return errcode.TaskProgram.Errorf("the plan was made by another bulkload, %s (%.12s), and this is %s (%.12s): all "+
+			"tasks of a run need the program that planned it",
 			p.Build, p.Program, buildText(), own)
 	}
 	return nil
@@ -120,8 +122,8 @@ func buildText() string {
 	return b.Version + " of " + b.Commit
 }
 
-// cutBySize divides work among tasks of at most size bytes, or of one item that has more. of returns the bytes of an item.
-// It returns the index of each task's first item. Map tasks get splits, and reduce tasks slices.
+// cutBySize divides work among tasks of at most size bytes, or of one item that has more. of returns the bytes of an
+// item. It returns the index of each task's first item. Map tasks get splits, and reduce tasks slices.
 func cutBySize[T any](work []T, size int64, of func(T) int64) (first []int) {
 	var bytes int64
 	for i, item := range work {

@@ -70,9 +70,11 @@ func documentOf(fsys storage.FS, output, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(runs) == 0:
-		return "", errcode.TaskPlan.Errorf("find the tasks of a run: %w", &fs.PathError{Op: "open", Path: at.dir, Err: fs.ErrNotExist})
+		return "", errcode.TaskPlan.Errorf("find the tasks of a run: %w",
+			&fs.PathError{Op: "open", Path: at.dir, Err: fs.ErrNotExist})
 	case len(runs) > 1:
-		return "", errcode.TaskPlan.Errorf("%s has the tasks of %d runs; name the file %s of one", at.uri(""), len(runs), name)
+		return "", errcode.TaskPlan.Errorf("%s has the tasks of %d runs; name the file %s of one",
+			at.uri(""), len(runs), name)
 	}
 	return at.in(runs[0]).path(name), nil
 }
@@ -86,7 +88,8 @@ func outputOf(document string) (output, run string) {
 	return path.Dir(path.Dir(at)), path.Base(at)
 }
 
-// WrittenError says that the documents of tasks are gone because the files of their run are written: no task is left to do.
+// WrittenError says that the documents of tasks are gone because the files of their run are written: no task is left to
+// do.
 type WrittenError struct {
 	Output   string             // the URI of the run's first output
 	Manifest *manifest.Manifest // its
@@ -98,8 +101,8 @@ func (e *WrittenError) Error() string {
 	return fmt.Sprintf("the files of run %s are written to %s: its tasks have nothing to do", e.Manifest.Run.ID, e.Output)
 }
 
-// orWritten returns a *WrittenError if the files of a run are written, otherwise the error missing of looking for a document
-// of its tasks. run is "" for the only one of the output.
+// orWritten returns a *WrittenError if the files of a run are written, otherwise the error missing of looking for a
+// document of its tasks. run is "" for the only one of the output.
 func orWritten(fsys storage.FS, output, run string, missing error) error {
 	m, err := manifest.Read(fsys, output)
 	if err != nil {
@@ -188,7 +191,8 @@ func (w *planned) close() {
 	}
 }
 
-// checkFiles checks that the input files of splits are as they were planned, before they are read; the reader checks again afterwards.
+// checkFiles checks that the input files of splits are as they were planned, before they are read; the reader checks
+// again afterwards.
 func (w *planned) checkFiles(splits []ingest.Split) error {
 	checked := map[int]bool{}
 	for _, s := range splits {

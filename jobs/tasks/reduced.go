@@ -58,8 +58,8 @@ type reduction struct {
 	left [][]sorting.SliceTask // for each output: the slices that are not accepted yet
 }
 
-// handOver writes the units of all slices that are not written yet. The memory of others' tasks is not known here, so too little is
-// only a warning.
+// handOver writes the units of all slices that are not written yet. The memory of others' tasks is not known here, so
+// too little is only a warning.
 func (r *reduction) handOver() error {
 	written, err := r.written()
 	if err != nil {
@@ -70,7 +70,8 @@ func (r *reduction) handOver() error {
 	}
 	units := r.units()
 	if err := r.checkMemory(units); err != nil {
-		r.work.options.Warnf("the reduce tasks have a --memory of their own, which is not known here. With this command's, %v", err)
+		r.work.options.Warnf("the reduce tasks have a --memory of their own, which is not known here. With this "+
+			"command's, %v", err)
 	}
 	if _, err := r.work.writeUnits(units); err != nil {
 		return err
@@ -106,8 +107,8 @@ func (r *reduction) run(ctx context.Context, units *Units, past pastAttempts) (a
 		func() ([]int, error) { return r.undone(units, past) })
 }
 
-// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks could
-// not read are deleted, with their accounts: the next command has their map tasks done again.
+// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks
+// could not read are deleted, with their accounts: the next command has their map tasks done again.
 func (r *reduction) undone(units *Units, past pastAttempts) ([]int, error) {
 	if err := r.collect(); err != nil {
 		return nil, err
@@ -196,8 +197,8 @@ func allTasks(u *Units) []int {
 	return all
 }
 
-// written returns the slices that tasks have written, with all of their files, and no stage has accepted. The files of accepted
-// slices were moved away, and a kill may have interrupted that.
+// written returns the slices that tasks have written, with all of their files, and no stage has accepted. The files of
+// accepted slices were moved away, and a kill may have interrupted that.
 func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
 	if err != nil {

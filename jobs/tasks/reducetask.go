@@ -52,7 +52,8 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 	if task < 0 || task >= len(u.Tasks) {
 		return errcode.Command.Errorf("there are the reduce tasks 0 to %d, and no task %d", len(u.Tasks)-1, task)
 	}
-	if out := u.Tasks[task].Output; out < 0 || out >= len(w.targets) || w.targets[out] == nil || len(u.Runs) != len(w.targets) {
+	if out := u.Tasks[task].Output; out < 0 || out >= len(w.targets) || w.targets[out] == nil ||
+		len(u.Runs) != len(w.targets) {
 		return errcode.TaskPlan.Errorf("%s contradicts itself", document)
 	}
 	a := w.newAttempt(ReducePhase, task)
@@ -107,7 +108,8 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 func (r *reducing) accept(f *writing.Finished) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := slices.IndexFunc(r.Slices, func(u unit) bool { return u.Region == f.Record.Region && u.Number == f.Record.Slice })
+	at := slices.IndexFunc(r.Slices,
+		func(u unit) bool { return u.Region == f.Record.Region && u.Number == f.Record.Slice })
 	r.done.Units, r.done.Slices = append(r.done.Units, r.Slices[at]), append(r.done.Slices, f.Record)
 	return nil
 }
@@ -121,14 +123,15 @@ func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, err
 	n := min(left/each, int64(parallel.Workers()))
 	if n < 1 {
 		need := sorted.IndexMemory() + each
-		return 0, errcode.TaskMemory.Errorf("to merge the %d sorted runs of the map tasks needs %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
+		return 0, errcode.TaskMemory.Errorf("to merge the %d sorted runs of the map tasks needs %s, which is more than %s "+
+			"of memory leave for it: give each task at least %s, or make the map tasks larger",
 			runs, bytesize.Format(need), bytesize.Format(memory), bytesize.Format(memoryFor(need)))
 	}
 	return int(n), nil
 }
 
-// memoryFor returns the least --memory, in bytes, of a task whose merge needs that many bytes. It is rounded up to whole
-// MiB, for messages.
+// memoryFor returns the least --memory, in bytes, of a task whose merge needs that many bytes. It is rounded up to
+// whole MiB, for messages.
 func memoryFor(merge int64) int64 {
 	return wholeMebi(merge/5*8 + 8)
 }
@@ -139,8 +142,8 @@ func wholeMebi(n int64) int64 {
 	return (n + mebi - 1) / mebi * mebi
 }
 
-// damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause, or if nothing is known
-// of the run, since its file system could not be reached.
+// damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause, or if
+// nothing is known of the run, since its file system could not be reached.
 func damagedRun(err error) string {
 	var of *partition.RunError
 	if !errors.As(err, &of) || cantRead(of) && !isLost(of) {

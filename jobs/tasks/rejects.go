@@ -23,8 +23,8 @@ type rejectLog struct {
 // rejectSink writes the rejects of a map task to a log, from which the driver passes them on. The log is created with
 // the first rejects.
 //
-// A checkpoint.RejectLog writes the same log, but in spans, each with the checkpoint that names it, on the local disk, and
-// passes the rejects on at once. A task has no checkpoints: its log counts as a whole, with its account.
+// A checkpoint.RejectLog writes the same log, but in spans, each with the checkpoint that names it, on the local disk,
+// and passes the rejects on at once. A task has no checkpoints: its log counts as a whole, with its account.
 type rejectSink struct {
 	folder
 

@@ -45,8 +45,8 @@ func rejectsOf(t *testing.T, limit ingest.Limit, of *source.Source, n, bytes int
 
 var oneFile = &source.Source{FS: storage.Local, Files: []ingest.File{{Path: "/in/a", Size: 1 << 20}}}
 
-// TestRejectsOfATask: the driver gets what the task has rejected, with its code and its value, also if the log is longer than what
-// is held in memory. A task without rejects leaves no log.
+// TestRejectsOfATask: the driver gets what the task has rejected, with its code and its value, also if the log is
+// longer than what is held in memory. A task without rejects leaves no log.
 func TestRejectsOfATask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ n, bytes int }{{0, 0}, {1, 10}, {3, 1 << 20}} {
@@ -67,8 +67,8 @@ func TestRejectsOfATask(t *testing.T) {
 	}
 }
 
-// TestTaskWithTooManyRejects: a task that alone has more rejects than the run may have ends, and its log has them all. A percentage
-// is the run's: a task does not know what the others have read.
+// TestTaskWithTooManyRejects: a task that alone has more rejects than the run may have ends, and its log has them all.
+// A percentage is the run's: a task does not know what the others have read.
 func TestTaskWithTooManyRejects(t *testing.T) {
 	t.Parallel()
 	at, log, _, err := rejectsOf(t, ingest.Limit{Count: 2}, oneFile, 9, 10)
@@ -85,8 +85,8 @@ func TestTaskWithTooManyRejects(t *testing.T) {
 	}
 }
 
-// TestDamagedRejectsOfATask: a log with a changed byte, one that is cut short, one with more and one that is gone are never passed
-// on, not even in part.
+// TestDamagedRejectsOfATask: a log with a changed byte, one that is cut short, one with more and one that is gone are
+// never passed on, not even in part.
 func TestDamagedRejectsOfATask(t *testing.T) {
 	t.Parallel()
 	at, log, _, err := rejectsOf(t, ingest.Limit{Count: 5}, oneFile, 2, 10)

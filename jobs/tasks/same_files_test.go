@@ -23,7 +23,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressInput compresses the input files of a folder that jobdir.Check made, but for the last: the first with gzip, the others with zstd.
+// compressInput compresses the input files of a folder that jobdir.Check made, but for the last: the first with gzip,
+// the others with zstd.
 func compressInput(t *testing.T, dir string) string {
 	t.Helper()
 	all := jobdir.Parts(t, dir)
@@ -47,8 +48,8 @@ func compressInput(t *testing.T, dir string) string {
 	return dir
 }
 
-// TestTasksWriteTheSameFiles: a run by tasks, however small, writes the files, the manifest and the rejects of a run in one
-// process, and leaves nothing else.
+// TestTasksWriteTheSameFiles: a run by tasks, however small, writes the files, the manifest and the rejects of a run in
+// one process, and leaves nothing else.
 func TestTasksWriteTheSameFiles(t *testing.T) {
 	for what, make := range map[string]func(t *testing.T) string{
 		"delimited":  func(t *testing.T) string { return jobdir.Check(t, jobdir.CheckJob, 6000) },
@@ -66,7 +67,8 @@ func TestTasksWriteTheSameFiles(t *testing.T) {
 	}
 }
 
-// TestTasksThatSpill: a map task whose rows do not fit into its memory spills them to its work folder, and leaves one run all the same.
+// TestTasksThatSpill: a map task whose rows do not fit into its memory spills them to its work folder, and leaves one
+// run all the same.
 func TestTasksThatSpill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it sorts more than fits into the least memory")
@@ -82,8 +84,8 @@ func TestTasksThatSpill(t *testing.T) {
 	runtest.SameByTasks(t, "spilled", dir, sizes, 2)
 }
 
-// halfway does half of the tasks that it is first asked for in each phase, as an engine does that follows what an earlier process has
-// begun.
+// halfway does half of the tasks that it is first asked for in each phase, as an engine does that follows what an
+// earlier process has begun.
 type halfway struct {
 	*runtest.InProcess
 	followed map[string]bool
@@ -98,8 +100,8 @@ func (e *halfway) Run(ctx context.Context, p tasks.Phase) error {
 	return errors.Join(e.InProcess.Run(ctx, p), tasks.ErrAgain)
 }
 
-// TestEngineThatFollowed: an engine that has waited for the tasks of an earlier process is asked for those that are left, and only for
-// those.
+// TestEngineThatFollowed: an engine that has waited for the tasks of an earlier process is asked for those that are
+// left, and only for those.
 func TestEngineThatFollowed(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 1000)

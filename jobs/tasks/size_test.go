@@ -107,8 +107,8 @@ func advised(t *testing.T, err error) int64 {
 	return n
 }
 
-// TestMemoryOfAMerge: a task that has too little memory to merge its runs is refused, and has enough with what the error says. The streams
-// of HDFS count, and what the footers leave in memory.
+// TestMemoryOfAMerge: a task that has too little memory to merge its runs is refused, and has enough with what the
+// error says. The streams of HDFS count, and what the footers leave in memory.
 func TestMemoryOfAMerge(t *testing.T) {
 	t.Parallel()
 	sorted := sortedRuns(t)
@@ -138,8 +138,8 @@ func TestMemoryOfAMerge(t *testing.T) {
 	}
 }
 
-// TestStreamsOfAPlan: map tasks whose runs would need more streams than a reduce task has memory for are refused before they are run, except
-// if others run the tasks, with a memory of their own.
+// TestStreamsOfAPlan: map tasks whose runs would need more streams than a reduce task has memory for are refused before
+// they are run, except if others run the tasks, with a memory of their own.
 func TestStreamsOfAPlan(t *testing.T) {
 	t.Parallel()
 	pieces := make([]int, 400)
@@ -163,8 +163,8 @@ func TestStreamsOfAPlan(t *testing.T) {
 	}
 }
 
-// TestMemoryOfOthersTasks: reduce tasks that are handed over have a memory which is not known. So the memory of the command that
-// hands them over is no reason to refuse, only to warn.
+// TestMemoryOfOthersTasks: reduce tasks that are handed over have a memory which is not known. So the memory of the
+// command that hands them over is no reason to refuse, only to warn.
 func TestMemoryOfOthersTasks(t *testing.T) {
 	t.Parallel()
 	sorted := sortedRuns(t)
@@ -188,8 +188,8 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 	}
 }
 
-// TestDocumentsCountAsMemory: a plan or units that need more than a part of a task's memory are refused, by the driver before it writes
-// them and by the task before it reads them, and the memory that the error names is enough.
+// TestDocumentsCountAsMemory: a plan or units that need more than a part of a task's memory are refused, by the driver
+// before it writes them and by the task before it reads them, and the memory that the error names is enough.
 func TestDocumentsCountAsMemory(t *testing.T) {
 	t.Parallel()
 	w := workOf(t)

@@ -89,8 +89,8 @@ type openRun struct {
 	closed bool
 }
 
-// hdfsStream is the memory of a stream of HDFS in bytes: the packet that was read last (measured: 81 KiB), and on protected
-// connections the small packets that are joined (65 KiB; internal/storage).
+// hdfsStream is the memory of a stream of HDFS in bytes: the packet that was read last (measured: 81 KiB), and on
+// protected connections the small packets that are joined (65 KiB; internal/storage).
 const hdfsStream = 148 << 10
 
 // streamMemory is how many bytes each stream of a run needs, in addition to the buffers of its reader.
@@ -136,9 +136,9 @@ func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 // maxBack is how far a reader goes back at most: by a block that it has read with the one before.
 const maxBack = 128 << 10
 
-// take returns an idle stream that can continue at off. If there is none, it returns one that must be moved, if that takes
-// it from no other reader: it was read to its end, or its reader goes back. Otherwise it returns a new one or, if no more
-// may be idle, the one that was not used for the longest time.
+// take returns an idle stream that can continue at off. If there is none, it returns one that must be moved, if that
+// takes it from no other reader: it was read to its end, or its reader goes back. Otherwise it returns a new one or, if
+// no more may be idle, the one that was not used for the longest time.
 func (r *openRun) take(off int64) (*stream, error) {
 	r.mu.Lock()
 	if r.closed {

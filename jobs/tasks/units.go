@@ -6,8 +6,8 @@ import (
 	"bulkload/partition"
 )
 
-// Units describes the reduce tasks of a run: each writes some slices of one output. It has the plan but for the splits, so
-// that a task reads one document.
+// Units describes the reduce tasks of a run: each writes some slices of one output. It has the plan but for the splits,
+// so that a task reads one document.
 type Units struct {
 	PlanID string     `json:"plan_id"`
 	Plan   *Plan      `json:"plan"`

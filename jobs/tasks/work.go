@@ -103,7 +103,8 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run, Job: r.Job.Origin(), Properties: r.Properties,
+	p := &Plan{Schema: schema, Program: hash, Build: buildText(), Run: w.outputs[0].Run,
+		Job: r.Job.Origin(), Properties: r.Properties,
 		Inputs: jobfile.InputFiles(r.Source.Files)}
 	for _, s := range r.Splits {
 		p.Splits = append(p.Splits, Split{s.File.Ordinal, s.Start, s.End})
@@ -119,8 +120,8 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 	return p, nil
 }
 
-// checkPieces refuses a plan of more map tasks than can be merged, or than a reduce task has memory for streams. The rest of a
-// merge's need is known only when the map tasks are done.
+// checkPieces refuses a plan of more map tasks than can be merged, or than a reduce task has memory for streams. The
+// rest of a merge's need is known only when the map tasks are done.
 func (w *Work) checkPieces(p *Plan) error {
 	var bytes int64
 	for _, s := range p.Splits {
@@ -128,20 +129,24 @@ func (w *Work) checkPieces(p *Plan) error {
 	}
 	n := len(p.Pieces)
 	if n > partition.MaxRuns {
-		return errcode.TaskMemory.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at most %d can be merged: give a task size of at least %s",
-			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns, bytesize.Format(bytes/(partition.MaxRuns/2)+1))
+		return errcode.TaskMemory.Errorf("the input of %s would be cut into %d map tasks of %s, and the sorted runs of at "+
+			"most %d can be merged: give a task size of at least %s",
+			bytesize.Format(bytes), n, bytesize.Format(w.sizes.Task), partition.MaxRuns,
+			bytesize.Format(bytes/(partition.MaxRuns/2)+1))
 	}
 	need := int64(n) * streamMemory(w.home())
 	if w.others != nil || need <= sorting.SortMemory(w.sizes.Memory) {
 		return nil
 	}
-	return errcode.TaskMemory.Errorf("to merge the sorted runs of %d map tasks of %s needs at least %s, which is more than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
-		n, bytesize.Format(w.sizes.Task), bytesize.Format(need), bytesize.Format(w.sizes.Memory), bytesize.Format(memoryFor(need+need/2)))
+	return errcode.TaskMemory.Errorf("to merge the sorted runs of %d map tasks of %s needs at least %s, which is more "+
+		"than %s of memory leave for it: give each task at least %s, or make the map tasks larger",
+		n, bytesize.Format(w.sizes.Task), bytesize.Format(need), bytesize.Format(w.sizes.Memory),
+		bytesize.Format(memoryFor(need+need/2)))
 }
 
-// known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other runs have
-// left is deleted. A plan that can't be read may be this run's, and one of another format has a run of another version: each is an
-// error, and nothing is deleted.
+// known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other
+// runs have left is deleted. A plan that can't be read may be this run's, and one of another format has a run of
+// another version: each is an error, and nothing is deleted.
 func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	home := w.home()
 	old := new(Plan)
@@ -153,7 +158,8 @@ func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 		err = seal.Unmarshal(text, old)
 	}
 	if other := seal.Schema(text); other != 0 && other != schema {
-		return nil, "", errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+		return nil, "", errcode.ManifestVersion.Errorf(
+			"%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
 			home.uri(planName), other, schema)
 	}
 	if err == nil && old.serves(fresh) {
@@ -198,8 +204,8 @@ func (w *Work) checkDocument(name string, text []byte) error {
 	return checkDocument(w.home().uri(name), int64(len(text)), w.sizes.Memory)
 }
 
-// End deletes what the tasks of a run have left in an output whose files are written. The plan gets another name: a task that
-// begins now is refused, and the run can still be finished by its plan if the load fails.
+// End deletes what the tasks of a run have left in an output whose files are written. The plan gets another name: a
+// task that begins now is refused, and the run can still be finished by its plan if the load fails.
 func End(fsys storage.FS, output string) error {
 	runs, err := folder{fs: fsys, dir: output}.in(manifest.TasksDir).folders()
 	for _, run := range runs {
@@ -243,12 +249,13 @@ func (w *Work) home() folder { return w.folders[0].folder }
 // phase describes a phase with some tasks, whose progress goes from one share of the run's to another.
 func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase {
 	home := w.home()
-	return Phase{Name: name, Run: w.plan.Run, Document: home.uri(document), Tasks: tasks, Memory: w.sizes.Memory, Cores: w.sizes.Cores,
+	return Phase{Name: name, Run: w.plan.Run, Document: home.uri(document), Tasks: tasks,
+		Memory: w.sizes.Memory, Cores: w.sizes.Cores,
 		FS: home.fs, Dir: home.in(name).dir, Watch: w.watch(name, len(tasks), from, to)}
 }
 
-// explain says why tasks have left no account: what their attempts have said, or else what the engine says. With an engine that
-// says why, other tasks are only those that it has ended or not begun.
+// explain says why tasks have left no account: what their attempts have said, or else what the engine says. With an
+// engine that says why, other tasks are only those that it has ended or not begun.
 func (w *Work) explain(phase string, tasks []int, engine error, past pastAttempts) error {
 	var errs []error
 	silent := engine == nil
@@ -277,9 +284,11 @@ func reason(phase string, task int, report *failureReport, last *identity) error
 	case report != nil:
 		return report.Code.Errorf("%v: %s", &report.identity, report.Text)
 	case last != nil:
-		return errcode.TaskFailed.Errorf("%v, has ended without its account: it may have been killed. The same command runs it again", last)
+		return errcode.TaskFailed.Errorf("%v, has ended without its account: it may have been killed. The same command "+
+			"runs it again", last)
 	}
-	return errcode.TaskFailed.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The same command runs it again", phase, task)
+	return errcode.TaskFailed.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The "+
+		"same command runs it again", phase, task)
 }
 
 // maxReasons bounds how many tasks are named in an error.

@@ -1,5 +1,5 @@
-// Command mutate measures how much a package's tests notice: it draws mutants of the package, each with one line that is wrong, and runs
-// tests with each of them. See usage.
+// Command mutate measures how much a package's tests notice: it draws mutants of the package, each with one line that
+// is wrong, and runs tests with each of them. See usage.
 package main
 
 import (
@@ -57,7 +57,8 @@ func main() {
 }
 
 // measure prints a line for each mutant, and the sums. enough: so many percent of those that are reached are killed.
-func measure(ctx context.Context, out io.Writer, dir string, commands []string, n int, seed uint64, least, parallel int) (enough bool, err error) {
+func measure(ctx context.Context, out io.Writer, dir string, commands []string, n int, seed uint64, least,
+	parallel int) (enough bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return false, err
 	}
@@ -142,7 +143,8 @@ func newTests(ctx context.Context, temp, dir string, commands []string) (*tests,
 	for i, command := range commands {
 		profile := filepath.Join(temp, strconv.Itoa(i))
 		begun := time.Now()
-		if output, err := run(ctx, time.Hour, command, "-coverprofile="+profile+" -coverpkg="+strings.TrimSpace(string(pkg))); err != nil {
+		if output, err := run(ctx, time.Hour, command, "-coverprofile="+profile+" -coverpkg="+
+			strings.TrimSpace(string(pkg))); err != nil {
 			return nil, fmt.Errorf("%s fails without a mutant: %w\n%s", command, err, output)
 		}
 		t.limits = append(t.limits, time.Minute+5*time.Since(begun)) // the machine may be busier later
@@ -167,7 +169,8 @@ func linesOf(profile string) (map[string]map[int]bool, error) {
 	for lines.Scan() {
 		name, place, ok := strings.Cut(lines.Text(), ".go:")
 		var from, column, to, end, statements, count int
-		if _, err := fmt.Sscanf(place, "%d.%d,%d.%d %d %d", &from, &column, &to, &end, &statements, &count); !ok || err != nil || count == 0 {
+		if _, err := fmt.Sscanf(place, "%d.%d,%d.%d %d %d", &from, &column, &to, &end, &statements, &count); !ok ||
+			err != nil || count == 0 {
 			continue
 		}
 		name = filepath.Base(name + ".go")

@@ -51,7 +51,8 @@ func (m *mutant) apply() ([]byte, error) {
 	return slices.Concat(text[:m.from], []byte(m.with), text[m.to:]), nil
 }
 
-// mutantsOf are the possible mutants of the package in a folder, its tests left aside: one a line, drawn at random, in random order.
+// mutantsOf are the possible mutants of the package in a folder, its tests left aside: one a line, drawn at random, in
+// random order.
 func mutantsOf(dir string, r *rand.Rand) ([]*mutant, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -99,7 +100,8 @@ func mutantsIn(name string, text []byte) (all []*mutant, err error) {
 	add := func(from, to token.Pos, with string) {
 		at := fset.Position(from)
 		end := fset.Position(to).Offset
-		all = append(all, &mutant{file: name, line: at.Line, from: at.Offset, to: end, with: with, old: string(text[at.Offset:end])})
+		all = append(all, &mutant{file: name, line: at.Line, from: at.Offset, to: end, with: with,
+			old: string(text[at.Offset:end])})
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

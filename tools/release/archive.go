@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// archive writes the tar.gz, for those who can install no package: a folder with the program at its top, and the jobs, schedules and
-// documents as in a package.
+// archive writes the tar.gz, for those who can install no package: a folder with the program at its top, and the jobs,
+// schedules and documents as in a package.
 func (r *release) archive(p platform, root string) error {
 	top := fmt.Sprintf("bulkload-%s", strings.TrimPrefix(r.version, "v"))
 	text, err := tarOf(root, r.time, func(name string) string {
@@ -41,8 +41,8 @@ func (r *release) archive(p platform, root string) error {
 	return writeFile(r.name(p, ".tar.gz"), text)
 }
 
-// tarOf is a tar file of the files below root in the order of their names, which rename may change; "" leaves a file out. Its bytes
-// depend on names, contents and whether files can be executed alone.
+// tarOf is a tar file of the files below root in the order of their names, which rename may change; "" leaves a file
+// out. Its bytes depend on names, contents and whether files can be executed alone.
 func tarOf(root string, at time.Time, rename func(string) string) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -74,7 +74,8 @@ func addLink(w *tar.Writer, path, name string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777, ModTime: at, Format: tar.FormatUSTAR})
+	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777,
+		ModTime: at, Format: tar.FormatUSTAR})
 }
 
 func addFile(w *tar.Writer, path, name string, mode fs.FileMode, at time.Time) error {
@@ -86,7 +87,8 @@ func addFile(w *tar.Writer, path, name string, mode fs.FileMode, at time.Time) e
 }
 
 func addBytes(w *tar.Writer, name string, mode fs.FileMode, at time.Time, text []byte) error {
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(text)), Mode: int64(mode.Perm()), ModTime: at, Format: tar.FormatUSTAR})
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(text)), Mode: int64(mode.Perm()),
+		ModTime: at, Format: tar.FormatUSTAR})
 	if err == nil {
 		_, err = w.Write(text)
 	}

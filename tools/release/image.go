@@ -13,8 +13,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An OCI image layout is four kinds of JSON documents and a tar file, whose types come from the specification's own module. The
-// libraries that write one bring registries and container engines along.
+// An OCI image layout is four kinds of JSON documents and a tar file, whose types come from the specification's own
+// module. The libraries that write one bring registries and container engines along.
 
 // user is who runs in the image: no user of the host, and not root.
 const user = 65532
@@ -37,8 +37,8 @@ func (i *image) addJSON(mediaType string, document any) (v1.Descriptor, error) {
 	return i.add(mediaType, text), err
 }
 
-// image makes the image of what was staged in root: one layer, with the program, its jobs and documents, and what a program finds
-// on any system: /tmp, and a name for its user. It has no shell, no certificates and no other program.
+// image makes the image of what was staged in root: one layer, with the program, its jobs and documents, and what a
+// program finds on any system: /tmp, and a name for its user. It has no shell, no certificates and no other program.
 func (r *release) image(p platform, root string) (image, error) {
 	made := image{blobs: map[digest.Digest][]byte{}}
 	layer, err := r.layer(root)
@@ -52,16 +52,19 @@ func (r *release) image(p platform, root string) (image, error) {
 	config, err := made.addJSON(v1.MediaTypeImageConfig, v1.Image{
 		Created:  &r.time,
 		Platform: v1.Platform{OS: p.os, Architecture: p.arch},
-		Config: v1.ImageConfig{Entrypoint: []string{"/" + programPath}, Cmd: []string{"help"}, User: fmt.Sprintf("%d:%d", user, user), WorkingDir: "/work",
+		Config: v1.ImageConfig{Entrypoint: []string{"/" + programPath}, Cmd: []string{"help"},
+			User: fmt.Sprintf("%d:%d", user, user), WorkingDir: "/work",
 			Env: []string{"HADOOP_CONF_DIR=/etc/hadoop/conf", "HBASE_CONF_DIR=/etc/hbase/conf"}, StopSignal: "SIGTERM",
-			Labels: map[string]string{v1.AnnotationVersion: r.version, v1.AnnotationLicenses: "Apache-2.0", v1.AnnotationTitle: "bulkload"}},
+			Labels: map[string]string{v1.AnnotationVersion: r.version, v1.AnnotationLicenses: "Apache-2.0",
+				v1.AnnotationTitle: "bulkload"}},
 		RootFS: v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(layer)}},
 	})
 	if err != nil {
 		return image{}, err
 	}
 	made.manifest, err = made.addJSON(v1.MediaTypeImageManifest, v1.Manifest{Versioned: specs.Versioned{SchemaVersion: 2},
-		MediaType: v1.MediaTypeImageManifest, Config: config, Layers: []v1.Descriptor{made.add(v1.MediaTypeImageLayerGzip, packed)}})
+		MediaType: v1.MediaTypeImageManifest, Config: config,
+		Layers: []v1.Descriptor{made.add(v1.MediaTypeImageLayerGzip, packed)}})
 	made.manifest.Platform = &v1.Platform{OS: p.os, Architecture: p.arch}
 	return made, err
 }
@@ -106,7 +109,8 @@ func (r *release) writeImages(images []image) error {
 		return err
 	}
 	inner.Annotations = map[string]string{v1.AnnotationRefName: strings.TrimPrefix(r.version, "v")}
-	outer, err := json.Marshal(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{inner}})
+	outer, err := json.Marshal(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex,
+		Manifests: []v1.Descriptor{inner}})
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,11 @@
 //
 //	go run -C tools ./release -source .. -out ../out/release -version v1.2.3
 //
-// For each platform it makes an archive, a deb and an rpm package and an SBOM; for all of them together an OCI image layout, as a
-// tar file, and SHA256SUMS. It needs nothing but Go: no Docker engine, no dpkg, no rpmbuild.
+// For each platform it makes an archive, a deb and an rpm package and an SBOM; for all of them together an OCI image
+// layout, as a tar file, and SHA256SUMS. It needs nothing but Go: no Docker engine, no dpkg, no rpmbuild.
 //
-// The same commit, version and Go release give the same bytes, on any machine and in any folder: times are the commit's, names
-// are sorted, owners are root, and the build doesn't record its folder.
+// The same commit, version and Go release give the same bytes, on any machine and in any folder: times are the
+// commit's, names are sorted, owners are root, and the build doesn't record its folder.
 package main
 
 import (
@@ -140,7 +140,8 @@ func (r *release) makePlatform(ctx context.Context, p platform) (image, error) {
 
 // name is a published file's path.
 func (r *release) name(p platform, suffix string) string {
-	return filepath.Join(r.out, fmt.Sprintf("bulkload_%s_%s_%s%s", strings.TrimPrefix(r.version, "v"), p.os, p.arch, suffix))
+	return filepath.Join(r.out, fmt.Sprintf("bulkload_%s_%s_%s%s",
+		strings.TrimPrefix(r.version, "v"), p.os, p.arch, suffix))
 }
 
 // commitTime is when the checkout's commit was made: another build of the same commit has the same times.

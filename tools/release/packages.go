@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// nfpm makes deb and rpm packages. It is run and not linked: its 60 modules stay out of go.mod. Later versions need modules that
-// the module proxies don't all serve.
+// nfpm makes deb and rpm packages. It is run and not linked: its 60 modules stay out of go.mod. Later versions need
+// modules that the module proxies don't all serve.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
 
 // packages writes the deb and the rpm package of what was staged in root, as nfpm.yaml describes them.

@@ -27,8 +27,9 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// TestRelease makes a release of the last commit twice, in two folders, and compares the bytes. Then it installs each package in
-// an empty root, and runs the sample job there. The build is that of make build, whose compiled packages it finds in the cache.
+// TestRelease makes a release of the last commit twice, in two folders, and compares the bytes. Then it installs each
+// package in an empty root, and runs the sample job there. The build is that of make build, whose compiled packages it
+// finds in the cache.
 func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
@@ -74,7 +75,8 @@ func TestRelease(t *testing.T) {
 		root := t.TempDir()
 		makeFolders(t, root, "etc")
 		needSystemd(t)
-		install(t, "rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--noscripts", "-i", filepath.Join(out, name+".rpm")) // rpm would run them in the root, which has no shell
+		// rpm would run them in the root, which has no shell
+		install(t, "rpm", "--root", root, "--dbpath", "/var/lib/rpm", "--noscripts", "-i", filepath.Join(out, name+".rpm"))
 		script := exec.Command("/bin/sh", "-c", install(t, "rpm", "-qp", "--qf", "%{POSTIN}", filepath.Join(out, name+".rpm")))
 		script.Env = append(os.Environ(), "DPKG_ROOT="+root)
 		if text, err := script.CombinedOutput(); err != nil {
@@ -275,8 +277,8 @@ func TestLinksOfPackages(t *testing.T) {
 	checkLinks(t, filepath.Join(unpacked, "bulkload-1.2.3"))
 }
 
-// runSample copies the installed jobs to /tmp, where a user may write, runs one of them in a root that has nothing else, and
-// requires its files and the release's version.
+// runSample copies the installed jobs to /tmp, where a user may write, runs one of them in a root that has nothing
+// else, and requires its files and the release's version.
 func runSample(t *testing.T, root, program, jobs string) {
 	t.Helper()
 	for _, folder := range []string{"tmp", "proc"} {

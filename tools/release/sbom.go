@@ -21,16 +21,19 @@ func (r *release) writeSBOM(p platform, program string) error {
 	if err != nil {
 		return err
 	}
-	self := cyclonedx.Component{BOMRef: "bulkload", Type: cyclonedx.ComponentTypeApplication, Name: "bulkload", Version: r.version,
+	self := cyclonedx.Component{BOMRef: "bulkload", Type: cyclonedx.ComponentTypeApplication,
+		Name: "bulkload", Version: r.version,
 		Hashes: &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sum)}}}
 	components := []cyclonedx.Component{{BOMRef: "go", Type: cyclonedx.ComponentTypeLibrary, Name: "std",
-		Version: strings.TrimPrefix(info.GoVersion, "go"), PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")}}
+		Version:    strings.TrimPrefix(info.GoVersion, "go"),
+		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
 		url := "pkg:golang/" + m.Path + "@" + m.Version
-		components = append(components, cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: url})
+		components = append(components, cyclonedx.Component{BOMRef: url, Type: cyclonedx.ComponentTypeLibrary, Name: m.Path,
+			Version: m.Version, PackageURL: url})
 	}
 	bom := cyclonedx.NewBOM()
 	bom.Metadata = &cyclonedx.Metadata{Component: &self}

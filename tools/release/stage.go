@@ -48,14 +48,17 @@ func (r *release) stage(ctx context.Context, p platform, root string) error {
 
 // links are symbolic links in the folder of the documents, whose own links lead there.
 var links = map[string]string{
-	docsPath + "/jobs": "../../bulkload/jobs", docsPath + "/deploy": "../../bulkload/deploy", docsPath + "/LICENSE": "copyright",
+	docsPath + "/jobs": "../../bulkload/jobs", docsPath + "/deploy": "../../bulkload/deploy",
+	docsPath + "/LICENSE": "copyright",
 }
 
 // stageShared copies the documents, jobs and schedules.
 func (r *release) stageShared(root string) error {
 	for from, to := range map[string]string{
 		"jobs/examples": jobsPath + "/examples", "deploy": deployPath,
-		"docs": docsPath + "/docs", "README.md": docsPath + "/README.md", "CONTRIBUTING.md": docsPath + "/CONTRIBUTING.md", "SECURITY.md": docsPath + "/SECURITY.md", "CHANGELOG.md": docsPath + "/CHANGELOG.md", "LICENSE": docsPath + "/copyright",
+		"docs": docsPath + "/docs", "README.md": docsPath + "/README.md", "CONTRIBUTING.md": docsPath + "/CONTRIBUTING.md",
+		"SECURITY.md": docsPath + "/SECURITY.md", "CHANGELOG.md": docsPath + "/CHANGELOG.md",
+		"LICENSE": docsPath + "/copyright",
 	} {
 		if err := copyAll(filepath.Join(r.source, from), filepath.Join(root, to)); err != nil {
 			return err
@@ -73,12 +76,13 @@ func (r *release) stageShared(root string) error {
 func (r *release) build(ctx context.Context, p platform, to string) error {
 	ld := "-s -w -buildid= -X bulkload/internal/program.release=" + r.version
 	args := append([]string{"build", "-trimpath", "-ldflags", ld, "-o", to}, r.flags...)
-	_, err := command(ctx, r.source, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOOS=" + p.os, "GOARCH=" + p.arch}, "go", append(args, "./cmd/bulkload")...)
+	_, err := command(ctx, r.source, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOOS=" + p.os,
+		"GOARCH=" + p.arch}, "go", append(args, "./cmd/bulkload")...)
 	return err
 }
 
-// stageGenerated writes what the program itself prints: its manual and the shells' completions. They don't depend on the
-// platform, so that the program of this machine's platform prints them for all.
+// stageGenerated writes what the program itself prints: its manual and the shells' completions. They don't depend on
+// the platform, so that the program of this machine's platform prints them for all.
 func (r *release) stageGenerated(ctx context.Context, root string) error {
 	native := filepath.Join(r.work, "native")
 	if _, err := os.Stat(native); err != nil {
@@ -130,7 +134,8 @@ func writeFile(name string, text []byte) error {
 	return os.WriteFile(name, text, 0o644) //nolint:gosec // a package's files are public
 }
 
-// copyAll copies a file, or a folder with all that is below it. Of the permissions it keeps whether a file can be executed.
+// copyAll copies a file, or a folder with all that is below it. Of the permissions it keeps whether a file can be
+// executed.
 func copyAll(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

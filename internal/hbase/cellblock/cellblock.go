@@ -9,8 +9,8 @@ import (
 	"bulkload/cell"
 )
 
-// Codec is the class that a client names in ConnectionHeader.cell_block_codec_class to get blocks in this form. It omits
-// tags.
+// Codec is the class that a client names in ConnectionHeader.cell_block_codec_class to get blocks in this form. It
+// omits tags.
 const Codec = "org.apache.hadoop.hbase.codec.KeyValueCodec"
 
 // Sizes in bytes of the parts of a cell: KeyValueCodec's length of the rest, then a KeyValue
@@ -33,8 +33,8 @@ type Reader struct {
 // NewReader begins with a block's first cell.
 func NewReader(block []byte) Reader { return Reader{rest: block, size: len(block)} }
 
-// Next reads the next cell, as views of the block. It returns false at the block's end, and also with an error, which has the
-// position of bytes that are not a cell.
+// Next reads the next cell, as views of the block. It returns false at the block's end, and also with an error, which
+// has the position of bytes that are not a cell.
 func (r *Reader) Next(c *cell.Cell) (bool, error) {
 	b := r.rest
 	if len(b) < shortest {

@@ -1,5 +1,6 @@
-// Package hbasetest is the server's side of HBase's protocol, without a cluster: it accepts connections as a real server does,
-// and answers calls as its caller says. Tests use it for faults that a real server does not show on demand.
+// Package hbasetest is the server's side of HBase's protocol, without a cluster: it accepts connections as a real
+// server does, and answers calls as its caller says. Tests use it for faults that a real server does not show on
+// demand.
 package hbasetest
 
 import (
@@ -71,8 +72,8 @@ func (s *Server) greeted(header []byte) {
 	s.connections = append(s.connections, header)
 }
 
-// ServeConn answers the calls of one connection until it ends. greeted gets its preamble and connection header; handle is
-// called once for each request, by several goroutines.
+// ServeConn answers the calls of one connection until it ends. greeted gets its preamble and connection header; handle
+// is called once for each request, by several goroutines.
 func ServeConn(conn net.Conn, greeted func([]byte), handle func(Request) Answer) {
 	defer conn.Close()
 	preamble := make([]byte, 6)

@@ -1,5 +1,5 @@
-// Package jobdir makes folders with a job file and its input. It knows nothing of the packages that read them, so that each of
-// those may use it in its own tests.
+// Package jobdir makes folders with a job file and its input. It knows nothing of the packages that read them, so that
+// each of those may use it in its own tests.
 package jobdir
 
 import (

@@ -36,8 +36,8 @@ outputs:
   output: out/index
 `
 
-// Orders makes a folder with orders.yaml, which is OrdersJob or a job like it, and orders in several files; every 500th has a buyer that is too long for its
-// table, and every 700th comes again.
+// Orders makes a folder with orders.yaml, which is OrdersJob or a job like it, and orders in several files; every 500th
+// has a buyer that is too long for its table, and every 700th comes again.
 func Orders(t testing.TB, job string, rows int) string {
 	t.Helper()
 	all := map[string]string{"orders.yaml": job}

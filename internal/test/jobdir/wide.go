@@ -78,8 +78,8 @@ func bigEndian(text string) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
 
-// Wide makes a folder with wide.yaml, which is WideHead and a job of WideCases, and followers in several files: half of them of one user, some more than once, a
-// few not to be used.
+// Wide makes a folder with wide.yaml, which is WideHead and a job of WideCases, and followers in several files: half of
+// them of one user, some more than once, a few not to be used.
 func Wide(t testing.TB, job string, records int) string {
 	t.Helper()
 	all := map[string]string{"wide.yaml": WideHead + job + "\n"}

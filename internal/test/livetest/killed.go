@@ -13,8 +13,8 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// child is a night's job in a process that kills itself when it reaches a point the n-th time. At a point of verifications, it
-// verifies what the job has loaded.
+// child is a night's job in a process that kills itself when it reaches a point the n-th time. At a point of
+// verifications, it verifies what the job has loaded.
 func (l *Live) child(date string, at options.Point, times int) runtest.Killed {
 	return runtest.Killed{Dir: l.Folder, Date: date, Conf: l.ConfDir(), At: at, Times: times, Verify: at == options.RangesSaved}
 }

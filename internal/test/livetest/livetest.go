@@ -1,5 +1,5 @@
-// Package livetest runs the example job against a real HBase and HDFS, and compares the rows of the table with what HBase's own
-// classes say.
+// Package livetest runs the example job against a real HBase and HDFS, and compares the rows of the table with what
+// HBase's own classes say.
 package livetest
 
 import (

@@ -63,7 +63,8 @@ func (l *Live) Orphan(t *testing.T, date string, n int) {
 	}
 	staging := path.Join(path.Dir(w.Dir.Path), "staging")
 	w.Dir.Manifest.State, w.Dir.Manifest.Staging = manifest.Loading, w.Dir.FS.URI(staging)
-	to := path.Join("/hbase/data/default", l.Table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_") // HBase's cache knows blocks by the names of files
+	// HBase's cache knows blocks by the names of files
+	to := path.Join("/hbase/data/default", l.Table, region, "f", strings.ReplaceAll(path.Base(f.Path), "0", "a")+"_SeqId_4_")
 	if err := errors.Join(w.Dir.Save(), w.Dir.FS.Rename(path.Join(w.Dir.Path, f.Path), to), w.Dir.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 	"bulkload/jobs/run/preflight"
 )
 
-// Findings makes the checks of a night, and returns them by name, of several with one name the worst, and the error of the worst.
+// Findings makes the checks of a night, and returns them by name, of several with one name the worst, and the error of
+// the worst.
 func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[string]preflight.Finding, error) {
 	t.Helper()
 	o, err := o.WithDefaults()

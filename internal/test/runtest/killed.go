@@ -25,8 +25,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Killed is a process that a test starts: what it does, and when it kills itself. It is the test's own program, so the package
-// needs a TestMain that calls Main.
+// Killed is a process that a test starts: what it does, and when it kills itself. It is the test's own program, so the
+// package needs a TestMain that calls Main.
 type Killed struct {
 	Dir  string // of the job file
 	Job  string // the job file's name; "": check.yaml
@@ -49,11 +49,12 @@ type Killed struct {
 // childEnvironment has the Killed of a process that Command starts, as JSON.
 const childEnvironment = "BULKLOAD_TEST_KILLED"
 
-// ready says that TestMain has called Main. Without it a child would run the package's tests, and start children of its own.
+// ready says that TestMain has called Main. Without it a child would run the package's tests, and start children of its
+// own.
 var ready bool
 
-// Main runs a package's tests, and fails if a goroutine of this program is still running after the last of them. In a process that
-// Command has started it does what that process is there for.
+// Main runs a package's tests, and fails if a goroutine of this program is still running after the last of them. In a
+// process that Command has started it does what that process is there for.
 func Main(m *testing.M) {
 	text := os.Getenv(childEnvironment)
 	if text == "" {
@@ -196,8 +197,8 @@ func (k Killed) KillAnew(t testing.TB) {
 	k.Kill(t)
 }
 
-// KillAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that was
-// not killed.
+// KillAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that
+// was not killed.
 func (k Killed) KillAndResume(t *testing.T, base string, want *summary.Summary) *summary.Summary {
 	t.Helper()
 	k.KillAnew(t)

@@ -1,5 +1,5 @@
-// Package runtest does whole runs for tests, in this process, by tasks, and in processes that are killed, and compares what
-// they leave.
+// Package runtest does whole runs for tests, in this process, by tasks, and in processes that are killed, and compares
+// what they leave.
 package runtest
 
 import (

@@ -37,7 +37,8 @@ const (
 // Options describe the rows to make.
 type Options struct {
 	Rows int
-	// Seed selects the content. Rows of different seeds below 2^16 never share an id, so that each can be one night's batch.
+	// Seed selects the content. Rows of different seeds below 2^16 never share an id, so that each can be one night's
+	// batch.
 	Seed uint64
 	// FieldDelimiter and RecordDelimiter are written between columns and after records; "" is the default.
 	FieldDelimiter, RecordDelimiter string
@@ -140,8 +141,8 @@ func pad(n, width int) string {
 	return s
 }
 
-// guids counts like SYS_GUID of an Oracle server process: 16 bytes, of which only some in the middle change from one row to
-// the next, since the others identify the host and the process.
+// guids counts like SYS_GUID of an Oracle server process: 16 bytes, of which only some in the middle change from one
+// row to the next, since the others identify the host and the process.
 type guids struct {
 	head, tail [6]byte
 	counter    uint32

@@ -1,7 +1,8 @@
-// Package simcluster is an HBase cluster that exists only in memory, for tests that need thousands of clusters or faults in a
-// certain order. It is a state machine: tables, regions, servers and store files as sets of cells, with HBase's rules for what a
-// reader sees and what a compaction keeps. It is spoken to in HBase's own framing over connections in memory, so a
-// *load.Cluster works on it as on a real one (load.ConnectVia). What happens to a table is a call of a method.
+// Package simcluster is an HBase cluster that exists only in memory, for tests that need thousands of clusters or
+// faults in a certain order. It is a state machine: tables, regions, servers and store files as sets of cells, with
+// HBase's rules for what a reader sees and what a compaction keeps. It is spoken to in HBase's own framing over
+// connections in memory, so a *load.Cluster works on it as on a real one (load.ConnectVia). What happens to a table is
+// a call of a method.
 //
 // Nothing in it is random, and it has no clock of its own: within testing/synctest its time is the bubble's.
 package simcluster
@@ -131,7 +132,8 @@ func (s *server) disconnect() {
 	s.conns = nil
 }
 
-// Restart ends a region server's process, the i-th from 0, and begins another on the same host. Its regions open elsewhere.
+// Restart ends a region server's process, the i-th from 0, and begins another on the same host. Its regions open
+// elsewhere.
 func (c *Cluster) Restart(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,15 +179,17 @@ func (c *Cluster) DenyMoves(deny bool) {
 	c.denyMoves = deny
 }
 
-// Serve is what a region server does with the files of a load request: it may move them to the load's staging folder, or take them.
-// All are on the local disk. It returns the cells that the region has by them, and whether the server says that they are loaded. An
-// error is an exception; ErrHangUp breaks the connection. It must not call methods of the cluster.
+// Serve is what a region server does with the files of a load request: it may move them to the load's staging folder,
+// or take them. All are on the local disk. It returns the cells that the region has by them, and whether the server
+// says that they are loaded. An error is an exception; ErrHangUp breaks the connection. It must not call methods of the
+// cluster.
 type Serve func(folder string, files []string) (cells []cell.Cell, loaded bool, err error)
 
 // ErrHangUp lets a server break the connection instead of answering a load request.
 var ErrHangUp = errors.New("hang up")
 
-// Loads lets clients load files. Each load gets a new staging folder below staging. Without this call the user lacks the permission.
+// Loads lets clients load files. Each load gets a new staging folder below staging. Without this call the user lacks
+// the permission.
 func (c *Cluster) Loads(staging string, serve Serve) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -157,8 +157,8 @@ func (t *table) copy() *table {
 	return same
 }
 
-// Restore makes a table what it was when the snapshot was taken, also the names and sequence numbers of its regions, and
-// enables it. The table may have been dropped since: that is a clone of the snapshot with the table's name.
+// Restore makes a table what it was when the snapshot was taken, also the names and sequence numbers of its regions,
+// and enables it. The table may have been dropped since: that is a clone of the snapshot with the table's name.
 func (c *Cluster) Restore(snapshot string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,8 +277,8 @@ func (r *region) add(t *table, cells []cell.Cell) {
 	}
 }
 
-// Unreadable are those of some cells that readers of a table find neither as they are nor in enough newer versions: what is true,
-// whatever a client found out. Enough are so many, or, with 0, as many as the family keeps.
+// Unreadable are those of some cells that readers of a table find neither as they are nor in enough newer versions:
+// what is true, whatever a client found out. Enough are so many, or, with 0, as many as the family keeps.
 func (c *Cluster) Unreadable(name string, enough int, cells []cell.Cell) (lost []cell.Cell) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

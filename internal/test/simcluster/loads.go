@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Package pb has neither the requests that make and delete staging folders nor their answers. What matters of them is a text in
-// field 1, as in wrapperspb.StringValue: the folder.
+// Package pb has neither the requests that make and delete staging folders nor their answers. What matters of them is a
+// text in field 1, as in wrapperspb.StringValue: the folder.
 
 // prepareBulkLoad makes a staging folder.
 func (c *Cluster) prepareBulkLoad(*server, *wrapperspb.StringValue, *[]byte) (proto.Message, error) {

@@ -19,7 +19,8 @@ const metaRegion = "hbase:meta,,1"
 // meta are the rows of hbase:meta in order.
 func (c *Cluster) meta() (rows [][]cell.Cell) {
 	for _, t := range c.tables {
-		state := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(t.state)) // TableState{1 state}
+		// TableState{1 state}
+		state := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(t.state))
 		rows = append(rows, []cell.Cell{metaCell(t.name.String(), "table", "state", t.written, state)})
 		for _, r := range t.regions {
 			rows = append(rows, r.meta("OPEN"))
@@ -38,7 +39,8 @@ func (r *region) meta(state string) []cell.Cell {
 	if !split && !r.open {
 		state = "CLOSED"
 	}
-	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split, // has no error: all is set
+	// has no error: all is set
+	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split,
 		TableName: &pb.TableName{Namespace: []byte(r.table.Namespace), Qualifier: []byte(r.table.Qualifier)}})
 	long := func(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 	name := string(r.name)
@@ -54,7 +56,8 @@ func metaCell(row, family, qualifier string, timestamp int64, value []byte) cell
 	return cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: timestamp, Type: cell.Put, Value: value}
 }
 
-// compareMeta is the order of rows of hbase:meta (MetaCellComparator): by the table's name, the start row, then the rest.
+// compareMeta is the order of rows of hbase:meta (MetaCellComparator): by the table's name, the start row, then the
+// rest.
 func compareMeta(a, b []byte) int {
 	table1, start1, rest1 := cutMeta(a)
 	table2, start2, rest2 := cutMeta(b)

@@ -266,8 +266,8 @@ func TestReads(t *testing.T) {
 	})
 }
 
-// TestReadsOfATableThatGoes: a table is dropped or disabled before it is read, or after any call of a scan or a look-up. The read ends
-// with that, or with what the table had.
+// TestReadsOfATableThatGoes: a table is dropped or disabled before it is read, or after any call of a scan or a
+// look-up. The read ends with that, or with what the table had.
 func TestReadsOfATableThatGoes(t *testing.T) {
 	lookups := []load.Lookup{{Row: []byte("a"), Other: -1}, {Row: []byte("h"), Other: -1}, {Row: []byte("q"), Other: -1}}
 	for _, goes := range []struct {

@@ -139,8 +139,8 @@ func (m *markers) hide(s *stored) bool {
 	return m.some && s.Timestamp <= m.until || m.single[s.Timestamp]
 }
 
-// compact replaces some files of a family, all if n is 0 and otherwise the first n, by one without the cells that no reader
-// can see, and without delete markers if major. It is how HBase forgets versions beyond VERSIONS.
+// compact replaces some files of a family, all if n is 0 and otherwise the first n, by one without the cells that no
+// reader can see, and without delete markers if major. It is how HBase forgets versions beyond VERSIONS.
 func (r *region) compact(f *Family, n int, major bool, now int64) {
 	files := r.stores[f.Name]
 	if n == 0 || n > len(files) {

@@ -25,8 +25,8 @@ func notServing(region []byte) error {
 	return refusal{exceptions + "NotServingRegionException", fmt.Sprintf("%q is not open here", region)}
 }
 
-// goesOn reports whether a call goes on with a scan, or closes it. A scanner returns what was there when it was opened, so a change
-// before such a call is one after the client's last look.
+// goesOn reports whether a call goes on with a scan, or closes it. A scanner returns what was there when it was opened,
+// so a change before such a call is one after the client's last look.
 func goesOn(r hbasetest.Request) bool {
 	var request pb.ScanRequest
 	return r.Method == "Scan" && proto.Unmarshal(r.Param, &request) == nil && request.Scan == nil

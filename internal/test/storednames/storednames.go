@@ -1,5 +1,5 @@
-// Package storednames is for tests of data that is stored or hashed as JSON, or promised as the answer of a command: each
-// field must have an explicit JSON name, so that renaming a Go field changes no file.
+// Package storednames is for tests of data that is stored or hashed as JSON, or promised as the answer of a command:
+// each field must have an explicit JSON name, so that renaming a Go field changes no file.
 package storednames
 
 import (

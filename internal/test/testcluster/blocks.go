@@ -13,7 +13,8 @@ import (
 type Replica struct {
 	DataNode string // dn1…
 	Data     string // the file of the block's bytes
-	Sums     string // the file of its checksums: 2 bytes of version, 1 of their type, 4 of bytes per checksum; the checksums
+	// the file of its checksums: 2 bytes of version, 1 of their type, 4 of bytes per checksum; the checksums
+	Sums string
 }
 
 // Block returns the name of the replica's block: blk_ and its number.

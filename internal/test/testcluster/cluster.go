@@ -320,9 +320,9 @@ func (c *Cluster) signal(name string, s syscall.Signal) error {
 }
 
 // StartRole starts a killed role, and returns when its port is open. A DataNode must also have registered with the
-// running NameNodes and reported its blocks to them, and a region server with the master. A NameNode must have left safe
-// mode, if a DataNode runs, and the master must have initialized.
-// With HA the NameNode is then standby. Regions are assigned some seconds later.
+// running NameNodes and reported its blocks to them, and a region server with the master. A NameNode must have left
+// safe mode, if a DataNode runs, and the master must have initialized. With HA the NameNode is then standby. Regions
+// are assigned some seconds later.
 func (c *Cluster) StartRole(ctx context.Context, name string) error {
 	r, err := c.role(name)
 	if err != nil {

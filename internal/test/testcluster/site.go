@@ -89,8 +89,9 @@ func (c *Cluster) coreSite() []property {
 	return append(p, c.secureCore()...)
 }
 
-// ZoneKey is a key for encryption zones, on a cluster without Kerberos: hdfs crypto -createZone. It is in a keystore that Hadoop
-// reads without a KMS. It was made once: hadoop key create zone -provider jceks://file/…/zone.jceks, with Hadoop's default password.
+// ZoneKey is a key for encryption zones, on a cluster without Kerberos: hdfs crypto -createZone. It is in a keystore
+// that Hadoop reads without a KMS. It was made once: hadoop key create zone -provider jceks://file/…/zone.jceks, with
+// Hadoop's default password.
 const ZoneKey = "zone"
 
 func (c *Cluster) zoneKeys() string { return c.path("conf", "zone.jceks") }

@@ -47,8 +47,8 @@ func named(t testing.TB) string {
 	return dir
 }
 
-// Java returns the oracle without a cluster, for HFiles. The test is skipped with -short, and skipped, or failed if CI=true, if this
-// machine has no Java to run it.
+// Java returns the oracle without a cluster, for HFiles. The test is skipped with -short, and skipped, or failed if
+// CI=true, if this machine has no Java to run it.
 func Java(t testing.TB) *Oracle {
 	t.Helper()
 	return oracleOf(t, ofCluster)
@@ -110,8 +110,8 @@ const suiteEnvironment = "BULKLOAD_SUITE"
 // In reports whether the tests run in one of these make targets.
 func In(targets ...string) bool { return slices.Contains(targets, os.Getenv(suiteEnvironment)) }
 
-// OnlyIn skips a test for which make test has no time, unless one of these make targets runs it. The Makefile's line of such a
-// target is compared with its tests (cmd/bulkload, TestSuites).
+// OnlyIn skips a test for which make test has no time, unless one of these make targets runs it. The Makefile's line of
+// such a target is compared with its tests (cmd/bulkload, TestSuites).
 func OnlyIn(t testing.TB, targets ...string) {
 	t.Helper()
 	if !In(targets...) {

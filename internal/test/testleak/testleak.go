@@ -13,7 +13,8 @@ import (
 // endIn is how long a goroutine may take to end: some are about to.
 const endIn = 10 * time.Second
 
-// Check requires that no goroutine of this program is running after the test. The test must not run in parallel with others.
+// Check requires that no goroutine of this program is running after the test. The test must not run in parallel with
+// others.
 func Check(t testing.TB) {
 	t.Helper()
 	before := len(Ours())

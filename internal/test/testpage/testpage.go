@@ -18,8 +18,8 @@ import (
 	"bulkload/internal/test/testcluster/apt"
 )
 
-// browser finds a headless browser, or installs Debian's where a test may. Without one the test is skipped, loudly, and fails
-// where CI=true.
+// browser finds a headless browser, or installs Debian's where a test may. Without one the test is skipped, loudly, and
+// fails where CI=true.
 func browser(t *testing.T) string {
 	t.Helper()
 	find := func() string {
@@ -63,7 +63,8 @@ var modes = map[string]struct {
 	paper, bars uint32
 }{"light": {"1", 0xffffff, 0x2f6fb0}, "dark": {"0", 0x14181f, 0x6aa7e6}}
 
-// CheckDrawn fails the test unless the browser draws a page in light and in dark, with its bars in their colours, and prints it.
+// CheckDrawn fails the test unless the browser draws a page in light and in dark, with its bars in their colours, and
+// prints it.
 func CheckDrawn(t *testing.T, page string) {
 	t.Helper()
 	for mode, c := range modes {

@@ -23,8 +23,8 @@ const (
 	anywhere = 5
 )
 
-// Doubled returns words that a line of a text has in two of its parts, as in "look up table x: look up table x"; "" if there are
-// none. A part ends with a colon and a space: each is the work of one wrapping.
+// Doubled returns words that a line of a text has in two of its parts, as in "look up table x: look up table x"; "" if
+// there are none. A part ends with a colon and a space: each is the work of one wrapping.
 func Doubled(text string) string {
 	for line := range strings.Lines(text) {
 		seen := map[string]int{}

@@ -18,9 +18,10 @@ type Books struct {
 	Filtered     int64 `json:"rows_filtered"`
 	CellsWritten int64 `json:"cells_written"`
 	Nulls        int64 `json:"nulls_omitted"`
-	Skipped      int64 `json:"lines_skipped,omitempty"` // of the input, beside the rows read: repeated headings, prompts, messages
-	Columns      int   `json:"columns"`                 // that become cells
-	TableRows    int64 `json:"table_rows,omitempty"`    // of a wide table: the rows that the records above went into
+	// of the input, beside the rows read: repeated headings, prompts, messages
+	Skipped   int64 `json:"lines_skipped,omitempty"`
+	Columns   int   `json:"columns"`              // that become cells
+	TableRows int64 `json:"table_rows,omitempty"` // of a wide table: the rows that the records above went into
 }
 
 // Written is a region's share.
@@ -46,7 +47,8 @@ func (b *Books) Add(r Written) {
 // Check returns what does not add up.
 func (b Books) Check() error {
 	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
-		return errcode.Digest.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates + %d filtered = %d",
+		return errcode.Digest.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates "+
+			"+ %d filtered = %d",
 			b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, sum)
 	}
 	if b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
@@ -58,6 +60,7 @@ func (b Books) Check() error {
 
 // String formats the counts in one line.
 func (b Books) String() string {
-	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d rows × %d columns",
+	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d "+
+		"rows × %d columns",
 		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)
 }

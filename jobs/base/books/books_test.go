@@ -13,8 +13,8 @@ func balanced() Books {
 	return Books{Read: 1000, Written: 700, Rejected: 120, Duplicates: 150, Differing: 40, Filtered: 30, CellsWritten: 2050, Nulls: 50, Columns: 3, TableRows: 9}
 }
 
-// TestBooksBalance: each record is written, rejected, a duplicate or filtered, and each column of a written row is a cell or a null.
-// One too many or too few of any of them is noticed.
+// TestBooksBalance: each record is written, rejected, a duplicate or filtered, and each column of a written row is a
+// cell or a null. One too many or too few of any of them is noticed.
 func TestBooksBalance(t *testing.T) {
 	if err := balanced().Check(); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,8 @@ func TestSlicesAddUp(t *testing.T) {
 // TestRegionsAddUp: what was added to a region can be subtracted again, as is done where a checkpoint is not used.
 func TestRegionsAddUp(t *testing.T) {
 	one := Region{Digest: digest.Sum{Cells: 3, Timed: 1 << 63, Timeless: 7}, Keys: 10, Bytes: 100}
-	other := Region{Digest: digest.Sum{Cells: 4, Timed: 1<<63 + 5, Timeless: 11}, Keys: 20, Bytes: 300} // sums go over 2^64
+	// sums go over 2^64
+	other := Region{Digest: digest.Sum{Cells: 4, Timed: 1<<63 + 5, Timeless: 11}, Keys: 20, Bytes: 300}
 	sum := one
 	sum.Add(&other)
 	if sum.Digest.Cells != 7 || sum.Keys != 30 || sum.Bytes != 400 || sum.Digest == one.Digest {

@@ -13,9 +13,9 @@ import (
 	"bulkload/partition"
 )
 
-// CodeOf is the code of an error: the outermost one that is of the error's kind, so that code and exit code always agree.
-// Errors of packages that know no codes get theirs by what they are. Every error has a code; one that nobody foresaw has that
-// of its kind.
+// CodeOf is the code of an error: the outermost one that is of the error's kind, so that code and exit code always
+// agree. Errors of packages that know no codes get theirs by what they are. Every error has a code; one that nobody
+// foresaw has that of its kind.
 func CodeOf(err error) errcode.Code {
 	kind := KindOf(err)
 	if code := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == kind }); code != "" {
@@ -52,8 +52,10 @@ func TextOf(err error) string {
 
 // others are the codes of errors that have none.
 var others = map[Kind]errcode.Code{
-	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects, Interrupted: errcode.OtherInterrupted,
-	Refused: errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater, NotYet: errcode.OtherNotYet,
+	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects,
+	Interrupted: errcode.OtherInterrupted,
+	Refused:     errcode.OtherRefused, Differs: errcode.OtherDiffers, Later: errcode.OtherLater,
+	NotYet: errcode.OtherNotYet,
 }
 
 // sentinel is the code of errors that a package below marks with one of its errors.

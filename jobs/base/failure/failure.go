@@ -1,5 +1,5 @@
-// Package failure says how a command ended: the kind of its error, which cmd/bulkload turns into an exit code, the error's
-// code, and the outcome with which every report begins.
+// Package failure says how a command ended: the kind of its error, which cmd/bulkload turns into an exit code, the
+// error's code, and the outcome with which every report begins.
 package failure
 
 import (
@@ -31,8 +31,8 @@ const (
 	NotYet      = errcode.NotYet
 )
 
-// Worst lists the kinds of failure, the worst one first: damage, and what is not understood; what a person must correct;
-// what another try may correct.
+// Worst lists the kinds of failure, the worst one first: damage, and what is not understood; what a person must
+// correct; what another try may correct.
 var Worst = []Kind{Differs, Failed, Rejects, Refused, Usage, Interrupted, Later, NotYet}
 
 // kindError is an error with a kind.
@@ -75,7 +75,8 @@ func KindOf(err error) Kind {
 		}
 		return found
 	})
-	if !found && (errcode.Is(err, load.ErrNotFound) || errcode.Is(err, load.ErrRefused) || errcode.Is(err, fs.ErrPermission) || isMark(err)) {
+	if !found && (errcode.Is(err, load.ErrNotFound) || errcode.Is(err, load.ErrRefused) ||
+		errcode.Is(err, fs.ErrPermission) || isMark(err)) {
 		return Refused
 	}
 	return kind

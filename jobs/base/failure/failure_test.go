@@ -35,8 +35,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// TestKindsOfErrors: the kind of an error of any package says what the operator can do, even if others have wrapped the error.
-// The code always has the same kind as the error, so that the two never give different advice.
+// TestKindsOfErrors: the kind of an error of any package says what the operator can do, even if others have wrapped the
+// error. The code always has the same kind as the error, so that the two never give different advice.
 func TestKindsOfErrors(t *testing.T) {
 	t.Parallel()
 	path := &fs.PathError{Op: "open", Path: "/a", Err: fs.ErrPermission}

@@ -24,6 +24,7 @@ const (
 	StatusNothing = "nothing to do" // the run was finished before
 	StatusEmpty   = "empty input"
 	StatusFailed  = "failed"
-	Written       = "written"  // of one of several outputs: its files wait for the load, which another one's failure has prevented
-	Undone        = "not done" // of one of several outputs, likewise
+	// of one of several outputs: its files wait for the load, which another one's failure has prevented
+	Written = "written"
+	Undone  = "not done" // of one of several outputs, likewise
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOutcomeOfAReport: a report that embeds an outcome is a failure until it says otherwise, is filled in through Result, and
-// begins with the outcome's fields, whose names programs rely on.
+// TestOutcomeOfAReport: a report that embeds an outcome is a failure until it says otherwise, is filled in through
+// Result, and begins with the outcome's fields, whose names programs rely on.
 func TestOutcomeOfAReport(t *testing.T) {
 	type report struct {
 		Outcome

@@ -1,5 +1,5 @@
-// Package options is how a command is run: memory, folders, properties, listeners of its progress, and the points at which
-// tests stop it. None of it changes a byte of the output.
+// Package options is how a command is run: memory, folders, properties, listeners of its progress, and the points at
+// which tests stop it. None of it changes a byte of the output.
 package options
 
 import (
@@ -32,10 +32,12 @@ type Options struct {
 	Log        *slog.Logger      // gets notes, warnings and, at the levels below Info, details; nil: no log
 	Say        func(string)      // gets the texts of notes and warnings, besides Log; may be nil
 	Watch      func(Progress)    // gets progress, from several goroutines; may be nil
-	Stopped    <-chan struct{}   // is closed when the context of the command ends, so that calls of HDFS stop waiting; may be nil
+	// is closed when the context of the command ends, so that calls of HDFS stop waiting; may be nil
+	Stopped <-chan struct{}
 
-	Failpoint Hook                        // for tests that stop a run at one of its points; may be nil
-	Available func() int64                // for tests that sort as a machine with less memory does: its available bytes; nil: this machine's
+	Failpoint Hook // for tests that stop a run at one of its points; may be nil
+	// for tests that sort as a machine with less memory does: its available bytes; nil: this machine's
+	Available func() int64
 	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
 }
 
@@ -86,7 +88,8 @@ func (o Options) WithDefaults() (Options, error) {
 		o.Memory = DefaultMemory
 	}
 	if o.Memory < MinMemory {
-		return o, errcode.Command.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory), bytesize.Format(MinMemory))
+		return o, errcode.Command.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory),
+			bytesize.Format(MinMemory))
 	}
 	if o.Wait.Settle == 0 {
 		o.Wait.Settle = DefaultSettle

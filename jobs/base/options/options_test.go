@@ -26,7 +26,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestDefaultsTwice: WithDefaults does not change options that already have their defaults, and nothing is reported twice.
+// TestDefaultsTwice: WithDefaults does not change options that already have their defaults, and nothing is reported
+// twice.
 func TestDefaultsTwice(t *testing.T) {
 	t.Parallel()
 	var said []string
@@ -48,8 +49,8 @@ func TestDefaultsTwice(t *testing.T) {
 	}
 }
 
-// TestLogAndListener: messages go to the listener and, with their attributes, to the log. Details go only to the log, and
-// without a log nothing fails.
+// TestLogAndListener: messages go to the listener and, with their attributes, to the log. Details go only to the log,
+// and without a log nothing fails.
 func TestLogAndListener(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMeter: what several goroutines count adds up, and the share of the whole never exceeds 1, even where a file has grown.
+// TestMeter: what several goroutines count adds up, and the share of the whole never exceeds 1, even where a file has
+// grown.
 func TestMeter(t *testing.T) {
 	var mu sync.Mutex
 	var most Progress

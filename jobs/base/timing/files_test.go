@@ -12,7 +12,8 @@ import (
 	"bulkload/partition"
 )
 
-// TestClockOfFiles: a clock counts the bytes of all reads and writes through it, and files are what they are without it.
+// TestClockOfFiles: a clock counts the bytes of all reads and writes through it, and files are what they are without
+// it.
 func TestClockOfFiles(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")

@@ -8,9 +8,10 @@ import (
 	"bulkload/partition"
 )
 
-// SampleEvery says that one record in so many is timed. A run's phases are measured where it costs nothing: a clock call for
-// each block read or written, and a look at one record in SampleEvery. The total time of a goroutine is exact, and so
-// are the times for reading, sorting, spilling, compressing and writing; only the rest is estimated from the sample.
+// SampleEvery says that one record in so many is timed. A run's phases are measured where it costs nothing: a clock
+// call for each block read or written, and a look at one record in SampleEvery. The total time of a goroutine is exact,
+// and so are the times for reading, sorting, spilling, compressing and writing; only the rest is estimated from the
+// sample.
 const SampleEvery = 64
 
 // apportion divides a time in the ratio of two measured parts.

@@ -26,8 +26,8 @@ func filled(t *testing.T) *Ledger {
 
 func never(Unserved) bool { return false }
 
-// TestEveryCallOfTheLedgerFails: whichever call of storage fails, that is said: a ledger that can't be read never looks empty, and what
-// was not written never counts as written.
+// TestEveryCallOfTheLedgerFails: whichever call of storage fails, that is said: a ledger that can't be read never looks
+// empty, and what was not written never counts as written.
 func TestEveryCallOfTheLedgerFails(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(*Ledger) error{

@@ -4,11 +4,15 @@
 // It is a folder with a folder for each table, and in it a JSON document for each job and date, sealed with a
 // checksum:
 //
-//	<folder>/<table, ":" written as "=">/<date or "undated">_<first 16 digits of the job's hash>[_<8 digits of its input's hash>].json
+//	<folder>/<table>/<date>_<job>.json
+//	<folder>/<table>/<date>_<job>_<input>.json
 //	<folder>/<table>/unserved-<random letters>.json
 //
-// The second kind lists files that the table did not serve. Runs that lose files at the same time write one document each, so that
-// none of them replaces what another one has just recorded.
+// The colon of a table's name is written as "=", and a job without a date has "undated". A job is named by the first 16
+// digits of its hash, an input by 8 digits of its.
+//
+// The last kind lists files that the table did not serve. Runs that lose files at the same time write one document
+// each, so that none of them replaces what another one has just recorded.
 //
 // A document is replaced as a whole, so that a reader finds either the old one or the new one.
 package ledger
@@ -85,21 +89,22 @@ type Entry struct {
 // clockError is by how much the clocks of two machines that load may differ.
 const clockError = time.Hour
 
-// EndedBefore reports whether a load certainly ended before another one was recorded: one that was interrupted may go on at any time.
+// EndedBefore reports whether a load certainly ended before another one was recorded: one that was interrupted may go
+// on at any time.
 func (e *Entry) EndedBefore(other *Entry) bool {
 	return e.State == Loaded && e.Time.Before(other.Time.Add(-clockError))
 }
 
-// HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of each file, a
-// few cells are known.
+// HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of
+// each file, a few cells are known.
 func (e *Entry) HasTimestamp(timestamp int64) bool {
 	return slices.ContainsFunc(e.Files, func(f File) bool {
 		return slices.ContainsFunc(f.Probes, func(c Cell) bool { return c.Timestamp == timestamp })
 	})
 }
 
-// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: with Moments, the
-// rows between the first and the last one of a file may have any, or no cell of a file is known.
+// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: with Moments,
+// the rows between the first and the last one of a file may have any, or no cell of a file is known.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
 	return e.HasTimestamp(timestamp) ||
 		slices.ContainsFunc(e.Files, func(f File) bool { return e.Moments || len(f.Probes) == 0 })
@@ -113,7 +118,8 @@ type File struct {
 	LastRow  string `json:"last_row"`
 	Oldest   int64  `json:"oldest_timestamp,omitempty"` // of its cells; 0: that of one of Probes
 	Probes   []Cell `json:"probes"`
-	// Opening is that of its regions when it was last known to be served, or about to be loaded: see load.Table.OpeningsOf.
+	// Opening is that of its regions when it was last known to be served, or about to be loaded: see
+	// load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 
@@ -128,9 +134,9 @@ type Cell struct {
 	Before bool `json:"before,omitempty"`
 }
 
-// Unserved is a file that HBase accepted but did not serve, so that its rows were loaded a second time. It may be in its
-// region's folder, and appear when the region is opened again, with the timestamps of its own cells, even after a later
-// load has corrected them.
+// Unserved is a file that HBase accepted but did not serve, so that its rows were loaded a second time. It may be in
+// its region's folder, and appear when the region is opened again, with the timestamps of its own cells, even after a
+// later load has corrected them.
 type Unserved struct {
 	URI     string     `json:"uri"`
 	Row     string     `json:"row"`     // its first
@@ -210,8 +216,8 @@ func (l *Ledger) folder(table string) string {
 	return path.Join(l.dir, strings.ReplaceAll(table, ":", "="))
 }
 
-// Key says which entry is that of a load. Jobs of one form may load other inputs into one table, each with an output of its own: they
-// have the same hash.
+// Key says which entry is that of a load. Jobs of one form may load other inputs into one table, each with an output of
+// its own: they have the same hash.
 type Key struct {
 	Table, Date, JobHash string
 	Source, Output       string // as in Entry
@@ -237,9 +243,10 @@ func (l *Ledger) name(k Key) string {
 // EntryURI names the document of a load.
 func (l *Ledger) EntryURI(k Key) string { return l.fsys.URI(l.name(k)) }
 
-// Read returns the entry of a load; nil if there is none. It is that of the same input or the same output: a job's input may have
-// been moved, and its output may be another one. Of several the last one counts. An entry that can't be believed is an error with
-// its name and a code: errcode.ManifestChanged, or errcode.ManifestMalformed if its format is not the one of this package.
+// Read returns the entry of a load; nil if there is none. It is that of the same input or the same output: a job's
+// input may have been moved, and its output may be another one. Of several the last one counts. An entry that can't be
+// believed is an error with its name and a code: errcode.ManifestChanged, or errcode.ManifestMalformed if its format is
+// not the one of this package.
 func (l *Ledger) Read(k Key) (latest *Entry, err error) {
 	names, err := l.named(k)
 	for _, name := range names {
@@ -340,8 +347,8 @@ func IsDamaged(err error) bool {
 	return errors.Is(err, seal.ErrMismatch) || errors.Is(err, seal.ErrMalformed)
 }
 
-// coded gives an error of reading a document the code that says what to do: changed content is a mismatch, while another
-// format needs a person. Neither is ever taken for a load that did not happen.
+// coded gives an error of reading a document the code that says what to do: changed content is a mismatch, while
+// another format needs a person. Neither is ever taken for a load that did not happen.
 func coded(err error) error {
 	const remedy = "%w; restore the original, or move the file away: bulkload then no longer knows of this load"
 	switch {
@@ -380,7 +387,8 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// What a load adds to an entry after its beginning: the opening of each file, and a mark for each cell that the table had before.
+// What a load adds to an entry after its beginning: the opening of each file, and a mark for each cell that the table
+// had before.
 const (
 	openingBytes = len(`,"opening":"0123456789abcdef01234567"`)
 	beforeBytes  = len(`,"before":true`)
@@ -405,8 +413,8 @@ func (e *Entry) growth() (bytes int) {
 	return bytes
 }
 
-// Write replaces an entry, and those of the same output whose job had another input: what they say of the table is no longer true. It
-// refuses one that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
+// Write replaces an entry, and those of the same output whose job had another input: what they say of the table is no
+// longer true. It refuses one that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Key())
@@ -435,7 +443,8 @@ func (l *Ledger) write(name string, document any, grows int) error {
 		return err
 	}
 	if size := len(text) + 1 + grows; size > maxBytes {
-		return errcode.FilesLimit.Errorf("it would have %d bytes, and at most %d are read: use outputs with fewer files", size, maxBytes)
+		return errcode.FilesLimit.Errorf("it would have %d bytes, and at most %d are read: use outputs with fewer files",
+			size, maxBytes)
 	}
 	if err := l.MakeFolder(path.Dir(name)); err != nil {
 		return err
@@ -447,15 +456,15 @@ func (l *Ledger) write(name string, document any, grows int) error {
 	return nil
 }
 
-// verification is the name of the document with which an interrupted verification of an entry goes on. It is none of the
-// entries, whose names don't begin with a dot.
+// verification is the name of the document with which an interrupted verification of an entry goes on. It is none of
+// the entries, whose names don't begin with a dot.
 func (l *Ledger) verification(e *Entry) string {
 	dir, name := path.Split(l.name(e.Key()))
 	return path.Join(dir, ".verify-"+name)
 }
 
-// ReadVerification reads how far an interrupted verification of an entry was. found is false if there is none, or none that
-// can be believed: then the verification begins anew.
+// ReadVerification reads how far an interrupted verification of an entry was. found is false if there is none, or none
+// that can be believed: then the verification begins anew.
 func (l *Ledger) ReadVerification(e *Entry, document any) (found bool, err error) {
 	name := l.verification(e)
 	switch err := l.readInto(name, document); {
@@ -493,8 +502,8 @@ type unservedDocument struct {
 	Files  []Unserved `json:"files"`
 }
 
-// Unserved lists the files of a table that HBase took and did not serve. over reports that a file can't appear any more. A
-// document in which that holds for all files is deleted.
+// Unserved lists the files of a table that HBase took and did not serve. over reports that a file can't appear any
+// more. A document in which that holds for all files is deleted.
 func (l *Ledger) Unserved(table string, over func(Unserved) bool) (all []Unserved, err error) {
 	folder := l.folder(table)
 	names, err := storage.List(l.fsys, folder)

@@ -102,8 +102,8 @@ func (noFiles) Create(name string, _ fs.FileMode) (storage.Writer, error) {
 	return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrPermission}
 }
 
-// TestJobsOfOneForm: two jobs with other inputs and outputs have an entry each. Of one output only the last entry stays, whatever its
-// input was called.
+// TestJobsOfOneForm: two jobs with other inputs and outputs have an entry each. Of one output only the last entry
+// stays, whatever its input was called.
 func TestJobsOfOneForm(t *testing.T) {
 	l, _ := newLedger(t)
 	eu, us := sample(), sample()
@@ -203,7 +203,8 @@ func TestUnlistedLedger(t *testing.T) {
 	}
 }
 
-// TestUnservedFiles: what several runs record at the same time is all there, and is deleted when its regions were opened again.
+// TestUnservedFiles: what several runs record at the same time is all there, and is deleted when its regions were
+// opened again.
 func TestUnservedFiles(t *testing.T) {
 	l, dir := newLedger(t)
 	over := map[string]bool{}
@@ -299,8 +300,8 @@ func TestDamagedEntryIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestSizeIsBounded: an entry that is too large to be read is not written, and a load whose entry would become too large does
-// not begin.
+// TestSizeIsBounded: an entry that is too large to be read is not written, and a load whose entry would become too
+// large does not begin.
 func TestSizeIsBounded(t *testing.T) {
 	defer func(was int) { maxBytes = was }(maxBytes)
 	l, _ := newLedger(t)
@@ -338,8 +339,9 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 }
 
-// TestDocumentOfAnotherFormat: an entry of another schema, in a state that this program does not know, without a checksum, cut or empty
-// is refused by name (exit code 5), and so is such a list of lost files. None of them counts as a load that did not happen.
+// TestDocumentOfAnotherFormat: an entry of another schema, in a state that this program does not know, without a
+// checksum, cut or empty is refused by name (exit code 5), and so is such a list of lost files. None of them counts as
+// a load that did not happen.
 func TestDocumentOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	e := sample()
@@ -402,7 +404,8 @@ func TestDocumentOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// TestLoadsOfADirectory: those into any table are found. Tables into which only jobs, or other directories, were loaded have none.
+// TestLoadsOfADirectory: those into any table are found. Tables into which only jobs, or other directories, were loaded
+// have none.
 func TestLoadsOfADirectory(t *testing.T) {
 	t.Parallel()
 	l, _ := newLedger(t)
@@ -433,8 +436,8 @@ func TestLoadsOfADirectory(t *testing.T) {
 	}
 }
 
-// TestMayHaveTimestamp: the rows between a file's first and last one may have any timestamp, unless the load's rows all have the
-// same. An entry without files has no cells.
+// TestMayHaveTimestamp: the rows between a file's first and last one may have any timestamp, unless the load's rows all
+// have the same. An entry without files has no cells.
 func TestMayHaveTimestamp(t *testing.T) {
 	t.Parallel()
 	entry := func(change func(*Entry)) *Entry {

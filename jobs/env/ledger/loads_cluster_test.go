@@ -77,8 +77,8 @@ func TestLedgerRemembers(t *testing.T) {
 	}
 }
 
-// TestCorrectionThatIsLoadedLater: a correction is written with --no-load after the output was deleted. The command that loads it need
-// not say again that it is one.
+// TestCorrectionThatIsLoadedLater: a correction is written with --no-load after the output was deleted. The command
+// that loads it need not say again that it is one.
 func TestCorrectionThatIsLoadedLater(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -146,8 +146,9 @@ func TestArchivedInput(t *testing.T) {
 	}
 }
 
-// TestJobsOfOneFormAreTwoJobs: two exports of one form go into one table, each by a job with an input and an output of its own. While
-// the second export is late, its job is not done, whatever the first one has loaded; then both are, also without their outputs.
+// TestJobsOfOneFormAreTwoJobs: two exports of one form go into one table, each by a job with an input and an output of
+// its own. While the second export is late, its job is not done, whatever the first one has loaded; then both are, also
+// without their outputs.
 func TestJobsOfOneFormAreTwoJobs(t *testing.T) {
 	eu := livetest.NewNight(t, nil)
 	us := *eu
@@ -175,9 +176,9 @@ func TestJobsOfOneFormAreTwoJobs(t *testing.T) {
 	}
 }
 
-// TestCorrectionOverALostFile: HBase took a file and does not serve it; its rows were loaded again. A correction, which has
-// the same timestamps, is refused while the lost file may still appear and hide it. With a second region server no file would be lost:
-// its region would be opened there.
+// TestCorrectionOverALostFile: HBase took a file and does not serve it; its rows were loaded again. A correction, which
+// has the same timestamps, is refused while the lost file may still appear and hide it. With a second region server no
+// file would be lost: its region would be opened there.
 func TestCorrectionOverALostFile(t *testing.T) {
 	l := livetest.NewOwn(t, 1)
 	l.Table = "lost"
@@ -210,8 +211,8 @@ func TestCorrectionOverALostFile(t *testing.T) {
 	l.WantDigest(t, "and once more", livetest.Night20)
 }
 
-// TestForceRecoversStaging: --force first brings back what an interrupted load has left in HBase's staging folder, which is
-// deleted then.
+// TestForceRecoversStaging: --force first brings back what an interrupted load has left in HBase's staging folder,
+// which is deleted then.
 func TestForceRecoversStaging(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	l.Crash(t, livetest.Night20, options.FilesLoaded, 4)

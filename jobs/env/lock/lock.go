@@ -191,9 +191,11 @@ func (l *Directory) takeOver() error {
 	switch moved, err := l.read(aside); {
 	case errors.Is(err, fs.ErrNotExist): // it was released, or another run has taken it over
 	case err != nil:
-		return errors.Join(fmt.Errorf("take over the lock of %v: read what was moved: %w", held, err), l.FS.Rename(aside, l.name()))
+		return errors.Join(fmt.Errorf("take over the lock of %v: read what was moved: %w", held, err),
+			l.FS.Rename(aside, l.name()))
 	case !moved.same(held):
-		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved), l.FS.Rename(aside, l.name()))
+		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved),
+			l.FS.Rename(aside, l.name()))
 	}
 	l.beaten = append(l.beaten, held.Token)
 	return storage.RemoveIfThere(l.FS, aside)
@@ -212,9 +214,10 @@ func (l *Directory) read(name string) (Owner, error) {
 // old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
 // clock.
 //
-// Asking that clock takes a new file. A run that waits, which asks every few seconds, does so only if by our clock the lock may be
-// old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be touched less than half
-// of the limit ago or from now. Otherwise the file also shows whether this run could write into the folder at all.
+// Asking that clock takes a new file. A run that waits, which asks every few seconds, does so only if by our clock the
+// lock may be old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be
+// touched less than half of the limit ago or from now. Otherwise the file also shows whether this run could write into
+// the folder at all.
 func (l *Directory) old(held Owner) (bool, error) {
 	limit := staleAfter(held)
 	then, err := l.FS.Stat(l.name())
@@ -326,12 +329,14 @@ func (l *Directory) Fresh() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 { // by the wall clock, which continues while a machine sleeps
+	// by the wall clock, which continues while a machine sleeps
+	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 {
 		why := ""
 		if l.failed != nil {
 			why = fmt.Sprintf(" (it can't be written: %v)", l.failed)
 		}
-		return errcode.RunAgain.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again", l.FS.URI(l.dir), age.Round(time.Second), why)
+		return errcode.RunAgain.Errorf("the lock of %s was not written for %v%s, and others may take it over; try again",
+			l.FS.URI(l.dir), age.Round(time.Second), why)
 	}
 	return nil
 }
@@ -352,7 +357,8 @@ func (l *Directory) takenOver(by Owner, gone bool) error {
 
 // Release unlocks the directory. If the lock can't be deleted, it binds nobody on this machine.
 func (l *Directory) Release() error {
-	defer heldHere.Delete(l.me.Token) // at last: before that, a run of this process would take the lock over while it is deleted
+	// at last: before that, a run of this process would take the lock over while it is deleted
+	defer heldHere.Delete(l.me.Token)
 	close(l.stop)
 	l.done.Wait()
 	_ = l.FS.RemoveAll(l.tempPath()) // the next run to lock the directory removes the rest

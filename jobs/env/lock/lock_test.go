@@ -104,8 +104,8 @@ func (f takenFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
 	return f.readOnlyFS.Create(name, perm)
 }
 
-// TestTrueCauses: where a folder can't be written, that is the error, and not that another run has the lock, or that this one
-// has lost it for no reason.
+// TestTrueCauses: where a folder can't be written, that is the error, and not that another run has the lock, or that
+// this one has lost it for no reason.
 func TestTrueCauses(t *testing.T) {
 	dir := t.TempDir()
 	acquire := func(fsys storage.FS) error {
@@ -161,7 +161,8 @@ func (f unreadableFS) Open(name string) (storage.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestUnreadableLocks: a lock that can't be read may be a living run's. It stays, or is put back if it was moved already.
+// TestUnreadableLocks: a lock that can't be read may be a living run's. It stays, or is put back if it was moved
+// already.
 func TestUnreadableLocks(t *testing.T) {
 	for _, unreadable := range []string{LockName, "_stale_"} {
 		dir := t.TempDir()
@@ -224,8 +225,8 @@ func TestLockThatStays(t *testing.T) {
 	}
 }
 
-// TestStaleLocks: a lock is taken over at once where its owner is certainly gone, never where it certainly lives, and by its
-// age where neither can be seen from here.
+// TestStaleLocks: a lock is taken over at once where its owner is certainly gone, never where it certainly lives, and
+// by its age where neither can be seen from here.
 func TestStaleLocks(t *testing.T) {
 	me := systemProcesses.self("otto")
 	if me.Boot == "" || me.Namespaces == "" {
@@ -314,8 +315,8 @@ func (f *otherClock) Stat(name string) (storage.Info, error) {
 	return info, err
 }
 
-// TestWaitingAsksForNoTime: a run that waits for a lock makes no file as long as the lock is touched; and whatever the difference
-// of the clocks, an old lock is taken over, and a young one is not.
+// TestWaitingAsksForNoTime: a run that waits for a lock makes no file as long as the lock is touched; and whatever the
+// difference of the clocks, an old lock is taken over, and a young one is not.
 func TestWaitingAsksForNoTime(t *testing.T) {
 	t.Parallel()
 	me := systemProcesses.self("otto")
@@ -439,8 +440,8 @@ func procFiles(pid int) map[string]string {
 	}
 }
 
-// TestHiddenProcesses: where /proc hides the processes of other users (hidepid), or signals are refused, an owner is neither
-// dead nor alive.
+// TestHiddenProcesses: where /proc hides the processes of other users (hidepid), or signals are refused, an owner is
+// neither dead nor alive.
 func TestHiddenProcesses(t *testing.T) {
 	files := procFiles(os.Getpid())
 	p := shownProc(t, files)
@@ -541,8 +542,8 @@ func lockElsewhere(t *testing.T, dir string) (says string, kill func()) {
 	return "", nil
 }
 
-// TestLockInAnotherContainer: two containers on hosts of one name, which see none of the other's processes, keep each other
-// out, and the host that both run on too. When one is killed, its lock is taken over by its age.
+// TestLockInAnotherContainer: two containers on hosts of one name, which see none of the other's processes, keep each
+// other out, and the host that both run on too. When one is killed, its lock is taken over by its age.
 func TestLockInAnotherContainer(t *testing.T) {
 	dir := t.TempDir()
 	says, kill := lockElsewhere(t, dir)

@@ -16,9 +16,10 @@ import (
 
 // Owner identifies the holder of a lock. Boot and namespaces are empty where the system does not name them.
 type Owner struct {
-	Host       string    `json:"host"`
-	PID        int       `json:"pid"`
-	Process    string    `json:"process"`              // when the process started, so that a reused pid is not mistaken for it
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+	// when the process started, so that a reused pid is not mistaken for it
+	Process    string    `json:"process"`
 	Boot       string    `json:"boot,omitempty"`       // of the machine
 	Namespaces string    `json:"namespaces,omitempty"` // in which pid and process start are valid
 	Token      string    `json:"token,omitempty"`      // of this lock alone; its temporary files carry it
@@ -27,7 +28,8 @@ type Owner struct {
 	Purpose    string    `json:"purpose,omitempty"` // what it does, for people
 	Output     string    `json:"output,omitempty"`  // of a turn: the URI of the output whose lock the owner has, too
 
-	foreign bool // the lock is a whole document that names nobody as this program does: another version may have written it
+	// the lock is a whole document that names nobody as this program does: another version may have written it
+	foreign bool
 }
 
 // String describes the owner for people.
@@ -94,7 +96,8 @@ func IsToken(name string) bool {
 }
 
 func (p processes) read(elements ...string) string {
-	text, _ := os.ReadFile(filepath.Join(append([]string{p.proc}, elements...)...)) // callers can do without a missing file
+	// callers can do without a missing file
+	text, _ := os.ReadFile(filepath.Join(append([]string{p.proc}, elements...)...))
 	return string(text)
 }
 
@@ -166,12 +169,13 @@ func (p processes) fate(o, me Owner) (f fate, why string) {
 	case now != o.Process: // it has ended, or another process has its number
 		return dead, ""
 	}
-	if _, held := heldHere.Load(o.Token); o.PID == os.Getpid() && !held { // this process is done with it, and could not delete it
+	// this process is done with it, and could not delete it
+	if _, held := heldHere.Load(o.Token); o.PID == os.Getpid() && !held {
 		return dead, ""
 	}
 	return alive, ""
 }
 
-// heldHere has the tokens of the locks that this process holds. A process may make several runs: a lock that one of them could
-// not delete must not keep the next one out until the process ends.
+// heldHere has the tokens of the locks that this process holds. A process may make several runs: a lock that one of
+// them could not delete must not keep the next one out until the process ends.
 var heldHere sync.Map

@@ -1,8 +1,8 @@
 package lock
 
-// Both announcing a run and taking turns need a folder that all runs into a table share: the table's folder in the ledger.
-// A run has a lock of its own in it from its beginning to its end, which is its sign for others. While it loads, it has
-// the table's lock.
+// Both announcing a run and taking turns need a folder that all runs into a table share: the table's folder in the
+// ledger. A run has a lock of its own in it from its beginning to its end, which is its sign for others. While it
+// loads, it has the table's lock.
 
 import (
 	"context"
@@ -102,8 +102,8 @@ const (
 	sayBusy  = time.Minute      // between two notes about waiting for it
 )
 
-// Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release must
-// follow.
+// Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release
+// must follow.
 func (t *Table) Lock(ctx context.Context, o options.Options) (*Turn, error) {
 	dir := path.Join(t.dir, loadFolder)
 	if err := t.ledger.MakeFolder(dir); err != nil {
@@ -122,14 +122,17 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Turn, error) {
 		}
 		switch by := t.holder(dir); {
 		case o.OnBusy == options.BusyFail:
-			return nil, errcode.TableBusy.Errorf("table %s: another load is under way, of %s; try again when it has ended, or let this one wait (--on-busy wait)", t.Name, by)
+			return nil, errcode.TableBusy.Errorf("table %s: another load is under way, of %s; try again when it has ended, or "+
+				"let this one wait (--on-busy wait)", t.Name, by)
 		case o.OnBusy == options.BusyLoad:
 			o.Warnf("table %s: loading beside another load, of %s (--on-busy load)", t.Name, by)
 			return nil, nil
 		case time.Since(said) >= sayBusy:
-			text := fmt.Sprintf("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)", t.Name, by)
+			text := fmt.Sprintf("table %s: waiting for another load to end, of %s (--on-busy load goes on beside it)",
+				t.Name, by)
 			if !said.IsZero() {
-				text += fmt.Sprintf("; %v so far. It is alive: its lock would be taken over if it had not been touched for %v", time.Since(begun).Round(time.Second), LockStale)
+				text += fmt.Sprintf("; %v so far. It is alive: its lock would be taken over if it had not been touched for %v",
+					time.Since(begun).Round(time.Second), LockStale)
 			}
 			o.Infof("%s", text)
 			said = time.Now()

@@ -158,7 +158,8 @@ func (f countingFS) Create(name string, perm os.FileMode) (storage.Writer, error
 	return f.FS.Create(name, perm)
 }
 
-// TestLongWait: a load that waits for hours asks the NameNode less and less often, and says how long it has waited for whom.
+// TestLongWait: a load that waits for hours asks the NameNode less and less often, and says how long it has waited for
+// whom.
 func TestLongWait(t *testing.T) {
 	a, b, _ := two(t)
 	synctest.Test(t, func(t *testing.T) {

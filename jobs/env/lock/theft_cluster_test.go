@@ -18,8 +18,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more, and
-// the thief loads what is left.
+// TestStolenLockOfALoad takes the lock of a run away while it loads: it sends no request and records nothing any more,
+// and the thief loads what is left.
 func TestStolenLockOfALoad(t *testing.T) {
 	const date = "2026-11-20"
 	for _, c := range []struct {

@@ -108,8 +108,8 @@ var stolenPoints = []struct {
 	{options.Renamed, 7}, {options.Recorded, 1}, {options.Recorded, 10}, {options.Balanced, 1}, {options.Written, 1}, {"rejects", 1},
 }
 
-// TestLockTakenOver takes the lock of a run away at each point after which it publishes something: it publishes nothing more,
-// says so as a thing to be tried again, and what the thief has made stays as it is.
+// TestLockTakenOver takes the lock of a run away at each point after which it publishes something: it publishes nothing
+// more, says so as a thing to be tried again, and what the thief has made stays as it is.
 func TestLockTakenOver(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 4000)
 	jobdir.RejectsEvery(t, dir, 100)
@@ -180,8 +180,8 @@ func (r *replacingFS) Replace(from, to string) error {
 	return r.FS.Replace(from, to)
 }
 
-// TestRunWithoutLockRenamesNothing: a run that sleeps between its look at the lock and its rename finds nothing to rename when it
-// wakes up: who has taken the lock over meanwhile has removed its files.
+// TestRunWithoutLockRenamesNothing: a run that sleeps between its look at the lock and its rename finds nothing to
+// rename when it wakes up: who has taken the lock over meanwhile has removed its files.
 func TestRunWithoutLockRenamesNothing(t *testing.T) {
 	dir := t.TempDir()
 	take := func() *output.Output {

@@ -17,8 +17,8 @@ import (
 	"bulkload/jobs/run/preflight"
 )
 
-// TestTwoJobsIntoOneTable: each learns of the other; the second one's load waits for the first one's end, unless the options say
-// to fail or to go on beside it. All rows of both arrive.
+// TestTwoJobsIntoOneTable: each learns of the other; the second one's load waits for the first one's end, unless the
+// options say to fail or to go on beside it. All rows of both arrive.
 func TestTwoJobsIntoOneTable(t *testing.T) {
 	const second = "2026-11-21"
 	l := livetest.New(t)
@@ -132,7 +132,8 @@ func TestLoadBesideAnother(t *testing.T) {
 	l.WantTable(t, "loaded beside another", l.Expected(t, livetest.Night20))
 }
 
-// TestInterruptedLoadTakesItsTurn: a run that goes on with its load waits for, or fails because of, another load like any run.
+// TestInterruptedLoadTakesItsTurn: a run that goes on with its load waits for, or fails because of, another load like
+// any run.
 func TestInterruptedLoadTakesItsTurn(t *testing.T) {
 	const second = "2026-11-21"
 	l := livetest.New(t)

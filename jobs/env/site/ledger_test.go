@@ -23,7 +23,8 @@ func (f noFolders) MkdirAll(name string, _ fs.FileMode) error {
 	return &fs.PathError{Op: "mkdir", Path: name, Err: f.err}
 }
 
-// TestLedgerThatCannotBeOpened: where a person must do something, the error names the property; a failing disk is a failure.
+// TestLedgerThatCannotBeOpened: where a person must do something, the error names the property; a failing disk is a
+// failure.
 func TestLedgerThatCannotBeOpened(t *testing.T) {
 	for cause, want := range map[syscall.Errno]failure.Kind{
 		syscall.EACCES: failure.Refused, syscall.EROFS: failure.Refused, syscall.ENOTDIR: failure.Refused, syscall.ENOSPC: failure.Refused, syscall.EIO: failure.Failed,

@@ -25,7 +25,8 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
 		if k.Keytab != "" {
-			return errcode.SiteProperty.Errorf("a keytab is given (hbase.kerberos or --keytab), but neither hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
+			return errcode.SiteProperty.Errorf("a keytab is given (hbase.kerberos or --keytab), but neither " +
+				"hadoop.security.authentication nor hbase.security.authentication of the site files is kerberos: " +
 				"nothing would be protected; see --conf and hbase.conf for the right site files")
 		}
 		return nil
@@ -71,7 +72,8 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 func (s *Site) announce(l *kerberos.Login) {
 	text := fmt.Sprintf("logged in as %s with %s", l.Principal(), l.Source())
 	if end := l.Expiry(); !end.IsZero() {
-		text += fmt.Sprintf(", which expires at %s (in %v): use a keytab if the run takes longer", end.Format(time.RFC3339), roughly(time.Until(end)))
+		text += fmt.Sprintf(", which expires at %s (in %v): use a keytab if the run takes longer",
+			end.Format(time.RFC3339), roughly(time.Until(end)))
 	}
 	s.log.Infof("%s", text)
 	s.warnOf("the ticket cache", l.File())
@@ -85,11 +87,12 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(time.Minute)
 }
 
-// warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is not
-// refused. A keytab is, before this.
+// warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is
+// not refused. A keytab is, before this.
 func (s *Site) warnOf(what, file string) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
-		s.log.Warnf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what, file, info.Mode().Perm(), file)
+		s.log.Warnf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what,
+			file, info.Mode().Perm(), file)
 	}
 }
 

@@ -78,7 +78,8 @@ func TestTokensAlone(t *testing.T) {
 	}
 }
 
-// TestExposedSecrets: a ticket cache or a file of tokens that everybody may read is used, as MIT and Hadoop do, and said.
+// TestExposedSecrets: a ticket cache or a file of tokens that everybody may read is used, as MIT and Hadoop do, and
+// said.
 func TestExposedSecrets(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	keytab := k.Principal(t, "loader", "", "loader@LAB.TEST")

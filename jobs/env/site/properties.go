@@ -10,7 +10,8 @@ import (
 )
 
 // shownProperties are logged where they are set: those that decide where a job goes, as whom, and how it is protected.
-var shownProperties = []string{"fs.defaultFS", "dfs.nameservices", "dfs.replication", "dfs.blocksize", "fs.permissions.umask-mode",
+var shownProperties = []string{"fs.defaultFS", "dfs.nameservices", "dfs.replication", "dfs.blocksize",
+	"fs.permissions.umask-mode",
 	"hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort", "zookeeper.znode.parent",
 	"hadoop.security.authentication", hbaseAuthentication, "hadoop.rpc.protection", "hbase.rpc.protection",
 	"dfs.data.transfer.protection", "dfs.encrypt.data.transfer", "hbase.rpc.timeout", "hbase.bulkload.retries.number",
@@ -30,7 +31,8 @@ func (s *Site) logProperties(dirs []string, commandLine map[string]string) {
 		}
 	}
 	if len(dirs)+len(set) > 0 {
-		s.log.Detail(options.LevelStage, "site", slog.String("folders", strings.Join(dirs, ", ")), slog.String("hadoop_user", s.User), slog.Group("properties", set...))
+		s.log.Detail(options.LevelStage, "site", slog.String("folders", strings.Join(dirs, ", ")),
+			slog.String("hadoop_user", s.User), slog.Group("properties", set...))
 	}
 }
 

@@ -61,8 +61,8 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	return s, s.logIn(hbase.Kerberos)
 }
 
-// Chosen is the folder of site files and the login that a job uses: those of the command line, otherwise its own. Without a
-// folder, the environment or the packages' default counts.
+// Chosen is the folder of site files and the login that a job uses: those of the command line, otherwise its own.
+// Without a folder, the environment or the packages' default counts.
 func Chosen(o options.Options, h jobfile.HBase) jobfile.HBase {
 	h.Conf = cmp.Or(o.Conf, h.Conf)
 	if o.Principal != "" {
@@ -84,7 +84,8 @@ func userName() string {
 
 // Resolve returns a path's file system.
 func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
-	fsys, name, err := storage.ResolveAs(path, base, s.Conf, storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
+	fsys, name, err := storage.ResolveAs(path, base, s.Conf,
+		storage.Identity{User: s.User, Login: s.login, Tokens: s.tokens})
 	if err == nil {
 		storage.Listen(fsys, s.log.Log)
 		storage.Throttle(fsys, s.log.Rate)
@@ -153,7 +154,8 @@ func (s *Site) Adjust(settings *hfilewriter.Settings) error {
 }
 
 // ByteProperties are the properties that decide bytes of the files, besides the job and the table.
-var ByteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries", "io.storefile.bloom.block.size",
+var ByteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries",
+	"io.storefile.bloom.block.size",
 	"io.storefile.bloom.max.fold", "io.storefile.bloom.error.rate", "hbase.hstore.bytes.per.checksum",
 	"hbase.hstore.checksum.algorithm", "hbase.hregion.max.filesize"}
 
@@ -182,7 +184,8 @@ func (s *Site) checkCodec(c hfilewriter.Compression) error {
 		return nil
 	}
 	if class := s.Conf.Get(f.property, f.class); class != f.class {
-		return errcode.SiteProperty.Errorf("property %s is %s, whose framing of %s is not supported; %s is, and so are families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
+		return errcode.SiteProperty.Errorf("property %s is %s, whose framing of %s is not supported; %s is, and so are "+
+			"families with SNAPPY, GZ or NONE", f.property, class, c, f.class)
 	}
 	return nil
 }

@@ -8,11 +8,14 @@ import (
 // What tasks need of the site files, on machines that may have none: how HDFS is reached, and how its connections are
 // protected. What decides the files' bytes is in a run's plan in another form.
 var (
-	taskProperties = []string{"fs.defaultFS", "fs.permissions.umask-mode", "dfs.nameservices", "dfs.replication", "dfs.blocksize",
+	taskProperties = []string{"fs.defaultFS", "fs.permissions.umask-mode", "dfs.nameservices",
+		"dfs.replication", "dfs.blocksize",
 		"hadoop.security.authentication", "hadoop.security.auth_to_local", "hadoop.security.token.service.use_ip",
-		"hadoop.security.saslproperties.resolver.class", "hadoop.rpc.protection", "ipc.client.fallback-to-simple-auth-allowed",
+		"hadoop.security.saslproperties.resolver.class", "hadoop.rpc.protection",
+		"ipc.client.fallback-to-simple-auth-allowed",
 		"dfs.trustedchannel.resolver.class"}
-	taskPrefixes = []string{"dfs.ha.namenodes.", "dfs.namenode.rpc-address", "dfs.namenode.kerberos.principal", "dfs.client.",
+	taskPrefixes = []string{"dfs.ha.namenodes.", "dfs.namenode.rpc-address",
+		"dfs.namenode.kerberos.principal", "dfs.client.",
 		"dfs.data.transfer.", "dfs.encrypt.data.transfer"}
 )
 

@@ -51,8 +51,8 @@ func TestQueryOfADirectory(t *testing.T) {
 	}
 }
 
-// TestInspectCountsAll: the description covers the whole file: each cell is visited, and the blocks of all types add up to
-// the file's.
+// TestInspectCountsAll: the description covers the whole file: each cell is visited, and the blocks of all types add up
+// to the file's.
 func TestInspectCountsAll(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")
@@ -83,8 +83,8 @@ func TestInspectCountsAll(t *testing.T) {
 	}
 }
 
-// TestFilesThatCantBeInspected: if a file is damaged, is no HFile or does not exist, a partial description never has the
-// status "done".
+// TestFilesThatCantBeInspected: if a file is damaged, is no HFile or does not exist, a partial description never has
+// the status "done".
 func TestFilesThatCantBeInspected(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

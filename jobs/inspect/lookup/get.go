@@ -101,7 +101,8 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 		return nil, errcode.JobRowkey.Errorf("%s names no query columns; add query: [COLUMN, …]", j.Path)
 	}
 	if len(given) != len(j.Query) {
-		return nil, errcode.Command.Errorf("the query has %s (%v), and %d values were given", jobfile.Plural(len(j.Query), "column"), j.Query, len(given))
+		return nil, errcode.Command.Errorf("the query has %s (%v), and %d values were given",
+			jobfile.Plural(len(j.Query), "column"), j.Query, len(given))
 	}
 	rows, err := j.RowKey.Query(j.Query)
 	if err != nil {

@@ -88,8 +88,8 @@ func TestPrefixEnd(t *testing.T) {
 	}
 }
 
-// TestRowsOfAQuery: a row is found by its prefix, and counts only if its cells have the query's values: another user's key may
-// begin in the same way. All of its cells are shown, even those of the last row of a scan.
+// TestRowsOfAQuery: a row is found by its prefix, and counts only if its cells have the query's values: another user's
+// key may begin in the same way. All of its cells are shown, even those of the last row of a scan.
 func TestRowsOfAQuery(t *testing.T) {
 	t.Parallel()
 	users := map[string]string{"7": "7", "70": "70", "71": "7", "72": "7", "8": "8"}
@@ -107,8 +107,8 @@ func TestRowsOfAQuery(t *testing.T) {
 	}
 }
 
-// TestScansOfASaltedQuery: if the query does not determine the salt, there is a scan for each of its values. The rows are in
-// the order of the table, and parallelScans scans run at a time, no more and no fewer.
+// TestScansOfASaltedQuery: if the query does not determine the salt, there is a scan for each of its values. The rows
+// are in the order of the table, and parallelScans scans run at a time, no more and no fewer.
 func TestScansOfASaltedQuery(t *testing.T) {
 	t.Parallel()
 	q, err := newQuery(parse(t, fmt.Sprintf(jobText, "salt(id, 40) + user")), []string{"7"})
@@ -150,7 +150,8 @@ func TestScansOfASaltedQuery(t *testing.T) {
 	}
 }
 
-// TestQueriesThatCantBeAsked: a wrong number of values, and values that the key can't have, are refused before anything is read.
+// TestQueriesThatCantBeAsked: a wrong number of values, and values that the key can't have, are refused before anything
+// is read.
 func TestQueriesThatCantBeAsked(t *testing.T) {
 	t.Parallel()
 	typed := strings.Replace(jobText, "query: [user]", "query: [user]\ncolumns_map: {user: {type: int64, store: binary}}", 1)
@@ -178,8 +179,8 @@ func TestQueriesThatCantBeAsked(t *testing.T) {
 	}
 }
 
-// TestBinaryValuesOfAQuery: a query's text is compared with a cell in the cell's form, and shown as text again; a value that is no
-// number of that form is shown as its bytes.
+// TestBinaryValuesOfAQuery: a query's text is compared with a cell in the cell's form, and shown as text again; a value
+// that is no number of that form is shown as its bytes.
 func TestBinaryValuesOfAQuery(t *testing.T) {
 	t.Parallel()
 	job := strings.Replace(fmt.Sprintf(jobText, "user + id"), "query: [user]", "query: [user]\ncolumns_map: {user: {type: int64, store: binary}}", 1)
@@ -199,8 +200,8 @@ func TestBinaryValuesOfAQuery(t *testing.T) {
 	}
 }
 
-// TestCellsOfAWideQuery: in a wide table the query's values may determine the qualifiers, or how they begin; other cells of the row
-// are another query's.
+// TestCellsOfAWideQuery: in a wide table the query's values may determine the qualifiers, or how they begin; other
+// cells of the row are another query's.
 func TestCellsOfAWideQuery(t *testing.T) {
 	t.Parallel()
 	const wide = `
@@ -250,8 +251,8 @@ output: out
 	}
 }
 
-// TestDirectoryOfAnOutput: a directory is recognized as an output's by each of its names: a relative or an absolute path, with
-// or without a slash at the end.
+// TestDirectoryOfAnOutput: a directory is recognized as an output's by each of its names: a relative or an absolute
+// path, with or without a slash at the end.
 func TestDirectoryOfAnOutput(t *testing.T) {
 	t.Parallel()
 	remote := parse(t, strings.Replace(fmt.Sprintf(jobText, "user"), "output: out", "output: hdfs://nn:8020/out", 1))

@@ -84,8 +84,10 @@ type InfoRow struct {
 }
 
 // Inspect describes an HFile, with a list of its blocks if requested. visit, which may be nil, gets each cell.
-func Inspect(ctx context.Context, name string, o options.Options, blocks bool, visit func(*cell.Cell) error) (*InspectReport, error) {
-	report := &InspectReport{Outcome: failure.NewOutcome(), File: name, Info: []InfoRow{}, Types: []InspectType{}, Samples: []string{}}
+func Inspect(ctx context.Context, name string, o options.Options, blocks bool,
+	visit func(*cell.Cell) error) (*InspectReport, error) {
+	report := &InspectReport{Outcome: failure.NewOutcome(), File: name, Info: []InfoRow{},
+		Types: []InspectType{}, Samples: []string{}}
 	_, fsys, path, err := site.OpenPath(o, jobfile.HBase{}, name)
 	if err != nil {
 		return report, err
@@ -96,7 +98,8 @@ func Inspect(ctx context.Context, name string, o options.Options, blocks bool, v
 		return report, errcode.HFileMissing.Errorf("%s does not exist", fsys.URI(path))
 	}
 	if info, failed := fsys.Stat(path); failed == nil && info.Dir {
-		return report, errcode.HFileMissing.Errorf("%s is a directory; inspect shows one HFile of it, bulkload verify DIR checks all", fsys.URI(path))
+		return report, errcode.HFileMissing.Errorf(
+			"%s is a directory; inspect shows one HFile of it, bulkload verify DIR checks all", fsys.URI(path))
 	}
 	if err != nil {
 		return report, err
@@ -124,19 +127,23 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	layout, err := r.Layout(func(b *hfilewriter.Block) error {
 		samples.add(b)
 		if blocks {
-			report.Blocks = append(report.Blocks, InspectBlock{b.Type, b.Offset, b.Stored, b.Raw, b.Entries, b.Rows, firstKey(b)})
+			report.Blocks = append(report.Blocks, InspectBlock{b.Type, b.Offset, b.Stored, b.Raw,
+				b.Entries, b.Rows, firstKey(b)})
 		}
 		return ctx.Err()
 	})
 	if err != nil {
 		return err
 	}
-	report.Version, report.Cells, report.Rows, report.Unencoded = layout.Version, layout.Cells, layout.Rows, layout.UnencodedLen
-	report.Compression, report.Encoding, report.Checksum, report.IndexLevels = layout.Compression, layout.Encoding, layout.Checksum, layout.IndexLevels
+	report.Version, report.Cells, report.Rows, report.Unencoded = layout.Version, layout.Cells,
+		layout.Rows, layout.UnencodedLen
+	report.Compression, report.Encoding, report.Checksum, report.IndexLevels = layout.Compression, layout.Encoding,
+		layout.Checksum, layout.IndexLevels
 	report.FirstRow, report.LastRow = printable.Bytes(r.FirstRow()), printable.Bytes(r.LastRow())
 	report.Samples, report.Trailer = samples.keys, layout.Trailer
 	for _, t := range layout.Types {
-		report.Types = append(report.Types, InspectType{t.Type, t.Blocks, t.Stored, t.Raw, t.Ratio(), t.Entries, t.Smallest, t.Largest})
+		report.Types = append(report.Types, InspectType{t.Type, t.Blocks, t.Stored, t.Raw, t.Ratio(),
+			t.Entries, t.Smallest, t.Largest})
 	}
 	report.Bloom = (*InspectBloom)(layout.Bloom)
 	info := r.Info()

@@ -13,8 +13,8 @@ import (
 	"bulkload/jobs/run/summary"
 )
 
-// TestSizing: the formulas by which docs/operations.md sizes a machine are right for an example. Its page may put them into any
-// words.
+// TestSizing: the formulas by which docs/operations.md sizes a machine are right for an example. Its page may put them
+// into any words.
 func TestSizing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

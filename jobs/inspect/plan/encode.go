@@ -99,8 +99,10 @@ func (c *candidate) estimate(unique float64) error {
 		size := int64(s.of(float64(raw)*unique, c.files()))
 		report.Bytes += size
 		settings := c.target.Families[i].Settings
-		report.Families = append(report.Families, stats.FamilyEstimate{Family: c.target.Families[i].Name, RawBytes: raw, Bytes: size,
-			Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom, bytesize.Format(int64(settings.BlockSize)))})
+		report.Families = append(report.Families,
+			stats.FamilyEstimate{Family: c.target.Families[i].Name, RawBytes: raw, Bytes: size,
+				Settings: fmt.Sprintf("%v, %v, bloom %v, blocks of %s", settings.Compression, settings.Encoding, settings.Bloom,
+					bytesize.Format(int64(settings.BlockSize)))})
 	}
 	if c.report.RawBytes > 0 {
 		report.Ratio = float64(report.Bytes) / float64(c.report.RawBytes)
@@ -176,7 +178,8 @@ func (e *trialEncoder) encode(i int, scatter float64) error {
 // write writes a family's cells of the first rows that have any, and returns the file's size and that of the
 // KeyValues; 0 if there is no cell. Rows that are not in only are left out, unless it is nil.
 func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
-	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "plan"})
+	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings,
+		hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "plan"})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -66,7 +66,8 @@ func (c *candidate) keyFindings() []stats.Finding {
 			}
 			severity = stats.Note
 		}
-		found = append(found, stats.Finding{Code: "key-" + f.Code, Severity: severity, Reason: f.Part + ": " + f.Reason, Remedy: f.Remedy})
+		found = append(found, stats.Finding{Code: "key-" + f.Code, Severity: severity,
+			Reason: f.Part + ": " + f.Reason, Remedy: f.Remedy})
 	}
 	return found
 }
@@ -85,8 +86,8 @@ func (c *candidate) reversed() []stats.KeyWidths {
 	return found
 }
 
-// unzoned are the columns with dates that the key reads as UTC because no zone is given. In a column whose values all have an
-// offset, none is missing.
+// unzoned are the columns with dates that the key reads as UTC because no zone is given. In a column whose values all
+// have an offset, none is missing.
 func (c *candidate) unzoned() []string {
 	var found []string
 	for i, n := range c.stats.counts.unzoned {

@@ -67,14 +67,16 @@ func (c *candidate) keyBytes(rows int64) stats.KeyBytes {
 	width := c.job.RowKey.Width()
 	k := stats.KeyBytes{Min: width.Min, Max: width.Max}
 	if rows > 0 {
-		k.Shortest, k.Longest, k.Mean = c.stats.counts.shortest, c.stats.counts.longest, float64(c.stats.counts.keys)/float64(rows)
+		k.Shortest, k.Longest, k.Mean = c.stats.counts.shortest, c.stats.counts.longest,
+			float64(c.stats.counts.keys)/float64(rows)
 	}
 	return k
 }
 
 // propose proposes the number of regions and their boundaries.
 func (p *planner) propose(c *candidate) {
-	wanted := stats.RegionInput{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes, HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
+	wanted := stats.RegionInput{Source: p.source.Text, Compressed: p.source.Text != p.source.Bytes,
+		HFiles: c.report.HFiles.Bytes, MaxFileSize: p.maxFileSize(),
 		Salts: c.job.RowKey.Salts(), FromKey: c.job.RowKey.Splits}
 	if p.status != nil {
 		wanted.Servers = p.status.Servers
@@ -132,7 +134,8 @@ func (c *candidate) sampledRegions(old []regionCounts) []regionCounts {
 	}
 	for i, w := range weights {
 		part := float64(w) / math.Max(float64(sum), 1)
-		regions[i] = regionCounts{scaled(all.rows, part), scaled(all.cells, part), scaled(all.raw, part), scaled(all.entries, part)}
+		regions[i] = regionCounts{scaled(all.rows, part), scaled(all.cells, part),
+			scaled(all.raw, part), scaled(all.entries, part)}
 	}
 	return regions
 }
@@ -148,7 +151,8 @@ func (c *candidate) fillRegions() {
 	}
 	for i, counted := range c.stats.counts.regions {
 		part := float64(counted.raw) / math.Max(float64(all), 1)
-		r.Regions = append(r.Regions, stats.Region{Region: i, Start: printable.Bytes(regions.Start(i)), End: printable.Bytes(regions.End(i)),
+		r.Regions = append(r.Regions, stats.Region{Region: i, Start: printable.Bytes(regions.Start(i)),
+			End:  printable.Bytes(regions.End(i)),
 			Rows: counted.rows, RawBytes: counted.raw, HFileBytes: scaled(r.HFiles.Bytes, part),
 			Files: c.plannedFiles(counted, entries)})
 	}
@@ -172,7 +176,8 @@ func (c *candidate) plannedFiles(region regionCounts, total int64) int {
 func (c *candidate) fillQueries() {
 	r, s := c.report, c.stats
 	if len(c.job.Query) > 0 {
-		q := &stats.Query{Columns: c.job.Query, Rows: s.groups.Distribution(), Top: s.frequent.Top(frequentShown, s.groups.Rows, showFields), InSample: r.Sample}
+		q := &stats.Query{Columns: c.job.Query, Rows: s.groups.Distribution(),
+			Top: s.frequent.Top(frequentShown, s.groups.Rows, showFields), InSample: r.Sample}
 		q.Prefix, q.Scans, q.Full, q.Error = pathOf(c.job, c.job.Query).found(len(r.Regions))
 		q.Keys, q.Exact = q.Rows.Keys, q.Rows.Share == 1 && !r.Sample
 		if q.Rows.Share < 1 {
@@ -205,8 +210,9 @@ func (p keyPath) found(regions int) (prefix string, scans int, full bool, why st
 func (c *candidate) createStatement() string {
 	var families []stats.CreateFamily
 	for _, f := range c.target.Families {
-		families = append(families, stats.CreateFamily{Name: f.Name, Compression: f.Settings.Compression.String(), Encoding: f.Settings.Encoding.String(),
-			Bloom: f.Settings.Bloom.String(), BloomPrefix: f.Settings.BloomPrefix, BlockSize: f.Settings.BlockSize})
+		families = append(families, stats.CreateFamily{Name: f.Name, Compression: f.Settings.Compression.String(),
+			Encoding: f.Settings.Encoding.String(),
+			Bloom:    f.Settings.Bloom.String(), BloomPrefix: f.Settings.BloomPrefix, BlockSize: f.Settings.BlockSize})
 	}
 	return stats.CreateStatement(c.job.Table, families, c.report.Splits)
 }

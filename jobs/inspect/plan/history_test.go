@@ -17,8 +17,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestHistoryInOneRun: a glob over the folders of many dates, with each row's own time, gives each region one file. Plan
-// advises it for a range, and points out a glob whose rows get one timestamp.
+// TestHistoryInOneRun: a glob over the folders of many dates, with each row's own time, gives each region one file.
+// Plan advises it for a range, and points out a glob whose rows get one timestamp.
 func TestHistoryInOneRun(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	for i := range 5 {

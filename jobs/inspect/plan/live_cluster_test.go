@@ -71,8 +71,8 @@ func wantDraft(t *testing.T, l *livetest.Live) {
 	}
 }
 
-// TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it. The job is one that convert
-// made: the table has the cells that Java computes by the rule of the Spark job.
+// TestPlanCreatesTheTable: plan suggests splits and settings for a table that is not there, and makes it. The job is
+// one that convert made: the table has the cells that Java computes by the rule of the Spark job.
 func TestPlanCreatesTheTable(t *testing.T) {
 	l := livetest.New(t)
 	convert(t, l)
@@ -148,8 +148,8 @@ func TestPlanLive(t *testing.T) {
 	}
 }
 
-// TestPlanLiveTTL: cells older than the table's TTL are a problem, and only these. Nothing is loaded: HBase's clock, which
-// is today's, decides what is served.
+// TestPlanLiveTTL: cells older than the table's TTL are a problem, and only these. Nothing is loaded: HBase's clock,
+// which is today's, decides what is served.
 func TestPlanLiveTTL(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "TTL=172800")

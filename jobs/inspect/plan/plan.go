@@ -92,7 +92,8 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 		w.candidates = append(w.candidates, &candidate{job: out, report: r})
 	}
 	if p.SplitsFile != "" && j.Outputs != nil {
-		return errcode.Command.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job with one output", j.Path)
+		return errcode.Command.Errorf("%s has several outputs, whose splits differ; --splits-file works only for a job "+
+			"with one output", j.Path)
 	}
 	if p.Expression != "" && j.Outputs != nil {
 		return errcode.Command.Errorf("%s has several outputs; compare the key of one of them in its own job file", j.Path)
@@ -110,7 +111,8 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 
 // other plans the job to compare with, which creates and writes nothing.
 func (p *Options) other(ctx context.Context, o options.Options) (*Report, error) {
-	quiet := Options{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now, Growth: p.Growth, AskStatus: p.AskStatus}
+	quiet := Options{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now,
+		Growth: p.Growth, AskStatus: p.AskStatus}
 	report, err := Run(ctx, p.Job, o, quiet)
 	if err != nil {
 		err = fmt.Errorf("plan %s: %w", p.Job.Path, err)
@@ -227,7 +229,8 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 	var families []load.Family
 	for _, f := range c.target.Families {
 		families = append(families, load.Family{Name: f.Name, Compression: f.Settings.Compression.String(),
-			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(), BlockSize: f.Settings.BlockSize})
+			DataBlockEncoding: f.Settings.Encoding.String(), BloomFilter: f.Settings.Bloom.String(),
+			BlockSize: f.Settings.BlockSize})
 	}
 	namespace, err := p.cluster.Create(ctx, c.job.Table, families, c.target.Splits)
 	if err != nil {
@@ -241,7 +244,8 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 // writeFiles writes the splits and the page if requested.
 func (p *Options) writeFiles(report *Report) error {
 	if p.SplitsFile != "" {
-		if err := writePlanFile(p.SplitsFile, func(f *os.File) error { return stats.WriteSplits(f, report.Splits) }); err != nil {
+		if err := writePlanFile(p.SplitsFile,
+			func(f *os.File) error { return stats.WriteSplits(f, report.Splits) }); err != nil {
 			return err
 		}
 	}

@@ -57,8 +57,8 @@ func found(r *plan.Report) (codes []string) {
 	return codes
 }
 
-// TestPlanEstimatesFiles compares the estimated sizes with those of the files of a run: of all rows and of a sample, and
-// in several settings.
+// TestPlanEstimatesFiles compares the estimated sizes with those of the files of a run: of all rows and of a sample,
+// and in several settings.
 func TestPlanEstimatesFiles(t *testing.T) {
 	opinions := func(rows int) []byte {
 		var b bytes.Buffer
@@ -304,7 +304,8 @@ func TestPlanWide(t *testing.T) {
 	}
 }
 
-// TestSpillForecast: what plan says of the spill is what a run spills, whether its runs stay as they are or are compressed.
+// TestSpillForecast: what plan says of the spill is what a run spills, whether its runs stay as they are or are
+// compressed.
 func TestSpillForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it sorts 100,000 rows")

@@ -30,7 +30,8 @@ func pathOf(j *jobfile.Job, columns []string) keyPath {
 	at := 0
 	known := columnsOf(j, columns)
 	for _, part := range j.RowKey.Parts() {
-		determined := !part.Record && !slices.ContainsFunc(part.Columns, func(c int) bool { return !slices.Contains(known, c) })
+		determined := !part.Record &&
+			!slices.ContainsFunc(part.Columns, func(c int) bool { return !slices.Contains(known, c) })
 		if !determined && part.Values == 0 {
 			break
 		}

@@ -123,7 +123,8 @@ func (p *planner) read(ctx context.Context) error {
 	for range min(parallel.Workers(), max(len(p.reading.pieces), 1)) {
 		workers = append(workers, p.newWorker())
 	}
-	err := parallel.Share(ctx, workers, p.reading.pieces, func(ctx context.Context, l *planWorker, piece planPiece) error { return l.read(ctx, piece) })
+	err := parallel.Share(ctx, workers, p.reading.pieces,
+		func(ctx context.Context, l *planWorker, piece planPiece) error { return l.read(ctx, piece) })
 	for _, l := range workers {
 		l.close()
 	}

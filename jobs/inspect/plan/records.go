@@ -23,7 +23,8 @@ const (
 	bytesShown   = 120 // of a value or a part of a key
 )
 
-// shownRecords are the first records of the input: those that become rows, and in case there are too few of them, those that don't.
+// shownRecords are the first records of the input: those that become rows, and in case there are too few of them, those
+// that don't.
 type shownRecords struct {
 	piece         int // that is read
 	rows, refused []shownRecord
@@ -42,10 +43,12 @@ func (s *shownRecords) wants() bool { return len(s.rows) < recordsShown }
 // add adds a record whose key was built.
 func (s *shownRecords) add(c *candidate, r *ingest.Record, k *entry.Key) {
 	shown := shownRecord{newShown(c.job, r, k), s.piece, r.Offset}
-	shown.Row, shown.RowBytes, shown.Timestamp = printable.Bytes(k.Row[:min(len(k.Row), bytesShown)]), len(k.Row), k.Timestamp
+	shown.Row, shown.RowBytes, shown.Timestamp = printable.Bytes(k.Row[:min(len(k.Row), bytesShown)]),
+		len(k.Row), k.Timestamp
 	if apart, err := c.job.RowKey.Apart(r.Fields); err == nil {
 		for i, p := range c.job.RowKey.Parts() {
-			shown.Key = append(shown.Key, stats.KeyPart{Part: p.Text, Value: printable.Bytes(apart[i][:min(len(apart[i]), bytesShown)])})
+			shown.Key = append(shown.Key, stats.KeyPart{Part: p.Text,
+				Value: printable.Bytes(apart[i][:min(len(apart[i]), bytesShown)])})
 		}
 	}
 	shown.Qualifier = printable.Bytes(k.Named()[:min(len(k.Named()), bytesShown)])
@@ -82,7 +85,8 @@ func firstOf(a, b []shownRecord) []shownRecord {
 
 func (s *shownRecords) list() []stats.Record {
 	var list []stats.Record
-	for _, r := range firstOf(nil, append(slices.Clip(s.rows), s.refused[:min(len(s.refused), recordsShown-len(s.rows))]...)) {
+	for _, r := range firstOf(nil, append(slices.Clip(s.rows),
+		s.refused[:min(len(s.refused), recordsShown-len(s.rows))]...)) {
 		list = append(list, r.Record)
 	}
 	return list
@@ -142,7 +146,8 @@ func shownValue(f *stats.Field, v values.Value) *string {
 	return &text
 }
 
-// readable is text with its control characters as HBase's shell writes them, or bytes that are no text in that form altogether.
+// readable is text with its control characters as HBase's shell writes them, or bytes that are no text in that form
+// altogether.
 func readable(b []byte) string {
 	if !utf8.Valid(b) {
 		return printable.Bytes(b)

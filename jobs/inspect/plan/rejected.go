@@ -26,7 +26,8 @@ func newShownReject(bad *ingest.BadRecord) shownReject {
 	for cut := 0; len(text) < len(bad.Raw) && cut < utf8.UTFMax && !utf8.Valid(text); cut++ { // not within a character
 		text = text[:len(text)-1]
 	}
-	shown := stats.RejectedRecord{At: bad.Location(), Column: bad.Column, Reason: bad.Reason, Cut: len(text) < len(bad.Raw)}
+	shown := stats.RejectedRecord{At: bad.Location(), Column: bad.Column, Reason: bad.Reason,
+		Cut: len(text) < len(bad.Raw)}
 	if shown.Text = string(text); !utf8.Valid(text) { // it may be in another charset
 		shown.Text = strings.ToValidUTF8(string(bad.Raw[:min(len(bad.Raw), bytesShown)]), string(utf8.RuneError))
 	}

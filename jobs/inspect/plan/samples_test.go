@@ -52,7 +52,8 @@ func writtenBytes(s *summary.Summary) (files, raw int64) {
 	return files, raw
 }
 
-// scatteredRows are rows of customers in no order, each with a long value that is the customer's; of some there is one row.
+// scatteredRows are rows of customers in no order, each with a long value that is the customer's; of some there is one
+// row.
 func scatteredRows(customers, each, lone int) []byte {
 	var rows []string
 	row := func(customer int) {

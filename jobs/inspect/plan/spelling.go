@@ -70,8 +70,8 @@ func spellingOfNumber(b []byte) spellings {
 	return 0
 }
 
-// spellingOfMoment is the spelling of a date, with or without a time. A fraction other than zeros says nothing: some exporters
-// leave out only zeros.
+// spellingOfMoment is the spelling of a date, with or without a time. A fraction other than zeros says nothing: some
+// exporters leave out only zeros.
 func spellingOfMoment(b []byte) spellings {
 	const day, second = len("2026-11-20"), len("2026-11-20 23:00:24")
 	if len(b) < day || !digits(b[:4]) || b[4] != '-' || !digits(b[5:7]) || b[7] != '-' || !digits(b[8:day]) {

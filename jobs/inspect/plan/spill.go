@@ -9,15 +9,16 @@ import (
 	"bulkload/partition"
 )
 
-// forecastSpill predicts the sort's memory and what it spills: which of its entries by the rules of the sort itself, and how many
-// bytes they become by putting the sample into blocks.
+// forecastSpill predicts the sort's memory and what it spills: which of its entries by the rules of the sort itself,
+// and how many bytes they become by putting the sample into blocks.
 func (p *planner) forecastSpill(c *candidate, f *stats.Forecast) {
 	r := c.report
 	f.SortMemory = p.sortMemory(c, sorting.SortMemory(p.options.Memory))
 	if r.Rows == 0 {
 		return
 	}
-	shape := partition.Shape{Mean: float64(r.SortBytes) / float64(r.Rows), Largest: c.stats.rows.Largest(), Shards: p.shares(r.Rows)}
+	shape := partition.Shape{Mean: float64(r.SortBytes) / float64(r.Rows), Largest: c.stats.rows.Largest(),
+		Shards: p.shares(r.Rows)}
 	spilled := partition.ForecastSpill(f.SortMemory, shape)
 	f.SortNeeds = sortNeeds(shape, r.SortBytes)
 	if f.Runs = spilled.Runs; spilled.Entries == 0 {

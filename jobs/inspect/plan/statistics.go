@@ -69,8 +69,10 @@ type tableCounts struct {
 type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
-	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()), raw: make([]int64, len(c.target.Layout.Families)),
-		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)), beyond: make([]int64, len(c.job.Columns)+1),
+	counts := tableCounts{regions: make([]regionCounts, c.target.Regions.Len()),
+		raw:      make([]int64, len(c.target.Layout.Families)),
+		shortest: math.MaxInt, widths: make([]stats.KeyWidths, len(c.job.Columns)),
+		beyond:  make([]int64, len(c.job.Columns)+1),
 		unzoned: make([]int64, len(c.job.Columns)), spelled: make([]spellings, len(c.job.Columns)), oldest: math.MaxInt64}
 	for i := range counts.widths {
 		counts.widths[i] = stats.KeyWidths{Column: c.job.Columns[i].Name, Shortest: math.MaxInt}
@@ -129,7 +131,8 @@ func (t *tableCounts) scale(by float64) {
 		t.raw[i] = scaled(n, by)
 	}
 	s := &t.shares
-	*s = stats.ByteShares{Row: scaled(s.Row, by), Family: scaled(s.Family, by), Qualifier: scaled(s.Qualifier, by), Frame: scaled(s.Frame, by), Value: scaled(s.Value, by)}
+	*s = stats.ByteShares{Row: scaled(s.Row, by), Family: scaled(s.Family, by), Qualifier: scaled(s.Qualifier, by),
+		Frame: scaled(s.Frame, by), Value: scaled(s.Value, by)}
 	t.cells, t.keys, t.entries = scaled(t.cells, by), scaled(t.keys, by), scaled(t.entries, by)
 }
 
@@ -137,11 +140,13 @@ func (t *tableCounts) scale(by float64) {
 func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 	s := &planStatistics{
 		rows: stats.NewSample(int(memory / 16)), keys: stats.NewSample(int(min(memory/64, targets.KeySampleBytes))),
-		groups: stats.NewGroupCounts(groupsKept), seen: stats.NewDuplicateSketch(memory / 4), frequent: stats.NewHeavyHitters(frequentKept),
-		counts: newTableCounts(c), rejects: map[rejectReason]*stats.RejectReason{},
+		groups: stats.NewGroupCounts(groupsKept), seen: stats.NewDuplicateSketch(memory / 4),
+		frequent: stats.NewHeavyHitters(frequentKept),
+		counts:   newTableCounts(c), rejects: map[rejectReason]*stats.RejectReason{},
 	}
 	for _, q := range c.job.Queries {
-		s.asks = append(s.asks, &weighedQuery{Query: q, keyPath: pathOf(c.job, q.Columns), paths: stats.NewQueryCost(groupsKept)})
+		s.asks = append(s.asks, &weighedQuery{Query: q, keyPath: pathOf(c.job, q.Columns),
+			paths: stats.NewQueryCost(groupsKept)})
 	}
 	return s
 }
@@ -190,8 +195,10 @@ type queryWorker struct {
 }
 
 func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
-	t := &tableWorker{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c), places: newTableCounts(c), frequent: stats.NewHeavyHitters(frequentKept),
-		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(), unzoned: unzonedColumns(c.job), stored: storedColumns(c.job), query: columnsOf(c.job, c.job.Query),
+	t := &tableWorker{candidate: c, timedEvery: timedEvery, key: entry.NewKey(c.job), counts: newTableCounts(c),
+		places: newTableCounts(c), frequent: stats.NewHeavyHitters(frequentKept),
+		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(),
+		unzoned: unzonedColumns(c.job), stored: storedColumns(c.job), query: columnsOf(c.job, c.job.Query),
 		seen: make([]stats.SketchRow, 0, batchedSeen)}
 	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
 	for _, a := range c.stats.asks {
@@ -214,8 +221,8 @@ func columnsOf(j *jobfile.Job, names []string) []int {
 	return out
 }
 
-// unzonedColumns are the columns that the row key reads as UTC because no zone is given: neither in the key nor in columns_map,
-// where zone: UTC says that they are in UTC.
+// unzonedColumns are the columns that the row key reads as UTC because no zone is given: neither in the key nor in
+// columns_map, where zone: UTC says that they are in UTC.
 func unzonedColumns(j *jobfile.Job) []int {
 	var columns []int
 	for _, p := range j.RowKey.Parts() {

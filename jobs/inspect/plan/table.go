@@ -16,8 +16,8 @@ import (
 	"bulkload/load"
 )
 
-// connect reaches the cluster and asks how it is. A plan can do without the answer, which is a large one where the cluster
-// has many regions.
+// connect reaches the cluster and asks how it is. A plan can do without the answer, which is a large one where the
+// cluster has many regions.
 func (p *planner) connect(ctx context.Context) (err error) {
 	if p.cluster, err = p.site.Connect(ctx); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	return err
 }
 
-// checkExisting refuses a table that is to be created and exists without the boundaries that the job names. Further ones come from
-// regions that have split since.
+// checkExisting refuses a table that is to be created and exists without the boundaries that the job names. Further
+// ones come from regions that have split since.
 func checkExisting(j *jobfile.Job, table *load.Table) error {
 	live := table.Splits()
 	missing := func(split []byte) bool {
@@ -77,7 +77,8 @@ func checkExisting(j *jobfile.Job, table *load.Table) error {
 	if from := j.Regions.From; from != "splits" && from != "file" || !slices.ContainsFunc(j.Regions.Splits, missing) {
 		return nil
 	}
-	return errcode.TableExists.Errorf("table %s exists already, with %s, and the job's regions.%s say %d with other boundaries: use regions: {from: table}, or drop the table",
+	return errcode.TableExists.Errorf("table %s exists already, with %s, and the job's regions.%s say %d with other "+
+		"boundaries: use regions: {from: table}, or drop the table",
 		j.Table, jobfile.Plural(len(table.Splits())+1, "region"), j.Regions.From, len(j.Regions.Splits)+1)
 }
 
@@ -128,7 +129,8 @@ func fillSizes(live *stats.Live, table *load.Table, status *load.Status) {
 	var all, largest int64
 	for _, r := range table.Regions {
 		report := status.Regions[string(r.Name)]
-		live.Regions = append(live.Regions, stats.LiveRegion{Start: printable.Bytes(r.Start), Files: report.Files, Bytes: report.Bytes, Memstore: report.Memstore})
+		live.Regions = append(live.Regions, stats.LiveRegion{Start: printable.Bytes(r.Start), Files: report.Files,
+			Bytes: report.Bytes, Memstore: report.Memstore})
 		all += report.Bytes
 		largest = max(largest, report.Bytes)
 		if report.Files == 0 && report.Memstore == 0 {

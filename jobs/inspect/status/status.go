@@ -202,7 +202,8 @@ func (a *asker) readOutput(out *jobfile.Job, r *Run) (err error) {
 	case err != nil || m == nil:
 		return err
 	case m.JobHash != out.Hash() || m.Run.Table != r.Table || m.Run.Date != r.Date:
-		r.Waits = fmt.Sprintf("the output has another run, of %s for %s: choose another output, or run with --force", m.Run.Job, m.Run.Date)
+		r.Waits = fmt.Sprintf("the output has another run, of %s for %s: choose another output, or run with --force",
+			m.Run.Job, m.Run.Date)
 		return nil
 	}
 	r.State, r.ID, r.Finished, r.Rows = m.State, m.Run.ID, m.Finished, m.Books.Written

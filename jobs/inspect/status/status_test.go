@@ -82,8 +82,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestLedgerAndManifest: an unfinished run in the output counts more than what the ledger has; without an output, the ledger
-// says all.
+// TestLedgerAndManifest: an unfinished run in the output counts more than what the ledger has; without an output, the
+// ledger says all.
 func TestLedgerAndManifest(t *testing.T) {
 	t.Parallel()
 	e := &ledger.Entry{State: ledger.Loaded, Run: "loaded", Output: "file:/out", User: "u", Files: make([]ledger.File, 3), Books: json.RawMessage(`{"rows_written": 9}`)}

@@ -63,7 +63,8 @@ func (d *differences) add(what string, at, want, got *cell.Cell) {
 		d.extra++
 	}
 	if len(d.listed) < maxDifferences {
-		d.listed = append(d.listed, Difference{what, printable.Bytes(at.Row), printable.Bytes(at.Family) + ":" + printable.Bytes(at.Qualifier), cellText(want), cellText(got)})
+		d.listed = append(d.listed, Difference{what, printable.Bytes(at.Row),
+			printable.Bytes(at.Family) + ":" + printable.Bytes(at.Qualifier), cellText(want), cellText(got)})
 	}
 }
 
@@ -90,8 +91,8 @@ func cellText(c *cell.Cell) string {
 
 // joiner joins the expected and the present cells of one region, in one pass over the present ones.
 //
-// Of a wide table with several families it has a cursor for each family: records come in the order of their qualifiers, so
-// their cells are not in the order of all families together, but those of each family are.
+// Of a wide table with several families it has a cursor for each family: records come in the order of their qualifiers,
+// so their cells are not in the order of all families together, but those of each family are.
 type joiner struct {
 	cursors    []*cursor
 	family     func(name []byte) int // the cursor of a family's cells; nil if there is one cursor
@@ -154,7 +155,8 @@ func (j *joiner) count(least int64) {
 }
 
 // newJoiner joins with the cells of one or more families; family tells whose are those of a present cell.
-func newJoiner(want []*sorting.Cells, family func(name []byte) int, found *differences, v *outputVerifier) (*joiner, error) {
+func newJoiner(want []*sorting.Cells, family func(name []byte) int, found *differences,
+	v *outputVerifier) (*joiner, error) {
 	j := &joiner{found: found, strict: v.files != nil, stale: v.stale, compared: v.compared}
 	if len(want) > 1 {
 		j.family = family

@@ -78,8 +78,8 @@ func joined(t *testing.T, want *sorting.Cells, got []cell.Cell, strict bool, sta
 	return j, found
 }
 
-// TestComparison: each cell of the source is found, missing or different; what else there is is extra. Nothing is counted twice, and one
-// difference does not make the cells after it different.
+// TestComparison: each cell of the source is found, missing or different; what else there is is extra. Nothing is
+// counted twice, and one difference does not make the cells after it different.
 func TestComparison(t *testing.T) {
 	want := wantedCells(t, "a,1,2\nb,3,4\nc,5,6\n")
 	extra := func(row, qualifier string) cell.Cell {
@@ -144,8 +144,8 @@ func TestListedDifferences(t *testing.T) {
 	}
 }
 
-// TestStaleList: a cell is listed as such where the source has others of its row, and else as a part of a row. The file gets its name only
-// when it is complete, and only its owner can read it.
+// TestStaleList: a cell is listed as such where the source has others of its row, and else as a part of a row. The file
+// gets its name only when it is complete, and only its owner can read it.
 func TestStaleList(t *testing.T) {
 	want := wantedCells(t, "b,1,2\nd,1,2\n")
 	name := filepath.Join(t.TempDir(), "stale")

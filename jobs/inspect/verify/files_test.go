@@ -51,8 +51,8 @@ func filesJob(t *testing.T, lines string) (j *jobfile.Job, cells map[string][]ce
 	return j, cells
 }
 
-// TestJobsFiles: the files of each output are compared with the source. Its counts are added up, and what differs, is rejected or is not
-// there decides how the command ends.
+// TestJobsFiles: the files of each output are compared with the source. Its counts are added up, and what differs, is
+// rejected or is not there decides how the command ends.
 func TestJobsFiles(t *testing.T) {
 	t.Parallel()
 	const lines = "ab,1,2\nhx,3,4\nkk,out,6\nz,7\n"
@@ -299,7 +299,8 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-// TestOrders: the source is read once, but for a wide table of several families, whose cells come in the order of families only one at a time.
+// TestOrders: the source is read once, but for a wide table of several families, whose cells come in the order of
+// families only one at a time.
 func TestOrders(t *testing.T) {
 	wide, _ := wideSource(t, "a,1,x,y,z\n")
 	if got := wide.orders(); !slices.Equal(got, []int{0, 1, 2}) {
@@ -320,7 +321,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestSavedRangesThatCantBeRead: a row that can't be read in what a stopped verification has saved is an error, not the beginning of the range.
+// TestSavedRangesThatCantBeRead: a row that can't be read in what a stopped verification has saved is an error, not the
+// beginning of the range.
 func TestSavedRangesThatCantBeRead(t *testing.T) {
 	t.Parallel()
 	c := newTableCase(t)

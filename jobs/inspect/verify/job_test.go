@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/inspect/verify"
 )
 
-// TestVerifyWithTooManyRejects: whatever the comparison of the other records finds, the error says that too many are rejected, and it
-// says of the others only what was compared.
+// TestVerifyWithTooManyRejects: whatever the comparison of the other records finds, the error says that too many are
+// rejected, and it says of the others only what was compared.
 func TestVerifyWithTooManyRejects(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Check(t, jobdir.CheckJob, 40)
@@ -61,7 +61,8 @@ func TestVerifyWithTooManyRejects(t *testing.T) {
 	}
 }
 
-// TestVerifyInSlices: the slices of a verification miss no cell and count none twice, where the files are cut elsewhere.
+// TestVerifyInSlices: the slices of a verification miss no cell and count none twice, where the files are cut
+// elsewhere.
 func TestVerifyInSlices(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	out := filepath.Join(dir, "out")

@@ -24,12 +24,13 @@ import (
 	"bulkload/load"
 )
 
-// After a load the files are HBase's, and the ledger has the digest of all cells that were loaded. The table's cells with the
-// run's timestamp, between the first and the last row of each file, must add up to it. That needs no source, and HBase skips
-// files that have no cell of that timestamp: before a major compaction it reads little more than what the run has loaded.
+// After a load the files are HBase's, and the ledger has the digest of all cells that were loaded. The table's cells
+// with the run's timestamp, between the first and the last row of each file, must add up to it. That needs no source,
+// and HBase skips files that have no cell of that timestamp: before a major compaction it reads little more than what
+// the run has loaded.
 //
-// If they don't add up to it, cells are gone or have come. A later load may have put newer versions of them into the table, and
-// a compaction then drops the older ones. Which cells these are only the source tells.
+// If they don't add up to it, cells are gone or have come. A later load may have put newer versions of them into the
+// table, and a compaction then drops the older ones. Which cells these are only the source tells.
 
 // loadedRun is what was loaded for a job and date.
 type loadedRun struct {
@@ -80,8 +81,8 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	return r, nil
 }
 
-// hasFiles reports whether the output has files that are not loaded, or a manifest that can't be believed: then these are
-// to be verified.
+// hasFiles reports whether the output has files that are not loaded, or a manifest that can't be believed: then these
+// are to be verified.
 func (r *loadedRun) hasFiles(out *jobfile.Job) (bool, error) {
 	fsys, dir, err := r.site.Resolve(out.Output, out.Dir)
 	if err != nil {
@@ -125,8 +126,9 @@ func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options, 
 	}
 	for i, out := range v.outputs {
 		if want := r.entries[i].Digest; out.wantedSum != want {
-			return report, fmt.Errorf("%w. The source is not what was loaded: table %s would get %d cells from it, with digest %v",
-				open, out.job.Table, out.wantedSum.Cells, out.wantedSum)
+			return report,
+				fmt.Errorf("%w. The source is not what was loaded: table %s would get %d cells from it, with digest %v",
+					open, out.job.Table, out.wantedSum.Cells, out.wantedSum)
 		}
 	}
 	return again, err
@@ -157,7 +159,8 @@ func (r *loadedRun) verify(ctx context.Context, report *Report) (err error) {
 func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Entry, report *Report) (open, err error) {
 	report.Against = "table " + e.Table
 	if j.Moments != "" {
-		return nil, errcode.Command.Errorf("%s: each row of table %s has its own timestamp, so the cells of this load can't be distinguished from others without the source: use --live", j.Path, e.Table)
+		return nil, errcode.Command.Errorf("%s: each row of table %s has its own timestamp, so the cells of this load "+
+			"can't be distinguished from others without the source: use --live", j.Path, e.Table)
 	}
 	ranges, err := rangesOf(e)
 	if err != nil {
@@ -168,7 +171,8 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 		return nil, err
 	}
 	if report.Sharers != nil {
-		r.options.Infof("other loads have put cells with the same timestamp into table %s: %s", e.Table, strings.Join(report.Sharers, ", "))
+		r.options.Infof("other loads have put cells with the same timestamp into table %s: %s", e.Table,
+			strings.Join(report.Sharers, ", "))
 	}
 	rows := make([]load.RowRange, len(ranges))
 	for i := range ranges {
@@ -199,13 +203,16 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	if report.Sharers != nil {
 		shared = "; the ledger has other loads of this timestamp: " + strings.Join(report.Sharers, ", ")
 	}
-	text := fmt.Sprintf("table %s has %d cells of the run's columns with timestamp %d, with digest %v; run %s has loaded %d, with digest %v%s",
+	text := fmt.Sprintf("table %s has %d cells of the run's columns with timestamp %d, with digest %v; run %s has "+
+		"loaded %d, with digest %v%s",
 		e.Table, sum.Cells, j.Timestamp, sum, e.Run, e.Digest.Cells, e.Digest, shared)
 	switch {
 	case orNewer < e.Digest.Cells:
-		return nil, errcode.VerifyDiffers.Errorf("%s; at least %d cells are gone without a newer version. verify --live lists the differences, with the source", text, e.Digest.Cells-orNewer)
+		return nil, errcode.VerifyDiffers.Errorf("%s; at least %d cells are gone without a newer version. verify --live "+
+			"lists the differences, with the source", text, e.Digest.Cells-orNewer)
 	case sum.Cells < e.Digest.Cells:
-		return errcode.VerifySource.Errorf("%s; there are newer versions of up to %d others, and only the source shows whether these are the missing ones", text, orNewer-sum.Cells), nil
+		return errcode.VerifySource.Errorf("%s; there are newer versions of up to %d others, and only the source shows "+
+			"whether these are the missing ones", text, orNewer-sum.Cells), nil
 	}
 	return errcode.VerifyDiffers.Errorf("%s. Only the source shows which cells differ", text), nil
 }
@@ -219,8 +226,8 @@ func loadedRows(e *ledger.Entry) int64 {
 	return cmp.Or(b.TableRows, b.Written)
 }
 
-// loadsOf names other loads of cells with the same timestamp into the table. all is a text that changes with each load of such
-// cells, including those of this job.
+// loadsOf names other loads of cells with the same timestamp into the table. all is a text that changes with each load
+// of such cells, including those of this job.
 func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, all string, err error) {
 	entries, damaged, err := r.ledger.Entries(e.Table)
 	for _, err := range damaged {
@@ -265,7 +272,8 @@ func rangesOf(e *ledger.Entry) ([]keyRange, error) {
 	return merged, nil
 }
 
-// columnsOf are the columns of a job's cells, as family:qualifier; nil if the records decide them, in the job's families.
+// columnsOf are the columns of a job's cells, as family:qualifier; nil if the records decide them, in the job's
+// families.
 func columnsOf(j *jobfile.Job) map[string]bool {
 	if j.Wide != nil {
 		return nil

@@ -22,8 +22,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestStaleCells: a night is reloaded from an export that lacks a row and has a null in another. Both stay in the table, and
-// are listed without a look at the other nights.
+// TestStaleCells: a night is reloaded from an export that lacks a row and has a null in another. Both stay in the
+// table, and are listed without a look at the other nights.
 func TestStaleCells(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -79,8 +79,8 @@ func TestStaleCells(t *testing.T) {
 	}
 }
 
-// TestVerifyAfterALoad: without the source and without the output, the table's cells are compared with what was loaded; a row
-// that is gone is found. Where another night has later versions, the source has to show which cells are gone.
+// TestVerifyAfterALoad: without the source and without the output, the table's cells are compared with what was loaded;
+// a row that is gone is found. Where another night has later versions, the source has to show which cells are gone.
 func TestVerifyAfterALoad(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -123,11 +123,13 @@ func TestVerifyAfterALoad(t *testing.T) {
 	}
 }
 
-// TestVerifySupersededCells: cells of a night that a later one has replaced are counted apart and are no difference, before and after a
-// compaction drops them, whether their values are the same or not. What is gone without a newer version is a difference, and is listed.
+// TestVerifySupersededCells: cells of a night that a later one has replaced are counted apart and are no difference,
+// before and after a compaction drops them, whether their values are the same or not. What is gone without a newer
+// version is a difference, and is listed.
 func TestVerifySupersededCells(t *testing.T) {
-	const rows, old, changed = 300, 20, 5 // rows of the first night; of these, rows that the second night lacks, and others whose values it changes
-	const cells = 18                      // of a row
+	// rows of the first night; of these, rows that the second night lacks, and others whose values it changes
+	const rows, old, changed = 300, 20, 5
+	const cells = 18 // of a row
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "VERSIONS=1")
 	l.Night(t, livetest.Night20, rows, 90)
@@ -204,8 +206,8 @@ func TestVerifySupersededCells(t *testing.T) {
 	}
 }
 
-// TestKilledVerificationGoesOn: what a killed verification has read and saved is not read again, unless the table was disabled
-// since.
+// TestKilledVerificationGoesOn: what a killed verification has read and saved is not read again, unless the table was
+// disabled since.
 func TestKilledVerificationGoesOn(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -233,8 +235,8 @@ func TestKilledVerificationGoesOn(t *testing.T) {
 	check("disabled since", false, 1000)
 }
 
-// TestKilledVerificationOfAChangedTable: where rows go or come between a killed verification and its continuation, the verdict is
-// that of a new one; of deleted rows, which nobody records, it says since when they are not known.
+// TestKilledVerificationOfAChangedTable: where rows go or come between a killed verification and its continuation, the
+// verdict is that of a new one; of deleted rows, which nobody records, it says since when they are not known.
 func TestKilledVerificationOfAChangedTable(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)
@@ -286,8 +288,8 @@ func TestKilledVerificationOfAChangedTable(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesOtherLoads: loads of cells with the same timestamp are named, those of other timestamps are not; and of a
-// wide table only the job's families count.
+// TestVerifyNamesOtherLoads: loads of cells with the same timestamp are named, those of other timestamps are not; and
+// of a wide table only the job's families count.
 func TestVerifyNamesOtherLoads(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f,g", "1,2,3,4,5,6,7,8,9")
@@ -337,8 +339,8 @@ func TestLiveReadsNoEarlierNights(t *testing.T) {
 	check("a row is gone, and the whole table is read", missing, earlier, verify.WholeTable)
 }
 
-// TestVerifyWithoutARow: if no record of the source is one that a run would load, nothing is compared, and nothing is proved. That is
-// said, and is no "done". Beyond max_rejects it is a failure, as for a run.
+// TestVerifyWithoutARow: if no record of the source is one that a run would load, nothing is compared, and nothing is
+// proved. That is said, and is no "done". Beyond max_rejects it is a failure, as for a run.
 func TestVerifyWithoutARow(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)

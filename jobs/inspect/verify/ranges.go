@@ -41,17 +41,19 @@ type keyRange struct {
 	resumed           bool // an earlier process has read rows of it
 }
 
-// savedRanges is what the ledger has of an interrupted verification. Each of the fields before Ranges must match, otherwise
-// it begins anew: the sums would be those of other cells.
+// savedRanges is what the ledger has of an interrupted verification. Each of the fields before Ranges must match,
+// otherwise it begins anew: the sums would be those of other cells.
 type savedRanges struct {
 	Run       string     `json:"run"`
 	Digest    digest.Sum `json:"expected"` // of what was loaded
 	Timestamp int64      `json:"timestamp"`
-	Columns   string     `json:"columns"`       // hash of what is added up
-	Opened    int64      `json:"table_enabled"` // when the table was created, enabled, truncated or restored, in epoch milliseconds
-	Loads     string     `json:"loads"`         // of cells with the timestamp into the table: a hash that changes with each load
-	Begun     time.Time  `json:"begun"`
-	Ranges    []keyRange `json:"ranges"`
+	Columns   string     `json:"columns"` // hash of what is added up
+	// when the table was created, enabled, truncated or restored, in epoch milliseconds
+	Opened int64 `json:"table_enabled"`
+	// of cells with the timestamp into the table: a hash that changes with each load
+	Loads  string     `json:"loads"`
+	Begun  time.Time  `json:"begun"`
+	Ranges []keyRange `json:"ranges"`
 }
 
 // rangeReader adds up the table's cells in ranges of rows, several at a time, and saves how far it is.
@@ -83,8 +85,8 @@ const maxSavedAge = 24 * time.Hour
 // regionsTimeout is how long regions that are moving are waited for.
 const regionsTimeout = time.Minute
 
-// resume takes over what an interrupted verification of the same run has read, except ranges whose regions were opened since: one
-// of them may have been truncated.
+// resume takes over what an interrupted verification of the same run has read, except ranges whose regions were opened
+// since: one of them may have been truncated.
 func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyRange, loads string) error {
 	opened, err := r.cluster.Enabled(ctx, e.Table)
 	if err != nil {
@@ -101,7 +103,8 @@ func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyR
 	for i := range ranges {
 		ranges[i].Openings = table.Openings(ranges[i].first, ranges[i].last)
 	}
-	r.saved = savedRanges{Run: e.Run, Digest: e.Digest, Timestamp: r.job.Timestamp, Columns: r.columnsText(), Opened: opened, Loads: loads,
+	r.saved = savedRanges{Run: e.Run, Digest: e.Digest, Timestamp: r.job.Timestamp, Columns: r.columnsText(),
+		Opened: opened, Loads: loads,
 		Begun: time.Now().UTC().Truncate(time.Second), Ranges: ranges}
 	r.savedAt = time.Now()
 	var old savedRanges
@@ -117,7 +120,8 @@ func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyR
 	if earlier := r.resumed(); earlier != nil {
 		r.saved.Begun = old.Begun
 		r.read.Add(r.rows())
-		r.options.Infof("going on with the verification that was begun at %s: %d rows are read", old.Begun.Format(time.DateTime+" MST"), r.rows())
+		r.options.Infof("going on with the verification that was begun at %s: %d rows are read",
+			old.Begun.Format(time.DateTime+" MST"), r.rows())
 	}
 	return nil
 }
@@ -126,7 +130,8 @@ func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyR
 func (r *rangeReader) continues(old *savedRanges) bool {
 	now := &r.saved
 	same := func(a, b keyRange) bool { return a.First == b.First && a.Last == b.Last }
-	return old.Run == now.Run && old.Digest == now.Digest && old.Timestamp == now.Timestamp && old.Columns == now.Columns && old.Opened == now.Opened &&
+	return old.Run == now.Run && old.Digest == now.Digest && old.Timestamp == now.Timestamp &&
+		old.Columns == now.Columns && old.Opened == now.Opened &&
 		old.Loads == now.Loads && slices.EqualFunc(old.Ranges, now.Ranges, same)
 }
 
@@ -180,7 +185,8 @@ func (r *rangeReader) columnsText() string {
 	return hex.EncodeToString(hash[:8])
 }
 
-// sum returns the sum of all ranges. If it differs, what an earlier process has read is read again: rows may have come since.
+// sum returns the sum of all ranges. If it differs, what an earlier process has read is read again: rows may have come
+// since.
 func (r *rangeReader) sum(ctx context.Context, e *ledger.Entry) (sum digest.Sum, earlier *Resumed, err error) {
 	earlier = r.resumed()
 	sum, err = r.run(ctx, e)
@@ -228,7 +234,8 @@ func (r *rangeReader) countSince(ctx context.Context, e *ledger.Entry) (cells in
 		at := &r.saved.Ranges[i]
 		sums[i] = rangeSum{columns: r.want, look: func([]byte) error { return nil }}
 		group.Go(func() error {
-			return r.cluster.ScanSince(running, e.Table, r.job.Families(), at.first, append(bytes.Clone(at.last), 0), r.job.Timestamp, sums[i].add)
+			return r.cluster.ScanSince(running, e.Table, r.job.Families(), at.first, append(bytes.Clone(at.last), 0),
+				r.job.Timestamp, sums[i].add)
 		})
 	}
 	err = group.Wait()

@@ -15,11 +15,12 @@ import (
 	"bulkload/partition"
 )
 
-// Rows compares the rows of a job's source that lie in some ranges, which are in order, with the table of one of the job's outputs.
-// Of the report only the counts and the differences count. Rows beside the ranges may be compared as well, since the source is
-// compared in the slices that a run writes. The input must still have the given files: rows of another one prove nothing
-// (errcode.RunAgain).
-func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.File, ranges []load.RowRange) (report *Report, err error) {
+// Rows compares the rows of a job's source that lie in some ranges, which are in order, with the table of one of the
+// job's outputs. Of the report only the counts and the differences count. Rows beside the ranges may be compared as
+// well, since the source is compared in the slices that a run writes. The input must still have the given files: rows
+// of another one prove nothing (errcode.RunAgain).
+func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.File,
+	ranges []load.RowRange) (report *Report, err error) {
 	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	v, err := openVerifyRun(ctx, j, o, true, func(out *jobfile.Job) []load.RowRange {
 		if out.Output != output {
@@ -52,6 +53,7 @@ func (v *outputVerifier) compares(slice partition.Slice) (bool, error) {
 	start, end, err := v.bounds(slice)
 	wide := v.target.Layout.Wide // whose row may go on in the next slice
 	return slices.ContainsFunc(v.within, func(r load.RowRange) bool {
-		return bytes.Compare(start, r.Last) <= 0 && (len(end) == 0 || bytes.Compare(end, r.First) > 0 || wide && bytes.Equal(end, r.First))
+		return bytes.Compare(start, r.Last) <= 0 &&
+			(len(end) == 0 || bytes.Compare(end, r.First) > 0 || wide && bytes.Equal(end, r.First))
 	}), err
 }

@@ -27,9 +27,9 @@ type Stale struct {
 	File  string `json:"file"`  // where they are listed
 }
 
-// ListStale compares the cells in the table that have the job's timestamp with the source, and lists those in a file that the
-// source does not have: what an earlier export of the same date had, and no load takes away. The file is private, since row
-// keys and columns are personal data. Cells of another job with the same timestamp are in it, too.
+// ListStale compares the cells in the table that have the job's timestamp with the source, and lists those in a file
+// that the source does not have: what an earlier export of the same date had, and no load takes away. The file is
+// private, since row keys and columns are personal data. Cells of another job with the same timestamp are in it, too.
 func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file string) (report *Report, err error) {
 	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	if o, err = o.WithDefaults(); err != nil {
@@ -37,7 +37,8 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 	}
 	for _, out := range j.Feeds() {
 		if out.Moments != "" {
-			return report, errcode.Command.Errorf("%s: table %s has each row's own timestamp, so cells of this date can't be distinguished from others", j.Path, out.Table)
+			return report, errcode.Command.Errorf("%s: table %s has each row's own timestamp, so cells of this date can't be "+
+				"distinguished from others", j.Path, out.Table)
 		}
 	}
 	list, err := newStaleList(file)
@@ -107,7 +108,8 @@ func newStaleList(name string) (*staleList, error) {
 	return &staleList{name: name, file: f, out: bufio.NewWriter(f)}, nil
 }
 
-// add lists a cell; its row is of the source where that still has other cells of it. Failures show when the file is saved.
+// add lists a cell; its row is of the source where that still has other cells of it. Failures show when the file is
+// saved.
 func (l *staleList) add(c *cell.Cell, ofSource bool) {
 	what := "row"
 	if ofSource {
@@ -115,7 +117,8 @@ func (l *staleList) add(c *cell.Cell, ofSource bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = fmt.Fprintf(l.out, "%s\t%s\t%s:%s\t%d\n", what, printable.Bytes(c.Row), printable.Bytes(c.Family), printable.Bytes(c.Qualifier), c.Timestamp)
+	_, _ = fmt.Fprintf(l.out, "%s\t%s\t%s:%s\t%d\n", what, printable.Bytes(c.Row), printable.Bytes(c.Family),
+		printable.Bytes(c.Qualifier), c.Timestamp)
 }
 
 // save gives the file its name.

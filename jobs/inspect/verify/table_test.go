@@ -91,7 +91,8 @@ func (c *tableCase) rowDeleted(row string) cell.Cell {
 	return marker
 }
 
-// tableChange is what has happened to a table, and what a comparison finds. Extra rows depend on what of the table is read.
+// tableChange is what has happened to a table, and what a comparison finds. Extra rows depend on what of the table is
+// read.
 type tableChange struct {
 	what                           string
 	change                         func(c *tableCase)
@@ -182,8 +183,8 @@ func TestTableComparison(t *testing.T) {
 	}
 }
 
-// TestStaleCellsOfATable: listed are cells with the source's timestamp that the source does not have. What differs is decided by the cells with any
-// timestamp, since a newer version may have replaced those of the source.
+// TestStaleCellsOfATable: listed are cells with the source's timestamp that the source does not have. What differs is
+// decided by the cells with any timestamp, since a newer version may have replaced those of the source.
 func TestStaleCellsOfATable(t *testing.T) {
 	t.Parallel()
 	for _, change := range tableChanges() {
@@ -312,8 +313,8 @@ func (c *tableCase) loaded() (*loadedRun, *ledger.Entry) {
 	return &loadedRun{options: c.options(), ledger: l, cluster: c.verifier.cluster}, e
 }
 
-// TestLoadedSums: the table's cells with the run's timestamp must add up to what was loaded. If they don't, newer versions may be why; if
-// there are too few of those, cells are gone for sure.
+// TestLoadedSums: the table's cells with the run's timestamp must add up to what was loaded. If they don't, newer
+// versions may be why; if there are too few of those, cells are gone for sure.
 func TestLoadedSums(t *testing.T) {
 	t.Parallel()
 	for _, change := range []struct {
@@ -442,8 +443,8 @@ func TestRangesOfFiles(t *testing.T) {
 	}
 }
 
-// TestSavedRanges: a verification that was stopped goes on with the ranges that it had read, unless the table, its regions or what was loaded
-// has changed since. If the sums differ then, they are read again.
+// TestSavedRanges: a verification that was stopped goes on with the ranges that it had read, unless the table, its
+// regions or what was loaded has changed since. If the sums differ then, they are read again.
 func TestSavedRanges(t *testing.T) {
 	t.Parallel()
 	for _, change := range []struct {

@@ -39,7 +39,8 @@ type Report struct {
 	Missing   int64  `json:"cells_missing"`
 	Different int64  `json:"cells_different"`
 	Extra     int64  `json:"cells_extra"`
-	// Superseded are cells of the source that newer versions hide in a table. Readers get those, so they are no difference.
+	// Superseded are cells of the source that newer versions hide in a table. Readers get those, so they are no
+	// difference.
 	Superseded int64 `json:"cells_superseded"`
 	// ExtraRows are those of a live table, which may hold more than this source.
 	ExtraRows   int64        `json:"rows_extra"`
@@ -47,7 +48,8 @@ type Report struct {
 	Files       []File       `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
 	Stale       *Stale       `json:"stale,omitempty"`
-	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger knows.
+	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger
+	// knows.
 	Sharers []string `json:"sharers,omitempty"`
 	// Resumed is what an interrupted verification had read of a table that was loaded; nil if all was read by this one.
 	Resumed *Resumed `json:"resumed,omitempty"`
@@ -58,8 +60,8 @@ type Report struct {
 	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
 
-// Job compares what a job has written or, with live, the table with its source, cell by cell. What was loaded is compared
-// with the digest in the ledger, without the source, unless live is set.
+// Job compares what a job has written or, with live, the table with its source, cell by cell. What was loaded is
+// compared with the digest in the ledger, without the source, unless live is set.
 //
 // Of the table only the source's rows are read, and perhaps those between them, which are counted as extra.
 func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Report, err error) {
@@ -155,8 +157,10 @@ type outputVerifier struct {
 	compared *options.Meter // rows
 }
 
-// openVerifyRun opens a job's source and what it is compared with. within gives the ranges of an output's rows; nil: all rows.
-func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool, within func(*jobfile.Job) []load.RowRange) (v *verifyRun, err error) {
+// openVerifyRun opens a job's source and what it is compared with. within gives the ranges of an output's rows; nil:
+// all rows.
+func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool,
+	within func(*jobfile.Job) []load.RowRange) (v *verifyRun, err error) {
 	v = &verifyRun{job: j, options: o}
 	if v.site, err = site.Open(o, j.HBase, live || j.Remote(false)); err != nil {
 		return v, err
@@ -206,8 +210,10 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 		return err
 	}
 	v.record, err = manifest.Read(fsys, dir)
-	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded && len(v.files.Files) == 0 && len(m.Files()) > 0 {
-		err = errcode.HFileMissing.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to verify the table", fsys.URI(dir))
+	if m := v.record; err == nil && m != nil && m.State == manifest.Loaded &&
+		len(v.files.Files) == 0 && len(m.Files()) > 0 {
+		err = errcode.HFileMissing.Errorf("HBase moved the files of %s into the table when it loaded them; use --live to "+
+			"verify the table", fsys.URI(dir))
 	}
 	return err
 }
@@ -258,7 +264,8 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 		}
 		out.report.Rejected, out.report.Filtered, out.report.Skipped = rejects.Count(), all[i].Filtered, all[i].Skipped
 		o := v.options
-		o.Watch = options.Within(v.options.Watch, sortShare+(1-sortShare)*float64(i)/float64(len(all)), sortShare+(1-sortShare)*float64(i+1)/float64(len(all)))
+		o.Watch = options.Within(v.options.Watch, sortShare+(1-sortShare)*float64(i)/float64(len(all)),
+			sortShare+(1-sortShare)*float64(i+1)/float64(len(all)))
 		if err := errors.Join(out.run(ctx, all[i], o), all[i].Sorted.Close()); failure.KindOf(err) == failure.Differs {
 			differ = append(differ, err)
 		} else if err != nil {
@@ -284,25 +291,27 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// checkRejects returns the error for more rejects than a run may have: the run would load nothing. The caller compares the
-// other records before it returns the error.
+// checkRejects returns the error for more rejects than a run may have: the run would load nothing. The caller compares
+// the other records before it returns the error.
 func (v *verifyRun) checkRejects(rejected, read int64) error {
 	limit := v.job.Input.MaxRejects
 	if !limit.Exceeded(rejected, read) {
 		return nil
 	}
-	return errcode.RejectsMany.Errorf("%d of %d records of the source are rejected, more than max_rejects (%v): a run would load none of them",
+	return errcode.RejectsMany.Errorf("%d of %d records of the source are rejected, more than max_rejects (%v): a run "+
+		"would load none of them",
 		rejected, read, limit)
 }
 
-// proveNothing reports that no row was compared, because the source has none that a run would load. That is no failure, but
-// it proves nothing.
+// proveNothing reports that no row was compared, because the source has none that a run would load. That is no failure,
+// but it proves nothing.
 func (r *Report) proveNothing(read int64, o options.Options) {
 	r.Status = failure.StatusNothing
 	if read == 0 {
 		r.Status = failure.StatusEmpty
 	}
-	r.Reason = fmt.Sprintf("the source has no row to compare: %d records read, of which %d are rejected and %d filtered", read, r.Rejected, r.Filtered)
+	r.Reason = fmt.Sprintf("the source has no row to compare: %d records read, of which %d are rejected and %d filtered",
+		read, r.Rejected, r.Filtered)
 	o.Warnf("%s. So nothing is proved about %s", r.Reason, r.Against)
 }
 
@@ -353,7 +362,8 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 		report.Extra += j.extraCells
 	}
 	if v.stale != nil && found.count() > 0 {
-		// Among the cells with the job's timestamp only the extra ones are known for sure: what differs may have newer versions.
+		// Among the cells with the job's timestamp only the extra ones are known for sure: what differs may have newer
+		// versions.
 		v.stale, found = nil, &differences{}
 		v.announce(ctx, rows, o)
 		if joined, err = v.joinAll(ctx, rows, o, found); err != nil {
@@ -381,7 +391,8 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 	return err
 }
 
-func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options, found *differences) ([]*joiner, error) {
+func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o options.Options,
+	found *differences) ([]*joiner, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	// The sort leaves memory for as many readers of its rows as there are workers.
 	group.SetLimit(max(1, parallel.Workers()/len(v.orders())))
@@ -413,8 +424,8 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 	return joined, err
 }
 
-// orders are the families whose cells the source has in order: all at once or, in a wide table of several families, each by
-// itself.
+// orders are the families whose cells the source has in order: all at once or, in a wide table of several families,
+// each by itself.
 func (v *outputVerifier) orders() []int {
 	if !v.target.Layout.Wide || len(v.target.Layout.Families) == 1 {
 		return []int{sorting.AllFamilies}
@@ -427,7 +438,8 @@ func (v *outputVerifier) orders() []int {
 }
 
 // join compares a slice with the present cells. They are read once, the source's rows once for each of orders.
-func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice, found *differences) (j *joiner, err error) {
+func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice,
+	found *differences) (j *joiner, err error) {
 	var want []*sorting.Cells
 	for _, family := range v.orders() {
 		cells, err := sorting.NewCells(v.target, sorted, slice, family)

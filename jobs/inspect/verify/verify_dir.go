@@ -119,7 +119,8 @@ func CheckFile(ctx context.Context, d *hfiles.Directory, f *hfiles.DirFile) (fou
 	family := []byte(f.Family)
 	report, err := in.Verify(hfiles.Interruptible(ctx, func(run *hfilewriter.CellBatch) error {
 		if c := run.Cell; !bytes.Equal(c.Family, family) {
-			return errcode.VerifyDiffers.Errorf("row %s has a cell of family %s in the folder of family %s", printable.Bytes(c.Row), printable.Bytes(c.Family), f.Family)
+			return errcode.VerifyDiffers.Errorf("row %s has a cell of family %s in the folder of family %s",
+				printable.Bytes(c.Row), printable.Bytes(c.Family), f.Family)
 		}
 		cells.AddRun(run.Cell, run.Column, run.Columns, run.Values)
 		return nil
@@ -136,7 +137,8 @@ func checkOverlap(d *hfiles.Directory) error {
 	for i := 1; i < len(d.Files); i++ {
 		a, b := d.Files[i-1], d.Files[i]
 		if a.Family == b.Family && bytes.Compare(a.Last, b.First) >= 0 {
-			return errcode.VerifyDiffers.Errorf("%s ends with row %s, and %s begins with row %s: both have rows of the same range",
+			return errcode.VerifyDiffers.Errorf(
+				"%s ends with row %s, and %s begins with row %s: both have rows of the same range",
 				a.Path, printable.Bytes(a.Last), b.Path, printable.Bytes(b.First))
 		}
 	}

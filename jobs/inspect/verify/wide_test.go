@@ -83,7 +83,8 @@ func (o *openCounter) Open(name string) (storage.File, error) {
 	return o.FS.Open(name)
 }
 
-// TestWideFamiliesAreReadOnce: the files of a wide table are opened once for a comparison, however many families it has.
+// TestWideFamiliesAreReadOnce: the files of a wide table are opened once for a comparison, however many families it
+// has.
 func TestWideFamiliesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	v, rows := wideSource(t, "a,1,x,null,z\na,2,x,y,z\nb,1,null,y,null\nc,3,x,y,z\n")
@@ -118,8 +119,8 @@ func TestWideFamiliesAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestWideComparison: in each family the missing, different and extra cells are found. A row is extra only if the source has it in no
-// family, and is counted once.
+// TestWideComparison: in each family the missing, different and extra cells are found. A row is extra only if the
+// source has it in no family, and is counted once.
 func TestWideComparison(t *testing.T) {
 	t.Parallel()
 	v, rows := wideSource(t, "b,1,x,null,z\nb,2,x,y,z\nd,1,null,y,null\nf,3,x,y,z\n")

@@ -21,8 +21,8 @@ import (
 )
 
 // A directory of another tool has no manifest. The record of its cuts, manifest.CutsDir/CutsName, is in the directory,
-// whatever table it is loaded into. Nobody else has a second copy of the files, so step 5 does not delete them: it moves
-// them to manifest.CutsDir/FAMILY.
+// whatever table it is loaded into. Nobody else has a second copy of the files, so step 5 does not delete them: it
+// moves them to manifest.CutsDir/FAMILY.
 const (
 	cutsMaxBytes = 256 << 20
 	cutsSchema   = 1
@@ -61,7 +61,8 @@ func (w Directory) read() (*cutsRecord, error) {
 		err = r.check()
 	}
 	if err != nil {
-		return nil, errcode.LoadFiles.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or look which files of %s are parts of others, and delete it",
+		return nil, errcode.LoadFiles.Errorf("%s is not a record of cut files as bulkload writes it (%w): restore it, or "+
+			"look which files of %s are parts of others, and delete it",
 			w.Out.FS.URI(w.path()), err, w.Out.FS.URI(w.Out.Path))
 	}
 	return r, nil
@@ -124,7 +125,8 @@ func (w Directory) Finish() error {
 	// Each file must still be there before the first part is deleted: parts may be the only copy of its rows.
 	for _, c := range r.Cuts {
 		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, c.Of)); errors.Is(err, fs.ErrNotExist) {
-			return errcode.LoadFiles.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was loaded, delete its parts and %s (%w)",
+			return errcode.LoadFiles.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was "+
+				"loaded, delete its parts and %s (%w)",
 				w.Out.URI(c.Of), w.Out.FS.URI(w.path()), err)
 		} else if err != nil {
 			return fmt.Errorf("finish the cut of %s: %w", w.Out.URI(c.Of), err)
@@ -161,8 +163,8 @@ func (w Directory) removeFiles(cuts []manifest.Cut) error {
 	return w.removeRecord()
 }
 
-// move moves a file after its cut to the folder of kept files. If it is not there, it was moved before a kill, or somebody has
-// deleted it, which is no loss: its parts are there.
+// move moves a file after its cut to the folder of kept files. If it is not there, it was moved before a kill, or
+// somebody has deleted it, which is no loss: its parts are there.
 func (w Directory) move(name string) error {
 	from, to := path.Join(w.Out.Path, name), w.kept(name)
 	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -209,7 +211,8 @@ func (w Directory) Cut(ctx context.Context, table *load.Table, d *hfiles.Directo
 		if err != nil {
 			return d, err
 		}
-		cutters = append(cutters, &fileCutter{out: w.Out, of: hfiles.Summary{Path: f.Path, Family: f.Family}, at: at, settings: settings, stamp: stampOfOther})
+		cutters = append(cutters, &fileCutter{out: w.Out, of: hfiles.Summary{Path: f.Path, Family: f.Family}, at: at,
+			settings: settings, stamp: stampOfOther})
 	}
 	if len(cutters) == 0 {
 		return d, nil
@@ -242,7 +245,8 @@ func (w Directory) checkCuttable(d *hfiles.Directory, f *hfiles.DirFile) error {
 	}
 	switch _, err := w.Out.FS.Stat(w.kept(f.Path)); {
 	case err == nil:
-		return errcode.LoadFiles.Errorf("%s has rows of several regions, and a file of its name that was cut earlier is kept in %s: move one of them away",
+		return errcode.LoadFiles.Errorf("%s has rows of several regions, and a file of its name that was cut earlier is "+
+			"kept in %s: move one of them away",
 			uri, w.Out.FS.URI(w.kept(f.Path)))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err

@@ -49,8 +49,8 @@ func TestLoadDirAcrossRegions(t *testing.T) {
 	l.Table = mine
 }
 
-// otherCells are lines of cells as the oracle writes and reads them, in the order of a table: 200 rows from a00 to t09 with
-// families f and g, several versions and delete markers, and the row m05 with 2,000 columns.
+// otherCells are lines of cells as the oracle writes and reads them, in the order of a table: 200 rows from a00 to t09
+// with families f and g, several versions and delete markers, and the row m05 with 2,000 columns.
 func otherCells(timestamp int64) []string {
 	type line struct{ row, rest string }
 	var all []line
@@ -152,8 +152,8 @@ func wantKept(t *testing.T, l *livetest.Live, dir string, originals map[string][
 	}
 }
 
-// TestFilesOfOtherToolsAreCut: files by HFileOutputFormat2 have rows of many regions. One boundary is a file's first row, one
-// within the first bytes of a wide row; one region splits during the load, and one half of it again.
+// TestFilesOfOtherToolsAreCut: files by HFileOutputFormat2 have rows of many regions. One boundary is a file's first
+// row, one within the first bytes of a wide row; one region splits during the load, and one half of it again.
 func TestFilesOfOtherToolsAreCut(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f,g", `a00,c055,m,m0,m05\x00,t09`, "VERSIONS=10", livetest.KeepAll, "g:COMPRESSION=SNAPPY",
@@ -261,8 +261,8 @@ func TestKilledCutOfADirectory(t *testing.T) {
 	}
 }
 
-// TestFilesThatCantBeCut: what a part would lack is refused by name, and the file stays as it is. A file in one region is
-// loaded as it is.
+// TestFilesThatCantBeCut: what a part would lack is refused by name, and the file stays as it is. A file in one region
+// is loaded as it is.
 func TestFilesThatCantBeCut(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f,g", "m", "VERSIONS=10")
@@ -328,8 +328,8 @@ func TestFilesThatCantBeCut(t *testing.T) {
 	wantRaw(t, l, "a file in one region", lines[2:])
 }
 
-// TestEveryCallOfACutFails lets a call of storage fail while a directory's files are cut and loaded. The load ends well, or
-// with an error that names the fault; then the same command ends well, and the table has every cell.
+// TestEveryCallOfACutFails lets a call of storage fail while a directory's files are cut and loaded. The load ends
+// well, or with an error that names the fault; then the same command ends well, and the table has every cell.
 func TestEveryCallOfACutFails(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f,g", "c", "VERSIONS=100", livetest.KeepAll)

@@ -43,7 +43,8 @@ func (c *fileCutter) measure(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, in.Close()) }()
 	report, sum, _, err := hfiles.Verify(ctx, in)
 	if err != nil {
-		return failure.Damagedf("%s has rows of several regions, and is damaged: %w; it was not loaded", c.out.URI(c.of.Path), err)
+		return failure.Damagedf("%s has rows of several regions, and is damaged: %w; it was not loaded",
+			c.out.URI(c.of.Path), err)
 	}
 	c.of.Digest, c.of.Rows, c.measured = sum, report.Rows, true
 	return nil
@@ -139,7 +140,8 @@ func (c *fileCutter) readBack(ctx context.Context) error {
 
 // uncut refuses to cut a file, parts of which would lack something.
 func uncut(uri string, lost []string) error {
-	return errcode.LoadUncut.Errorf("%s has rows of several regions and can't be cut without a loss of %s: it stays as it is; have HBase's own tool split and load it (hbase completebulkload)",
+	return errcode.LoadUncut.Errorf("%s has rows of several regions and can't be cut without a loss of %s: it stays as "+
+		"it is; have HBase's own tool split and load it (hbase completebulkload)",
 		uri, strings.Join(lost, " and "))
 }
 
@@ -157,8 +159,10 @@ func (c *fileCutter) nextPart(row []byte) error {
 	// The name follows from the file and the row, so a repeated cut gives the same names, and unrecorded parts of a
 	// killed cut are replaced.
 	name := hfiles.PartName(c.of.Path, row)
-	summary := hfiles.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region, Slice: c.of.Slice, Sequence: c.of.Sequence}
-	f, err := hfiles.Create(hfiles.Destination{FS: c.out.FS, Dir: c.out.Path, Temps: c.out.TempFolder}, summary, c.settings, c.stamp(c), new(timing.Clock))
+	summary := hfiles.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region,
+		Slice: c.of.Slice, Sequence: c.of.Sequence}
+	f, err := hfiles.Create(hfiles.Destination{FS: c.out.FS, Dir: c.out.Path, Temps: c.out.TempFolder}, summary,
+		c.settings, c.stamp(c), new(timing.Clock))
 	if err != nil {
 		return err
 	}

@@ -138,8 +138,8 @@ func outputOwner() owner {
 	}
 }
 
-// directoryOwner is a directory of another tool, with the record of an interrupted load of its files, which is only in memory
-// here.
+// directoryOwner is a directory of another tool, with the record of an interrupted load of its files, which is only in
+// memory here.
 func directoryOwner() owner {
 	var names []string
 	cuts := func(out *output.Dir) Directory {
@@ -234,7 +234,8 @@ func checkCut(t *testing.T, dir, when string) {
 	}
 }
 
-// interrupt does something until it reaches a point for the n-th time, and ends it there as a kill does: nothing is cleaned up.
+// interrupt does something until it reaches a point for the n-th time, and ends it there as a kill does: nothing is
+// cleaned up.
 func interrupt(point options.Point, n int, do func(options.Hook) error) (killed bool, err error) {
 	type kill struct{}
 	defer func() {
@@ -255,8 +256,8 @@ func interrupt(point options.Point, n int, do func(options.Hook) error) (killed 
 
 var owners = map[string]func() owner{"output": outputOwner, "directory": directoryOwner}
 
-// TestKilledCuts: wherever a process is killed while it cuts files, the next one finds each row once: in the file or in a part.
-// It cuts what is left to cut, and then no file has rows of several regions.
+// TestKilledCuts: wherever a process is killed while it cuts files, the next one finds each row once: in the file or in
+// a part. It cuts what is left to cut, and then no file has rows of several regions.
 func TestKilledCuts(t *testing.T) {
 	t.Parallel()
 	for name, kind := range owners {
@@ -330,8 +331,8 @@ func (f *failingFS) Remove(name string) error {
 	return f.do(func() error { return f.FS.Remove(name) })
 }
 
-// TestCutsOnFailingStorage: whichever call to storage fails while files are cut, the cut ends with an error, and the next
-// process finds each row once.
+// TestCutsOnFailingStorage: whichever call to storage fails while files are cut, the cut ends with an error, and the
+// next process finds each row once.
 func TestCutsOnFailingStorage(t *testing.T) {
 	t.Parallel()
 	for name, kind := range owners {
@@ -373,7 +374,8 @@ func cutOnFailingStorage(t *testing.T, name string, kind func() owner, once bool
 	}
 }
 
-// TestCutWhileADataNodeFails: whichever part was being written, the file is cut again, and nothing is left of the first try.
+// TestCutWhileADataNodeFails: whichever part was being written, the file is cut again, and nothing is left of the first
+// try.
 func TestCutWhileADataNodeFails(t *testing.T) {
 	t.Parallel()
 	parts := 5 // of the files 0 and 2
@@ -397,8 +399,8 @@ func TestCutWhileADataNodeFails(t *testing.T) {
 	}
 }
 
-// TestDamagedFilesAreNotCut: a file with other cells than were recorded, or one that can't be read, does not change, and no
-// part of it is left.
+// TestDamagedFilesAreNotCut: a file with other cells than were recorded, or one that can't be read, does not change,
+// and no part of it is left.
 func TestDamagedFilesAreNotCut(t *testing.T) {
 	t.Parallel()
 	for name, kind := range owners {
@@ -428,7 +430,8 @@ func TestDamagedFilesAreNotCut(t *testing.T) {
 	o.checkUncut(t, dir, "other cells")
 }
 
-// checkUncut checks that file 2 exists and that it has no parts: every file, even one with a temporary name, is recorded.
+// checkUncut checks that file 2 exists and that it has no parts: every file, even one with a temporary name, is
+// recorded.
 func (o *owner) checkUncut(t *testing.T, dir, when string) {
 	t.Helper()
 	var files []string
@@ -448,7 +451,8 @@ func (o *owner) checkUncut(t *testing.T, dir, when string) {
 	}
 }
 
-// TestPartsOfAnotherToolsFile: what a tool has noted in a file, such as who has made it and when, is in each of its parts.
+// TestPartsOfAnotherToolsFile: what a tool has noted in a file, such as who has made it and when, is in each of its
+// parts.
 func TestPartsOfAnotherToolsFile(t *testing.T) {
 	t.Parallel()
 	o := directoryOwner()
@@ -473,8 +477,8 @@ func TestPartsOfAnotherToolsFile(t *testing.T) {
 	}
 }
 
-// TestKeptFilesAreNotReplaced: a file that was cut earlier is kept, and another one of its name is not cut: only one of the two
-// could be kept.
+// TestKeptFilesAreNotReplaced: a file that was cut earlier is kept, and another one of its name is not cut: only one of
+// the two could be kept.
 func TestKeptFilesAreNotReplaced(t *testing.T) {
 	t.Parallel()
 	o := directoryOwner()

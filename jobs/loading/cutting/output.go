@@ -11,8 +11,8 @@ import (
 	"bulkload/load"
 )
 
-// Output cuts files of a run's output. Its manifest has the record of the cuts: it lists a file until it lists the parts
-// in its place. output.Output.FinishCuts decides after a kill which of the two exists.
+// Output cuts files of a run's output. Its manifest has the record of the cuts: it lists a file until it lists the
+// parts in its place. output.Output.FinishCuts decides after a kill which of the two exists.
 type Output struct{ Out *output.Output }
 
 // Cut cuts the unloaded files that have rows of several of the table's current regions.
@@ -36,7 +36,8 @@ func (w Output) Cut(ctx context.Context, table *load.Table) error {
 		if err != nil {
 			return err
 		}
-		cutters = append(cutters, &fileCutter{out: w.Out.Dir, of: *f, measured: true, at: at, settings: settings, stamp: w.stamp})
+		cutters = append(cutters, &fileCutter{out: w.Out.Dir, of: *f, measured: true, at: at,
+			settings: settings, stamp: w.stamp})
 	}
 	return cutAll(ctx, w.Out.Dir, cutters, w)
 }
@@ -45,8 +46,9 @@ func (w Output) Cut(ctx context.Context, table *load.Table) error {
 // gives the same bytes.
 func (w Output) stamp(c *fileCutter) hfilewriter.Provenance {
 	instant := w.Out.Manifest.Instant()
-	return hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
-		c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
+	return hfilewriter.Provenance{Created: instant, Loaded: instant,
+		Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
+			c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
 }
 
 // recordCuts records the names of parts: FinishCuts deletes those that were renamed in vain.

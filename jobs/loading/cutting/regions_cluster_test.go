@@ -27,7 +27,8 @@ import (
 	"bulkload/load"
 )
 
-// TestFilesAreCutWhereRegionsSplit: regions split after their files were written. The files are cut, and each is loaded once.
+// TestFilesAreCutWhereRegionsSplit: regions split after their files were written. The files are cut, and each is loaded
+// once.
 func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
 	l := livetest.WrittenNight(t, 2000, 40)
 	for _, row := range []string{"15", "1a", "77"} {
@@ -46,8 +47,8 @@ func TestFilesAreCutWhereRegionsSplit(t *testing.T) {
 	l.WantNothing(t, "again", livetest.Night20)
 }
 
-// TestRegionsSplitBetweenNights: a job that names its boundaries loads every night, also after regions of the table have split.
-// The checks and plan say where its files are cut.
+// TestRegionsSplitBetweenNights: a job that names its boundaries loads every night, also after regions of the table
+// have split. The checks and plan say where its files are cut.
 func TestRegionsSplitBetweenNights(t *testing.T) {
 	l := livetest.New(t)
 	l.Rewrite(t, "regions: {from: table}", "regions: {from: splits, splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']}")
@@ -147,9 +148,9 @@ func TestAlteredFamilyIsNoticedBeforeTheLoad(t *testing.T) {
 	l.WantTable(t, "written again", l.Expected(t, livetest.Night20))
 }
 
-// TestFilesForOtherBoundariesAreCut: the table is made anew between writing and load. Most regions have merged; there are
-// boundaries at a file's first row and at another one's last row, and three within one file. A region that would get too many
-// files is noticed before anything is cut.
+// TestFilesForOtherBoundariesAreCut: the table is made anew between writing and load. Most regions have merged; there
+// are boundaries at a file's first row and at another one's last row, and three within one file. A region that would
+// get too many files is noticed before anything is cut.
 func TestFilesForOtherBoundariesAreCut(t *testing.T) {
 	l := livetest.WrittenNight(t, 1000, 43)
 	before := l.Manifest(t)
@@ -213,7 +214,8 @@ output: %[2]s/wide
 load: true
 `
 
-// TestWideRowsAreCutBetweenRows: a boundary within the first bytes of a wide row, and one right after it, leave the row whole.
+// TestWideRowsAreCutBetweenRows: a boundary within the first bytes of a wide row, and one right after it, leave the row
+// whole.
 func TestWideRowsAreCutBetweenRows(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "f", "", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF")

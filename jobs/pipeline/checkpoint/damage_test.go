@@ -111,8 +111,8 @@ func (r *recorder) kill() {
 	}
 }
 
-// killedRun returns the work folder of a process that was killed after its checkpoints. If merged is set, the runs of the
-// first two checkpoints were merged.
+// killedRun returns the work folder of a process that was killed after its checkpoints. If merged is set, the runs of
+// the first two checkpoints were merged.
 func killedRun(t *testing.T, merged bool) (work string) {
 	t.Helper()
 	work = t.TempDir()
@@ -152,8 +152,8 @@ func copyOf(t *testing.T, work string, change func(kept string)) string {
 	return to
 }
 
-// resumed returns how many checkpoints a process continues with. Its counts, runs, rejects and splits must agree with that
-// number; if they don't, the test fails, and the result is -1.
+// resumed returns how many checkpoints a process continues with. Its counts, runs, rejects and splits must agree with
+// that number; if they don't, the test fails, and the result is -1.
 func resumed(t *testing.T, work string) int {
 	t.Helper()
 	k, err := openStore(t, work, ofRun, options.Options{})
@@ -224,8 +224,9 @@ func rebooted(t *testing.T, kept string) {
 	}
 }
 
-// TestDamagedCheckpoints: whatever changes in the files of a killed run, the next process continues with the checkpoints before the
-// first one that is damaged, or sorts from the beginning. Counts, runs, rejects and splits are those of the same checkpoints.
+// TestDamagedCheckpoints: whatever changes in the files of a killed run, the next process continues with the
+// checkpoints before the first one that is damaged, or sorts from the beginning. Counts, runs, rejects and splits are
+// those of the same checkpoints.
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, false)
@@ -276,8 +277,8 @@ func rebootedUnless(t *testing.T, kept, name string) {
 	}
 }
 
-// TestCheckpointsAfterDamage: checkpoints that are recorded after some were lost count. Those that were lost never count
-// again, though their runs may exist.
+// TestCheckpointsAfterDamage: checkpoints that are recorded after some were lost count. Those that were lost never
+// count again, though their runs may exist.
 func TestCheckpointsAfterDamage(t *testing.T) {
 	t.Parallel()
 	work := copyOf(t, killedRun(t, false), func(kept string) {
@@ -301,7 +302,8 @@ func TestCheckpointsAfterDamage(t *testing.T) {
 	}
 }
 
-// TestDamagedMergedRun: the line of a merge counts only with its run; without it the runs that were merged must still be there.
+// TestDamagedMergedRun: the line of a merge counts only with its run; without it the runs that were merged must still
+// be there.
 func TestDamagedMergedRun(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, true)
@@ -333,8 +335,8 @@ func TestDamagedMergedRun(t *testing.T) {
 	}
 }
 
-// TestRunsOfAnotherRun: sorted runs are used only by the run that made them, for the same outputs with the same regions. An
-// output that is complete needs none.
+// TestRunsOfAnotherRun: sorted runs are used only by the run that made them, for the same outputs with the same
+// regions. An output that is complete needs none.
 func TestRunsOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, false)
@@ -360,9 +362,9 @@ func TestRunsOfAnotherRun(t *testing.T) {
 	}
 }
 
-// TestJournalOfAnotherFormat: sorted runs whose journal has another schema are refused by name, and stay as they are; with --force
-// they are deleted. A journal that a kill has left without a whole line is empty, and one whose only line is not a journal's is
-// damaged: neither has anything that this run could need.
+// TestJournalOfAnotherFormat: sorted runs whose journal has another schema are refused by name, and stay as they are;
+// with --force they are deleted. A journal that a kill has left without a whole line is empty, and one whose only line
+// is not a journal's is damaged: neither has anything that this run could need.
 func TestJournalOfAnotherFormat(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, false)
@@ -433,7 +435,8 @@ func TestJournalOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// TestStoreInUse: while a process sorts, no other one of the same run uses its files or deletes them, not even with --force.
+// TestStoreInUse: while a process sorts, no other one of the same run uses its files or deletes them, not even with
+// --force.
 func TestStoreInUse(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, false)
@@ -458,8 +461,8 @@ func TestStoreInUse(t *testing.T) {
 	}
 }
 
-// TestWhatStaysAfterARun: files stay for the same command if it can continue with them: after a failure that is not their fault,
-// and after an interruption, whatever the error then is.
+// TestWhatStaysAfterARun: files stay for the same command if it can continue with them: after a failure that is not
+// their fault, and after an interruption, whatever the error then is.
 func TestWhatStaysAfterARun(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
@@ -493,8 +496,8 @@ func TestWhatStaysAfterARun(t *testing.T) {
 	}
 }
 
-// TestContradictingLines: a line that names what the run does not have is refused, as is a merge of runs that are not there: rows
-// would be in two runs, or in none.
+// TestContradictingLines: a line that names what the run does not have is refused, as is a merge of runs that are not
+// there: rows would be in two runs, or in none.
 func TestContradictingLines(t *testing.T) {
 	t.Parallel()
 	first := Line{Checkpoint: &Checkpoint{Read: 1, Shares: []RunShare{{Run: partition.RunFile{Name: "1"}}}}}
@@ -522,8 +525,8 @@ func TestContradictingLines(t *testing.T) {
 	}
 }
 
-// TestRestOfASplit: a split that was read in part is read again from its start, and its records up to the checkpoint are passed over;
-// the last checkpoint counts. A split that has ended is not read.
+// TestRestOfASplit: a split that was read in part is read again from its start, and its records up to the checkpoint
+// are passed over; the last checkpoint counts. A split that has ended is not read.
 func TestRestOfASplit(t *testing.T) {
 	t.Parallel()
 	s := NewResumeState([]int{1})
@@ -541,7 +544,8 @@ func TestRestOfASplit(t *testing.T) {
 	}
 }
 
-// TestSharesAreDifferences: the shares of two checkpoints add up to what was sorted, even if a region got rows in only one.
+// TestSharesAreDifferences: the shares of two checkpoints add up to what was sorted, even if a region got rows in only
+// one.
 func TestSharesAreDifferences(t *testing.T) {
 	t.Parallel()
 	region := func(keys int64) books.Region {
@@ -563,8 +567,8 @@ func TestSharesAreDifferences(t *testing.T) {
 	}
 }
 
-// TestRejectsAfterTheLastCheckpoint: rejects that were logged after the last checkpoint are not replayed, since their input
-// is read again. A later process logs its rejects after them, in another span.
+// TestRejectsAfterTheLastCheckpoint: rejects that were logged after the last checkpoint are not replayed, since their
+// input is read again. A later process logs its rejects after them, in another span.
 func TestRejectsAfterTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	files := []ingest.File{inputFile}

@@ -14,7 +14,8 @@ import (
 	"bulkload/partition"
 )
 
-// TestWorkFolderOfARun: a work folder that the run has made goes with its files; one that was there stays, also if it is empty.
+// TestWorkFolderOfARun: a work folder that the run has made goes with its files; one that was there stays, also if it
+// is empty.
 func TestWorkFolderOfARun(t *testing.T) {
 	t.Parallel()
 	for name, there := range map[string]bool{"made": false, "there": true} {
@@ -37,8 +38,8 @@ func TestWorkFolderOfARun(t *testing.T) {
 	}
 }
 
-// TestFilesOfAFinishedRun: those that a killed run of the same outputs has left are deleted, but not in a folder that is not private to
-// this user: somebody else has made it.
+// TestFilesOfAFinishedRun: those that a killed run of the same outputs has left are deleted, but not in a folder that
+// is not private to this user: somebody else has made it.
 func TestFilesOfAFinishedRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -65,8 +66,8 @@ func TestFilesOfAFinishedRun(t *testing.T) {
 	}
 }
 
-// TestRunsOfAWrittenOutput: they are deleted, but not the rejects and the runs of other outputs. Nothing is deleted before something is
-// stored.
+// TestRunsOfAWrittenOutput: they are deleted, but not the rejects and the runs of other outputs. Nothing is deleted
+// before something is stored.
 func TestRunsOfAWrittenOutput(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
@@ -135,7 +136,8 @@ func isWhole(share RunShare) bool {
 	return len(k.validPrefix([]Line{{Checkpoint: &Checkpoint{Shares: []RunShare{share}}}, {Merged: merged}}, false)) == 2
 }
 
-// TestLinesOfOutputsThatAreNotThere: a damaged line may name any output. It is refused, or needs no run, and nothing panics.
+// TestLinesOfOutputsThatAreNotThere: a damaged line may name any output. It is refused, or needs no run, and nothing
+// panics.
 func TestLinesOfOutputsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	for _, output := range []int{-1, 2, 1 << 40} {

@@ -43,8 +43,8 @@ type Journal struct {
 const sumLen = 9 // bytes before what a line's checksum is of
 
 // limit bounds the bytes that Open reads, and with them its memory. What follows is cut off, as if it had never been
-// written. That loses work, but no rows: a kill at that moment would have left the same lines, and the input of the other
-// lines is read again. Only tests change it.
+// written. That loses work, but no rows: a kill at that moment would have left the same lines, and the input of the
+// other lines is read again. Only tests change it.
 var limit int64 = 1 << 30
 
 // ErrDamaged says that a line other than the last one is not as it was written, or not where it was written.
@@ -59,11 +59,11 @@ func CreateJournal(name string) (*Journal, error) {
 	return &Journal{file: f}, nil
 }
 
-// OpenJournal opens a journal to continue it, and returns the texts of its lines. Everything after the last whole line is
-// cut off: the next line would otherwise be appended to half a line, and both would be lost.
+// OpenJournal opens a journal to continue it, and returns the texts of its lines. Everything after the last whole line
+// is cut off: the next line would otherwise be appended to half a line, and both would be lost.
 //
-// The caller must hold a lock that keeps other writers away (checkpoint's flock). Nothing is cut off a damaged journal: it
-// stays as it is, and the caller decides.
+// The caller must hold a lock that keeps other writers away (checkpoint's flock). Nothing is cut off a damaged journal:
+// it stays as it is, and the caller decides.
 func OpenJournal(name string) (*Journal, [][]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {
@@ -142,8 +142,8 @@ func formatLine(number int, text []byte) []byte {
 // Cut removes all lines after the given ones, which must be the journal's first. The numbers of later lines continue
 // from there.
 //
-// Only a whole tail may go: lines after a gap would have wrong numbers, and the next Open would refuse the file. A kill in
-// Cut leaves either all lines or the given ones, since one truncation does it.
+// Only a whole tail may go: lines after a gap would have wrong numbers, and the next Open would refuse the file. A kill
+// in Cut leaves either all lines or the given ones, since one truncation does it.
 func (j *Journal) Cut(lines [][]byte) error {
 	var size int64
 	for i, text := range lines {
@@ -160,8 +160,8 @@ func (j *Journal) Cut(lines [][]byte) error {
 // The file is not synced. A killed process loses nothing that way, since the kernel has the bytes. A crash of the
 // machine may lose some; Header.Boot tells the next process that one has happened.
 //
-// One write for each line, with its LF at the end: so a kill leaves a whole line or one without LF. The number is used up
-// even if the write fails, which does no harm, since no line follows then.
+// One write for each line, with its LF at the end: so a kill leaves a whole line or one without LF. The number is used
+// up even if the write fails, which does no harm, since no line follows then.
 func (j *Journal) Append(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

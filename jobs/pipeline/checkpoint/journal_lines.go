@@ -75,7 +75,8 @@ type replacement struct {
 
 // Line is any line of the journal but the first; exactly one field is set.
 type Line struct {
-	Boot       string       `json:"boot,omitempty"` // the machine's boot in which everything named by earlier lines was read and found good
+	// the machine's boot in which everything named by earlier lines was read and found good
+	Boot       string       `json:"boot,omitempty"`
 	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
 	Merged     *replacement `json:"merged,omitempty"`
 }

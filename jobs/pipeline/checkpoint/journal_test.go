@@ -50,8 +50,8 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// TestJournalGoesOn: lines after the last whole one, and those that are cut, are gone, and the next ones take their place;
-// a bad line before whole ones is damage.
+// TestJournalGoesOn: lines after the last whole one, and those that are cut, are gone, and the next ones take their
+// place; a bad line before whole ones is damage.
 func TestJournalGoesOn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j, err := CreateJournal(name)
@@ -111,8 +111,8 @@ func TestJournalGoesOn(t *testing.T) {
 	}
 }
 
-// TestLinesHaveTheirPlaces: lines that are exchanged, missing, there twice or another journal's are found, the first and the
-// last one too. Only a journal that ends early is one that was killed.
+// TestLinesHaveTheirPlaces: lines that are exchanged, missing, there twice or another journal's are found, the first
+// and the last one too. Only a journal that ends early is one that was killed.
 func TestLinesHaveTheirPlaces(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	written := func(of string) [][]byte {
@@ -186,8 +186,8 @@ func TestGoingOnCounts(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfAJournalCounts: a changed byte gives no other line, and is an error unless it could be one that was being
-// written.
+// TestEveryByteOfAJournalCounts: a changed byte gives no other line, and is an error unless it could be one that was
+// being written.
 func TestEveryByteOfAJournalCounts(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j, err := CreateJournal(name)
@@ -204,7 +204,8 @@ func TestEveryByteOfAJournalCounts(t *testing.T) {
 	if err := errors.Join(err, j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	last := bytes.LastIndexByte(content[:len(content)-1], '\n') // which begins the last line, or joins it to the one before
+	// which begins the last line, or joins it to the one before
+	last := bytes.LastIndexByte(content[:len(content)-1], '\n')
 	for at := range content {
 		for bit := range 8 {
 			changed := bytes.Clone(content)
@@ -228,8 +229,8 @@ func TestEveryByteOfAJournalCounts(t *testing.T) {
 	}
 }
 
-// TestJournalBeyondTheLimit: lines that Open does not read are gone, as after a kill before them, and the next ones follow the last
-// whole line.
+// TestJournalBeyondTheLimit: lines that Open does not read are gone, as after a kill before them, and the next ones
+// follow the last whole line.
 func TestJournalBeyondTheLimit(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "journal")
 	j, err := CreateJournal(name)

@@ -85,7 +85,8 @@ func TestKilledSort(t *testing.T) {
 	}
 }
 
-// TestMostOfAKilledSortIsNotRepeated: of a run that was killed when 60% of its input was read, at least half need not be read again.
+// TestMostOfAKilledSortIsNotRepeated: of a run that was killed when 60% of its input was read, at least half need not
+// be read again.
 func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, jobdir.CheckJob, 400_000)
@@ -102,7 +103,8 @@ func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestKilledMerge kills a run while runs are merged into larger ones: large values leave no room for reading all of them.
+// TestKilledMerge kills a run while runs are merged into larger ones: large values leave no room for reading all of
+// them.
 func TestKilledMerge(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, jobdir.CheckJob, 100_000)
@@ -154,7 +156,8 @@ func TestKilledMerge(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and continues with other memory.
+// TestKilledAtAnyTime kills runs from outside, again and again, whatever they are doing, and continues with other
+// memory.
 func TestKilledAtAnyTime(t *testing.T) {
 	rows, rounds := 150_000, 4
 	if testing.Short() {
@@ -265,7 +268,8 @@ func keptDir(t *testing.T, k runtest.Killed) string {
 	return all[0]
 }
 
-// TestUselessCheckpoints: whatever has happened to what is kept, the output is right, and the run says what it made of it.
+// TestUselessCheckpoints: whatever has happened to what is kept, the output is right, and the run says what it made of
+// it.
 func TestUselessCheckpoints(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
@@ -404,7 +408,8 @@ func rewriteHead(t *testing.T, kept string, how func(*checkpoint.Header)) {
 	}
 }
 
-// TestDamagedPersistentRun: a block that has changed on the disk is found when it is read, and the same command begins anew.
+// TestDamagedPersistentRun: a block that has changed on the disk is found when it is read, and the same command begins
+// anew.
 func TestDamagedPersistentRun(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
@@ -424,8 +429,8 @@ func TestDamagedPersistentRun(t *testing.T) {
 	}
 }
 
-// TestWhenCheckpointsAreUsed: --force, and another run with the same output, begin anew; an interrupted run and one that the output's
-// disk stopped continue; a folder that is locked or not one's own is left alone.
+// TestWhenCheckpointsAreUsed: --force, and another run with the same output, begin anew; an interrupted run and one
+// that the output's disk stopped continue; a folder that is locked or not one's own is left alone.
 func TestWhenCheckpointsAreUsed(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, jobdir.CheckJob, 70_000)
@@ -545,8 +550,8 @@ func TestNoCheckpointWhenAllFitsInMemory(t *testing.T) {
 	}})
 }
 
-// TestKilledWideSort: where the slices of a wide table begin, which is at rows, stays the same when a run is killed while
-// it sorts, and while it merges sorted runs because large values leave no room for reading all of them.
+// TestKilledWideSort: where the slices of a wide table begin, which is at rows, stays the same when a run is killed
+// while it sorts, and while it merges sorted runs because large values leave no room for reading all of them.
 func TestKilledWideSort(t *testing.T) {
 	runtest.ManyProcesses(t)
 	const records = 200_000

@@ -19,8 +19,8 @@ import (
 	"bulkload/partition"
 )
 
-// TestBlocksAreReadOnceAfterAReboot: when the machine has gone down, the next process reads all blocks, and records that it
-// did: one that is damaged later is found when it is merged, as without a reboot.
+// TestBlocksAreReadOnceAfterAReboot: when the machine has gone down, the next process reads all blocks, and records
+// that it did: one that is damaged later is found when it is merged, as without a reboot.
 func TestBlocksAreReadOnceAfterAReboot(t *testing.T) {
 	runtest.ManyProcesses(t)
 	if lock.BootID() == "" {

@@ -114,7 +114,8 @@ func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
-	return ReplayRejects(io.NewSectionReader(f, span.From, span.To-span.From), fmt.Sprintf("%s from byte %d on", f.Name(), span.From), k.source, sink)
+	return ReplayRejects(io.NewSectionReader(f, span.From, span.To-span.From),
+		fmt.Sprintf("%s from byte %d on", f.Name(), span.From), k.source, sink)
 }
 
 // ReplayRejects passes the rejects of a log, which a RejectWriter has written, on to a sink. name is the log in errors.
@@ -148,5 +149,6 @@ func parseReject(line []byte, of *source.Source) (*ingest.BadRecord, error) {
 	}
 	position := ingest.PositionIn(of.FS, of.Files[r.File], r.Offset, r.Number)
 	position.Heading, position.Rows = string(r.Heading), r.Rows
-	return &ingest.BadRecord{Position: position, Column: r.Column, Value: string(r.Value), Reason: r.Reason, Hint: r.Hint, Raw: r.Raw, Code: r.Code}, nil
+	return &ingest.BadRecord{Position: position, Column: r.Column, Value: string(r.Value), Reason: r.Reason, Hint: r.Hint,
+		Raw: r.Raw, Code: r.Code}, nil
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // RejectWriter writes rejects to a log, from which ReplayRejects reads them. It is the only writer of such logs: of
-// those that a killed run leaves for the next process (RejectLog), and of those that map tasks leave for their driver. It
-// is not safe for concurrent use.
+// those that a killed run leaves for the next process (RejectLog), and of those that map tasks leave for their driver.
+// It is not safe for concurrent use.
 type RejectWriter struct {
 	Open func() (io.Writer, error) // the log; called when the first rejects are written
 
@@ -44,8 +44,10 @@ type loggedReject struct {
 
 // Add adds a reject to the log. It is in the log only after Flush.
 func (w *RejectWriter) Add(bad *ingest.BadRecord) error {
-	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset, Number: bad.Number, Column: bad.Column,
-		Value: []byte(bad.Value), Reason: bad.Reason, Code: bad.Code, Hint: bad.Hint, Heading: []byte(bad.Heading), Rows: bad.Rows, Raw: bad.Raw})
+	line, err := json.Marshal(loggedReject{File: bad.File.Ordinal, Offset: bad.Offset,
+		Number: bad.Number, Column: bad.Column,
+		Value: []byte(bad.Value), Reason: bad.Reason, Code: bad.Code, Hint: bad.Hint, Heading: []byte(bad.Heading),
+		Rows: bad.Rows, Raw: bad.Raw})
 	if err != nil {
 		return fmt.Errorf("keep a rejected record: %w", err)
 	}

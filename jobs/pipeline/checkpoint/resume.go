@@ -74,7 +74,8 @@ func (k *Store) resume() error {
 	k.journal = record
 	// Another program of this format has merely sorted in vain. Of another format nothing is known, so nothing is deleted.
 	if schema := seal.Schema(texts[0]); schema != journalSchema {
-		return errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+		return errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with "+
+			"the bulkload that began it",
 			filepath.Join(k.dir, JournalName), schema, journalSchema)
 	}
 	var head Header

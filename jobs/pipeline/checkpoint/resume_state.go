@@ -14,8 +14,8 @@ import (
 // ResumeState is the sum of all checkpoints of earlier processes.
 //
 // It is a sum of differences: each line holds what one goroutine did since its line before. So a line that is applied
-// twice, or left out while later ones count, makes counts, digests and runs disagree, and the run fails when its regions
-// are compared.
+// twice, or left out while later ones count, makes counts, digests and runs disagree, and the run fails when its
+// regions are compared.
 type ResumeState struct {
 	Read    int64
 	Skipped int64             // lines that are no records

@@ -10,8 +10,8 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// TestFilesOfKilledRuns: a run that begins to keep files deletes those that no process can continue with, so that killed runs never fill
-// the disk. What the next process of another run continues with stays.
+// TestFilesOfKilledRuns: a run that begins to keep files deletes those that no process can continue with, so that
+// killed runs never fill the disk. What the next process of another run continues with stays.
 func TestFilesOfKilledRuns(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
@@ -36,8 +36,8 @@ func TestFilesOfKilledRuns(t *testing.T) {
 	}
 }
 
-// TestCheckpointFoldersOfOthers: what others have put into a work folder that is open to all is neither entered nor deleted,
-// however old it is.
+// TestCheckpointFoldersOfOthers: what others have put into a work folder that is open to all is neither entered nor
+// deleted, however old it is.
 func TestCheckpointFoldersOfOthers(t *testing.T) {
 	t.Parallel()
 	work, victim := t.TempDir(), t.TempDir()

@@ -187,7 +187,8 @@ func (k *Store) Begin() error {
 		return nil
 	}
 	if err := k.create(); err != nil {
-		return fmt.Errorf("keep sorted runs in %s (free some space there, choose another --work-dir, or give more --memory): %w", k.dir, err)
+		return fmt.Errorf("keep sorted runs in %s (free some space there, choose another --work-dir, or give more "+
+			"--memory): %w", k.dir, err)
 	}
 	return nil
 }
@@ -278,14 +279,15 @@ func (k *Store) Add(c *Checkpoint) error {
 // PersistentRuns are an output's runs, for its sort. Replace is called when runs were merged: the journal has to name
 // the new run before the old ones are deleted.
 func (k *Store) PersistentRuns(output int) *partition.PersistentRuns {
-	return &partition.PersistentRuns{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs, Replace: func(from []string, to partition.RunFile) error {
-		k.options.Failpoint.Reached(options.Merged)
-		if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
-			return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
-		}
-		k.options.Failpoint.Reached(options.Replaced)
-		return nil
-	}}
+	return &partition.PersistentRuns{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs,
+		Replace: func(from []string, to partition.RunFile) error {
+			k.options.Failpoint.Reached(options.Merged)
+			if err := k.journal.Append(Line{Merged: &replacement{output, from, to}}); err != nil {
+				return fmt.Errorf("record merged runs in %s: %w", k.dir, err)
+			}
+			k.options.Failpoint.Reached(options.Replaced)
+			return nil
+		}}
 }
 
 // runFolder is the folder of an output's runs. It is on the local disk, like the journal that names them.
@@ -304,8 +306,8 @@ func (k *Store) Resumed() *Resumed {
 
 // Free deletes the runs of an output that is written.
 //
-// Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of it,
-// so nothing looks for the runs any more (validPrefix, applyShare).
+// Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of
+// it, so nothing looks for the runs any more (validPrefix, applyShare).
 func (k *Store) Free(output int) error {
 	if k.journal == nil {
 		return nil
@@ -346,7 +348,8 @@ func (k *Store) closeFiles() error {
 // them: it finished, the disk is full of them, or they are damaged or have produced wrong output. Otherwise they
 // stay.
 func (k *Store) Close(ctx context.Context, failed error) error {
-	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) || errors.Is(failed, partition.ErrStaleRuns) || failure.KindOf(failed) == failure.Differs
+	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) ||
+		errors.Is(failed, partition.ErrStaleRuns) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {
 		return k.discard()
 	}

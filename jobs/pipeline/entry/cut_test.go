@@ -11,8 +11,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestCutValues: what SQL*Plus writes for a number that does not fit its column is a reject, unless the column is declared text; so is, in
-// a key, a number that has lost digits.
+// TestCutValues: what SQL*Plus writes for a number that does not fit its column is a reject, unless the column is
+// declared text; so is, in a key, a number that has lost digits.
 func TestCutValues(t *testing.T) {
 	const hashes, exponent = "only #, which SQL*Plus", "a number with an exponent"
 	for _, c := range []struct{ rules, id, a, want string }{

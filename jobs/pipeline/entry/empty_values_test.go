@@ -36,8 +36,8 @@ var normalValues = map[string]struct {
 	"timestamp": {"2026-11-20 01:02:03", false},
 }
 
-// emptyFiles is how many files the input has: each begins with an empty value, so that whichever goroutine reads it, and
-// whatever that goroutine has read before, an empty value is its first one.
+// emptyFiles is how many files the input has: each begins with an empty value, so that whichever goroutine reads it,
+// and whatever that goroutine has read before, an empty value is its first one.
 const emptyFiles = 12
 
 // emptyFile is a file of one column a beside the key: empty, a null, a value, and empty again.
@@ -119,8 +119,8 @@ func shortCells(cells []string) (short []string) {
 	return short
 }
 
-// TestEmptyIsNotNull: an empty value, a null and another value are three things, for every type, form and rule for nulls,
-// and whatever the number of goroutines that read.
+// TestEmptyIsNotNull: an empty value, a null and another value are three things, for every type, form and rule for
+// nulls, and whatever the number of goroutines that read.
 func TestEmptyIsNotNull(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	manyCores := []int{1, 2, 8}

@@ -88,7 +88,8 @@ func (l *Layout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte
 
 // PackAndDigest is Pack, and also adds the values as cells to the row's digest: in one pass, since every record goes
 // through here. named is the beginning of their qualifiers in a wide table.
-func (l *Layout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value, timestamp int64) ([]byte, digest.Row) {
+func (l *Layout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value,
+	timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.Sources {
 		value := fields[source]
@@ -192,7 +193,8 @@ func (l *Layout) Cells(row, named []byte, fields []values.Value, timestamp int64
 			if fields[i].Null() {
 				continue
 			}
-			next := cell.Cell{Row: row, Family: f.Bytes, Qualifier: f.Qualifiers[i-f.First], Timestamp: timestamp, Type: cell.Put, Value: fields[i].Bytes()}
+			next := cell.Cell{Row: row, Family: f.Bytes, Qualifier: f.Qualifiers[i-f.First], Timestamp: timestamp,
+				Type: cell.Put, Value: fields[i].Bytes()}
 			if l.Wide {
 				next.Qualifier = slices.Concat(named, next.Qualifier)
 			}

@@ -29,7 +29,8 @@ type Key struct {
 	Values    []values.Value // of the current record, in the order of Job.valueColumns
 	Timestamp int64          // likewise
 
-	Fault *keys.ValueError // why the last refused record has no row key or qualifier; nil if it was refused for another reason
+	// why the last refused record has no row key or qualifier; nil if it was refused for another reason
+	Fault *keys.ValueError
 }
 
 // NewKey returns a Key for one goroutine.
@@ -45,7 +46,8 @@ func NewKey(j *jobfile.Job) Key {
 	}
 	for i := range j.Columns {
 		if kind := j.Columns[i].Type.Kind; kind != values.KindText && kind != values.KindBytes {
-			k.cut = append(k.cut, cutColumn{i, slices.Contains(used, i) && kind != values.KindFloat32 && kind != values.KindFloat64})
+			k.cut = append(k.cut, cutColumn{i, slices.Contains(used, i) && kind != values.KindFloat32 &&
+				kind != values.KindFloat64})
 		}
 	}
 	return k
@@ -63,11 +65,13 @@ func (k *Key) checkCut(record *ingest.Record) error {
 		x := record.Fields[c.column].Bytes()
 		if len(x) > 1 && x[0] == '#' && values.Overflowed(x) {
 			return reject(errcode.RejectSQLPlus, record, k.Job, c.column,
-				"only #, which SQL*Plus writes for a number or date that does not fit its column; export again with set numwidth 40 and wide column formats, or declare type: text")
+				"only #, which SQL*Plus writes for a number or date that does not fit its column; export again with set numwidth "+
+					"40 and wide column formats, or declare type: text")
 		}
 		if c.key && len(x) > 3 && x[len(x)-1]-'0' <= 9 && values.Rounded(x) {
 			return reject(errcode.RejectSQLPlus, record, k.Job, c.column,
-				"a number with an exponent, whose digits SQL*Plus has cut; export again with set numwidth 40, since the key needs all of them, or declare type: text")
+				"a number with an exponent, whose digits SQL*Plus has cut; export again with set numwidth 40, since the key "+
+					"needs all of them, or declare type: text")
 		}
 	}
 	return nil
@@ -115,7 +119,8 @@ func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	k.RowLen = len(row)
 	if len(k.Key) > partition.MaxKey {
 		return &ingest.BadRecord{Position: record.Position, Raw: record.Raw, Code: errcode.RejectKey,
-			Reason: fmt.Sprintf("row key and qualifier have %d bytes together, zero bytes of the row counted twice; %d are possible", len(k.Key), partition.MaxKey)}
+			Reason: fmt.Sprintf("row key and qualifier have %d bytes together, zero bytes of the row counted twice; %d "+
+				"are possible", len(k.Key), partition.MaxKey)}
 	}
 	return nil
 }

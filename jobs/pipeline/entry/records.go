@@ -51,7 +51,8 @@ func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *options.Me
 
 // ReadSplit visits the records of a split and returns how many bytes it read for them. Records up to ResumeAfter are
 // read and skipped: they are in the sorted runs of an earlier process, and neither counted nor rejected again.
-func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split, visit func(*ingest.Record) error) (bytes int64, err error) {
+func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split,
+	visit func(*ingest.Record) error) (bytes int64, err error) {
 	begun, before := time.Now(), r.Busy()
 	defer func() {
 		r.Times.Total += time.Since(begun)

@@ -18,8 +18,8 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// TestFileThatChangesWhileItIsRead: a file that is overwritten by one of the same size while it is read ends the reading with an
-// error, whatever its form.
+// TestFileThatChangesWhileItIsRead: a file that is overwritten by one of the same size while it is read ends the
+// reading with an error, whatever its form.
 func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	text := []byte("id,a\n" + strings.Repeat("1,x\n", 1000))
 	var packed bytes.Buffer

@@ -27,7 +27,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// cellsIn lists the cells of an output: row family:qualifier @timestamp =value, or =0x and hex where it is no plain text.
+// cellsIn lists the cells of an output: row family:qualifier @timestamp =value, or =0x and hex where it is no plain
+// text.
 func cellsIn(t testing.TB, output string) []string {
 	t.Helper()
 	d, err := hfiles.OpenDirectory(storage.Local, output)

@@ -227,7 +227,8 @@ func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cel
 	return merge(ctx, open, end, visit)
 }
 
-// begin moves to the first cell. It is false if there is none, or if a single row is wanted and the bloom filter denies it.
+// begin moves to the first cell. It is false if there is none, or if a single row is wanted and the bloom filter denies
+// it.
 func (s *fileScan) begin(start, end []byte) (bool, error) {
 	if oneRow(start, end) {
 		if may, err := s.in.MayContainRow(start); err != nil || !may {

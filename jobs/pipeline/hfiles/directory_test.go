@@ -76,7 +76,8 @@ func scan(t *testing.T, d *Directory, start, end string) ([]string, error) {
 	return found, err
 }
 
-// TestOpen: HFiles are found in the folders of families, without hidden names, and are in order of family and first row.
+// TestOpen: HFiles are found in the folders of families, without hidden names, and are in order of family and first
+// row.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	d := open(t, map[string][]string{"g/1": {"a"}, "f/2": {"b", "c"}, "f/1": {"d", "e"}, "f/_tmp": {"a"}, "f/.crc": {"a"}, "_hidden/1": {"a"}, ".tmp/1": {"a"}})
@@ -177,8 +178,8 @@ func TestPickProbes(t *testing.T) {
 	}
 }
 
-// TestPickProbesAmongMarkers: a file is proved by cells that its readers see, since a compaction removes the others, and delete markers
-// with what they hide. Only a file of markers alone has one of these.
+// TestPickProbesAmongMarkers: a file is proved by cells that its readers see, since a compaction removes the others,
+// and delete markers with what they hide. Only a file of markers alone has one of these.
 func TestPickProbesAmongMarkers(t *testing.T) {
 	t.Parallel()
 	types := map[string]cell.Type{"Put": cell.Put, "Delete": cell.Delete, "DeleteColumn": cell.DeleteColumn, "DeleteFamilyVersion": cell.DeleteFamilyVersion, "DeleteFamily": cell.DeleteFamily}

@@ -1,5 +1,5 @@
-// Package hfiles handles the HFiles of an output: each is written under a temporary name, read back, described and probed. It
-// also reads a directory of HFiles, of bulkload or another writer, as a table.
+// Package hfiles handles the HFiles of an output: each is written under a temporary name, read back, described and
+// probed. It also reads a directory of HFiles, of bulkload or another writer, as a table.
 package hfiles
 
 import (
@@ -40,7 +40,8 @@ type Summary struct {
 	Loaded   bool       `json:"loaded"`
 	// Probes are cells by which the open region proves that it serves the file; only the manifest has them.
 	Probes []Cell `json:"probes,omitempty"`
-	// Opening is that of its regions when it was last known to be served, or about to be loaded: see load.Table.OpeningsOf.
+	// Opening is that of its regions when it was last known to be served, or about to be loaded: see
+	// load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 
@@ -70,7 +71,8 @@ type Destination struct {
 }
 
 // Create creates a file. The summary has its path, family, region, slice and sequence. clock measures the writing.
-func Create(p Destination, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance, clock *timing.Clock) (*File, error) {
+func Create(p Destination, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance,
+	clock *timing.Clock) (*File, error) {
 	temps, err := p.Temps()
 	if err != nil {
 		return nil, err

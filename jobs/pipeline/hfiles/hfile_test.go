@@ -19,7 +19,8 @@ import (
 	"bulkload/load"
 )
 
-// TestNames: a file's name follows from the run and its position in it, forever: outputs of earlier programs are continued by it.
+// TestNames: a file's name follows from the run and its position in it, forever: outputs of earlier programs are
+// continued by it.
 func TestNames(t *testing.T) {
 	if got := Name("3f2a", 7, 1, "f", 2); got != "dee3abde63c1cac3a090519615c44011" {
 		t.Errorf("the name is %s now", got)
@@ -67,7 +68,8 @@ func writtenAt(t *testing.T, fsys storage.FS, at func(row int) int64, rows ...st
 	return f
 }
 
-// TestFileIsReadBack: the summary says what is in the file, and its probes are the first cells of the first and the last row.
+// TestFileIsReadBack: the summary says what is in the file, and its probes are the first cells of the first and the
+// last row.
 func TestFileIsReadBack(t *testing.T) {
 	f := written(t, storage.Local, "a", "b", "c\x00")
 	if err := f.ReadBack(t.Context()); err != nil {
@@ -157,7 +159,8 @@ func (f *brokenFile) ReadAt(b []byte, at int64) (int, error) {
 	return f.File.ReadAt(b, at)
 }
 
-// TestBrokenDiskIsNoDifference: whichever read fails, the error is the disk's, and says nothing of what the file contains.
+// TestBrokenDiskIsNoDifference: whichever read fails, the error is the disk's, and says nothing of what the file
+// contains.
 func TestBrokenDiskIsNoDifference(t *testing.T) {
 	fsys := &brokenFS{FS: storage.Local}
 	f := written(t, fsys, "a", "b")

@@ -19,16 +19,17 @@ import (
 // Cell is a cell of a file as recorded in manifest and ledger; see load.Probe.
 type Cell = ledger.Cell
 
-// between is how many cells are recorded of a large file beside those of its first and last row. They lie at even distances, so
-// that some of them are left where a later load has superseded others, and most parts of a region that was split have one. A file
-// of less than largeFile bytes has none, since to read their blocks once more would cost a good part of reading it.
+// between is how many cells are recorded of a large file beside those of its first and last row. They lie at even
+// distances, so that some of them are left where a later load has superseded others, and most parts of a region that
+// was split have one. A file of less than largeFile bytes has none, since to read their blocks once more would cost a
+// good part of reading it.
 const (
 	between   = 4
 	largeFile = 1 << 20
 )
 
-// PickProbes picks cells of a file of size bytes by which its region can prove that it serves it: of the first row, of the last row, and of
-// some rows between them, in the order of the rows.
+// PickProbes picks cells of a file of size bytes by which its region can prove that it serves it: of the first row, of
+// the last row, and of some rows between them, in the order of the rows.
 func PickProbes(r *hfilewriter.Reader, size int64) ([]Cell, error) {
 	rows := [][]byte{r.FirstRow()}
 	if size >= largeFile {
@@ -41,8 +42,8 @@ func PickProbes(r *hfilewriter.Reader, size int64) ([]Cell, error) {
 	return probesOf(r, append(rows, r.LastRow()))
 }
 
-// probesOf picks a cell of each of some rows, which are in order; equal ones count once. Where a row has none that can prove
-// anything, it takes the next row that has one.
+// probesOf picks a cell of each of some rows, which are in order; equal ones count once. Where a row has none that can
+// prove anything, it takes the next row that has one.
 func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []Cell, err error) {
 	var first *Cell
 	for _, row := range slices.CompactFunc(rows, bytes.Equal) {
@@ -66,9 +67,9 @@ func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []Cell, err error) {
 // maxSought is how many cells of a file are looked at for one that can prove something.
 const maxSought = 4096
 
-// provingCell returns the first cell from a row on that readers of the file alone would see: the newest Put of its column,
-// without a delete marker above it. A cell that the file itself hides would be gone after the next compaction. If there is no
-// such cell nearby, it returns the row's first one, which proves nothing.
+// provingCell returns the first cell from a row on that readers of the file alone would see: the newest Put of its
+// column, without a delete marker above it. A cell that the file itself hides would be gone after the next compaction.
+// If there is no such cell nearby, it returns the row's first one, which proves nothing.
 func provingCell(r *hfilewriter.Reader, row []byte) (first *Cell, proves bool, err error) {
 	scan := r.Seek(row)
 	var last cell.Cell // the cell before; its slices are copies
@@ -93,7 +94,8 @@ func provingCell(r *hfilewriter.Reader, row []byte) (first *Cell, proves bool, e
 		return nil, false, fmt.Errorf("look for the row %s: %w", printable.Bytes(row), err)
 	}
 	if first == nil {
-		return nil, false, fmt.Errorf("%w: the row %s of its index is not in it", hfilewriter.ErrCorrupt, printable.Bytes(row))
+		return nil, false, fmt.Errorf("%w: the row %s of its index is not in it",
+			hfilewriter.ErrCorrupt, printable.Bytes(row))
 	}
 	return first, false, nil
 }
@@ -101,7 +103,8 @@ func provingCell(r *hfilewriter.Reader, row []byte) (first *Cell, proves bool, e
 // asProbe is a cell as it is recorded.
 func asProbe(c *cell.Cell) *Cell {
 	sum := load.SumValue(c.Value)
-	return &Cell{Row: printable.Bytes(c.Row), Qualifier: printable.Bytes(c.Qualifier), Timestamp: c.Timestamp, Type: int(c.Type), Value: hex.EncodeToString(sum[:])}
+	return &Cell{Row: printable.Bytes(c.Row), Qualifier: printable.Bytes(c.Qualifier), Timestamp: c.Timestamp,
+		Type: int(c.Type), Value: hex.EncodeToString(sum[:])}
 }
 
 // Probe is a recorded cell in the form for the cluster.
@@ -115,7 +118,8 @@ func Probe(p *Cell) (load.Probe, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return load.Probe{}, err
 	}
-	return load.Probe{Row: row, Qualifier: qualifier, Timestamp: p.Timestamp, Type: byte(p.Type), Value: load.ValueSum(sum), Before: p.Before}, nil
+	return load.Probe{Row: row, Qualifier: qualifier, Timestamp: p.Timestamp, Type: byte(p.Type),
+		Value: load.ValueSum(sum), Before: p.Before}, nil
 }
 
 // Loadable is a recorded file in the form for package load, without its URI.
@@ -123,7 +127,8 @@ func (f *Summary) Loadable() (load.HFile, error) { return Loadable(f.InLedger(""
 
 // InLedger is what the ledger records of a file. uri is where it is, or was before HBase moved it.
 func (f *Summary) InLedger(uri string) ledger.File {
-	return ledger.File{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Oldest: f.Oldest, Probes: f.Probes, Opening: f.Opening}
+	return ledger.File{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Oldest: f.Oldest,
+		Probes: f.Probes, Opening: f.Opening}
 }
 
 // Loadable is a file of the ledger in the form for package load.
@@ -161,7 +166,8 @@ func (f *Summary) Check() error {
 		return fmt.Errorf("its path %q is not the family and 32 hex digits", f.Path)
 	}
 	if f.Bytes <= 0 || f.Rows <= 0 || f.Cells <= 0 || f.Digest.Cells != f.Cells {
-		return fmt.Errorf("%s has %d bytes, %d rows, %d cells and a digest of %d", f.Path, f.Bytes, f.Rows, f.Cells, f.Digest.Cells)
+		return fmt.Errorf("%s has %d bytes, %d rows, %d cells and a digest of %d", f.Path, f.Bytes,
+			f.Rows, f.Cells, f.Digest.Cells)
 	}
 	if _, err := f.Loadable(); err != nil {
 		return fmt.Errorf("the rows of %s: %w", f.Path, err)

@@ -41,8 +41,8 @@ func writtenManifest(t *testing.T, dir string) (text []byte, put func([]byte)) {
 	}
 }
 
-// TestEveryByteOfTheManifestCounts flips each bit of a finished manifest, and cuts it at each length: what is read of it then
-// is what was written, or an error that says what a person has to do.
+// TestEveryByteOfTheManifestCounts flips each bit of a finished manifest, and cuts it at each length: what is read of
+// it then is what was written, or an error that says what a person has to do.
 func TestEveryByteOfTheManifestCounts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds, and one goroutine has no race")
@@ -154,8 +154,8 @@ func unsealed(t *testing.T, text []byte) []byte {
 	return bare
 }
 
-// TestManifestOfAnotherFormat: a manifest without a checksum, or of another schema, with or without one, is refused by name.
-// It is neither read nor taken for none.
+// TestManifestOfAnotherFormat: a manifest without a checksum, or of another schema, with or without one, is refused by
+// name. It is neither read nor taken for none.
 func TestManifestOfAnotherFormat(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	out := filepath.Join(dir, "out")
@@ -185,7 +185,8 @@ func TestManifestOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// TestManifestThatMakesNoSense: of a manifest that a program has written wrongly, what no run writes is refused, and named.
+// TestManifestThatMakesNoSense: of a manifest that a program has written wrongly, what no run writes is refused, and
+// named.
 func TestManifestThatMakesNoSense(t *testing.T) {
 	text, _ := writtenManifest(t, runtest.OneRegion(t))
 	old := string(unsealed(t, text))

@@ -100,13 +100,16 @@ func inputDifferences(before, after []Input) []string {
 func changed(old, in *Input) string {
 	switch {
 	case old.Content == nil || in.Content == nil:
-		return fmt.Sprintf("the input file %s was changed: %d bytes of %s then, %d bytes of %s now", in.Path, old.Size, old.ModTime, in.Size, in.ModTime)
+		return fmt.Sprintf("the input file %s was changed: %d bytes of %s then, %d bytes of %s now", in.Path, old.Size,
+			old.ModTime, in.Size, in.ModTime)
 	case *old.Content == *in.Content:
 		return ""
 	case old.Content.Read == in.Content.Read:
-		return fmt.Sprintf("the input file %s was changed: %s still, but not the same ones", in.Path, jobfile.Plural(int(in.Content.Read), "record"))
+		return fmt.Sprintf("the input file %s was changed: %s still, but not the same ones", in.Path,
+			jobfile.Plural(int(in.Content.Read), "record"))
 	}
-	return fmt.Sprintf("the input file %s was changed: %d records then, %d now", in.Path, old.Content.Read, in.Content.Read)
+	return fmt.Sprintf("the input file %s was changed: %d records then, %d now", in.Path,
+		old.Content.Read, in.Content.Read)
 }
 
 func (in *Input) amount() string {

@@ -21,8 +21,8 @@ var maxBytes int64 = 256 << 20
 
 // Read reads the manifest of an output directory; nil if there is none.
 //
-// Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as none
-// would call its files foreign, or write and load them a second time.
+// Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as
+// none would call its files foreign, or write and load them a second time.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
 	text, err := storage.ReadFile(fsys, name, maxBytes)
@@ -44,26 +44,30 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
-		return nil, errcode.ManifestChanged.Errorf("the manifest %s was changed after it was written (%w), so it is not used: restore the original, or move the directory away",
+		return nil, errcode.ManifestChanged.Errorf("the manifest %s was changed after it was written (%w), so it is not "+
+			"used: restore the original, or move the directory away",
 			name, err)
 	case err != nil:
-		return nil, errcode.ManifestMalformed.Errorf("%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
+		return nil, errcode.ManifestMalformed.Errorf(
+			"%s is not a manifest of bulkload (%w); move the directory away or choose another output", name, err)
 	case m.Schema != Schema:
-		return nil, errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
+		return nil, errcode.ManifestVersion.Errorf(
+			"%s has schema %d, this bulkload knows %d; finish or remove that run with the bulkload that began it",
 			name, m.Schema, Schema)
 	}
 	if err := check(m); err != nil {
-		return nil, errcode.ManifestMalformed.Errorf("the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
+		return nil, errcode.ManifestMalformed.Errorf(
+			"the manifest %s contradicts itself: %w; restore the original, or move the directory away", name, err)
 	}
 	return m, nil
 }
 
 // Save replaces the manifest of an output directory. temps is a folder for files that are being written.
 //
-// A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and the
-// rename is one step. The file system is the lock's (lock.Guarded): after the lock is lost, the rename is refused, and
-// what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop. A
-// manifest that is too large to be read, or to be saved during its load, is not written (errcode.FilesLimit).
+// A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and
+// the rename is one step. The file system is the lock's (lock.Guarded): after the lock is lost, the rename is refused,
+// and what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop.
+// A manifest that is too large to be read, or to be saved during its load, is not written (errcode.FilesLimit).
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
 	if err == nil {
@@ -78,14 +82,16 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	return nil
 }
 
-// openingBytes is how many bytes a file's record grows by its opening during a load. It holds those of "loaded", too, which gets
-// shorter by one: of so many files that it matters, these bytes are enough for the name of the load's staging folder.
+// openingBytes is how many bytes a file's record grows by its opening during a load. It holds those of "loaded", too,
+// which gets shorter by one: of so many files that it matters, these bytes are enough for the name of the load's
+// staging folder.
 const openingBytes = int64(len(`,"opening":"0123456789abcdef01234567"`))
 
 // markBytes is how many bytes each of a file's cells grows by a mark.
 const markBytes = int64(len(`,"before":true`))
 
-// grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not begin.
+// grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not
+// begin.
 func (m *Manifest) grows() (most int64) {
 	if m.State != Writing && m.State != Written {
 		return 0
@@ -103,13 +109,14 @@ func tooLarge(size int64) error {
 	if size <= maxBytes {
 		return nil
 	}
-	return errcode.FilesLimit.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
+	return errcode.FilesLimit.Errorf("the run's manifest would have at least %s, and at most %s are read: read fewer "+
+		"input files at a time, raise hfile.max_size for fewer files, or use fewer regions",
 		bytesize.Format(size), bytesize.Format(maxBytes))
 }
 
-// CheckSize refuses a run whose manifest will be too large to be read (errcode.FilesLimit), before its files are written.
-// sliced is the number of slices, and files that of the files of all families. Each is counted with the bytes of the
-// smallest record, and files with those of a load's marks.
+// CheckSize refuses a run whose manifest will be too large to be read (errcode.FilesLimit), before its files are
+// written. sliced is the number of slices, and files that of the files of all families. Each is counted with the bytes
+// of the smallest record, and files with those of a load's marks.
 func (m *Manifest) CheckSize(sliced, files int64) error {
 	frame := *m
 	frame.Slices = nil
@@ -119,7 +126,8 @@ func (m *Manifest) CheckSize(sliced, files int64) error {
 	}
 	content, err1 := json.Marshal(books.Content{})
 	slice, err2 := json.Marshal(Slice{})
-	file, err3 := json.Marshal(hfiles.Summary{Path: "f/" + hfiles.Name("", 0, 0, "f", 0), Family: "f", Probes: make([]hfiles.Cell, 1)})
+	file, err3 := json.Marshal(hfiles.Summary{Path: "f/" + hfiles.Name("", 0, 0, "f", 0), Family: "f",
+		Probes: make([]hfiles.Cell, 1)})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
@@ -150,8 +158,8 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 	if err != nil || len(m.Slices) == 0 {
 		return frame, err
 	}
-	// The first place with these bytes is the field itself: within a string the quotes would be escaped, and no field before
-	// it is an object with a null "slices". A field that is added before it must keep to that.
+	// The first place with these bytes is the field itself: within a string the quotes would be escaped, and no field
+	// before it is an object with a null "slices". A field that is added before it must keep to that.
 	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`))
 	text := append(bytes.Clone(before), `"slices": [`...)
 	for i := range m.Slices {

@@ -154,8 +154,8 @@ func (m *Manifest) ForgetLoaded(which func(*hfiles.Summary) bool) {
 // LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives
 // the same file again.
 //
-// All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they are
-// written with, and a file with other bytes was not loaded.
+// All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they
+// are written with, and a file with other bytes was not loaded.
 func (m *Manifest) LoadedTwin(f *hfiles.Summary) *hfiles.Summary {
 	m.twins.update(m.LoadedBefore)
 	i, found := m.twins.index[twinOf(f)]

@@ -15,8 +15,9 @@ import (
 type MadeFor struct {
 	Splits   []string          `json:"splits"` // in the notation of Printable
 	Families map[string]string `json:"families"`
-	MaxSize  int64             `json:"max_size"`            // at which a file ends, in bytes
-	MaxFiles int64             `json:"max_files,omitempty"` // of a region and family, which limits the slices of a region; 0: HBase's default
+	MaxSize  int64             `json:"max_size"` // at which a file ends, in bytes
+	// of a region and family, which limits the slices of a region; 0: HBase's default
+	MaxFiles int64 `json:"max_files,omitempty"`
 }
 
 // Planned returns the boundaries that the run was given; nil if it was given none yet.
@@ -24,8 +25,8 @@ func (m *MadeFor) Planned() (*targets.LiveTable, error) {
 	if m.MaxSize == 0 {
 		return nil, nil
 	}
-	// Written by SetTable, perhaps by a process that was killed before its first slice: planning boundaries may mean reading
-	// all of the input, so they are kept.
+	// Written by SetTable, perhaps by a process that was killed before its first slice: planning boundaries may mean
+	// reading all of the input, so they are kept.
 	splits, err := m.Boundaries()
 	return &targets.LiveTable{Splits: splits}, err
 }
@@ -44,10 +45,11 @@ func (m *MadeFor) Boundaries() (splits [][]byte, err error) {
 
 // SameTable reports whether the boundaries and the family settings are still those that the files were made for.
 //
-// The settings are compared as texts, in full: files with other settings would be valid HFiles, and the table would have
-// two kinds. Splits are compared though each file could be cut, because slices and counts are by these regions.
+// The settings are compared as texts, in full: files with other settings would be valid HFiles, and the table would
+// have two kinds. Splits are compared though each file could be cut, because slices and counts are by these regions.
 func (m *MadeFor) SameTable(t *targets.Target) bool {
-	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) || !slices.Equal(m.Splits, printable.All(t.Splits)) {
+	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) ||
+		!slices.Equal(m.Splits, printable.All(t.Splits)) {
 		return false
 	}
 	for _, f := range t.Families {

@@ -17,8 +17,8 @@ import (
 const (
 	Name       = "_manifest.json"
 	RejectsDir = ".rejects"
-	// CutsDir is in a directory of another tool, which has no manifest: the files that were cut before a load. CutsName is in it
-	// during a cut.
+	// CutsDir is in a directory of another tool, which has no manifest: the files that were cut before a load. CutsName is
+	// in it during a cut.
 	CutsDir  = ".cut"
 	CutsName = "_cuts.json"
 	// TasksDir has what the tasks of an unfinished run have left, if the run is done by tasks.
@@ -27,17 +27,17 @@ const (
 
 // Schema is the form of a manifest, which says it. A program refuses any other, and leaves the output alone.
 //
-// A field may be added without a new schema: an older program of this schema ignores it, finds the checksum right all the
-// same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is lost.
-// One whose loss would delete a file, load one twice or leave one out needs a new schema.
+// A field may be added without a new schema: an older program of this schema ignores it, finds the checksum right all
+// the same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is
+// lost. One whose loss would delete a file, load one twice or leave one out needs a new schema.
 const Schema = 1
 
 // The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
 //
-// They may go back: to Writing for slices whose files HBase lost (loading/rewrite.go), to Loading for a load that is begun
-// again. So the state alone never says that a file is not in the table: Summary.Loaded and LoadedBefore do. A state is
-// saved before what it permits is done, and after what it states was proved, so after a kill the next process may rely on
-// the one that it finds.
+// They may go back: to Writing for slices whose files HBase lost (loading/rewrite.go), to Loading for a load that is
+// begun again. So the state alone never says that a file is not in the table: Summary.Loaded and LoadedBefore do. A
+// state is saved before what it permits is done, and after what it states was proved, so after a kill the next process
+// may rely on the one that it finds.
 const (
 	Writing = "writing"
 	Written = "written" // all files exist and are verified
@@ -58,8 +58,8 @@ const (
 // Who writes a field, and who believes it:
 //
 //   - schema: Resume and Parse set it. Only Parse looks at it.
-//   - state: see the states. Resume decides by it whether there is anything to write, loading.OutputLoad.Recover whether
-//     files may be in HBase's hands, and retention whether an output may be deleted.
+//   - state: see the states. Resume decides by it whether there is anything to write, loading.OutputLoad.Recover
+//     whether files may be in HBase's hands, and retention whether an output may be deleted.
 //   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are
 //     files: a run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
 //   - job_hash: as run. It is also a part of the ledger's key: with another one, what was loaded would not be found
@@ -115,16 +115,17 @@ type Manifest struct {
 	Books     books.Books       `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
-	Staging   string            `json:"staging,omitempty"` // HBase's folder for a load that has not ended; recorded before the first request
+	// HBase's folder for a load that has not ended; recorded before the first request
+	Staging string `json:"staging,omitempty"`
 	// Table is load.Table's Identity at the time of the load.
 	Table string `json:"table_identity,omitempty"`
 	// Repeated: another load may have put equal cells into the table before this one, so a snapshot may have them.
 	Repeated bool `json:"repeated,omitempty"`
-	// Missing are ranges in which the table lacked rows of this run when it was asked for all of them, or all its rows if it is loaded
-	// once more (--force). The table is asked for them before the load is done.
+	// Missing are ranges in which the table lacked rows of this run when it was asked for all of them, or all its rows if
+	// it is loaded once more (--force). The table is asked for them before the load is done.
 	Missing []RowRange `json:"missing,omitempty"`
-	// Corrects is the ID of the run of this job and date that was loaded before, and that this run replaces. It is the run's own if
-	// that is loaded once more.
+	// Corrects is the ID of the run of this job and date that was loaded before, and that this run replaces. It is the
+	// run's own if that is loaded once more.
 	Corrects string `json:"corrects,omitempty"`
 	// Cuts are cuts at new region boundaries in progress. See package cutting for the steps.
 	Cuts []Cut `json:"cuts,omitempty"`
@@ -138,7 +139,8 @@ type Manifest struct {
 
 // Of is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
 func Of(j *jobfile.Job) *Manifest {
-	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(), Source: j.Source(), Timestamp: j.Timestamp}
+	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(),
+		Source: j.Source(), Timestamp: j.Timestamp}
 }
 
 // LedgerKey says which entry of the ledger is that of this run, from an output with a URI.
@@ -148,13 +150,14 @@ func (m *Manifest) LedgerKey(output string) ledger.Key {
 
 // Slice is a finished slice of a region.
 //
-// Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done finds
-// one of them, and the other would be loaded with it. check refuses that. Start is compared when an unfinished run
-// continues: a slice that would begin at another row now has other entries, and is not mixed with new ones. Digest plus
-// Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the region.
+// Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done
+// finds one of them, and the other would be loaded with it. check refuses that. Start is compared when an unfinished
+// run continues: a slice that would begin at another row now has other entries, and is not mixed with new ones. Digest
+// plus Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the
+// region.
 //
-// The cached text makes Save fast, and is a trap: whoever changes a record other than by marks on its files must set text
-// to nil, as ReplaceFiles does. Otherwise Save writes the old one.
+// The cached text makes Save fast, and is a trap: whoever changes a record other than by marks on its files must set
+// text to nil, as ReplaceFiles does. Otherwise Save writes the old one.
 type Slice struct {
 	Region  int              `json:"region"`
 	Slice   int              `json:"slice"`
@@ -220,8 +223,9 @@ func (m *Manifest) Remove(regions []int) (files []hfiles.Summary) {
 	return files
 }
 
-// RemoveAll removes all slices, as Remove does, and returns the manifest as it was. Files that are not loaded become cuts
-// without parts, so that they are deleted even if the process is killed: the names of parts don't follow from slices.
+// RemoveAll removes all slices, as Remove does, and returns the manifest as it was. Files that are not loaded become
+// cuts without parts, so that they are deleted even if the process is killed: the names of parts don't follow from
+// slices.
 func (m *Manifest) RemoveAll() (old *Manifest) {
 	before := *m
 	for _, f := range m.Files() {
@@ -245,8 +249,8 @@ func (m *Manifest) MayBeLoaded() bool {
 	return m.State == Loading || m.State == Loaded || m.HasLoaded()
 }
 
-// Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced by any other. A
-// run whose load has begun counts even while it has no files, because all are to be written again.
+// Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced
+// by any other. A run whose load has begun counts even while it has no files, because all are to be written again.
 func (m *Manifest) Begun() bool {
 	return m.State != Writing || len(m.Slices) > 0 || m.Table != "" || m.MayBeLoaded()
 }
@@ -269,9 +273,10 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 
 // Cut is a cut in progress.
 //
-// Package cutting writes it before the parts have their names. RemoveAll, and OutputLoad.rewrite of package loading, write it
-// without parts, for a file that is only to be deleted. FinishCuts believes it together with the slices: of a cut whose
-// file they list the parts are deleted, of any other the file. So slices that list neither the file nor its parts lose rows.
+// Package cutting writes it before the parts have their names. RemoveAll, and OutputLoad.rewrite of package loading,
+// write it without parts, for a file that is only to be deleted. FinishCuts believes it together with the slices: of a
+// cut whose file they list the parts are deleted, of any other the file. So slices that list neither the file nor its
+// parts lose rows.
 type Cut struct {
 	Of    string           `json:"of"` // the file's path
 	Parts []hfiles.Summary `json:"parts"`
@@ -279,8 +284,9 @@ type Cut struct {
 
 // ReplaceFiles replaces files by their parts.
 //
-// A slice's list of files is replaced by another one: whoever holds pointers into the old list (Files) still sees the files
-// that were there. Marks that are set through such a pointer later are lost, so pointers must be taken again before a load.
+// A slice's list of files is replaced by another one: whoever holds pointers into the old list (Files) still sees the
+// files that were there. Marks that are set through such a pointer later are lost, so pointers must be taken again
+// before a load.
 func (m *Manifest) ReplaceFiles(cuts []Cut) {
 	parts := make(map[string][]hfiles.Summary, len(cuts))
 	for _, c := range cuts {

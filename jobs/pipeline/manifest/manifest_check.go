@@ -68,7 +68,8 @@ func checkSlice(m *Manifest, i int) error {
 	if _, err := printable.Parse(r.Start); err != nil {
 		return fmt.Errorf("its first row: %w", err)
 	}
-	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 || r.Entries != b.Rows+b.Duplicates {
+	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 ||
+		r.Entries != b.Rows+b.Duplicates {
 		return fmt.Errorf("its books are %+v of %d entries", b, r.Entries)
 	}
 	for k := range r.Files {

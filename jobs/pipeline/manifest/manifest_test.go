@@ -24,7 +24,8 @@ import (
 	"bulkload/load"
 )
 
-// TestManifestIsWrittenInPieces: the manifest consists of pieces that were encoded earlier. It must be the same as without them.
+// TestManifestIsWrittenInPieces: the manifest consists of pieces that were encoded earlier. It must be the same as
+// without them.
 func TestManifestIsWrittenInPieces(t *testing.T) {
 	m := &Manifest{Schema: Schema, State: `a "slices": null in a string`}
 	same := func(what string) {
@@ -87,8 +88,8 @@ func sliced() *Manifest {
 	return m
 }
 
-// TestRemovedSlices: of a region that is written again, the files that the table has stay known, so that the same file is not loaded
-// twice; the others are forgotten.
+// TestRemovedSlices: of a region that is written again, the files that the table has stay known, so that the same file
+// is not loaded twice; the others are forgotten.
 func TestRemovedSlices(t *testing.T) {
 	m := sliced()
 	removed := m.Remove([]int{0})
@@ -119,7 +120,8 @@ func TestRemovedSlices(t *testing.T) {
 	}
 }
 
-// TestFilesOfARun: the views of a run's files are the records themselves, so that a mark on a file is saved with the manifest.
+// TestFilesOfARun: the views of a run's files are the records themselves, so that a mark on a file is saved with the
+// manifest.
 func TestFilesOfARun(t *testing.T) {
 	t.Parallel()
 	m := sliced()
@@ -175,7 +177,8 @@ func TestManyLoadedFiles(t *testing.T) {
 	}
 }
 
-// TestReplacedFile: the parts take the file's position, and are what is saved then; pointers from before are of the old list.
+// TestReplacedFile: the parts take the file's position, and are what is saved then; pointers from before are of the old
+// list.
 func TestReplacedFile(t *testing.T) {
 	m := sliced()
 	if _, err := m.Marshal(); err != nil { // caches the slices' text
@@ -201,8 +204,8 @@ func TestReplacedFile(t *testing.T) {
 	}
 }
 
-// TestRegionSums: what the files of a region's slices contain, and what was dropped as duplicate, is what was sorted for it. A slice of
-// a region that no longer exists counts nowhere.
+// TestRegionSums: what the files of a region's slices contain, and what was dropped as duplicate, is what was sorted
+// for it. A slice of a region that no longer exists counts nowhere.
 func TestRegionSums(t *testing.T) {
 	m := sliced()
 	sums := RegionSums(m.Slices, 2)
@@ -249,8 +252,8 @@ func TestSameTable(t *testing.T) {
 	}
 }
 
-// TestDifferencesOfRuns: what differs between two runs is said file by file where it matters; a file that was only touched, and has the
-// records it had, is no difference.
+// TestDifferencesOfRuns: what differs between two runs is said file by file where it matters; a file that was only
+// touched, and has the records it had, is no difference.
 func TestDifferencesOfRuns(t *testing.T) {
 	input := func(name string, modified string, content *books.Content) Input {
 		return Input{InputFile: jobfile.InputFile{Path: name, Size: 10, ModTime: modified}, Content: content}
@@ -262,7 +265,8 @@ func TestDifferencesOfRuns(t *testing.T) {
 	}
 	was := run(input("a", "1", three), input("b", "1", four))
 	for want, is := range map[string]*Manifest{
-		"":                                run(input("a", "2", three), input("b", "1", nil)), // b was not touched, so it was not read
+		// b was not touched, so it was not read
+		"":                                run(input("a", "2", three), input("b", "1", nil)),
 		"but not the same ones":           run(input("a", "2", others), input("b", "1", four)),
 		"3 records then, 4 now":           run(input("a", "2", four), input("b", "1", four)),
 		"file b is gone (4 records)":      run(input("a", "1", three)),
@@ -314,7 +318,8 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// TestSizeIsBounded: a manifest that is too large to be read is not written, the old one stays, and CheckSize finds it early.
+// TestSizeIsBounded: a manifest that is too large to be read is not written, the old one stays, and CheckSize finds it
+// early.
 func TestSizeIsBounded(t *testing.T) {
 	defer func(was int64) { maxBytes = was }(maxBytes)
 	dir := t.TempDir()
@@ -368,8 +373,8 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 }
 
-// TestLoadedManifestFits: a manifest that was saved before its load can be saved during the load, with all marks; so it is refused
-// earlier if the marks would not fit.
+// TestLoadedManifestFits: a manifest that was saved before its load can be saved during the load, with all marks; so it
+// is refused earlier if the marks would not fit.
 func TestLoadedManifestFits(t *testing.T) {
 	defer func(was int64) { maxBytes = was }(maxBytes)
 	dir := t.TempDir()

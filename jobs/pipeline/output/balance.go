@@ -13,7 +13,8 @@ import (
 
 // Counts are the counts of the records that were read.
 func (w *Run) Counts(rows *sorting.Rows) books.Books {
-	return books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped, Columns: len(w.Job.CellColumns())}
+	return books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped,
+		Columns: len(w.Job.CellColumns())}
 }
 
 // Balance checks that every row and cell is accounted for, before anything is loaded: read = written + rejected +
@@ -35,7 +36,8 @@ func (w *Run) Balance(rows *sorting.Rows) error {
 		}
 	}
 	if m.Digest.Cells != m.Books.CellsWritten {
-		return errcode.Digest.Errorf("the counts do not add up: %d cells written, %d read back", m.Books.CellsWritten, m.Digest.Cells)
+		return errcode.Digest.Errorf("the counts do not add up: %d cells written, %d read back",
+			m.Books.CellsWritten, m.Digest.Cells)
 	}
 	return m.Books.Check()
 }
@@ -50,7 +52,8 @@ func recordContents(m *manifest.Manifest, rows *sorting.Rows) error {
 		sorted.Add(rows.Regions[i].Digest)
 	}
 	if sum != sorted {
-		return errcode.Digest.Errorf("the input files hold %d cells with digest %v, but %d with %v were sorted", sum.Cells, sum, sorted.Cells, sorted)
+		return errcode.Digest.Errorf("the input files hold %d cells with digest %v, but %d with %v were sorted",
+			sum.Cells, sum, sorted.Cells, sorted)
 	}
 	inputs := slices.Clone(m.Inputs)
 	for i := range inputs {

@@ -44,11 +44,13 @@ func (w *Run) checkContent() error {
 		}
 	}
 	if foreign != nil {
-		return errcode.OutputOther.Errorf("%s has files that this run did not write: %s. Move them away or choose another output",
+		return errcode.OutputOther.Errorf(
+			"%s has files that this run did not write: %s. Move them away or choose another output",
 			w.FS.URI(w.Path), failure.FirstFew(foreign))
 	}
 	if changed != nil {
-		return errcode.OutputChanged.Errorf("%s has files that were changed after they were written: %s. Run again with --force to write them again",
+		return errcode.OutputChanged.Errorf("%s has files that were changed after they were written: %s. Run again with "+
+			"--force to write them again",
 			w.FS.URI(w.Path), failure.FirstFew(changed))
 	}
 	return w.checkKnown(known)
@@ -182,6 +184,7 @@ func (w *Run) checkKnown(known map[string]*hfiles.Summary) error {
 	if gone == nil || w.Replaces() || w.Manifest.State == manifest.Loading { // loading searches for those
 		return nil
 	}
-	return errcode.OutputChanged.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with --force to write them again",
+	return errcode.OutputChanged.Errorf("%s lacks files that this job wrote and did not load: %s. Run again with "+
+		"--force to write them again",
 		w.FS.URI(w.Path), failure.FirstFew(gone))
 }

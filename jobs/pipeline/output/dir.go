@@ -57,7 +57,8 @@ func makeError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("make the output directory, which `output` of the job file names: %w", err)
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist),
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist),
+		errors.Is(err, fs.ErrNotExist),
 		errors.Is(err, syscall.ENAMETOOLONG):
 		// There is a file at the path or above it, or nothing can be made there, as in /proc, or a name in it is too long.
 		return errcode.Folder.Errorf("no directory can be made at the path that `output` of the job file names: %w", err)

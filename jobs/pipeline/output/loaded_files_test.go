@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/run"
 )
 
-// halfLoaded is an output of the check job as a load leaves it that has lost a file: one file is in the table, one slice has to be
-// written again. change is applied to the manifest.
+// halfLoaded is an output of the check job as a load leaves it that has lost a file: one file is in the table, one
+// slice has to be written again. change is applied to the manifest.
 func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string, loaded hfiles.Summary) {
 	t.Helper()
 	dir = jobdir.Check(t, jobdir.CheckJob, 400)
@@ -45,8 +45,8 @@ func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string,
 	return dir, out, loaded
 }
 
-// TestChangedSettingsKeepLoadedFiles: the limit of files has changed since the run began, so all files are written again. One that is
-// in the table is not loaded a second time.
+// TestChangedSettingsKeepLoadedFiles: the limit of files has changed since the run began, so all files are written
+// again. One that is in the table is not loaded a second time.
 func TestChangedSettingsKeepLoadedFiles(t *testing.T) {
 	t.Parallel()
 	dir, out, loaded := halfLoaded(t, func(m *manifest.Manifest) { m.MaxFiles = 5 })
@@ -63,8 +63,8 @@ func TestChangedSettingsKeepLoadedFiles(t *testing.T) {
 	}
 }
 
-// TestRunWithLoadedFilesDoesNotGiveWay: a run whose slices must all be written again has rows in the table. Another input does not
-// replace it unless that is wanted.
+// TestRunWithLoadedFilesDoesNotGiveWay: a run whose slices must all be written again has rows in the table. Another
+// input does not replace it unless that is wanted.
 func TestRunWithLoadedFilesDoesNotGiveWay(t *testing.T) {
 	t.Parallel()
 	dir, out, loaded := halfLoaded(t, func(m *manifest.Manifest) { m.RemoveAll() })

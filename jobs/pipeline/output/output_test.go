@@ -94,8 +94,8 @@ func TestUnlockedDirectory(t *testing.T) {
 	}
 }
 
-// TestCleaningCutShort: files that a killed run did not record are all found by the next cleaning, wherever the first one
-// stopped.
+// TestCleaningCutShort: files that a killed run did not record are all found by the next cleaning, wherever the first
+// one stopped.
 func TestCleaningCutShort(t *testing.T) {
 	for stop := range 4 {
 		dir := t.TempDir()
@@ -129,7 +129,8 @@ func TestCleaningCutShort(t *testing.T) {
 	}
 }
 
-// TestRecordedFilesAreNotLookedFor: where each file is recorded, no name of another one is made, however many regions there are.
+// TestRecordedFilesAreNotLookedFor: where each file is recorded, no name of another one is made, however many regions
+// there are.
 func TestRecordedFilesAreNotLookedFor(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "f"), 0o700); err != nil {
@@ -239,8 +240,8 @@ func runIn(d *Dir, m, present *manifest.Manifest) *Run {
 	return &Run{Output: New(d, m), Present: present}
 }
 
-// TestContentOfAnOutput: what the manifest does not name is foreign, except bulkload's own names and the files of a killed run; a file of
-// another length is changed; a file that is gone is missed only if HBase can't have it.
+// TestContentOfAnOutput: what the manifest does not name is foreign, except bulkload's own names and the files of a
+// killed run; a file of another length is changed; a file that is gone is missed only if HBase can't have it.
 func TestContentOfAnOutput(t *testing.T) {
 	first, second, unrecorded := recorded(0, 3), recorded(1, 3), filepath.Join("f", hfiles.Name(run, 2, 0, "f", 0))
 	sound := map[string]string{first.Files[0].Path: "abc", second.Files[0].Path: "abc", "_manifest.json": "{}", "_SUCCESS": "", ".tmp/x/y": "", ".rejects/z": ""}
@@ -284,8 +285,8 @@ func TestContentOfAnOutput(t *testing.T) {
 	}
 }
 
-// TestInterruptedCuts: of a cut that is recorded the parts are kept, and of another the file that it was of; neither is foreign to --force,
-// which comes before the cut is finished.
+// TestInterruptedCuts: of a cut that is recorded the parts are kept, and of another the file that it was of; neither is
+// foreign to --force, which comes before the cut is finished.
 func TestInterruptedCuts(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		whole := recorded(0, 3)
@@ -335,8 +336,8 @@ func (discardFS) Remove(string) error                { return nil }
 func (discardWriter) Close() error                   { return nil }
 func (discardWriter) Abort() error                   { return nil }
 
-// TestRecordsAreSavedInProportion: few slices are saved one by one. Of many, as many are saved together as a kill may cost, and slices
-// without files count for nothing.
+// TestRecordsAreSavedInProportion: few slices are saved one by one. Of many, as many are saved together as a kill may
+// cost, and slices without files count for nothing.
 func TestRecordsAreSavedInProportion(t *testing.T) {
 	saves := func(n int, bytes int) (saved int) {
 		w := New(locked(t, discardFS{storage.Local, &saved}, t.TempDir()), &manifest.Manifest{Schema: manifest.Schema})
@@ -390,7 +391,8 @@ func TestForgottenRegionsAreSavedOnce(t *testing.T) {
 	}
 }
 
-// TestForgottenRegion: the record goes first, then the files: a kill between the two leaves files that the next run deletes.
+// TestForgottenRegion: the record goes first, then the files: a kill between the two leaves files that the next run
+// deletes.
 func TestForgottenRegion(t *testing.T) {
 	first, second := recorded(0, 3), recorded(1, 3)
 	dir := testfs.Tree(t, map[string]string{first.Files[0].Path: "abc", second.Files[0].Path: "abc"})
@@ -457,7 +459,8 @@ func TestOutputThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// TestOutputThatIsALink: an output may be a symbolic link to a folder elsewhere. It stays when the output is closed, empty or not.
+// TestOutputThatIsALink: an output may be a symbolic link to a folder elsewhere. It stays when the output is closed,
+// empty or not.
 func TestOutputThatIsALink(t *testing.T) {
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "real"), filepath.Join(dir, "out")

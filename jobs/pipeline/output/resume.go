@@ -138,7 +138,8 @@ func (w *Run) decide(old *manifest.Manifest) error {
 		w.Present = old
 		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
-		return errcode.OutputChanged.Errorf("%s has files with other settings: %s. Run again with --force to write them again",
+		return errcode.OutputChanged.Errorf(
+			"%s has files with other settings: %s. Run again with --force to write them again",
 			w.FS.URI(w.Path), strings.Join(old.ChangedProperties(fresh), "; "))
 	default:
 		w.begin(old)
@@ -173,13 +174,15 @@ func (w *Run) checkReplaceable(old *manifest.Manifest) error {
 		w.Options.Infof("%s has run %s, which had no rows to write: this run replaces it", uri, old.Run.ID)
 		return nil
 	case w.Options.OnChange == options.Reload:
-		w.Options.Infof("the input has changed after run %s: %s. It is read again (--on-change reload)", old.Run.ID, differences)
+		w.Options.Infof("the input has changed after run %s: %s. It is read again (--on-change reload)",
+			old.Run.ID, differences)
 		if w.WantsLoad() {
 			w.SayStale()
 		}
 		return nil
 	}
-	return &AnotherRunError{errcode.OutputInput.Errorf("the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
+	return &AnotherRunError{errcode.OutputInput.Errorf(
+		"the input has changed after %s was written: %s. Restore the input, or use --on-change reload to write%s it again",
 		uri, differences, andLoad(w.WantsLoad()))}
 }
 
@@ -189,7 +192,8 @@ func (w *Dir) CheckJob(old, fresh *manifest.Manifest) error {
 	if old.SameJob(fresh) || givesWay(old, fresh) {
 		return nil
 	}
-	return &AnotherRunError{errcode.OutputOther.Errorf("%s has the output of another run: %s. Choose another output, or replace it with --force",
+	return &AnotherRunError{errcode.OutputOther.Errorf(
+		"%s has the output of another run: %s. Choose another output, or replace it with --force",
 		w.FS.URI(w.Path), strings.Join(old.Differences(fresh), "; "))}
 }
 
@@ -209,7 +213,8 @@ func (w *Run) SayStale() {
 	if text := j.DateText(); text != "" {
 		date = " --date " + text
 	}
-	w.Options.Infof("rows and cells that only the earlier input has stay in table %s. After the load, bulkload verify %s%s --live --stale FILE counts and lists them",
+	w.Options.Infof("rows and cells that only the earlier input has stay in table %s. After the load, bulkload verify "+
+		"%s%s --live --stale FILE counts and lists them",
 		j.Table, j.Path, date)
 }
 
@@ -227,7 +232,9 @@ func (w *Run) checkWritten() error {
 		return err
 	}
 	if family, region, n := w.Manifest.Files().Most(); n > limit {
-		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader refuses them: %s is %d. Raise the property (in the site files, or with -D), or raise hfile.max_size and use --force to write fewer files",
+		return errcode.FilesLimit.Errorf("%s holds %d files of family %s for region %d of table %s, and HBase's loader "+
+			"refuses them: %s is %d. Raise the property (in the site files, or with -D), or raise hfile.max_size and use "+
+			"--force to write fewer files",
 			w.FS.URI(w.Path), n, family, region, w.Job.Table, load.MaxFilesProperty, limit)
 	}
 	return nil

@@ -64,8 +64,8 @@ func (e *Cells) Next() (*cell.Cell, error) {
 	return c, nil
 }
 
-// nextRow advances to the last of the records with one row key, by the rule of the write stage (writing/duplicates.go): a
-// change of one must be made in both.
+// nextRow advances to the last of the records with one row key, by the rule of the write stage (writing/duplicates.go):
+// a change of one must be made in both.
 func (e *Cells) nextRow() error {
 	entry := e.next
 	for {

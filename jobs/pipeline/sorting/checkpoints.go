@@ -20,7 +20,8 @@ type checkpointer struct {
 }
 
 func (s *Stage) newCheckpointer(number int) checkpointer {
-	c := checkpointer{store: s.Checkpoints, split: -1, rejects: checkpoint.NewRejectLog(s.Checkpoints, s.Rejects, number), filtered: make([]int64, len(s.Outputs))}
+	c := checkpointer{store: s.Checkpoints, split: -1, rejects: checkpoint.NewRejectLog(s.Checkpoints, s.Rejects, number),
+		filtered: make([]int64, len(s.Outputs))}
 	for i := range s.Outputs {
 		c.regions = append(c.regions, make([]books.Region, s.Outputs[i].regions()))
 	}
@@ -64,7 +65,8 @@ func (f *sortWorker) checkpoint() error {
 		if err != nil {
 			return err
 		}
-		line.Shares = append(line.Shares, checkpoint.RunShare{Output: i, Run: run, Regions: checkpoint.SharesSince(c.regions[i], out.regions), Files: checkpoint.FileShares(out.files), Filtered: out.filtered - c.filtered[i]})
+		line.Shares = append(line.Shares, checkpoint.RunShare{Output: i, Run: run, Regions: checkpoint.SharesSince(
+			c.regions[i], out.regions), Files: checkpoint.FileShares(out.files), Filtered: out.filtered - c.filtered[i]})
 	}
 	var err error
 	if line.Rejects, err = c.rejects.CutSpan(); err != nil {

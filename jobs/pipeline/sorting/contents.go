@@ -18,7 +18,8 @@ import (
 
 // ReadContents reads input files, by their ordinals, as a run does, but only adds up what they contain for the output
 // of one job.
-func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int, o options.Options) (books.Contents, error) {
+func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int,
+	o options.Options) (books.Contents, error) {
 	if len(files) == 0 {
 		return books.Contents{}, nil
 	}
@@ -26,7 +27,8 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	for _, i := range files {
 		wanted = append(wanted, src.Files[i])
 	}
-	o.Infof("%s changed since the input was read (such as %s): reading again to compare the records", jobfile.Plural(len(wanted), "input file"), wanted[0])
+	o.Infof("%s changed since the input was read (such as %s): reading again to compare the records",
+		jobfile.Plural(len(wanted), "input file"), wanted[0])
 	splits, err := src.Job.Input.Form.Splits(src.Until(ctx), wanted, source.SplitSize)
 	if err != nil {
 		return nil, fmt.Errorf("read the input: %w", err)
@@ -100,7 +102,8 @@ func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
 	}
 	key := &f.key
 	var cells digest.Row
-	r.buffer, cells = f.target.Layout.PackAndDigest(r.buffer[:0], digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
+	r.buffer, cells = f.target.Layout.PackAndDigest(r.buffer[:0], digest.NewRow(key.Row, cell.Put),
+		key.Named(), key.Values, key.Timestamp)
 	into.Digest.AddRow(cells, key.Timestamp)
 	return nil
 }

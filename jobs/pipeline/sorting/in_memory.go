@@ -21,7 +21,8 @@ func WarnOfSpillsInMemory(o options.Options, need int64) {
 		return
 	}
 	if folder, err := WorkFolder(o.WorkDir); err == nil && storage.InMemory(folder) {
-		o.Warnf("the work folder %s is in memory (tmpfs): about %s of spilled runs will use memory beyond --memory; choose a --work-dir on a disk",
+		o.Warnf("the work folder %s is in memory (tmpfs): about %s of spilled runs will use memory beyond --memory; choose "+
+			"a --work-dir on a disk",
 			folder, bytesize.Format(need))
 	}
 }

@@ -92,7 +92,8 @@ func TestSkewIsDeterministic(t *testing.T) {
 func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 	job := strings.Replace(jobdir.SlicedJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
 	job = strings.Replace(job, "salt(check_id, 10) + md5(check_id) + id", "md5(check_id) + id", 1)
-	dir := jobdir.Skewed(t, job, 4000, sample.Options{FirstKey: "A208849559", FirstKeyRows: 2000}) // one query key has all rows
+	// one query key has all rows
+	dir := jobdir.Skewed(t, job, 4000, sample.Options{FirstKey: "A208849559", FirstKeyRows: 2000})
 	const cores = 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
 	var begun atomic.Int64
@@ -157,7 +158,8 @@ func TestFilesARegionAreBounded(t *testing.T) {
 	}
 }
 
-// TestSiteLimitOfFiles: where the site takes fewer files of a region than HBase's default, a region is cut into fewer slices.
+// TestSiteLimitOfFiles: where the site takes fewer files of a region than HBase's default, a region is cut into fewer
+// slices.
 func TestSiteLimitOfFiles(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	limited := func(limit string) *summary.Summary {
@@ -179,8 +181,8 @@ func TestSiteLimitOfFiles(t *testing.T) {
 	}
 }
 
-// TestTooManyFilesAreFoundBeforeWriting: where max_size makes more files of a region and family than HBase's loader takes, a
-// job that loads is refused when its input is sorted, and nothing is written.
+// TestTooManyFilesAreFoundBeforeWriting: where max_size makes more files of a region and family than HBase's loader
+// takes, a job that loads is refused when its input is sorted, and nothing is written.
 func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 	job := jobdir.SlicedJob + "columns_map: {remark: {to: 'g:r'}}\n"
 	dir := jobdir.Skewed(t, job, 4000, sample.Options{Skew: 100})
@@ -218,8 +220,8 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 	}
 }
 
-// TestFilesAreCountedAsWritten: the count before writing is that of the files that are written, in a wide table too, and with
-// duplicates.
+// TestFilesAreCountedAsWritten: the count before writing is that of the files that are written, in a wide table too,
+// and with duplicates.
 func TestFilesAreCountedAsWritten(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob+"columns_map: {remark: {to: 'g:r'}}\n", 4000, sample.Options{Skew: 100})
 	content, err := os.ReadFile(filepath.Join(dir, "in/2026-11-20/part-m-00000"))
@@ -260,8 +262,8 @@ func TestFilesAreCountedAsWritten(t *testing.T) {
 	}
 }
 
-// TestLimitOfFilesChanges: a finished run stays finished as long as its files are within the limit, and an unfinished one is
-// cut as the limit says now.
+// TestLimitOfFilesChanges: a finished run stays finished as long as its files are within the limit, and an unfinished
+// one is cut as the limit says now.
 func TestLimitOfFilesChanges(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
 	out := filepath.Join(dir, "out")

@@ -48,14 +48,16 @@ type Stage struct {
 	ended       []checkpoint.EndedSplit
 }
 
-// Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a stage
-// without checkpoints.
+// Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a
+// stage without checkpoints.
 func (s *Stage) Ended() []checkpoint.EndedSplit { return s.ended }
 
 // Output is one output of the reading.
 type Output struct {
-	Job    *jobfile.Job
-	Target *targets.Target // nil if the output is already written; its key is still built, because a record rejected by one output is rejected by all
+	Job *jobfile.Job
+	// nil if the output is already written; its key is still built, because a record rejected by one output is rejected by
+	// all
+	Target *targets.Target
 	sorter *partition.Sorter
 }
 
@@ -109,7 +111,8 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 		if out.Target == nil {
 			continue
 		}
-		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all, WorkDir: o.WorkDir, Shards: shards,
+		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all,
+			WorkDir: o.WorkDir, Shards: shards,
 			Uncompressed: UncompressedSpill(o, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
 			po.Persistent = s.Checkpoints.PersistentRuns(i)
@@ -133,7 +136,8 @@ func (o *Output) weight() int64 {
 // Weight is an output's share of the memory of all: its cells, plus the equivalent of three for a row's key.
 func Weight(t *targets.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
 
-// discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs of their rows.
+// discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs
+// of their rows.
 func (s *Stage) discard() error {
 	var errs []error
 	for _, out := range s.Outputs {
@@ -203,7 +207,8 @@ func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
 
 // runWorkers reads the pieces in parallel.
 func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.Piece) error {
-	return parallel.Share(ctx, workers, pieces, func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
+	return parallel.Share(ctx, workers, pieces,
+		func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
 }
 
 // finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
@@ -292,7 +297,8 @@ func CheckEmpty(in *jobfile.Input, read int64) error {
 func checkCount(in *jobfile.Input, read int64) error {
 	switch {
 	case in.RowsAtLeast && read < in.Rows:
-		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for at least %d", in.Path, read, in.Rows)
+		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for at least %d",
+			in.Path, read, in.Rows)
 	case in.Rows >= 0 && read != in.Rows && !in.RowsAtLeast:
 		return errcode.InputRows.Errorf("the input %s has %d records; input.expect_rows asks for %d", in.Path, read, in.Rows)
 	}

@@ -84,7 +84,8 @@ func cellsOf(t *testing.T, j *jobfile.Job, rows *Rows, into *targets.Target, fam
 	return all
 }
 
-// TestRowsOfAnInput: rows come by region and key. Of several records of a key the last by path and offset counts, whatever was read first.
+// TestRowsOfAnInput: rows come by region and key. Of several records of a key the last by path and offset counts,
+// whatever was read first.
 func TestRowsOfAnInput(t *testing.T) {
 	j, src, into := opened(t, plainJob+"\nfilter: b != 'no'", map[string]string{"part-1": "c,late,1\nd,x,1\na,gone,no\nwrong\n", "part-0": "e,x,1\nc,early,1\nb,,2\nc,mid,3\n"})
 	j.Input.MaxRejects.Percent = 90
@@ -138,7 +139,8 @@ func TestFamiliesApart(t *testing.T) {
 	}
 }
 
-// TestExpectedRows: an input with more or fewer records than the job expects is refused, and so is an empty one if the job says so.
+// TestExpectedRows: an input with more or fewer records than the job expects is refused, and so is an empty one if the
+// job says so.
 func TestExpectedRows(t *testing.T) {
 	j, src, into := opened(t, plainJob, map[string]string{"part-0": "a,1,2\nb,1,2\n"})
 	for _, c := range []struct {
@@ -158,8 +160,8 @@ func TestExpectedRows(t *testing.T) {
 	}
 }
 
-// TestSlicesFollowFromTheData: how regions are sliced must not follow from memory, cores or the order of the files: a run that was killed
-// continues with the same slices.
+// TestSlicesFollowFromTheData: how regions are sliced must not follow from memory, cores or the order of the files: a
+// run that was killed continues with the same slices.
 func TestSlicesFollowFromTheData(t *testing.T) {
 	var first, second strings.Builder
 	for i := range 4000 {
@@ -198,7 +200,8 @@ func TestSlicesFollowFromTheData(t *testing.T) {
 	}
 }
 
-// TestNumberOfSlices: no slice is smaller than its least size, none of a region's slices exceeds its limits, and a region has at least one.
+// TestNumberOfSlices: no slice is smaller than its least size, none of a region's slices exceeds its limits, and a
+// region has at least one.
 func TestNumberOfSlices(t *testing.T) {
 	_, _, into := opened(t, plainJob, map[string]string{"part-0": ""})
 	for _, c := range []struct {
@@ -220,8 +223,8 @@ func TestNumberOfSlices(t *testing.T) {
 	}
 }
 
-// TestRawSizeIsNoUnderestimate: what a region's files are estimated to have is at least what their KeyValues have: HBase refuses a load with
-// too many files.
+// TestRawSizeIsNoUnderestimate: what a region's files are estimated to have is at least what their KeyValues have:
+// HBase refuses a load with too many files.
 func TestRawSizeIsNoUnderestimate(t *testing.T) {
 	j, src, into := opened(t, plainJob, map[string]string{"part-0": "a,1,2\nab,,xyz\n"})
 	rows, err := sorted(t, j, src, into, 0)
@@ -237,7 +240,8 @@ func TestRawSizeIsNoUnderestimate(t *testing.T) {
 	}
 }
 
-// TestRawSizeOfManyRegions: the columns are not measured for each region. With 200,000 of both, that would take minutes.
+// TestRawSizeOfManyRegions: the columns are not measured for each region. With 200,000 of both, that would take
+// minutes.
 func TestRawSizeOfManyRegions(t *testing.T) {
 	t.Parallel()
 	const n = 200_000
@@ -257,7 +261,8 @@ func TestRawSizeOfManyRegions(t *testing.T) {
 	}
 }
 
-// TestInputOnTrial: an input of which a run could use nothing is refused before the run begins; one with some bad records is not.
+// TestInputOnTrial: an input of which a run could use nothing is refused before the run begins; one with some bad
+// records is not.
 func TestInputOnTrial(t *testing.T) {
 	for content, code := range map[string]errcode.Code{
 		"":                              "",

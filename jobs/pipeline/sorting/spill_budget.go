@@ -35,13 +35,14 @@ func UncompressedSpill(o options.Options, input int64) int64 {
 // warnOfMemory says that --memory is more than there is: the system ends such a process when it uses that.
 func warnOfMemory(o options.Options) {
 	if all := systemMemory("/", false); all > 0 && o.Memory > all {
-		o.Warnf("--memory is %s, and this machine or container has %s: the system may kill the process; give less", bytesize.Format(o.Memory), bytesize.Format(all))
+		o.Warnf("--memory is %s, and this machine or container has %s: the system may kill the process; give less",
+			bytesize.Format(o.Memory), bytesize.Format(all))
 	}
 }
 
-// systemMemory is how many bytes of memory the machine has, or the control group of this process may have; 0 if unknown. If only
-// available memory is wanted, it is what can be used without swapping, including the page cache: a group is charged for the cache
-// of the files that it writes. root is "/", except in tests.
+// systemMemory is how many bytes of memory the machine has, or the control group of this process may have; 0 if
+// unknown. If only available memory is wanted, it is what can be used without swapping, including the page cache: a
+// group is charged for the cache of the files that it writes. root is "/", except in tests.
 func systemMemory(root string, available bool) int64 {
 	name := "MemTotal:"
 	if available {
@@ -68,8 +69,8 @@ var controlGroups = map[string]controlGroup{
 	"memory": {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache "},
 }
 
-// limitOf is what the limits of a group and of those above it allow, or what they leave to it. In a container the group may have
-// another path than the machine says, and then only those above it are there.
+// limitOf is what the limits of a group and of those above it allow, or what they leave to it. In a container the group
+// may have another path than the machine says, and then only those above it are there.
 func (c controlGroup) limitOf(folder, group string, left bool) int64 {
 	least := int64(math.MaxInt64)
 	for at := path.Join("/", group); ; at = path.Dir(at) {

@@ -31,7 +31,8 @@ func TestSpillIsUncompressedIfTheDiskIsLargeEnough(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAContainer: the page cache of a container is its control group's, whose limit may be far below the machine's memory.
+// TestMemoryOfAContainer: the page cache of a container is its control group's, whose limit may be far below the
+// machine's memory.
 func TestMemoryOfAContainer(t *testing.T) {
 	const host = "MemTotal:  9000 kB\nMemAvailable:   8000 kB\n"
 	for name, c := range map[string]struct {

@@ -101,7 +101,8 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 	return int64(float64(RawSize(region, t)) / float64(offset) * float64(inputLength(ctx, src)))
 }
 
-// inputLength is the length of an input in the unit of its records' offsets: bytes of text, or rows; 0 if it is not known.
+// inputLength is the length of an input in the unit of its records' offsets: bytes of text, or rows; 0 if it is not
+// known.
 func inputLength(ctx context.Context, src *source.Source) int64 {
 	counted, ok := src.Job.Input.Form.(interface {
 		Rows(fsys storage.FS, files []ingest.File) (int64, error)

@@ -163,10 +163,12 @@ func (f *outputShard) begin(r *ingest.Record) error {
 func (f *outputShard) commit(r *ingest.Record) error {
 	key, layout := &f.key, f.target.Layout
 	region := &f.regions[f.target.Regions.Find(key.Row)]
-	packed, cells := layout.PackAndDigest(key.Key, digest.NewRow(key.Row, cell.Put), key.Named(), key.Values, key.Timestamp)
+	packed, cells := layout.PackAndDigest(key.Key, digest.NewRow(key.Row, cell.Put),
+		key.Named(), key.Values, key.Timestamp)
 	region.Digest.AddRow(cells, key.Timestamp)
 	f.file.Digest.AddRow(cells, key.Timestamp)
 	region.Keys += int64(len(key.Key))
 	region.Bytes += int64(len(packed))
-	return f.shard.Commit(packed, key.RowLen, len(key.Key), partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+	return f.shard.Commit(packed, key.RowLen, len(key.Key),
+		partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }

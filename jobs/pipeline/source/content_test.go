@@ -24,7 +24,8 @@ import (
 	"bulkload/jobs/run"
 )
 
-// TestTouchedInputIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records are.
+// TestTouchedInputIsNoChange: an input that was touched, copied, renamed or packed is the same as long as its records
+// are.
 func TestTouchedInputIsNoChange(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	out := filepath.Join(dir, "out")
@@ -86,7 +87,8 @@ func TestTouchedInputIsNoChange(t *testing.T) {
 	}
 }
 
-// TestInputContentsSurviveAKill: what the input files hold is the same after a kill in the middle of a sort that spills.
+// TestInputContentsSurviveAKill: what the input files hold is the same after a kill in the middle of a sort that
+// spills.
 func TestInputContentsSurviveAKill(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 2000)
 	out := filepath.Join(dir, "out")
@@ -108,8 +110,8 @@ func TestInputContentsSurviveAKill(t *testing.T) {
 	}
 }
 
-// TestEmptyFileThatIsFilled: no reader opens a file that was empty when it was listed, so it is looked at when all others
-// were read.
+// TestEmptyFileThatIsFilled: no reader opens a file that was empty when it was listed, so it is looked at when all
+// others were read.
 func TestEmptyFileThatIsFilled(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 60)
 	empty := filepath.Join(dir, "in/2026-11-20/part-z")

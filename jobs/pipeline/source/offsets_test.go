@@ -16,8 +16,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestOffsetsAscend: in every form of input that the examples have, a record's offset is above that of the one before, also
-// of one that can't be used: what is kept of a split ends at an offset.
+// TestOffsetsAscend: in every form of input that the examples have, a record's offset is above that of the one before,
+// also of one that can't be used: what is kept of a split ends at an offset.
 func TestOffsetsAscend(t *testing.T) {
 	var names []string
 	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/*.yaml"} {

@@ -20,8 +20,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestParquetGivesWhatTextGives: the rows of the check example, written as Parquet in the ways of several programs, give the
-// HFiles that Sqoop's text of them gives, byte for byte.
+// TestParquetGivesWhatTextGives: the rows of the check example, written as Parquet in the ways of several programs,
+// give the HFiles that Sqoop's text of them gives, byte for byte.
 func TestParquetGivesWhatTextGives(t *testing.T) {
 	python := testcluster.Python(t, "pyarrow==26.0.1")
 	dir := t.TempDir()
@@ -52,7 +52,8 @@ func TestParquetGivesWhatTextGives(t *testing.T) {
 	}
 }
 
-// withoutZeros makes amounts such as 65620.90 those that Sqoop reads from Oracle, which keeps no zeros after a fraction.
+// withoutZeros makes amounts such as 65620.90 those that Sqoop reads from Oracle, which keeps no zeros after a
+// fraction.
 func withoutZeros(text []byte) []byte {
 	const amount = 13
 	records := strings.Split(string(text), "\x10")

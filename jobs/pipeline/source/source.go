@@ -61,13 +61,15 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 // waiting does not correct.
 func notThere(uri string) error {
 	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
-		return errcode.InputPath.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern here, only *, ? and [a-z] are", uri)
+		return errcode.InputPath.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern "+
+			"here, only *, ? and [a-z] are", uri)
 	}
-	return errcode.InputMissing.Errorf("the input %s does not exist; check input.path, --date and whether the export has run", uri)
+	return errcode.InputMissing.Errorf(
+		"the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
 
-// Until is the input's file system, which opens no file after the end of a context: whatever looks into each of many files stops
-// then.
+// Until is the input's file system, which opens no file after the end of a context: whatever looks into each of many
+// files stops then.
 func (s *Source) Until(ctx context.Context) storage.FS { return &stoppableFS{s.FS, ctx} }
 
 type stoppableFS struct {
@@ -94,12 +96,14 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
 		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
 		if (matched || at == s.root) && s.FS.URI(at) == fsys.URI(at) {
-			return errcode.InputPath.Errorf("the output %s is inside the input %s, and would be read as input; choose another output", fsys.URI(dir), printable.Name(s.FS.URI(s.root)))
+			return errcode.InputPath.Errorf("the output %s is inside the input %s, and would be read as input; choose "+
+				"another output", fsys.URI(dir), printable.Name(s.FS.URI(s.root)))
 		}
 	}
 	for _, f := range s.Files {
 		if storage.Below(dir, f.Path) && s.FS.URI(f.Path) == fsys.URI(f.Path) {
-			return errcode.InputPath.Errorf("the input %s is inside the output %s; choose another output", printable.Name(s.FS.URI(f.Path)), fsys.URI(dir))
+			return errcode.InputPath.Errorf("the input %s is inside the output %s; choose another output",
+				printable.Name(s.FS.URI(f.Path)), fsys.URI(dir))
 		}
 	}
 	return nil
@@ -128,7 +132,8 @@ func (s *Source) Find(name string) error {
 			return s.checkEmpty(last)
 		}
 		if n == maxListings {
-			return errcode.InputUnfinished.Errorf("the input %s changed each time it was listed, %d times; try again when its export is finished", printable.Name(s.FS.URI(name)), n)
+			return errcode.InputUnfinished.Errorf("the input %s changed each time it was listed, %d times; try again when its "+
+				"export is finished", printable.Name(s.FS.URI(name)), n)
 		}
 		last = again
 	}
@@ -143,16 +148,18 @@ func (s *Source) take(files []ingest.File) {
 	}
 }
 
-// checkFinished refuses folders whose export is still running, or was aborted: their files are not complete. A file that
-// is named itself is the caller's choice, unless input.require_success asks for _SUCCESS beside it.
+// checkFinished refuses folders whose export is still running, or was aborted: their files are not complete. A file
+// that is named itself is the caller's choice, unless input.require_success asks for _SUCCESS beside it.
 func (s *Source) checkFinished(name string, l *ingest.Listing) error {
 	for _, f := range l.Folders {
 		if s.Job.Input.RequireSuccess && !f.Success {
-			return errcode.InputUnfinished.Errorf("the input %s has no %s: its export is not finished (input.require_success)", printable.Name(s.FS.URI(f.Path)), ingest.SuccessName)
+			return errcode.InputUnfinished.Errorf("the input %s has no %s: its export is not finished (input.require_success)",
+				printable.Name(s.FS.URI(f.Path)), ingest.SuccessName)
 		}
 	}
 	if len(l.Unfinished) > 0 && !(len(l.Files) == 1 && l.Files[0].Path == name) {
-		return errcode.InputUnfinished.Errorf("the input %s has %s and no %s: the export is still running or has failed; wait for it, or export again",
+		return errcode.InputUnfinished.Errorf("the input %s has %s and no %s: the export is still running or has failed; "+
+			"wait for it, or export again",
 			printable.Name(s.FS.URI(l.Unfinished[0])), ingest.TemporaryName, ingest.SuccessName)
 	}
 	if len(l.Copying) > 0 {
@@ -177,7 +184,8 @@ func (s *Source) checkEmpty(l *ingest.Listing) error {
 	}
 	for _, f := range l.Folders {
 		if !f.Success {
-			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without records must have an empty file, or %s", printable.Name(s.FS.URI(f.Path)), ingest.SuccessName)}
+			return &MissingError{errcode.InputMissing.Errorf("the input %s has no file yet; an export without records must "+
+				"have an empty file, or %s", printable.Name(s.FS.URI(f.Path)), ingest.SuccessName)}
 		}
 	}
 	return nil

@@ -35,8 +35,8 @@ func (f *listedFS) ReadDir(name string) ([]storage.Info, error) {
 	return infos, err
 }
 
-// TestExportThatCommitsWhileItIsListed: an export gets its last file and _SUCCESS when the folder was just listed. It is
-// refused then, not regarded as complete.
+// TestExportThatCommitsWhileItIsListed: an export gets its last file and _SUCCESS when the folder was just listed. It
+// is refused then, not regarded as complete.
 func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string) {
@@ -60,8 +60,8 @@ func TestExportThatCommitsWhileItIsListed(t *testing.T) {
 	}
 }
 
-// TestListingOfAnExportThatCommits: an export moves its files in one by one, removes _temporary and writes _SUCCESS, while its
-// folder or the one beside it is listed. Its files are found all or none.
+// TestListingOfAnExportThatCommits: an export moves its files in one by one, removes _temporary and writes _SUCCESS,
+// while its folder or the one beside it is listed. Its files are found all or none.
 func TestListingOfAnExportThatCommits(t *testing.T) {
 	for name, path := range map[string]string{"folder": "in/b", "glob of folders": "in/*", "glob of files": "in/*/part-*", "all folders": "in"} {
 		for _, when := range []int{1, 2, 3} { // the listing after which the export ends
@@ -92,7 +92,8 @@ func TestListingOfAnExportThatCommits(t *testing.T) {
 	}
 }
 
-// TestInputThatChangesWhileItIsListed: what appears during the first listing is found; what changes in every listing is not complete.
+// TestInputThatChangesWhileItIsListed: what appears during the first listing is found; what changes in every listing is
+// not complete.
 func TestInputThatChangesWhileItIsListed(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{"in/a/part-0": "x"})
 	n, most := 0, 2
@@ -241,8 +242,8 @@ func TestUnfinishedInput(t *testing.T) {
 	}
 }
 
-// TestFileThatIsBeingWritten: HDFS lists a file with the size of its whole blocks until its writer has closed it. It is no
-// input before that, also if it is named itself.
+// TestFileThatIsBeingWritten: HDFS lists a file with the size of its whole blocks until its writer has closed it. It is
+// no input before that, also if it is named itself.
 func TestFileThatIsBeingWritten(t *testing.T) {
 	fsys, root := testfs.HDFS(t, "source")
 	check := func(err error) {
@@ -345,7 +346,8 @@ func TestStoppedInputIsNotOpened(t *testing.T) {
 	}
 }
 
-// TestSplitsHoldEachRecordOnce: the splits of an input, one after the other, are its records, in the order of the files.
+// TestSplitsHoldEachRecordOnce: the splits of an input, one after the other, are its records, in the order of the
+// files.
 func TestSplitsHoldEachRecordOnce(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{"part-1": "c\nd\n", "part-0": "a\nb\n", "part-2": ""})
 	s := &Source{Job: textJob(), FS: storage.Local}

@@ -21,8 +21,8 @@ import (
 	"bulkload/jobs/inspect/verify"
 )
 
-// TestCSVGivesWhatTextGives: the rows of the check example, written as CSV by Python's csv module, in other charsets, with
-// the columns in another order, packed or not, give the HFiles that Sqoop's text of them gives, byte for byte.
+// TestCSVGivesWhatTextGives: the rows of the check example, written as CSV by Python's csv module, in other charsets,
+// with the columns in another order, packed or not, give the HFiles that Sqoop's text of them gives, byte for byte.
 func TestCSVGivesWhatTextGives(t *testing.T) {
 	dir := t.TempDir()
 	text := exampleText(t)
@@ -67,8 +67,8 @@ func exampleText(t *testing.T) []byte {
 	return testfs.Read(t, jobdir.Joined(t, t.TempDir(), jobdir.Example(t, "testdata/check/2026-11-20/part-*")))
 }
 
-// sameAsText runs the first rows of the check example's text, and the example of that name, which holds the same in another
-// form: both must give the same HFiles.
+// sameAsText runs the first rows of the check example's text, and the example of that name, which holds the same in
+// another form: both must give the same HFiles.
 func sameAsText(t *testing.T, name string, rows int64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -130,8 +130,8 @@ func hfileBytes(t *testing.T, output string) string {
 	return strings.Join(files, "")
 }
 
-// spool writes the input of a folder that jobdir.Check made as SQL*Plus does: with a heading, again before every n rows, and
-// messages. It returns the number of lines that are skipped.
+// spool writes the input of a folder that jobdir.Check made as SQL*Plus does: with a heading, again before every n
+// rows, and messages. It returns the number of lines that are skipped.
 func spool(t *testing.T, dir string, n int) (skipped int64) {
 	t.Helper()
 	heading := strings.Join(sample.CheckColumns, ",") + "\n"
@@ -161,8 +161,8 @@ func spool(t *testing.T, dir string, n int) (skipped int64) {
 
 const spoolJob = "format: csv\n  skip_noise: true"
 
-// TestSkippedLinesAreCounted: lines that skip_noise skips are in the books, whether one process reads, tasks, a verification,
-// or a process that continues a killed one.
+// TestSkippedLinesAreCounted: lines that skip_noise skips are in the books, whether one process reads, tasks, a
+// verification, or a process that continues a killed one.
 func TestSkippedLinesAreCounted(t *testing.T) {
 	runtest.ManyProcesses(t)
 	dir := jobdir.Check(t, strings.Replace(jobdir.CheckJob, `record_delimiter: '\x10'`, spoolJob, 1), 90_000)
@@ -234,8 +234,9 @@ func sqoopText(t *testing.T, text []byte, forms []sqoopForm) [][]byte {
 	return texts
 }
 
-// TestSqoopFormsGiveTheSame: the rows of the check example, as Sqoop's own classes write them with escapes and enclosures,
-// plain and compressed by Hadoop's own codecs, give the HFiles that plain text of them gives, byte for byte.
+// TestSqoopFormsGiveTheSame: the rows of the check example, as Sqoop's own classes write them with escapes and
+// enclosures, plain and compressed by Hadoop's own codecs, give the HFiles that plain text of them gives, byte for
+// byte.
 func TestSqoopFormsGiveTheSame(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a JVM")

@@ -52,7 +52,8 @@ func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options)
 // show passes on how long the wait has lasted. It is no part of the run's own progress.
 func (w *waiter) show(waited time.Duration) {
 	if w.options.Watch != nil {
-		w.options.Watch(options.Progress{Phase: "wait", Done: int64(waited.Seconds()), Total: int64(w.options.Wait.For.Seconds()), Unit: "seconds"})
+		w.options.Watch(options.Progress{Phase: "wait", Done: int64(waited.Seconds()),
+			Total: int64(w.options.Wait.For.Seconds()), Unit: "seconds"})
 	}
 }
 
@@ -78,7 +79,8 @@ func (w *waiter) atRest(src *Source) error {
 	if now.Sub(w.since) >= w.options.Wait.Settle {
 		return nil
 	}
-	return errcode.InputUnfinished.Errorf("the input %s has %s of %d bytes, which must not change for %v before they are read (--wait-settle)",
+	return errcode.InputUnfinished.Errorf("the input %s has %s of %d bytes, which must not change for %v before they "+
+		"are read (--wait-settle)",
 		src.FS.URI(src.root), jobfile.Plural(len(src.Files), "file"), src.Bytes, w.options.Wait.Settle)
 }
 

@@ -56,7 +56,8 @@ func waitingRun(ctx context.Context, t *testing.T, dir string, c *stepClock, lim
 	return s, strings.Join(said, "\n"), err
 }
 
-// TestWaitForTheInput: a run waits for its input until that does not change any more, and says once a minute that it waits.
+// TestWaitForTheInput: a run waits for its input until that does not change any more, and says once a minute that it
+// waits.
 func TestWaitForTheInput(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 400)
 	in, away := filepath.Join(dir, "in/2026-11-20"), filepath.Join(dir, "away")
@@ -142,7 +143,8 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// TestEmptyParquetFails: input.empty: fail holds for a Parquet file without rows, on the first run and after a finished one.
+// TestEmptyParquetFails: input.empty: fail holds for a Parquet file without rows, on the first run and after a finished
+// one.
 func TestEmptyParquetFails(t *testing.T) {
 	text := strings.Replace(strings.Replace(jobdir.CheckJob, "  record_delimiter: '\\x10'\n", "", 1), "input:\n", "input:\n  format: parquet\n", 1)
 	dir := jobdir.Of(t, text, nil)

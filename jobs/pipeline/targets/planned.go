@@ -22,7 +22,8 @@ type LiveTable struct{ Splits [][]byte }
 
 // Of makes a job's target. With regions.from: plan its boundaries are the known ones if the run has begun; otherwise
 // they are computed from the input, which is read for that.
-func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable, o options.Options) (*Target, error) {
+func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable,
+	o options.Options) (*Target, error) {
 	if j.Regions.From != "plan" {
 		return New(j, s, table)
 	}
@@ -56,7 +57,8 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	rejects := &entry.CountedRejects{} // unused: the run reports what it can't use
 	var workers []*splitWorker
 	for range min(parallel.Workers(), len(splits)) {
-		workers = append(workers, &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m), key: entry.NewKey(j), layout: layout, sample: sample})
+		workers = append(workers, &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),
+			key: entry.NewKey(j), layout: layout, sample: sample})
 	}
 	err = parallel.Share(ctx, workers, splits, func(ctx context.Context, l *splitWorker, split ingest.Split) error {
 		_, err := l.records.ReadSplit(ctx, split, l.add)
@@ -70,7 +72,8 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 		size += l.size
 	}
 	sample.Sort()
-	return stats.ProposeRegions(stats.RegionInput{Source: size, Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits}, sample, printable.Bytes).Keys, nil
+	return stats.ProposeRegions(stats.RegionInput{Source: size, Salts: j.RowKey.Salts(), FromKey: j.RowKey.Splits},
+		sample, printable.Bytes).Keys, nil
 }
 
 // splitWorker is one goroutine that reads for planSplits.

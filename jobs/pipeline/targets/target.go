@@ -91,15 +91,17 @@ func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Proble
 			continue
 		}
 		if err := settings.Check(); err != nil {
-			add(CheckFamilies, errcode.TableSettings.Errorf("the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
+			add(CheckFamilies, errcode.TableSettings.Errorf(
+				"the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
 		}
 		t.Families = append(t.Families, Family{f.Name, settings})
 	}
 	return t, problems
 }
 
-// Reading makes the target of a job whose rows are only compared with its live table. The boundaries are the table's, whatever the
-// job says of them; nil: none. Nothing is written, so salts may share a region, and the settings of the families don't matter.
+// Reading makes the target of a job whose rows are only compared with its live table. The boundaries are the table's,
+// whatever the job says of them; nil: none. Nothing is written, so salts may share a region, and the settings of the
+// families don't matter.
 func Reading(j *jobfile.Job, s *site.Site, table *load.Table) (t *Target, err error) {
 	t = &Target{}
 	var splits [][]byte
@@ -132,7 +134,8 @@ func (t *Target) setBoundaries(j *jobfile.Job, table *load.Table) error {
 	}
 	if salts := j.RowKey.Salts(); salts != nil {
 		if err := t.Regions.CheckSalts(salts); err != nil {
-			return errcode.Regions.Errorf("rowkey %s does not suit the region boundaries: %w; %s", j.RowKey, err, atSalts(j, salts))
+			return errcode.Regions.Errorf("rowkey %s does not suit the region boundaries: %w; %s",
+				j.RowKey, err, atSalts(j, salts))
 		}
 	}
 	return nil
@@ -214,7 +217,8 @@ func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter
 		for _, f := range table.Families {
 			names = append(names, f.Name)
 		}
-		return hfilewriter.Settings{}, errcode.TableSettings.Errorf("table %s has no family %s; it has %s", table.Name, name, strings.Join(names, ", "))
+		return hfilewriter.Settings{}, errcode.TableSettings.Errorf("table %s has no family %s; it has %s", table.Name,
+			name, strings.Join(names, ", "))
 	}
 	live, err := liveSettings(&table.Families[i])
 	if err != nil {
@@ -237,13 +241,15 @@ func contradictions(j *jobfile.Job, table, family string, live hfilewriter.Setti
 		{"block_size", said.BlockSize, live.BlockSize},
 	} {
 		if j.HFile.Given[c.key] && c.said != c.live {
-			differ = append(differ, fmt.Sprintf("hfile.%s is %v, but table %s has %v for family %s", c.key, c.said, table, c.live, family))
+			differ = append(differ, fmt.Sprintf("hfile.%s is %v, but table %s has %v for family %s", c.key,
+				c.said, table, c.live, family))
 		}
 	}
 	if differ == nil {
 		return nil
 	}
-	return errcode.TableSettings.Errorf("%s: %s; change one of them, or leave it out of the job file", j.Path, strings.Join(differ, "; "))
+	return errcode.TableSettings.Errorf("%s: %s; change one of them, or leave it out of the job file",
+		j.Path, strings.Join(differ, "; "))
 }
 
 // liveSettings converts a family's settings.
@@ -269,8 +275,8 @@ func liveSettings(f *load.Family) (hfilewriter.Settings, error) {
 	return s, nil
 }
 
-// TableSettings returns the settings that a new file of a family must have now: the table's, and those of the site files
-// for all files. If the table no longer has the family, the error has errcode.TableSettings.
+// TableSettings returns the settings that a new file of a family must have now: the table's, and those of the site
+// files for all files. If the table no longer has the family, the error has errcode.TableSettings.
 func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.Settings, error) {
 	i := slices.IndexFunc(table.Families, func(f load.Family) bool { return f.Name == family })
 	if i < 0 {
@@ -289,7 +295,8 @@ func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.
 	return settings, nil
 }
 
-// Further lists the boundaries of the table that the files will not have, because the job names others: the load cuts the files there.
+// Further lists the boundaries of the table that the files will not have, because the job names others: the load cuts
+// the files there.
 func (t *Target) Further(table *load.Table) (further []string) {
 	for _, live := range table.Splits() {
 		if _, found := slices.BinarySearchFunc(t.Splits, live, bytes.Compare); !found {
@@ -301,12 +308,13 @@ func (t *Target) Further(table *load.Table) (further []string) {
 
 // FileLimitHelp is the advice for too many files: raw is the largest number of a family's KeyValue bytes in a region.
 func (t *Target) FileLimitHelp(raw int64) string {
-	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site files, or with -D), or split the region",
+	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site "+
+		"files, or with -D), or split the region",
 		load.MaxFilesProperty, t.MaxFiles, bytesize.Format(t.MaxSize), bytesize.Format(raw/t.MaxFiles+1))
 }
 
-// KeyValueOverhead is a KeyValue's length without row, family, qualifier and value (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE
-// and the key's own fields).
+// KeyValueOverhead is a KeyValue's length without row, family, qualifier and value
+// (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE and the key's own fields).
 const KeyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
 
 // KeySampleBytes is how many bytes of row keys say where regions begin.

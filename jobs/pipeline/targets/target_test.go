@@ -52,7 +52,8 @@ func liveFamily() load.Family {
 	return load.Family{Name: "f", Compression: "SNAPPY", DataBlockEncoding: "FAST_DIFF", BloomFilter: "ROW", BlockSize: 65536}
 }
 
-// TestSettingsComeFromTheTable: where there is a table its settings count; the job may repeat them, and not contradict them.
+// TestSettingsComeFromTheTable: where there is a table its settings count; the job may repeat them, and not contradict
+// them.
 func TestSettingsComeFromTheTable(t *testing.T) {
 	const rowkey, regions = "id", "{from: table}"
 	for what, c := range map[string]struct {
@@ -91,8 +92,8 @@ func TestSettingsComeFromTheTable(t *testing.T) {
 	}
 }
 
-// TestBoundariesOfJobAndTable: a job may name other boundaries than the table has. Those of the table that it lacks are known, because
-// the load cuts the files there.
+// TestBoundariesOfJobAndTable: a job may name other boundaries than the table has. Those of the table that it lacks are
+// known, because the load cuts the files there.
 func TestBoundariesOfJobAndTable(t *testing.T) {
 	table := tableOf(liveFamily(), "5", "7")
 	for splits, want := range map[string]string{"['5', '7']": "[]", "['2', '5', '7']": "[]", "['2']": "[5 7]", "['5', '6']": "[7]", "[]": "[5 7]"} {
@@ -103,7 +104,8 @@ func TestBoundariesOfJobAndTable(t *testing.T) {
 	}
 }
 
-// TestSettingsNobodySays: a job without hfile has the settings of the table, if there is one, whatever its boundaries come from.
+// TestSettingsNobodySays: a job without hfile has the settings of the table, if there is one, whatever its boundaries
+// come from.
 func TestSettingsNobodySays(t *testing.T) {
 	t.Parallel()
 	job := jobOf(t, "id", "{from: splits, splits: ['5']}", "")
@@ -169,7 +171,8 @@ func TestSizeAndNumberOfFiles(t *testing.T) {
 	}
 }
 
-// TestBoundariesOfAWideTable: rows that contain zero bytes are cut where HBase cuts them, though the sort's keys are longer than rows.
+// TestBoundariesOfAWideTable: rows that contain zero bytes are cut where HBase cuts them, though the sort's keys are
+// longer than rows.
 func TestBoundariesOfAWideTable(t *testing.T) {
 	var target Target
 	splits := [][]byte{{'a', 0}, {'a', 0, 1}, []byte("b")}

@@ -56,7 +56,8 @@ func (w *Stage) judge(f *Finished) error {
 	}
 	if err := BalanceRegion(w.Rows, region, *sum); err != nil {
 		w.unbalanced[region] = true
-		return fmt.Errorf("%w: the region was discarded, and the same command writes it again", errors.Join(err, w.Records.Forget([]int{region})))
+		return fmt.Errorf("%w: the region was discarded, and the same command writes it again",
+			errors.Join(err, w.Records.Forget([]int{region})))
 	}
 	return nil
 }

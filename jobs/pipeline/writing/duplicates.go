@@ -48,8 +48,9 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	if !bytes.Equal(last.Payload, next.Payload) {
 		r.books.Differing++
 		if r.writer.Job.Strict {
-			return failure.New(failure.Failed, errcode.Duplicates.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
-				r.keyText(next.Key), r.place(last), r.place(next)))
+			return failure.New(failure.Failed,
+				errcode.Duplicates.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
+					r.keyText(next.Key), r.place(last), r.place(next)))
 		}
 		r.sample(last, next)
 	}

@@ -21,7 +21,8 @@ import (
 
 // CheckFileCounts finds the regions that would get too many files. It refuses a job that loads; otherwise it only
 // warns, since the limit is the loader's.
-func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *targets.Target, rows *sorting.Rows, warnf func(string, ...any)) error {
+func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *targets.Target, rows *sorting.Rows,
+	warnf func(string, ...any)) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for region := range rows.Regions {
@@ -47,8 +48,10 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *targets.Target, row
 
 // tooManyFiles is the error for a region that gets too many files of a family.
 func tooManyFiles(j *jobfile.Job, t *targets.Target, region int, family string, raw int64) error {
-	return errcode.FilesLimit.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family %s, and HBase's loader refuses it: %s",
-		region, j.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles, family, t.FileLimitHelp(raw))
+	return errcode.FilesLimit.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family "+
+		"%s, and HBase's loader refuses it: %s",
+		region, j.Table, printable.Bytes(t.Regions.Start(region)), printable.Bytes(t.Regions.End(region)), t.MaxFiles,
+		family, t.FileLimitHelp(raw))
 }
 
 // overfull returns a family of which a region gets too many files; "" if there is none. It merges the region's rows

@@ -92,7 +92,8 @@ func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 
 // result is what the slice came to.
 func (r *sliceWriter) result() *Finished {
-	f := &Finished{Record: manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number, Start: printable.Bytes(r.unit.Start), Entries: r.entries,
+	f := &Finished{Record: manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number,
+		Start: printable.Bytes(r.unit.Start), Entries: r.entries,
 		Books: r.books, Digest: r.digest, Dropped: r.dropped}}
 	for _, file := range r.finished {
 		f.Record.Files = append(f.Record.Files, file.Summary)
@@ -230,8 +231,10 @@ func (r *sliceWriter) file(i int) (*hfiles.File, error) {
 	}
 	family, region, slice, sequence := &r.writer.Target.Families[i], r.unit.Region, r.unit.Number, r.sequence[i]
 	instant := r.writer.Job.Instant()
-	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant, Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
-	summary := hfiles.Summary{Path: path.Join(family.Name, hfiles.Name(r.writer.RunID, region, slice, family.Name, sequence)), Family: family.Name,
+	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant,
+		Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
+	summary := hfiles.Summary{Path: path.Join(family.Name,
+		hfiles.Name(r.writer.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
 	f, err := hfiles.Create(r.writer.Destination, summary, family.Settings, stamp, &r.times.File)
 	if err != nil {
@@ -286,7 +289,8 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 	held := r.digest
 	held.Add(r.dropped)
 	if !r.unit.Only && held != r.merged {
-		return errcode.Digest.Errorf("slice %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were merged: the slice was discarded, and the same command writes it again",
+		return errcode.Digest.Errorf("slice %d: the files read back and the dropped duplicates have %d cells with digest "+
+			"%v, but %d with %v were merged: the slice was discarded, and the same command writes it again",
 			r.unit.Number, held.Cells, held, r.merged.Cells, r.merged)
 	}
 	return nil

@@ -85,7 +85,8 @@ func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 		return false
 	})
 	if known > 0 {
-		return nil, errcode.Digest.Errorf("%d of the slices written begin at other rows than they would now, with the same input files; use --force to write all files again", known)
+		return nil, errcode.Digest.Errorf("%d of the slices written begin at other rows than they would now, with the same "+
+			"input files; use --force to write all files again", known)
 	}
 	w.sums = manifest.RegionSums(done, len(w.sums))
 	w.writer.written.Add(0) // the stage begins
@@ -123,7 +124,8 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 // RemoveFiles deletes files that are not recorded.
 func RemoveFiles(fsys storage.FS, dir string, files []hfiles.Summary) error {
 	var errs []error
-	for _, f := range slices.Backward(files) { // the first one last: after a kill, the next run finds the rest by their names
+	// the first one last: after a kill, the next run finds the rest by their names
+	for _, f := range slices.Backward(files) {
 		errs = append(errs, storage.RemoveIfThere(fsys, dir, f.Path))
 	}
 	return errors.Join(errs...)
@@ -132,7 +134,8 @@ func RemoveFiles(fsys storage.FS, dir string, files []hfiles.Summary) error {
 // BalanceRegion compares a region's files, together with its dropped duplicates, with what was sorted.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
-		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest %v, but %d with %v were sorted",
+		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest "+
+			"%v, but %d with %v were sorted",
 			region, written.Cells, written, sorted.Cells, sorted)
 	}
 	return nil

@@ -144,7 +144,8 @@ func (o *Output) checkTable(ctx context.Context) {
 		return
 	}
 	err = o.lookUpRegions(ctx, table)
-	o.result(checkRegions, failure.Early(err), "hbase hbck -details in the shell of HBase's servers, and the HBCK2 tool, show and repair it",
+	o.result(checkRegions, failure.Early(err),
+		"hbase hbck -details in the shell of HBase's servers, and the HBCK2 tool, show and repair it",
 		"%s, open and without holes or overlaps", jobfile.Plural(len(table.Regions), "region"))
 }
 
@@ -199,7 +200,8 @@ func (o *Output) checkTarget() {
 	case o.Table != nil && o.Table.Regions == nil:
 		o.unknown(checkBoundaries, "the regions are not known")
 	case len(further) > 0:
-		o.add(checkBoundaries, Warning, "with regions: {from: table} they are written for the table's regions", "table %s has region boundaries that the job file lacks (%s): the load cuts the files there",
+		o.add(checkBoundaries, Warning, "with regions: {from: table} they are written for the table's regions",
+			"table %s has region boundaries that the job file lacks (%s): the load cuts the files there",
 			o.Job.Table, failure.FirstFew(further))
 	case o.Job.RowKey.Salts() != nil:
 		o.ok(checkBoundaries, "each of %d salts begins a region", len(o.Job.RowKey.Salts()))
@@ -245,8 +247,8 @@ func describeSettings(t *targets.Target) string {
 	return strings.Join(all, "; ")
 }
 
-// checkCodecs finds out whether the servers can read what is written. A server opens no region of a table whose codecs it
-// lacks, so open regions prove that it has them. It is the framing of two codecs that depends on a class.
+// checkCodecs finds out whether the servers can read what is written. A server opens no region of a table whose codecs
+// it lacks, so open regions prove that it has them. It is the framing of two codecs that depends on a class.
 func (o *Output) checkCodecs() {
 	if o.Table == nil || o.Target == nil || o.Table.Regions == nil {
 		if o.connects() && !o.Written {
@@ -256,7 +258,8 @@ func (o *Output) checkCodecs() {
 	}
 	for _, f := range o.Target.Families {
 		if c := f.Settings.Compression; c == hfilewriter.CompressZSTD || c == hfilewriter.CompressLZ4 {
-			o.unknown(checkCodecs, "the servers have %v, since they have opened the regions, but only their own site files say with which class (hbase.io.compress.*.codec): the one of HBase's own module is written for",
+			o.unknown(checkCodecs, "the servers have %v, since they have opened the regions, but only their own site files "+
+				"say with which class (hbase.io.compress.*.codec): the one of HBase's own module is written for",
 				c)
 			return
 		}
@@ -264,8 +267,8 @@ func (o *Output) checkCodecs() {
 	o.ok(checkCodecs, "the servers have opened regions with them")
 }
 
-// checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of them;
-// otherwise it hides the cells of the others, and a row that exists could seem to be absent.
+// checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of
+// them; otherwise it hides the cells of the others, and a row that exists could seem to be absent.
 func (o *Output) checkReading(ctx context.Context) {
 	if !o.Loads && o.Job.Live == jobfile.LiveUnasked {
 		return
@@ -279,7 +282,8 @@ func (o *Output) checkReading(ctx context.Context) {
 		o.unknown(checkRead, "%v", err)
 		return
 	}
-	o.result(checkRead, failure.Early(err), "grant the user the right R on the table", "user %s may read the families, by which loads and existing rows are checked", o.Site.User)
+	o.result(checkRead, failure.Early(err), "grant the user the right R on the table",
+		"user %s may read the families, by which loads and existing rows are checked", o.Site.User)
 }
 
 // checkRights tries the load's first steps: the right to load, and a move into HBase's staging folder.
@@ -295,24 +299,30 @@ func (o *Output) checkRights(ctx context.Context) {
 	}
 	probe, err := o.probe()
 	s := o.Cluster.CheckStaging(ctx, o.FS, o.Table, o.families[0], o.Dir, probe)
-	o.result(checkRight, failure.Early(s.Right), "grant the user the right C on the table", "HBase accepts loads of user %s", o.Site.User)
-	o.result(checkPlace, s.Place, "write the output to the file system of hbase.rootdir", "the output is on HBase's file system")
-	o.result(checkTracker, s.Tracker, "run as HBase's own user, or alter the table's tracker to DEFAULT", "the table takes files of any user")
+	o.result(checkRight, failure.Early(s.Right), "grant the user the right C on the table",
+		"HBase accepts loads of user %s", o.Site.User)
+	o.result(checkPlace, s.Place, "write the output to the file system of hbase.rootdir",
+		"the output is on HBase's file system")
+	o.result(checkTracker, s.Tracker, "run as HBase's own user, or alter the table's tracker to DEFAULT",
+		"the table takes files of any user")
 	enter, move := s.Enter, s.Move
 	o.staging = s.Above
 	switch {
 	case enter != nil:
-		o.result(checkStaging, enter, "let the user pass through hbase.bulkload.staging.dir (HBase creates it with mode 711)", "")
+		o.result(checkStaging, enter, "let the user pass through hbase.bulkload.staging.dir (HBase creates it with mode 711)",
+			"")
 	case err != nil:
 		o.result(checkStaging, err, "", "")
 	case probe == "":
 		o.unknown(checkStaging, "the user may enter %s; a move into it is not tried %s", s.Folder, o.whyClosed())
 	default:
-		o.result(checkStaging, move, "a load moves files from the output to hbase.bulkload.staging.dir: rights, quotas and zones of both must allow that",
+		o.result(checkStaging, move,
+			"a load moves files from the output to hbase.bulkload.staging.dir: rights, quotas and zones of both must allow that",
 			"an empty file was moved from the output to %s", parent(s.Folder))
 	}
 	if s.Encrypted {
-		o.list = append(o.list, Fail(checkZone, errcode.LoadStaging.Errorf("%w: HBase's staging folder %s is in an encryption zone, and files can't be moved there from the output, which this program can't write in a zone",
+		o.list = append(o.list, Fail(checkZone, errcode.LoadStaging.Errorf("%w: HBase's staging folder %s is in an "+
+			"encryption zone, and files can't be moved there from the output, which this program can't write in a zone",
 			load.ErrRefused, s.Folder), "load into an HBase whose hbase.rootdir is outside of all zones"))
 	}
 }
@@ -352,9 +362,11 @@ func (o *Output) checkZone() {
 	case err != nil:
 		o.unknown(checkZone, "%v", err)
 	case info.Encrypted:
-		o.list = append(o.list, Fail(checkZone, errcode.FileSystem.Errorf("the output %s is in an encryption zone, which this program can't write", o.FS.URI(o.Dir)), fix))
+		o.list = append(o.list, Fail(checkZone, errcode.FileSystem.Errorf(
+			"the output %s is in an encryption zone, which this program can't write", o.FS.URI(o.Dir)), fix))
 	case info.ErasureCoded:
-		o.list = append(o.list, Fail(checkZone, errcode.FileSystem.Errorf("the output %s is erasure-coded, which this program can't write", o.FS.URI(o.Dir)), fix))
+		o.list = append(o.list, Fail(checkZone,
+			errcode.FileSystem.Errorf("the output %s is erasure-coded, which this program can't write", o.FS.URI(o.Dir)), fix))
 	default:
 		o.ok(checkZone, "the output is in none, and not erasure-coded")
 	}
@@ -381,7 +393,8 @@ func (o *Output) checkOthers() {
 	case err != nil:
 		o.unknown(checkOthers, "%v", err)
 	case len(runs) > 0:
-		o.add(checkOthers, Warning, "loads into one table take turns, unless --on-busy says otherwise", "%s: %s", jobfile.Plural(len(runs), "other run")+" into this table", strings.Join(runs, "; "))
+		o.add(checkOthers, Warning, "loads into one table take turns, unless --on-busy says otherwise", "%s: %s",
+			jobfile.Plural(len(runs), "other run")+" into this table", strings.Join(runs, "; "))
 	default:
 		o.ok(checkOthers, "none into this table is known to the ledger")
 	}

@@ -258,8 +258,8 @@ func checkDirectory(t *testing.T, l *livetest.Live) {
 	livetest.WantFinding(t, all, "encryption zone", preflight.Failed, "erasure-coded")
 }
 
-// TestChecksOfAStranger: a user without a home folder learns that it lacks one, and not that it may write to everybody's. With
-// one, the checks leave it empty, and a run closes no more than the ledger to others.
+// TestChecksOfAStranger: a user without a home folder learns that it lacks one, and not that it may write to
+// everybody's. With one, the checks leave it empty, and a run closes no more than the ledger to others.
 func TestChecksOfAStranger(t *testing.T) {
 	l := livetest.On(t, testcluster.Use(t))
 	l.Table = l.UniqueTable(t)
@@ -294,7 +294,8 @@ func TestChecksOfAStranger(t *testing.T) {
 	if all, err = l.Findings(t, livetest.Night20, l.Options()); err != nil {
 		t.Errorf("with a home folder: %v", err)
 	}
-	livetest.WantFinding(t, all, "staging quota", preflight.Unknown, "permission denied") // HDFS says it to those only who may list the folder
+	// HDFS says it to those only who may list the folder
+	livetest.WantFinding(t, all, "staging quota", preflight.Unknown, "permission denied")
 	fsys, _ := l.HDFS(t, out)
 	if left, err := fsys.ReadDir(home); err != nil || len(left) > 0 {
 		t.Errorf("the checks left %+v, %v", left, err)
@@ -325,8 +326,9 @@ func (f noStaging) Rename(from, to string) error {
 	return f.FS.Rename(from, to)
 }
 
-// TestStagingOfTheChecks: the checks warn of a quota of HBase's staging folder that can't hold all of the load's files, and refuse a
-// staging folder that is an encryption zone. The test needs its own cluster, since no other load would succeed there.
+// TestStagingOfTheChecks: the checks warn of a quota of HBase's staging folder that can't hold all of the load's files,
+// and refuse a staging folder that is an encryption zone. The test needs its own cluster, since no other load would
+// succeed there.
 func TestStagingOfTheChecks(t *testing.T) {
 	testcluster.OnlyIn(t, "chaos")
 	l := livetest.NewFragile(t)
@@ -351,8 +353,8 @@ func TestStagingOfTheChecks(t *testing.T) {
 	livetest.WantFinding(t, all, "encryption zone", preflight.Failed, staging, "is in an encryption zone", "outside of all zones")
 }
 
-// TestChecksAskWhatWasLoaded: if a run would refuse because of what was loaded before, the checks alone say so, with the output and
-// without.
+// TestChecksAskWhatWasLoaded: if a run would refuse because of what was loaded before, the checks alone say so, with
+// the output and without.
 func TestChecksAskWhatWasLoaded(t *testing.T) {
 	l := livetest.New(t)
 	l.Table10(t)

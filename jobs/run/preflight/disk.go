@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disks are the disks that a run fills: that of the work folder and those of its outputs. The need is estimated from the
-// size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
+// Disks are the disks that a run fills: that of the work folder and those of its outputs. The need is estimated from
+// the size of the input, low rather than high. So is the decompressed size of a file: see compressed.ExpansionFactor.
 type Disks struct {
 	Options   options.Options
 	Unchecked bool  // the disks are not checked: input.check_space is false
@@ -81,7 +81,8 @@ func (d *Disks) spill() (spill diskNeed, err error) {
 		return spill, nil
 	}
 	if spill.where, err = sorting.WorkFolder(d.Options.WorkDir); err != nil {
-		return spill, errcode.Folder.Errorf("the sort will spill about %s, and --work-dir %s can't be used: %w", bytesize.Format(spill.need), d.Options.WorkDir, err)
+		return spill, errcode.Folder.Errorf("the sort will spill about %s, and --work-dir %s can't be used: %w",
+			bytesize.Format(spill.need), d.Options.WorkDir, err)
 	}
 	spill.dir = spill.where
 	if spill.free, err = storage.Local.Free(spill.where); err != nil {
@@ -148,11 +149,13 @@ type diskNeed struct {
 }
 
 func (n diskNeed) finding() Finding {
-	detail := fmt.Sprintf("%s %s needs about %s; %s is free there", n.what, n.where, bytesize.Format(n.need), bytesize.Format(n.free))
+	detail := fmt.Sprintf("%s %s needs about %s; %s is free there", n.what, n.where,
+		bytesize.Format(n.need), bytesize.Format(n.free))
 	if n.need <= n.free {
 		return Finding{Name: n.check, State: OK, Detail: detail}
 	}
-	return Fail(n.check, errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, choose another directory, or skip this check with input.check_space: false",
+	return Fail(n.check, errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, "+
+		"choose another directory, or skip this check with input.check_space: false",
 		n.what, n.where, bytesize.Format(n.need), bytesize.Format(n.free)), "")
 }
 
@@ -172,5 +175,6 @@ func joinNeeds(all []diskNeed, n diskNeed) []diskNeed {
 
 func sameDisk(a, b string) bool {
 	var x, y unix.Stat_t
-	return unix.Stat(sorting.NearestFolder(a), &x) == nil && unix.Stat(sorting.NearestFolder(b), &y) == nil && x.Dev == y.Dev
+	return unix.Stat(sorting.NearestFolder(a), &x) == nil &&
+		unix.Stat(sorting.NearestFolder(b), &y) == nil && x.Dev == y.Dev
 }

@@ -38,7 +38,8 @@ func states(found Findings) (all string) {
 	return all
 }
 
-// TestDisks: the needs of outputs on one disk are added up, existing files reduce the need, and an unknown need is no failure.
+// TestDisks: the needs of outputs on one disk are added up, existing files reduce the need, and an unknown need is no
+// failure.
 func TestDisks(t *testing.T) {
 	t.Parallel()
 	on := func(free int64) OutputDisk { return output(disk{root: "hdfs://a", free: free}) }

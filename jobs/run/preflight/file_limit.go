@@ -12,8 +12,9 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// FileLimit compares an output with the number of files that a region of its table may get. HBase's loader refuses a region
-// that gets more files of a family than the site's limit, so the number is estimated before the first file is written.
+// FileLimit compares an output with the number of files that a region of its table may get. HBase's loader refuses a
+// region that gets more files of a family than the site's limit, so the number is estimated before the first file is
+// written.
 type FileLimit struct {
 	Job    *jobfile.Job
 	Target *targets.Target
@@ -38,8 +39,10 @@ func (l *FileLimit) Check() error {
 	if raw/t.MaxSize <= regions*t.MaxFiles*families {
 		return nil
 	}
-	return errcode.FilesLimit.Errorf("%s of input need at least %d files of %s. Table %s has %d regions with families %s, and each may have %d files: %s",
-		bytesize.Format(l.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), l.Job.Table, regions, familyNames(t), t.MaxFiles, t.FileLimitHelp(raw/regions))
+	return errcode.FilesLimit.Errorf("%s of input need at least %d files of %s. Table %s has %d regions with families "+
+		"%s, and each may have %d files: %s",
+		bytesize.Format(l.Source.Text), raw/t.MaxSize, bytesize.Format(t.MaxSize), l.Job.Table, regions, familyNames(t),
+		t.MaxFiles, t.FileLimitHelp(raw/regions))
 }
 
 // Findings returns the error of Check as a finding; nil if there is none, or no target yet.
@@ -57,8 +60,8 @@ func (l *FileLimit) Findings() Findings {
 // different values take hardly any space in Parquet.
 const rowsShrink = 64
 
-// Warn warns before the sort if the table's regions will most likely get too many files, judging by the first records. The
-// run is refused only once all records are sorted: duplicates are not written, so there may be fewer files.
+// Warn warns before the sort if the table's regions will most likely get too many files, judging by the first records.
+// The run is refused only once all records are sorted: duplicates are not written, so there may be fewer files.
 func (l *FileLimit) Warn(ctx context.Context, warnf func(format string, args ...any)) {
 	t, most := l.Target, l.Source.Text*inputShrinks
 	if l.Source.Job.Input.Form.RowOffsets() {
@@ -69,8 +72,10 @@ func (l *FileLimit) Warn(ctx context.Context, warnf func(format string, args ...
 	}
 	raw := sorting.TrialSize(ctx, l.Source, l.Job, t)
 	if files := raw / t.MaxSize; files > int64(t.Regions.Len())*t.MaxFiles*int64(len(t.Families)) {
-		warnf("judging by its first records, the input needs about %d files of %s in %d regions of table %s. A region may have %d of a family. If the estimate is right, the run will be refused after the sort: %s",
-			files, bytesize.Format(t.MaxSize), t.Regions.Len(), l.Job.Table, t.MaxFiles, t.FileLimitHelp(raw/int64(t.Regions.Len())))
+		warnf("judging by its first records, the input needs about %d files of %s in %d regions of table %s. A region may "+
+			"have %d of a family. If the estimate is right, the run will be refused after the sort: %s",
+			files, bytesize.Format(t.MaxSize), t.Regions.Len(), l.Job.Table, t.MaxFiles,
+			t.FileLimitHelp(raw/int64(t.Regions.Len())))
 	}
 }
 

@@ -30,8 +30,9 @@ func TestInputTooLargeForItsFiles(t *testing.T) {
 	}
 }
 
-// TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort, and
-// refused after it; one that fits is neither. The same goes for Parquet, whose files say little of how large their cells are.
+// TestTooManyFilesAreForetold: an input that is too large for its files, but not by far, is warned of before the sort,
+// and refused after it; one that fits is neither. The same goes for Parquet, whose files say little of how large their
+// cells are.
 func TestTooManyFilesAreForetold(t *testing.T) {
 	text := filepath.Join(jobdir.Skewed(t, jobdir.SlicedJob, 4000, sample.Options{}), "check.yaml")
 	for _, c := range []struct {

@@ -51,7 +51,8 @@ func TestDiskIsCheckedBeforeTheRun(t *testing.T) {
 	}
 }
 
-// TestWorkFolderInMemory: a work folder on tmpfs is reported where the sort spills to it, and only there; by a verification, too.
+// TestWorkFolderInMemory: a work folder on tmpfs is reported where the sort spills to it, and only there; by a
+// verification, too.
 func TestWorkFolderInMemory(t *testing.T) {
 	memory := testfs.SmallDisk(t, 64<<20)
 	for name, c := range map[string]struct {
@@ -143,8 +144,8 @@ func stopped(dir string) *run.ByTasks {
 	return &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}
 }
 
-// TestDiskOfTasks: what the tasks of a run have left on the disk is not needed a second time, neither by the same command nor by the steps
-// of bulkload task, nor by a run in one process, which deletes it.
+// TestDiskOfTasks: what the tasks of a run have left on the disk is not needed a second time, neither by the same
+// command nor by the steps of bulkload task, nor by a run in one process, which deletes it.
 func TestDiskOfTasks(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 20_000)
 	base := filepath.Join(dir, "base")

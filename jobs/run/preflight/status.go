@@ -71,7 +71,8 @@ func (o *Output) checkStatus(ctx context.Context) {
 	}
 }
 
-// checkFiles compares the store files of a region, now and after the load, with the number from which HBase delays writes.
+// checkFiles compares the store files of a region, now and after the load, with the number from which HBase delays
+// writes.
 func (o *Output) checkFiles(answer *statusAnswer) {
 	if o.Table == nil || o.Table.Regions == nil {
 		o.unknown(checkFiles, "the table's regions are not known")
@@ -85,16 +86,19 @@ func (o *Output) checkFiles(answer *statusAnswer) {
 		}
 	}
 	if known < len(o.Table.Regions) {
-		o.unknown(checkFiles, "%d of %d regions have not been reported to the master yet", len(o.Table.Regions)-known, len(o.Table.Regions))
+		o.unknown(checkFiles, "%d of %d regions have not been reported to the master yet",
+			len(o.Table.Regions)-known, len(o.Table.Regions))
 		return
 	}
 	// Servers report the files of all families together.
 	blocking := int(o.Site.Number("hbase.hstore.blockingStoreFiles", 16))
 	families := max(len(o.Table.Families), 1)
 	after := most + len(o.families)*o.filesOfLoad()
-	detail := fmt.Sprintf("at most %d in a region now, about %d after this load; HBase delays writes from %d of a family", most, after, blocking)
+	detail := fmt.Sprintf("at most %d in a region now, about %d after this load; HBase delays writes from %d of a family",
+		most, after, blocking)
 	if after > blocking*families {
-		o.add(checkFiles, Warning, fmt.Sprintf("major_compact '%s' in the HBase shell, or fewer loads with more rows each", o.Job.Table), "%s", detail)
+		o.add(checkFiles, Warning, fmt.Sprintf("major_compact '%s' in the HBase shell, or fewer loads with more rows each",
+			o.Job.Table), "%s", detail)
 		return
 	}
 	o.ok(checkFiles, "%s", detail)
@@ -108,8 +112,8 @@ func (o *Output) filesOfLoad() int {
 	return 1 + int(o.Need(o.Target)/max(o.Target.MaxSize, 1)/int64(o.Target.Regions.Len()))
 }
 
-// checkClocks compares the clock with those of the region servers, which decide what has expired. A server reports every
-// three seconds, so smaller differences are not seen.
+// checkClocks compares the clock with those of the region servers, which decide what has expired. A server reports
+// every three seconds, so smaller differences are not seen.
 func (o *Output) checkClocks(answer *statusAnswer) {
 	var worst time.Duration
 	var server string
@@ -122,16 +126,21 @@ func (o *Output) checkClocks(answer *statusAnswer) {
 	case len(answer.status.Clocks) == 0:
 		o.unknown(checkClock, "no region server says what time it is")
 	case worst > maxSkew:
-		o.add(checkClock, Warning, "compare both clocks with NTP", "the clock of %s is %v ahead of this machine's", server, worst.Round(time.Second))
+		o.add(checkClock, Warning, "compare both clocks with NTP", "the clock of %s is %v ahead of this machine's",
+			server, worst.Round(time.Second))
 	case worst < -maxSkew:
-		o.add(checkClock, Warning, "compare both clocks with NTP, and look whether the server lives", "the clock of %s is %v behind this machine's, or it has not reported for that long", server, (-worst).Round(time.Second))
+		o.add(checkClock, Warning, "compare both clocks with NTP, and look whether the server lives",
+			"the clock of %s is %v behind this machine's, or it has not reported for that long",
+			server, (-worst).Round(time.Second))
 	default:
-		o.ok(checkClock, "clocks differ from this machine's by less than %v, on %s", maxSkew, jobfile.Plural(len(answer.status.Clocks), "region server"))
+		o.ok(checkClock, "clocks differ from this machine's by less than %v, on %s", maxSkew,
+			jobfile.Plural(len(answer.status.Clocks), "region server"))
 	}
 }
 
-// checkQuota compares the quotas of the output, and then of HBase's staging folder, with what the run needs. The NameNode may have to
-// count for each answer, and both share one time limit: the output's quota is the one that ends runs, so it is asked first.
+// checkQuota compares the quotas of the output, and then of HBase's staging folder, with what the run needs. The
+// NameNode may have to count for each answer, and both share one time limit: the output's quota is the one that ends
+// runs, so it is asked first.
 func (o *Output) checkQuota(ctx context.Context) {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
@@ -149,8 +158,8 @@ func (o *Output) checkQuota(ctx context.Context) {
 	}
 }
 
-// checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write. It
-// leaves out the root and the directories in it: they are an administrator's, and HDFS may need long to count them.
+// checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write.
+// It leaves out the root and the directories in it: they are an administrator's, and HDFS may need long to count them.
 func (o *Output) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 	dir, _, err := nearest(o.FS, o.Dir)
 	if err != nil {
@@ -164,8 +173,8 @@ func (o *Output) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 	o.compareQuotas(ctx, quoter, all)
 }
 
-// checkStagingQuota compares the quotas of HBase's staging folder with what a load moves there. Files only pass through it: those of a
-// request are moved in before it and out after it. So no number of bytes is too few for certain.
+// checkStagingQuota compares the quotas of HBase's staging folder with what a load moves there. Files only pass through
+// it: those of a request are moved in before it and out after it. So no number of bytes is too few for certain.
 func (o *Output) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 	const fix = "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
 	q, err := askQuota(ctx, quoter, o.staging)
@@ -178,12 +187,15 @@ func (o *Output) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 	_, bytes := o.needs()
 	switch {
 	case lacksNames(q, names):
-		o.list = append(o.list, Fail(checkPassing, errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: a load needs at least %d more",
-			uri, q.Names, q.NamesUsed, names), fix))
+		o.list = append(o.list, Fail(checkPassing,
+			errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: a load needs at least %d more",
+				uri, q.Names, q.NamesUsed, names), fix))
 	case o.lacksSpace(q, bytes):
 		o.add(checkPassing, Warning, fix+", if a load fails for it",
-			"%s may hold %s and has %s. The load's files, about %s with %d replicas, pass through it: it must hold those of all requests under way",
-			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed), bytesize.Format(bytes*int64(q.Replication)), q.Replication)
+			"%s may hold %s and has %s. The load's files, about %s with %d replicas, pass through it: it must hold those of "+
+				"all requests under way",
+			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed),
+			bytesize.Format(bytes*int64(q.Replication)), q.Replication)
 	case q.Names == storage.NoQuota && q.Bytes == storage.NoQuota:
 		o.ok(checkPassing, "no quota on %s", uri)
 	default:
@@ -195,7 +207,8 @@ func (o *Output) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 func (o *Output) compareQuotas(ctx context.Context, quoter storage.Quoter, dirs []string) {
 	const (
 		what = "the output's directories, below the top level"
-		fix  = "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
+		fix  = "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin " +
+			"-setQuota, -setSpaceQuota)"
 	)
 	limits := 0
 	for _, dir := range dirs {
@@ -244,11 +257,14 @@ func askQuota(ctx context.Context, quoter storage.Quoter, dir string) (storage.Q
 func (o *Output) compareQuota(uri string, q storage.Quota) error {
 	names, bytes := o.needs()
 	if lacksNames(q, names) {
-		return errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: the run needs at least %d more", uri, q.Names, q.NamesUsed, names)
+		return errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: the run needs at least %d more",
+			uri, q.Names, q.NamesUsed, names)
 	}
 	if o.lacksSpace(q, bytes) {
-		return errcode.HDFSQuota.Errorf("%s may hold %s and has %s: the run needs about %s more, for %d replicas (input.check_space: false skips this check)",
-			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed), bytesize.Format(bytes*int64(q.Replication)), q.Replication)
+		return errcode.HDFSQuota.Errorf("%s may hold %s and has %s: the run needs about %s more, for %d replicas "+
+			"(input.check_space: false skips this check)",
+			uri, bytesize.Format(q.Bytes), bytesize.Format(q.BytesUsed),
+			bytesize.Format(bytes*int64(q.Replication)), q.Replication)
 	}
 	return nil
 }
@@ -263,7 +279,8 @@ func (o *Output) lacksSpace(q storage.Quota, bytes int64) bool {
 	return q.Bytes != storage.NoQuota && q.Bytes-q.BytesUsed < bytes*int64(q.Replication) && !o.Job.Input.SpaceUnchecked
 }
 
-// stagingNames are the names that a load needs in staging for each family: its folder, and a file. The load's own folder exists by then.
+// stagingNames are the names that a load needs in staging for each family: its folder, and a file. The load's own
+// folder exists by then.
 const stagingNames = 2
 
 // ownNames are the names that a run needs besides its files: manifest, _SUCCESS, temporary folders.

@@ -57,7 +57,8 @@ func (o *Output) checkTimes() {
 	}
 	if o.Job.Moments == "" {
 		if ahead := time.UnixMilli(o.Job.Timestamp).Sub(o.Now); ahead > 0 {
-			o.add(checkTTL, Warning, "use a timestamp in the past", "the cells' timestamp is %s in the future; until then they hide newer writes", aheadText(ahead))
+			o.add(checkTTL, Warning, "use a timestamp in the past",
+				"the cells' timestamp is %s in the future; until then they hide newer writes", aheadText(ahead))
 		}
 	}
 	if len(o.list) == before {
@@ -80,7 +81,8 @@ func (o *Output) checkFamilyTTL(f *load.Family) {
 		o.unknown(checkTTL, "family %s has TTL %q, which is no number of seconds", f.Name, f.Attributes["TTL"])
 	case limit == 0 || keepsExpired(f):
 	case o.Job.Moments != "":
-		o.unknown(checkTTL, "family %s has a TTL of %v, and each record has its own timestamp: with an older one the load ends with exit code 5", f.Name, limit)
+		o.unknown(checkTTL, "family %s has a TTL of %v, and each record has its own timestamp: with an older one the load "+
+			"ends with exit code 5", f.Name, limit)
 	default:
 		o.compareTTL(f.Name, limit)
 	}
@@ -92,12 +94,15 @@ func (o *Output) compareTTL(family string, limit time.Duration) {
 	const fix = "give the family a longer TTL, or the cells a later timestamp"
 	switch {
 	case left <= 0 && !o.Loads:
-		o.add(checkTTL, Warning, fix, "the cells' timestamp is %s, and family %s has a TTL of %v: after a load HBase would show none of them", written.Format(time.RFC3339), family, limit)
+		o.add(checkTTL, Warning, fix, "the cells' timestamp is %s, and family %s has a TTL of %v: after a load HBase would "+
+			"show none of them", written.Format(time.RFC3339), family, limit)
 	case left <= 0:
-		o.list = append(o.list, Fail(checkTTL, errcode.TableTTL.Errorf("the cells' timestamp is %s, and family %s of table %s has a TTL of %v: HBase would show none of them",
+		o.list = append(o.list, Fail(checkTTL, errcode.TableTTL.Errorf(
+			"the cells' timestamp is %s, and family %s of table %s has a TTL of %v: HBase would show none of them",
 			written.Format(time.RFC3339), family, o.Job.Table, limit), fix))
 	case left < nearExpiry:
-		o.add(checkTTL, Warning, fix, "family %s has a TTL of %v: the cells vanish in %v", family, limit, left.Round(time.Minute))
+		o.add(checkTTL, Warning, fix, "family %s has a TTL of %v: the cells vanish in %v", family,
+			limit, left.Round(time.Minute))
 	}
 }
 
@@ -120,9 +125,11 @@ func (o *Output) checkReplication() {
 	case scoped == nil:
 		o.ok(checkReplication, "no family of the job is replicated")
 	case enabled == "true":
-		o.unknown(checkReplication, "family %s is replicated; the site files here say that loads are, too (%s), but the servers' own decide", strings.Join(scoped, ", "), property)
+		o.unknown(checkReplication, "family %s is replicated; the site files here say that loads are, too (%s), but the "+
+			"servers' own decide", strings.Join(scoped, ", "), property)
 	default:
-		o.add(checkReplication, Warning, "set "+property+" to true on all servers of both clusters, or load into the other cluster, too",
+		o.add(checkReplication, Warning, "set "+property+
+			" to true on all servers of both clusters, or load into the other cluster, too",
 			"family %s is replicated, but loads are not: %s is %s here", strings.Join(scoped, ", "), property, enabled)
 	}
 }

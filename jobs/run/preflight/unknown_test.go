@@ -83,8 +83,8 @@ func TestZonesAboveTheOutput(t *testing.T) {
 	}
 }
 
-// TestQuotasAboveTheOutput: the quota of any directory above the output can end the run. One that is not answered in time is
-// unknown, and a run does not wait for it.
+// TestQuotasAboveTheOutput: the quota of any directory above the output can end the run. One that is not answered in
+// time is unknown, and a run does not wait for it.
 func TestQuotasAboveTheOutput(t *testing.T) {
 	t.Parallel()
 	none := storage.Quota{Names: storage.NoQuota, Bytes: storage.NoQuota}
@@ -124,8 +124,8 @@ func TestQuotasAboveTheOutput(t *testing.T) {
 	}
 }
 
-// TestQuotasOfStaging: files pass through staging, so a space quota below the load's size is a warning; names that a load needs at
-// once are not. However long staging is counted, the output's quota is known.
+// TestQuotasOfStaging: files pass through staging, so a space quota below the load's size is a warning; names that a
+// load needs at once are not. However long staging is counted, the output's quota is known.
 func TestQuotasOfStaging(t *testing.T) {
 	t.Parallel()
 	none := storage.Quota{Names: storage.NoQuota, Bytes: storage.NoQuota, Replication: 3}
@@ -213,8 +213,8 @@ func TestReplicatedFamilies(t *testing.T) {
 	}
 }
 
-// TestCodecsOfServers: open regions prove that the servers have a codec. How two of them are framed depends on a class that only the
-// servers know.
+// TestCodecsOfServers: open regions prove that the servers have a codec. How two of them are framed depends on a class
+// that only the servers know.
 func TestCodecsOfServers(t *testing.T) {
 	t.Parallel()
 	for codec, state := range map[hfilewriter.Compression]State{hfilewriter.CompressNone: OK, hfilewriter.CompressSnappy: OK, hfilewriter.CompressGZ: OK,

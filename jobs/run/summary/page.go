@@ -19,7 +19,8 @@ import (
 // after the time took.
 func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *Run {
 	began := max(0, time.Since(from)-took)
-	r := &Run{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(), Phases: s.Phases, Disks: s.Disks}
+	r := &Run{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(),
+		Phases: s.Phases, Disks: s.Disks}
 	if s.job != nil {
 		r.Name, r.Settings = s.job.Title(), settingsOf(s.job, s.options)
 	}
@@ -29,11 +30,13 @@ func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *R
 	if s.Sort != nil {
 		r.Sort = fmt.Sprintf("The sort held %s of %s records", bytesize.Format(s.Sort.Bytes), page.Count(s.Sort.Entries))
 		if s.Sort.Runs > 0 {
-			r.Sort += fmt.Sprintf(", and spilled %s to the work folder, in %s", bytesize.Format(s.Sort.Spilled), jobfile.Plural(s.Sort.Runs, "sorted run"))
+			r.Sort += fmt.Sprintf(", and spilled %s to the work folder, in %s", bytesize.Format(s.Sort.Spilled),
+				jobfile.Plural(s.Sort.Runs, "sorted run"))
 		}
 	}
 	if s.Resumed != nil {
-		r.Resumed = fmt.Sprintf("An earlier process had sorted %d records of it, %s of the input.", s.Resumed.Records, bytesize.Format(s.Resumed.Bytes))
+		r.Resumed = fmt.Sprintf("An earlier process had sorted %d records of it, %s of the input.", s.Resumed.Records,
+			bytesize.Format(s.Resumed.Bytes))
 	}
 	var rejected int64
 	for _, out := range s.reports() {
@@ -66,7 +69,8 @@ func (s *Summary) HasRows() bool {
 
 // table is the output's part of a page.
 func (s *OutputReport) table() *Table {
-	t := &Table{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Books: s.Books, Digest: s.Digest, Load: s.Load,
+	t := &Table{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Books: s.Books,
+		Digest: s.Digest, Load: s.Load,
 		Duplicates: s.Duplicates, Checks: s.Checks}
 	if s.manifest != nil {
 		t.Families = s.manifest.Families

@@ -8,8 +8,9 @@ import (
 	"bulkload/jobs/base/timing"
 )
 
-// Begin begins to measure one stage of a run. output is the table, if there are several outputs and the stage is for one
-// of them; otherwise "". The function that it returns ends the stage: with how many bytes it handled, and its error.
+// Begin begins to measure one stage of a run. output is the table, if there are several outputs and the stage is for
+// one of them; otherwise "". The function that it returns ends the stage: with how many bytes it handled, and its
+// error.
 func (s *Summary) Begin(name, output string) (end func(bytes int64, err error)) {
 	s.options.Detail(options.LevelStage, name+" begins", outputAttr(output)...)
 	start := time.Now()
@@ -32,8 +33,8 @@ func outputAttr(output string) []slog.Attr {
 	return []slog.Attr{slog.String("output", output)}
 }
 
-// Shift moves the time asked from the load to the probe: a load probes, too, before it loads files. They must be the last
-// two phases.
+// Shift moves the time asked from the load to the probe: a load probes, too, before it loads files. They must be the
+// last two phases.
 func (s *Summary) Shift(asked time.Duration) {
 	last := s.Phases[len(s.Phases)-2:]
 	for i, by := range []time.Duration{-asked, asked} {

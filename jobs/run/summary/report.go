@@ -1,7 +1,7 @@
 package summary
 
-// The HTML page of a command says what was read, written, rejected and loaded, and how long it took. It has personal data,
-// such as row keys and rejected records, and its size is bounded whatever the run was.
+// The HTML page of a command says what was read, written, rejected and loaded, and how long it took. It has personal
+// data, such as row keys and rejected records, and its size is bounded whatever the run was.
 
 import (
 	"cmp"
@@ -137,7 +137,8 @@ func (t *Table) SetFiles(all []hfiles.Summary) {
 
 // SetInputs sets the input files of a run, and keeps what the page shows of them.
 func (r *Run) SetInputs(all []manifest.Input) {
-	r.Inputs = Inputs{Files: len(all), Shown: page.Largest(all, mostInputs, func(in manifest.Input) int64 { return in.Size })}
+	r.Inputs =
+		Inputs{Files: len(all), Shown: page.Largest(all, mostInputs, func(in manifest.Input) int64 { return in.Size })}
 	for i := range all {
 		r.Inputs.Bytes += all[i].Size
 	}
@@ -212,14 +213,18 @@ func (r *Run) Rows() (sum struct{ Read, Written, Files, Bytes int64 }) {
 func (t *Table) Facts() []page.Fact {
 	b := &t.Books
 	all := []page.Fact{
-		{Name: "rows read", Value: page.Count(b.Read), More: page.Count(b.Filtered) + " filtered, " + page.Count(b.Duplicates) + " duplicates"},
+		{Name: "rows read", Value: page.Count(b.Read), More: page.Count(b.Filtered) + " filtered, " +
+			page.Count(b.Duplicates) + " duplicates"},
 		{Name: "rows written", Value: page.Count(b.Written), More: page.Plural(b.Columns, "column")},
-		{Name: "rejected", Value: page.Count(b.Rejected), More: fmt.Sprintf("%.2f%% of the rows", 100*float64(b.Rejected)/float64(max(b.Read, 1)))},
+		{Name: "rejected", Value: page.Count(b.Rejected),
+			More: fmt.Sprintf("%.2f%% of the rows", 100*float64(b.Rejected)/float64(max(b.Read, 1)))},
 		{Name: "HFiles", Value: bytesize.Format(t.Bytes), More: page.Plural(t.Files, "file")},
-		{Name: "regions", Value: page.Count(int64(t.Used)), More: fmt.Sprintf("of %s; skew %.2f", page.Count(int64(t.Regions)), t.Skew)},
+		{Name: "regions", Value: page.Count(int64(t.Used)),
+			More: fmt.Sprintf("of %s; skew %.2f", page.Count(int64(t.Regions)), t.Skew)},
 	}
 	if t.Load.Requested {
-		all = append(all, page.Fact{Name: "loaded", Value: page.Plural(t.Load.Files, "file"), More: "now, into " + page.Plural(t.Load.Regions, "region")})
+		all = append(all, page.Fact{Name: "loaded", Value: page.Plural(t.Load.Files, "file"),
+			More: "now, into " + page.Plural(t.Load.Regions, "region")})
 	} else {
 		all = append(all, page.Fact{Name: "loaded", Value: "no", More: "load: false, or --no-load"})
 	}
@@ -242,7 +247,8 @@ func (r *Run) Stages() *page.Chart {
 	if spans == nil {
 		return nil
 	}
-	return page.Timeline("When the stages ran", "What is not covered by a stage is checking, locking, and waiting for an input or for other loads.", spans, r.Seconds)
+	return page.Timeline("When the stages ran",
+		"What is not covered by a stage is checking, locking, and waiting for an input or for other loads.", spans, r.Seconds)
 }
 
 var stageClass = map[string]string{"sort": "one", "write": "two", "load": "three", "probe": "four"}
@@ -337,7 +343,8 @@ func checksOf(all preflight.Findings) checked {
 		if f.Table != "" {
 			name += " of " + f.Table
 		}
-		c.Checks = append(c.Checks, page.Check{Class: class, State: string(f.State), Text: name + ": " + f.Detail, Remedy: f.Fix})
+		c.Checks = append(c.Checks, page.Check{Class: class, State: string(f.State),
+			Text: name + ": " + f.Detail, Remedy: f.Fix})
 	}
 	return c
 }

@@ -63,11 +63,13 @@ func written(t *testing.T, p *Page) string {
 	return b.String()
 }
 
-// TestPageIsSafe: whatever names, values and paths say, the page has no script, refers to nothing, and hides no characters.
+// TestPageIsSafe: whatever names, values and paths say, the page has no script, refers to nothing, and hides no
+// characters.
 func TestPageIsSafe(t *testing.T) {
 	t.Parallel()
 	text := written(t, madePage(3, evil))
-	testpage.CheckSelfContained(t, []byte(strings.ReplaceAll(text, "onload=&#34;", ""))) // text, in quotes that end no attribute
+	// text, in quotes that end no attribute
+	testpage.CheckSelfContained(t, []byte(strings.ReplaceAll(text, "onload=&#34;", "")))
 	if n := strings.Count(text, "&lt;script&gt;"); n < 30 {
 		t.Errorf("the hostile text is shown %d times", n)
 	}
@@ -81,8 +83,8 @@ func TestPageIsSafe(t *testing.T) {
 	}
 }
 
-// TestPageIsBounded: a night of 100,000 regions, 10,000 files, 10,000 reasons and 10,000 runs is a page that a mail can carry,
-// and it says how much it leaves out.
+// TestPageIsBounded: a night of 100,000 regions, 10,000 files, 10,000 reasons and 10,000 runs is a page that a mail can
+// carry, and it says how much it leaves out.
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	p := madePage(10_000, "key-")

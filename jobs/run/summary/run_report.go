@@ -31,9 +31,10 @@ func (r *RunReport) Add(s *Summary, took time.Duration) {
 	r.page.Runs = append(r.page.Runs, r.ended[s.Job()])
 }
 
-// Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the command
-// ended, meaning what its exit code says, and all the runs that it was asked for.
-func (r *RunReport) Write(file string, o failure.Outcome, meaning string, all []*jobfile.Job, took time.Duration) error {
+// Write writes the page into a file, which only its owner can read; an older one is replaced at once. o is how the
+// command ended, meaning what its exit code says, and all the runs that it was asked for.
+func (r *RunReport) Write(file string, o failure.Outcome, meaning string,
+	all []*jobfile.Job, took time.Duration) error {
 	p := r.page
 	p.Outcome, p.Meaning, p.Seconds = o, meaning, took.Seconds()
 	for _, j := range all {

@@ -1,5 +1,5 @@
-// Package summary is what a run did, for people and programs: its books, files and checks, the times of its phases, which
-// phase needed the most, and the HTML page of a command.
+// Package summary is what a run did, for people and programs: its books, files and checks, the times of its phases,
+// which phase needed the most, and the HTML page of a command.
 package summary
 
 import (
@@ -31,10 +31,11 @@ type Summary struct {
 	Phases         []timing.Phase      `json:"phases"`
 	Rejects        []RejectFile        `json:"rejects"`
 	Sort           *SortSummary        `json:"sort,omitempty"`
-	Bound          *Bound              `json:"bound,omitempty"`          // if the run did something
-	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"`        // if the run continued an earlier process's sort
-	Waited         float64             `json:"seconds_waited,omitempty"` // for the input, and for other loads into the tables
-	Disks          preflight.Findings  `json:"disks,omitempty"`          // the checks of the disks
+	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
+	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
+	// for the input, and for other loads into the tables
+	Waited float64            `json:"seconds_waited,omitempty"`
+	Disks  preflight.Findings `json:"disks,omitempty"` // the checks of the disks
 
 	only    *OutputReport   // if there is one output
 	options options.Options // of the run; its log gets the phases
@@ -101,7 +102,8 @@ type SortSummary struct {
 
 // New begins the summary of a run of a job.
 func New(j *jobfile.Job) *Summary {
-	s := &Summary{Outcome: failure.NewOutcome(), began: time.Now(), job: j, Run: j.Info(), Phases: []timing.Phase{}, Rejects: []RejectFile{}}
+	s := &Summary{Outcome: failure.NewOutcome(), began: time.Now(), job: j, Run: j.Info(),
+		Phases: []timing.Phase{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: failure.Undone, Run: out.Info(),
 			OutputSummary: OutputSummary{Regions: []Region{}, Files: []hfiles.Summary{}}}

@@ -56,7 +56,8 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-// TestShift: the time that a load probes is moved to the phase of probes, which begins earlier then; the sum is the same.
+// TestShift: the time that a load probes is moved to the phase of probes, which begins earlier then; the sum is the
+// same.
 func TestShift(t *testing.T) {
 	t.Parallel()
 	s := &Summary{Phases: []timing.Phase{{Name: "sort", Seconds: 9}, {Name: "load", Start: 1, Seconds: 4, Bytes: 100}, {Name: "probe", Start: 5, Seconds: 2, Bytes: 100}}}

@@ -87,7 +87,8 @@ func (p *parser) classOf(left, right side) (class, error) {
 	if hint := p.textAsNumber(left, right); hint != "" {
 		return 0, p.Fail(right.start, "%s", hint)
 	}
-	return 0, p.Fail(right.start, "%s is %s, and %s is %s: they can't be compared; the types of columns are declared in columns_map",
+	return 0, p.Fail(right.start,
+		"%s is %s, and %s is %s: they can't be compared; the types of columns are declared in columns_map",
 		left.value, p.typeText(left), right.value, p.typeText(right))
 }
 
@@ -157,7 +158,8 @@ func (p *parser) operandOf(s, other side, c class) (operand, error) {
 		o.truth, problem = values.ParseBoolean(o.text)
 	}
 	if problem != "" {
-		return o, p.Fail(s.start, "%s is of type %v, and %s is %s", other.value, p.columns[other.column].Type.Kind, s.value, problem)
+		return o, p.Fail(s.start, "%s is of type %v, and %s is %s", other.value,
+			p.columns[other.column].Type.Kind, s.value, problem)
 	}
 	return o, nil
 }

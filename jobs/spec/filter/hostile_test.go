@@ -13,7 +13,8 @@ import (
 )
 
 // TestHostileFilters: whatever IS a filter EXP is read, or refused by an error that is text and names a
-// place within the filter: each of many filters with each byte left out, doubled, or replaced by one that begins something.
+// place within the filter: each of many filters with each byte left out, doubled, or replaced by one that begins
+// something.
 func TestHostileFilters(t *testing.T) {
 	read, refused := 0, 0
 	for _, text := range []string{
@@ -48,8 +49,8 @@ func TestHostileFilters(t *testing.T) {
 	}
 }
 
-// TestLongFilters: a filter may have any number of parts next to each other; what is nested too deep is refused, and a long
-// one is cut in the error, not within a character.
+// TestLongFilters: a filter may have any number of parts next to each other; what is nested too deep is refused, and a
+// long one is cut in the error, not within a character.
 func TestLongFilters(t *testing.T) {
 	const parts = 20_000
 	long := strings.Repeat("n = 1 or ", parts) + "name = 'x'"
@@ -95,8 +96,8 @@ func TestNumbersInFilters(t *testing.T) {
 	}
 }
 
-// TestEscapes: each byte can be written as \x and two digits, and is then that byte; what begins an escape and is none is
-// refused at the backslash.
+// TestEscapes: each byte can be written as \x and two digits, and is then that byte; what begins an escape and is none
+// is refused at the backslash.
 func TestEscapes(t *testing.T) {
 	for b := range 256 {
 		for _, form := range []string{`name = '\x%02x'`, `name = "\x%02X"`} {
@@ -119,8 +120,8 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// TestLikeOfAnyBytes: a pattern takes a byte that is no UTF-8 for a character, and U+FFFD, which Go reads such a byte as, for
-// itself only.
+// TestLikeOfAnyBytes: a pattern takes a byte that is no UTF-8 for a character, and U+FFFD, which Go reads such a byte
+// as, for itself only.
 func TestLikeOfAnyBytes(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string
@@ -174,7 +175,8 @@ func TestLikeAsTheModel(t *testing.T) {
 	}
 }
 
-// TestLikeIsNotExponential: a pattern of many % over a text that almost matches looks at the text a bounded number of times.
+// TestLikeIsNotExponential: a pattern of many % over a text that almost matches looks at the text a bounded number of
+// times.
 func TestLikeIsNotExponential(t *testing.T) {
 	n, err := parseLike(strings.Repeat("%a", 200) + "%b")
 	if err != nil {
@@ -185,7 +187,8 @@ func TestLikeIsNotExponential(t *testing.T) {
 	}
 }
 
-// TestColumnsByName: names are the whole name and no other case; in backticks any name; and words of the language need them.
+// TestColumnsByName: names are the whole name and no other case; in backticks any name; and words of the language need
+// them.
 func TestColumnsByName(t *testing.T) {
 	some := []Column{{"a", values.Type{}}, {"A", values.Type{}}, {"and", values.Type{}}, {"true", values.Type{}}, {"x$#1", values.Type{}}, {"1st", values.Type{}},
 		{"with space", values.Type{}}, {"Éa", values.Type{}}, {"a.b", values.Type{}}, {"dup", values.Type{}}, {"dup", values.Type{Kind: values.KindInt32}}}
@@ -215,8 +218,8 @@ func TestColumnsByName(t *testing.T) {
 	}
 }
 
-// TestColumnsAreCopied: a filter that was read does not change with the slice that it was read for; a column whose zone is
-// none is refused by its name.
+// TestColumnsAreCopied: a filter that was read does not change with the slice that it was read for; a column whose zone
+// is none is refused by its name.
 func TestColumnsAreCopied(t *testing.T) {
 	some := []Column{{"at", values.Type{Kind: values.KindTimestamp, Zone: "Asia/Shanghai"}}}
 	e, err := Parse("at = '2026-11-20'", some)

@@ -36,7 +36,8 @@ func parseLike(pattern string) (*likeNode, error) {
 			add(anyCharacter)
 		case '\\':
 			if r, size = utf8.DecodeRuneInString(pattern[i:]); r != '%' && r != '_' && r != '\\' {
-				return nil, errors.New(`a backslash in a pattern must be followed by %, _ or another backslash (and is written twice in quotes)`)
+				return nil, errors.New(
+					`a backslash in a pattern must be followed by %, _ or another backslash (and is written twice in quotes)`)
 			}
 			i += size
 			add(r)

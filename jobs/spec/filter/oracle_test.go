@@ -91,8 +91,8 @@ var classOfColumn = map[string]string{"any": "text", "name": "text", "n": "numbe
 
 var zones = map[string]string{"at": "Asia/Shanghai"}
 
-// moment reads the few forms of moments that are drawn. A literal is what a clock of the column's zone shows, whatever the
-// column's values are.
+// moment reads the few forms of moments that are drawn. A literal is what a clock of the column's zone shows, whatever
+// the column's values are.
 func moment(column, text string, literal bool) (time.Time, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); column == "epoch" && !literal {
 		return time.Unix(n, 0), err == nil
@@ -203,7 +203,8 @@ func compares(r *rand.Rand) model {
 		return order != 0
 	}
 	value, literal := literalOf(r, class)
-	if column == "any" && class != "text" && literal[0] <= '\'' { // a text in quotes asks for no number of a column without a type
+	// a text in quotes asks for no number of a column without a type
+	if column == "any" && class != "text" && literal[0] <= '\'' {
 		class = "text"
 	}
 	other := ""
@@ -324,8 +325,8 @@ func patterns(r *rand.Rand) model {
 	}}
 }
 
-// draws makes a filter of conditions. "and" looks at its parts up to the first that is false, "or" up to the first that is
-// true: values that come later are not looked at.
+// draws makes a filter of conditions. "and" looks at its parts up to the first that is false, "or" up to the first that
+// is true: values that come later are not looked at.
 func draws(r *rand.Rand, depth int) model {
 	if depth == 0 || r.IntN(3) == 0 {
 		if r.IntN(3) == 0 {
@@ -391,8 +392,8 @@ func drawRecord(r *rand.Rand) map[string]string {
 	return rec
 }
 
-// TestAsTheModel: filters and records that are drawn at random are decided, and faults found in them, as by a plain model
-// of SQL's three-valued logic over fractions, times and texts of the standard library.
+// TestAsTheModel: filters and records that are drawn at random are decided, and faults found in them, as by a plain
+// model of SQL's three-valued logic over fractions, times and texts of the standard library.
 func TestAsTheModel(t *testing.T) {
 	r := testrand.New(t)
 	outcomes := map[string]int{}

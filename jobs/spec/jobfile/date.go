@@ -22,7 +22,8 @@ const (
 	zonedHourLayout = "2006-01-02T15-0700"
 )
 
-// Text is the date as people and file names write it: 2026-11-20, 2026-11-20T05, 2026-11-20T05+0800; "" for the zero date.
+// Text is the date as people and file names write it: 2026-11-20, 2026-11-20T05, 2026-11-20T05+0800; "" for the zero
+// date.
 func (d LogicalDate) Text() string {
 	switch {
 	case d.Time.IsZero():
@@ -53,8 +54,8 @@ type Dates struct {
 
 var relativeDate = regexp.MustCompile(`^-([0-9]{1,6})([dh])$`)
 
-// Parse reads a day (2026-11-20, today, yesterday, -2d: two days ago) or an hour (2026-11-20T05, with an offset where it is
-// another one than the zone's: 2026-11-20T05+0800; -1h: the hour before this one).
+// Parse reads a day (2026-11-20, today, yesterday, -2d: two days ago) or an hour (2026-11-20T05, with an offset where
+// it is another one than the zone's: 2026-11-20T05+0800; -1h: the hour before this one).
 func (d Dates) Parse(text string) (LogicalDate, error) {
 	zone := d.Zone
 	if zone == nil {
@@ -78,7 +79,8 @@ func (d Dates) Parse(text string) (LogicalDate, error) {
 		}
 		return wholeHour(t, text)
 	}
-	return LogicalDate{}, errcode.CommandDate.Errorf("%q is not a date; write it as 2026-11-20, today, yesterday or -2d, an hour as 2026-11-20T05 or -1h", text)
+	return LogicalDate{}, errcode.CommandDate.Errorf(
+		"%q is not a date; write it as 2026-11-20, today, yesterday or -2d, an hour as 2026-11-20T05 or -1h", text)
 }
 
 // relative reads what is counted from the present.
@@ -93,7 +95,8 @@ func (d Dates) relative(text string, zone *time.Location) (LogicalDate, bool) {
 		return LogicalDate{}, false
 	case m[2] == "h":
 		n, _ := strconv.Atoi(m[1]) // the pattern bounds it
-		begun := now.Add(-time.Duration(now.Minute())*time.Minute - time.Duration(now.Second())*time.Second - time.Duration(now.Nanosecond()))
+		begun := now.Add(-time.Duration(now.Minute())*time.Minute - time.Duration(
+			now.Second())*time.Second - time.Duration(now.Nanosecond()))
 		return LogicalDate{Time: begun.Add(-time.Duration(n) * time.Hour), Hour: true}, true
 	default:
 		days, _ = strconv.Atoi(m[1])
@@ -121,19 +124,22 @@ func onClock(wall time.Time, zone *time.Location) (time.Time, error) {
 	if second.Before(first) {
 		first, second = second, first
 	}
-	return wall, fmt.Errorf("the clocks of %v show this hour twice: write %s or %s", zone, first.Format(zonedHourLayout), second.Format(zonedHourLayout))
+	return wall, fmt.Errorf("the clocks of %v show this hour twice: write %s or %s", zone, first.Format(zonedHourLayout),
+		second.Format(zonedHourLayout))
 }
 
 func wholeHour(t time.Time, text string) (LogicalDate, error) {
 	if t.Minute() != 0 {
-		return LogicalDate{}, errcode.CommandDate.Errorf("%s begins at %s in %v, which is not a full hour there; give hours in UTC", text, t.Format("15:04"), t.Location())
+		return LogicalDate{}, errcode.CommandDate.Errorf(
+			"%s begins at %s in %v, which is not a full hour there; give hours in UTC", text, t.Format("15:04"), t.Location())
 	}
 	return LogicalDate{Time: t, Hour: true}, checkEpoch(t, text)
 }
 
 func checkEpoch(t time.Time, text string) error {
 	if t.UnixMilli() <= 0 {
-		return errcode.CommandDate.Errorf("the date %s is not after 1970-01-01, from which HBase's timestamps and the files' clock values count", text)
+		return errcode.CommandDate.Errorf("the date %s is not after 1970-01-01, from which HBase's timestamps and the "+
+			"files' clock values count", text)
 	}
 	return nil
 }
@@ -160,7 +166,8 @@ func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 			return nil, errcode.CommandDate.Errorf("from %s to %s are more than %d dates", first.Text(), last.Text(), maxDates)
 		}
 		if at.Hour && at.Time.Minute() != 0 {
-			return nil, errcode.CommandDate.Errorf("the clocks of %v change by part of an hour before %s; give hours in UTC", at.Time.Location(), at.Time.Format(time.RFC3339))
+			return nil, errcode.CommandDate.Errorf("the clocks of %v change by part of an hour before %s; give hours in UTC",
+				at.Time.Location(), at.Time.Format(time.RFC3339))
 		}
 		all = append(all, at)
 		if at.Hour {

@@ -73,7 +73,8 @@ func TestLogicalDates(t *testing.T) {
 	}
 }
 
-// TestDateRanges: both ends are included; a day with a change of clocks has 23 or 25 hours, each with a name of its own.
+// TestDateRanges: both ends are included; a day with a change of clocks has 23 or 25 hours, each with a name of its
+// own.
 func TestDateRanges(t *testing.T) {
 	for _, c := range []struct {
 		from, to, zone, want string
@@ -110,7 +111,8 @@ func TestDateRanges(t *testing.T) {
 	}
 }
 
-// TestHoursInJobFiles: paths and the timestamp follow the hour, in its zone; the job's hash is that of a job without a date.
+// TestHoursInJobFiles: paths and the timestamp follow the hour, in its zone; the job's hash is that of a job without a
+// date.
 func TestHoursInJobFiles(t *testing.T) {
 	text := jobWith(map[int]string{3: "timestamp: ${date}", 5: "  path: in/${date}/${date:20060102_15-0700}"})
 	for zoneName, want := range map[string]string{"": "in/2026-10-25T02/20261025_02+0000", "Europe/Berlin": "in/2026-10-25T03+0100/20261025_03+0100"} {

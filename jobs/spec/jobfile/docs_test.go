@@ -52,7 +52,8 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		}
 	}
 	known := knownKeys()
-	sections := []string{"input", "columns_map", "hbase", "hfile", "regions", "queries", "wide", "engine"} // whose keys are listed
+	// whose keys are listed
+	sections := []string{"input", "columns_map", "hbase", "hfile", "regions", "queries", "wide", "engine"}
 	for _, key := range known {
 		if !slices.Contains(documented, key) && !slices.Contains(sections, key) {
 			t.Errorf("docs/jobfile.md has no key %s", key)

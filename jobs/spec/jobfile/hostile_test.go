@@ -136,7 +136,8 @@ func mutations() []*yaml.Node {
 	}
 }
 
-// mutate calls visit with the document once for each change of each of its nodes: replaced, or swapped with its neighbour.
+// mutate calls visit with the document once for each change of each of its nodes: replaced, or swapped with its
+// neighbour.
 func mutate(root, n *yaml.Node, visit func()) {
 	for i := range n.Content {
 		child := n.Content[i]

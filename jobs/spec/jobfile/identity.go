@@ -101,12 +101,15 @@ type settingsIdentity struct {
 
 // The numbers of constants that Go counts. Those of codecs and encodings are HBase's own, which are stored in files.
 var (
-	kindNumbers = map[values.Kind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2, values.KindInt32: 3, values.KindInt64: 4,
-		values.KindDecimal: 5, values.KindFloat32: 6, values.KindFloat64: 7, values.KindBoolean: 8, values.KindDate: 9, values.KindTimestamp: 10,
+	kindNumbers = map[values.Kind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2,
+		values.KindInt32: 3, values.KindInt64: 4,
+		values.KindDecimal: 5, values.KindFloat32: 6, values.KindFloat64: 7, values.KindBoolean: 8,
+		values.KindDate: 9, values.KindTimestamp: 10,
 		values.KindBytes: 11, values.KindHex: 12}
 	bloomNumbers = map[hfilewriter.Bloom]int{hfilewriter.BloomNone: 0, hfilewriter.BloomRow: 1, hfilewriter.BloomRowCol: 2,
 		hfilewriter.BloomRowPrefix: 3}
-	checksumNumbers = map[hfilewriter.Checksum]int{hfilewriter.ChecksumCRC32C: 0, hfilewriter.ChecksumCRC32: 1, hfilewriter.ChecksumNull: 2}
+	checksumNumbers = map[hfilewriter.Checksum]int{hfilewriter.ChecksumCRC32C: 0, hfilewriter.ChecksumCRC32: 1,
+		hfilewriter.ChecksumNull: 2}
 )
 
 // identify sets the hash of the job, or of each of its outputs.
@@ -114,7 +117,8 @@ func (j *Job) identify() error {
 	var accepts []string
 	if j.Outputs != nil { // a record that one of them refuses goes into none
 		for _, out := range j.Feeds() {
-			text, err := json.Marshal(acceptIdentity{identityOf(out.Columns), out.RowKey.String(), out.Wide.String(), out.rules()})
+			text, err := json.Marshal(acceptIdentity{identityOf(out.Columns), out.RowKey.String(),
+				out.Wide.String(), out.rules()})
 			if err != nil {
 				return fmt.Errorf("hash the job: %w", err)
 			}
@@ -141,7 +145,8 @@ func (j *Job) identity(accepts []string) ([]byte, error) {
 		return nil, err
 	}
 	whole := jobIdentity{Table: j.Table, Columns: identityOf(j.Columns), Timestamp: j.Timestamp, RowKey: j.RowKey.String(),
-		Wide: j.Wide.String(), Form: form, Regions: regionsIdentity{j.Regions.From, j.Regions.Splits}, HFile: j.HFile.identity(),
+		Wide: j.Wide.String(), Form: form, Regions: regionsIdentity{j.Regions.From, j.Regions.Splits},
+		HFile:  j.HFile.identity(),
 		Strict: j.Strict, Accepts: accepts, Rules: j.rules(), Live: string(j.Live)}
 	j.parts, err = whole.parts()
 	if err != nil {
@@ -156,9 +161,11 @@ const TimestampPart = "timestamp"
 // parts are short sums of the parts of an identity, by the keys of a job file that decide them.
 func (id *jobIdentity) parts() (map[string]string, error) {
 	sums := map[string]string{}
-	for name, part := range map[string]any{"columns": []any{id.Columns, id.Rules.Constants}, TimestampPart: []any{id.Timestamp, id.Rules.Moments},
-		"rowkey": id.RowKey, "wide": id.Wide, "input": id.Form, "regions": id.Regions, "hfile": id.HFile, "duplicates": []any{id.Strict, id.Live},
-		"filter": id.Rules.Filter, "outputs": id.Accepts} {
+	for name, part := range map[string]any{"columns": []any{id.Columns, id.Rules.Constants},
+		TimestampPart: []any{id.Timestamp, id.Rules.Moments},
+		"rowkey":      id.RowKey, "wide": id.Wide, "input": id.Form, "regions": id.Regions, "hfile": id.HFile,
+		"duplicates": []any{id.Strict, id.Live},
+		"filter":     id.Rules.Filter, "outputs": id.Accepts} {
 		text, err := json.Marshal(part)
 		if err != nil {
 			return nil, err
@@ -207,14 +214,16 @@ func (h *HFile) identity() hfileIdentity {
 	s := &h.Settings
 	return hfileIdentity{Given: h.Given, MaxSize: h.MaxSize, SliceSize: h.SliceSize, Settings: settingsIdentity{
 		Compression: int(s.Compression), Encoding: int(s.Encoding), Bloom: bloomNumbers[s.Bloom], BloomPrefix: s.BloomPrefix,
-		BlockSize: s.BlockSize, IndexBlockSize: s.IndexBlockSize, IndexMinEntries: s.IndexMinEntries, BloomBlockSize: s.BloomBlockSize,
+		BlockSize: s.BlockSize, IndexBlockSize: s.IndexBlockSize, IndexMinEntries: s.IndexMinEntries,
+		BloomBlockSize: s.BloomBlockSize,
 		BloomErrorRate: s.BloomErrorRate, BloomMaxFold: s.BloomMaxFold, Checksum: checksumNumbers[s.Checksum],
 		BytesPerChecksum: s.BytesPerChecksum}}
 }
 
 // SettingsText is a family's settings in the form that a manifest stores, for comparison with the table's.
 func SettingsText(s hfilewriter.Settings) string {
-	return fmt.Sprintf("{Compression:%v Encoding:%v Bloom:%v BloomPrefix:%d BlockSize:%d IndexBlockSize:%d IndexMinEntries:%d "+
+	return fmt.Sprintf("{Compression:%v Encoding:%v Bloom:%v BloomPrefix:%d BlockSize:%d IndexBlockSize:%d "+
+		"IndexMinEntries:%d "+
 		"BloomBlockSize:%d BloomErrorRate:%v BloomMaxFold:%d Checksum:%v BytesPerChecksum:%d Helpers:0}",
 		s.Compression, s.Encoding, s.Bloom, s.BloomPrefix, s.BlockSize, s.IndexBlockSize, s.IndexMinEntries,
 		s.BloomBlockSize, s.BloomErrorRate, s.BloomMaxFold, s.Checksum, s.BytesPerChecksum)

@@ -18,8 +18,8 @@ import (
 	"bulkload/values"
 )
 
-// everyField wants each field of a struct, and of those in it, to change a text. Its texts are written field by field, so
-// that no name of Go's is in them: a new field would be forgotten there, and another job would be the same run.
+// everyField wants each field of a struct, and of those in it, to change a text. Its texts are written field by field,
+// so that no name of Go's is in them: a new field would be forgotten there, and another job would be the same run.
 func everyField(t *testing.T, what string, v reflect.Value, text func() string) {
 	t.Helper()
 	for i := range v.NumField() {
@@ -104,7 +104,8 @@ func TestIdentityHasEveryField(t *testing.T) {
 func TestIdentityHasEveryPartOfAJob(t *testing.T) {
 	for of, want := range map[reflect.Type]struct{ decide, others string }{
 		reflect.TypeFor[Job](): {"Table Columns Constants Filter Timestamp Moments RowKey Wide Input Regions HFile Strict Live Outputs",
-			"Path Dir Date Hour Query Queries HBase Engine Output Load anyQuery hash parts origin places"}, // the date is in the run's ID
+			// the date is in the run's ID
+			"Path Dir Date Hour Query Queries HBase Engine Output Load anyQuery hash parts origin places"},
 		reflect.TypeFor[Input]():   {"Form", "Path Dated MaxRejects RequireSuccess Rows RowsAtLeast EmptyFails SpaceUnchecked"},
 		reflect.TypeFor[Regions](): {"From Splits", ""},
 	} {

@@ -18,12 +18,13 @@ import (
 
 // Job is a job file that was read and checked.
 type Job struct {
-	Path      string    // of the job file
-	Dir       string    // its folder; relative paths start there
-	Date      time.Time // the logical date, midnight UTC or the beginning of an hour; zero if none was given and none is needed
-	Hour      bool      // the date is an hour
-	Table     string    // namespace:name, or name in the default namespace
-	Columns   []Column  // in the order of the input
+	Path string // of the job file
+	Dir  string // its folder; relative paths start there
+	// the logical date, midnight UTC or the beginning of an hour; zero if none was given and none is needed
+	Date      time.Time
+	Hour      bool     // the date is an hour
+	Table     string   // namespace:name, or name in the default namespace
+	Columns   []Column // in the order of the input
 	Constants []Constant
 	Filter    *filter.Expr // accepts records; nil: all
 	Timestamp int64        // of the cells, epoch milliseconds; 0 if each row has its own
@@ -112,10 +113,12 @@ type Regions struct {
 
 // HFile is the job file's settings for the files. Settings has those and HBase's defaults.
 type HFile struct {
-	Settings  hfilewriter.Settings
-	Given     map[string]bool // which of compression, encoding, bloom and block_size the job file sets
-	MaxSize   int64           // raw KeyValue bytes after which a file is ended at the next row; 0: hbase.hregion.max.filesize
-	SliceSize int64           // bytes of keys and columns above which a region is cut into slices, which are written in parallel; 0: 64 MiB
+	Settings hfilewriter.Settings
+	Given    map[string]bool // which of compression, encoding, bloom and block_size the job file sets
+	// raw KeyValue bytes after which a file is ended at the next row; 0: hbase.hregion.max.filesize
+	MaxSize int64
+	// bytes of keys and columns above which a region is cut into slices, which are written in parallel; 0: 64 MiB
+	SliceSize int64
 }
 
 // HBase is where the site files are, and who logs in.
@@ -193,7 +196,8 @@ func (j *Job) Connects(load bool) bool {
 
 // Remote reports whether a job uses more than local disks; load reports whether it may load.
 func (j *Job) Remote(load bool) bool {
-	return j.Connects(load) || storage.IsHDFS(j.Input.Path) || slices.ContainsFunc(j.Feeds(), func(out *Job) bool { return storage.IsHDFS(out.Output) })
+	return j.Connects(load) || storage.IsHDFS(j.Input.Path) ||
+		slices.ContainsFunc(j.Feeds(), func(out *Job) bool { return storage.IsHDFS(out.Output) })
 }
 
 // Part is about which share of the input an output has: all of it if it is the only one; otherwise by the number of
@@ -229,8 +233,8 @@ func (j *Job) Info() RunInfo {
 	return RunInfo{Job: filepath.Base(j.Path), Table: j.Table, Date: j.DateText()}
 }
 
-// Source is where the job looks for the date's input: a URI or a path from the root. Jobs of one form that differ in it, and in
-// their outputs, load different rows.
+// Source is where the job looks for the date's input: a URI or a path from the root. Jobs of one form that differ in
+// it, and in their outputs, load different rows.
 func (j *Job) Source() string {
 	if strings.Contains(j.Input.Path, "://") || filepath.IsAbs(j.Input.Path) {
 		return j.Input.Path

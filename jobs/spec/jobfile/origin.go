@@ -14,14 +14,15 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// Origin is everything that a job was read from, so that another process, on another machine, can read the same job: the
-// texts of its files, and the variables that they use. Of the environment it has only those.
+// Origin is everything that a job was read from, so that another process, on another machine, can read the same job:
+// the texts of its files, and the variables that they use. Of the environment it has only those.
 type Origin struct {
-	Path        string            `json:"path"` // of the job file, as it was given
-	Dir         string            `json:"dir"`  // its folder
-	Text        []byte            `json:"text"`
-	Files       map[string][]byte `json:"files,omitempty"` // included ones and lists of splits, by the names under which they were read
-	Date        string            `json:"date,omitempty"`  // LogicalDate.Text
+	Path string `json:"path"` // of the job file, as it was given
+	Dir  string `json:"dir"`  // its folder
+	Text []byte `json:"text"`
+	// included ones and lists of splits, by the names under which they were read
+	Files       map[string][]byte `json:"files,omitempty"`
+	Date        string            `json:"date,omitempty"` // LogicalDate.Text
 	Hour        bool              `json:"hour,omitempty"`
 	Set         map[string]string `json:"set,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`
@@ -73,7 +74,8 @@ func (diskFiles) Read(name string, limit int64) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a file", name)
 	case info.Size() > limit:
-		return nil, fmt.Errorf("%s has %s; at most %s are expected", name, bytesize.Format(info.Size()), bytesize.Format(limit))
+		return nil, fmt.Errorf("%s has %s; at most %s are expected", name,
+			bytesize.Format(info.Size()), bytesize.Format(limit))
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
 }
@@ -86,7 +88,8 @@ type recorder struct {
 
 // record begins the origin of a job, and has it note which files and variables of the environment are read.
 func record(path, dir string, o *ReadOptions, from yamldoc.Files) *recorder {
-	r := &recorder{from, &Origin{Path: path, Dir: dir, Date: LogicalDate{o.Date, o.Hour}.Text(), Hour: o.Hour, Set: maps.Clone(o.Set)}}
+	r := &recorder{from, &Origin{Path: path, Dir: dir, Date: LogicalDate{o.Date, o.Hour}.Text(),
+		Hour: o.Hour, Set: maps.Clone(o.Set)}}
 	look := o.Environment
 	o.Environment = func(name string) (string, bool) {
 		value, ok := look(name)
@@ -123,7 +126,8 @@ func readText(path string, in io.Reader) ([]byte, error) {
 	case err != nil:
 		return nil, errcode.JobRead.Errorf("read the job file %s: %w", path, err)
 	case len(text) > yamldoc.MaxBytes:
-		return nil, errcode.JobRead.Errorf("%s:1: the job file has more than %s; is it another file?", path, bytesize.Format(yamldoc.MaxBytes))
+		return nil, errcode.JobRead.Errorf("%s:1: the job file has more than %s; is it another file?", path,
+			bytesize.Format(yamldoc.MaxBytes))
 	}
 	return text, nil
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestOriginGivesTheSameJob: what a job was read from, as JSON, gives the same job after its files and the environment are
-// gone, and holds no variable that the job does not use.
+// TestOriginGivesTheSameJob: what a job was read from, as JSON, gives the same job after its files and the environment
+// are gone, and holds no variable that the job does not use.
 func TestOriginGivesTheSameJob(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

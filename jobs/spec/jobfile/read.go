@@ -71,7 +71,8 @@ func parse(path, dir string, in io.Reader, o ReadOptions, from yamldoc.Files) (*
 		return nil, err
 	}
 	origin.origin.Text = text
-	s, err := yamldoc.Open(path, text, yamldoc.Variables{Time: o.Date, Date: LogicalDate{o.Date, o.Hour}.Text(), Set: o.Set, Used: o.Used, Environment: o.Environment, DateOptional: o.DateOptional}, origin)
+	s, err := yamldoc.Open(path, text, yamldoc.Variables{Time: o.Date, Date: LogicalDate{o.Date, o.Hour}.Text(),
+		Set: o.Set, Used: o.Used, Environment: o.Environment, DateOptional: o.DateOptional}, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -118,17 +119,20 @@ func readOutput(j *Job, s *yamldoc.Section) {
 	known := checkPlace(s, "output", j.Output)
 	j.Load = s.Flag("load")
 	if j.Load && j.Regions.From == "plan" {
-		s.Fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to table, not plan")
+		s.Fail("load", "true loads the files into a table, so they need its region boundaries: set regions.from to "+
+			"table, not plan")
 	}
 	if j.Live != LiveUnasked && !j.Load {
 		s.Fail("duplicates", "live asks the table that the files are loaded into, so it needs load: true")
 	}
 	if j.Load && s.Has("output") && j.Output != "" && isLocal(j.Output) && known {
-		s.Fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s", j.Output)
+		s.Fail("load", "true loads the files into HBase, which reads them from HDFS, but output is the local path %s",
+			j.Output)
 	}
 }
 
-// readDuplicates reads what becomes of rows with equal keys: a text says that of records, a mapping also of rows in the table.
+// readDuplicates reads what becomes of rows with equal keys: a text says that of records, a mapping also of rows in the
+// table.
 func readDuplicates(j *Job, s *yamldoc.Section) {
 	if n, ok := s.Values["duplicates"]; !ok || yamldoc.Resolve(n).Kind != yaml.MappingNode {
 		j.Strict = s.OneOf("duplicates", "last", "error") == "error"
@@ -148,7 +152,8 @@ func readLive(s *yamldoc.Section) LivePolicy {
 		return LivePolicy(s.OneOf("live", string(LiveError), string(LiveOverwrite)))
 	}
 	// A load proves that the table has its own rows. That it has kept the rows of others can't be proved.
-	s.Fail("live", "no run leaves out the rows that the table has: it could not prove that they are still there after the load. Write error, and take those rows out of the input or the table, or write overwrite")
+	s.Fail("live", "no run leaves out the rows that the table has: it could not prove that they are still there after "+
+		"the load. Write error, and take those rows out of the input or the table, or write overwrite")
 	return LiveError
 }
 
@@ -158,8 +163,8 @@ var tableName = regexp.MustCompile(`^(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.
 // ValidTable reports whether a table may have the name: namespace:name, or name.
 func ValidTable(name string) bool { return tableName.MatchString(name) }
 
-// TableName is the one form of a valid name, without the default namespace, as HBase writes it. Locks, ledger and checks
-// compare names, so each name that a person writes must pass through it.
+// TableName is the one form of a valid name, without the default namespace, as HBase writes it. Locks, ledger and
+// checks compare names, so each name that a person writes must pass through it.
 func TableName(name string) string { return strings.TrimPrefix(name, "default:") }
 
 func readTable(j *Job, s *yamldoc.Section) {

@@ -55,7 +55,8 @@ func readCells(j *Job, s *yamldoc.Section) {
 
 func readColumnRule(j *Job, rules *yamldoc.Section, name, family string) {
 	if n := yamldoc.Resolve(rules.Values[name]); n.Kind != yaml.MappingNode {
-		rules.Doc.FailCode(errcode.JobValue, n, "columns_map.%s is %s; it must be a mapping, such as {skip: true}, with keys among %s",
+		rules.Doc.FailCode(errcode.JobValue, n,
+			"columns_map.%s is %s; it must be a mapping, such as {skip: true}, with keys among %s",
 			name, yamldoc.KindName(n), strings.Join(yamldoc.Names(yamldoc.Column), ", "))
 		return
 	}
@@ -102,7 +103,8 @@ func (c *Column) readType(rule *yamldoc.Section) {
 	if name := rule.Text("type"); name != "" {
 		kind, ok := values.ParseKind(name)
 		if !ok {
-			rule.Fail("type", "%q is none of %s%s", name, strings.Join(values.KindNames(), ", "), keys.Suggest(name, values.KindNames()))
+			rule.Fail("type", "%q is none of %s%s", name, strings.Join(values.KindNames(), ", "),
+				keys.Suggest(name, values.KindNames()))
 			return
 		}
 		c.Type.Kind = kind
@@ -127,7 +129,8 @@ func (c *Column) readType(rule *yamldoc.Section) {
 	case c.Binary && c.Type.Kind == values.KindUnknown:
 		rule.Fail("store", "binary needs the type: the bytes follow from it")
 	case c.Binary && zoneMissing(c.Type):
-		rule.Fail("store", "binary stores milliseconds in UTC: give the zone of the column's values, such as zone: Asia/Shanghai or zone: UTC")
+		rule.Fail("store", "binary stores milliseconds in UTC: give the zone of the column's values, such as zone: "+
+			"Asia/Shanghai or zone: UTC")
 	}
 }
 

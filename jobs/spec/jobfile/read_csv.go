@@ -13,7 +13,8 @@ func readCSV(s *yamldoc.Section, columns []string) ingest.Form {
 		Charset: charsetOf(s), Compression: compressionOf(s)}
 	delimiter := delimiterOf(s, "field_delimiter", ",")
 	if len(delimiter) != 1 {
-		s.Fail("field_delimiter", "%s has %d bytes; in CSV it is one ASCII character", ingest.FormatDelimiter(delimiter), len(delimiter))
+		s.Fail("field_delimiter", "%s has %d bytes; in CSV it is one ASCII character",
+			ingest.FormatDelimiter(delimiter), len(delimiter))
 	}
 	form.Delimiter = delimiter[0]
 	if texts := nullTexts(s, "null"); len(texts) == 1 {

@@ -112,7 +112,8 @@ func readTypedNulls(j *Job, s *yamldoc.Section, nonString func(column string) bo
 			s.Fail(pair[0], "can't be combined with null, which sets both; use null, or null_string and null_non_string")
 			return
 		case !s.Has(pair[1]):
-			s.Fail(pair[0], "is given without %s, for which Sqoop writes the text null by default; give both, or only null if they are the same", pair[1])
+			s.Fail(pair[0], "is given without %s, for which Sqoop writes the text null by default; give both, or only null if "+
+				"they are the same", pair[1])
 			return
 		}
 	}
@@ -202,7 +203,9 @@ func isList(s *yamldoc.Section, key string) bool {
 func refuseDoubled(s *yamldoc.Section, key string, texts [][]byte) {
 	for _, text := range texts {
 		if string(text) == `\\N` {
-			s.Fail(key, `\\N has two backslashes; Sqoop's --null-string '\\N' writes one: write '\N', or ['\\N'] where the files really have two`)
+			s.Fail(key,
+				`\\N has two backslashes; Sqoop's --null-string '\\N' writes one: `+
+					`write '\N', or ['\\N'] where the files really have two`)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read by a key
-// prefix.
+// Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read
+// by a key prefix.
 func (h HFile) Suggested() HFile {
 	if !h.Given["compression"] {
 		h.Settings.Compression = hfilewriter.CompressSnappy
@@ -19,7 +19,8 @@ func (h HFile) Suggested() HFile {
 
 func readHFile(j *Job, s *yamldoc.Section) {
 	h := &j.HFile
-	h.Settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
+	h.Settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone,
+		Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
 	h.Given = map[string]bool{}
 	if s == nil {
 		if j.Regions.From != "table" { // what the job's hash has without hfile is older than the suggestion

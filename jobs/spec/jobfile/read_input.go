@@ -81,7 +81,8 @@ func refuseOthers(s *yamldoc.Section, own format) (refused []yamldoc.Key) {
 		}
 		if of != nil {
 			slices.Sort(of)
-			s.Doc.FailCode(errcode.JobKey, s.Keys[key], "unknown key input.%s for format %s; it is one of format %s", key, own.name, strings.Join(of, " and "))
+			s.Doc.FailCode(errcode.JobKey, s.Keys[key], "unknown key input.%s for format %s; it is one of format %s",
+				key, own.name, strings.Join(of, " and "))
 			refused = append(refused, yamldoc.Key{Name: key})
 		}
 	}
@@ -114,7 +115,8 @@ var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
 // checkPlace checks that a file system exists for a path; it is false where none has it, which is reported.
 func checkPlace(s *yamldoc.Section, key, text string) bool {
-	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") && !strings.EqualFold(m[1], "file") {
+	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") &&
+		!strings.EqualFold(m[1], "file") {
 		s.Fail(key, "%s: is not a file system that bulkload supports; use a local path, file:///… or hdfs://…", m[1])
 		return false
 	}

@@ -180,8 +180,8 @@ func TestLargeJobFiles(t *testing.T) {
 	}
 }
 
-// TestManyUnknownColumns: names are compared for "did you mean" only where the error is listed; with all columns for each
-// unknown name, this would take minutes.
+// TestManyUnknownColumns: names are compared for "did you mean" only where the error is listed; with all columns for
+// each unknown name, this would take minutes.
 func TestManyUnknownColumns(t *testing.T) {
 	t.Parallel()
 	const n = 20_000

@@ -19,7 +19,8 @@ import (
 func readOutputs(j *Job, s *yamldoc.Section) {
 	for _, key := range yamldoc.Names(yamldoc.Output) {
 		if s.Has(key) {
-			s.Doc.FailCode(errcode.JobValue, s.Keys[key], "%s can't be given beside outputs; give each output its own %s", key, key)
+			s.Doc.FailCode(errcode.JobValue, s.Keys[key],
+				"%s can't be given beside outputs; give each output its own %s", key, key)
 		}
 	}
 	list := yamldoc.Resolve(s.Values["outputs"])
@@ -91,11 +92,13 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 func checkApart(j *Job, s, own *yamldoc.Section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
-			own.FailCode(errcode.JobValue, "output", "%s is the directory of another output, %s, or inside it, or around it; give each its own directory", j.Output, other.Output)
+			own.FailCode(errcode.JobValue, "output", "%s is the directory of another output, %s, or inside it, or around it; "+
+				"give each its own directory", j.Output, other.Output)
 			return
 		}
 		if j.Table != "" && j.Table == other.Table && (j.Live != LiveUnasked || other.Live != LiveUnasked) {
-			own.FailCode(errcode.JobValue, "table", "%s is the table of another output, too: with duplicates.live the rows of one would be taken for rows that the table had before the other", j.Table)
+			own.FailCode(errcode.JobValue, "table", "%s is the table of another output, too: with duplicates.live the rows of "+
+				"one would be taken for rows that the table had before the other", j.Table)
 			return
 		}
 	}

@@ -46,7 +46,8 @@ func addSplit(j *Job, s *yamldoc.Section, at *yaml.Node, text string) {
 		err = fmt.Errorf("a split must not be empty: the first region always begins at the empty row")
 	}
 	if n := len(j.Regions.Splits); err == nil && n > 0 && bytes.Compare(j.Regions.Splits[n-1], b) >= 0 {
-		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text, printable.Bytes(j.Regions.Splits[n-1]))
+		err = fmt.Errorf("split %q does not come after %q; list the splits in ascending order", text,
+			printable.Bytes(j.Regions.Splits[n-1]))
 	}
 	if err != nil {
 		s.Doc.FailCode(errcode.JobValue, at, "regions.%s: %v", j.Regions.From, err)

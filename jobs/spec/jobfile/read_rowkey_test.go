@@ -7,7 +7,8 @@ import (
 	"bulkload/internal/test/jobdir"
 )
 
-// TestKeysAreCheckedAtReading: what a key can make nothing of is reported with the line and the position in the expression.
+// TestKeysAreCheckedAtReading: what a key can make nothing of is reported with the line and the position in the
+// expression.
 func TestKeysAreCheckedAtReading(t *testing.T) {
 	for _, c := range []struct {
 		rule, rowkey, query string

@@ -257,7 +257,8 @@ func TestReadJobErrorsNameTheLine(t *testing.T) {
 	}
 }
 
-// TestNoHFile: without hfile the settings are those that plan suggests, unless they come from the table; hfile: {} is HBase's defaults.
+// TestNoHFile: without hfile the settings are those that plan suggests, unless they come from the table; hfile: {} is
+// HBase's defaults.
 func TestNoHFile(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -362,8 +363,8 @@ func TestJobHash(t *testing.T) {
 	}
 }
 
-// TestNamesOfATable: a table in the default namespace has one name, however it is written: locks, ledger and checks compare
-// names. So does the job's identity, which decides whether an output is finished.
+// TestNamesOfATable: a table in the default namespace has one name, however it is written: locks, ledger and checks
+// compare names. So does the job's identity, which decides whether an output is finished.
 func TestNamesOfATable(t *testing.T) {
 	var hashes []string
 	for _, name := range []string{"t", "default:t"} {

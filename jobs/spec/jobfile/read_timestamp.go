@@ -67,10 +67,12 @@ func TimestampType(c *Column) (values.Type, error) {
 	case t.Kind == values.KindInt64:
 		return values.Type{Kind: values.KindTimestamp, Format: values.FormatMillis}, nil
 	case !t.Kind.Moment():
-		return t, fmt.Errorf("column %s is not declared as a point in time; declare it: columns_map: {%s: {type: timestamp, zone: Asia/Shanghai}}, "+
+		return t, fmt.Errorf("column %s is not declared as a point in time; declare it: columns_map: {%s: {type: "+
+			"timestamp, zone: Asia/Shanghai}}, "+
 			"or {type: timestamp, format: millis}", c.Name, c.Name)
 	case zoneMissing(t):
-		return t, fmt.Errorf("column %s is a date and time without a zone: give its zone, such as zone: Asia/Shanghai or zone: UTC, in columns_map; "+
+		return t, fmt.Errorf("column %s is a date and time without a zone: give its zone, such as zone: Asia/Shanghai or "+
+			"zone: UTC, in columns_map; "+
 			"or what else it is, such as format: millis", c.Name)
 	}
 	return t, nil
@@ -111,7 +113,8 @@ func parseMoment(text string) (int64, error) {
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%s is out of range; HBase counts milliseconds from 1970 on, and the year 9999 is the last", text)
+		return 0, fmt.Errorf("%s is out of range; HBase counts milliseconds from 1970 on, and the year 9999 is the last",
+			text)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%q is neither a date such as 2026-11-20, nor RFC 3339, nor epoch milliseconds", text)

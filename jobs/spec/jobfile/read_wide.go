@@ -72,7 +72,8 @@ func checkWide(j *Job, s *yamldoc.Section) {
 	first := map[string]string{}
 	for _, c := range j.CellColumns() {
 		if other, several := first[c.Family]; several {
-			s.Fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): make it so, with pad(x, width, '0'), or choose one column with wide.value",
+			s.Fail("qualifier", "%s is not of fixed width, and a record has several cells in family %s (columns %s and %s): "+
+				"make it so, with pad(x, width, '0'), or choose one column with wide.value",
 				j.Wide.Qualifier, c.Family, other, c.Name)
 			return
 		}

@@ -11,7 +11,8 @@ import (
 	"bulkload/internal/test/testfs"
 )
 
-// TestReadOutputsErrors: a mistake in the keys that outputs share is reported once, and one of an output at its own line.
+// TestReadOutputsErrors: a mistake in the keys that outputs share is reported once, and one of an output at its own
+// line.
 func TestReadOutputsErrors(t *testing.T) {
 	at := func(line int, code errcode.Code, names ...string) mistake {
 		return inFile(fmt.Sprintf("orders.yaml:%d", line), code, names...)

@@ -46,8 +46,8 @@ func texts(s *Section) string {
 	return strings.Join(all, " ")
 }
 
-// TestIncludedKeys: a file's own keys win over those of included files, of these a later one wins over an earlier one; mappings are
-// merged key by key, also where an anchor names them.
+// TestIncludedKeys: a file's own keys win over those of included files, of these a later one wins over an earlier one;
+// mappings are merged key by key, also where an anchor names them.
 func TestIncludedKeys(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -116,8 +116,8 @@ func TestFilesThatCantBeIncluded(t *testing.T) {
 	}
 }
 
-// manyAliases is a document of n mappings, each of which has the previous one three times: written out, the last one has 3^n
-// values.
+// manyAliases is a document of n mappings, each of which has the previous one three times: written out, the last one
+// has 3^n values.
 func manyAliases(n int) string {
 	var text strings.Builder
 	text.WriteString("k0: &a0 {x: y}\n")
@@ -160,8 +160,8 @@ func TestHostileDocuments(t *testing.T) {
 	}
 }
 
-// TestProblems: all problems are listed once, by line, those of the job file before those of included files, with their codes; a
-// text with a value is bounded, and so is the list.
+// TestProblems: all problems are listed once, by line, those of the job file before those of included files, with their
+// codes; a text with a value is bounded, and so is the list.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	s, err := open(folder{"/job.yaml": "include: a.yaml\nlate: x\nearly: x\nnone: x", "/a.yaml": "there: x"}, Variables{})
@@ -207,8 +207,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestValuesOfKeys: each kind of value has its form; a value of another kind is an error of that key's line, and never passes for one
-// that was not given.
+// TestValuesOfKeys: each kind of value has its form; a value of another kind is an error of that key's line, and never
+// passes for one that was not given.
 func TestValuesOfKeys(t *testing.T) {
 	t.Parallel()
 	for value, c := range map[string]struct {

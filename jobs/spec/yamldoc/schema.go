@@ -9,9 +9,9 @@ import (
 // object is a JSON object; encoding/json sorts its keys.
 type object = map[string]any
 
-// JSON returns a JSON schema of job files (draft 7), as editors for YAML use it. It accepts every job file that the decoder
-// accepts, and refuses unknown keys, missing keys and values of a wrong kind. The decoder checks more: columns, row keys,
-// and what belongs together.
+// JSON returns a JSON schema of job files (draft 7), as editors for YAML use it. It accepts every job file that the
+// decoder accepts, and refuses unknown keys, missing keys and values of a wrong kind. The decoder checks more: columns,
+// row keys, and what belongs together.
 func JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(schema(), "", "  ")
 	return append(text, '\n'), err
@@ -24,7 +24,8 @@ func schema() object {
 	s["if"] = object{"required": []string{"outputs"}}
 	several, one := none(Names(Output)), required("input", "table", "rowkey", "regions", "output")
 	several["required"] = []string{"input"}
-	several["anyOf"] = []object{required("regions"), {"properties": object{"outputs": object{"items": required("regions")}}}}
+	several["anyOf"] = []object{required("regions"),
+		{"properties": object{"outputs": object{"items": required("regions")}}}}
 	s["then"], s["else"] = unlessIncluded(several), unlessIncluded(one)
 	s["allOf"] = []object{unlessIncluded(complete())}
 	return s
@@ -83,13 +84,16 @@ func (k *Key) schema() object {
 		return object{"anyOf": []object{{"type": scalar}, texts}}
 	case NullText:
 		nullable := append([]string{"null"}, scalar...)
-		return object{"anyOf": []object{{"type": nullable}, {"type": "array", "items": object{"type": nullable}, "minItems": 1}}}
+		return object{"anyOf": []object{{"type": nullable},
+			{"type": "array", "items": object{"type": nullable}, "minItems": 1}}}
 	case Flag:
 		return object{"anyOf": []object{{"type": "boolean"}, {"type": "string", "pattern": variablePattern}}}
 	case Number:
-		return object{"anyOf": []object{{"type": "integer", "minimum": 1}, {"type": "string", "pattern": `^[0-9]+$|` + variablePattern}}}
+		return object{"anyOf": []object{{"type": "integer", "minimum": 1},
+			{"type": "string", "pattern": `^[0-9]+$|` + variablePattern}}}
 	case Size:
-		return object{"anyOf": []object{{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": `^[0-9.eE+]+ *([KMGT]iB|[kKMGT]B|B)?$|` + variablePattern}}}
+		return object{"anyOf": []object{{"type": "number", "exclusiveMinimum": 0},
+			{"type": "string", "pattern": `^[0-9.eE+]+ *([KMGT]iB|[kKMGT]B|B)?$|` + variablePattern}}}
 	case Choice, AnyCase:
 		return k.choice()
 	case Mapping:
@@ -153,7 +157,8 @@ func completeRegions() object {
 	s := required("from")
 	neither := none([]string{"splits", "file"})
 	s["allOf"] = []object{
-		{"if": isConst("from", "splits"), "then": object{"required": []string{"splits"}, "properties": object{"file": false}}},
+		{"if": isConst("from", "splits"), "then": object{"required": []string{"splits"},
+			"properties": object{"file": false}}},
 		{"if": isConst("from", "file"), "then": object{"required": []string{"file"}, "properties": object{"splits": false}}},
 		{"if": isConst("from", "table"), "then": neither},
 		{"if": isConst("from", "plan"), "then": neither},
@@ -170,7 +175,8 @@ func isConst(key, value string) object {
 func input() object {
 	s := mapping(Input, Parquet, CSV, Delimited)
 	s["if"], s["then"] = isConst("format", "csv"), onlyKeys(CSV)
-	delimited := object{"if": object{"properties": object{"format": object{"const": "delimited"}}}, "then": onlyKeys(Delimited)}
+	delimited := object{"if": object{"properties": object{"format": object{"const": "delimited"}}},
+		"then": onlyKeys(Delimited)}
 	s["else"] = object{"if": isConst("format", "parquet"), "then": onlyKeys(Parquet), "else": delimited}
 	return s
 }
@@ -183,5 +189,6 @@ func onlyKeys(format []Key) object {
 func columns() object {
 	constant := mapping(Constant)
 	constant["required"] = []string{"constant"}
-	return object{"type": "object", "additionalProperties": object{"if": required("constant"), "then": constant, "else": mapping(Column)}}
+	return object{"type": "object", "additionalProperties": object{"if": required("constant"),
+		"then": constant, "else": mapping(Column)}}
 }

@@ -35,8 +35,8 @@ type Document struct {
 // Section is one mapping of the file.
 //
 // It has many methods, since each kind of value has one: a text, a number, a size, a flag, a choice, a list, a mapping.
-// The methods are not divided among several types, because the readers of a job file (package jobfile) ask one mapping for
-// values of all kinds, and report errors for the same keys.
+// The methods are not divided among several types, because the readers of a job file (package jobfile) ask one mapping
+// for values of all kinds, and report errors for the same keys.
 type Section struct {
 	Doc    *Document
 	Name   string // "" for the whole file, else "input."
@@ -78,8 +78,8 @@ func (d *Document) readRoot(path string, text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// recursive returns an alias of a node that contains the alias, or nil: a reader that follows it would never end. seen has
-// the nodes that were visited; it is true for those that contain n.
+// recursive returns an alias of a node that contains the alias, or nil: a reader that follows it would never end. seen
+// has the nodes that were visited; it is true for those that contain n.
 func recursive(n *yaml.Node, seen map[*yaml.Node]bool) (alias *yaml.Node) {
 	target := Resolve(n)
 	if above, known := seen[target]; known {
@@ -133,7 +133,8 @@ func faultyLine(text []byte, message string) int {
 	if m := yamlUnknown.FindStringSubmatch(message); m != nil {
 		at = bytes.Index(text, []byte("*"+m[1]))
 	} else {
-		at = bytes.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) })
+		at = bytes.IndexFunc(text,
+			func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) && !unicode.IsSpace(r) })
 	}
 	return 1 + bytes.Count(text[:max(at, 0)], []byte{'\n'})
 }

@@ -49,7 +49,8 @@ func (v Variables) value(name string) (string, error) {
 	layout, laidOut := strings.CutPrefix(name, "date:")
 	switch {
 	case laidOut && layout == "":
-		return "", errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
+		return "",
+			errcode.JobVariable.New("${date:} names no layout; write ${date:20060102}, in the form of Go's time layouts")
 	case (laidOut || name == "date") && v.Time.IsZero():
 		return "", fmt.Errorf("${%s} %w", name, ErrNoDate)
 	case laidOut:
@@ -69,5 +70,6 @@ func (v Variables) value(name string) (string, error) {
 		}
 		return "", errcode.JobVariable.Errorf("${%s} is not defined: the environment has no %s", name, env)
 	}
-	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT}, ${env.NAME}, and ${NAME} by --set NAME=VALUE", name)
+	return "", errcode.JobVariable.Errorf("${%s} is not defined; there are ${date}, ${date:LAYOUT}, ${env.NAME}, and "+
+		"${NAME} by --set NAME=VALUE", name)
 }

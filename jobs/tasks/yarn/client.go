@@ -92,14 +92,16 @@ func (c *client) text() (said, last string) {
 }
 
 var (
-	stampedLine = regexp.MustCompile(`^(?:\d{4}-\d\d-\d\d|\d\d/\d\d/\d\d) \d\d:\d\d:\d\d\S* \S+ (?:\[[^\]]*\] )?(?:\S+: )?(.*)$`)
+	stampedLine = regexp.MustCompile(
+		`^(?:\d{4}-\d\d-\d\d|\d\d/\d\d/\d\d) \d\d:\d\d:\d\d\S* \S+ (?:\[[^\]]*\] )?(?:\S+: )?(.*)$`)
 	submitted   = regexp.MustCompile(`\b(?:application|job)_(\d+_\d+)\b`)
 	trackingURL = regexp.MustCompile(`^The url to track the job: (\S+)`)
 	endedTask   = regexp.MustCompile(`^Task Id : (attempt_\S+), Status : (FAILED|KILLED)`)
 )
 
 // reasons are the starts of lines that say why a submission failed.
-var reasons = []string{"Error Launching job : ", "Exception in thread \"main\" ", "Job not successful. Error: ", "ERROR: ", "Error: ", "Streaming Command Failed!"}
+var reasons = []string{"Error Launching job : ", "Exception in thread \"main\" ", "Job not successful. Error: ",
+	"ERROR: ", "Error: ", "Streaming Command Failed!"}
 
 // read parses the output, and passes its events on.
 func (c *client) read(r io.Reader) {

@@ -230,8 +230,8 @@ func (r *rig) goWhenFollowed(t *testing.T) (out string) {
 	return out
 }
 
-// anew: a run that begins anew, and so has deleted what the engine kept, waits for the end of the job that it had. That its tasks fail is no
-// failure of the new plan.
+// anew: a run that begins anew, and so has deleted what the engine kept, waits for the end of the job that it had. That
+// its tasks fail is no failure of the new plan.
 func anew(t *testing.T, c *testcluster.Cluster) {
 	r := newRig(t, c, `echo begun >> $out/$task; until [ -e $out/go ]; do sleep 0.2; done; [ -e $out/new ] || exit 5`)
 	r.Attempts = 1

@@ -62,7 +62,8 @@ func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 		return err
 	}
 	if !strings.HasPrefix(p.FS.URI(p.Dir), "hdfs:") {
-		return errcode.YarnSubmit.Errorf("run tasks on YARN: the output %s is not in HDFS, where all nodes reach it", p.FS.URI(p.Dir))
+		return errcode.YarnSubmit.Errorf("run tasks on YARN: the output %s is not in HDFS, where all nodes reach it",
+			p.FS.URI(p.Dir))
 	}
 	last, err := submissions(p)
 	if err != nil {
@@ -82,8 +83,8 @@ func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
 	return e.submit(ctx, p, last+1)
 }
 
-// hasFailed reports whether a job has failed or was killed. Without a list of its tasks, which is deleted when a run begins anew, it is
-// the job of an old plan, whose tasks are refused.
+// hasFailed reports whether a job has failed or was killed. Without a list of its tasks, which is deleted when a run
+// begins anew, it is the job of an old plan, whose tasks are refused.
 func hasFailed(err error) bool {
 	return errcode.Of(err, func(c errcode.Code) bool { return c == errcode.YarnFailed }) != ""
 }
@@ -143,8 +144,8 @@ func writeTasks(p tasks.Phase, n int) (name string, err error) {
 	return name, w.Close()
 }
 
-// submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a job without one is that of
-// another plan.
+// submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a job without one
+// is that of another plan.
 func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 	input, err := writeTasks(p, n)
 	if err != nil {
@@ -171,7 +172,8 @@ func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
 }
 
 // tokenNote says what happens to a job that waits for very long.
-const tokenNote = "the tasks use delegation tokens, which YARN renews for at most dfs.namenode.delegation.token.max-lifetime (7 days, unless the cluster has another): " +
+const tokenNote = "the tasks use delegation tokens, which YARN renews for at most " +
+	"dfs.namenode.delegation.token.max-lifetime (7 days, unless the cluster has another): " +
 	"a job that waits and runs for longer fails, and the same command then redoes what is missing"
 
 // kerberos reports whether tasks need tokens for a file system.
@@ -192,7 +194,8 @@ func hadoopUser() string {
 }
 
 func (e *Engine) submission(p tasks.Phase, input string) submission {
-	return submission{name: jobName(p), input: p.FS.URI(input), output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
+	return submission{name: jobName(p), input: p.FS.URI(input),
+		output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
 }
 
 // Commands returns the commands that would submit the phases of a run with this output, for people. memory is a task's,
@@ -203,10 +206,12 @@ func (s Settings) Commands(output, program string, memory int64, cores int) (com
 		return nil, err
 	}
 	home := strings.TrimRight(output, "/") + "/.tasks/RUN/"
-	for _, phase := range []struct{ name, document string }{{tasks.MapPhase, "plan.json"}, {tasks.ReducePhase, "units-HASH.json"}} {
+	for _, phase := range []struct{ name, document string }{{tasks.MapPhase, "plan.json"},
+		{tasks.ReducePhase, "units-HASH.json"}} {
 		p := tasks.Phase{Name: phase.name, Run: "RUN", Document: home + phase.document, Memory: memory, Cores: cores}
 		own := home + phase.name + "/" + folder
-		args, err := s.args(t, p, submission{name: jobName(p), input: own + "/" + taskList(1), output: own + "/output", program: program})
+		args, err := s.args(t, p, submission{name: jobName(p), input: own + "/" + taskList(1),
+			output: own + "/output", program: program})
 		if err != nil {
 			return nil, err
 		}
@@ -271,7 +276,8 @@ func (e *Engine) patiently(ctx context.Context, ask func() error) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case time.Since(begun) > patience:
-			return errcode.YarnDown.Errorf("ask YARN for the job: %w; the job goes on; run the same command again to follow it", err)
+			return errcode.YarnDown.Errorf("ask YARN for the job: %w; the job goes on; run the same command again to follow it",
+				err)
 		case first:
 			e.Log.Warn(fmt.Sprintf("YARN does not answer, trying again for %v: %v", patience, err))
 		}

@@ -92,11 +92,13 @@ func (f *follower) event(v event) {
 // attempt says, or else as YARN says.
 func (f *follower) taskError(v event) error {
 	if ofReducer(v.attempt) {
-		return errcode.YarnFailed.Errorf("the idle reducer of the %s tasks' job, attempt %s: %s: %s", f.phase.Name, v.attempt, strings.ToLower(v.state),
+		return errcode.YarnFailed.Errorf("the idle reducer of the %s tasks' job, attempt %s: %s: %s", f.phase.Name,
+			v.attempt, strings.ToLower(v.state),
 			cmp.Or(firstLines(v.diagnostics), "YARN gives no reason"))
 	}
 	w, found := wordOf(f.phase, v.attempt)
-	err := errcode.YarnFailed.Errorf("%s: %s", strings.ToLower(v.state), cmp.Or(firstLines(w.Text), firstLines(v.diagnostics), "YARN gives no reason"))
+	err := errcode.YarnFailed.Errorf("%s: %s", strings.ToLower(v.state),
+		cmp.Or(firstLines(w.Text), firstLines(v.diagnostics), "YARN gives no reason"))
 	if !found {
 		return fmt.Errorf("a %s task, attempt %s, which did not begin to work: %w", f.phase.Name, v.attempt, err)
 	}
@@ -188,17 +190,20 @@ func (f *follower) poll(ctx context.Context) error {
 // maxForgotten bounds how many jobs of a run YARN may forget.
 const maxForgotten = 3
 
-// goneOn ends the following of a job that YARN has forgotten: the caller asks for the tasks that are not done. The end of the
-// job is not known, so this is bounded.
+// goneOn ends the following of a job that YARN has forgotten: the caller asks for the tasks that are not done. The end
+// of the job is not known, so this is bounded.
 func (f *follower) goneOn() error {
 	application := f.known()
 	f.forgotten++
 	if f.forgotten > maxForgotten {
-		return errcode.YarnFailed.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of this run: does its ResourceManager "+
+		return errcode.YarnFailed.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of "+
+			"this run: does its ResourceManager "+
 			"start again and again? Run the same command again to redo what is missing", f.phase.Name, application, f.forgotten)
 	}
-	f.Log.Warn(fmt.Sprintf("YARN does not know %s any more: its ResourceManager was started again without recovery. The run goes on with the tasks that are not done. "+
-		"Hadoop may have left the folder %s below yarn.app.mapreduce.am.staging-dir in HDFS: delete it", application, strings.Replace(application, "application", "job", 1)))
+	f.Log.Warn(fmt.Sprintf("YARN does not know %s any more: its ResourceManager was started again without recovery. The "+
+		"run goes on with the tasks that are not done. "+
+		"Hadoop may have left the folder %s below yarn.app.mapreduce.am.staging-dir in HDFS: delete it", application,
+		strings.Replace(application, "application", "job", 1)))
 	return tasks.ErrAgain
 }
 
@@ -208,15 +213,18 @@ func (f *follower) ended(r report) error {
 	lost := f.failed
 	f.mu.Unlock()
 	if r.state == "KILLED" || r.final == "KILLED" {
-		return errcode.YarnFailed.Errorf("the %s tasks' job %s was killed: %s; run the same command again to redo what is missing",
+		return errcode.YarnFailed.Errorf(
+			"the %s tasks' job %s was killed: %s; run the same command again to redo what is missing",
 			f.phase.Name, f.known(), firstLines(r.diagnostics))
 	}
-	err := errcode.YarnFailed.Errorf("the %s tasks' job failed: %s", f.phase.Name, cmp.Or(firstLines(r.diagnostics), "YARN gives no reason"))
+	err := errcode.YarnFailed.Errorf("the %s tasks' job failed: %s", f.phase.Name,
+		cmp.Or(firstLines(r.diagnostics), "YARN gives no reason"))
 	// The client prints the failed attempts of a task, except the last one.
 	if lost.attempt != "" && strings.Contains(r.diagnostics, taskOf(lost.attempt)) {
 		err = f.taskError(lost)
 	}
-	return fmt.Errorf("%w; `yarn logs -applicationId %s` has the log; run the same command again to redo what is missing", err, f.known())
+	return fmt.Errorf("%w; `yarn logs -applicationId %s` has the log; run the same command again to redo what is missing",
+		err, f.known())
 }
 
 // interrupted returns the error of an interrupted run. It asks whether to kill the job, if there is somebody to ask.

@@ -9,9 +9,11 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// New is the engine that runs a job's tasks on YARN; program is the file of this program. Empty fields of e have defaults.
+// New is the engine that runs a job's tasks on YARN; program is the file of this program. Empty fields of e have
+// defaults.
 func New(j *jobfile.Job, e jobfile.Engine, program string, o options.Options) *Engine {
-	engine := &Engine{Program: program, WorkDir: o.WorkDir, Log: o.Log, Settings: Settings{Engine: e, Services: hdfsServices(j)}}
+	engine := &Engine{Program: program, WorkDir: o.WorkDir, Log: o.Log,
+		Settings: Settings{Engine: e, Services: hdfsServices(j)}}
 	at := site.Chosen(o, j.HBase)
 	if at.Conf != "" {
 		engine.ConfDirs = []string{at.Conf}

@@ -180,7 +180,8 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// TestIdleReducerFails: a failed attempt of a job's reducer is not reported as a task, and does not hide the failure of one.
+// TestIdleReducerFails: a failed attempt of a job's reducer is not reported as a task, and does not hide the failure of
+// one.
 func TestIdleReducerFails(t *testing.T) {
 	t.Parallel()
 	const mapper, reducer = "attempt_1_0001_m_000003_1", "attempt_1_0001_r_000000_0"
@@ -203,8 +204,9 @@ func TestIdleReducerFails(t *testing.T) {
 	}
 }
 
-// TestForgottenJob: a job that YARN does not know any more has ended, so the run goes on with what is missing, at once. A run whose jobs are
-// forgotten again and again fails. The test is not parallel: a process that another test forks would keep the script open for writing.
+// TestForgottenJob: a job that YARN does not know any more has ended, so the run goes on with what is missing, at once.
+// A run whose jobs are forgotten again and again fails. The test is not parallel: a process that another test forks
+// would keep the script open for writing.
 func TestForgottenJob(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "yarn")
 	for what, script := range map[string]string{

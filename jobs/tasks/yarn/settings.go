@@ -33,8 +33,8 @@ type Settings struct {
 // DefaultJVM is the memory for the JVM that Hadoop runs beside a task, in bytes.
 const DefaultJVM = 384 << 20
 
-// jvmOptions are those of that JVM, which only passes a line to the task: it needs little memory, and neither threads that collect
-// garbage nor the second compiler, which would cost more than they save.
+// jvmOptions are those of that JVM, which only passes a line to the task: it needs little memory, and neither threads
+// that collect garbage nor the second compiler, which would cost more than they save.
 const jvmOptions = "-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 // tools are the commands of a Hadoop installation.
@@ -58,7 +58,8 @@ func (s Settings) command(name string) (string, error) {
 	if s.HadoopHome != "" {
 		file := filepath.Join(s.HadoopHome, "bin", name)
 		if _, err := exec.LookPath(file); err != nil {
-			return "", errcode.YarnCommands.Errorf("find the command %s of the Hadoop installation in %s: %w", name, s.HadoopHome, err)
+			return "", errcode.YarnCommands.Errorf("find the command %s of the Hadoop installation in %s: %w",
+				name, s.HadoopHome, err)
 		}
 		return file, nil
 	}
@@ -78,7 +79,8 @@ func (s Settings) command(name string) (string, error) {
 }
 
 // jarPlaces are where installations have the jar of Streaming, relative to their folder: Apache's, and packages'.
-var jarPlaces = []string{"share/hadoop/tools/lib/hadoop-streaming*.jar", "hadoop-streaming*.jar", "lib/hadoop-mapreduce/hadoop-streaming*.jar",
+var jarPlaces = []string{"share/hadoop/tools/lib/hadoop-streaming*.jar", "hadoop-streaming*.jar",
+	"lib/hadoop-mapreduce/hadoop-streaming*.jar",
 	"../hadoop-mapreduce/hadoop-streaming*.jar", "../hadoop-mapreduce-client/hadoop-streaming*.jar"}
 
 // packagedHomes are the folders in which packages install Hadoop.
@@ -98,13 +100,15 @@ func (s Settings) jar(hadoop string) (string, error) {
 	for _, home := range append(homes, packagedHomes...) {
 		for _, place := range jarPlaces {
 			found, _ := filepath.Glob(filepath.Join(home, place)) // fails for a bad pattern only
-			found = slices.DeleteFunc(found, func(name string) bool { return home == "" || strings.Contains(filepath.Base(name), "sources") })
+			found = slices.DeleteFunc(found,
+				func(name string) bool { return home == "" || strings.Contains(filepath.Base(name), "sources") })
 			if len(found) > 0 {
 				return found[len(found)-1], nil
 			}
 		}
 	}
-	return "", errcode.YarnCommands.Errorf("find the jar of Hadoop Streaming (hadoop-streaming*.jar) near %s: there is none; name it in engine.streaming_jar", hadoop)
+	return "", errcode.YarnCommands.Errorf("find the jar of Hadoop Streaming (hadoop-streaming*.jar) near %s: there is "+
+		"none; name it in engine.streaming_jar", hadoop)
 }
 
 // shippedProgram is the name of this program in the folder of each container.
@@ -155,7 +159,8 @@ func files(shipped ...[2]string) (string, error) {
 	var list []string
 	for _, f := range shipped {
 		if strings.ContainsAny(f[0], " ,#%?\"\\<>^`{|}[]") {
-			return "", errcode.YarnSubmit.Errorf("Hadoop can't ship %s to the tasks, because of a character in its name; use a path of letters, digits, and - _ . = only", f[0])
+			return "", errcode.YarnSubmit.Errorf("Hadoop can't ship %s to the tasks, because of a character in its name; use "+
+				"a path of letters, digits, and - _ . = only", f[0])
 		}
 		list = append(list, f[0]+"#"+f[1])
 	}
@@ -198,9 +203,9 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 const idleReducer = "org.apache.hadoop.mapred.lib.IdentityReducer"
 
 // reduces are the properties of the job's reducers. The job needs none. But in a job without reducers a map counts as
-// complete as soon as it has read its line (MapTask.run), and a complete task is never slow: YARN's application master would
-// not begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map counts as two thirds of a task, so
-// a task that lasts more than twice as long as others gets a second attempt.
+// complete as soon as it has read its line (MapTask.run), and a complete task is never slow: YARN's application master
+// would not begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map counts as two thirds of
+// a task, so a task that lasts more than twice as long as others gets a second attempt.
 func (s Settings) reduces() []string {
 	if !s.Speculative {
 		return []string{"mapreduce.job.reduces=0"}
@@ -240,7 +245,8 @@ func commandLine(args []string) (string, error) {
 		case !strings.Contains(a, `'`):
 			b.WriteString(`'` + a + `'`)
 		default:
-			return "", errcode.YarnSubmit.Errorf("the argument %q of a task has both kinds of quotes, which Hadoop Streaming can't pass on; choose another path", a)
+			return "", errcode.YarnSubmit.Errorf("the argument %q of a task has both kinds of quotes, which Hadoop Streaming "+
+				"can't pass on; choose another path", a)
 		}
 	}
 	return b.String(), nil

@@ -39,7 +39,8 @@ func parseReport(text string) (report, error) {
 		case "Diagnostics":
 			r.diagnostics, inDiagnostics = value, true
 			continue
-		case "Unmanaged Application", "Application Node Label Expression", "AM container Node Label Expression", "TimeoutType":
+		case "Unmanaged Application", "Application Node Label Expression",
+			"AM container Node Label Expression", "TimeoutType":
 		default:
 			known = false
 		}
@@ -117,8 +118,9 @@ func (e *Engine) live(ctx context.Context, name string) (string, error) {
 	return ids[0], nil
 }
 
-// noSuchJob is what YARN says of a job that it does not know: one from before its ResourceManager was started again without
-// recovery, which is the default, or one that ended so long ago that YARN has forgotten it. Neither runs any more.
+// noSuchJob is what YARN says of a job that it does not know: one from before its ResourceManager was started again
+// without recovery, which is the default, or one that ended so long ago that YARN has forgotten it. Neither runs any
+// more.
 const noSuchJob = "doesn't exist in RM"
 
 // stateForgotten is the state of a job that YARN does not know any more.

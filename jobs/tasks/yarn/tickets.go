@@ -16,8 +16,8 @@ import (
 	"bulkload/partition"
 )
 
-// tickets is a ticket cache for Hadoop's commands, which can't use a keytab. Its folder is locked as long as the process
-// lives. The next process that makes such a folder removes those of killed processes.
+// tickets is a ticket cache for Hadoop's commands, which can't use a keytab. Its folder is locked as long as the
+// process lives. The next process that makes such a folder removes those of killed processes.
 type tickets struct {
 	mu    sync.Mutex
 	dir   string
@@ -48,11 +48,13 @@ func (t *tickets) cache(ctx context.Context, e *Engine) (string, error) {
 	ownGroup(cmd)
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", errcode.YarnCommands.Errorf("get a ticket for Hadoop's commands: %w; install MIT's krb5 programs (krb5-user or krb5-workstation), "+
+		return "", errcode.YarnCommands.Errorf("get a ticket for Hadoop's commands: %w; install MIT's krb5 programs "+
+			"(krb5-user or krb5-workstation), "+
 			"or log in with kinit yourself and leave the keytab out", err)
 	}
 	if err != nil {
-		return "", errcode.KerberosService.Errorf("get a ticket for Hadoop's commands with kinit: %w: %s", err, strings.TrimSpace(string(out)))
+		return "", errcode.KerberosService.Errorf("get a ticket for Hadoop's commands with kinit: %w: %s", err,
+			strings.TrimSpace(string(out)))
 	}
 	t.since = time.Now()
 	return "FILE:" + file, nil

@@ -11,8 +11,8 @@ import (
 	"bulkload/partition"
 )
 
-// TestTicketsOfAKilledDriver: the next process that gets a ticket for Hadoop's commands deletes those of a process that was killed,
-// and no others.
+// TestTicketsOfAKilledDriver: the next process that gets a ticket for Hadoop's commands deletes those of a process that
+// was killed, and no others.
 func TestTicketsOfAKilledDriver(t *testing.T) {
 	bin, work := t.TempDir(), filepath.Join(t.TempDir(), "work")
 	check(t, os.WriteFile(filepath.Join(bin, "kinit"), []byte("#!/bin/sh\necho ticket > \"$2\"\n"), 0o755))

@@ -10,7 +10,8 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// word is what an attempt says about itself, in the documents of its folder TASK/ATTEMPT-RANDOM of its phase. The engine needs it only for messages and for progress.
+// word is what an attempt says about itself, in the documents of its folder TASK/ATTEMPT-RANDOM of its phase. The
+// engine needs it only for messages and for progress.
 type word struct {
 	Task int    `json:"task"`
 	Host string `json:"host"`

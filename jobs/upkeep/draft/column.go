@@ -32,7 +32,8 @@ type column struct {
 }
 
 func newColumn(name string) *column {
-	return &column{name: name, nulls: map[string]int{}, distinct: map[string]int{}, whole: true, number: true, moment: true, day: true, width: -1}
+	return &column{name: name, nulls: map[string]int{}, distinct: map[string]int{}, whole: true, number: true,
+		moment: true, day: true, width: -1}
 }
 
 // columnsOf looks at the values of the records that have as many columns as there are names. whole is their number.
@@ -100,7 +101,8 @@ func (c *column) addMoment(value string) {
 	c.zoned, c.unzoned = c.zoned || clock.Zoned, c.unzoned || !clock.Zoned
 }
 
-// conclude decides the type and the nulls. In CSV an empty value is a null anyway. Numbers with leading zeros are codes, not numbers.
+// conclude decides the type and the nulls. In CSV an empty value is a null anyway. Numbers with leading zeros are
+// codes, not numbers.
 func (c *column) conclude(csv bool) {
 	if len(c.distinct) > 0 && !c.zeros {
 		switch {
@@ -141,7 +143,8 @@ func (c *column) uniqueness() string {
 	if c.unique() {
 		return c.name + " is unique in the sample."
 	}
-	return fmt.Sprintf("CHECK THIS. %s is nearly unique: %d of %d records of the sample have a value that came before. Of records with the same key, the last one wins.",
+	return fmt.Sprintf("CHECK THIS. %s is nearly unique: %d of %d records of the sample have a value that came before. "+
+		"Of records with the same key, the last one wins.",
 		c.name, c.n-len(c.distinct), c.n)
 }
 

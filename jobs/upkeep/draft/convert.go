@@ -23,8 +23,8 @@ type replaced struct {
 	unused                       []string // other properties
 }
 
-// Convert makes a job file with the same cells from the properties of the Spark job that bulkload replaces. name is the properties
-// file's.
+// Convert makes a job file with the same cells from the properties of the Spark job that bulkload replaces. name is the
+// properties file's.
 func Convert(properties []byte, name string) ([]byte, error) {
 	all, err := readProperties(properties)
 	if err != nil {
@@ -35,7 +35,8 @@ func Convert(properties []byte, name string) ([]byte, error) {
 		return nil, errcode.Convert.Errorf("%s: %s", name, strings.Join(problems, "; "))
 	}
 	job := r.yaml(name)
-	_, err = jobfile.Parse(name, bytes.NewReader(job), jobfile.ReadOptions{Date: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Environment: anyValue})
+	_, err = jobfile.Parse(name, bytes.NewReader(job),
+		jobfile.ReadOptions{Date: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Environment: anyValue})
 	if err != nil {
 		return nil, errcode.Convert.Errorf("%s can't be converted to a job file: %w", name, err)
 	}
@@ -54,14 +55,17 @@ func newReplaced(all map[string]string) (r replaced, problems []string) {
 		delete(all, key)
 		return value
 	}
-	r = replaced{tableName: need("tableName"), namespace: need("namespace"), family: need("cf"), input: need("inputPathPrefix"),
-		hfiles: need("hfilePathPrefix"), unique: need("uniqCol"), query: javaSplit(need("queryKey")), columns: javaSplit(need("cols"))}
+	r = replaced{tableName: need("tableName"), namespace: need("namespace"), family: need("cf"),
+		input:  need("inputPathPrefix"),
+		hfiles: need("hfilePathPrefix"), unique: need("uniqCol"), query: javaSplit(need("queryKey")),
+		columns: javaSplit(need("cols"))}
 	if regions := need("preRegions"); regions != "" {
 		problems = append(problems, r.setRegions(regions)...)
 	}
 	for _, p := range [][2]string{{"inputPathPrefix", r.input}, {"hfilePathPrefix", r.hfiles}} {
 		if s := schemeOf(p[1]); s != "" && s != "hdfs" && s != "file" {
-			problems = append(problems, fmt.Sprintf("%s is %s: bulkload has no file system %s; write the path in HDFS", p[0], p[1], s))
+			problems = append(problems, fmt.Sprintf("%s is %s: bulkload has no file system %s; write the path in HDFS",
+				p[0], p[1], s))
 		}
 	}
 	r.unused = slices.Sorted(maps.Keys(all))
@@ -82,7 +86,8 @@ func (r *replaced) setRegions(text string) (problems []string) {
 	return nil
 }
 
-// salt is the function of the Spark job's salts. It pads them to one digit, whatever their number: those above 9 have two or more.
+// salt is the function of the Spark job's salts. It pads them to one digit, whatever their number: those above 9 have
+// two or more.
 func (r *replaced) salt() string {
 	if r.regions <= 10 {
 		return "salt"
@@ -93,11 +98,15 @@ func (r *replaced) salt() string {
 // regionsComment says how the regions are.
 func (r *replaced) regionsComment() string {
 	if r.regions <= 10 {
-		return fmt.Sprintf("# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with a region for each of the %s.\n", jobfile.Plural(r.regions, "salt"))
+		return fmt.Sprintf("# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create "+
+			"makes it, with a region for each of the %s.\n", jobfile.Plural(r.regions, "salt"))
 	}
-	return fmt.Sprintf("# The table's regions. The Spark job's salts have no leading zeros (0 to %d), so rows of salt 1 lie before and after those of salt 10, and no\n"+
-		"# salt has a region of its own. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, with regions by the sizes of\n"+
-		"# the sample. Or, if the keys need not be those of the Spark job, write salt(…, %d) instead: then each salt gets a region.\n", r.regions-1, r.regions)
+	return fmt.Sprintf("# The table's regions. The Spark job's salts have no leading zeros (0 to %d), so rows of salt 1 "+
+		"lie before and after those of salt 10, and no\n"+
+		"# salt has a region of its own. If there is no table yet, bulkload plan THIS-FILE --date DATE --create makes it, "+
+		"with regions by the sizes of\n"+
+		"# the sample. Or, if the keys need not be those of the Spark job, write salt(…, %d) instead: then each salt gets "+
+		"a region.\n", r.regions-1, r.regions)
 }
 
 func (r *replaced) checkColumns() (problems []string) {
@@ -126,10 +135,12 @@ func javaSplit(text string) []string {
 // yaml is the job file.
 func (r *replaced) yaml(name string) []byte {
 	var w bytes.Buffer
-	fmt.Fprintf(&w, "# Made by bulkload convert from %s. docs/jobfile.md describes all keys. Then:\n#   bulkload plan THIS-FILE --date DATE\n", printableList([]string{name}))
+	fmt.Fprintf(&w, "# Made by bulkload convert from %s. docs/jobfile.md describes all keys. Then:\n#   bulkload plan "+
+		"THIS-FILE --date DATE\n", printableList([]string{name}))
 	fmt.Fprint(&w, differences)
 	if len(r.unused) > 0 {
-		fmt.Fprintf(&w, "# Properties that the Spark job does not use, and this file does not have: %s\n", printableList(r.unused))
+		fmt.Fprintf(&w, "# Properties that the Spark job does not use, and this file does not have: %s\n",
+			printableList(r.unused))
 	}
 	for _, c := range r.columns {
 		if strings.TrimSpace(c) != c || c == "" {
@@ -137,7 +148,8 @@ func (r *replaced) yaml(name string) []byte {
 		}
 	}
 	fmt.Fprintf(&w, "table: %s\nfamily: %s\ntimestamp: ${date}\n", text(r.namespace+":"+r.tableName), text(r.family))
-	fmt.Fprintf(&w, "input:\n  path: %s   # inputPathPrefix and the batch date%s. If that is 20261120, write ${date:20060102}\n", text(inHDFS(r.input)+"/${date}"), relative(r.input))
+	fmt.Fprintf(&w, "input:\n  path: %s   # inputPathPrefix and the batch date%s. If that is 20261120, write "+
+		"${date:20060102}\n", text(inHDFS(r.input)+"/${date}"), relative(r.input))
 	writeColumns(&w, r.columns)
 	fmt.Fprint(&w, "  field_delimiter: '\\x01'\n  record_delimiter: '\\x10'\n  max_rejects: 0\n")
 	query := make([]string, len(r.query))
@@ -146,12 +158,15 @@ func (r *replaced) yaml(name string) []byte {
 		query[i], listed[i] = quoted(c), flow(c)
 	}
 	q := strings.Join(query, " + ")
-	fmt.Fprintf(&w, "rowkey: %s   # preRegions, queryKey and uniqCol\n", text(fmt.Sprintf("%s(%s, %d) + md5(%s) + %s", r.salt(), q, r.regions, q, quoted(r.unique))))
+	fmt.Fprintf(&w, "rowkey: %s   # preRegions, queryKey and uniqCol\n",
+		text(fmt.Sprintf("%s(%s, %d) + md5(%s) + %s", r.salt(), q, r.regions, q, quoted(r.unique))))
 	fmt.Fprintf(&w, "query: [%s]\n", strings.Join(listed, ", "))
 	w.WriteString(r.regionsComment())
 	fmt.Fprint(&w, "regions: {from: table}\n")
-	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix%s\nload: true\n", text(inHDFS(r.hfiles)+"/${date}"), relative(r.hfiles))
-	fmt.Fprint(&w, "# hbase.keyuser and hbase.keytab of kerberos.conf are: hbase: {kerberos: {principal: USER@REALM, keytab: /FOLDER/USER.keytab}}\n")
+	fmt.Fprintf(&w, "output: %s   # hfilePathPrefix%s\nload: true\n",
+		text(inHDFS(r.hfiles)+"/${date}"), relative(r.hfiles))
+	fmt.Fprint(&w, "# hbase.keyuser and hbase.keytab of kerberos.conf are: hbase: {kerberos: {principal: USER@REALM, "+
+		"keytab: /FOLDER/USER.keytab}}\n")
 	return w.Bytes()
 }
 
@@ -179,8 +194,8 @@ func printableList(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// inHDFS is a path as Hadoop understands it: without a scheme it is in the default file system, and a relative one is in the
-// folder of whoever runs the job.
+// inHDFS is a path as Hadoop understands it: without a scheme it is in the default file system, and a relative one is
+// in the folder of whoever runs the job.
 func inHDFS(path string) string {
 	path = strings.TrimRight(path, "/")
 	rest, hdfs := strings.CutPrefix(path, "hdfs:")

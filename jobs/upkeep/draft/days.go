@@ -27,11 +27,12 @@ var spellings = []spelling{
 	{regexp.MustCompile(`(20\d\d)(\d\d)(\d\d)(\d*)`), "${date:20060102}"},
 }
 
-// dated is a path with a variable for each day in it, and the day as --date reads it; "" if the path has no day, or several.
+// dated is a path with a variable for each day in it, and the day as --date reads it; "" if the path has no day, or
+// several.
 type dated struct{ path, day string }
 
-// withDate replaces the day in a path, so that the job reads another day's export on another day. A time that follows the day
-// differs from day to day: it becomes a *.
+// withDate replaces the day in a path, so that the job reads another day's export on another day. A time that follows
+// the day differs from day to day: it becomes a *.
 func withDate(name string) dated {
 	all := dated{path: name}
 	for _, s := range spellings {
@@ -86,8 +87,8 @@ func insideVariable(text string) bool {
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
 
-// ofDays makes the path of one day's export of a folder that has those of several days, and returns that day's files: the latest
-// that has records. If the files have no days in their paths, it is false.
+// ofDays makes the path of one day's export of a folder that has those of several days, and returns that day's files:
+// the latest that has records. If the files have no days in their paths, it is false.
 func (d *Draft) ofDays(folder string, files []ingest.File) (latest []ingest.File, found bool) {
 	days := map[string][]ingest.File{}
 	var paths, undated []string
@@ -115,7 +116,8 @@ func (d *Draft) ofDays(folder string, files []ingest.File) (latest []ingest.File
 	}
 	d.Path, d.day = strings.TrimSuffix(d.Path, "/")+"/"+one, latestDay(days)
 	if len(days) > 1 {
-		d.note("The folder has exports of %s, up to %s. This job reads one of them a run: --from DATE --to DATE runs several, one by one. To load all at once, see History in docs/jobfile.md.", jobfile.Plural(len(days), "day"), d.day)
+		d.note("The folder has exports of %s, up to %s. This job reads one of them a run: --from DATE --to DATE runs "+
+			"several, one by one. To load all at once, see History in docs/jobfile.md.", jobfile.Plural(len(days), "day"), d.day)
 	}
 	return days[d.day], true
 }
@@ -145,7 +147,8 @@ var variable = regexp.MustCompile(`\$\{[^}]*\}`)
 // ofExport is the part of a file's path that has a day: its folder, if that has one, or else all of it.
 func ofExport(name string) string {
 	const slash = "\x00" // instead of those of a layout such as ${date:2006/01/02}
-	dir := path.Dir(variable.ReplaceAllStringFunc(name, func(v string) string { return strings.ReplaceAll(v, "/", slash) }))
+	dir := path.Dir(variable.ReplaceAllStringFunc(name,
+		func(v string) string { return strings.ReplaceAll(v, "/", slash) }))
 	if !variable.MatchString(dir) {
 		return name
 	}

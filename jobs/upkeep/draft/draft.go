@@ -1,5 +1,6 @@
-// Package draft writes the first job file for an export: it looks at samples of the files and guesses how they are written, what
-// the columns hold, and which row key suits them. A draft is for a person to read: each guess has its reason beside it.
+// Package draft writes the first job file for an export: it looks at samples of the files and guesses how they are
+// written, what the columns hold, and which row key suits them. A draft is for a person to read: each guess has its
+// reason beside it.
 //
 //	draft.go   what is drafted, from which samples
 //	text.go    charset, delimiters, quotes and heading of text
@@ -80,7 +81,8 @@ func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 		}
 	}
 	if len(full) == 0 {
-		return nil, errcode.InputUnknown.Errorf("%s has no file with a record: a draft needs a sample", printable.Name(fsys.URI(name)))
+		return nil, errcode.InputUnknown.Errorf("%s has no file with a record: a draft needs a sample",
+			printable.Name(fsys.URI(name)))
 	}
 	samples, err := read(fsys, full)
 	if err != nil {
@@ -130,8 +132,8 @@ func readOne(fsys storage.FS, f ingest.File) (s sample, err error) {
 	return s, err
 }
 
-// ofParquet drafts from a footer: the file itself knows the names and types. It says nothing of the values, and so nothing of the
-// key.
+// ofParquet drafts from a footer: the file itself knows the names and types. It says nothing of the values, and so
+// nothing of the key.
 func (d *Draft) ofParquet(fsys storage.FS, file ingest.File) error {
 	d.form = form{format: "parquet"}
 	names, err := parquet.ColumnNames(fsys, file)
@@ -174,18 +176,22 @@ func (d *Draft) describe(records [][]string) {
 	}
 	d.columns, d.Records = columnsOf(names, records, d.form.format == "csv")
 	if other := len(records) - d.Records; other > 0 {
-		d.note("%d of %d records have another number of columns than %d. A run rejects them: max_rejects says how many are allowed.", other, len(records), len(d.columns))
+		d.note("%d of %d records have another number of columns than %d. A run rejects them: max_rejects says how many "+
+			"are allowed.", other, len(records), len(d.columns))
 	}
 	if d.form.unsure {
-		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
+		d.note("Some values are in quotes, and none of them has a quote inside. If the exporter escapes quotes by a " +
+			"backslash, as Sqoop does, use format: delimited with escaped_by and optionally_enclosed_by.")
 	}
 	for _, c := range d.columns {
 		if c.oracle != "" {
-			d.note("Column %s has the value %s: %s. A run loads it as this text, which does not sort by time, and a DATE has lost its time of day.", c.name, c.oracle, values.OracleDate([]byte(c.oracle)))
+			d.note("Column %s has the value %s: %s. A run loads it as this text, which does not sort by time, and a DATE has "+
+				"lost its time of day.", c.name, c.oracle, values.OracleDate([]byte(c.oracle)))
 		}
 		for value, n := range c.distinct {
 			if values.Overflowed([]byte(value)) {
-				d.note("Column %s has the value %s, %s: SQL*Plus writes that for a number or date that does not fit its column. A run rejects these records. Export again with set numwidth 40.", c.name, value, jobfile.Plural(n, "time"))
+				d.note("Column %s has the value %s, %s: SQL*Plus writes that for a number or date that does not fit its column. "+
+					"A run rejects these records. Export again with set numwidth 40.", c.name, value, jobfile.Plural(n, "time"))
 			}
 		}
 	}
@@ -228,7 +234,8 @@ func charsetOf(samples []sample) (name string, texts [][]byte, err error) {
 			return name, texts, nil
 		}
 	}
-	return "", nil, errcode.InputUnknown.Errorf("%s is not text in UTF-8, GBK, GB18030 or Windows-1252: write the job file by hand, with its charset", samples[0].name)
+	return "", nil, errcode.InputUnknown.Errorf("%s is not text in UTF-8, GBK, GB18030 or Windows-1252: write the job "+
+		"file by hand, with its charset", samples[0].name)
 }
 
 // decode decodes the samples; nil if some byte is no character. The last character of a sample may be cut.

@@ -64,7 +64,8 @@ func ForTable(ctx context.Context, name string, o options.Options) (job []byte, 
 	if err != nil {
 		return nil, failure.Early(err)
 	}
-	t := &Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User, strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
+	t := &Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User,
+		strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
 	for i := range live.Families {
 		t.Families = append(t.Families, TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})
 	}
@@ -76,7 +77,8 @@ const forever = "2147483647"
 
 // familySettings are a family's settings that a person should know.
 func familySettings(f *load.Family) string {
-	text := fmt.Sprintf("%s, %s, bloom %s, blocks of %s", f.Compression, f.DataBlockEncoding, f.BloomFilter, bytesize.Format(int64(f.BlockSize)))
+	text := fmt.Sprintf("%s, %s, bloom %s, blocks of %s", f.Compression, f.DataBlockEncoding, f.BloomFilter,
+		bytesize.Format(int64(f.BlockSize)))
 	if ttl := f.Attributes["TTL"]; ttl != "" && ttl != forever && ttl != "FOREVER" {
 		text += ", TTL " + ttl + " s"
 	}
@@ -86,8 +88,8 @@ func familySettings(f *load.Family) string {
 	return text
 }
 
-// ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file will be in, from
-// which its paths are counted.
+// ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file
+// will be in, from which its paths are counted.
 func ForInput(input, base string, o options.Options) (job []byte, err error) {
 	_, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, input)
 	if err != nil {

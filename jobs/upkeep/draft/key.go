@@ -16,7 +16,8 @@ type key struct {
 }
 
 // identifying matches the names of columns that identify something.
-var identifying = regexp.MustCompile(`(?i)^(id|uuid|guid|key|no|code|sn)$|(_|^)(id|uuid|guid|key|no|code|sn)$|(Id|ID|No|Key)$`)
+var identifying = regexp.MustCompile(
+	`(?i)^(id|uuid|guid|key|no|code|sn)$|(_|^)(id|uuid|guid|key|no|code|sn)$|(Id|ID|No|Key)$`)
 
 // maxKeyColumn is the longest value, in bytes, that a key should hold.
 const maxKeyColumn = 64
@@ -36,7 +37,8 @@ func better(columns []*column, fits func(*column) bool) (best *column) {
 	return best
 }
 
-// keyOf proposes a key: a column whose values are unique, with a salt unless they are spread by themselves; or two columns.
+// keyOf proposes a key: a column whose values are unique, with a salt unless they are spread by themselves; or two
+// columns.
 func keyOf(columns []*column, records [][]string) key {
 	repeated := better(columns, func(c *column) bool {
 		return c.suits() && !c.nearlyUnique() && identifying.MatchString(c.name) && len(c.distinct)*20 > c.n
@@ -48,27 +50,35 @@ func keyOf(columns []*column, records [][]string) key {
 		return keyOfOne(id, nil)
 	}
 	if first, second := pair(columns, records, repeated); first != nil {
-		return key{expression: fmt.Sprintf("salt(%s, 10) + %s + '-' + %s", quoted(first.name), quoted(first.name), quoted(second.name)), columns: []string{first.name, second.name}, query: first.name, splits: digits(10),
-			reasons: []string{"No column of the sample is unique. " + first.name + " and " + second.name + " are, together.", saltReason}}
+		return key{expression: fmt.Sprintf("salt(%s, 10) + %s + '-' + %s", quoted(first.name), quoted(first.name),
+			quoted(second.name)), columns: []string{first.name, second.name}, query: first.name, splits: digits(10),
+			reasons: []string{"No column of the sample is unique. " + first.name + " and " + second.name +
+				" are, together.", saltReason}}
 	}
-	return unknownKey("No column of the sample is unique, and no two columns are: name those that identify a record.", columns)
+	return unknownKey("No column of the sample is unique, and no two columns are: name those that identify a record.",
+		columns)
 }
 
-const saltReason = "The salt spreads the rows over ten regions: keys that grow with time would all be written to the last one."
+const saltReason = "The salt spreads the rows over ten regions: keys that grow with time would all be written to the " +
+	"last one."
 
 func keyOfOne(id, repeated *column) key {
-	k := key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(id.name), quoted(id.name)), columns: []string{id.name}, query: id.name, splits: digits(10),
+	k := key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(id.name), quoted(id.name)), columns: []string{id.name},
+		query: id.name, splits: digits(10),
 		reasons: []string{id.uniqueness(), saltReason}}
 	if id.kind == "int64" {
-		k.reasons = append(k.reasons, "salt(x, n) is the salt of the text, as Java's String.hashCode; a reader that salts the number needs long_salt(x, n).")
+		k.reasons = append(k.reasons, "salt(x, n) is the salt of the text, as Java's String.hashCode; a reader that salts "+
+			"the number needs long_salt(x, n).")
 	}
 	if id.spread() {
 		k.expression, k.splits = quoted(id.name), hexDigits()
 		k.reasons = []string{id.uniqueness(), "Its values are spread like hashes: it needs no salt."}
 	}
 	if repeated != nil {
-		k.reasons = append(k.reasons, fmt.Sprintf("If readers look up rows by %s (%.1f each), one scan finds them with: salt(%s, 10) + %s + '-' + %s",
-			repeated.name, float64(repeated.n)/float64(len(repeated.distinct)), quoted(repeated.name), quoted(repeated.name), quoted(id.name)))
+		k.reasons = append(k.reasons,
+			fmt.Sprintf("If readers look up rows by %s (%.1f each), one scan finds them with: salt(%s, 10) + %s + '-' + %s",
+				repeated.name, float64(repeated.n)/float64(len(repeated.distinct)), quoted(repeated.name),
+				quoted(repeated.name), quoted(id.name)))
 	}
 	return k
 }
@@ -116,7 +126,8 @@ func together(records [][]string, n, i, j int) bool {
 // keyByNames proposes a key where only the names are known.
 func keyByNames(columns []*column) key {
 	if id := better(columns, func(c *column) bool { return identifying.MatchString(c.name) }); id != nil {
-		return key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(id.name), quoted(id.name)), columns: []string{id.name}, query: id.name, splits: digits(10),
+		return key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(id.name), quoted(id.name)), columns: []string{id.name},
+			query: id.name, splits: digits(10),
 			reasons: []string{id.name + " is chosen for its name alone: check that it is unique.", saltReason}}
 	}
 	return unknownKey("No column has the name of an identifier: name those that identify a record.", columns)
@@ -125,7 +136,8 @@ func keyByNames(columns []*column) key {
 // unknownKey is a key of the first column, with a warning.
 func unknownKey(why string, columns []*column) key {
 	first := columns[0].name
-	return key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(first), quoted(first)), columns: []string{first}, query: first, splits: digits(10),
+	return key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(first), quoted(first)), columns: []string{first},
+		query: first, splits: digits(10),
 		reasons: []string{"CHANGE THIS. " + why, "Of records with the same key, the last one wins."}}
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// readProperties reads a properties file as java.util.Properties.load does: the bytes are ISO-8859-1, a backslash at the end of a
-// line continues it, and the last of equal keys counts.
+// readProperties reads a properties file as java.util.Properties.load does: the bytes are ISO-8859-1, a backslash at
+// the end of a line continues it, and the last of equal keys counts.
 func readProperties(text []byte) (map[string]string, error) {
 	runes := make([]rune, len(text))
 	for i, b := range text {

@@ -18,19 +18,23 @@ type Table struct {
 // TableFamily is a family and its settings in words.
 type TableFamily struct{ Name, Settings string }
 
-// YAML is the job file. Nobody but the export knows its columns, and nobody but its owner the row key: rows would show some key of
-// many that fit.
+// YAML is the job file. Nobody but the export knows its columns, and nobody but its owner the row key: rows would show
+// some key of many that fit.
 func (t *Table) YAML() []byte {
 	var w bytes.Buffer
 	regions := jobfile.Plural(len(t.Splits)+1, "region")
-	fmt.Fprintf(&w, "# A draft by bulkload init, from the descriptor and the regions of table %s, which has %s.\n", t.Name, regions)
-	fmt.Fprint(&w, "# Complete it: docs/jobfile.md describes all keys, docs/keys.md row keys. Then:\n#   bulkload plan THIS-FILE --date DATE\n")
+	fmt.Fprintf(&w, "# A draft by bulkload init, from the descriptor and the regions of table %s, which has %s.\n",
+		t.Name, regions)
+	fmt.Fprint(&w, "# Complete it: docs/jobfile.md describes all keys, docs/keys.md row keys. Then:\n#   bulkload plan "+
+		"THIS-FILE --date DATE\n")
 	for _, f := range t.Families {
 		fmt.Fprintf(&w, "# Family %s: %s\n", f.Name, f.Settings)
 	}
-	fmt.Fprintf(&w, "table: %s\nfamily: %s   # columns_map places a column in another one\n", text(t.Name), text(t.Families[0].Name))
+	fmt.Fprintf(&w, "table: %s\nfamily: %s   # columns_map places a column in another one\n",
+		text(t.Name), text(t.Families[0].Name))
 	fmt.Fprint(&w, "timestamp: ${date}   # of all cells: midnight UTC of --date; column:NAME takes it from a column\n")
-	fmt.Fprint(&w, "input:\n  # CHANGE THIS. The export: bulkload init EXPORT drafts this part, with columns, delimiters, charset and nulls.\n")
+	fmt.Fprint(&w, "input:\n  # CHANGE THIS. The export: bulkload init EXPORT drafts this part, with columns, "+
+		"delimiters, charset and nulls.\n")
 	fmt.Fprint(&w, "  path: CHANGE-THIS/${date}\n  columns: [c1]\n  max_rejects: 0\n")
 	salts := saltsOf(t.Splits)
 	fmt.Fprint(&w, "# CHANGE THIS. The row key as readers of the table compute it.\n")
@@ -38,7 +42,8 @@ func (t *Table) YAML() []byte {
 		fmt.Fprintf(&w, "# The regions begin like salts of %d values, such as %s.\n", salts.n, salts.of("COLUMN"))
 	}
 	fmt.Fprintf(&w, "rowkey: %s\nquery: [c1]\n", text(tryKey("c1", salts)))
-	fmt.Fprintf(&w, "# The table's %s, and its families' settings.\nregions: {from: table}\noutput: %s\nload: true\n", regions, text(t.Output))
+	fmt.Fprintf(&w, "# The table's %s, and its families' settings.\nregions: {from: table}\noutput: %s\nload: true\n",
+		regions, text(t.Output))
 	return w.Bytes()
 }
 
@@ -64,8 +69,8 @@ func (s salting) of(column string) string {
 	return fmt.Sprintf("salt(%s, %d)", column, s.n)
 }
 
-// saltsOf finds salts at the beginnings of regions: 1, 2 … or 01, 02 …, or without leading zeros 1, 10, 11 … 2 …. A region
-// may have been split since, so other boundaries may lie between them.
+// saltsOf finds salts at the beginnings of regions: 1, 2 … or 01, 02 …, or without leading zeros 1, 10, 11 … 2 …. A
+// region may have been split since, so other boundaries may lie between them.
 func saltsOf(splits [][]byte) salting {
 	starts := make(map[string]bool, len(splits))
 	for _, s := range splits {

@@ -9,7 +9,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TestTableDraft: the draft has what the descriptor and the regions say, is a job file without a mistake, and guesses no key.
+// TestTableDraft: the draft has what the descriptor and the regions say, is a job file without a mistake, and guesses
+// no key.
 func TestTableDraft(t *testing.T) {
 	t.Parallel()
 	for splits, want := range map[string]string{

@@ -60,7 +60,8 @@ func formOf(name string, texts [][]byte) (best form, err error) {
 		}
 	}
 	if best.field == "" {
-		return best, errcode.InputUnknown.Errorf("no delimiter gives the records of %s the same number of columns%s. Write the job file by hand, with field_delimiter and record_delimiter", name, nearly.disagreement(text))
+		return best, errcode.InputUnknown.Errorf("no delimiter gives the records of %s the same number of columns%s. Write "+
+			"the job file by hand, with field_delimiter and record_delimiter", name, nearly.disagreement(text))
 	}
 	return best, best.findHeading(name, text)
 }
@@ -84,14 +85,17 @@ func (f *form) disagreement(text []byte) string {
 		return ""
 	}
 	show := func(i int) string {
-		return fmt.Sprintf("record %d has %s (%q)", i+1, jobfile.Plural(len(records[i]), "column"), ingest.Shown([]byte(strings.Join(records[i], f.field))))
+		return fmt.Sprintf("record %d has %s (%q)", i+1, jobfile.Plural(len(records[i]), "column"),
+			ingest.Shown([]byte(strings.Join(records[i], f.field))))
 	}
 	hint := ""
 	if f.record == "\n" || f.record == "\r\n" {
-		hint = ". If values have line breaks, export again with Sqoop's --hive-drop-import-delims or --escaped-by, or with another record delimiter"
+		hint = ". If values have line breaks, export again with Sqoop's --hive-drop-import-delims or --escaped-by, or with " +
+			"another record delimiter"
 	}
 	return fmt.Sprintf(". With field_delimiter %s and record_delimiter %s, %s and %s%s",
-		ingest.FormatDelimiter([]byte(f.field)), ingest.FormatDelimiter([]byte(f.record)), show(min(fits, other)), show(max(fits, other)), hint)
+		ingest.FormatDelimiter([]byte(f.field)), ingest.FormatDelimiter([]byte(f.record)), show(min(fits, other)),
+		show(max(fits, other)), hint)
 }
 
 // crlf reports whether all lines end with CR LF.
@@ -211,8 +215,9 @@ var (
 	expressionName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ().*+/|-]{0,127}$`)
 )
 
-// findHeading decides whether the first record has the columns' names. They look like names and are unlike the values below: some column
-// has numbers or times, or no name comes again as a value. A heading with a name twice is refused: a run can't read such columns.
+// findHeading decides whether the first record has the columns' names. They look like names and are unlike the values
+// below: some column has numbers or times, or no name comes again as a value. A heading with a name twice is refused: a
+// run can't read such columns.
 func (f *form) findHeading(file string, text []byte) error {
 	records := f.split(text, false)
 	if len(records) == 0 || !f.isLines() {
@@ -235,14 +240,16 @@ func (f *form) findHeading(file string, text []byte) error {
 		return nil
 	}
 	if double != "" {
-		return errcode.InputUnknown.Errorf("the heading of %s has the column %s twice: give one of them another name in the query, and export again", file, double)
+		return errcode.InputUnknown.Errorf("the heading of %s has the column %s twice: give one of them another name in "+
+			"the query, and export again", file, double)
 	}
 	f.noise = f.noise || len(rows) < len(records)-1
 	f.heading, f.format, f.escape, f.enclosure = true, "csv", false, false
 	return nil
 }
 
-// compare compares names with the records below: whether some column has numbers or times, and whether some name comes again as a value.
+// compare compares names with the records below: whether some column has numbers or times, and whether some name comes
+// again as a value.
 func (f *form) compare(names []string, records [][]string) (typed, again bool) {
 	columns, _ := columnsOf(names, records, false)
 	for _, c := range columns {

@@ -26,10 +26,12 @@ func (d *Draft) YAML() []byte {
 		fmt.Fprintf(&w, "# %s\n", reason)
 	}
 	fmt.Fprintf(&w, "rowkey: %s\nquery: [%s]\n", text(d.key.expression), flow(d.key.query))
-	fmt.Fprintf(&w, "# bulkload plan shows how even the regions are, and suggests how many there should be. A job that loads takes the table's: regions: {from: table}\n")
+	fmt.Fprintf(&w, "# bulkload plan shows how even the regions are, and suggests how many there should be. A job that "+
+		"loads takes the table's: regions: {from: table}\n")
 	fmt.Fprintf(&w, "regions:\n  from: splits\n  splits: [%s]\n", quotedList(d.key.splits))
 	fmt.Fprintf(&w, "hfile: {compression: snappy, encoding: fast_diff, bloom: row, block_size: 64KiB}\n")
-	fmt.Fprintf(&w, "# To load: an output in HDFS, such as hdfs:///user/me/hfile/%s/${date}, load: true, and regions: {from: table}\n", name)
+	fmt.Fprintf(&w, "# To load: an output in HDFS, such as hdfs:///user/me/hfile/%s/${date}, load: true, and regions: "+
+		"{from: table}\n", name)
 	output := "out/" + name
 	if d.day != "" {
 		output += "/${date}"
@@ -46,15 +48,18 @@ func (d *Draft) pathComment() string {
 	case d.unclear != "":
 		return "   # CHECK THIS. Each run reads all of it: " + d.unclear + ". Give init the path of one day's export"
 	}
-	return "   # CHECK THIS. Each run reads all of it. If there is an export for each day, write ${date} where its path has the day"
+	return "   # CHECK THIS. Each run reads all of it. If there is an export for each day, write ${date} where its path " +
+		"has the day"
 }
 
 func (d *Draft) head(w *bytes.Buffer) {
 	size := bytesize.Format(d.Bytes)
 	if d.form.format == "parquet" {
-		fmt.Fprintf(w, "# A draft by bulkload init, from the footer of a file; the input has %s, %s.\n", jobfile.Plural(d.Files, "file"), size)
+		fmt.Fprintf(w, "# A draft by bulkload init, from the footer of a file; the input has %s, %s.\n",
+			jobfile.Plural(d.Files, "file"), size)
 	} else {
-		fmt.Fprintf(w, "# A draft by bulkload init, from %d records at the start of files; the input has %s, %s.\n", d.Records, jobfile.Plural(d.Files, "file"), size)
+		fmt.Fprintf(w, "# A draft by bulkload init, from %d records at the start of files; the input has %s, %s.\n",
+			d.Records, jobfile.Plural(d.Files, "file"), size)
 	}
 	fmt.Fprint(w, "# It is a guess: read each line. docs/jobfile.md describes all keys, docs/keys.md row keys. Then:\n")
 	day := d.day
@@ -72,7 +77,8 @@ func (d *Draft) input(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  format: %s\n", d.form.format)
 	}
 	if d.form.charset != "" {
-		fmt.Fprintf(w, "  charset: %s   # the sample is not UTF-8; it would also be text in similar charsets\n", d.form.charset)
+		fmt.Fprintf(w, "  charset: %s   # the sample is not UTF-8; it would also be text in similar charsets\n",
+			d.form.charset)
 	}
 	d.names(w)
 	switch d.form.format {
@@ -81,7 +87,8 @@ func (d *Draft) input(w *bytes.Buffer) {
 			fmt.Fprint(w, "  header: false\n")
 		}
 		if d.form.noise {
-			fmt.Fprint(w, "  skip_noise: true   # some lines are not records, such as repeated headings and \"40 rows selected.\"\n")
+			fmt.Fprint(w,
+				"  skip_noise: true   # some lines are not records, such as repeated headings and \"40 rows selected.\"\n")
 		}
 		if d.form.field != "," {
 			fmt.Fprintf(w, "  field_delimiter: %s\n", text(ingest.FormatDelimiter([]byte(d.form.field))))
@@ -119,7 +126,8 @@ func (d *Draft) names(w *bytes.Buffer) {
 	fmt.Fprintf(w, "%s]\n", strings.TrimRight(line, " "))
 }
 
-// nulls writes which texts are nulls. A text in a column of numbers or times is one for certain, and then in other columns, too.
+// nulls writes which texts are nulls. A text in a column of numbers or times is one for certain, and then in other
+// columns, too.
 func (d *Draft) nulls(w *bytes.Buffer) {
 	var typed, untyped []string
 	for _, c := range d.columns {
@@ -139,7 +147,8 @@ func (d *Draft) nulls(w *bytes.Buffer) {
 			if slices.Contains(typed, t) {
 				untyped = append(untyped, t)
 			} else {
-				fmt.Fprintf(w, "  # Column %s has the text %s %d times. If it means a null, add it to null.\n", c.name, t, c.nulls[t])
+				fmt.Fprintf(w, "  # Column %s has the text %s %d times. If it means a null, add it to null.\n",
+					c.name, t, c.nulls[t])
 			}
 		}
 	}
@@ -150,7 +159,8 @@ func (d *Draft) nulls(w *bytes.Buffer) {
 	case d.form.format == "csv" || !slices.Contains(typed, ""):
 		fmt.Fprintf(w, "  null: [%s]\n", quotedList(slices.DeleteFunc(typed, func(t string) bool { return t == "" })))
 	default: // an empty number is a null; an empty text may be a value
-		fmt.Fprint(w, "  # An empty number or time is a null. An empty text is a value here: Oracle has none, so add '' to null_string to omit those cells.\n")
+		fmt.Fprint(w, "  # An empty number or time is a null. An empty text is a value here: Oracle has none, so add '' to "+
+			"null_string to omit those cells.\n")
 		fmt.Fprintf(w, "  null_non_string: [%s]\n  null_string: [%s]\n", quotedList(typed), quotedList(orNone(untyped)))
 	}
 }
@@ -172,7 +182,8 @@ func (d *Draft) columnsMap(w *bytes.Buffer) {
 		}
 		if !begun {
 			begun = true
-			fmt.Fprint(w, "# The types that all values of the sample have. A value of another type makes its record a reject; delete a line to accept any text.\n")
+			fmt.Fprint(w, "# The types that all values of the sample have. A value of another type makes its record a reject; "+
+				"delete a line to accept any text.\n")
 			fmt.Fprint(w, "columns_map:\n")
 		}
 		fmt.Fprintf(w, "  %s: {type: %s}%s\n", flow(c.name), c.kind, zoneComment(c))
@@ -193,7 +204,8 @@ var plainText = regexp.MustCompile(`^[A-Za-z/.$][A-Za-z0-9_/.${}:()-]*$`)
 
 // text writes a text as YAML, in single quotes unless it is plain.
 func text(s string) string {
-	if plainText.MatchString(s) && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(s)) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") {
+	if plainText.MatchString(s) && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"},
+		strings.ToLower(s)) && !strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"

@@ -21,9 +21,10 @@ import (
 // Rules are what may be deleted.
 type Rules struct {
 	Outputs time.Duration // outputs that were loaded so long ago, with their rejects; 0: none
-	Rejects time.Duration // rejects and what failed runs have left in the work folder, untouched for so long; 0: none by themselves
-	DryRun  bool          // delete nothing, and report what would be
-	Now     time.Time     // the zero Time: the present
+	// rejects and what failed runs have left in the work folder, untouched for so long; 0: none by themselves
+	Rejects time.Duration
+	DryRun  bool      // delete nothing, and report what would be
+	Now     time.Time // the zero Time: the present
 }
 
 // Clean deletes in dir, which may be an output itself, what the rules allow:
@@ -35,7 +36,9 @@ type Rules struct {
 // the ledger the same command would load again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
-		return &Report{Outcome: failure.NewOutcome()}, errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with --rejects-older-than 7d rejects")
+		return &Report{Outcome: failure.NewOutcome()},
+			errcode.Command.Errorf("say what may be deleted: with --older-than 30d outputs that were loaded so long ago, with " +
+				"--rejects-older-than 7d rejects")
 	}
 	if rules.Now.IsZero() {
 		rules.Now = time.Now()

@@ -10,8 +10,8 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// A load of another tool's directory keeps the files that it had to cut, since nobody could write them again. When the table has
-// served their parts for long enough, they are no longer needed.
+// A load of another tool's directory keeps the files that it had to cut, since nobody could write them again. When the
+// table has served their parts for long enough, they are no longer needed.
 
 // describeCut describes a directory of another tool.
 func describeCut(fsys storage.FS, dir string, content []storage.Info) (*Output, error) {

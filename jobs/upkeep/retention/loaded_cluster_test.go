@@ -16,8 +16,8 @@ import (
 	"bulkload/jobs/upkeep/retention"
 )
 
-// TestLogAndClean: a live run logs its stages, files and calls, and its progress goes from 0 to 1; and what clean deletes after
-// the load is not loaded again.
+// TestLogAndClean: a live run logs its stages, files and calls, and its progress goes from 0 to 1; and what clean
+// deletes after the load is not loaded again.
 func TestLogAndClean(t *testing.T) {
 	l := livetest.NewNight(t, nil)
 	var log bytes.Buffer

@@ -62,7 +62,8 @@ const (
 	RejectsDeleted = "rejects deleted"
 )
 
-// Cut is the State of a directory of another tool that was loaded. Its Files and Bytes are those of the originals, in .cut.
+// Cut is the State of a directory of another tool that was loaded. Its Files and Bytes are those of the originals, in
+// .cut.
 const Cut = "cut"
 
 // maxDepth bounds the depth of the search for outputs.
@@ -90,9 +91,11 @@ func open(dir string, o options.Options) (report *Report, s *site.Site, fsys sto
 	}
 	report.Directory = fsys.URI(name)
 	if info, failed := fsys.Stat(name); failed == nil && !info.Dir {
-		err = errcode.HFileMissing.Errorf("%s is a file: give a folder in which outputs are. bulkload status JOB shows the runs of a job file", report.Directory)
+		err = errcode.HFileMissing.Errorf("%s is a file: give a folder in which outputs are. bulkload status JOB shows the "+
+			"runs of a job file", report.Directory)
 	} else if err = find(fsys, name, 0, report); err == nil && len(report.Outputs) == 0 {
-		err = errcode.HFileMissing.Errorf("there is no output of bulkload in %s: no folder in it has a %s", report.Directory, manifest.Name)
+		err = errcode.HFileMissing.Errorf("there is no output of bulkload in %s: no folder in it has a %s",
+			report.Directory, manifest.Name)
 	}
 	if err != nil {
 		return report, nil, nil, errors.Join(failure.Early(err), fsys.Close())
@@ -168,7 +171,8 @@ func (out *Output) readManifest() error {
 		return nil
 	}
 	out.manifest = m
-	out.State, out.Job, out.Table, out.Date, out.Run, out.Finished = m.State, m.Run.Job, m.Run.Table, m.Run.Date, m.Run.ID, m.Finished
+	out.State, out.Job, out.Table, out.Date, out.Run, out.Finished = m.State, m.Run.Job, m.Run.Table,
+		m.Run.Date, m.Run.ID, m.Finished
 	out.Rows, out.Files = m.Books.Written, len(m.Files())
 	for _, f := range m.Files() {
 		if !f.Loaded {

@@ -44,7 +44,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// add makes an output. loaded is its age in the ledger, 0: it is not there; rejects is the age of its rejects, likewise.
+// add makes an output. loaded is its age in the ledger, 0: it is not there; rejects is the age of its rejects,
+// likewise.
 func (n *nights) add(t *testing.T, name, state string, loaded, rejects time.Duration) {
 	t.Helper()
 	dir := filepath.Join(n.dir, name)
@@ -70,8 +71,8 @@ func (n *nights) has(name string) bool {
 	return err == nil
 }
 
-// TestClean: what was loaded long ago goes, with what is in it; what is under way, not loaded, unknown to the ledger or young
-// stays; rejects go by their own rule.
+// TestClean: what was loaded long ago goes, with what is in it; what is under way, not loaded, unknown to the ledger or
+// young stays; rejects go by their own rule.
 func TestClean(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
@@ -122,8 +123,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestCleanOriginals: files that a load has cut go when the ledger says that the load of their directory ended long ago, and not
-// while the directory has files that were not loaded, or a cut is under way.
+// TestCleanOriginals: files that a load has cut go when the ledger says that the load of their directory ended long
+// ago, and not while the directory has files that were not loaded, or a cut is under way.
 func TestCleanOriginals(t *testing.T) {
 	n := newNights(t)
 	t.Parallel()

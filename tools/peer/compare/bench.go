@@ -61,7 +61,8 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = b.oracle(ctx, "create", table, family, "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
+	_, err = b.oracle(ctx, "create", table, family, "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY",
+		"DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	if err != nil {
 		b.stop()
 	}
@@ -110,7 +111,8 @@ func (b *bench) prepare(ctx context.Context, rows int) error {
 	return errors.Join(b.shell(ctx, "-put", local, input+"/part-m-00000"), os.Remove(local), b.writeJob(ctx))
 }
 
-// The Spark job's properties, of which bulkload makes its job: the comparison of cells is one of the command convert, too.
+// The Spark job's properties, of which bulkload makes its job: the comparison of cells is one of the command convert,
+// too.
 const properties = `namespace=peer
 tableName=check
 cf=` + family + `
@@ -162,7 +164,8 @@ func (b *bench) runOurs(ctx context.Context) (cost, error) {
 		return cost{}, err
 	}
 	work := filepath.Join(b.dir, "work")
-	cmd := exec.CommandContext(ctx, b.binary, "run", b.jobFile(), "--no-load", "--date", night, "--memory", b.memory, "--work-dir", work, "--conf", b.cluster.ConfDir())
+	cmd := exec.CommandContext(ctx, b.binary, "run", b.jobFile(), "--no-load", "--date", night, "--memory", b.memory,
+		"--work-dir", work, "--conf", b.cluster.ConfDir())
 	return measure(cmd)
 }
 
@@ -171,7 +174,8 @@ func (b *bench) runSpark(ctx context.Context, mode string) (cost, error) {
 	if err := b.shell(ctx, "-rm", "-r", "-f", "-skipTrash", "/peer/spark"); err != nil {
 		return cost{}, err
 	}
-	cmd, err := b.cluster.Program(ctx, peer.Files(), "4g", peer.Class, mode, input, "/peer/spark", table, strconv.Itoa(regions), strings.Join(sample.CheckColumns, ","), family)
+	cmd, err := b.cluster.Program(ctx, peer.Files(), "4g", peer.Class, mode, input, "/peer/spark", table,
+		strconv.Itoa(regions), strings.Join(sample.CheckColumns, ","), family)
 	if err != nil {
 		return cost{}, err
 	}

@@ -1,6 +1,6 @@
-// Command compare measures bulkload against the Spark job that it replaces: both turn the same generated rows in HDFS into
-// HFiles for the same table, without the load, one after another in one session on one machine. It prints a table of
-// ratios, and draws them with -svg. Both outputs must contain the same cells.
+// Command compare measures bulkload against the Spark job that it replaces: both turn the same generated rows in HDFS
+// into HFiles for the same table, without the load, one after another in one session on one machine. It prints a table
+// of ratios, and draws them with -svg. Both outputs must contain the same cells.
 //
 //	make bench ROWS=1000000,5000000
 //
@@ -28,7 +28,8 @@ func main() {
 
 func compare() error {
 	rows := flag.String("rows", "1000000", "numbers of rows, joined by commas")
-	modes := flag.String("modes", "tuned,published", "Spark jobs to compare with: tuned shuffles one record a row, published one a cell")
+	modes := flag.String("modes", "tuned,published",
+		"Spark jobs to compare with: tuned shuffles one record a row, published one a cell")
 	runs := flag.Int("runs", 1, "pairs of each; the medians are compared")
 	memory := flag.String("memory", "512MiB", "bulkload's --memory")
 	binary := flag.String("bulkload", "bin/bulkload", "the program; make build makes it")

@@ -9,13 +9,16 @@ import (
 // writeTable prints pairs as a Markdown table.
 func writeTable(w io.Writer, pairs []pair, head bool) {
 	if head {
-		fmt.Fprintln(w, "| rows | input | Spark job | CPU, bulkload | CPU, Spark | ratio | wall, bulkload | wall, Spark | ratio | RSS, bulkload | RSS, Spark |")
+		fmt.Fprintln(w, "| rows | input | Spark job | CPU, bulkload | CPU, Spark | ratio | wall, bulkload | wall, Spark | "+
+			"ratio | RSS, bulkload | RSS, Spark |")
 		fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
 	}
 	for _, p := range pairs {
-		fmt.Fprintf(w, "| %d | %d MB | %s | %.1f s | %.1f s | 1/%.1f | %.1f s | %.1f s | 1/%.1f | %d MB | %d MB |\n", p.Rows, p.Bytes/1e6, p.Mode,
+		fmt.Fprintf(w, "| %d | %d MB | %s | %.1f s | %.1f s | 1/%.1f | %.1f s | %.1f s | 1/%.1f | %d MB | %d MB |\n",
+			p.Rows, p.Bytes/1e6, p.Mode,
 			p.Ours.CPU.Seconds(), p.Spark.CPU.Seconds(), p.Spark.CPU.Seconds()/p.Ours.CPU.Seconds(),
-			p.Ours.Wall.Seconds(), p.Spark.Wall.Seconds(), p.Spark.Wall.Seconds()/p.Ours.Wall.Seconds(), p.Ours.RSS/1e6, p.Spark.RSS/1e6)
+			p.Ours.Wall.Seconds(), p.Spark.Wall.Seconds(), p.Spark.Wall.Seconds()/p.Ours.Wall.Seconds(),
+			p.Ours.RSS/1e6, p.Spark.RSS/1e6)
 	}
 }
 
@@ -28,8 +31,11 @@ func chart(pairs []pair) []byte {
 	}
 	var b bytes.Buffer
 	height := 40 + len(pairs)*2*(2*bar+gap)
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width+left, height)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="10" y="20" font-size="14">Seconds for the same HFiles: bulkload (green) beside Spark (grey)</text>`+"\n")
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+
+			"\n", width+left, height)
+	fmt.Fprintf(&b,
+		`<rect width="100%%" height="100%%" fill="white"/><text x="10" y="20" font-size="14">Seconds for the same HFiles: bulkload (green) beside Spark (grey)</text>`+"\n")
 	y := 36
 	line := func(label string, ours, spark float64) {
 		fmt.Fprintf(&b, `<text x="10" y="%d">%s</text>`+"\n", y+bar+4, label)

@@ -1,4 +1,5 @@
-// Package apt installs what tests need from the system's packages, where this process may do so, and ends tests that can't run without.
+// Package apt installs what tests need from the system's packages, where this process may do so, and ends tests that
+// can't run without.
 package apt
 
 import (
