@@ -34,8 +34,8 @@ func blocks(document string) []block {
 	return all
 }
 
-// volatile matches what differs between runs: times, rates, addresses, the progress of a load, and a table's size, which the
-// master learns some time after a load.
+// volatile matches what differs between runs: times, rates, addresses, the progress of a load, and a table's size,
+// which the master learns some time after a load.
 var volatile = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b.*|hdfs://[^/]*/|\(about [0-9.]+ [KMG]?i?B\)|in [0-9]+ rounds?`)
 
 func settled(text string) string { return volatile.ReplaceAllString(text, "…") }
@@ -103,8 +103,8 @@ func checkDocument(t *testing.T, name, language string, begin func()) {
 	}
 }
 
-// useCluster points the commands to the test cluster, which must not have the examples' tables, and to a ledger that records
-// nothing yet: what one document loaded is not loaded for another.
+// useCluster points the commands to the test cluster, which must not have the examples' tables, and to a ledger that
+// records nothing yet: what one document loaded is not loaded for another.
 func useCluster(t *testing.T) {
 	c := testcluster.Use(t)
 	conf := confWith(t, c.ConfDir(), "bulkload.ledger.dir", filepath.Join(t.TempDir(), "ledger"))
@@ -169,8 +169,8 @@ func replay(t *testing.T, text string) string {
 
 var pipe = regexp.MustCompile(`^(.*?)( 2>&1)? \| (head|tail) -([0-9]+)$`)
 
-// printed runs one command in this process and returns what a terminal would show: what goes to stderr passes by a pipe, unless the command
-// joins it with stdout.
+// printed runs one command in this process and returns what a terminal would show: what goes to stderr passes by a
+// pipe, unless the command joins it with stdout.
 func printed(t *testing.T, command string) string {
 	t.Helper()
 	limit, last := -1, false

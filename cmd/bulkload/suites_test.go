@@ -24,7 +24,8 @@ var (
 	switches = regexp.MustCompile(`"(BULKLOAD_[A-Z_]+)"`)
 
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(\w+ \*testing\.[TF]\)`)
-	// mention is a test in a document: `package.TestName` or `package.TestName/sub_test`, with (make suite) where make test does not run it.
+	// mention is a test in a document: `package.TestName` or `package.TestName/sub_test`, with (make suite) where make
+	// test does not run it.
 	mention = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+)(?:/(\\w+))?`(?: \\(make ([a-z-]+)\\))?")
 )
 
@@ -67,7 +68,8 @@ func TestSuites(t *testing.T) {
 // notSwitches are names in file infos of HFiles.
 var notSwitches = []string{"BULKLOAD_TIMESTAMP", "BULKLOAD_SOURCE_TASK"}
 
-// TestSkips: a test is skipped only by -short, in a process that runs another test, or by testcluster, which fails with CI=true.
+// TestSkips: a test is skipped only by -short, in a process that runs another test, or by testcluster, which fails with
+// CI=true.
 func TestSkips(t *testing.T) {
 	for name, f := range readSuite(t, "../..").files {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", name), f.text, parser.SkipObjectResolution)
@@ -162,7 +164,8 @@ func (s *suite) add(name string, f *testFile) {
 	}
 }
 
-// TestDocumentsNameTests: the tests that any document names exist, and it names the suite of those that make test does not run.
+// TestDocumentsNameTests: the tests that any document names exist, and it names the suite of those that make test does
+// not run.
 func TestDocumentsNameTests(t *testing.T) {
 	s := readSuite(t, "../..")
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -198,7 +201,8 @@ func (s *suite) checkMention(m []string) (problem string) {
 	return ""
 }
 
-// onlyIn returns the make targets that alone run a test, or its sub-test if that is a function of its own; nil: make test does.
+// onlyIn returns the make targets that alone run a test, or its sub-test if that is a function of its own; nil: make
+// test does.
 func (f *testFile) onlyIn(test, subtest string) []string {
 	targets := f.targets(test)
 	if m := regexp.MustCompile(`"` + strings.ReplaceAll(subtest, "_", " ") + `"[:,]\s+(?:\w+\.)?(\w+)`).FindStringSubmatch(f.text); m != nil && len(targets) == 0 {

@@ -21,8 +21,8 @@ import (
 	"bulkload/internal/test/testwords"
 )
 
-// TestSiteProperties: each property that asks for protection is honoured, or refused with its name, the file and what to do.
-// docs/security.md has a row for each, with a test in each row.
+// TestSiteProperties: each property that asks for protection is honoured, or refused with its name, the file and what
+// to do. docs/security.md has a row for each, with a test in each row.
 func TestSiteProperties(t *testing.T) {
 	document, err := os.ReadFile("../../docs/security.md")
 	check(t, err)
@@ -127,8 +127,8 @@ func TestOwnToken(t *testing.T) {
 	}
 }
 
-// TestTicketBeforeToken: YARN and Oozie give every program a file of tokens. If there is also a login, the NameNode gets the
-// ticket: a login with a token gets no delegation token.
+// TestTicketBeforeToken: YARN and Oozie give every program a file of tokens. If there is also a login, the NameNode
+// gets the ticket: a login with a token gets no delegation token.
 func TestTicketBeforeToken(t *testing.T) {
 	k := kdc.Use(t, kdc.Options{})
 	login := keytabLogin(t, k)
