@@ -176,7 +176,7 @@ mutants:
 	BULKLOAD_CLUSTER=$(CLUSTER) .ci/mutants $(PACKAGE) $(MUTATE)
 
 # Runs one of the suites that take too long for CI, on a commit without changes, and writes a line of the table in
-# docs/reliability.md: make record-chaos, make record-test-secured, make record-test-yarn.
+# docs/dev/faults.md: make record-chaos, make record-test-secured, make record-test-yarn.
 record-%:
 	.ci/record $*
 

@@ -172,7 +172,11 @@ func TestDocumentsNameTests(t *testing.T) {
 	if err != nil || len(pages) < 10 {
 		t.Fatal(pages, err)
 	}
-	for _, name := range pages {
+	developers, err := filepath.Glob("../../docs/dev/*.md")
+	if err != nil || len(developers) == 0 {
+		t.Fatal(developers, err)
+	}
+	for _, name := range append(pages, developers...) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
