@@ -22,7 +22,7 @@ import (
 )
 
 // TestSiteProperties: each property that asks for protection is honoured, or refused with its name, the file and what
-// to do. docs/security.md has a row for each, with a test in each row.
+// to do. docs/security.md has a row for each.
 func TestSiteProperties(t *testing.T) {
 	document, err := os.ReadFile("../../docs/security.md")
 	check(t, err)
