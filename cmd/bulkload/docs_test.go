@@ -210,12 +210,16 @@ var (
 
 // TestLinks: the documents' links lead to existing files and headings.
 func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(repositoryRoot, "docs/*.md"))
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{filepath.Join(repositoryRoot, "README.md")}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(repositoryRoot, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
 	}
 	links := 0
-	for _, page := range append(pages, filepath.Join(repositoryRoot, "README.md"), filepath.Join(repositoryRoot, "docs/format/hfile.md")) {
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
