@@ -3,16 +3,16 @@
 // It imports no other package of the program, and every package may import it.
 package cell
 
-// Type is HBase's KeyValue.Type code, as stored in the last byte of a cell's key.
-type Type uint8
+// KeyType is HBase's KeyValue.Type code, as stored in the last byte of a cell's key.
+type KeyType uint8
 
 // The cell types that a store file holds (org.apache.hadoop.hbase.KeyValue.Type).
 const (
-	Put                 Type = 4
-	Delete              Type = 8
-	DeleteFamilyVersion Type = 10
-	DeleteColumn        Type = 12
-	DeleteFamily        Type = 14
+	Put                 KeyType = 4
+	Delete              KeyType = 8
+	DeleteFamilyVersion KeyType = 10
+	DeleteColumn        KeyType = 12
+	DeleteFamily        KeyType = 14
 )
 
 // Cell is one HBase cell as views of the caller's bytes.
@@ -21,6 +21,6 @@ type Cell struct {
 	Family    []byte // up to 127 bytes
 	Qualifier []byte // may be empty
 	Timestamp int64  // epoch milliseconds
-	Type      Type
+	Type      KeyType
 	Value     []byte // may be empty
 }

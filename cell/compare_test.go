@@ -6,7 +6,7 @@ import (
 )
 
 func TestCellsOrderAsHBase(t *testing.T) {
-	cell := func(row, family, qualifier string, timestamp int64, kind Type) Cell {
+	cell := func(row, family, qualifier string, timestamp int64, kind KeyType) Cell {
 		return Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: timestamp, Type: kind}
 	}
 	sorted := []Cell{

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-var typeNames = map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete", cell.DeleteFamilyVersion: "DeleteFamilyVersion", cell.DeleteColumn: "DeleteColumn", cell.DeleteFamily: "DeleteFamily"}
+var typeNames = map[cell.KeyType]string{cell.Put: "Put", cell.Delete: "Delete", cell.DeleteFamilyVersion: "DeleteFamilyVersion", cell.DeleteColumn: "DeleteColumn", cell.DeleteFamily: "DeleteFamily"}
 
 // cellLines are cells as the oracle reads them.
 func cellLines(cells []cell.Cell) []byte {

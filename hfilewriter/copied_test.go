@@ -42,7 +42,7 @@ func writtenByHBase(t *testing.T, o *testcluster.Oracle, cells []cell.Cell, sett
 func severalVersions() []cell.Cell {
 	var cells []cell.Cell
 	for _, row := range []string{"a", "b", "c"} {
-		add := func(qualifier string, time int64, kind cell.Type, value string) {
+		add := func(qualifier string, time int64, kind cell.KeyType, value string) {
 			cells = append(cells, cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: time, Type: kind, Value: []byte(value)})
 		}
 		add("", 5, cell.DeleteFamily, "")

@@ -134,7 +134,7 @@ func (d *blockDecoder) nextInRow() {
 	at := qualifierOffset(len(d.cell.Row), len(d.cell.Family))
 	d.cell.Row, d.cell.Family, d.cell.Qualifier = d.key[rowLengthLen:rowEnd:rowEnd],
 		d.key[rowEnd+familyLengthLen:at:at], d.key[at:tail:tail]
-	d.cell.Timestamp, d.cell.Type = int64(d.timestamp), cell.Type(d.kind)
+	d.cell.Timestamp, d.cell.Type = int64(d.timestamp), cell.KeyType(d.kind)
 	d.cell.Value = d.value
 }
 

@@ -32,7 +32,7 @@ type blockEncoder struct {
 type previous struct {
 	row, family, qualifier []byte // copies
 	timestamp              int64
-	kind                   cell.Type
+	kind                   cell.KeyType
 	keyLen                 int
 	value                  span // in the encoder's buf; valid in this block only
 }
@@ -40,7 +40,7 @@ type previous struct {
 // span is a range of a buffer that may be reallocated.
 type span struct{ at, len int }
 
-func (s span) of(buf []byte) []byte { return buf[s.at : s.at+s.len] }
+func (s span) bytesIn(buf []byte) []byte { return buf[s.at : s.at+s.len] }
 
 var emptyHeader [headerLen]byte
 
@@ -196,7 +196,7 @@ func parseKey(key []byte) (c cell.Cell, err error) {
 	}
 	c.Family, c.Qualifier = rest[1:1+familyLen:1+familyLen], rest[1+familyLen:]
 	c.Timestamp = int64(binary.BigEndian.Uint64(key[len(key)-timestampLen-typeLen:]))
-	c.Type = cell.Type(key[len(key)-typeLen])
+	c.Type = cell.KeyType(key[len(key)-typeLen])
 	return c, nil
 }
 

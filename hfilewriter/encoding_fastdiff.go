@@ -63,7 +63,7 @@ func (e *blockEncoder) addFastDiff(c *cell.Cell, keyLen int) {
 	} else {
 		e.buf = append(e.buf, byte(c.Type))
 	}
-	if flag&fastDiffSameValueLen != 0 && bytes.Equal(c.Value, p.value.of(e.buf)) {
+	if flag&fastDiffSameValueLen != 0 && bytes.Equal(c.Value, p.value.bytesIn(e.buf)) {
 		flag |= fastDiffSameValue
 	} else {
 		e.appendValue(c.Value)

@@ -51,7 +51,7 @@ func TestAnnotatedDumps(t *testing.T) {
 // dumpedCells try what an encoding does: the same row, another row, another length, another timestamp, the same value,
 // a delete, an empty value.
 func dumpedCells() []cell.Cell {
-	made := func(row, qualifier string, ts int64, kind cell.Type, value string) cell.Cell {
+	made := func(row, qualifier string, ts int64, kind cell.KeyType, value string) cell.Cell {
 		return cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte(qualifier), Timestamp: ts, Type: kind, Value: []byte(value)}
 	}
 	const ts = 1_700_000_000_000

@@ -91,7 +91,7 @@ func servedCells(r *rand.Rand, rows [][]byte, family string) []cell.Cell {
 		if r.IntN(10) == 0 {
 			continue
 		}
-		add := func(qualifier string, kind cell.Type, value string) {
+		add := func(qualifier string, kind cell.KeyType, value string) {
 			cells = append(cells, cell.Cell{Row: row, Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: benchTime + r.Int64N(4)*1000, Type: kind, Value: []byte(value)})
 		}
 		kind, first := r.IntN(24), 0

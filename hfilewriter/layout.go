@@ -48,8 +48,8 @@ type BloomLoad struct {
 	FalsePositives float64 // expected share of absent keys that pass
 }
 
-// Layout describes a file for people and for programs.
-type Layout struct {
+// FileLayout describes a file for people and for programs.
+type FileLayout struct {
 	Size         int64
 	Version      string
 	Compression  string
@@ -61,20 +61,20 @@ type Layout struct {
 	IndexLevels  int64
 	Types        []BlockType // in order of first appearance
 	Bloom        *BloomLoad  // nil if there is none
-	Trailer      []Field
+	Trailer      []TrailerField
 }
 
-// Field is a number from the trailer, under HBase's name.
-type Field struct {
+// TrailerField is a number from the trailer, under HBase's name.
+type TrailerField struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
 }
 
 // Layout walks over all blocks and describes them. visit, which may be nil, gets each block; its FirstKey is valid
 // during the call. Damage is ErrCorrupt; Verify finds more of it.
-func (r *Reader) Layout(visit func(*Block) error) (*Layout, error) {
+func (r *Reader) Layout(visit func(*Block) error) (*FileLayout, error) {
 	l := &layouter{r: r, src: newSource(r), dec: r.decoder,
-		layout: Layout{Size: r.size, Version: fmt.Sprintf("%d.%d", majorVersion, r.minor),
+		layout: FileLayout{Size: r.size, Version: fmt.Sprintf("%d.%d", majorVersion, r.minor),
 			Compression: r.trailer.compression.String(), Encoding: r.decoder.encoding.String(), Cells: r.trailer.cells,
 			IndexLevels: r.trailer.indexLevels}}
 	for offset := int64(0); offset < r.end(); {
@@ -102,7 +102,7 @@ type layouter struct {
 	r       *Reader
 	src     *source
 	dec     blockDecoder
-	layout  Layout
+	layout  FileLayout
 	lastRow []byte
 	chunks  int
 	bits    int64
@@ -202,7 +202,7 @@ func (l *layouter) finish() {
 		"total_uncompressed_bytes", "data_index_count",
 		"meta_index_count", "entry_count", "num_data_index_levels", "first_data_block_offset", "last_data_block_offset"}
 	for i, v := range l.r.trailer.numbers() {
-		l.layout.Trailer = append(l.layout.Trailer, Field{names[i], *v})
+		l.layout.Trailer = append(l.layout.Trailer, TrailerField{names[i], *v})
 	}
 	if m := l.r.bloom; m != nil {
 		share := float64(l.bits) / float64(max(8*m.bytes, 1))
@@ -228,7 +228,7 @@ func describe(c *cell.Cell) string {
 	if c.Timestamp == indexKeyTimestamp {
 		when = "LATEST"
 	}
-	kind, ok := map[cell.Type]string{cell.Put: "Put", cell.Delete: "Delete",
+	kind, ok := map[cell.KeyType]string{cell.Put: "Put", cell.Delete: "Delete",
 		cell.DeleteFamilyVersion: "DeleteFamilyVersion",
 		cell.DeleteColumn:        "DeleteColumn", cell.DeleteFamily: "DeleteFamily", indexKeyType: "Maximum"}[c.Type]
 	if !ok {

@@ -269,7 +269,7 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 		buf = appendCompressedInt(buf, len(value))
 	}
 	buf = append(buf, c.rest...)
-	if sameLen && bytes.Equal(value, e.prev.value.of(buf)) {
+	if sameLen && bytes.Equal(value, e.prev.value.bytesIn(buf)) {
 		flag |= fastDiffSameValue
 	} else {
 		e.prev.value = span{len(buf), len(value)}

@@ -8,8 +8,8 @@ import (
 	"bulkload/cell"
 )
 
-// Report is what Verify counted in a sound file.
-type Report struct {
+// Verified is what Verify counted in a sound file.
+type Verified struct {
 	Blocks int64
 	Cells  int64
 	Rows   int64
@@ -36,7 +36,7 @@ type CellBatch struct {
 //
 // The rule for every check: what a reader of HBase trusts without looking must be compared here with the bytes that
 // were read. A check that compares a stored number only with another stored number proves nothing.
-func (r *Reader) Verify(visit func(*CellBatch) error) (*Report, error) {
+func (r *Reader) Verify(visit func(*CellBatch) error) (*Verified, error) {
 	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1,
 		firstData: noBlock, lastData: noBlock}
 	v.stats.reset()
@@ -58,7 +58,7 @@ type verifier struct {
 	cell   cell.Cell
 	cached cachedRun // the cells after it
 	shown  CellBatch
-	report Report
+	report Verified
 
 	chains              [blockTypes]int64 // last block of each chain
 	firstData, lastData int64

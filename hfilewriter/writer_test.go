@@ -85,7 +85,7 @@ func randomCells(r *rand.Rand, n int) []cell.Cell {
 		}
 		return b
 	}
-	kinds := []cell.Type{cell.Put, cell.Put, cell.Put, cell.Put, cell.Delete, cell.DeleteColumn, cell.DeleteFamily, cell.DeleteFamilyVersion}
+	kinds := []cell.KeyType{cell.Put, cell.Put, cell.Put, cell.Put, cell.Delete, cell.DeleteColumn, cell.DeleteFamily, cell.DeleteFamilyVersion}
 	rowLen, base := 1+r.IntN(12), int64(1_700_000_000_000)
 	family := append([]byte("f"), word(3)...)
 	cells := make([]cell.Cell, 0, n)

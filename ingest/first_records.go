@@ -14,7 +14,7 @@ const firstRecords = 1000
 
 // Sample opens the first file that is not empty for look. It says nothing of a file that can't be read: its reader
 // will.
-func Sample(form Form, fsys storage.FS, files []File, look func(in Records, file File)) {
+func Sample(form Format, fsys storage.FS, files []InputFile, look func(in Records, file InputFile)) {
 	for _, f := range files {
 		if f.Size == 0 {
 			continue

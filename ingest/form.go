@@ -5,14 +5,14 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Form is how the files of an input are written: delimited text, CSV, Parquet. It has all of the job file's settings
+// Format is how the files of an input are written: delimited text, CSV, Parquet. It has all of the job file's settings
 // for them, is immutable, and safe for concurrent use.
-type Form interface {
+type Format interface {
 	// Check returns why the form is unusable, as far as that shows without a file.
 	Check() error
 	// Splits cuts files into parts of about size bytes, in the order of the files, that can be read in parallel and
 	// together hold each record once. It may open the files. A size of 0 or less cuts nothing.
-	Splits(fsys storage.FS, files []File, size int64) ([]Split, error)
+	Splits(fsys storage.FS, files []InputFile, size int64) ([]Split, error)
 	// Open opens a split. The file must be as long as when it was listed.
 	Open(fsys storage.FS, split Split) (Records, error)
 	// Identity is all settings of the form, as text: a part of a run's identity. The same settings must give the same
@@ -25,7 +25,7 @@ type Form interface {
 	RowOffsets() bool
 	// Warnings says, in a sentence each, where the files look different from the form's settings: nothing that ends a
 	// run. It says nothing of files that can't be read, since reading them will.
-	Warnings(fsys storage.FS, files []File) []string
+	Warnings(fsys storage.FS, files []InputFile) []string
 	// RejectDelimiter follows each rejected record in the file of rejects.
 	RejectDelimiter() []byte
 }
@@ -49,6 +49,6 @@ type Skipper interface {
 
 // Split is a part of a file: the records that begin in [Start, End).
 type Split struct {
-	File       File
+	File       InputFile
 	Start, End int64
 }

@@ -14,8 +14,8 @@ type rejectFiles struct {
 	dir       string
 	temps     string
 	delimiter []byte
-	data      storage.Writer
-	reasons   storage.Writer
+	data      storage.FileWriter
+	reasons   storage.FileWriter
 }
 
 // rejectLine is a line of rejects.jsonl.

@@ -52,9 +52,9 @@ type recordNumbering struct {
 	counter   *recordCounter
 }
 
-// of returns the number of the record at offset, 0 if the file can't be read again: the reject is reported all the
-// same.
-func (n *recordNumbering) of(in input, offset int64) int64 {
+// numberAt returns the number of the record at offset, 0 if the file can't be read again: the reject is reported all
+// the same.
+func (n *recordNumbering) numberAt(in input, offset int64) int64 {
 	if n.counter == nil || n.path != in.file.Path {
 		n.close()
 		if in.fsys == nil {

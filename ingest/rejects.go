@@ -125,7 +125,7 @@ func (r *Rejects) limitError(read int64) error {
 	e := r.seen.LimitError(read)
 	if e.First.Number == 0 { // a reader in the middle of a file can't know it
 		numbers := recordNumbering{delimiter: r.delimiter}
-		e.First.Number = numbers.of(input{e.First.File, e.First.fsys}, e.First.Offset)
+		e.First.Number = numbers.numberAt(input{e.First.File, e.First.fsys}, e.First.Offset)
 		numbers.close()
 	}
 	return e
@@ -215,7 +215,7 @@ func (r *Rejects) copyAll(merged *mergedRuns, out *rejectFiles) error {
 		}
 		in := r.inputs.list[k.input]
 		if k.number == 0 {
-			k.number = numbers.of(in, k.offset)
+			k.number = numbers.numberAt(in, k.offset)
 		}
 		if err := out.write(in.file.Path, k); err != nil {
 			return err

@@ -175,8 +175,8 @@ func TestClientsDuringALoad(t *testing.T) {
 	time.Sleep(quiet)
 	all := c.end(t)
 
-	if s.Status != failure.StatusDone || s.Books.Written != int64(rows) || s.Load.Files < 12 {
-		t.Errorf("%s: %v, %+v: the files were not cut", s.Status, s.Books, s.Load)
+	if s.Status != failure.StatusDone || s.Counts.Written != int64(rows) || s.Load.Files < 12 {
+		t.Errorf("%s: %v, %+v: the files were not cut", s.Status, s.Counts, s.Load)
 	}
 	c.report(t, all)
 	for _, date := range []string{livetest.Night20, livetest.Night21} {

@@ -75,8 +75,8 @@ func TestRowsThatExistByTasks(t *testing.T) {
 func wantExisting(t *testing.T, s *summary.Summary) {
 	t.Helper()
 	e := s.Existing
-	if e == nil || e.Rows != 700 || e.Found != 300 || len(e.Samples) != 10 || s.Books.Written != 700 {
-		t.Errorf("%+v of %v", e, s.Books)
+	if e == nil || e.Rows != 700 || e.Found != 300 || len(e.Samples) != 10 || s.Counts.Written != 700 {
+		t.Errorf("%+v of %v", e, s.Counts)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestRowsThatExistAreRefused(t *testing.T) {
 	}
 	l.WantTable(t, "refused", l.Expected(t, livetest.Night20))
 	l.Ask(t, "truncate", l.Table, "-preserve") // the other way would be another input
-	if s := runtest.Must(t, l.Job(t, livetest.Night21), l.Options()); s.Status != failure.StatusDone || s.Existing.Found != 0 || s.Existing.Rows != 700 || s.Books.Written != 700 {
-		t.Errorf("%s, %+v, %v", s.Status, s.Existing, s.Books)
+	if s := runtest.Must(t, l.Job(t, livetest.Night21), l.Options()); s.Status != failure.StatusDone || s.Existing.Found != 0 || s.Existing.Rows != 700 || s.Counts.Written != 700 {
+		t.Errorf("%s, %+v, %v", s.Status, s.Existing, s.Counts)
 	}
 	l.WantTable(t, "accepted", l.Expected(t, livetest.Night21))
 	l.WantNothing(t, "again", livetest.Night21)
@@ -136,8 +136,8 @@ func TestEditedJobKnowsItsRows(t *testing.T) {
 	l.Rewrite(t, "load: true", "columns_map: {source: {constant: check}}\nload: true")
 	o := l.Options()
 	o.Force = true
-	if s := runtest.Must(t, l.Job(t, livetest.Night21), o); s.Existing.Found != 0 || s.Books.Written != 700 {
-		t.Errorf("%+v, %v", s.Existing, s.Books)
+	if s := runtest.Must(t, l.Job(t, livetest.Night21), o); s.Existing.Found != 0 || s.Counts.Written != 700 {
+		t.Errorf("%+v, %v", s.Existing, s.Counts)
 	}
 	refusesRowsOfOthers(t, l)
 }
@@ -178,8 +178,8 @@ func refusesRowsOfOthers(t *testing.T, l *livetest.Live) {
 	l.Rewrite(t, "{live: error}", "{live: overwrite}")
 	o := l.Options()
 	o.Force = true
-	if s := runtest.Must(t, l.Job(t, livetest.Night21), o); s.Books.Written != 701 {
-		t.Errorf("%v", s.Books)
+	if s := runtest.Must(t, l.Job(t, livetest.Night21), o); s.Counts.Written != 701 {
+		t.Errorf("%v", s.Counts)
 	}
 }
 

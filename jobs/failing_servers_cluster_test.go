@@ -155,8 +155,8 @@ func (l *hdfsFaults) admin(t *testing.T, args ...string) {
 // wantRight wants a run's files to be those of a run that nothing disturbed.
 func (l *hdfsFaults) wantRight(t *testing.T, s *summary.Summary) {
 	t.Helper()
-	if s.Status != failure.StatusDone || !reflect.DeepEqual(s.Files, l.want.Files) || s.Books != l.want.Books {
-		t.Errorf("%s: %v and %d files, want %v and %d", s.Status, s.Books, len(s.Files), l.want.Books, len(l.want.Files))
+	if s.Status != failure.StatusDone || !reflect.DeepEqual(s.Files, l.want.Files) || s.Counts != l.want.Counts {
+		t.Errorf("%s: %v and %d files, want %v and %d", s.Status, s.Counts, len(s.Files), l.want.Counts, len(l.want.Files))
 	}
 }
 

@@ -45,8 +45,8 @@ func TestKilledRunGoesOn(t *testing.T) {
 			}
 			runtest.Crash(t, dir, c.at, c.times)
 			s := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
-			if s.Books.Written != 2000 {
-				t.Errorf("books %v", s.Books)
+			if s.Counts.Written != 2000 {
+				t.Errorf("books %v", s.Counts)
 			}
 			runtest.SameFiles(t, "resumed", base, out)
 			runtest.NothingLeft(t, out)
@@ -148,12 +148,12 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		at     options.Point
 		times  int
-		change func(*manifest.Slice)
+		change func(*manifest.RecordedSlice)
 		fails  bool
 	}{
-		"a region of which slices are missing": {options.Recorded, 4, func(r *manifest.Slice) { r.Digest.Timed++ }, true},
-		"a dropped duplicate that is none":     {options.Recorded, 4, func(r *manifest.Slice) { r.Dropped.Cells++ }, true},
-		"a region that is complete":            {options.Balanced, 1, func(r *manifest.Slice) { r.Digest.Timeless++ }, false},
+		"a region of which slices are missing": {options.Recorded, 4, func(r *manifest.RecordedSlice) { r.Digest.Timed++ }, true},
+		"a dropped duplicate that is none":     {options.Recorded, 4, func(r *manifest.RecordedSlice) { r.Dropped.Cells++ }, true},
+		"a region that is complete":            {options.Balanced, 1, func(r *manifest.RecordedSlice) { r.Digest.Timeless++ }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
@@ -174,8 +174,8 @@ func TestUnbalancedRegionIsWrittenAgain(t *testing.T) {
 				t.Errorf("region %d is recorded still, %v", region, err)
 			}
 			s, err := run.Job(context.Background(), nil, j, options.Options{})
-			if err != nil || s.Books.Written != 6000 {
-				t.Fatalf("the same command: %v, %v", s.Books, err)
+			if err != nil || s.Counts.Written != 6000 {
+				t.Fatalf("the same command: %v, %v", s.Counts, err)
 			}
 			runtest.SameFiles(t, "written again", base, out)
 			runtest.NothingLeft(t, out)
@@ -189,11 +189,11 @@ func TestLostRowsAreNoticed(t *testing.T) {
 	dir := jobdir.Check(t, jobdir.CheckJob, 600)
 	base, out := filepath.Join(dir, "base"), filepath.Join(dir, "out")
 	runtest.Must(t, jobtest.Check(t, dir, base), options.Options{})
-	for name, change := range map[string]func(*manifest.Slice){
-		"a row is lost":        func(s *manifest.Slice) { s.Books.Rows--; s.Entries-- },
-		"a cell is lost":       func(s *manifest.Slice) { s.Books.Cells-- },
-		"a row too many":       func(s *manifest.Slice) { s.Books.Rows++; s.Entries++ },
-		"a duplicate too many": func(s *manifest.Slice) { s.Books.Duplicates++; s.Entries++ },
+	for name, change := range map[string]func(*manifest.RecordedSlice){
+		"a row is lost":        func(s *manifest.RecordedSlice) { s.Counts.Rows--; s.Entries-- },
+		"a cell is lost":       func(s *manifest.RecordedSlice) { s.Counts.Cells-- },
+		"a row too many":       func(s *manifest.RecordedSlice) { s.Counts.Rows++; s.Entries++ },
+		"a duplicate too many": func(s *manifest.RecordedSlice) { s.Counts.Duplicates++; s.Entries++ },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.RemoveAll(out); err != nil {
@@ -254,7 +254,7 @@ func TestSliceOtherThanWritten(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	runtest.Crash(t, dir, options.Recorded, 4)
 	falsify(t, out, func(m *manifest.Manifest) {
-		i := slices.IndexFunc(m.Slices, func(r manifest.Slice) bool { return strings.HasPrefix(r.Start, "7") })
+		i := slices.IndexFunc(m.Slices, func(r manifest.RecordedSlice) bool { return strings.HasPrefix(r.Start, "7") })
 		m.Slices[i].Start = "7" + m.Slices[i].Start
 	})
 	_, err := run.Job(context.Background(), nil, jobtest.Check(t, dir, out), options.Options{})

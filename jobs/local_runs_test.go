@@ -39,21 +39,21 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	j := jobtest.Check(t, dir, out)
 	s := runtest.Must(t, j, options.Options{})
-	if s.Status != failure.StatusDone || s.Books.Read != 4000 || s.Books.Written != 4000 || len(s.Files) != 10 || len(s.Regions) != 10 {
+	if s.Status != failure.StatusDone || s.Counts.Read != 4000 || s.Counts.Written != 4000 || len(s.Files) != 10 || len(s.Regions) != 10 {
 		t.Errorf("summary %+v", s)
 	}
-	if s.Digest.Cells != s.Books.CellsWritten || s.Books.CellsWritten+s.Books.Nulls != 4000*18 {
-		t.Errorf("%d cells in the digest, books %v", s.Digest.Cells, s.Books)
+	if s.Digest.Cells != s.Counts.CellsWritten || s.Counts.CellsWritten+s.Counts.Nulls != 4000*18 {
+		t.Errorf("%d cells in the digest, books %v", s.Digest.Cells, s.Counts)
 	}
 	runtest.NothingLeft(t, out)
-	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 4000 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Counts.CellsWritten || r.Rows != 4000 {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
 	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Digest != s.Digest || r.Rows != 4000 {
 		t.Errorf("verify the directory: %+v, %v", r, err)
 	}
 	again := runtest.Must(t, j, options.Options{})
-	if again.Status != failure.StatusNothing || again.Digest != s.Digest || again.Books != s.Books {
+	if again.Status != failure.StatusNothing || again.Digest != s.Digest || again.Counts != s.Counts {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -88,8 +88,8 @@ func TestMillionRows(t *testing.T) {
 	large, small := filepath.Join(dir, "large"), filepath.Join(dir, "small")
 	runtest.Must(t, jobtest.Check(t, dir, large), options.Options{Memory: 2 << 30, WorkDir: work})
 	s := runtest.Must(t, jobtest.Check(t, dir, small), options.Options{Memory: 64 << 20, WorkDir: work})
-	if s.Sort.Runs == 0 || s.Books.Written != 1_000_000 {
-		t.Errorf("with 64 MiB: %d spilled runs, books %v", s.Sort.Runs, s.Books)
+	if s.Sort.Runs == 0 || s.Counts.Written != 1_000_000 {
+		t.Errorf("with 64 MiB: %d spilled runs, books %v", s.Sort.Runs, s.Counts)
 	}
 	runtest.SameFiles(t, "64 MiB", large, small)
 	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
@@ -114,8 +114,8 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		}
 		runtest.NothingLeft(t, out)
 	}
-	if s := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{}); s.Books.Written != 4000 {
-		t.Errorf("went on with books %v", s.Books)
+	if s := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{}); s.Counts.Written != 4000 {
+		t.Errorf("went on with books %v", s.Counts)
 	}
 	runtest.SameFiles(t, "interrupted", base, out)
 }
@@ -227,8 +227,8 @@ func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 	ask("expect", jobdir.Joined(t, dir, "examples/testdata/check/2026-11-20/part-*"), strings.Join(sample.CheckColumns, ","),
 		"check_id", "id", "10", "f", fmt.Sprint(j.Timestamp), "-o", want)
 	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
-	if int64(len(wantCells)) != s.Books.CellsWritten {
-		t.Errorf("Java computes %d cells, the books say %d", len(wantCells), s.Books.CellsWritten)
+	if int64(len(wantCells)) != s.Counts.CellsWritten {
+		t.Errorf("Java computes %d cells, the books say %d", len(wantCells), s.Counts.CellsWritten)
 	}
 	if len(gotCells) != len(wantCells) {
 		t.Errorf("%d cells in the files, want %d", len(gotCells), len(wantCells))
@@ -258,8 +258,8 @@ func TestPaymentsAsJava(t *testing.T) {
 	ask("cells", "file://"+j.Output, "-o", got)
 	ask("payments", jobdir.Joined(t, dir, "examples/testdata/payments/2026-11-20/part-*"), "2026-11-20", "-o", want)
 	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
-	if int64(len(wantCells)) != s.Books.CellsWritten || len(gotCells) != len(wantCells) {
-		t.Errorf("Java computes %d cells, the files have %d, the books say %d", len(wantCells), len(gotCells), s.Books.CellsWritten)
+	if int64(len(wantCells)) != s.Counts.CellsWritten || len(gotCells) != len(wantCells) {
+		t.Errorf("Java computes %d cells, the files have %d, the books say %d", len(wantCells), len(gotCells), s.Counts.CellsWritten)
 	}
 	for line := range wantCells {
 		if !gotCells[line] {
@@ -282,10 +282,10 @@ func readPayments(t testing.TB, output string) *jobfile.Job {
 func TestPayments(t *testing.T) {
 	j := readPayments(t, t.TempDir())
 	s := runtest.Must(t, j, options.Options{})
-	if b := s.Books; b.Read != 306 || b.Rejected != 3 || b.Duplicates != 1 || b.Filtered < 100 || b.Written < 100 {
+	if b := s.Counts; b.Read != 306 || b.Rejected != 3 || b.Duplicates != 1 || b.Filtered < 100 || b.Written < 100 {
 		t.Errorf("books %v", b)
 	}
-	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Counts.CellsWritten {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	r, err := lookup.Get(context.Background(), j, options.Options{}, []string{"100200301"}, j.Output)
@@ -314,7 +314,7 @@ type manifestBytes struct {
 	n int
 }
 
-func (f *manifestBytes) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f *manifestBytes) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	w, err := f.FS.Create(name, perm)
 	if err != nil || path.Base(name) != manifest.Name {
 		return w, err
@@ -323,13 +323,13 @@ func (f *manifestBytes) Create(name string, perm fs.FileMode) (storage.Writer, e
 }
 
 type countedWriter struct {
-	storage.Writer
+	storage.FileWriter
 	fs *manifestBytes
 }
 
 func (w *countedWriter) Write(b []byte) (int, error) {
 	w.fs.n += len(b)
-	return w.Writer.Write(b)
+	return w.FileWriter.Write(b)
 }
 
 // TestManyRegions: with twice as many regions a run writes about twice as many bytes of manifests: it is not saved for
@@ -341,8 +341,8 @@ func TestManyRegions(t *testing.T) {
 		fsys := new(manifestBytes)
 		o := options.Options{Storage: func(f storage.FS) storage.FS { fsys.FS = f; return fsys }}
 		s := runtest.Must(t, manyRegions(t, regions, 20), o)
-		if s.Books.Written != 20 || len(s.Regions) != regions {
-			t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
+		if s.Counts.Written != 20 || len(s.Regions) != regions {
+			t.Errorf("%d rows in %d regions", s.Counts.Written, len(s.Regions))
 		}
 		written[regions] = fsys.n
 	}
@@ -439,17 +439,17 @@ func TestRunWithPlannedRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned, err := targets.Of(context.Background(), j, here, jobtest.Source(t, j), nil, nil, options.Options{Say: func(string) {}})
+	planned, err := targets.Resolve(context.Background(), j, here, jobtest.Source(t, j), nil, nil, options.Options{Say: func(string) {}})
 	if err != nil || len(planned.Splits) != 0 {
 		t.Fatalf("20,000 small rows are cut: %+v, %v", planned, err)
 	}
-	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); s.Books.Written != 20_000 || len(s.Regions) != 1 {
-		t.Errorf("%d rows in %d regions", s.Books.Written, len(s.Regions))
+	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); s.Counts.Written != 20_000 || len(s.Regions) != 1 {
+		t.Errorf("%d rows in %d regions", s.Counts.Written, len(s.Regions))
 	}
 	dir = jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "salt(user, 7) + id"), jobdir.Numbers(20_000))
 	j = jobtest.Check(t, dir, filepath.Join(dir, "a"))
-	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Books.Written != 20_000 {
-		t.Errorf("%d rows in %d regions, want one a salt", s.Books.Written, len(s.Regions))
+	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); len(s.Regions) != 7 || s.Counts.Written != 20_000 {
+		t.Errorf("%d rows in %d regions, want one a salt", s.Counts.Written, len(s.Regions))
 	}
 	if s := runtest.Must(t, j, options.Options{WorkDir: dir}); s.Status != failure.StatusNothing {
 		t.Errorf("again: %s", s.Status)

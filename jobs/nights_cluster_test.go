@@ -51,8 +51,8 @@ func TestNightsIntoHBase(t *testing.T) {
 	l.Night(t, second, 20_000, 2)
 
 	s := runtest.Must(t, l.Job(t, first), l.Options())
-	if s.Status != failure.StatusDone || s.Books.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
-		t.Errorf("first night: %s, books %v, load %+v", s.Status, s.Books, s.Load)
+	if s.Status != failure.StatusDone || s.Counts.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
+		t.Errorf("first night: %s, books %v, load %+v", s.Status, s.Counts, s.Load)
 	}
 	wantFirst := l.Expected(t, first)
 	l.WantTable(t, "first night", wantFirst)
@@ -102,7 +102,7 @@ func TestRowTimestampsIntoHBase(t *testing.T) {
 	l := livetest.New(t)
 	l.Ask(t, "create", l.Table, "d,x", "4,8,c", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 	j := readPayments(t, l.Out)
-	j.Table, j.Regions, j.Load, j.HFile.Given = l.Table, jobfile.Regions{From: "table"}, true, nil
+	j.Table, j.Regions, j.Load, j.HFile.Given = l.Table, jobfile.RegionSettings{From: "table"}, true, nil
 	o := l.Options()
 	o.NoLoad = true
 	runtest.Must(t, j, o)
@@ -177,7 +177,7 @@ func TestRateCountsTheCluster(t *testing.T) {
 	l := livetest.New(t)
 	l.Night(t, "2026-11-20", 3000, 7)
 	j := l.Job(t, "2026-11-20")
-	if _, err := plan.Run(t.Context(), j, l.Options(), plan.Options{Create: true}); err != nil {
+	if _, err := plan.Run(t.Context(), j, l.Options(), plan.PlanOptions{Create: true}); err != nil {
 		t.Fatal(err)
 	}
 	o := l.Options()
@@ -216,8 +216,8 @@ func TestRateCountsTheCluster(t *testing.T) {
 	if last := steps[len(steps)-1]; len(steps) < 15 || steps[0].Done != 0 || last.Done != 3000 || last.Total != 3000 || last.Unit != "rows" {
 		t.Errorf("%d steps of the comparison, the last %+v", len(steps), last)
 	}
-	if moved, least := o.Rate.Moved(), 50*int64(summary.Books.CellsWritten); moved < least {
-		t.Errorf("%d bytes counted for %d cells", moved, summary.Books.CellsWritten)
+	if moved, least := o.Rate.Moved(), 50*int64(summary.Counts.CellsWritten); moved < least {
+		t.Errorf("%d bytes counted for %d cells", moved, summary.Counts.CellsWritten)
 	}
 }
 
@@ -361,8 +361,8 @@ func TestEmptyNightGivesWay(t *testing.T) {
 		t.Helper()
 		o := l.Options()
 		o.OnChange = change
-		if s := runtest.Must(t, l.Job(t, night), o); s.Status != status || s.Books.Written != rows {
-			t.Errorf("%s: %s, books %v", what, s.Status, s.Books)
+		if s := runtest.Must(t, l.Job(t, night), o); s.Status != status || s.Counts.Written != rows {
+			t.Errorf("%s: %s, books %v", what, s.Status, s.Counts)
 		}
 	}
 	l.Night(t, livetest.Night20, 0, 71)
@@ -449,11 +449,11 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 		if s.Outputs[i].Status != want {
 			t.Errorf("%s: %s", s.Outputs[i].Run.Table, s.Outputs[i].Status)
 		}
-		if cells := len(scanned(t, l, tables[i])); int64(cells) != s.Outputs[i].Books.CellsWritten || cells == 0 {
-			t.Errorf("%s has %d cells, the books say %v", tables[i], cells, s.Outputs[i].Books)
+		if cells := len(scanned(t, l, tables[i])); int64(cells) != s.Outputs[i].Counts.CellsWritten || cells == 0 {
+			t.Errorf("%s has %d cells, the books say %v", tables[i], cells, s.Outputs[i].Counts)
 		}
 	}
-	if r, err := verify.Job(context.Background(), j, l.Options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Books.TableRows {
+	if r, err := verify.Job(context.Background(), j, l.Options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Counts.TableRows {
 		t.Errorf("verify the tables: %+v, %v", r, err)
 	}
 	if again := runtest.Must(t, j, l.Options()); again.Status != failure.StatusNothing {

@@ -100,19 +100,19 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	}
 	cleanOrders(t, dir)
 	for i, out := range s.Outputs {
-		b := out.Books
+		b := out.Counts
 		if out.Status != failure.StatusDone || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
 			t.Errorf("%s: %s, books %v", out.Run.Table, out.Status, b)
 		}
 		single := runtest.Must(t, alone(t, dir, i), options.Options{})
-		if single.Digest != out.Digest || single.Books.CellsWritten != b.CellsWritten {
+		if single.Digest != out.Digest || single.Counts.CellsWritten != b.CellsWritten {
 			t.Errorf("%s: digest %v, alone %v", out.Run.Table, out.Digest, single.Digest)
 		}
 		if a, b := contents(t, j.Outputs[i].Output), contents(t, filepath.Join(dir, "alone", fmt.Sprint(i))); !slices.Equal(a, b) || len(a) < 2 {
 			t.Errorf("%s: %d files, alone %d", out.Run.Table, len(a), len(b))
 		}
 	}
-	if columns := []int{s.Outputs[0].Books.Columns, s.Outputs[1].Books.Columns, s.Outputs[2].Books.Columns}; !slices.Equal(columns, []int{6, 5, 3}) {
+	if columns := []int{s.Outputs[0].Counts.Columns, s.Outputs[1].Counts.Columns, s.Outputs[2].Counts.Columns}; !slices.Equal(columns, []int{6, 5, 3}) {
 		t.Errorf("columns %v", columns)
 	}
 	rejects, err := os.ReadFile(filepath.Join(dir, "out/seller/.rejects/rejects.jsonl"))
@@ -126,7 +126,7 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	if err != nil || len(r.Outputs) != 3 || r.Rows != 3*4990 || r.Outputs[2].Cells != 3*4990 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
-	if again := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{}); again.Status != failure.StatusNothing || again.Outputs[1].Books != s.Outputs[1].Books {
+	if again := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{}); again.Status != failure.StatusNothing || again.Outputs[1].Counts != s.Outputs[1].Counts {
 		t.Errorf("a second run says %+v", again)
 	}
 }
@@ -176,8 +176,8 @@ func TestOutputsResumeEach(t *testing.T) {
 	}
 	s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{})
 	for i, want := range []string{failure.StatusNothing, failure.StatusDone, failure.StatusDone} {
-		if s.Outputs[i].Status != want || s.Outputs[i].Books.Written != 4990 {
-			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Books)
+		if s.Outputs[i].Status != want || s.Outputs[i].Counts.Written != 4990 {
+			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Counts)
 		}
 	}
 	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name)); err != nil || !os.SameFile(before, after) {
@@ -199,7 +199,7 @@ func TestKilledOutputsGoOn(t *testing.T) {
 	base := jobtest.Orders(t, dir, "base")
 	base.Input.MaxRejects.Count = 1000
 	s := runtest.Must(t, base, options.Options{})
-	if b := s.Outputs[3].Books; b.Written != 5988 || b.TableRows < 1000 || b.CellsWritten != b.Written {
+	if b := s.Outputs[3].Counts; b.Written != 5988 || b.TableRows < 1000 || b.CellsWritten != b.Written {
 		t.Fatalf("books %+v", b)
 	}
 	work := t.TempDir()
@@ -255,7 +255,7 @@ func TestKilledOutputsKeepTheirRuns(t *testing.T) {
 		o := k.Options()
 		o.Say = func(text string) { said = append(said, text) }
 		s := runtest.Must(t, k.Read(t), o)
-		if !strings.Contains(strings.Join(said, "\n"), "are already sorted") || s.Outputs[3].Books.Read != s.Outputs[0].Books.Read {
+		if !strings.Contains(strings.Join(said, "\n"), "are already sorted") || s.Outputs[3].Counts.Read != s.Outputs[0].Counts.Read {
 			t.Errorf("%s: said %q", at, said)
 		}
 		for _, name := range allOutputs {
@@ -282,7 +282,7 @@ func TestOutputsAgreeOnTheJob(t *testing.T) {
 	if failure.CodeOf(err) != errcode.OutputOther || !testwords.Names(err, "ns:by_seller") {
 		t.Errorf("a changed key of another output: %s, %v", failure.CodeOf(err), err)
 	}
-	if s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Books.Rejected != 0 {
-		t.Errorf("books %v", s.Outputs[0].Books)
+	if s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Counts.Rejected != 0 {
+		t.Errorf("books %v", s.Outputs[0].Counts)
 	}
 }

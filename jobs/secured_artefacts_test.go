@@ -207,7 +207,7 @@ func TestSecuredArtefacts(t *testing.T) {
 		}
 		s.say(string(text))
 	}
-	planned, err := plan.Run(t.Context(), s.Job(t, first), o, plan.Options{})
+	planned, err := plan.Run(t.Context(), s.Job(t, first), o, plan.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -216,7 +216,7 @@ func TestSecuredPlanCreates(t *testing.T) {
 	t.Cleanup(func() { s.Ask(t, "grant", "loader", "@default", "-") })
 	const date = "2026-11-20"
 	s.Night(t, date, 2000, 3)
-	plan, err := plan.Run(context.Background(), s.Job(t, date), s.options(), plan.Options{Create: true})
+	plan, err := plan.Run(context.Background(), s.Job(t, date), s.options(), plan.PlanOptions{Create: true})
 	if err != nil || !plan.Created {
 		t.Fatalf("plan: %v", err)
 	}
@@ -502,8 +502,8 @@ func TestSecuredRightToCreate(t *testing.T) {
 	const date = "2026-11-20"
 	s.deliver(t, date, 500, 0o700)
 	s.execute(t, append(documented(t, "HDFS", "reach a folder"), documented(t, "HDFS", "read the input")...))
-	create := func(o options.Options) (*plan.Report, error) {
-		return plan.Run(t.Context(), s.Job(t, date), o, plan.Options{Create: true})
+	create := func(o options.Options) (*plan.PlanReport, error) {
+		return plan.Run(t.Context(), s.Job(t, date), o, plan.PlanOptions{Create: true})
 	}
 	if _, err := create(s.options()); failure.KindOf(err) != failure.Refused || !strings.Contains(err.Error(), "grant '"+s.name+"', 'C', '@default'") {
 		t.Errorf("kind %v: %v", failure.KindOf(err), err)

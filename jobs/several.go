@@ -103,7 +103,7 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 			return
 		}
 		o := r.prepared(j)
-		o.Watch = r.share.of(place, i)
+		o.Watch = r.share.progressOf(place, i)
 		begun := time.Now()
 		sum, err := run.Job(ctx, r.By, j, o)
 		result.runs, result.took = append(result.runs, sum), append(result.took, time.Since(begun))
@@ -247,8 +247,8 @@ func newShares(watch func(options.Progress), all []Series, beside bool) *shares 
 	return s
 }
 
-// of is what takes the progress of one run; nil where nobody listens.
-func (s *shares) of(series, date int) func(options.Progress) {
+// progressOf is what takes the progress of one run; nil where nobody listens.
+func (s *shares) progressOf(series, date int) func(options.Progress) {
 	if s.watch == nil {
 		return nil
 	}

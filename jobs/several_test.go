@@ -113,7 +113,7 @@ func TestStoppedRange(t *testing.T) {
 		t.Errorf("%d runs, %v", len(s.Runs), err)
 	}
 	s, err = RunSeveral(context.Background(), []Series{range3}, SeveralOptions{})
-	if err != nil || len(s.Runs) != 3 || s.Runs[2].Books.Written != 400 {
+	if err != nil || len(s.Runs) != 3 || s.Runs[2].Counts.Written != 400 {
 		t.Errorf("the same again: %+v, %v", s, err)
 	}
 }

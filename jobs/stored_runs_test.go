@@ -410,7 +410,7 @@ func TestGoldenJournals(t *testing.T) {
 // not the one of Go's.
 func TestStoredNames(t *testing.T) {
 	unnamed, n := storednames.Check(reflect.TypeFor[manifest.Manifest](), reflect.TypeFor[checkpoint.Header](), reflect.TypeFor[checkpoint.Line](),
-		reflect.TypeFor[lock.Owner](), reflect.TypeFor[summary.Summary](), reflect.TypeFor[plan.Report]())
+		reflect.TypeFor[lock.Owner](), reflect.TypeFor[summary.Summary](), reflect.TypeFor[plan.PlanReport]())
 	if len(unnamed) > 0 || n < 25 {
 		t.Errorf("of %d structs, without a name: %v", n, unnamed)
 	}

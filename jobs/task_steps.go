@@ -23,7 +23,7 @@ func RunBy(ctx context.Context, by *run.ByTasks, j *jobfile.Job, o options.Optio
 // PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are
 // none if the run is finished, or if they are all done.
 func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
-	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.Others{Until: tasks.MapPhase}, Sizes: sizes})
+	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.ExternalScheduler{Until: tasks.MapPhase}, Sizes: sizes})
 }
 
 // GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task
@@ -38,7 +38,7 @@ func GatherTasks(ctx context.Context, document string, o options.Options, sizes 
 	if err != nil {
 		return &TaskReport{Outcome: failure.NewOutcome()}, err
 	}
-	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.Others{Until: tasks.ReducePhase}, Sizes: sizes})
+	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.ExternalScheduler{Until: tasks.ReducePhase}, Sizes: sizes})
 }
 
 // FinishTasks finishes a run whose tasks are all done: it checks them, gives the files their names and loads them.
@@ -53,7 +53,7 @@ func FinishTasks(ctx context.Context, document string, o options.Options) (*summ
 	if err != nil {
 		return nil, err
 	}
-	return RunBy(ctx, &run.ByTasks{Engine: tasks.Others{}}, j, o)
+	return RunBy(ctx, &run.ByTasks{Engine: tasks.ExternalScheduler{}}, j, o)
 }
 
 // finished is the summary of a run that was finished before. If its files were loaded, the table must serve them.
@@ -89,7 +89,7 @@ func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by run.ByT
 	s, err := RunBy(ctx, &by, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
 	r.Run.ID = s.Output(0).Run.ID // that of the tasks; empty before the run is known
-	over, err := tasks.Handed(err)
+	over, err := tasks.SplitPending(err)
 	if over != nil && err == nil {
 		r.Run.ID = over.Phase.Run
 		r.Status, r.Phase, r.Document, r.Tasks = failure.StatusDone, over.Phase.Name, over.Phase.Document, over.Phase.Tasks

@@ -23,7 +23,7 @@ import (
 	"bulkload/internal/test/testcluster"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testwords"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/verify"
@@ -32,7 +32,7 @@ import (
 
 // wideBooks are the books and cells that a case must come to.
 type wideBooks struct {
-	books.Books
+	counts.RowCounts
 	cells map[string]string // row, family and qualifier, as CellLine of the oracle writes them: value
 }
 
@@ -106,11 +106,11 @@ func TestWideTables(t *testing.T) {
 			j := jobtest.Wide(t, dir, out)
 			s := runtest.Must(t, j, options.Options{})
 			want := expectWide(t, c, dir)
-			b := s.Books
+			b := s.Counts
 			want.Differing = b.Differing
 			all := name != "a set"
-			if b != want.Books || b.Duplicates < 10 || (b.Differing > 0) != all || b.Differing == b.Duplicates || (b.Nulls > 0) != all {
-				t.Errorf("books %+v\nwant  %+v", b, want.Books)
+			if b != want.RowCounts || b.Duplicates < 10 || (b.Differing > 0) != all || b.Differing == b.Duplicates || (b.Nulls > 0) != all {
+				t.Errorf("books %+v\nwant  %+v", b, want.RowCounts)
 			}
 			want.compare(t, runtest.Cells(t, out))
 			for i := 1; i < len(s.Files); i++ {
@@ -182,8 +182,8 @@ func TestWideTimestamps(t *testing.T) {
 	s := runtest.Must(t, j, options.Options{})
 	got := strings.Join(runtest.Cells(t, out), "\n")
 	want := "31\tf\t35\t1700000000005\tPut\t62\n31\tf\t37\t1700000000009\tPut\t64\n3132\tf\t35\t1700000000012\tPut\t63"
-	if got != want || s.Books.Differing != 1 {
-		t.Errorf("cells\n%s\nwant\n%s\nbooks %v", got, want, s.Books)
+	if got != want || s.Counts.Differing != 1 {
+		t.Errorf("cells\n%s\nwant\n%s\nbooks %v", got, want, s.Counts)
 	}
 	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != 3 {
 		t.Errorf("%+v, %v", r, err)
@@ -212,8 +212,8 @@ func TestWideRowChild(t *testing.T) {
 	debug.SetGCPercent(50)
 	j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
 	s := runtest.Must(t, j, options.Options{Memory: memory, WorkDir: dir})
-	if s.Books.TableRows != 1 || s.Books.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
-		t.Fatalf("books %+v, %d spilled runs, %d files", s.Books, s.Sort.Runs, len(s.Files))
+	if s.Counts.TableRows != 1 || s.Counts.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
+		t.Fatalf("books %+v, %d spilled runs, %d files", s.Counts, s.Sort.Runs, len(s.Files))
 	}
 	if r, err := verify.Job(context.Background(), j, options.Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
 		t.Fatalf("%+v, %v", r, err)

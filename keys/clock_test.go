@@ -28,8 +28,8 @@ func TestKeysReadDatesAsCells(t *testing.T) {
 	}
 	made := map[string]*keys.Expr{}
 	for _, expression := range []string{"millis(x, 'Asia/Shanghai')", "date(x, 'yyyyMMddHHmmssSSS', 'Asia/Shanghai')"} {
-		for name, kind := range map[string]values.Kind{"declared": values.KindTimestamp, "undeclared": values.KindUnknown} {
-			if made[name+expression[:4]], err = keys.Parse(expression, []keys.Column{{Name: "x", Kind: kind}}); err != nil {
+		for name, kind := range map[string]values.TypeKind{"declared": values.KindTimestamp, "undeclared": values.KindUnknown} {
+			if made[name+expression[:4]], err = keys.Parse(expression, []keys.KeyColumn{{Name: "x", Kind: kind}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -35,9 +35,9 @@ type step struct {
 	declared  int // the column's width in bytes; 0: any
 	pad       byte
 	layout    []datePart
-	zone      *time.Location // nil: UTC, and clocks as they were written
-	unit      time.Duration  // of a number that is a point in time; 0: its digits decide
-	typed     values.Kind    // what the column holds
+	zone      *time.Location  // nil: UTC, and clocks as they were written
+	unit      time.Duration   // of a number that is a point in time; 0: its digits decide
+	typed     values.TypeKind // what the column holds
 }
 
 // part is a term of the sum that is the key.
@@ -108,7 +108,7 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 
 // inherit copies the column's date unit, and its zone if the function does not set one. A date has the local time as it
 // is written: only its own argument is a zone to convert to.
-func (s *step) inherit(c Column) {
+func (s *step) inherit(c KeyColumn) {
 	s.unit, s.typed, s.declared = c.Unit, c.Kind, c.Width
 	if s.zone == nil && s.layout == nil {
 		s.zone = c.Zone
@@ -141,7 +141,7 @@ func (p *part) use(column int) {
 	p.columns = append(p.columns, column)
 }
 
-func columnWidth(c Column) Width {
+func columnWidth(c KeyColumn) Width {
 	if c.Width > 0 {
 		return Width{c.Width, c.Width}
 	}
@@ -152,7 +152,7 @@ func columnWidth(c Column) Width {
 }
 
 // greatest is the greatest number of a kind.
-var greatest = map[values.Kind]int64{values.KindInt16: math.MaxInt16, values.KindInt32: math.MaxInt32,
+var greatest = map[values.TypeKind]int64{values.KindInt16: math.MaxInt16, values.KindInt32: math.MaxInt32,
 	values.KindInt64: math.MaxInt64}
 
 func (w Width) plus(v Width) Width {

@@ -106,7 +106,7 @@ func applyDate(s *step, dst, x []byte) ([]byte, string) {
 	return dst, ""
 }
 
-func (p datePart) append(dst []byte, m *values.Clock) []byte {
+func (p datePart) append(dst []byte, m *values.DateTime) []byte {
 	value := 0
 	switch p.field {
 	case fieldLiteral:

@@ -11,18 +11,18 @@ import (
 )
 
 // typedColumns has a column of each kind, called as it is, and some more.
-func typedColumns() (columns []Column) {
+func typedColumns() (columns []KeyColumn) {
 	for _, name := range values.KindNames() {
 		kind, _ := values.ParseKind(name)
-		columns = append(columns, Column{Name: name, Kind: kind})
+		columns = append(columns, KeyColumn{Name: name, Kind: kind})
 	}
 	shanghai, err := time.LoadLocation("Asia/Shanghai")
 	if err != nil {
 		panic(err)
 	}
-	return append(columns, Column{Name: "free"}, Column{Name: "guid", Width: 32}, Column{Name: "epoch", Kind: values.KindTimestamp, Unit: time.Millisecond},
-		Column{Name: "epoch_seconds", Kind: values.KindTimestamp, Unit: time.Second}, Column{Name: "local", Kind: values.KindTimestamp, Zone: shanghai},
-		Column{Name: "local_epoch", Kind: values.KindTimestamp, Unit: time.Millisecond, Zone: shanghai})
+	return append(columns, KeyColumn{Name: "free"}, KeyColumn{Name: "guid", Width: 32}, KeyColumn{Name: "epoch", Kind: values.KindTimestamp, Unit: time.Millisecond},
+		KeyColumn{Name: "epoch_seconds", Kind: values.KindTimestamp, Unit: time.Second}, KeyColumn{Name: "local", Kind: values.KindTimestamp, Zone: shanghai},
+		KeyColumn{Name: "local_epoch", Kind: values.KindTimestamp, Unit: time.Millisecond, Zone: shanghai})
 }
 
 func parseTyped(t testing.TB, text string) *Expr {

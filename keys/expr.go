@@ -13,11 +13,11 @@ import (
 	"bulkload/values"
 )
 
-// Column is an input column as the key language sees it.
-type Column struct {
+// KeyColumn is an input column as the key language sees it.
+type KeyColumn struct {
 	Name  string
-	Width int         // declared fixed width in bytes; 0 when not declared
-	Kind  values.Kind // declared; KindUnknown when not
+	Width int             // declared fixed width in bytes; 0 when not declared
+	Kind  values.TypeKind // declared; KindUnknown when not
 
 	// Of a date or a timestamp: Unit is time.Second or time.Millisecond if it is stored as their number since 1970,
 	// and 0 if it is stored as a clock reading. Zone is the zone of such a clock; nil is UTC. The functions of dates
@@ -29,7 +29,7 @@ type Column struct {
 // Expr is a compiled row-key expression. It is immutable and safe for concurrent use.
 type Expr struct {
 	text    string
-	columns []Column
+	columns []KeyColumn
 	parts   []part
 	steps   []step // of all parts
 }
@@ -46,7 +46,7 @@ func (w Width) Fixed() bool { return w.Min == w.Max }
 
 // Parse compiles a row-key expression over the given columns. Its errors name the position in text. It also refuses
 // functions of columns whose declared type they can't accept.
-func Parse(text string, columns []Column) (*Expr, error) {
+func Parse(text string, columns []KeyColumn) (*Expr, error) {
 	columns = slices.Clone(columns)
 	p := &parser{lexer: lexer{lex.Lexer{Text: text}}, columns: columns}
 	terms, err := p.whole()

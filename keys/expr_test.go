@@ -14,7 +14,7 @@ import (
 )
 
 // checkColumns are some of the check table's.
-var checkColumns = []Column{{Name: "id", Width: 32}, {Name: "check_id"}, {Name: "rule_no"}, {Name: "phone", Width: 11}, {Name: "ctime"}, {Name: "order no"}}
+var checkColumns = []KeyColumn{{Name: "id", Width: 32}, {Name: "check_id"}, {Name: "rule_no"}, {Name: "phone", Width: 11}, {Name: "ctime"}, {Name: "order no"}}
 
 func parse(t testing.TB, text string) *Expr {
 	t.Helper()
@@ -311,7 +311,7 @@ func TestDeclaredWidthsAreHeld(t *testing.T) {
 // TestWidthsInCharacters: pad, reverse and substr count characters. What is around them must not count bytes, as Java
 // does not.
 func TestWidthsInCharacters(t *testing.T) {
-	columns := []Column{{Name: "x"}, {Name: "declared", Width: 6}}
+	columns := []KeyColumn{{Name: "x"}, {Name: "declared", Width: 6}}
 	for _, c := range []struct{ text, value, want string }{
 		{"upper(pad(x, 4))", "中", "000中"},
 		{"lower(pad(x, 4))", "É中", "00é中"},
@@ -345,18 +345,18 @@ func TestWidthsInCharacters(t *testing.T) {
 			t.Errorf("%s of %q: %q, %v; want %q", c.text, c.value, got, err, c.want)
 		}
 	}
-	e, err := Parse("unhex(x)", []Column{{Name: "x", Width: 8}})
+	e, err := Parse("unhex(x)", []KeyColumn{{Name: "x", Width: 8}})
 	if err != nil || e.Width() != (Width{4, 4}) {
 		t.Errorf("unhex of eight digits has width %v, %v", e.Width(), err)
 	}
-	if e, err = Parse("unhex(x)", []Column{{Name: "x", Width: 11}}); err != nil || e.Width() != (Width{4, 4}) {
+	if e, err = Parse("unhex(x)", []KeyColumn{{Name: "x", Width: 11}}); err != nil || e.Width() != (Width{4, 4}) {
 		t.Errorf("unhex of four bytes with spaces has width %v, %v", e.Width(), err)
 	}
 }
 
 // TestEmptyQualifier: HBase accepts an empty qualifier, and no empty row key.
 func TestEmptyQualifier(t *testing.T) {
-	e, err := Parse("x", []Column{{Name: "x"}})
+	e, err := Parse("x", []KeyColumn{{Name: "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}

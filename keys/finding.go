@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Finding is something that an operator should know about a row key before creating a table for it. It follows from
+// KeyFinding is something that an operator should know about a row key before creating a table for it. It follows from
 // the expression, the declared columns and the query alone.
-type Finding struct {
+type KeyFinding struct {
 	Code     string // of the Finding… constants; it never changes
 	Warning  bool   // otherwise it is a note
 	Part     string // the part of the expression that it is about
@@ -33,7 +33,7 @@ const (
 )
 
 // Findings lists the findings of the key, part by part. query are the columns that a reader has; nil if unknown.
-func (e *Expr) Findings(query []string) []Finding {
+func (e *Expr) Findings(query []string) []KeyFinding {
 	f := findings{expr: e}
 	f.first()
 	for i := range e.parts {
@@ -48,11 +48,11 @@ func (e *Expr) Findings(query []string) []Finding {
 // findings gathers what is found.
 type findings struct {
 	expr *Expr
-	list []Finding
+	list []KeyFinding
 }
 
 func (f *findings) add(code string, warning bool, text string, at int, reason, remedy string) {
-	f.list = append(f.list, Finding{code, warning, text, f.expr.position(at), reason, remedy})
+	f.list = append(f.list, KeyFinding{code, warning, text, f.expr.position(at), reason, remedy})
 }
 
 func (f *findings) addPart(code string, warning bool, p *part, reason, remedy string) {
@@ -155,7 +155,7 @@ func (f *findings) query(columns []string) {
 	f.unused(q, columns)
 }
 
-func (f *findings) unused(q *Query, columns []string) {
+func (f *findings) unused(q *KeyQuery, columns []string) {
 	for _, name := range columns {
 		c := findColumn(f.expr.columns, name)
 		if slices.ContainsFunc(q.parts, func(p part) bool { return p.wholeRecord || slices.Contains(p.columns, c) }) {

@@ -104,7 +104,7 @@ func TestParts(t *testing.T) {
 
 // TestTurned: which columns a part turns round as they are, wherever in it that is.
 func TestTurned(t *testing.T) {
-	columns := []Column{{Name: "reverse_id"}, {Name: "rotated"}, {Name: "id", Width: 10}}
+	columns := []KeyColumn{{Name: "reverse_id"}, {Name: "rotated"}, {Name: "id", Width: 10}}
 	for text, want := range map[string][]int{
 		"reverse_id":                        nil,
 		"upper(reverse_id)":                 nil,
@@ -131,7 +131,7 @@ func TestTurned(t *testing.T) {
 }
 
 func TestUnzonedColumns(t *testing.T) {
-	columns := []Column{{Name: "id"}, {Name: "paid"}, {Name: "zoned", Zone: time.FixedZone("CST", 8*60*60)},
+	columns := []KeyColumn{{Name: "id"}, {Name: "paid"}, {Name: "zoned", Zone: time.FixedZone("CST", 8*60*60)},
 		{Name: "epoch", Kind: values.KindTimestamp, Unit: time.Second}}
 	for text, want := range map[string][]int{
 		"millis(paid)":                  {1},

@@ -58,7 +58,7 @@ func readVectors(t *testing.T) *javaVectors {
 // keyOf is the key that an expression over the column x makes of a value; the reason where it makes none.
 func keyOf(t testing.TB, expression string, value []byte) (string, *ValueError) {
 	t.Helper()
-	e, err := Parse(expression, []Column{{Name: "x"}})
+	e, err := Parse(expression, []KeyColumn{{Name: "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}

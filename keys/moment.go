@@ -9,7 +9,7 @@ import (
 // parseMoment parses a date, with or without a time, as values.ParseClock does for a cell. With a unit, x is a number
 // of them since 1970. In a column that is not declared a date or timestamp, 10 digits are seconds and 13 digits are
 // milliseconds; a declared one says so by its format.
-func (s *step) parseMoment(x []byte) (c values.Clock, ok bool) {
+func (s *step) parseMoment(x []byte) (c values.DateTime, ok bool) {
 	switch {
 	case s.unit != 0:
 		return parseEpoch(x, s.unit)
@@ -23,7 +23,7 @@ func (s *step) parseMoment(x []byte) (c values.Clock, ok bool) {
 // epochUnits is the unit of a number since 1970, by its digits.
 var epochUnits = [...]time.Duration{10: time.Second, 13: time.Millisecond}
 
-func parseEpoch(x []byte, unit time.Duration) (c values.Clock, ok bool) {
+func parseEpoch(x []byte, unit time.Duration) (c values.DateTime, ok bool) {
 	n, problem := parseLong(x)
 	per := int64(unit / time.Millisecond)
 	if problem != "" || n < firstMilli/per || n > lastMilli/per {

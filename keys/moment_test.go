@@ -33,7 +33,7 @@ func TestMomentsOfZones(t *testing.T) {
 	for _, line := range momentLines(t) {
 		zone, clock, want := line[0], line[1], line[2]
 		for text, want := range map[string]string{"millis": want, "seconds": want[:10]} {
-			e, err := keys.Parse(text+"(x, '"+zone+"')", []keys.Column{{Name: "x"}})
+			e, err := keys.Parse(text+"(x, '"+zone+"')", []keys.KeyColumn{{Name: "x"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ type call struct {
 // parser reads an expression by recursive descent, one token ahead.
 type parser struct {
 	lexer
-	columns []Column
+	columns []KeyColumn
 	ahead   token
 	depth   int
 }
@@ -229,7 +229,7 @@ func (p *parser) suggestColumn(name string) string {
 	return Suggest(name, names)
 }
 
-func findColumn(columns []Column, name string) int {
+func findColumn(columns []KeyColumn, name string) int {
 	for i := range columns {
 		if columns[i].Name == name {
 			return i

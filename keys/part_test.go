@@ -11,7 +11,7 @@ import (
 // TestApart: the parts of a key are the key.
 func TestApart(t *testing.T) {
 	t.Parallel()
-	columns := []keys.Column{{Name: "user"}, {Name: "id"}}
+	columns := []keys.KeyColumn{{Name: "user"}, {Name: "id"}}
 	fields := testvalues.Of("u7", "42")
 	for _, text := range []string{"user", "salt(user, 10) + md5(user) + '-' + id", "random_salt(4) + desc(id) + int64(id)", "'a' + 'b' + reverse(pad(id, 6) + user)"} {
 		expr, err := keys.Parse(text, columns)

@@ -22,7 +22,7 @@ const (
 	contentHex
 )
 
-var contentOf = map[values.Kind]content{
+var contentOf = map[values.TypeKind]content{
 	values.KindText: contentText, values.KindInt16: contentWhole, values.KindInt32: contentWhole,
 	values.KindInt64: contentWhole, values.KindDecimal: contentNumber,
 	values.KindFloat32: contentFloat, values.KindFloat64: contentFloat, values.KindBoolean: contentBoolean,
@@ -50,7 +50,7 @@ type props struct {
 }
 
 // propsOfColumn is the properties of a column's own value.
-func propsOfColumn(c Column) props {
+func propsOfColumn(c KeyColumn) props {
 	n := props{content: contentOf[c.Kind], most: greatest[c.Kind]}
 	n.moment = n.content == contentMoment
 	if n.moment && c.Unit != 0 {

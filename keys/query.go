@@ -7,9 +7,9 @@ import (
 	"bulkload/values"
 )
 
-// Query finds the rows that have the same values in some columns: below one key prefix, or below one prefix for each
+// KeyQuery finds the rows that have the same values in some columns: below one key prefix, or below one prefix for each
 // value of the salts and remainders that those columns do not determine. It is immutable and safe for concurrent use.
-type Query struct {
+type KeyQuery struct {
 	expr  *Expr
 	parts []part // the leading ones that are determined or can be enumerated
 	open  []bool // for each, whether its values are enumerated
@@ -21,12 +21,12 @@ const MaxScans = 10_000
 
 // Query prepares queries by the given columns. The error is why there is no prefix: the key begins with something
 // that these columns don't determine, or reading the whole table is cheaper than that many scans.
-func (e *Expr) Query(columns []string) (*Query, error) {
+func (e *Expr) Query(columns []string) (*KeyQuery, error) {
 	known, err := e.known(columns)
 	if err != nil {
 		return nil, err
 	}
-	q := &Query{expr: e, scans: 1}
+	q := &KeyQuery{expr: e, scans: 1}
 	open := make([]bool, len(e.parts))
 	for i, scans := 0, 1; i < len(e.parts); i++ {
 		p := &e.parts[i]
@@ -51,15 +51,15 @@ func (e *Expr) Query(columns []string) (*Query, error) {
 }
 
 // Scans is the number of a query's prefixes, each of which is a scan.
-func (q *Query) Scans() int { return q.scans }
+func (q *KeyQuery) Scans() int { return q.scans }
 
 // String is the part of the expression that makes the prefixes.
-func (q *Query) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }
+func (q *KeyQuery) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }
 
 // Prefixes returns the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append;
 // only those of the query need be set. If a prefix ends in a value of varying width, rows of longer values share it.
 // The error is a *ValueError.
-func (q *Query) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
+func (q *KeyQuery) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
 	prefixes = [][]byte{nil}
 	for i := range q.parts {
 		p := &q.parts[i]

@@ -110,7 +110,7 @@ func TestRowsAreFoundInEveryScan(t *testing.T) {
 }
 
 // width is the prefixes' width.
-func (q *Query) width() Width {
+func (q *KeyQuery) width() Width {
 	var w Width
 	for i := range q.parts {
 		w = w.plus(q.parts[i].width)

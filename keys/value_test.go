@@ -46,7 +46,7 @@ func functionCall(t *testing.T, f *function) *Expr {
 			text += ", 'UTC'"
 		}
 	}
-	e, err := Parse(text+")", []Column{{Name: "x"}})
+	e, err := Parse(text+")", []KeyColumn{{Name: "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}

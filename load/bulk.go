@@ -206,11 +206,11 @@ type loadRun struct {
 	rights  *delegation
 	regions []Region // as last looked up; only for decisions that a change of regions can't spoil
 	left    []*pendingFile
-	lost    []Finding
+	lost    []ProbeResult
 	report  Report
 	// resolve determines which files the table serves, of those that are neither at their source nor in staging:
 	// prove, except in tests.
-	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error)
+	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []ProbeResult, err error)
 }
 
 func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
@@ -303,7 +303,7 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 // ErrUnavailable.
 type LostError struct {
 	Table string
-	Files []Finding
+	Files []ProbeResult
 }
 
 func (e *LostError) Error() string {

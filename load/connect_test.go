@@ -51,7 +51,7 @@ func TestZooKeeperDown(t *testing.T) {
 	conf := new(siteconf.Conf)
 	addr := closedPort(t)
 	conf.Set("hbase.zookeeper.quorum", addr)
-	_, err := ConnectAs(context.Background(), conf, Identity{User: "tina"})
+	_, err := ConnectAs(context.Background(), conf, Caller{User: "tina"})
 	if !errors.Is(err, ErrUnavailable) || errcode.Outermost(err) != errcode.HBaseDown ||
 		!testwords.Names(err, addr) {
 		t.Errorf("got %v", err)
@@ -69,7 +69,7 @@ func TestZooKeeperSilent(t *testing.T) {
 	conf.Set("hbase.zookeeper.quorum", listener.Addr().String())
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	_, err = ConnectAs(ctx, conf, Identity{User: "tina"})
+	_, err = ConnectAs(ctx, conf, Caller{User: "tina"})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -99,7 +99,7 @@ func TestConnectRefuses(t *testing.T) {
 		{[]string{"hbase.rpc.timeout", "long", quorum, "h"}, errcode.SiteProperty, "hbase.rpc.timeout"},
 		{[]string{"hbase.bulkload.retries.number", "0", quorum, "h"}, errcode.SiteProperty, "1 to 2147483647"},
 	} {
-		_, err := ConnectAs(context.Background(), siteOf(c.properties...), Identity{User: "tina"})
+		_, err := ConnectAs(context.Background(), siteOf(c.properties...), Caller{User: "tina"})
 		if !errors.Is(err, ErrRefused) || errcode.Outermost(err) != c.code || !testwords.Names(err, c.names) {
 			t.Errorf("got %v [%s], want [%s] %q", err, errcode.Outermost(err), c.code, c.names)
 		}
@@ -154,7 +154,7 @@ func TestTimeoutsAreBounded(t *testing.T) {
 func TestNoMaster(t *testing.T) {
 	l := newLab(t)
 	l.conf.Set("zookeeper.znode.parent", "/elsewhere")
-	_, err := ConnectAs(t.Context(), l.conf, Identity{User: "tina"})
+	_, err := ConnectAs(t.Context(), l.conf, Caller{User: "tina"})
 	if errcode.Outermost(err) != errcode.HBaseDown || !errors.Is(err, ErrUnavailable) ||
 		!testwords.Names(err, "/elsewhere/master") {
 		t.Errorf("got %v", err)
@@ -208,7 +208,7 @@ func TestNoServerOfTheQuorum(t *testing.T) {
 	closed, silent := closedPort(t), silentServer(t)
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,"+closed+","+silent)
-	c, err := open(conf, Identity{User: "tina"}, nil)
+	c, err := open(conf, Caller{User: "tina"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestNextServerOfTheQuorum(t *testing.T) {
 func TestUnknownQuorum(t *testing.T) {
 	conf := new(siteconf.Conf)
 	conf.Set("hbase.zookeeper.quorum", "no-such-host.invalid:2181,nor-this.invalid")
-	_, err := ConnectAs(timed(t), conf, Identity{User: "tina"})
+	_, err := ConnectAs(timed(t), conf, Caller{User: "tina"})
 	if !errors.Is(err, ErrRefused) || errors.Is(err, ErrUnavailable) ||
 		errcode.Outermost(err) != errcode.Address || !testwords.Names(err, "nor-this.invalid") {
 		t.Errorf("got %v", err)

@@ -58,12 +58,12 @@ type Cluster struct {
 // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily how LoadFrom goes about it.
 // hbase.security.authentication, hbase.rpc.protection, hbase.master.kerberos.principal and
 // hbase.regionserver.kerberos.principal say how servers are proved who we are, and how the connections are protected.
-func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Identity) (*Cluster, error) {
+func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Caller) (*Cluster, error) {
 	return ConnectVia(ctx, conf, who, nil)
 }
 
 // ConnectVia is ConnectAs by another network; nil: ZooKeeper and TCP.
-func ConnectVia(ctx context.Context, conf *siteconf.Conf, who Identity, network Network) (*Cluster, error) {
+func ConnectVia(ctx context.Context, conf *siteconf.Conf, who Caller, network Network) (*Cluster, error) {
 	c, err := open(conf, who, network)
 	if err != nil {
 		return nil, fmt.Errorf("connect to HBase: %w", err)
@@ -78,7 +78,7 @@ func ConnectVia(ctx context.Context, conf *siteconf.Conf, who Identity, network 
 }
 
 // open makes a Cluster that has no connections yet.
-func open(conf *siteconf.Conf, who Identity, network Network) (*Cluster, error) {
+func open(conf *siteconf.Conf, who Caller, network Network) (*Cluster, error) {
 	user, options, err := identify(conf, who)
 	if err != nil {
 		return nil, err

@@ -61,8 +61,8 @@ const (
 // Readable reports whether a reader finds the file's rows as they were loaded, or newer ones.
 func (s Serving) Readable() bool { return s <= Superseded }
 
-// Finding is what the open region that holds a file's rows returns of it.
-type Finding struct {
+// ProbeResult is what the open region that holds a file's rows returns of it.
+type ProbeResult struct {
 	HFile
 	Serving Serving
 	Region  string // for people
@@ -83,7 +83,9 @@ type Answer struct {
 
 // Proves reports whether the i-th probe proves that its region has the file: the region returns the cell, and did not
 // return it before the load.
-func (f *Finding) Proves(i int) bool { return f.Answers[i].Serving == Served && !f.Probes[i].Before }
+func (f *ProbeResult) Proves(i int) bool {
+	return f.Answers[i].Serving == Served && !f.Probes[i].Before
+}
 
 // OnlyMarkers reports whether only delete markers of the file are known. That the table no longer has them says
 // nothing: a major compaction removes a marker with what it hides, and leaves no trace that a client could ask for.
@@ -94,7 +96,7 @@ func (f *HFile) OnlyMarkers() bool {
 func (b *Probe) isMarker() bool { return b.Type != byte(cell.Put) }
 
 // String describes the finding for people.
-func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.Region, f.Why) }
+func (f *ProbeResult) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.Region, f.Why) }
 
 // Probe asks the open regions of a table for cells of files that were loaded into it. It waits for regions that move
 // or whose server has died.
@@ -105,7 +107,7 @@ func (f *Finding) String() string { return fmt.Sprintf("%s in %s: %s", f.URI, f.
 //
 // It needs the permission to read. Deleted and expired cells are looked for too, so the result reports whether rows can
 // be read, not just whether they are stored.
-func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Finding, error) {
+func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]ProbeResult, error) {
 	limited, cancel := context.WithTimeout(ctx, c.limits.outage)
 	defer cancel()
 	pause := c.servers.backoff("reading the families")
@@ -127,7 +129,7 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Find
 //
 // It asks until every probe has a valid answer, and gives up after a time without any.
 func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile, watch func(files int)) (
-	findings []Finding, err error) {
+	findings []ProbeResult, err error) {
 	defer func() {
 		if err != nil {
 			findings, err = nil, wrapProbe(ctx, table.Name, err)
@@ -138,7 +140,7 @@ func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile, w
 	if p.id, err = parseName(table.Name); err != nil {
 		return nil, err
 	}
-	findings = make([]Finding, len(files))
+	findings = make([]ProbeResult, len(files))
 	var left []*pendingProbe
 	for i, f := range files {
 		if len(f.Probes) == 0 {
@@ -319,7 +321,7 @@ const (
 //
 // So all known rows must be there. After a split they may be in several regions, and each may have lost its part of the
 // file.
-func (f *Finding) add(q *pendingProbe) {
+func (f *ProbeResult) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
 	f.Answers[q.index] = Answer{q.serving, q.region.Name}
 	// Serving's values are ordered from best to worst.
@@ -450,7 +452,7 @@ func (p *prober) ask(ctx context.Context, batch []*pendingProbe) (answered []*pe
 		var undecided []*pendingProbe
 		for _, q := range call {
 			n := len(q.gets())
-			decided, failed := p.judge(q, answers[:n])
+			decided, failed := p.decide(q, answers[:n])
 			answers = answers[n:]
 			switch {
 			case failed != nil:
@@ -529,12 +531,12 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	return []hbase.RawGet{one, newer, markers}
 }
 
-// judge evaluates the answers for a probe, if they are enough to decide. The error is one that kept the region from
+// decide evaluates the answers for a probe, if they are enough to decide. The error is one that kept the region from
 // an answer.
 //
 // A probe with an error stays undecided and is asked again. It must not count as Missing: a file would be declared lost
 // because a region was busy.
-func (p *prober) judge(q *pendingProbe, answers []hbase.GetAnswer) (decided bool, err error) {
+func (p *prober) decide(q *pendingProbe, answers []hbase.GetAnswer) (decided bool, err error) {
 	for _, answer := range answers {
 		if answer.Err != nil {
 			return false, answer.Err
@@ -603,13 +605,13 @@ func (f *Family) expired(timestamp, now int64) (ttl int64, expired bool) {
 
 // Expired reports whether readers no longer find all of a file's cells because the oldest is older than the family's
 // TTL: now is in epoch milliseconds. A family with MIN_VERSIONS keeps some of them, so only reading them tells.
-func (t *Table) Expired(f *HFile, now int64) (finding Finding, expired bool) {
+func (t *Table) Expired(f *HFile, now int64) (finding ProbeResult, expired bool) {
 	i := slices.IndexFunc(t.Families, func(family Family) bool { return family.Name == f.Family })
 	if i < 0 || f.Oldest <= 0 || t.Families[i].number("MIN_VERSIONS") > 0 {
 		return finding, false
 	}
 	ttl, expired := t.Families[i].expired(f.Oldest, now)
-	return Finding{HFile: *f, Serving: Expired, Region: t.Overlapping(f.FirstRow, f.FirstRow)[0].String(),
+	return ProbeResult{HFile: *f, Serving: Expired, Region: t.Overlapping(f.FirstRow, f.FirstRow)[0].String(),
 			Why: fmt.Sprintf("its oldest cell has timestamp %d, which is older than the family's TTL of %d s", f.Oldest, ttl)},
 		expired
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // probeOf is the probe of a file's first row.
-func (l *lab) probeOf(table string, f HFile) Finding {
+func (l *lab) probeOf(table string, f HFile) ProbeResult {
 	l.Helper()
 	findings, err := l.Probe(l.Context(), table, []HFile{f})
 	if err != nil {
@@ -87,7 +87,7 @@ func TestProbeNamesWhatHides(t *testing.T) {
 	put := func(ts int64, value string) cell.Cell {
 		return cell.Cell{Qualifier: q, Timestamp: ts, Type: cell.Put, Value: []byte(value)}
 	}
-	marker := func(ts int64, typ cell.Type, qualifier string) cell.Cell {
+	marker := func(ts int64, typ cell.KeyType, qualifier string) cell.Cell {
 		return cell.Cell{Qualifier: []byte(qualifier), Timestamp: ts, Type: typ}
 	}
 	type cells = []cell.Cell
@@ -132,7 +132,7 @@ func TestProbeNamesWhatHides(t *testing.T) {
 		}
 		// One read for all of them gives the same.
 		quick := &pendingProbe{Probe: b, family: c.family}
-		decided, err := p.judge(quick, []hbase.GetAnswer{{Cells: slices.Concat(c.family0, c.newer, c.cell)}})
+		decided, err := p.decide(quick, []hbase.GetAnswer{{Cells: slices.Concat(c.family0, c.newer, c.cell)}})
 		if !decided || err != nil || quick.serving != got || quick.why != why {
 			t.Errorf("case %d, one read: %v, %d, %q, %v", i, decided, quick.serving, quick.why, err)
 		}
@@ -159,7 +159,7 @@ func TestOneReadMayNotBeEnough(t *testing.T) {
 		{append(slices.Clone(newer[1:]), at(100)), true, Served},
 	} {
 		q := &pendingProbe{Probe: &Probe{Row: []byte("r"), Qualifier: []byte("q"), Timestamp: 100, Type: byte(cell.Put), Value: SumValue([]byte("v"))}, family: "f"}
-		if decided, err := p.judge(q, []hbase.GetAnswer{{Cells: c.cells}}); decided != c.decided || err != nil || decided && q.serving != c.want {
+		if decided, err := p.decide(q, []hbase.GetAnswer{{Cells: c.cells}}); decided != c.decided || err != nil || decided && q.serving != c.want {
 			t.Errorf("case %d: %v, %d, %v", i, decided, q.serving, err)
 		}
 	}

@@ -27,7 +27,7 @@ var errNoOtherServer = errcode.LoadMove.New("there is no other region server to 
 // ReopenAndProbe moves the regions of files to other servers, which opens them again, and probes the files once more.
 // It needs the permission to administer the table. If that is missing, or there is only one region server, the
 // findings are returned as they were, each with the reason.
-func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Finding) ([]Finding, error) {
+func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []ProbeResult) ([]ProbeResult, error) {
 	moved := map[string]error{}
 	for i := range findings {
 		for k := range findings[i].regions {
@@ -42,7 +42,7 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Fi
 		}
 	}
 	var files []HFile
-	var before, result []Finding
+	var before, result []ProbeResult
 	for _, f := range findings {
 		if err := f.notMoved(moved); err != nil {
 			f.Why = fmt.Sprintf("%s; the region can't be opened again: %v", f.Why, err)
@@ -63,7 +63,7 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Fi
 }
 
 // notMoved is why one of a file's regions was not moved; nil if all were.
-func (f *Finding) notMoved(moved map[string]error) error {
+func (f *ProbeResult) notMoved(moved map[string]error) error {
 	for i := range f.regions {
 		if err := moved[string(f.regions[i].Name)]; err != nil {
 			return err
@@ -73,7 +73,7 @@ func (f *Finding) notMoved(moved map[string]error) error {
 }
 
 // sameOpenings reports whether a region of a file is still open as it was at an earlier look.
-func (f *Finding) sameOpenings(o *Finding) bool {
+func (f *ProbeResult) sameOpenings(o *ProbeResult) bool {
 	return slices.ContainsFunc(f.regions, func(r Region) bool {
 		return slices.ContainsFunc(o.regions, func(before Region) bool { return r.sameOpening(&before) })
 	})
@@ -187,7 +187,8 @@ func (t *Table) Openings(first, last []byte) string {
 //
 // It must not be asked before the files stopped moving: one that is still in a server's hands would be declared lost,
 // written again, and be loaded twice.
-func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []Finding, err error) {
+func (l *loadRun) prove(ctx context.Context,
+	files []*pendingFile) (loaded []*pendingFile, lost []ProbeResult, err error) {
 	if len(files) == 0 {
 		return nil, nil, nil
 	}
@@ -203,7 +204,7 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 		return nil, nil, err
 	}
 	// What the regions do not prove by themselves.
-	doubtful := slices.DeleteFunc(findings, func(f Finding) bool { return !f.unproven() })
+	doubtful := slices.DeleteFunc(findings, func(f ProbeResult) bool { return !f.unproven() })
 	for i := range doubtful {
 		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")
 	}
@@ -212,7 +213,7 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 			return nil, nil, err
 		}
 	}
-	unproven := map[string]*Finding{}
+	unproven := map[string]*ProbeResult{}
 	for i := range doubtful {
 		if f := &doubtful[i]; f.unproven() {
 			unproven[f.URI] = f
@@ -231,7 +232,7 @@ func (l *loadRun) prove(ctx context.Context, files []*pendingFile) (loaded []*pe
 // unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. One of
 // its cells must be there that was not there before, unless the region was opened again: then it knows all files in its
 // folder, and cells of earlier loads, and newer versions that may have hidden this file's cells, don't matter.
-func (f *Finding) unproven() bool {
+func (f *ProbeResult) unproven() bool {
 	if f.Serving == Missing {
 		return true
 	}

@@ -25,7 +25,7 @@ const grace = 20 * time.Second
 type outcome struct {
 	loaded    []*pendingFile
 	left      []*pendingFile // at their source, unless they are in doubt
-	lost      []Finding
+	lost      []ProbeResult
 	transient error // why to try again
 	err       error // why not to try again
 }

@@ -50,7 +50,7 @@ func newBench(t *testing.T, answer func(b *bench) hbasetest.Answer) *bench {
 	c := unconnected(t)
 	c.limits.quiescence, c.limits.refusal, c.limits.rounds = 20*time.Millisecond, 0, 2
 	b.loadRun = &loadRun{cluster: c, fs: storage.Local, token: "file://" + t.TempDir()}
-	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []ProbeResult, error) {
 		return files, nil, nil
 	}
 	b.hooks.Done = func(files []HFile) error {
@@ -405,8 +405,8 @@ func TestCannotMoveBack(t *testing.T) {
 // A file that is gone after an answer other than yes is not loaded for that: the open region decides.
 func TestGoneIsNotLoaded(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); b.take(1); return no })
-	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
-		return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
+	b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []ProbeResult, error) {
+		return files[:1], []ProbeResult{{HFile: files[1].HFile, Serving: Missing}}, nil
 	}
 	if transient, err := b.run(); transient != nil || err != nil {
 		t.Errorf("%v, %v", transient, err)
@@ -422,7 +422,7 @@ func TestGoneIsNotLoaded(t *testing.T) {
 func TestUndecided(t *testing.T) {
 	b := newBench(t, func(b *bench) hbasetest.Answer { b.take(0); return no })
 	decide := b.resolve
-	b.resolve = func(context.Context, []*pendingFile) ([]*pendingFile, []Finding, error) {
+	b.resolve = func(context.Context, []*pendingFile) ([]*pendingFile, []ProbeResult, error) {
 		return nil, nil, ErrUnavailable
 	}
 	if transient, err := b.run(); transient == nil || err != nil {
@@ -451,9 +451,9 @@ func TestYesWithoutMeta(t *testing.T) {
 		b.cluster.reader = newReader(b.cluster.servers, limits)
 		b.group.files[1].Probes = []Probe{{Type: byte(cell.Put), Before: before}}
 		doubted := 0
-		b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []Finding, error) {
+		b.resolve = func(_ context.Context, files []*pendingFile) ([]*pendingFile, []ProbeResult, error) {
 			doubted += len(files)
-			return files[:1], []Finding{{HFile: files[1].HFile, Serving: Missing}}, nil
+			return files[:1], []ProbeResult{{HFile: files[1].HFile, Serving: Missing}}, nil
 		}
 		if transient, err := b.run(); transient != nil || err != nil {
 			t.Errorf("served before: %v: %v, %v", before, transient, err)

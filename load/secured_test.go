@@ -76,7 +76,7 @@ func TestSecuredProtections(t *testing.T) {
 	table := granted(t, real, "RWXC")
 	for _, protection := range []string{"authentication", "integrity", "privacy", "privacy,authentication", "integrity,privacy"} {
 		t.Run(strings.ReplaceAll(protection, ",", "+"), func(t *testing.T) {
-			c, err := ConnectAs(t.Context(), secured(t, real, "hbase.rpc.protection", protection), Identity{Login: loginAs(t, real, "loader")})
+			c, err := ConnectAs(t.Context(), secured(t, real, "hbase.rpc.protection", protection), Caller{Login: loginAs(t, real, "loader")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestSecuredCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := ConnectAs(t.Context(), secured(t, real), Identity{Login: login})
+	c, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: login})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,28 +125,28 @@ func TestSecuredRefusals(t *testing.T) {
 	login := loginAs(t, real, "loader")
 	for name, test := range map[string]struct {
 		properties []string
-		who        Identity
+		who        Caller
 		code       errcode.Code
 		want       []string
 	}{
-		"no login": {nil, Identity{User: "loader"}, errcode.SecurityUnsupported,
+		"no login": {nil, Caller{User: "loader"}, errcode.SecurityUnsupported,
 			[]string{"hbase.security.authentication is kerberos", "hbase-site.xml", "hbase.kerberos", "kinit"}},
 		"another service": {[]string{"hbase.master.kerberos.principal", "hdfs/localhost@LAB.TEST"},
-			Identity{Login: login},
+			Caller{Login: login},
 			errcode.KerberosService, []string{"hdfs/localhost@LAB.TEST", "GSS initiate failed", "kvno"}},
 		"an unknown service": {[]string{"hbase.master.kerberos.principal", "hbase/nowhere@LAB.TEST"},
-			Identity{Login: login},
+			Caller{Login: login},
 			errcode.KerberosService, []string{"hbase/nowhere@LAB.TEST"}},
-		"no principal": {[]string{"hbase.master.kerberos.principal", ""}, Identity{Login: login}, errcode.SiteMissing,
+		"no principal": {[]string{"hbase.master.kerberos.principal", ""}, Caller{Login: login}, errcode.SiteMissing,
 			[]string{"hbase.master.kerberos.principal"}},
-		"a wrong principal": {[]string{"hbase.regionserver.kerberos.principal", "hbase"}, Identity{Login: login},
+		"a wrong principal": {[]string{"hbase.regionserver.kerberos.principal", "hbase"}, Caller{Login: login},
 			errcode.SecurityUnsupported, []string{"hbase.regionserver.kerberos.principal is hbase",
 				"SERVICE/_HOST@REALM"}},
-		"an open client": {[]string{"hbase.security.authentication", "simple"}, Identity{User: "loader"}, errcode.HBasePermission,
+		"an open client": {[]string{"hbase.security.authentication", "simple"}, Caller{User: "loader"}, errcode.HBasePermission,
 			[]string{"any"}},
-		"TLS": {[]string{"hbase.client.netty.tls.enabled", "true"}, Identity{Login: login}, errcode.SecurityUnsupported,
+		"TLS": {[]string{"hbase.client.netty.tls.enabled", "true"}, Caller{Login: login}, errcode.SecurityUnsupported,
 			[]string{"hbase.client.netty.tls.enabled is true"}},
-		"an unknown mechanism": {[]string{"hbase.security.authentication", "oauth"}, Identity{Login: login},
+		"an unknown mechanism": {[]string{"hbase.security.authentication", "oauth"}, Caller{Login: login},
 			errcode.SecurityUnsupported, []string{"simple and kerberos"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestSecuredRefusals(t *testing.T) {
 func TestSecuredRights(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "C")
-	c, err := ConnectAs(t.Context(), secured(t, real), Identity{Login: loginAs(t, real, "loader")})
+	c, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "loader")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestSecuredRights(t *testing.T) {
 	if n, err := rowsOf(t, c, table); err == nil || n > 0 {
 		t.Errorf("%d rows, %v", n, err)
 	}
-	nobody, err := ConnectAs(t.Context(), secured(t, real), Identity{Login: loginAs(t, real, "other")})
+	nobody, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "other")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestSecuredRights(t *testing.T) {
 func TestSecuredGrants(t *testing.T) {
 	real := testcluster.UseSecured(t)
 	table := granted(t, real, "C")
-	c, err := ConnectAs(t.Context(), secured(t, real), Identity{Login: loginAs(t, real, "loader")})
+	c, err := ConnectAs(t.Context(), secured(t, real), Caller{Login: loginAs(t, real, "loader")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestKerberosIsNotGivenUp(t *testing.T) {
 	for _, fallback := range []string{"false", "true"} {
 		conf := secured(t, real, "hbase.security.authentication", "kerberos", "hbase.master.kerberos.principal", "hbase/_HOST@LAB.TEST",
 			"hbase.regionserver.kerberos.principal", "hbase/_HOST@LAB.TEST", "hbase.ipc.client.fallback-to-simple-auth-allowed", fallback)
-		c, err := ConnectAs(t.Context(), conf, Identity{Login: login})
+		c, err := ConnectAs(t.Context(), conf, Caller{Login: login})
 		if err == nil {
 			c.Close()
 			t.Fatal("connected")
@@ -269,7 +269,7 @@ func TestSecuredTicketsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(t, real, "grant", login.Short(), table, "R")
-	c, err := ConnectAs(ctx, secured(t, real, "hbase.rpc.protection", "integrity"), Identity{Login: login})
+	c, err := ConnectAs(ctx, secured(t, real, "hbase.rpc.protection", "integrity"), Caller{Login: login})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestSecuredTicketsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, err := ConnectAs(ctx, secured(t, real), Identity{Login: login})
+	again, err := ConnectAs(ctx, secured(t, real), Caller{Login: login})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestSecuredLoad(t *testing.T) {
 			table := granted(t, real, "CR")
 			conf := secured(t, real, "hbase.rpc.protection", protection)
 			login := loginAs(t, real, "loader")
-			c, err := ConnectAs(t.Context(), conf, Identity{Login: login})
+			c, err := ConnectAs(t.Context(), conf, Caller{Login: login})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -105,7 +105,7 @@ func protectionOf(b []byte) string {
 // both ways.
 func wantWire(t *testing.T, real *testcluster.Cluster, conf *siteconf.Conf, table, want string) {
 	t.Helper()
-	c, err := open(conf, Identity{Login: loginAs(t, real, "loader")}, nil)
+	c, err := open(conf, Caller{Login: loginAs(t, real, "loader")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestSecuredMixedOffers(t *testing.T) {
 			wantWire(t, real, secured(t, real, protectionProperty, list), table, want)
 		})
 	}
-	_, err = ConnectAs(t.Context(), secured(t, real, protectionProperty, "authentication"), Identity{Login: loginAs(t, real, "loader")})
+	_, err = ConnectAs(t.Context(), secured(t, real, protectionProperty, "authentication"), Caller{Login: loginAs(t, real, "loader")})
 	if errcode.Outermost(err) != errcode.SiteProperty ||
 		!testwords.Names(err, "integrity,privacy,", "authentication") {
 		t.Errorf("got %v", err)

@@ -14,8 +14,8 @@ import (
 	"bulkload/internal/throttle"
 )
 
-// Identity is who a program is for HBase, and where its calls are logged.
-type Identity struct {
+// Caller is who a program is for HBase, and where its calls are logged.
+type Caller struct {
 	User  string          // on a cluster without Kerberos
 	Login *kerberos.Login // on one with Kerberos; nil if there is none
 	Log   *slog.Logger    // gets each call to a server and each second try, at calllog's level; nil: nobody listens
@@ -43,7 +43,7 @@ var refusedProperties = map[string]string{
 
 // identify makes the names and the handshake of who we are. What the site files ask for and can't be had is refused by
 // name, so that nothing is done with less protection.
-func identify(conf *siteconf.Conf, who Identity) (user string, options hbase.Options, err error) {
+func identify(conf *siteconf.Conf, who Caller) (user string, options hbase.Options, err error) {
 	for property, why := range refusedProperties {
 		if strings.EqualFold(conf.Get(property, "false"), "true") {
 			return "", options, refuseProperty(conf, property, why)
@@ -62,7 +62,7 @@ func identify(conf *siteconf.Conf, who Identity) (user string, options hbase.Opt
 	return "", options, refuseProperty(conf, authenticationProperty, "known are simple and kerberos")
 }
 
-func identifySimple(conf *siteconf.Conf, who Identity, protections []sasl.Protection) (string, hbase.Options, error) {
+func identifySimple(conf *siteconf.Conf, who Caller, protections []sasl.Protection) (string, hbase.Options, error) {
 	user := who.User
 	if who.Login != nil {
 		user = who.Login.Short()
@@ -78,7 +78,7 @@ func identifySimple(conf *siteconf.Conf, who Identity, protections []sasl.Protec
 	return user, hbase.Options{User: user}, nil
 }
 
-func identifyKerberos(conf *siteconf.Conf, who Identity, protections []sasl.Protection) (string, hbase.Options, error) {
+func identifyKerberos(conf *siteconf.Conf, who Caller, protections []sasl.Protection) (string, hbase.Options, error) {
 	if who.Login == nil {
 		return "", hbase.Options{}, refuseProperty(conf, authenticationProperty,
 			"the cluster uses Kerberos: set hbase.kerberos in the job, or run kinit")

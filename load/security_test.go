@@ -49,7 +49,7 @@ func TestSiteProperties(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range siteProperties {
-		conf, who := new(siteconf.Conf), Identity{User: "tina"}
+		conf, who := new(siteconf.Conf), Caller{User: "tina"}
 		if c.kerberos {
 			who.Login = login
 			conf.Set(authenticationProperty, "kerberos")

@@ -47,7 +47,7 @@ func simulated(t *testing.T, run func(s *simulation), properties ...string) {
 		s := &simulation{T: t, world: simcluster.New(2), source: t.TempDir(), staging: t.TempDir(), cells: map[string][]cell.Cell{}}
 		t.Cleanup(s.world.Close)
 		var err error
-		if s.Cluster, err = ConnectVia(t.Context(), siteOf(properties...), Identity{User: "tina"}, s.world); err != nil {
+		if s.Cluster, err = ConnectVia(t.Context(), siteOf(properties...), Caller{User: "tina"}, s.world); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { s.Close() })
@@ -657,13 +657,13 @@ func TestYesOfARegionThatMoved(t *testing.T) {
 // newer ones may hide. So the marker proves its file later.
 func TestMarkersBefore(t *testing.T) {
 	simulated(t, func(s *simulation) {
-		at := func(row string, timestamp int64, typ cell.Type) cell.Cell {
+		at := func(row string, timestamp int64, typ cell.KeyType) cell.Cell {
 			return cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: timestamp, Type: typ}
 		}
 		for _, c := range []struct {
 			what   string
 			there  []cell.Cell
-			typ    cell.Type
+			typ    cell.KeyType
 			before bool
 		}{
 			{"a marker, and the table has nothing", nil, cell.DeleteColumn, false},

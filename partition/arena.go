@@ -81,7 +81,7 @@ func (a *arena) growIndex(forced bool) bool {
 }
 
 // add adds the entry whose key and payload are in the tail, after headerLen bytes.
-func (a *arena) add(keyLen, payloadLen int, pos Position) {
+func (a *arena) add(keyLen, payloadLen int, pos Origin) {
 	last := len(a.chunks) - 1
 	chunk := a.chunks[last]
 	at := len(chunk)
@@ -106,10 +106,10 @@ func prefixOf(key []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-func (a *arena) at(at uint64) []byte { return a.chunks[at>>32][at&0xFFFFFFFF:] }
+func (a *arena) bytesAt(at uint64) []byte { return a.chunks[at>>32][at&0xFFFFFFFF:] }
 
 func (a *arena) key(at uint64) []byte {
-	b := a.at(at)
+	b := a.bytesAt(at)
 	return b[headerLen : headerLen+int(binary.LittleEndian.Uint16(b[12:]))]
 }
 
@@ -132,7 +132,7 @@ func (a *arena) prefetch(ix []indexEntry, lines int) {
 
 // read sets e to views of the entry.
 func (a *arena) read(e *Entry, at uint64) {
-	b := a.at(at)
+	b := a.bytesAt(at)
 	end := headerLen + int(binary.LittleEndian.Uint16(b[12:]))
 	e.File = binary.LittleEndian.Uint32(b)
 	e.Offset = int64(binary.LittleEndian.Uint64(b[4:]))

@@ -23,7 +23,7 @@ func benchSort(b *testing.B, memory int64) {
 	const rows = 300_000
 	r := rand.New(rand.NewPCG(4, 4))
 	key, payload := make([]byte, 0, 65), make([]byte, 166)
-	o := Options{Regions: regions(b, "1", "2", "3", "4", "5", "6", "7", "8", "9"), Memory: memory, WorkDir: b.TempDir(), Shards: 1}
+	o := SortOptions{Regions: regions(b, "1", "2", "3", "4", "5", "6", "7", "8", "9"), Memory: memory, WorkDir: b.TempDir(), Shards: 1}
 	b.SetBytes(rows * int64(65+len(payload)))
 	b.ReportAllocs()
 	for range b.N {
@@ -37,7 +37,7 @@ func benchSort(b *testing.B, memory int64) {
 				key = fmt.Appendf(key[:0], "%d%016x%016x", r.IntN(10), r.Uint64(), r.Uint64())
 			}
 			key = fmt.Appendf(key[:33], "59C1%08X01ECE053C5013807B6BE", i)
-			if err := commit(shard, append(append(shard.Buffer(), key...), payload...), len(key), Position{0, int64(i)}); err != nil {
+			if err := commit(shard, append(append(shard.Buffer(), key...), payload...), len(key), Origin{0, int64(i)}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -88,7 +88,7 @@ func filledArena(n int) *arena {
 		}
 		key := fmt.Appendf(a.tail()[headerLen:headerLen], "%s59C1%08X01ECE053C5013807B6BE", head, i*2654435761)
 		a.growIndex(false)
-		a.add(len(key), 200, Position{0, int64(i)})
+		a.add(len(key), 200, Origin{0, int64(i)})
 	}
 	return a
 }

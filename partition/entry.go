@@ -2,8 +2,8 @@ package partition
 
 import "math"
 
-// Position orders entries of one key, and says where a record came from.
-type Position struct {
+// Origin orders entries of one key, and says where a record came from.
+type Origin struct {
 	File   uint32 // ordinal of the input file
 	Offset int64  // of the record in it
 }
@@ -11,7 +11,7 @@ type Position struct {
 // Entry is one record in the sort: its row key, where it came from, and its columns packed by the caller.
 type Entry struct {
 	Key []byte
-	Position
+	Origin
 	Payload []byte
 }
 

@@ -65,7 +65,7 @@ func (f *folder) store() Store {
 	if f.persistent != nil {
 		return f.persistent
 	}
-	return Folder(f.path)
+	return LocalStore(f.path)
 }
 
 // where is the place to name in an error when runs can't be written.
@@ -189,7 +189,7 @@ func removeStale(work, prefix string) {
 func (f *folder) free() string {
 	store := f.persistent
 	if store == nil {
-		store = Folder(f.work)
+		store = LocalStore(f.work)
 	}
 	free, err := store.Free()
 	if err != nil {

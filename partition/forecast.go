@@ -2,8 +2,8 @@ package partition
 
 import "iter"
 
-// Forecast is what a sort will spill.
-type Forecast struct {
+// SpillForecast is what a sort will spill.
+type SpillForecast struct {
 	Runs    int   // as Stats has them: runs that are merged into larger ones count once
 	Entries int64 // in these runs
 }
@@ -17,7 +17,7 @@ type Shape struct {
 
 // ForecastSpill predicts what a sort with that many bytes of memory spills, by the rules of arena, Shard and planMerge.
 // It is exact if all entries have the same size and each shard gets what the Shape says.
-func ForecastSpill(memory int64, shape Shape) Forecast {
+func ForecastSpill(memory int64, shape Shape) SpillForecast {
 	shards := len(shape.Shards)
 	s := Sorter{memory: max(memory, int64(shards)*minShare), shards: shards}
 	s.blockSize = s.blockSizeOf()
@@ -40,7 +40,7 @@ func ForecastSpill(memory int64, shape Shape) Forecast {
 	if len(runs) > maxOpen || arenas+s.mergeMemoryOf(len(runs), shape.buffer(s.blockSize)) > s.memory {
 		runs = append(runs, rest...)
 	}
-	f := Forecast{Runs: len(runs)}
+	f := SpillForecast{Runs: len(runs)}
 	for _, n := range runs {
 		f.Entries += n
 	}

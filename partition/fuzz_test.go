@@ -12,11 +12,11 @@ func FuzzBlock(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("row"), 200), 13, byte(0x80), false)
 	f.Add(bytes.Repeat([]byte("row"), 200), 0, byte(0), true)
 	f.Add([]byte{0xff}, 0, byte(0xff), true)
-	store := Folder(f.TempDir())
+	store := LocalStore(f.TempDir())
 	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte, plain bool) {
 		var entries []byte
 		for n := 0; n <= len(data) && len(entries) < 1<<16; n = 2*n + 1 {
-			entries = appendEntry(entries, &Entry{Key: data[:n], Payload: data[n:], Position: Position{uint32(n), int64(n) << 30}})
+			entries = appendEntry(entries, &Entry{Key: data[:n], Payload: data[n:], Origin: Origin{uint32(n), int64(n) << 30}})
 		}
 		block := appendBlock(nil, entries, plain)
 		block[uint(at)%uint(len(block))] ^= flip

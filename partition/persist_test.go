@@ -43,7 +43,7 @@ func (k *keeper) kept() *PersistentRuns {
 
 // live is one life of a sort: it takes what is not covered yet, and is killed after some entries, or not (negative). A
 // killed one has mostly finished a run that nobody has taken account of.
-func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*Sorted, error) {
+func (k *keeper) live(t *testing.T, o SortOptions, entries []Entry, killed int) (*Sorted, error) {
 	t.Helper()
 	o.Persistent = k.kept()
 	s, err := NewSorter(o)
@@ -83,7 +83,7 @@ func (k *keeper) live(t *testing.T, o Options, entries []Entry, killed int) (*So
 		}
 		killed--
 		e, shard := &entries[n], shards[n%o.Shards]
-		if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position); err != nil {
+		if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Origin); err != nil {
 			t.Fatal(err)
 		}
 		since[n%o.Shards] = append(since[n%o.Shards], n)
@@ -118,9 +118,9 @@ func TestKilledSortsGoOn(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 9))
 		entries := randomEntries(r, 2000+r.IntN(30_000), []int{1000, 300_000}[r.IntN(2)])
-		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Shards: 1, WorkDir: t.TempDir()}
-		plain := sortEntries(t, Options{Regions: o.Regions, Memory: 1 << 30, Shards: 1}, entries)
-		k := &keeper{store: Folder(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
+		o := SortOptions{Regions: regions(t, "1", "2", "30000", "9"), Shards: 1, WorkDir: t.TempDir()}
+		plain := sortEntries(t, SortOptions{Regions: o.Regions, Memory: 1 << 30, Shards: 1}, entries)
+		k := &keeper{store: LocalStore(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
 		var sorted *Sorted
 		lives := 0
 		for sorted == nil {
@@ -175,10 +175,10 @@ func checkKept(t *testing.T, k *keeper) {
 }
 
 // keptRuns are some runs of a killed sort.
-func keptRuns(t *testing.T) (*keeper, Options) {
+func keptRuns(t *testing.T) (*keeper, SortOptions) {
 	t.Helper()
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 16, Shards: 1}
-	k := &keeper{store: Folder(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
+	o := SortOptions{Regions: regions(t, "5"), Memory: 1 << 16, Shards: 1}
+	k := &keeper{store: LocalStore(filepath.Join(t.TempDir(), "kept")), covered: map[int]bool{}}
 	if _, err := k.live(t, o, randomEntries(rand.New(rand.NewPCG(1, 1)), 5000, 1000), 4000); !errors.Is(err, errKilled) || len(k.runs) < 3 {
 		t.Fatalf("%d runs, %v", len(k.runs), err)
 	}
@@ -280,8 +280,8 @@ func readRegions(sorted *Sorted) error {
 func TestSortEndsWithItsContext(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 60_000, 1000)
 	for _, keep := range []bool{false, true} {
-		o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 1}
-		k := &keeper{store: Folder(filepath.Join(o.WorkDir, "kept")), covered: map[int]bool{}, failing: -1}
+		o := SortOptions{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 1}
+		k := &keeper{store: LocalStore(filepath.Join(o.WorkDir, "kept")), covered: map[int]bool{}, failing: -1}
 		if keep {
 			o.Persistent = k.kept()
 		}
@@ -292,7 +292,7 @@ func TestSortEndsWithItsContext(t *testing.T) {
 		shard := s.NewShard()
 		for i := range entries {
 			e := &entries[i]
-			err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Position)
+			err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Origin)
 			if err == nil && shard.Full() {
 				var run RunFile
 				run, err = shard.Spill()

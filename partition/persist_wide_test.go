@@ -11,8 +11,8 @@ import (
 // TestMergedWideRunsAreCutAsBefore: a merged run's description has the rows at which regions may be cut, and no whole
 // keys.
 func TestMergedWideRunsAreCutAsBefore(t *testing.T) {
-	k := &keeper{store: Folder(t.TempDir() + "/kept"), failing: -1}
-	o := Options{Regions: regions(t), Memory: 256 << 10, Shards: 1}
+	k := &keeper{store: LocalStore(t.TempDir() + "/kept"), failing: -1}
+	o := SortOptions{Regions: regions(t), Memory: 256 << 10, Shards: 1}
 	first := sortWide(t, k, o, 20_000)
 	if len(first.runs) == len(k.runs) && first.Stats().Runs == len(k.runs) {
 		t.Fatal("nothing was merged")
@@ -28,7 +28,7 @@ func TestMergedWideRunsAreCutAsBefore(t *testing.T) {
 }
 
 // sortWide sorts entries of 300 rows, which all go to kept runs, and what is kept already.
-func sortWide(t *testing.T, k *keeper, o Options, entries int) *Sorted {
+func sortWide(t *testing.T, k *keeper, o SortOptions, entries int) *Sorted {
 	t.Helper()
 	o.Persistent = k.kept()
 	s, err := NewSorter(o)
@@ -41,7 +41,7 @@ func sortWide(t *testing.T, k *keeper, o Options, entries int) *Sorted {
 		rowLen := len(key)
 		key = fmt.Appendf(key, "q%06d", i)
 		entry := append(key, bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 31)}, 60)...)
-		if err := shard.Commit(entry, rowLen, len(key), Position{Offset: int64(i)}); err != nil {
+		if err := shard.Commit(entry, rowLen, len(key), Origin{Offset: int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if !shard.Full() && i+1 < entries {

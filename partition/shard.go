@@ -39,7 +39,7 @@ func (l *Shard) Buffer() []byte {
 // a row of rowLen bytes, then the payload. A row's entries are never in two slices; a key that is longer than its row
 // has the row as encoded by sortentry.AppendRow. Commit may sort and spill the shard's arena; with persistent runs it
 // leaves that to Spill. After an error the shard refuses every further entry.
-func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Position) error {
+func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Origin) error {
 	switch {
 	case l.err != nil:
 		return l.err

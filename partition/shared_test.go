@@ -12,12 +12,12 @@ import (
 )
 
 // sortInParts sorts entries in parts, each of which leaves a run in a folder of its own.
-func sortInParts(t *testing.T, o Options, parts [][]Entry) []StoredFile {
+func sortInParts(t *testing.T, o SortOptions, parts [][]Entry) []StoredFile {
 	t.Helper()
 	var files []StoredFile
 	for i, part := range parts {
 		sorted := sortEntries(t, o, part)
-		store := Folder(t.TempDir())
+		store := LocalStore(t.TempDir())
 		f, err := sorted.WriteRun(context.Background(), store, fmt.Sprintf("part-%d", i))
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestPartsAreOneSort(t *testing.T) {
 	t.Parallel()
 	entries := skewedEntries(30_000, 60)
 	splits := regions(t, "1", "2", "3", "4", "5")
-	whole := sortEntries(t, Options{Regions: splits, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, entries)
+	whole := sortEntries(t, SortOptions{Regions: splits, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, entries)
 	for _, memory := range []int64{1, 1 << 20, 1 << 30} {
 		for n := range 4 {
 			parts := make([][]Entry, n+1) // the last one has none
@@ -41,7 +41,7 @@ func TestPartsAreOneSort(t *testing.T) {
 				at := (i / 7) % max(n, 1)
 				parts[at] = append(parts[at], e)
 			}
-			files := sortInParts(t, Options{Regions: splits, Memory: memory, Shards: 2, WorkDir: t.TempDir()}, parts)
+			files := sortInParts(t, SortOptions{Regions: splits, Memory: memory, Shards: 2, WorkDir: t.TempDir()}, parts)
 			joined, err := OpenRuns(splits, files)
 			if err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func wantSame(t *testing.T, a, b *Sorted, s Slice) {
 		t.Fatal(err)
 	}
 	if !slices.EqualFunc(x, y, func(a, b Entry) bool {
-		return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.Position == b.Position
+		return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.Origin == b.Origin
 	}) {
 		t.Errorf("%v has %d entries, and %d in one sort", s, len(x), len(y))
 	}
@@ -103,7 +103,7 @@ func TestDamagedPart(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			files := sortInParts(t, Options{Regions: splits, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, [][]Entry{entries[:2500], entries[2500:]})
+			files := sortInParts(t, SortOptions{Regions: splits, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, [][]Entry{entries[:2500], entries[2500:]})
 			bad := files[1].Store.Path(files[1].Name)
 			if err := damage(bad, files[1].Size); err != nil {
 				t.Fatal(err)
@@ -136,8 +136,8 @@ func TestIndexMemory(t *testing.T) {
 		splits[i] = fmt.Sprintf("%06d", 10*i+5)
 	}
 	among := regions(t, splits...)
-	sorted := sortEntries(t, Options{Regions: among, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, skewedEntries(30_000, 60))
-	store := Folder(t.TempDir())
+	sorted := sortEntries(t, SortOptions{Regions: among, Memory: 1 << 30, Shards: 1, WorkDir: t.TempDir()}, skewedEntries(30_000, 60))
+	store := LocalStore(t.TempDir())
 	f, err := sorted.WriteRun(context.Background(), store, "run")
 	if err != nil {
 		t.Fatal(err)

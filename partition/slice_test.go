@@ -24,7 +24,7 @@ func skewedEntries(n, payload int) []Entry {
 		if r.IntN(10) == 0 {
 			salt = r.IntN(5)
 		}
-		entries[i] = Entry{Key: fmt.Appendf(nil, "%d%08d", salt, r.IntN(n)), Position: Position{uint32(i % 3), int64(i)}, Payload: noise}
+		entries[i] = Entry{Key: fmt.Appendf(nil, "%d%08d", salt, r.IntN(n)), Origin: Origin{uint32(i % 3), int64(i)}, Payload: noise}
 	}
 	return entries
 }
@@ -38,7 +38,7 @@ func TestSlicesFollowFromTheEntries(t *testing.T) {
 	sortPlainly(want)
 	splits := regions(t, "1", "2", "3", "4", "5")
 	var first [][]Slice
-	for _, o := range []Options{{Memory: 1 << 30, Shards: 1}, {Memory: 1 << 30, Shards: 7}, {Memory: 1 << 20, Shards: 2}, {Memory: 1, Shards: 3}} {
+	for _, o := range []SortOptions{{Memory: 1 << 30, Shards: 1}, {Memory: 1 << 30, Shards: 7}, {Memory: 1 << 20, Shards: 2}, {Memory: 1, Shards: 3}} {
 		t.Run(fmt.Sprintf("memory=%d,lanes=%d", o.Memory, o.Shards), func(t *testing.T) {
 			o.Regions, o.WorkDir = splits, t.TempDir()
 			rand.New(rand.NewPCG(9, uint64(o.Shards))).Shuffle(len(entries), func(i, k int) { entries[i], entries[k] = entries[k], entries[i] })
@@ -121,7 +121,7 @@ func readSlice(sorted *Sorted, part Slice) (all []Entry, err error) {
 		if len(part.Start) > 0 && bytes.Compare(e.Key, part.Start) < 0 || len(part.End) > 0 && bytes.Compare(e.Key, part.End) >= 0 {
 			return nil, fmt.Errorf("key %q in the slice from %q to %q", e.Key, part.Start, part.End)
 		}
-		all = append(all, Entry{Key: bytes.Clone(e.Key), Position: e.Position, Payload: bytes.Clone(e.Payload)})
+		all = append(all, Entry{Key: bytes.Clone(e.Key), Origin: e.Origin, Payload: bytes.Clone(e.Payload)})
 	}
 }
 
@@ -132,9 +132,9 @@ func TestOneKeyIsNeverCut(t *testing.T) {
 		if i < 10 {
 			key = fmt.Sprint("another", i)
 		}
-		entries = append(entries, Entry{Key: []byte(key), Position: Position{0, int64(i)}})
+		entries = append(entries, Entry{Key: []byte(key), Origin: Origin{0, int64(i)}})
 	}
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: t.TempDir(), Shards: 2}, entries)
+	sorted := sortEntries(t, SortOptions{Regions: regions(t), Memory: 1, WorkDir: t.TempDir(), Shards: 2}, entries)
 	parts := sorted.Slices(0, 16)
 	if len(parts) != 11 {
 		t.Fatalf("11 rows are cut into %d slices", len(parts))
@@ -145,7 +145,7 @@ func TestOneKeyIsNeverCut(t *testing.T) {
 }
 
 func TestNothingIsOneSlice(t *testing.T) {
-	sorted := sortEntries(t, Options{Regions: regions(t, "5"), WorkDir: t.TempDir(), Shards: 1}, nil)
+	sorted := sortEntries(t, SortOptions{Regions: regions(t, "5"), WorkDir: t.TempDir(), Shards: 1}, nil)
 	parts := sorted.Slices(1, 16)
 	if len(parts) != 1 || parts[0].Start != nil || parts[0].End != nil {
 		t.Errorf("%v", parts)
@@ -161,9 +161,9 @@ func TestSlicesReadOnlyTheirPart(t *testing.T) {
 		for k := range payload {
 			payload[k] = byte(r.Uint32())
 		}
-		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", r.Uint32()), Position: Position{0, int64(i)}, Payload: payload}
+		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", r.Uint32()), Origin: Origin{0, int64(i)}, Payload: payload}
 	}
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 8 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
+	sorted := sortEntries(t, SortOptions{Regions: regions(t), Memory: 8 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	if len(sorted.runs) == 0 {
 		t.Fatal("nothing was spilled")
 	}

@@ -40,13 +40,13 @@ func randomEntries(r *rand.Rand, n, largest int) []Entry {
 		for n := 0; n < len(payload); {
 			n += copy(payload[n:], noise[r.IntN(1000):])
 		}
-		entries[i] = Entry{Key: key, Position: Position{uint32(i % 3), int64(i)}, Payload: payload}
+		entries[i] = Entry{Key: key, Origin: Origin{uint32(i % 3), int64(i)}, Payload: payload}
 	}
 	return entries
 }
 
 // sortEntries sorts through shards that work in parallel, entry i through shard i%shards.
-func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
+func sortEntries(t testing.TB, o SortOptions, entries []Entry) *Sorted {
 	t.Helper()
 	s, err := NewSorter(o)
 	if err != nil {
@@ -60,7 +60,7 @@ func sortEntries(t testing.TB, o Options, entries []Entry) *Sorted {
 			for i := n; i < len(entries); i += o.Shards {
 				e := &entries[i]
 				b := append(append(shard.Buffer(), e.Key...), e.Payload...)
-				if err := commit(shard, b, len(e.Key), e.Position); err != nil {
+				if err := commit(shard, b, len(e.Key), e.Origin); err != nil {
 					t.Error(err)
 				}
 			}
@@ -88,7 +88,7 @@ func TestSortIsTheSameHoweverItIsDone(t *testing.T) {
 		entries := randomEntries(r, n, largest)
 		want := slices.Clone(entries)
 		sortPlainly(want)
-		o := Options{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Shards: 1 + r.IntN(4), Uncompressed: int64(r.IntN(3)) << (4 + r.IntN(24))}
+		o := SortOptions{Regions: regions(t, "1", "2", "30000", "9"), Memory: 1 << (10 + r.IntN(20)), WorkDir: filepath.Join(t.TempDir(), "work"), Shards: 1 + r.IntN(4), Uncompressed: int64(r.IntN(3)) << (4 + r.IntN(24))}
 		t.Run(fmt.Sprintf("seed=%d,entries=%d,memory=%d,lanes=%d", seed, n, o.Memory, o.Shards), func(t *testing.T) {
 			sorted := sortEntries(t, o, entries)
 			compareRegions(t, sorted, o.Regions, want)
@@ -148,7 +148,7 @@ func compareRegion(t *testing.T, sorted *Sorted, region int, want []Entry) {
 			return
 		}
 		if !same(e, &want[i]) || last != nil && !same(last, &want[i-1]) {
-			t.Errorf("region %d: entry %d is %q %v, want %q %v, or the one before it has changed", region, i, e.Key, e.Position, want[i].Key, want[i].Position)
+			t.Errorf("region %d: entry %d is %q %v, want %q %v, or the one before it has changed", region, i, e.Key, e.Origin, want[i].Key, want[i].Origin)
 			return
 		}
 		last = e
@@ -156,11 +156,11 @@ func compareRegion(t *testing.T, sorted *Sorted, region int, want []Entry) {
 }
 
 func same(a, b *Entry) bool {
-	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.Position == b.Position
+	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.Origin == b.Origin
 }
 
 func TestOpenLaneIsRefused(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t), Shards: 1, WorkDir: t.TempDir()})
+	s, err := NewSorter(SortOptions{Regions: regions(t), Shards: 1, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,31 +168,31 @@ func TestOpenLaneIsRefused(t *testing.T) {
 	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
-	if err := commit(shard, shard.Buffer(), 0, Position{}); err == nil {
+	if err := commit(shard, shard.Buffer(), 0, Origin{}); err == nil {
 		t.Fatal("an entry without key was taken")
 	}
 }
 
 func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t), Shards: 1, Memory: 1 << 20, WorkDir: t.TempDir()})
+	s, err := NewSorter(SortOptions{Regions: regions(t), Shards: 1, Memory: 1 << 20, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shard := s.NewShard()
-	one := func(l *Shard, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Position{}) }
+	one := func(l *Shard, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Origin{}) }
 	for name, err := range map[string]error{
 		"no key":          one(shard, 0),
 		"key too short":   one(shard, 4),
-		"key too long":    commit(shard, make([]byte, MaxKey+1000), MaxKey+1, Position{}),
+		"key too long":    commit(shard, make([]byte, MaxKey+1000), MaxKey+1, Origin{}),
 		"a lane too many": one(s.NewShard(), 3),
-		"too few lanes":   second(NewSorter(Options{Regions: regions(t)})),
-		"no regions":      second(NewSorter(Options{Shards: 1})),
+		"too few lanes":   second(NewSorter(SortOptions{Regions: regions(t)})),
+		"no regions":      second(NewSorter(SortOptions{Shards: 1})),
 	} {
 		if err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Position{}); err != nil {
+	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Origin{}); err != nil {
 		t.Errorf("the longest key: %v", err)
 	}
 	for range 2 {
@@ -222,7 +222,7 @@ func second(_ *Sorter, err error) error { return err }
 
 func TestRegionsCanBeReadAgain(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(5, 5)), 5000, 1000)
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 18, WorkDir: t.TempDir(), Shards: 2}
+	o := SortOptions{Regions: regions(t, "5"), Memory: 1 << 18, WorkDir: t.TempDir(), Shards: 2}
 	sorted := sortEntries(t, o, entries)
 	sortPlainly(entries)
 	half, err := sorted.Region(1)
@@ -259,10 +259,10 @@ func TestSkewedKeys(t *testing.T) {
 		default:
 			key = append(bytes.Clone(beginning[:r.IntN(3)]), make([]byte, 1+r.IntN(20))...)
 		}
-		entries = append(entries, Entry{Key: key, Position: Position{uint32(r.IntN(2)), int64(i)}})
+		entries = append(entries, Entry{Key: key, Origin: Origin{uint32(r.IntN(2)), int64(i)}})
 	}
 	for _, memory := range []int64{1 << 18, 1 << 26} {
-		o := Options{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Shards: 2}
+		o := SortOptions{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Shards: 2}
 		sorted := sortEntries(t, o, entries)
 		want := slices.Clone(entries)
 		sortPlainly(want)
@@ -271,7 +271,7 @@ func TestSkewedKeys(t *testing.T) {
 }
 
 func TestCommitAllocatesNothing(t *testing.T) {
-	s, err := NewSorter(Options{Regions: regions(t, "5"), Shards: 1, Memory: 20_000_000, WorkDir: t.TempDir()})
+	s, err := NewSorter(SortOptions{Regions: regions(t, "5"), Shards: 1, Memory: 20_000_000, WorkDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestCommitAllocatesNothing(t *testing.T) {
 	shard, payload, n := s.NewShard(), make([]byte, 200), int64(0)
 	commit := func() {
 		b := strconv.AppendInt(shard.Buffer(), 1_000_000+n*7919%1_000_000, 10)
-		if err := commit(shard, append(b, payload...), 7, Position{0, n}); err != nil {
+		if err := commit(shard, append(b, payload...), 7, Origin{0, n}); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -300,7 +300,7 @@ func TestCommitAllocatesNothing(t *testing.T) {
 
 func TestNextAllocatesNothing(t *testing.T) {
 	for _, memory := range []int64{1 << 19, 1 << 26} {
-		sorted := sortEntries(t, Options{Regions: regions(t), Shards: 2, Memory: memory, WorkDir: t.TempDir()}, randomEntries(rand.New(rand.NewPCG(7, 7)), 30_000, 1000))
+		sorted := sortEntries(t, SortOptions{Regions: regions(t), Shards: 2, Memory: memory, WorkDir: t.TempDir()}, randomEntries(rand.New(rand.NewPCG(7, 7)), 30_000, 1000))
 		run, err := sorted.Region(0)
 		if err != nil {
 			t.Fatal(err)
@@ -316,6 +316,6 @@ func TestNextAllocatesNothing(t *testing.T) {
 }
 
 // commit adds an entry whose key is a row.
-func commit(l *Shard, entry []byte, keyLen int, pos Position) error {
+func commit(l *Shard, entry []byte, keyLen int, pos Origin) error {
 	return l.Commit(entry, keyLen, keyLen, pos)
 }

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Options of a sort.
-type Options struct {
+// SortOptions of a sort.
+type SortOptions struct {
 	Regions *Regions
 	// Memory is for arenas, and for the merge's buffers after them, in bytes; at least 64 KiB for each shard.
 	Memory int64
@@ -55,7 +55,7 @@ type Sorter struct {
 
 // NewSorter begins a sort. It touches no disk before the memory is full, except for persistent runs of an earlier
 // sort: these are opened, and ErrStaleRuns says that they can't be used.
-func NewSorter(o Options) (*Sorter, error) {
+func NewSorter(o SortOptions) (*Sorter, error) {
 	switch {
 	case o.Regions == nil:
 		return nil, errors.New("sort without regions")

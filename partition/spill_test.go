@@ -20,7 +20,7 @@ import (
 func spilled(t *testing.T, workDir string) *Sorted {
 	t.Helper()
 	entries := randomEntries(rand.New(rand.NewPCG(2, 2)), 20_000, 1000)
-	sorted := sortEntries(t, Options{Regions: regions(t), Memory: 1, WorkDir: workDir, Shards: 1}, entries)
+	sorted := sortEntries(t, SortOptions{Regions: regions(t), Memory: 1, WorkDir: workDir, Shards: 1}, entries)
 	if len(sorted.runs) < 2 {
 		t.Fatalf("%d runs were spilled", len(sorted.runs))
 	}
@@ -29,7 +29,7 @@ func spilled(t *testing.T, workDir string) *Sorted {
 
 func TestManyRunsAreMergedInSteps(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 60_000, 1000)
-	o := Options{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 2}
+	o := SortOptions{Regions: regions(t, "5"), Memory: 1 << 17, WorkDir: t.TempDir(), Shards: 2}
 	sorted := sortEntries(t, o, entries)
 	if st := sorted.Stats(); st.Runs < 100 || len(sorted.runs) > 8 || len(sorted.memory) > 0 {
 		t.Fatalf("%d runs were spilled and %d are left: nothing was merged in steps", st.Runs, len(sorted.runs))
@@ -43,7 +43,7 @@ func TestManyRunsAreMergedInSteps(t *testing.T) {
 
 func TestMemoryKeepsWhatFits(t *testing.T) {
 	entries := randomEntries(rand.New(rand.NewPCG(1, 1)), 20_000, 1000)
-	sorted := sortEntries(t, Options{Regions: regions(t, "5"), Memory: 2 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
+	sorted := sortEntries(t, SortOptions{Regions: regions(t, "5"), Memory: 2 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	if len(sorted.memory) != 1 || len(sorted.runs) == 0 {
 		t.Errorf("%d runs in memory beside %d spilled ones", len(sorted.memory), len(sorted.runs))
 	}
@@ -52,7 +52,7 @@ func TestMemoryKeepsWhatFits(t *testing.T) {
 // TestBudgetIsKept watches the heap while far more than the memory goes through the sort.
 func TestBudgetIsKept(t *testing.T) {
 	const memory = 8 << 20
-	s, err := NewSorter(Options{Regions: regions(t, "3", "6"), Memory: memory, WorkDir: t.TempDir(), Shards: 2})
+	s, err := NewSorter(SortOptions{Regions: regions(t, "3", "6"), Memory: memory, WorkDir: t.TempDir(), Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestBudgetIsKept(t *testing.T) {
 	shards, payload := []*Shard{s.NewShard(), s.NewShard()}, bytes.Repeat([]byte("payload "), 30)
 	for i := range 200_000 { // 50 MB
 		b := fmt.Appendf(shards[i%2].Buffer(), "%08x", uint32(i)*2654435761)
-		if err := commit(shards[i%2], append(b, payload...), 8, Position{0, int64(i)}); err != nil {
+		if err := commit(shards[i%2], append(b, payload...), 8, Origin{0, int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if i%20_000 == 0 {
@@ -148,9 +148,9 @@ func readToEnd(sorted *Sorted) error {
 }
 
 func TestEntriesOfABlockAreHeldToItsEnd(t *testing.T) {
-	block := appendEntry(nil, &Entry{Key: []byte("key"), Payload: []byte("payload"), Position: Position{1 << 31, 1 << 50}})
+	block := appendEntry(nil, &Entry{Key: []byte("key"), Payload: []byte("payload"), Origin: Origin{1 << 31, 1 << 50}})
 	var e Entry
-	if rest := decodeEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Position != (Position{1 << 31, 1 << 50}) {
+	if rest := decodeEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Origin != (Origin{1 << 31, 1 << 50}) {
 		t.Errorf("%+v, rest %v", e, rest)
 	}
 	for n := range block {
@@ -165,7 +165,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: file, Shards: 1})
+	s, err := NewSorter(SortOptions{Regions: regions(t), Memory: 1, WorkDir: file, Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err = fill(shard); !testwords.Names(err, "--work-dir", file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
-	if again := commit(shard, append(shard.Buffer(), 'k'), 1, Position{}); !errors.Is(again, err) {
+	if again := commit(shard, append(shard.Buffer(), 'k'), 1, Origin{}); !errors.Is(again, err) {
 		t.Errorf("after the failure the lane says %v", again)
 	}
 	if err := errors.Join(shard.Close(), s.Discard()); err != nil {
@@ -184,7 +184,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 // fill commits entries until the shard fails.
 func fill(shard *Shard) error {
 	for i := range 100_000 {
-		if err := commit(shard, append(shard.Buffer(), "some key of an entry"...), 8, Position{0, int64(i)}); err != nil {
+		if err := commit(shard, append(shard.Buffer(), "some key of an entry"...), 8, Origin{0, int64(i)}); err != nil {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func TestSpilledFilesArePrivate(t *testing.T) {
 // TestDiscardAfterSort: a sort that has ended is discarded if that of another output fails. Its runs are closed, too.
 func TestDiscardAfterSort(t *testing.T) {
 	work := t.TempDir()
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 1})
+	s, err := NewSorter(SortOptions{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestDiscardAfterSort(t *testing.T) {
 
 func TestDiscardLeavesNothing(t *testing.T) {
 	work := t.TempDir()
-	s, err := NewSorter(Options{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 2})
+	s, err := NewSorter(SortOptions{Regions: regions(t), Memory: 1, WorkDir: work, Shards: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,15 +38,15 @@ type StoredRun interface {
 	Size() (int64, error)
 }
 
-// Folder is a store on the local disk: a folder with a file for each run. The folder is created, mode 0700, with the
-// first run.
-type Folder string
+// LocalStore is a store on the local disk: a folder with a file for each run. The folder is created, mode 0700, with
+// the first run.
+type LocalStore string
 
 // Path is the path of a run's file.
-func (f Folder) Path(name string) string { return filepath.Join(string(f), name) }
+func (f LocalStore) Path(name string) string { return filepath.Join(string(f), name) }
 
 // Create creates a run's file, mode 0600.
-func (f Folder) Create(name string) (io.WriteCloser, error) {
+func (f LocalStore) Create(name string) (io.WriteCloser, error) {
 	file, err := f.create(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(string(f), 0o700); err != nil {
@@ -60,12 +60,12 @@ func (f Folder) Create(name string) (io.WriteCloser, error) {
 	return file, nil
 }
 
-func (f Folder) create(name string) (*os.File, error) {
+func (f LocalStore) create(name string) (*os.File, error) {
 	return os.OpenFile(f.Path(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // Open opens a run's file.
-func (f Folder) Open(name string) (StoredRun, error) {
+func (f LocalStore) Open(name string) (StoredRun, error) {
 	file, err := os.Open(f.Path(name))
 	if err != nil {
 		return nil, err
@@ -74,10 +74,10 @@ func (f Folder) Open(name string) (StoredRun, error) {
 }
 
 // Remove deletes a run's file.
-func (f Folder) Remove(name string) error { return os.Remove(f.Path(name)) }
+func (f LocalStore) Remove(name string) error { return os.Remove(f.Path(name)) }
 
 // List returns the names of all files in the folder.
-func (f Folder) List() ([]string, error) {
+func (f LocalStore) List() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (f Folder) List() ([]string, error) {
 }
 
 // Free is how many bytes this user may still write to the folder's disk.
-func (f Folder) Free() (int64, error) {
+func (f LocalStore) Free() (int64, error) {
 	var stat syscall.Statfs_t
 	err := syscall.Statfs(string(f), &stat)
 	return int64(stat.Bavail) * int64(stat.Bsize), err

@@ -22,7 +22,7 @@ func TestWideRowsAreNotCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	const shards, entries = 2, 60_000
-	s, err := NewSorter(Options{Regions: regions, Memory: 1 << 20, WorkDir: t.TempDir(), Shards: shards})
+	s, err := NewSorter(SortOptions{Regions: regions, Memory: 1 << 20, WorkDir: t.TempDir(), Shards: shards})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestWideRowsAreNotCut(t *testing.T) {
 			rowLen := len(entry)
 			entry = fmt.Appendf(entry, "%d", r.IntN(1e6))
 			want[regions.Find(entry[:rowLen])] = append(want[regions.Find(entry[:rowLen])], string(entry))
-			if err := l.Commit(append(entry, "payload"...), rowLen, len(entry), Position{Offset: int64(i)}); err != nil {
+			if err := l.Commit(append(entry, "payload"...), rowLen, len(entry), Origin{Offset: int64(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}

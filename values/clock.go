@@ -2,8 +2,8 @@ package values
 
 import "time"
 
-// Clock is a calendar date and a time of day, in the Gregorian calendar, before 1582 too, as in java.time.
-type Clock struct {
+// DateTime is a calendar date and a time of day, in the Gregorian calendar, before 1582 too, as in java.time.
+type DateTime struct {
 	Year, Month, Day, Hour, Minute, Second int
 	Nanos                                  int32
 	Timed                                  bool  // it has a time of day
@@ -21,7 +21,7 @@ type Clock struct {
 // These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add
 // a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by the start of a
 // text, so that none is tried in vain. They are not a table of functions, because then the clock would be allocated.
-func ParseClock(x []byte) (c Clock, problem string) {
+func ParseClock(x []byte) (c DateTime, problem string) {
 	p := clockParser{rest: x, ok: true}
 	switch {
 	case len(x) > 4 && (x[4] == '-' || x[4] == '/'):
@@ -51,16 +51,17 @@ func Digits(x []byte) bool {
 }
 
 // ClockAt is a zone's clock at a time in milliseconds since 1970.
-func ClockAt(millis int64, zone *time.Location) Clock {
+func ClockAt(millis int64, zone *time.Location) DateTime {
 	t := time.UnixMilli(millis).In(zone)
 	year, month, day := t.Date()
 	_, offset := t.Zone()
-	return Clock{year, int(month), day, t.Hour(), t.Minute(), t.Second(), int32(t.Nanosecond()), true, true, int32(offset)}
+	return DateTime{year, int(month), day, t.Hour(), t.Minute(), t.Second(),
+		int32(t.Nanosecond()), true, true, int32(offset)}
 }
 
 // Millis is the time in milliseconds since 1970. A clock without an offset is in the zone, nil for UTC; see
 // Reader.Moment for times that its clocks skip or show twice.
-func (c *Clock) Millis(zone *time.Location) int64 {
+func (c *DateTime) Millis(zone *time.Location) int64 {
 	shown := c.seconds()
 	switch {
 	case c.Zoned:
@@ -72,18 +73,18 @@ func (c *Clock) Millis(zone *time.Location) int64 {
 }
 
 // DayOfYear counts from 1.
-func (c *Clock) DayOfYear() int {
+func (c *DateTime) DayOfYear() int {
 	return int(daysSince1970(c.Year, c.Month, c.Day)-daysSince1970(c.Year, 1, 1)) + 1
 }
 
 // seconds are counted from 1970, as if the clock were in UTC.
-func (c *Clock) seconds() int64 {
+func (c *DateTime) seconds() int64 {
 	return daysSince1970(c.Year, c.Month, c.Day)*secondsOfDay + c.secondOfDay()
 }
 
-func (c *Clock) secondOfDay() int64 { return int64(c.Hour*3600 + c.Minute*60 + c.Second) }
+func (c *DateTime) secondOfDay() int64 { return int64(c.Hour*3600 + c.Minute*60 + c.Second) }
 
-func (c *Clock) valid() bool {
+func (c *DateTime) valid() bool {
 	return c.Month >= 1 && c.Month <= 12 && c.Day >= 1 && c.Day <= daysOf(c.Year, c.Month) &&
 		c.Hour < 24 && c.Minute < 60 && c.Second < 60
 }
@@ -96,10 +97,10 @@ type clockParser struct {
 	ok   bool
 }
 
-func (p *clockParser) separated(c *Clock) {
+func (p *clockParser) separated(c *DateTime) {
 	c.Year = p.number(4)
 	separator := byte('-')
-	if p.is('/') {
+	if p.nextIs('/') {
 		separator = '/'
 	}
 	p.expect(separator)
@@ -116,7 +117,7 @@ func (p *clockParser) separated(c *Clock) {
 	p.zone(c)
 }
 
-func (p *clockParser) unseparated(c *Clock) {
+func (p *clockParser) unseparated(c *DateTime) {
 	c.Year, c.Month, c.Day = p.number(4), p.number(2), p.number(2)
 	if len(p.rest) > 0 {
 		c.Timed = true
@@ -125,7 +126,7 @@ func (p *clockParser) unseparated(c *Clock) {
 }
 
 // time parses a time of day.
-func (p *clockParser) time(c *Clock) {
+func (p *clockParser) time(c *DateTime) {
 	c.Timed = true
 	c.Hour = p.number(2)
 	p.expect(':')
@@ -139,7 +140,7 @@ func (p *clockParser) time(c *Clock) {
 }
 
 // fraction parses one to nine digits.
-func (p *clockParser) fraction(c *Clock) {
+func (p *clockParser) fraction(c *DateTime) {
 	n := 0
 	for ; n < len(p.rest) && n < 10 && p.rest[n] >= '0' && p.rest[n] <= '9'; n++ {
 		if n < 9 {
@@ -160,7 +161,7 @@ func (p *clockParser) fraction(c *Clock) {
 const maxOffset = 18 * 3600
 
 // zone parses Z or an offset, if there is one.
-func (p *clockParser) zone(c *Clock) {
+func (p *clockParser) zone(c *DateTime) {
 	if len(p.rest) == 0 {
 		return
 	}
@@ -186,10 +187,10 @@ func (p *clockParser) zone(c *Clock) {
 	c.Offset = sign * offset
 }
 
-func (p *clockParser) is(c byte) bool { return p.ok && len(p.rest) > 0 && p.rest[0] == c }
+func (p *clockParser) nextIs(c byte) bool { return p.ok && len(p.rest) > 0 && p.rest[0] == c }
 
 func (p *clockParser) skip(c byte) bool {
-	if !p.is(c) {
+	if !p.nextIs(c) {
 		return false
 	}
 	p.rest = p.rest[1:]

@@ -50,11 +50,10 @@ func TestClocksAreJavas(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a JVM")
 	}
-	java, err := exec.LookPath("java")
-	if err != nil {
-		testcluster.Without(t, "needs java to ask again")
+	if err := testcluster.JDK(); err != nil {
+		testcluster.Without(t, err.Error())
 	}
-	said, err := exec.Command(java, "testdata/Clocks.java").Output()
+	said, err := exec.Command("java", "testdata/Clocks.java").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

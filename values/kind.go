@@ -2,13 +2,13 @@ package values
 
 import "slices"
 
-// Kind is the type of a column's values, as declared in the job file.
-type Kind int
+// TypeKind is the type of a column's values, as declared in the job file.
+type TypeKind int
 
 // The kinds of columns. KindUnknown is a column that the job file does not declare: its values are text, and each is
 // parsed when another type is needed.
 const (
-	KindUnknown Kind = iota
+	KindUnknown TypeKind = iota
 	KindText
 	KindInt16     // a whole number in the range of Java's short
 	KindInt32     // int
@@ -28,27 +28,27 @@ var kindNames = []string{"unknown", "text", "int16", "int32", "int64", "decimal"
 	"timestamp", "bytes", "hex"}
 
 // ParseKind returns the kind with a job file's name; false if there is none.
-func ParseKind(name string) (Kind, bool) {
+func ParseKind(name string) (TypeKind, bool) {
 	i := slices.Index(kindNames, name)
-	return Kind(i), i > 0
+	return TypeKind(i), i > 0
 }
 
 // KindNames lists the kinds that a job file may name.
 func KindNames() []string { return slices.Clone(kindNames[1:]) }
 
-func (k Kind) String() string { return kindNames[k] }
+func (k TypeKind) String() string { return kindNames[k] }
 
 // Whole reports whether the values are whole numbers of a fixed size.
-func (k Kind) Whole() bool { return k == KindInt16 || k == KindInt32 || k == KindInt64 }
+func (k TypeKind) Whole() bool { return k == KindInt16 || k == KindInt32 || k == KindInt64 }
 
 // Number reports whether the values are numbers.
-func (k Kind) Number() bool { return k >= KindInt16 && k <= KindFloat64 }
+func (k TypeKind) Number() bool { return k >= KindInt16 && k <= KindFloat64 }
 
 // Moment reports whether the values are dates or timestamps.
-func (k Kind) Moment() bool { return k == KindDate || k == KindTimestamp }
+func (k TypeKind) Moment() bool { return k == KindDate || k == KindTimestamp }
 
 // Holds reports whether n is in the range of a kind of whole numbers.
-func (k Kind) Holds(n int64) bool {
+func (k TypeKind) Holds(n int64) bool {
 	switch k {
 	case KindInt16:
 		return n == int64(int16(n))

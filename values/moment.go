@@ -30,7 +30,7 @@ const (
 // Moment parses a date or timestamp in the format of the reader's type. A clock without a zone is in the type's zone:
 // a time that its clocks skipped counts as if they had not, and of a time shown twice the first counts, as in
 // java.time.ZonedDateTime. Years are those of the Gregorian calendar, before 1582 too, as in java.time.
-func (r *Reader) Moment(x []byte) (m Moment, problem string) {
+func (r *ColumnParser) Moment(x []byte) (m Moment, problem string) {
 	switch r.format {
 	case FormatMillis, FormatSeconds:
 		n, problem := ParseInt64(x)
@@ -83,7 +83,7 @@ func isDigits(x []byte) bool {
 }
 
 // appendMoment is Bytes.toBytes(long) of the milliseconds.
-func (r *Reader) appendMoment(dst, x []byte) ([]byte, string) {
+func (r *ColumnParser) appendMoment(dst, x []byte) ([]byte, string) {
 	m, problem := r.Moment(x)
 	if problem != "" {
 		return dst, problem

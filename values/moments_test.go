@@ -78,7 +78,7 @@ func TestCountedMoments(t *testing.T) {
 		{FormatSeconds, "9223372036854776", 0, "number outside int64"}, {FormatSeconds, "-9223372036854776", 0, "number outside int64"},
 		{FormatSeconds, "9223372036854775807", 0, "number outside int64"}, {FormatSeconds, "-", 0, "not a whole number"}, {FormatSeconds, "2026-11-20", 0, "not a whole number"},
 	} {
-		for _, kind := range []Kind{KindTimestamp, KindDate} {
+		for _, kind := range []TypeKind{KindTimestamp, KindDate} {
 			m, problem := reader(t, kind, c.format, "Asia/Shanghai").Moment([]byte(c.text))
 			if problem != c.problem || problem == "" && m != (Moment{Millis: c.want}) {
 				t.Errorf("%v %s %s is %v, %q; want %d, %q", kind, c.format, c.text, m, problem, c.want, c.problem)

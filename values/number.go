@@ -8,7 +8,7 @@ import (
 )
 
 // parseWhole parses a number as Long.parseLong, Integer.parseInt and Short.parseShort do.
-func parseWhole(x []byte, kind Kind) (n int64, problem string) {
+func parseWhole(x []byte, kind TypeKind) (n int64, problem string) {
 	n, problem = ParseInt64(x)
 	switch {
 	case problem != "":
@@ -63,7 +63,7 @@ func CutSign(x []byte) (negative bool, unsigned []byte) {
 }
 
 // appendWhole is Bytes.toBytes of a short, an int or a long.
-func appendWhole(dst, x []byte, kind Kind) ([]byte, string) {
+func appendWhole(dst, x []byte, kind TypeKind) ([]byte, string) {
 	n, problem := parseWhole(x, kind)
 	switch {
 	case problem != "":

@@ -231,9 +231,9 @@ func TestDecimalLimits(t *testing.T) {
 // kind.
 func TestWholeNumbersAreExact(t *testing.T) {
 	r := testrand.New(t)
-	bits := map[Kind]uint{KindInt16: 16, KindInt32: 32, KindInt64: 64}
+	bits := map[TypeKind]uint{KindInt16: 16, KindInt32: 32, KindInt64: 64}
 	for range 20_000 {
-		kind := []Kind{KindInt16, KindInt32, KindInt64}[r.IntN(3)]
+		kind := []TypeKind{KindInt16, KindInt32, KindInt64}[r.IntN(3)]
 		n := new(big.Int).Lsh(big.NewInt(1), bits[kind]-1) // the first that is too large
 		n.Add(n, big.NewInt(r.Int64N(5)-2))
 		if r.IntN(3) == 0 {
@@ -269,8 +269,8 @@ func TestWholeNumbersAreExact(t *testing.T) {
 // for it.
 func TestFloatsKeepTheirBits(t *testing.T) {
 	r := testrand.New(t)
-	for _, kind := range []Kind{KindFloat32, KindFloat64} {
-		read, size := reader(t, kind, "", ""), map[Kind]int{KindFloat32: 4, KindFloat64: 8}[kind]
+	for _, kind := range []TypeKind{KindFloat32, KindFloat64} {
+		read, size := reader(t, kind, "", ""), map[TypeKind]int{KindFloat32: 4, KindFloat64: 8}[kind]
 		for range 5_000 {
 			bits := r.Uint64() >> (64 - 8*size) >> (r.IntN(2) * r.IntN(8*size)) // small ones are subnormal
 			f := math.Float64frombits(bits)
@@ -302,7 +302,7 @@ func TestNoNaNButOne(t *testing.T) {
 		"3.4028235677973367e38": {"(number outside float32)", "47effffff0000000"}, "3.4028235677973366e38": {"7f7fffff", "47effffff0000000"},
 		"1.7976931348623159e308": {"(number outside float32)", "(number outside float64)"},
 	} {
-		for i, kind := range []Kind{KindFloat32, KindFloat64} {
+		for i, kind := range []TypeKind{KindFloat32, KindFloat64} {
 			if got := stored(reader(t, kind, "", ""), text); got != want[i] {
 				t.Errorf("%v %s is %s, want %s", kind, text, got, want[i])
 			}

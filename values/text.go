@@ -11,7 +11,7 @@ import (
 
 // AppendText formats for people a value encoded by AppendBinary; false if the bytes can't be one. Timestamps are in the
 // type's zone, with their offset.
-func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
+func (r *ColumnParser) AppendText(dst, stored []byte) (out []byte, ok bool) {
 	if size := binarySizes[r.kind]; size > 0 && len(stored) != size {
 		return dst, false
 	}
@@ -39,10 +39,10 @@ func (r *Reader) AppendText(dst, stored []byte) (out []byte, ok bool) {
 }
 
 // binarySizes are the lengths of AppendBinary's results, for kinds with a fixed one.
-var binarySizes = map[Kind]int{KindInt16: 2, KindInt32: 4, KindInt64: 8, KindFloat32: 4, KindFloat64: 8,
+var binarySizes = map[TypeKind]int{KindInt16: 2, KindInt32: 4, KindInt64: 8, KindFloat32: 4, KindFloat64: 8,
 	KindBoolean: 1, KindDate: 8, KindTimestamp: 8}
 
-func (r *Reader) appendMomentText(dst []byte, millis int64) []byte {
+func (r *ColumnParser) appendMomentText(dst []byte, millis int64) []byte {
 	t := time.UnixMilli(millis).UTC()
 	if r.zone.location != nil {
 		t = t.In(r.zone.location)

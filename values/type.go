@@ -13,7 +13,7 @@ import (
 
 // Type is the declared type of a column. The zero Type is that of an undeclared column: any bytes.
 type Type struct {
-	Kind   Kind
+	Kind   TypeKind
 	Format string // of a date or a timestamp: one of Formats; "" is FormatClock
 	Zone   string // of clocks without one, by its IANA name; "" is UTC
 }
@@ -28,16 +28,16 @@ const (
 // Formats lists the formats of dates and timestamps.
 func Formats() []string { return []string{FormatClock, FormatMillis, FormatSeconds} }
 
-// Reader reads the values of one column. Only one goroutine may use it, since it caches the time zone's offset.
-type Reader struct {
-	kind   Kind
+// ColumnParser reads the values of one column. Only one goroutine may use it, since it caches the time zone's offset.
+type ColumnParser struct {
+	kind   TypeKind
 	format string
 	zone   zoneClocks
 }
 
 // NewReader makes a reader for values of a type; an error if its zone is unknown.
-func NewReader(t Type) (*Reader, error) {
-	r := &Reader{kind: t.Kind, format: t.Format}
+func NewReader(t Type) (*ColumnParser, error) {
+	r := &ColumnParser{kind: t.Kind, format: t.Format}
 	var err error
 	r.zone.location, err = t.Location()
 	return r, err
@@ -70,7 +70,7 @@ func (t Type) Unit() time.Duration {
 }
 
 // Check returns what is wrong with a value, without the value; "" if it is of the type.
-func (r *Reader) Check(x []byte) (problem string) {
+func (r *ColumnParser) Check(x []byte) (problem string) {
 	switch r.kind {
 	case KindInt16, KindInt32, KindInt64:
 		_, problem = parseWhole(x, r.kind)
@@ -93,7 +93,7 @@ func (r *Reader) Check(x []byte) (problem string) {
 // AppendBinary appends a value as Bytes.toBytes of its Java type encodes it: the big-endian bytes of short, int,
 // long, float and double; -1 or 0 for a boolean; the scale (4 bytes) and the unscaled value of a BigDecimal; a date
 // or timestamp as the long of its epoch milliseconds; text and bytes as they are; hex text as its bytes.
-func (r *Reader) AppendBinary(dst, x []byte) (out []byte, problem string) {
+func (r *ColumnParser) AppendBinary(dst, x []byte) (out []byte, problem string) {
 	switch r.kind {
 	case KindInt16, KindInt32, KindInt64:
 		return appendWhole(dst, x, r.kind)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func reader(t testing.TB, kind Kind, format, zone string) *Reader {
+func reader(t testing.TB, kind TypeKind, format, zone string) *ColumnParser {
 	t.Helper()
 	r, err := NewReader(Type{kind, format, zone})
 	if err != nil {
@@ -17,7 +17,7 @@ func reader(t testing.TB, kind Kind, format, zone string) *Reader {
 }
 
 // stored is the hex of the stored bytes or, in parentheses, the reason why nothing is stored.
-func stored(r *Reader, text string) string {
+func stored(r *ColumnParser, text string) string {
 	out, problem := r.AppendBinary([]byte{0xAA}, []byte(text))
 	if problem != "" {
 		return "(" + problem + ")"
@@ -31,7 +31,7 @@ func TestAsJava(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	readers := map[string]*Reader{}
+	readers := map[string]*ColumnParser{}
 	tried, refused := 0, 0
 	for line := range strings.Lines(string(text)) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -66,7 +66,7 @@ func TestAsJava(t *testing.T) {
 // TestByHand: values that Java does not read, or reads differently.
 func TestByHand(t *testing.T) {
 	for _, c := range []struct {
-		kind               Kind
+		kind               TypeKind
 		format, zone, text string
 		want               string
 	}{
@@ -178,7 +178,7 @@ func TestCompareNumbers(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	dst := make([]byte, 0, 64)
 	for _, c := range []struct {
-		kind Kind
+		kind TypeKind
 		text string
 	}{
 		{KindInt64, "-1234567890123"}, {KindDecimal, "-12345678901234567890123456789012345.678"}, {KindFloat64, "1.25E-7"}, {KindFloat32, "2.5"},
@@ -215,7 +215,7 @@ func FuzzValues(f *testing.F) {
 
 func BenchmarkAppendBinary(b *testing.B) {
 	for _, c := range []struct {
-		kind Kind
+		kind TypeKind
 		text string
 	}{
 		{KindInt64, "1234567890123"}, {KindDecimal, "12345678.90"}, {KindFloat64, "1234.25"}, {KindTimestamp, "2026-11-20 01:02:03.0"},
@@ -235,7 +235,7 @@ func BenchmarkAppendBinary(b *testing.B) {
 // TestTextOfBinary: the text shown for a stored value is the value, and is stored as the same bytes.
 func TestTextOfBinary(t *testing.T) {
 	for _, c := range []struct {
-		kind             Kind
+		kind             TypeKind
 		zone, text, want string
 	}{
 		{KindInt16, "", "-5", "-5"}, {KindInt32, "", "+07", "7"}, {KindInt64, "", "-9223372036854775808", "-9223372036854775808"},
@@ -256,7 +256,7 @@ func TestTextOfBinary(t *testing.T) {
 			t.Errorf("%v %s is stored as %x, and %s, as which it is shown, as %x", c.kind, c.text, stored, got, again)
 		}
 	}
-	for _, kind := range []Kind{KindInt16, KindInt32, KindInt64, KindDecimal, KindFloat32, KindFloat64, KindBoolean, KindTimestamp} {
+	for _, kind := range []TypeKind{KindInt16, KindInt32, KindInt64, KindDecimal, KindFloat32, KindFloat64, KindBoolean, KindTimestamp} {
 		for _, wrong := range []string{"", "abc"} {
 			if text, ok := reader(t, kind, "", "").AppendText(nil, []byte(wrong)); ok {
 				t.Errorf("%v: %q is shown as %q", kind, wrong, text)

@@ -66,9 +66,9 @@ func (t try) summary(midnight time.Time) *summary.Summary {
 	s := &summary.Summary{OutputSummary: &summary.OutputSummary{}}
 	s.Status = failure.StatusDone
 	s.Run.Job, s.Run.Table, s.Run.Date = "a.yaml", "ns:t", midnight.AddDate(0, 0, t.date).Format(time.DateOnly)
-	s.Books.Read, s.Books.Written, s.Books.Rejected = t.read, t.read-t.rejected, t.rejected
+	s.Counts.Read, s.Counts.Written, s.Counts.Rejected = t.read, t.read-t.rejected, t.rejected
 	if t.read > 0 {
-		s.Phases = []timing.Phase{{Name: "sort"}}
+		s.Phases = []timing.Span{{Name: "sort"}}
 	}
 	return s
 }

@@ -25,7 +25,7 @@ func writeRunChecks(w io.Writer, r *jobs.CheckReport, colours bool) {
 }
 
 // writeCheck prints one check, and in a second line what to do.
-func writeCheck(w io.Writer, f *preflight.Finding, colours bool) {
+func writeCheck(w io.Writer, f *preflight.CheckResult, colours bool) {
 	state := fmt.Sprintf("%-8s", f.State)
 	switch f.State {
 	case preflight.Failed:

@@ -87,7 +87,7 @@ func writeCleaned(w io.Writer, r *retention.Report, dryRun bool) {
 	for _, out := range r.Outputs {
 		switch {
 		case out.Action == "":
-		case out.Action == retention.Kept:
+		case out.Action == retention.Retained:
 			fmt.Fprintf(w, "kept     %s: %s\n", place(out.URI), out.Reason)
 		case out.Reason != "":
 			fmt.Fprintf(w, "%s%s, the output is kept: %s: %s\n", would, out.Action, place(out.URI), out.Reason)

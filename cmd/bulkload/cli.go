@@ -117,7 +117,7 @@ func (c *planCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := plan.Options{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now,
+	o := plan.PlanOptions{Sample: sample, Dates: len(dates), Create: c.Create, CheckLive: c.CheckLive, Now: c.Now,
 		SplitsFile: c.SplitsFile, Page: c.HTML, NoRecords: c.NoRecords}
 	if c.Growth != "" {
 		if o.Growth, err = bytesize.Parse(c.Growth); err != nil {
@@ -207,7 +207,7 @@ func (c *verifyCommand) do(ctx context.Context, s *session) (report, error) {
 	return r, err
 }
 
-func (c *verifyCommand) verify(ctx context.Context, s *session) (*verify.Report, error) {
+func (c *verifyCommand) verify(ctx context.Context, s *session) (*verify.Verification, error) {
 	info, err := os.Stat(c.Target)
 	if strings.Contains(c.Target, "://") || err == nil && info.IsDir() {
 		if c.Live || c.All || c.Stale != "" {

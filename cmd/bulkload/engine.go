@@ -58,7 +58,7 @@ func (c *engineFlags) checkEngine(s *session) error {
 }
 
 // settings are the job file's, and over them the flags'.
-func (c *engineFlags) settings(job *jobfile.Job) (jobfile.Engine, error) {
+func (c *engineFlags) settings(job *jobfile.Job) (jobfile.EngineSettings, error) {
 	e := job.Engine
 	e.Properties = nil
 	for name, value := range job.Engine.Properties {
@@ -161,7 +161,7 @@ func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
 		if err != nil {
 			return nil, err
 		}
-		engine := by.Engine.(*yarn.Engine)
+		engine := by.Engine.(*yarn.Runner)
 		commands, err := engine.Commands(job.Feeds()[0].Output, engine.Program, by.Memory, max(by.Cores, 1))
 		if err != nil {
 			return nil, err

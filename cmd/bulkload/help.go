@@ -66,7 +66,7 @@ func nearestNames(text string, names []string) []string {
 var markdownLink = regexp.MustCompile(`\[[^\]]*\]\(([^)]*)\)`)
 
 // codeHelp is the page of a code on a terminal. It shows the files that links lead to by their paths in the repository.
-func codeHelp(e *errcode.Entry) string {
+func codeHelp(e *errcode.Doc) string {
 	const columns = 80
 	var page strings.Builder
 	fmt.Fprintf(&page, "%s (exit code %d)\n", e.Code, exitCode(e.Code.New("")))
@@ -82,7 +82,7 @@ func codeHelp(e *errcode.Entry) string {
 }
 
 // saidElsewhere is the sentence with the words of other programs for the same cause.
-func saidElsewhere(e *errcode.Entry) string {
+func saidElsewhere(e *errcode.Doc) string {
 	if len(e.Words) == 0 {
 		return ""
 	}

@@ -207,7 +207,7 @@ func outputAttrs(s *summary.OutputSummary) []slog.Attr {
 	for _, f := range s.Files {
 		bytes += f.Bytes
 	}
-	b := s.Books
+	b := s.Counts
 	return []slog.Attr{slog.Int64("rows_read", b.Read), slog.Int64("rows_written", b.Written),
 		slog.Int64("rows_rejected", b.Rejected),
 		slog.Int64("rows_duplicate", b.Duplicates), slog.Int64("rows_filtered", b.Filtered),

@@ -220,10 +220,10 @@ func (n *metricNames) register(to prometheus.Registerer, e ended) {
 	case *summary.Summary:
 		registerPhases(to, r)
 		registerOutputs(to, r)
-	case *loading.Report:
+	case *loading.LoadReport:
 		gauge(to, n.prefix+"_files", "HFiles that the last load of a directory found.", float64(r.Files))
 		gauge(to, n.prefix+"_loaded_files", "HFiles that HBase took in the last load of a directory.", float64(r.Load.Files))
-	case *verify.Report:
+	case *verify.Verification:
 		n.registerVerification(to, r)
 	}
 }
@@ -234,14 +234,14 @@ func hasRead(r report) bool {
 	if !ok || !slices.ContainsFunc(sum.Phases, isReading) {
 		return false
 	}
-	read := sum.OutputSummary != nil && sum.Books.Read > 0
-	return read || slices.ContainsFunc(sum.Outputs, func(out *summary.OutputReport) bool { return out.Books.Read > 0 })
+	read := sum.OutputSummary != nil && sum.Counts.Read > 0
+	return read || slices.ContainsFunc(sum.Outputs, func(out *summary.OutputReport) bool { return out.Counts.Read > 0 })
 }
 
 // isReading reports whether a phase is the one that reads the input.
-func isReading(p timing.Phase) bool { return p.Name == "sort" && p.Of == "" }
+func isReading(p timing.Span) bool { return p.Name == "sort" && p.Of == "" }
 
-func (n *metricNames) registerVerification(to prometheus.Registerer, r *verify.Report) {
+func (n *metricNames) registerVerification(to prometheus.Registerer, r *verify.Verification) {
 	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))
 	cells := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: n.prefix + "_cells",
 		Help: "Cells of the last verification, by what was found of them."}, []string{"outcome"})
@@ -302,7 +302,7 @@ func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	bytes := vector("bulkload_last_run_output_bytes", "Size of the HFiles of the last run.")
 	loaded := vector("bulkload_last_run_loaded_files", "HFiles that were loaded into HBase in the last run.")
 	add := func(table, status string, s *summary.OutputSummary) {
-		b := s.Books
+		b := s.Counts
 		if b.Read == 0 && status != failure.StatusEmpty { // nothing is known of the rows
 			return
 		}

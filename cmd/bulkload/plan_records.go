@@ -18,7 +18,7 @@ const (
 
 // writeRecords shows the first records side by side: what each column holds, the cell that it becomes, and the parts of
 // the row key.
-func writeRecords(w io.Writer, p *stats.Report) {
+func writeRecords(w io.Writer, p *stats.InputReport) {
 	t := stats.NewRecordTable(p, columnsShown, widthShown)
 	if t == nil {
 		return
@@ -52,7 +52,7 @@ func writeRecords(w io.Writer, p *stats.Report) {
 const rejectWidth = 80
 
 // writeRejected shows the first records that can't be used: where they are, why, and how they begin.
-func writeRejected(w io.Writer, p *stats.Report) {
+func writeRejected(w io.Writer, p *stats.InputReport) {
 	title := "rejected"
 	for i := range p.RejectedRecords {
 		r := &p.RejectedRecords[i]

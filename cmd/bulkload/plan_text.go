@@ -13,7 +13,7 @@ import (
 
 // writePlan shows a plan: one for each table, if there are several, and two keys side by side if two were compared.
 // With colours, problems and warnings are highlighted.
-func writePlan(w io.Writer, p *plan.Report, colours bool) {
+func writePlan(w io.Writer, p *plan.PlanReport, colours bool) {
 	for _, out := range p.Outputs {
 		writePlan(w, out, colours)
 	}
@@ -21,9 +21,9 @@ func writePlan(w io.Writer, p *plan.Report, colours bool) {
 		return
 	}
 	fmt.Fprintf(w, "%s into table %s\n", p.Run.Job, p.Run.Table)
-	writePlanned(w, &p.Report, colours)
+	writePlanned(w, &p.InputReport, colours)
 	if p.Compared != nil {
-		writeComparison(w, &p.Report, &p.Compared.Report)
+		writeComparison(w, &p.InputReport, &p.Compared.InputReport)
 		writeChecks(w, "the other key's checks", p.Compared.Checks, colours)
 	}
 	switch {
@@ -36,7 +36,7 @@ func writePlan(w io.Writer, p *plan.Report, colours bool) {
 	}
 }
 
-func writePlanned(w io.Writer, p *stats.Report, colours bool) {
+func writePlanned(w io.Writer, p *stats.InputReport, colours bool) {
 	line(w, "input", "%s, %s; read: %s", jobfile.Plural(p.InputFiles, "file"), stats.Size(p.InputBytes), p.How)
 	about := ""
 	if p.Sample {
@@ -67,7 +67,7 @@ func inSample(sample bool) string {
 	return ""
 }
 
-func writeKey(w io.Writer, p *stats.Report) {
+func writeKey(w io.Writer, p *stats.InputReport) {
 	k, s := &p.KeyBytes, &p.Shares
 	width := jobfile.Plural(k.Longest, "byte")
 	if k.Shortest != k.Longest {
@@ -93,10 +93,10 @@ func writeKey(w io.Writer, p *stats.Report) {
 }
 
 func percent(n int64, s *stats.ByteShares) float64 {
-	return 100 * float64(n) / float64(max(s.All(), 1))
+	return 100 * float64(n) / float64(max(s.Total(), 1))
 }
 
-func writeHFiles(w io.Writer, p *stats.Report) {
+func writeHFiles(w io.Writer, p *stats.InputReport) {
 	h := &p.HFiles
 	line(w, "hfiles", "about %s, %.1f%% of the KeyValues, from %s that were encoded", stats.Size(h.Bytes),
 		100*h.Ratio, plural(h.SampleRows, "row"))
@@ -109,7 +109,7 @@ func writeHFiles(w io.Writer, p *stats.Report) {
 	}
 }
 
-func writeQuery(w io.Writer, p *stats.Report) {
+func writeQuery(w io.Writer, p *stats.InputReport) {
 	q := p.Query
 	if q == nil {
 		return
@@ -162,7 +162,7 @@ func orNone(text string) string {
 	return text
 }
 
-func writeWeighed(w io.Writer, p *stats.Report) {
+func writeWeighed(w io.Writer, p *stats.InputReport) {
 	for _, q := range p.Queries {
 		line(w, "query", "by %s, %s: %s, prefix %s; %s%s rows returned, %s read, %s", strings.Join(q.Columns, ", "),
 			stats.TimesADay(q.PerDay),
@@ -182,7 +182,7 @@ func day(d *stats.Day, sample bool) string {
 // regionsShown is how many regions are listed one by one.
 const regionsShown = 20
 
-func writeRegionShares(w io.Writer, p *stats.Report) {
+func writeRegionShares(w io.Writer, p *stats.InputReport) {
 	for _, r := range p.Regions[:min(len(p.Regions), regionsShown)] {
 		line(w, fmt.Sprintf("region %d", r.Region), "[%s, %s): %s, %s, %s of HFiles", r.Start, r.End, plural(r.Rows, "row"),
 			stats.Size(r.RawBytes), stats.Size(r.HFileBytes))
@@ -193,7 +193,7 @@ func writeRegionShares(w io.Writer, p *stats.Report) {
 	line(w, "skew", "%.2f (largest region / mean)", p.Skew)
 }
 
-func writeSuggestion(w io.Writer, p *stats.Report) {
+func writeSuggestion(w io.Writer, p *stats.InputReport) {
 	s := &p.Suggestion
 	line(w, "suggest", "%s: %s", jobfile.Plural(s.Regions, "region"), s.Reason)
 	line(w, "", "at %s per region: source %s, HFiles %s; splits from the %s, skew %.2f", stats.RegionRule,
@@ -210,7 +210,7 @@ func regionRange(r stats.RegionRange) string {
 	return fmt.Sprintf("%d to %d", r.Least, r.Most)
 }
 
-func writeLive(w io.Writer, p *stats.Report) {
+func writeLive(w io.Writer, p *stats.InputReport) {
 	l := p.Live
 	if l == nil {
 		return
@@ -241,7 +241,7 @@ func writeLive(w io.Writer, p *stats.Report) {
 	}
 }
 
-func writeForecast(w io.Writer, p *stats.Report) {
+func writeForecast(w io.Writer, p *stats.InputReport) {
 	f := &p.Forecast
 	if f.Unsure {
 		line(w, "run", "too little was read to estimate the time (%s of work): use a larger --sample, or none",
@@ -297,7 +297,7 @@ func severity(s stats.Severity, colours bool) string {
 }
 
 // writeComparison shows two keys side by side.
-func writeComparison(w io.Writer, a, b *stats.Report) {
+func writeComparison(w io.Writer, a, b *stats.InputReport) {
 	line(w, "compare", "this   %s", a.Key)
 	line(w, "", "other  %s", b.Key)
 	line(w, "", "%-30s %-20s %s", "", "this", "other")

@@ -140,10 +140,10 @@ func (c *runCommand) prepare(job *jobfile.Job, o options.Options) options.Option
 
 // waiting is how long a run waits for its input.
 func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
-	wait := options.Wait{For: c.Wait, Settle: options.DefaultSettle}
+	wait := options.Wait{For: c.Wait, QuietPeriod: options.DefaultSettle}
 	if c.WaitSettle != nil {
-		if wait.Settle = *c.WaitSettle; wait.Settle <= 0 {
-			wait.Settle = -1 // 0 is the default
+		if wait.QuietPeriod = *c.WaitSettle; wait.QuietPeriod <= 0 {
+			wait.QuietPeriod = -1 // 0 is the default
 		}
 	}
 	switch {
@@ -151,9 +151,9 @@ func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
 		return wait, usage(fmt.Errorf("--wait %v: give a time such as 2h or 30m", c.Wait))
 	case c.Wait == 0 && c.WaitSettle != nil:
 		return wait, usage(errors.New("--wait-settle needs --wait, such as --wait 2h"))
-	case c.Wait > 0 && c.Wait <= wait.Settle && !requireSuccess:
+	case c.Wait > 0 && c.Wait <= wait.QuietPeriod && !requireSuccess:
 		return wait, usage(fmt.Errorf("--wait %v must be longer than the %v for which the files must stay unchanged "+
-			"(--wait-settle)", c.Wait, wait.Settle))
+			"(--wait-settle)", c.Wait, wait.QuietPeriod))
 	}
 	return wait, nil
 }

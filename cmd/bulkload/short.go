@@ -137,7 +137,7 @@ func shortRun(s *summary.Summary) []shortOutput {
 }
 
 func newShortOutput(table, run string, s *summary.OutputSummary) *shortOutput {
-	b := s.Books
+	b := s.Counts
 	short := &shortOutput{Table: cut(table, shortText), Run: run, Read: b.Read, Written: b.Written,
 		Rejected: b.Rejected, Duplicates: b.Duplicates,
 		Filtered: b.Filtered, Files: len(s.Files), Loaded: s.Load.Files, Output: cut(s.Output, shortText)}

@@ -21,7 +21,7 @@ func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := status.Of(ctx, wanted, s.options())
+	r, err := status.Collect(ctx, wanted, s.options())
 	s.endBar()
 	writeStatus(s.answers(), r, s.Verbose > 0)
 	return r, err

@@ -83,7 +83,7 @@ func doneBefore(s *summary.Summary) string {
 	var rows, bytes int64
 	files, loaded, places := 0, false, ""
 	for _, out := range summaries(s) {
-		rows += out.Books.Written
+		rows += out.Counts.Written
 		files += len(out.Files)
 		for _, f := range out.Files {
 			bytes += f.Bytes
@@ -109,7 +109,7 @@ func doneBefore(s *summary.Summary) string {
 func dropped(s *summary.Summary) string {
 	var n int64
 	for _, out := range summaries(s) {
-		n += out.Books.Differing
+		n += out.Counts.Differing
 	}
 	if n == 0 || s.Status != failure.StatusDone {
 		return ""
@@ -154,11 +154,11 @@ func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
 // rowsWritten is the number of rows that a run has written now.
 func rowsWritten(s *summary.Summary) (rows int64) {
 	if s.OutputSummary != nil && s.Status == failure.StatusDone {
-		return s.Books.Written
+		return s.Counts.Written
 	}
 	for _, out := range s.Outputs {
 		if out.Status == failure.StatusDone {
-			rows += out.Books.Written
+			rows += out.Counts.Written
 		}
 	}
 	return rows
@@ -166,7 +166,7 @@ func rowsWritten(s *summary.Summary) (rows int64) {
 
 // writeOutput describes what was written for one output.
 func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
-	b := s.Books
+	b := s.Counts
 	line(w, "rows", "%s read = %s written + %s rejected + %s + %s filtered",
 		count(b.Read), count(b.Written), count(b.Rejected), plural(b.Duplicates, "duplicate"), count(b.Filtered))
 	if b.Skipped > 0 {
@@ -231,15 +231,15 @@ func writeRejects(w io.Writer, s *summary.Summary) {
 }
 
 func writeDuplicates(w io.Writer, s *summary.OutputSummary) {
-	if s.Books.Differing == 0 {
+	if s.Counts.Differing == 0 {
 		return
 	}
 	differ := "differ"
-	if s.Books.Differing == 1 {
+	if s.Counts.Differing == 1 {
 		differ = "differs"
 	}
 	line(w, "differ", "%s %s from the record that was kept, which is the last by file and offset",
-		plural(s.Books.Differing, "duplicate"), differ)
+		plural(s.Counts.Differing, "duplicate"), differ)
 	for _, d := range s.Duplicates {
 		line(w, "", "row %s: kept %v; dropped %v", d.Row, d.Kept, d.Lost)
 	}
@@ -345,7 +345,7 @@ func writeLoadLine(w io.Writer, s *summary.OutputSummary, status string, verbose
 	switch {
 	case !s.Load.Requested:
 		line(w, "load", "off (load: false, or --no-load)")
-	case status == failure.StatusEmpty || s.Books.Written == 0:
+	case status == failure.StatusEmpty || s.Counts.Written == 0:
 		line(w, "load", "nothing to load: there are no rows")
 	case status == failure.StatusNothing:
 		line(w, "load", "done before")
@@ -375,19 +375,19 @@ func count(n int64) string {
 	return stats.Count(n)
 }
 
-func writeLoad(w io.Writer, r *loading.Report) {
+func writeLoad(w io.Writer, r *loading.LoadReport) {
 	fmt.Fprintf(w, "%s into table %s: %s\n", r.Directory, r.Table, r.Status)
 	if r.Status != failure.StatusNothing {
 		writeLoaded(w, r.Load)
 	}
 }
 
-func writeLoaded(w io.Writer, l loading.Summary) {
+func writeLoaded(w io.Writer, l loading.LoadResult) {
 	line(w, "loaded", "%s into %s in %s", jobfile.Plural(l.Files, "file"), jobfile.Plural(l.Regions, "region"),
 		jobfile.Plural(l.Rounds, "round"))
 }
 
-func writeVerification(w io.Writer, r *verify.Report, verbose bool) {
+func writeVerification(w io.Writer, r *verify.Verification, verbose bool) {
 	for _, out := range r.Outputs {
 		writeVerification(w, out, verbose)
 	}

@@ -25,7 +25,7 @@ type taskCommand struct {
 	Map    taskMapCommand    `cmd:"" help:"Does a map task: sorts its part of the input."`
 	Gather taskGatherCommand `cmd:"" help:"Checks what the map tasks have done, and writes the units of the reduce tasks."`
 	Reduce taskReduceCommand `cmd:"" help:"Does a reduce task: merges its slices into verified files."`
-	Finish taskFinishCommand `cmd:"" help:"Ends a run: gives the files their names, balances the books and loads."`
+	Finish taskFinishCommand `cmd:"" help:"Ends a run: gives the files their names, checks that the counts agree, and loads."`
 }
 
 // sized is the flag of the commands that cut a run into tasks.

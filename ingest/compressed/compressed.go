@@ -27,8 +27,8 @@ const (
 	readSize = 256 << 10
 )
 
-// Reader reads the text of one file. It is not safe for concurrent use.
-type Reader struct {
+// Decompressor reads the text of one file. It is not safe for concurrent use.
+type Decompressor struct {
 	name  string
 	codec Codec
 	file  io.Closer
@@ -42,12 +42,12 @@ type Reader struct {
 // Open opens a file that had size bytes when it was listed, and must still have them. For Auto it detects the codec
 // from content and name; any other codec is used as given. What can't be read as text is a *RefusedError. Close closes
 // the file.
-func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
+func Open(fsys storage.FS, name string, size int64, as Codec) (*Decompressor, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	var r *Reader
+	var r *Decompressor
 	if got := file.Size(); got == size {
 		r, err = NewReader(file, name, size, as)
 	} else {
@@ -62,7 +62,7 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Reader, error) {
 }
 
 // NewReader is Open for a file of size bytes that is already open, at its start. The reader's Close closes it.
-func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, error) {
+func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Decompressor, error) {
 	in := &source{file: file, left: size}
 	buffered := bufio.NewReaderSize(in, int(min(max(size, headSize), readSize)))
 	if as == Auto {
@@ -74,7 +74,7 @@ func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, 
 			return nil, err
 		}
 	}
-	r := &Reader{name: printable.Name(name), codec: as, file: file, in: in, close: func() {}}
+	r := &Decompressor{name: printable.Name(name), codec: as, file: file, in: in, close: func() {}}
 	if size == 0 {
 		r.text = in
 		return r, nil
@@ -88,7 +88,7 @@ func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Reader, 
 
 // Read continues to read the text. An error names the file, and the positions in file and text at which reading
 // stopped.
-func (r *Reader) Read(p []byte) (int, error) {
+func (r *Decompressor) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
@@ -105,7 +105,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 }
 
 // failure reports where and why reading stopped before the end of the text.
-func (r *Reader) failure(err error) error {
+func (r *Decompressor) failure(err error) error {
 	switch {
 	case r.in.err != nil: // the file, not what is in it
 		return fmt.Errorf("read %s at byte %d: %w", r.name, r.Consumed(), r.in.err)
@@ -122,13 +122,13 @@ func (r *Reader) failure(err error) error {
 }
 
 // Codec is the codec of the file; None for plain text.
-func (r *Reader) Codec() Codec { return r.codec }
+func (r *Decompressor) Codec() Codec { return r.codec }
 
 // Consumed is the number of bytes of the file that have been read.
-func (r *Reader) Consumed() int64 { return r.in.read }
+func (r *Decompressor) Consumed() int64 { return r.in.read }
 
 // Close closes the file.
-func (r *Reader) Close() error {
+func (r *Decompressor) Close() error {
 	if r.err == nil {
 		r.err = errClosed
 	}

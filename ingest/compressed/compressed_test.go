@@ -2,6 +2,7 @@ package compressed
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +73,7 @@ func readFile(t testing.TB, name string, as Codec) ([]byte, Codec, error) {
 func tool(t testing.TB, content []byte, name string, args ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
-		testcluster.Without(t, "needs "+name)
+		testcluster.Without(t, fmt.Sprintf("needs %s: apt-get install %s", name, cmp.Or(map[string]string{"gpg": "gnupg"}[name], name)))
 	}
 	cmd := exec.Command(name, args...)
 	cmd.Stdin = bytes.NewReader(content)

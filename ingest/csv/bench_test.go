@@ -91,7 +91,7 @@ func BenchmarkSameRows(b *testing.B) {
 	inGBK.Charset = gbk
 	for _, c := range []struct {
 		name    string
-		form    ingest.Form
+		form    ingest.Format
 		content []byte
 	}{
 		{"text utf-8", &delimited, text},
@@ -131,11 +131,11 @@ func encoded(b *testing.B, c *charset.Charset, text []byte) []byte {
 	return out
 }
 
-func benchmark(b *testing.B, f ingest.Form, content []byte) {
+func benchmark(b *testing.B, f ingest.Format, content []byte) {
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
-		in, err := f.Open(testfs.Memory{Content: content}, ingest.Split{File: ingest.File{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
+		in, err := f.Open(testfs.Memory{Content: content}, ingest.Split{File: ingest.InputFile{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
 		if err != nil {
 			b.Fatal(err)
 		}

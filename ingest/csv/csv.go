@@ -61,7 +61,7 @@ func (f *Form) Check() error {
 }
 
 // Splits makes one split for each file: whether a line break ends a record, only a reader from the start can tell.
-func (f *Form) Splits(fsys storage.FS, files []ingest.File, _ int64) ([]ingest.Split, error) {
+func (f *Form) Splits(fsys storage.FS, files []ingest.InputFile, _ int64) ([]ingest.Split, error) {
 	if err := f.checkHeadings(fsys, files); err != nil {
 		return nil, err
 	}
@@ -85,15 +85,15 @@ func (f *Form) RowOffsets() bool { return false }
 
 // Warnings is about the CR of line ends that the first line of a file does not have: it becomes a part of values that
 // are not quoted. It is also about a heading that is read as a record.
-func (f *Form) Warnings(fsys storage.FS, files []ingest.File) (doubts []string) {
-	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.File) {
+func (f *Form) Warnings(fsys storage.FS, files []ingest.InputFile) (doubts []string) {
+	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.InputFile) {
 		if n := ingest.EndingWithCR(in); n > 0 {
 			doubts = append(doubts, fmt.Sprintf("the first %d records of %s end with CR LF and its first line with LF: the CR "+
 				"becomes a part of the last value; give all lines the same end", n, file))
 		}
 	})
 	if f.NoHeading {
-		ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.File) {
+		ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.InputFile) {
 			if heading := ingest.HeadingIn(in); heading != "" {
 				doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: "+
 					"remove input.header: false", file, heading))

@@ -188,8 +188,8 @@ func (r *reader) occursUnquoted(line []byte, b byte) bool {
 }
 
 // checkHeadings checks that all files have the same heading: the file of rejects has only one.
-func (f *Form) checkHeadings(fsys storage.FS, files []ingest.File) error {
-	var first ingest.File
+func (f *Form) checkHeadings(fsys storage.FS, files []ingest.InputFile) error {
+	var first ingest.InputFile
 	heading := ""
 	for _, file := range files {
 		if f.NoHeading || file.Size == 0 {

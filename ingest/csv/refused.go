@@ -6,18 +6,18 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// RefusedError says why a file can't be read as the job file describes it. Trying again won't help.
-type RefusedError struct {
+// FormError says why a file can't be read as the job file describes it. Trying again won't help.
+type FormError struct {
 	reason string
 	code   errcode.Code
 }
 
 // Error names the file and the reason.
-func (e *RefusedError) Error() string { return e.reason }
+func (e *FormError) Error() string { return e.reason }
 
 // ErrorCode says which sort of refusal it is.
-func (e *RefusedError) ErrorCode() errcode.Code { return e.code }
+func (e *FormError) ErrorCode() errcode.Code { return e.code }
 
 func refusef(code errcode.Code, format string, args ...any) error {
-	return &RefusedError{fmt.Sprintf(format, args...), code}
+	return &FormError{fmt.Sprintf(format, args...), code}
 }

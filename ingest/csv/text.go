@@ -20,7 +20,7 @@ const (
 // to its end, since a quote may be open anywhere; delimited.Reader has a window that enters files at offsets and ends
 // with a split.
 type text struct {
-	in   *compressed.Reader
+	in   *compressed.Decompressor
 	path string
 
 	buf       []byte
@@ -31,7 +31,7 @@ type text struct {
 	maxRecord int   // longest record
 }
 
-func newText(in *compressed.Reader, file ingest.File, window, longest int) *text {
+func newText(in *compressed.Decompressor, file ingest.InputFile, window, longest int) *text {
 	if in.Codec() == compressed.None {
 		window = int(min(file.Size+1, int64(window))) // one more, to see the end
 	}

@@ -2,7 +2,7 @@ package delimited
 
 import "encoding/json"
 
-// Identity is the form's part of a run's identity; see ingest.Form. The names are frozen: those of the first
+// Identity is the form's part of a run's identity; see ingest.Format. The names are frozen: those of the first
 // version's types and fields.
 func (d *Form) Identity() (string, error) {
 	text, err := json.Marshal(struct {

@@ -34,8 +34,8 @@ type Reader struct {
 	form  *Form
 	file  storage.File
 	split ingest.Split
-	scan  *scanner           // if the form has escapes or enclosures
-	text  *compressed.Reader // of a compressed file; nil for a plain one, which is read at offsets
+	scan  *scanner                 // if the form has escapes or enclosures
+	text  *compressed.Decompressor // of a compressed file; nil for a plain one, which is read at offsets
 
 	buf  []byte // buf[pos:fill] was read from the file and not yet delivered
 	pos  int

@@ -97,11 +97,11 @@ func TestOddAnnotations(t *testing.T) {
 	} {
 		content := annotated(t, c.physical, c.length, c.fields...)
 		got := ""
-		rows, err := readBytes(&Form{Columns: []string{"id"}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })
+		rows, err := readBytes(&FlatForm{Columns: []string{"id"}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })
 		if rows != 1 || got != "7" || err != nil {
 			t.Errorf("%s: the other column: %d rows, %q, %v", name, rows, got, err)
 		}
-		_, err = readBytes(&Form{Columns: []string{"odd", "id"}}, content, func(*ingest.Record) {})
+		_, err = readBytes(&FlatForm{Columns: []string{"odd", "id"}}, content, func(*ingest.Record) {})
 		if c.readable != (err == nil) || err != nil &&
 			(errcode.Outermost(err) != errcode.ParquetUnsupported || !testwords.Names(err, "/it: column odd: ")) {
 			t.Errorf("%s: %v", name, err)

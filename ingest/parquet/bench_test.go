@@ -103,13 +103,13 @@ func BenchmarkRead(b *testing.B) {
 	delimited := &delimited.Form{Columns: sample.CheckColumns, FieldDelimiter: []byte(sample.FieldDelimiter), RecordDelimiter: []byte(sample.RecordDelimiter)}
 	for _, c := range []struct {
 		name, file string
-		form       ingest.Form
+		form       ingest.Format
 		size       int64 // of the same rows as text; 0: the file's size
 	}{
 		{"delimited text", plain, delimited, 0},
-		{"18 columns of text", name, &Form{Columns: sample.CheckColumns}, int64(len(text))},
-		{"3 of 18 columns", name, &Form{Columns: []string{"id", "check_id", "rule_no"}}, 0},
-		{"numbers and times", typed, &Form{Columns: typedColumns}, 0},
+		{"18 columns of text", name, &FlatForm{Columns: sample.CheckColumns}, int64(len(text))},
+		{"3 of 18 columns", name, &FlatForm{Columns: []string{"id", "check_id", "rule_no"}}, 0},
+		{"numbers and times", typed, &FlatForm{Columns: typedColumns}, 0},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			files := listed(b, c.file)
@@ -130,7 +130,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func benchmarkSplit(b *testing.B, form ingest.Form, split ingest.Split, want int) {
+func benchmarkSplit(b *testing.B, form ingest.Format, split ingest.Split, want int) {
 	r, err := form.Open(storage.Local, split)
 	if err != nil {
 		b.Fatal(err)
@@ -161,7 +161,7 @@ func TestNoAllocations(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "typed.parquet")
 	const rows = 100_000
 	writeTyped(t, name, rows)
-	form := &Form{Columns: typedColumns, Zone: "Asia/Shanghai"}
+	form := &FlatForm{Columns: typedColumns, Zone: "Asia/Shanghai"}
 	splits, err := form.Splits(storage.Local, listed(t, name), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestMemory(t *testing.T) {
 	const asked = "BULKLOAD_TEST_PARQUET"
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	if name := os.Getenv(asked); name != "" {
-		rows, _, err := readCounted(&Form{Columns: names}, name)
+		rows, _, err := readCounted(&FlatForm{Columns: names}, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,12 +251,12 @@ func writeLarge(t *testing.T, name string, names []string) {
 	writeGroup(t, name, names, nodes, columns)
 }
 
-func readCounted(form *Form, name string) (rows, bad int, err error) {
+func readCounted(form *FlatForm, name string) (rows, bad int, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return 0, 0, err
 	}
-	splits, err := form.Splits(storage.Local, []ingest.File{{Path: name, Size: info.Size()}}, 0)
+	splits, err := form.Splits(storage.Local, []ingest.InputFile{{Path: name, Size: info.Size()}}, 0)
 	if err != nil {
 		return 0, 0, err
 	}

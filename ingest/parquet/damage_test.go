@@ -36,9 +36,9 @@ func (m memoryFS) Open(name string) (storage.File, error) {
 }
 
 // readBytes reads a file from memory. It counts good and bad rows.
-func readBytes(form *Form, content []byte, visit func(*ingest.Record)) (rows int, err error) {
+func readBytes(form *FlatForm, content []byte, visit func(*ingest.Record)) (rows int, err error) {
 	fsys := memoryFS{content: content}
-	splits, err := form.Splits(fsys, []ingest.File{{Path: "/it", Size: int64(len(content))}}, 1)
+	splits, err := form.Splits(fsys, []ingest.InputFile{{Path: "/it", Size: int64(len(content))}}, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -125,7 +125,7 @@ func TestDamaged(t *testing.T) {
 
 // outcome reads a damaged file and describes the result. Where the pages have checksums, damage to the data must not
 // change a value.
-func outcome(t *testing.T, name string, form *Form, d damage, rows int, want string) string {
+func outcome(t *testing.T, name string, form *FlatForm, d damage, rows int, want string) string {
 	var text strings.Builder
 	got, err := readBytes(form, d.content, func(rec *ingest.Record) { writeValues(&text, rec) })
 	switch {
@@ -216,7 +216,7 @@ func TestDamagedPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a file again and again")
 	}
-	form := &Form{Columns: smallColumns}
+	form := &FlatForm{Columns: smallColumns}
 	for _, name := range []string{"testdata/small.parquet", "testdata/v2.parquet", "testdata/plain.parquet"} {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -258,8 +258,8 @@ func TestDamagedPages(t *testing.T) {
 }
 
 // readChunk reads the pages of one column, and counts the rows.
-func readChunk(form *Form, foot *footer, column int, old chunk, want int64, chunkBytes []byte) (rows int, err error) {
-	split := ingest.Split{File: ingest.File{Path: "/it", Size: int64(len(chunkBytes))}}
+func readChunk(form *FlatForm, foot *footer, column int, old chunk, want int64, chunkBytes []byte) (rows int, err error) {
+	split := ingest.Split{File: ingest.InputFile{Path: "/it", Size: int64(len(chunkBytes))}}
 	one := *form
 	one.Columns = form.Columns[column : column+1]
 	r := newRecords(&one, memoryFS{content: chunkBytes}, memoryFile{bytes.NewReader(chunkBytes)}, &footer{columns: foot.columns[column : column+1]}, split)
@@ -269,8 +269,8 @@ func readChunk(form *Form, foot *footer, column int, old chunk, want int64, chun
 }
 
 // pageBodies finds the position of each page's bytes.
-func pageBodies(t *testing.T, form *Form, content []byte) (foot *footer, bodies [][2]int64) {
-	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.File{Path: "/it", Size: int64(len(content))})
+func pageBodies(t *testing.T, form *FlatForm, content []byte) (foot *footer, bodies [][2]int64) {
+	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.InputFile{Path: "/it", Size: int64(len(content))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(content)
 	}
-	forms := []*Form{{Columns: smallColumns}, {Columns: describe(f, "testdata/spark/spark-default.parquet").Columns}, {Columns: []string{"text"}}}
+	forms := []*FlatForm{{Columns: smallColumns}, {Columns: describe(f, "testdata/spark/spark-default.parquet").Columns}, {Columns: []string{"text"}}}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, form := range forms {
 			_, _ = readBytes(form, content, func(rec *ingest.Record) {
@@ -323,7 +323,7 @@ func FuzzPage(f *testing.F) {
 		f.Fatal(err)
 	}
 	form := describe(f, "testdata/spark/spark-v2-delta.parquet").Form
-	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.File{Path: "/it", Size: int64(len(content))})
+	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.InputFile{Path: "/it", Size: int64(len(content))})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const (
 
 // footer is what a file's footer says about the columns to read.
 type footer struct {
-	file    ingest.File
+	file    ingest.InputFile
 	columns []column
 	groups  []rowGroup
 	legacy  legacy
@@ -73,7 +73,7 @@ func (r footerLimit) acquire(length int64) (free func()) {
 var footers = newFooterLimit(maxFooterBytes)
 
 // readFooter reads a file's footer for the columns of a form. The file must have its listed length.
-func (f *Form) readFooter(file storage.File, listed ingest.File) (foot *footer, err error) {
+func (f *FlatForm) readFooter(file storage.File, listed ingest.InputFile) (foot *footer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
@@ -127,7 +127,7 @@ func readMetaAt(file storage.File, start, length int64) (meta *metadata.FileMeta
 
 // ColumnNames are the names of a file's columns that can be read, in their order: not those of lists, maps and
 // structures.
-func ColumnNames(fsys storage.FS, listed ingest.File) (names []string, err error) {
+func ColumnNames(fsys storage.FS, listed ingest.InputFile) (names []string, err error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 // TestOutlines: only the part of each file's footer that is needed to cut splits stays in memory.
 func TestOutlines(t *testing.T) {
 	name := "testdata/spark/spark-default.parquet"
-	all, err := (&Form{Columns: describe(t, name).Columns}).outlines(storage.Local, listed(t, name))
+	all, err := (&FlatForm{Columns: describe(t, name).Columns}).outlines(storage.Local, listed(t, name))
 	if err != nil || len(all) != 1 || len(all[0].groups) == 0 || all[0].groups[0].rows == 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -78,10 +78,10 @@ func TestFootersAtOnce(t *testing.T) {
 	if _, fsys.footer, err = findFooter(memoryFile{bytes.NewReader(content)}, "/it"); err != nil {
 		t.Fatal(err)
 	}
-	form := Form{Columns: describe(t, "testdata/spark/spark-default.parquet").Columns}
-	var files []ingest.File
+	form := FlatForm{Columns: describe(t, "testdata/spark/spark-default.parquet").Columns}
+	var files []ingest.InputFile
 	for i := range 64 {
-		files = append(files, ingest.File{Path: fmt.Sprint("/", i), Size: int64(len(content))})
+		files = append(files, ingest.InputFile{Path: fmt.Sprint("/", i), Size: int64(len(content))})
 	}
 	whole := footers
 	defer func() { footers = whole }()

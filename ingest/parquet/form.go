@@ -27,8 +27,8 @@ const (
 	BinaryHex  Binary = "hex" // "de ad be ef", as Sqoop's text has them (org.apache.hadoop.io.BytesWritable.toString)
 )
 
-// Form is the form of Parquet files with flat columns. Values are shown as in Sqoop's text import.
-type Form struct {
+// FlatForm is the form of Parquet files with flat columns. Values are shown as in Sqoop's text import.
+type FlatForm struct {
 	Columns []string // to be read, by name; the others are ignored
 	// Zone is the zone in which points in time are shown (TIMESTAMP with isAdjustedToUTC, and milliseconds in Millis), by
 	// its name in the IANA database; "" is UTC. Int96Zone is the same for INT96; "" is Zone.
@@ -43,7 +43,7 @@ type Form struct {
 }
 
 // Check reports why the form is unusable: no columns, an unknown zone, or a column of Millis that is not read.
-func (f *Form) Check() error {
+func (f *FlatForm) Check() error {
 	if len(f.Columns) == 0 {
 		return errors.New("read Parquet: no columns are named")
 	}
@@ -66,16 +66,16 @@ func (f *Form) Check() error {
 
 // RejectDelimiter follows each rejected record. Rejects are delimited text: fields end at \x01, a null is \N, and each
 // \x01, newline or backslash in a value has a backslash before it.
-func (f *Form) RejectDelimiter() []byte { return []byte{'\n'} }
+func (f *FlatForm) RejectDelimiter() []byte { return []byte{'\n'} }
 
 // Codec is Auto: each page names its codec.
-func (f *Form) Codec() compressed.Codec { return compressed.Auto }
+func (f *FlatForm) Codec() compressed.Codec { return compressed.Auto }
 
 // RowOffsets is true: the bytes of a row are not in one place of the file.
-func (f *Form) RowOffsets() bool { return true }
+func (f *FlatForm) RowOffsets() bool { return true }
 
 // Warnings returns none: a file describes its own content.
-func (f *Form) Warnings(storage.FS, []ingest.File) []string { return nil }
+func (f *FlatForm) Warnings(storage.FS, []ingest.InputFile) []string { return nil }
 
 // maxOpenFiles is the number of files whose footers are read in parallel.
 const maxOpenFiles = 8
@@ -83,7 +83,7 @@ const maxOpenFiles = 8
 // Splits reads the footer of each file and cuts the files between row groups. It refuses files that can't be read, and
 // columns whose type is not the same in all files. A row group belongs to the split that contains its middle. A file
 // without rows has no split.
-func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]ingest.Split, error) {
+func (f *FlatForm) Splits(fsys storage.FS, files []ingest.InputFile, size int64) ([]ingest.Split, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (f *Form) Splits(fsys storage.FS, files []ingest.File, size int64) ([]inges
 }
 
 // Rows is how many rows the files have, as their footers say.
-func (f *Form) Rows(fsys storage.FS, files []ingest.File) (int64, error) {
+func (f *FlatForm) Rows(fsys storage.FS, files []ingest.InputFile) (int64, error) {
 	all, err := f.outlines(fsys, files)
 	if err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (f *Form) Rows(fsys storage.FS, files []ingest.File) (int64, error) {
 }
 
 // outlines reads the footers of all files, and keeps only what is needed to cut them into splits.
-func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error) {
+func (f *FlatForm) outlines(fsys storage.FS, files []ingest.InputFile) ([]*footer, error) {
 	all := make([]*footer, len(files))
 	group := errgroup.Group{}
 	group.SetLimit(maxOpenFiles)
@@ -134,7 +134,7 @@ func (f *Form) outlines(fsys storage.FS, files []ingest.File) ([]*footer, error)
 
 // outline reads a file's footer and drops the schema and the positions of the columns. A file with many row groups and
 // columns has many of them, and opening a split reads the footer again.
-func (f *Form) outline(fsys storage.FS, listed ingest.File) (*footer, error) {
+func (f *FlatForm) outline(fsys storage.FS, listed ingest.InputFile) (*footer, error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (foot *footer) cut(splits []ingest.Split, size int64) []ingest.Split {
 }
 
 // Open opens a split. The file must have its listed length.
-func (f *Form) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
+func (f *FlatForm) Open(fsys storage.FS, split ingest.Split) (ingest.Records, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}

@@ -21,10 +21,10 @@ func TestHDFS(t *testing.T) {
 	writeCheck(t, local, 20_000)
 	for _, c := range []struct {
 		file string
-		form *Form
+		form *FlatForm
 	}{
-		{local, &Form{Columns: sample.CheckColumns}},
-		{"testdata/small.parquet", &Form{Columns: smallColumns}},
+		{local, &FlatForm{Columns: sample.CheckColumns}},
+		{"testdata/small.parquet", &FlatForm{Columns: smallColumns}},
 	} {
 		want, _, err := readAll(c.form, listed(t, c.file), 0)
 		if err != nil {

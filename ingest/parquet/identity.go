@@ -2,9 +2,9 @@ package parquet
 
 import "encoding/json"
 
-// Identity is the form as it appears in a run's identity; see ingest.Form. The names are frozen: the first version's
+// Identity is the form as it appears in a run's identity; see ingest.Format. The names are frozen: the first version's
 // code used them for its types and fields.
-func (f *Form) Identity() (string, error) {
+func (f *FlatForm) Identity() (string, error) {
 	text, err := json.Marshal(struct {
 		Columns   []string `json:"Columns"`
 		Zone      string   `json:"Zone,omitempty"`

@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 				file += ".parquet"
 			}
 			files := listed(t, file)
-			_, err := (&Form{Columns: c.columns}).Splits(storage.Local, files, 0)
+			_, err := (&FlatForm{Columns: c.columns}).Splits(storage.Local, files, 0)
 			if c.code == "" && err == nil {
 				return
 			}
@@ -100,12 +100,12 @@ func TestRefused(t *testing.T) {
 // TestOtherTypes refuses files of one input whose types differ, and accepts differences that don't matter.
 func TestOtherTypes(t *testing.T) {
 	files := append(listed(t, "testdata/small.parquet"), listed(t, "testdata/other-type.parquet")...)
-	_, err := (&Form{Columns: smallColumns}).Splits(storage.Local, files, 0)
+	_, err := (&FlatForm{Columns: smallColumns}).Splits(storage.Local, files, 0)
 	if errcode.Outermost(err) != errcode.ParquetUnsupported ||
 		!testwords.Names(err, "column price is DOUBLE here and DECIMAL of scale 2 in ", files[0].Path, files[1].Path) {
 		t.Error(err)
 	}
-	if _, err := (&Form{Columns: []string{"id", "at"}}).Splits(storage.Local, files, 0); err != nil {
+	if _, err := (&FlatForm{Columns: []string{"id", "at"}}).Splits(storage.Local, files, 0); err != nil {
 		t.Error(err)
 	}
 }
@@ -134,7 +134,7 @@ func TestColumnOfNulls(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		form := &Form{Columns: []string{"id", "a"}, Millis: []string{"a"}}
+		form := &FlatForm{Columns: []string{"id", "a"}, Millis: []string{"a"}}
 		if strings.Contains(c.files, "text") {
 			form.Millis = nil
 		}
@@ -171,7 +171,7 @@ func TestCompressedWhole(t *testing.T) {
 	if err := os.WriteFile(name, append([]byte("\x1f\x8b\x08\x00"), make([]byte, 100)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&Form{Columns: []string{"id"}}).Splits(storage.Local, listed(t, name), 0)
+	_, err := (&FlatForm{Columns: []string{"id"}}).Splits(storage.Local, listed(t, name), 0)
 	if errcode.Outermost(err) != errcode.InputFormat || !testwords.Names(err, name, "compressed with gzip") {
 		t.Error(err)
 	}
@@ -179,20 +179,20 @@ func TestCompressedWhole(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		form Form
+		form FlatForm
 		want string
 	}{
-		"no columns":     {Form{}, "no columns"},
-		"no zone":        {Form{Columns: []string{"a"}, Zone: "Asia/Shangai"}, `"Asia/Shangai"`},
-		"local":          {Form{Columns: []string{"a"}, Int96Zone: "Local"}, `"Local"`},
-		"unread millis":  {Form{Columns: []string{"a"}, Millis: []string{"b"}}, "column b, "},
-		"unknown binary": {Form{Columns: []string{"a"}, Binary: "base64"}, `"base64"`},
+		"no columns":     {FlatForm{}, "no columns"},
+		"no zone":        {FlatForm{Columns: []string{"a"}, Zone: "Asia/Shangai"}, `"Asia/Shangai"`},
+		"local":          {FlatForm{Columns: []string{"a"}, Int96Zone: "Local"}, `"Local"`},
+		"unread millis":  {FlatForm{Columns: []string{"a"}, Millis: []string{"b"}}, "column b, "},
+		"unknown binary": {FlatForm{Columns: []string{"a"}, Binary: "base64"}, `"base64"`},
 	} {
 		if err := c.form.Check(); !testwords.Names(err, c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	_, _, err := readAll(&Form{Columns: []string{"text"}, Millis: []string{"text"}}, listed(t, "testdata/small.parquet"), 0)
+	_, _, err := readAll(&FlatForm{Columns: []string{"text"}, Millis: []string{"text"}}, listed(t, "testdata/small.parquet"), 0)
 	if errcode.Outermost(err) != errcode.ParquetUnsupported || !testwords.Names(err, "column text", "STRING", "INT64") {
 		t.Error(err)
 	}

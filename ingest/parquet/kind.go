@@ -61,7 +61,7 @@ func (k kind) String() string {
 }
 
 // kindOf reads a column's type: its logical type, or an old file's converted type, which v15 returns as a logical one.
-func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
+func (f *FlatForm) kindOf(name string, c *schema.Column) (kind, error) {
 	k, err := f.annotated(c)
 	if err != nil {
 		return k, err
@@ -76,7 +76,7 @@ func (f *Form) kindOf(name string, c *schema.Column) (kind, error) {
 	return k, nil
 }
 
-func (f *Form) annotated(c *schema.Column) (kind, error) {
+func (f *FlatForm) annotated(c *schema.Column) (kind, error) {
 	if c.ConvertedType() == schema.ConvertedTypes.Interval {
 		return kind{}, refusef(errcode.ParquetUnsupported, "INTERVAL can't be read; export it as a number or text")
 	}
@@ -112,7 +112,7 @@ func (f *Form) annotated(c *schema.Column) (kind, error) {
 }
 
 // physical is the type of a column without a logical type.
-func (f *Form) physical(c *schema.Column) (kind, error) {
+func (f *FlatForm) physical(c *schema.Column) (kind, error) {
 	switch c.PhysicalType() {
 	case parquet.Types.Boolean:
 		return kind{shape: boolean}, nil

@@ -17,7 +17,7 @@ const pyarrow = "pyarrow==26.0.1"
 // described is the description that matrix.py writes beside a file.
 type described struct {
 	Columns []string
-	Form    Form
+	Form    FlatForm
 	Rows    []row
 }
 
@@ -116,7 +116,7 @@ func quote(s *string) string {
 
 // TestProjection reads some of the columns, in a different order.
 func TestProjection(t *testing.T) {
-	rows, _, err := readAll(&Form{Columns: []string{"text", "id"}}, listed(t, "testdata/small.parquet"), 0)
+	rows, _, err := readAll(&FlatForm{Columns: []string{"text", "id"}}, listed(t, "testdata/small.parquet"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

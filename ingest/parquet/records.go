@@ -25,7 +25,7 @@ const (
 
 // records reads the rows of the row groups of a split.
 type records struct {
-	form    *Form
+	form    *FlatForm
 	fsys    storage.FS
 	split   ingest.Split
 	file    storage.File // shared by the columns, for what is read at once
@@ -51,7 +51,7 @@ type records struct {
 type span struct{ start, end int }
 
 // newRecords returns the records of a split. They own the file.
-func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split ingest.Split) *records {
+func newRecords(f *FlatForm, fsys storage.FS, file storage.File, foot *footer, split ingest.Split) *records {
 	r := &records{form: f, fsys: fsys, split: split, file: file, cursors: make([]cursor, len(foot.columns)),
 		spans: make([]span, len(foot.columns)), line: make([]byte, 0, 1<<10)} // not nil: an empty value is not null
 	for _, g := range foot.groups {
@@ -66,7 +66,7 @@ func newRecords(f *Form, fsys storage.FS, file storage.File, foot *footer, split
 		c.init(&r.unpack, &r.scratch)
 		if r.err == nil {
 			c.appendText, r.err = c.newFormat(f, foot.legacy, r.byRow)
-			r.err = r.in(c, r.err)
+			r.err = r.locate(c, r.err)
 		}
 	}
 	r.record.Fields = make([]values.Value, len(r.cursors))
@@ -190,17 +190,17 @@ func (r *records) escaped() []byte {
 func (r *records) fill(c *cursor) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = r.in(c, fmt.Errorf("its values are damaged (%v)", p))
+			err = r.locate(c, fmt.Errorf("its values are damaged (%v)", p))
 		}
 	}()
 	if err := c.fill(); err != nil {
-		return r.in(c, err)
+		return r.locate(c, err)
 	}
 	return nil
 }
 
-// in adds the row group and column to an error.
-func (r *records) in(c *cursor, err error) error {
+// locate adds the row group and column to an error.
+func (r *records) locate(c *cursor, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (r *records) beginGroup() error {
 			err = c.begin(file, g.chunks[i], g.rows)
 		}
 		if err != nil {
-			return r.in(c, err)
+			return r.locate(c, err)
 		}
 	}
 	return nil

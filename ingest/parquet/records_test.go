@@ -21,7 +21,7 @@ func TestBadValues(t *testing.T) {
 		[]int64{0, 2_932_897 * day, -719_163 * day, 1<<63 - 1, 2_932_896 * day, -719_162 * day},
 		[]parquet.ByteArray{[]byte("a\xff\x01\n\\"), []byte("b"), []byte("c"), []byte("d"), []byte("\x01\n\\N"), nil},
 	})
-	rows, bad, err := readAll(&Form{Columns: []string{"at", "text"}}, listed(t, name), 0)
+	rows, bad, err := readAll(&FlatForm{Columns: []string{"at", "text"}}, listed(t, name), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +50,11 @@ func TestBadValues(t *testing.T) {
 func TestRebasedInZone(t *testing.T) {
 	for _, name := range []string{"spark-rebased-dates-int96", "spark-rebased-dates-timestamp_micros"} {
 		files := listed(t, "testdata/spark/"+name+".parquet")
-		rows, bad, err := readAll(&Form{Columns: []string{"day", "instant"}, Zone: "Asia/Shanghai"}, files, 0)
+		rows, bad, err := readAll(&FlatForm{Columns: []string{"day", "instant"}, Zone: "Asia/Shanghai"}, files, 0)
 		if err != nil || len(rows) != 2 || len(bad) != 3 || !strings.Contains(bad[0].Reason, "before 1582-10-15") || bad[0].Column != "instant" {
 			t.Errorf("%s: %d rows, %v, %v", name, len(rows), bad, err)
 		}
-		rows, bad, err = readAll(&Form{Columns: []string{"day"}, Zone: "Asia/Shanghai"}, files, 0)
+		rows, bad, err = readAll(&FlatForm{Columns: []string{"day"}, Zone: "Asia/Shanghai"}, files, 0)
 		if err != nil || len(bad) > 0 || len(rows) != 5 || *rows[1][0] != "1500-02-28" {
 			t.Errorf("%s: %d rows, %v, %v", name, len(rows), bad, err)
 		}
@@ -65,7 +65,7 @@ func TestRebasedInZone(t *testing.T) {
 func TestNamedEncodings(t *testing.T) {
 	c := &column{descr: schema.NewColumn(required("flag", parquet.Types.Boolean, nil).(*schema.PrimitiveNode), 0, 0)}
 	for e, refused := range map[int32]bool{0: false, 2: false, 3: false, 4: false, 5: true, 6: true, 7: true, 8: false, 9: true, 10: true} {
-		if err := c.checkEncoding(e); errors.As(err, new(*RefusedError)) != refused {
+		if err := c.checkEncoding(e); errors.As(err, new(*UnsupportedError)) != refused {
 			t.Errorf("encoding %d: %v", e, err)
 		}
 	}

@@ -9,21 +9,21 @@ import (
 	"bulkload/internal/storage"
 )
 
-// RefusedError says why a file, or one of its columns, can't be read although nothing went wrong. Trying again does not
-// help.
-type RefusedError struct {
+// UnsupportedError says why a file, or one of its columns, can't be read although nothing went wrong. Trying again does
+// not help.
+type UnsupportedError struct {
 	reason string
 	code   errcode.Code
 }
 
 // Error is the reason, without the file.
-func (r *RefusedError) Error() string { return r.reason }
+func (r *UnsupportedError) Error() string { return r.reason }
 
 // ErrorCode is the code for the kind of refusal.
-func (r *RefusedError) ErrorCode() errcode.Code { return r.code }
+func (r *UnsupportedError) ErrorCode() errcode.Code { return r.code }
 
 func refusef(code errcode.Code, format string, args ...any) error {
-	return &RefusedError{fmt.Sprintf(format, args...), code}
+	return &UnsupportedError{fmt.Sprintf(format, args...), code}
 }
 
 // damagedUnlessRefused is fmt.Errorf for a file that can't be read. The file counts as damaged, unless err says that

@@ -5,7 +5,7 @@ import (
 )
 
 // Rejects is the form of the file of rejects; see RejectDelimiter.
-func (f *Form) Rejects() *delimited.Form {
+func (f *FlatForm) Rejects() *delimited.Form {
 	return &delimited.Form{Columns: f.Columns, FieldDelimiter: []byte{separator}, RecordDelimiter: f.RejectDelimiter(),
 		Escape: '\\', Null: []byte(nullText), Strict: true}
 }

@@ -23,7 +23,7 @@ func TestRejectsAreInput(t *testing.T) {
 		values[i] = parquet.ByteArray(text)
 	}
 	writeGroup(t, name, []string{"text"}, []schema.Node{required("text", parquet.Types.ByteArray, schema.StringLogicalType{})}, []any{values})
-	form := &Form{Columns: []string{"text"}}
+	form := &FlatForm{Columns: []string{"text"}}
 	kept := filepath.Join(dir, ingest.RejectsFile)
 	rejects := ingest.NewRejects(storage.Local, dir, ingest.Limit{Count: 100}, form.RejectDelimiter())
 	files := listed(t, name)

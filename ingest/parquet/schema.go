@@ -21,11 +21,11 @@ type column struct {
 }
 
 // find finds the form's columns in a file's schema.
-func (f *Form) find(s *schema.Schema) ([]column, error) {
+func (f *FlatForm) find(s *schema.Schema) ([]column, error) {
 	leaves := leavesOf(s)
 	columns := make([]column, len(f.Columns))
 	for i, name := range f.Columns {
-		at, ok := leaves.of(name)
+		at, ok := leaves.find(name)
 		switch {
 		case !ok:
 			return nil, refusef(errcode.InputColumns, "it has no column %s%s", name, nearest(name, s))
@@ -78,8 +78,8 @@ func put(places map[string]int, name string, at int) {
 	places[name] = at
 }
 
-// of finds a column: by its exact name or, if there is none, in any case.
-func (l leaves) of(name string) (at int, found bool) {
+// find finds a column: by its exact name or, if there is none, in any case.
+func (l leaves) find(name string) (at int, found bool) {
 	if at, found = l.exact[name]; found {
 		return at, true
 	}

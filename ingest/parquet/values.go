@@ -72,7 +72,7 @@ func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (
 type formatFunc func(dst []byte, value int) (out []byte, problem string)
 
 // newFormat returns the formatFunc of a column. Text that is checked a row at a time is not checked there.
-func (c *cursor) newFormat(f *Form, old legacy, byRow bool) (formatFunc, error) {
+func (c *cursor) newFormat(f *FlatForm, old legacy, byRow bool) (formatFunc, error) {
 	v, k := &c.buffer, c.kind
 	var s formatFunc
 	if k.null {
@@ -111,7 +111,7 @@ func (v *decoded) formatBoolean(dst []byte, i int) ([]byte, string) {
 	return strconv.AppendBool(dst, v.booleans[i]), ""
 }
 
-func (v *decoded) formatInt(f *Form, k kind, old legacy) formatFunc {
+func (v *decoded) formatInt(f *FlatForm, k kind, old legacy) formatFunc {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, int64(v.ints[i]), 10), "" }
@@ -130,7 +130,7 @@ func (v *decoded) formatInt(f *Form, k kind, old legacy) formatFunc {
 	return nil
 }
 
-func (v *decoded) formatLong(f *Form, k kind, old legacy) formatFunc {
+func (v *decoded) formatLong(f *FlatForm, k kind, old legacy) formatFunc {
 	switch k.shape {
 	case signed:
 		return func(dst []byte, i int) ([]byte, string) { return strconv.AppendInt(dst, v.longs[i], 10), "" }
@@ -156,7 +156,7 @@ func (v *decoded) formatLong(f *Form, k kind, old legacy) formatFunc {
 
 // formatInt96 shows the nanoseconds of a day (8 bytes) and its Julian day (4), as Hive, Impala and Spark write
 // timestamps.
-func (v *decoded) formatInt96(f *Form, old legacy) formatFunc {
+func (v *decoded) formatInt96(f *FlatForm, old legacy) formatFunc {
 	zone := f.Int96Zone
 	if zone == "" {
 		zone = f.Zone
@@ -184,7 +184,7 @@ func appendTimeOfDay(dst []byte, n, unit int64) ([]byte, string) {
 	return dst, ""
 }
 
-func formatBytes(f *Form, k kind, at func(int) []byte) formatFunc {
+func formatBytes(f *FlatForm, k kind, at func(int) []byte) formatFunc {
 	switch k.shape {
 	case text:
 		return func(dst []byte, i int) ([]byte, string) {

@@ -358,11 +358,11 @@ func drawFile(t testing.TB, r *rand.Rand, rows int) (columns []*written, content
 // compareWritten reads a file in splits of about size bytes and compares each value.
 func compareWritten(t *testing.T, how string, columns []*written, content []byte, size int64) {
 	t.Helper()
-	form := &Form{}
+	form := &FlatForm{}
 	for _, c := range columns {
 		form.Columns = append(form.Columns, c.name)
 	}
-	rows, bad, err := readFrom(memoryFS{content: content}, form, []ingest.File{{Path: "/it", Size: int64(len(content))}}, size)
+	rows, bad, err := readFrom(memoryFS{content: content}, form, []ingest.InputFile{{Path: "/it", Size: int64(len(content))}}, size)
 	if err != nil || len(bad) > 0 || len(rows) != len(columns[0].values) {
 		t.Fatalf("%s: %d rows of %d, %v, %v", how, len(rows), len(columns[0].values), bad, err)
 	}
@@ -407,8 +407,8 @@ func TestSplitsHaveEachRowOnce(t *testing.T) {
 		}
 	}
 	content := writeFile(t, []*written{c}, append(ends, 5000))
-	fsys, form := memoryFS{content: content}, &Form{Columns: []string{"n"}}
-	listed := []ingest.File{{Path: "/it", Size: int64(len(content))}}
+	fsys, form := memoryFS{content: content}, &FlatForm{Columns: []string{"n"}}
+	listed := []ingest.InputFile{{Path: "/it", Size: int64(len(content))}}
 	for _, size := range []int64{0, 1, 100, 1000, 10_000, math.MaxInt64} {
 		splits, err := form.Splits(fsys, listed, size)
 		if err != nil {
@@ -481,7 +481,7 @@ func TestEveryByteOfAFile(t *testing.T) {
 	outcomes := map[string]int{}
 	for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
 		content := writeFile(t, columns, []int{12, 20}, parquet.WithDataPageVersion(version), parquet.WithCompression(compress.Codecs.Uncompressed))
-		form := &Form{Columns: []string{"long", "amount", "text", "flag"}}
+		form := &FlatForm{Columns: []string{"long", "amount", "text", "flag"}}
 		step := 1
 		if testing.Short() {
 			step = 5
@@ -529,7 +529,7 @@ func TestColumnsAreFoundByName(t *testing.T) {
 		"name": "two columns", "a": "no column a; ", "": "no column ", "item_n0": " ITEM_NO?", "identification": "it has id, Name, NAME, Straße, a.b,  , ITEM_NO",
 	} {
 		got := ""
-		_, err := readBytes(&Form{Columns: []string{name}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })
+		_, err := readBytes(&FlatForm{Columns: []string{name}}, content, func(rec *ingest.Record) { got = string(rec.Fields[0].Bytes()) })
 		if err != nil && errcode.Outermost(err) == errcode.InputColumns {
 			got = err.Error()
 		}
@@ -546,7 +546,7 @@ func TestNullsThatAreNotCounted(t *testing.T) {
 	c := &written{name: "n", physical: parquet.Types.Int64, optional: true, values: []any{int64(1), nil, nil}, texts: row{&one, nil, nil}}
 	for _, stats := range []bool{true, false} {
 		content := writeFile(t, []*written{c}, []int{3}, parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithStats(stats))
-		rows, err := readBytes(&Form{Columns: []string{"n"}}, content, func(*ingest.Record) {})
+		rows, err := readBytes(&FlatForm{Columns: []string{"n"}}, content, func(*ingest.Record) {})
 		refused := errcode.Outermost(err) == errcode.InputDamaged &&
 			testwords.Names(err, "column n: ", "page at byte ", "has 1 values", "0 of 3 in 3 rows")
 		if stats && (rows != 3 || err != nil) || !stats && !refused {

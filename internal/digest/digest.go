@@ -57,11 +57,11 @@ type Row struct {
 }
 
 // NewRow returns a Row without cells.
-func NewRow(row []byte, typ cell.Type) Row {
+func NewRow(row []byte, typ cell.KeyType) Row {
 	return newRow(rowHash(row), typ)
 }
 
-func newRow(hash uint64, typ cell.Type) Row {
+func newRow(hash uint64, typ cell.KeyType) Row {
 	return Row{hash: hash, other: prime4*uint64(typ) + bits.RotateLeft64(hash, 32)}
 }
 

@@ -148,9 +148,9 @@ const (
 	OtherLater       Code = "BL-OTHER-75"
 )
 
-// Entry is what people are told about a code. docs/errors.md and the command help are made from it. The texts are
+// Doc is what people are told about a code. docs/errors.md and the command help are made from it. The texts are
 // Markdown.
-type Entry struct {
+type Doc struct {
 	Code   Code
 	Kind   Kind
 	Cause  string
@@ -158,16 +158,16 @@ type Entry struct {
 	Words  []string // of HBase, Hadoop, kinit, Java or the system for the same cause, so that a search finds it
 }
 
-// Section is the entries of one subject.
-type Section struct {
+// Chapter is the entries of one subject.
+type Chapter struct {
 	Title   string
 	About   string // of all its entries; may be ""
-	Entries []Entry
+	Entries []Doc
 }
 
 // Table has all codes, by subject.
-var Table = []Section{
-	{"The command line", "", []Entry{
+var Table = []Chapter{
+	{"The command line", "", []Doc{
 		{Command, Usage,
 			"The command line is wrong, or does not fit the job.",
 			"Correct it as the message says. `bulkload help COMMAND` lists the flags. `load` needs a directory in " +
@@ -189,7 +189,7 @@ var Table = []Section{
 			"Correct the properties as the message says, or write the job file yourself.",
 			nil},
 	}},
-	{"The job file", "A job file with several mistakes gets a line and a code for each.", []Entry{
+	{"The job file", "A job file with several mistakes gets a line and a code for each.", []Doc{
 		{JobRead, Usage,
 			"The job file does not exist, can't be read, is empty, or is another file.",
 			"Check the path and its permissions. `verify DIR` needs an existing directory; any other name is read " +
@@ -229,7 +229,7 @@ var Table = []Section{
 				"column names in backticks.",
 			nil},
 	}},
-	{"Site files and addresses", "", []Entry{
+	{"Site files and addresses", "", []Doc{
 		{SiteRead, Usage,
 			"A site file or its folder can't be read.",
 			"Copy the cluster's client configuration again. XInclude is not supported: put the properties into the " +
@@ -268,7 +268,7 @@ var Table = []Section{
 				"the HDFS of `hbase.rootdir`, under the same address.",
 			[]string{"No FileSystem for scheme", "Wrong FS"}},
 	}},
-	{"Kerberos", "", []Entry{
+	{"Kerberos", "", []Doc{
 		{KerberosConfig, Refused,
 			"`krb5.conf` is missing, can't be read, or does not lead to the realm.",
 			"Copy the cluster's `krb5.conf`, or name it with `KRB5_CONFIG`.",
@@ -312,7 +312,7 @@ var Table = []Section{
 			"Check the network and the firewall (port 88, TCP and UDP). Run the same command again later.",
 			nil},
 	}},
-	{"YARN", "", []Entry{
+	{"YARN", "", []Doc{
 		{YarnCommands, Refused,
 			"Hadoop's commands or the jar of Hadoop Streaming, which `--engine yarn` uses, can't be found or " +
 				"started.",
@@ -333,7 +333,7 @@ var Table = []Section{
 			"Run the same command again; it follows the job.",
 			nil},
 	}},
-	{"HDFS", "", []Entry{
+	{"HDFS", "", []Doc{
 		{HDFSDown, Later,
 			"No NameNode or DataNode answers, or the NameNode is on standby or in safe mode.",
 			"Run the same command again later. Check the address in the message, and `hdfs dfsadmin -safemode " +
@@ -358,7 +358,7 @@ var Table = []Section{
 			"`hdfs dfs -count -q -v PATH` shows it. Delete old outputs, or have the quota raised.",
 			[]string{"NSQuotaExceededException", "DSQuotaExceededException"}},
 	}},
-	{"The input", "", []Entry{
+	{"The input", "", []Doc{
 		{InputMissing, NotYet,
 			"The input does not exist.",
 			"Check `input.path` and `--date`. If the export has not run yet, run the same command later, or with " +
@@ -417,7 +417,7 @@ var Table = []Section{
 	}},
 	{"Rejected records", "A run ends when there are more rejects than `input.max_rejects` (0 by default). The raw " +
 		"records and the reasons are in `.rejects` in the output. To load the other records, set `max_rejects` to " +
-		"a count or a percentage.", []Entry{
+		"a count or a percentage.", []Doc{
 		{RejectsMany, Rejects,
 			"More records were rejected than `input.max_rejects` allows.",
 			"Read `rejects.jsonl`, which has a reason for each. `verify` writes none: run the job, or look at its " +
@@ -453,7 +453,7 @@ var Table = []Section{
 			"Correct the export, or the `rowkey`.",
 			nil},
 	}},
-	{"Disks and folders", "", []Entry{
+	{"Disks and folders", "", []Doc{
 		{DiskSpace, Refused,
 			"There is less free space than the sorted runs or the HFiles will probably take.",
 			"Free some space, or choose another `--work-dir` or output. `input.check_space: false` skips the check.",
@@ -479,7 +479,7 @@ var Table = []Section{
 			"Run the same command again, and check the disk.",
 			nil},
 	}},
-	{"Tasks", "[distributed.md](distributed.md) describes runs by tasks.", []Entry{
+	{"Tasks", "[distributed.md](distributed.md) describes runs by tasks.", []Doc{
 		{TaskPlan, Refused,
 			"The plan of a task is gone, or is not what was written. A run deletes it when it is done, and when it " +
 				"begins anew.",
@@ -494,13 +494,13 @@ var Table = []Section{
 			"Give tasks more `--memory`, or make fewer runs with a larger `--task-size`.",
 			nil},
 		{TaskFailed, Failed,
-			"A task failed, or ended without the account that it leaves when it is done, as one does that was " +
+			"A task failed, or ended without the result that it writes last when it is done, as one does that was " +
 				"killed.",
 			"Read the engine's log of the attempt that the message names. Then run the same command again: it runs " +
 				"only the tasks that are not done.",
 			nil},
 	}},
-	{"The output", "", []Entry{
+	{"The output", "", []Doc{
 		{OutputOther, Refused,
 			"The output has files of another run: of another date, of another job, of this job before it was " +
 				"changed, or not of bulkload at all.",
@@ -567,7 +567,7 @@ var Table = []Section{
 				"happens again, report it.",
 			nil},
 	}},
-	{"The table", "", []Entry{
+	{"The table", "", []Doc{
 		{TableMissing, Refused,
 			"The table does not exist.",
 			"Create it with `bulkload plan JOB --create`, or check the namespace, the spelling, and that the site " +
@@ -610,7 +610,7 @@ var Table = []Section{
 				"over at once on the same machine, and within ten minutes on another one.",
 			nil},
 	}},
-	{"HBase", "", []Entry{
+	{"HBase", "", []Doc{
 		{HBaseDown, Later,
 			"A region server, the master or ZooKeeper does not answer or is too busy, or no master is active.",
 			"Run the same command again later; it goes on where it stopped. Check what the message names: the " +
@@ -641,7 +641,7 @@ var Table = []Section{
 			"Check host and port.",
 			nil},
 	}},
-	{"The load", "", []Entry{
+	{"The load", "", []Doc{
 		{LoadStraddles, Refused,
 			"A file has rows of several regions, because regions changed at the last moment.",
 			"Run the same command again. bulkload cuts such files.",
@@ -698,7 +698,7 @@ var Table = []Section{
 				"Then run the same command again.",
 			nil},
 	}},
-	{"Files and verification", "", []Entry{
+	{"Files and verification", "", []Doc{
 		{VerifyDiffers, Differs,
 			"The files or the table differ from the source.",
 			"Read the list of differences. If cells are missing or different, run the job, with `--force` if it is " +
@@ -725,7 +725,7 @@ var Table = []Section{
 				"verify JOB --live`.",
 			[]string{"Bulk load operation did not find any files to load", "is not a directory"}},
 	}},
-	{"Ended from outside", "", []Entry{
+	{"Ended from outside", "", []Doc{
 		{Stopped, Interrupted,
 			"The command was stopped by SIGINT, SIGTERM or SIGHUP. It keeps what is finished.",
 			"Run the same command again.",
@@ -736,7 +736,7 @@ var Table = []Section{
 			nil},
 	}},
 	{"Without a code of their own", "These codes are for unforeseen errors, such as an I/O error of a disk. The " +
-		"text of the error says what happened.", []Entry{
+		"text of the error says what happened.", []Doc{
 		{OtherFailed, Failed,
 			"Failed.",
 			"Do what the text suggests, and run the same command again.",

@@ -66,7 +66,7 @@ func (c Code) Wrap(err error) error {
 func (c Code) Kind() Kind { return kinds[c] }
 
 // Find is the entry of a code, or nil if there is none. The case does not count, and BL- may be left out.
-func Find(name string) *Entry {
+func Find(name string) *Doc {
 	for _, section := range Table {
 		for i := range section.Entries {
 			if e := &section.Entries[i]; strings.EqualFold(string(e.Code), name) ||

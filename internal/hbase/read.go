@@ -75,7 +75,7 @@ func allRead(block *cellblock.Reader) error {
 // here; in a block it is right.
 func fromMessage(m *pb.Cell) cell.Cell {
 	return cell.Cell{Row: m.GetRow(), Family: m.GetFamily(), Qualifier: m.GetQualifier(),
-		Timestamp: int64(m.GetTimestamp()), Type: cell.Type(m.GetCellType()), Value: m.GetValue()}
+		Timestamp: int64(m.GetTimestamp()), Type: cell.KeyType(m.GetCellType()), Value: m.GetValue()}
 }
 
 // OpenScanner is a scanner's first request. rows bounds an answer's rows. It allows answers that end within a row, and

@@ -121,7 +121,7 @@ func (c *conf) next(from, to string) string {
 // kdcs are the addresses of a realm's KDCs: from krb5.conf, or else from DNS.
 func (c *conf) kdcs(realm string) []string {
 	var addrs []string
-	for _, kdc := range c.profile.all("realms", realm, "kdc") {
+	for _, kdc := range c.profile.values("realms", realm, "kdc") {
 		for _, prefix := range []string{"tcp/", "udp/", "TCP/", "UDP/"} {
 			kdc = strings.TrimPrefix(kdc, prefix)
 		}

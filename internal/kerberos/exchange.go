@@ -80,7 +80,7 @@ func (c *client) logIn(ctx context.Context, k *keys) (credential, string, error)
 func (c *client) loginTypes(k *keys) []int32 {
 	var own, rest []int32
 	for _, t := range c.conf.etypes {
-		if _, ok := k.of(t); ok {
+		if _, ok := k.forType(t); ok {
 			own = append(own, t)
 		} else if slices.Contains(sessionTypes, t) {
 			rest = append(rest, t)
@@ -102,7 +102,7 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 
 // proof is the time, encrypted with the key of the type that the KDC names first.
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
-	key, ok := k.of(c.wanted(k, asked.EData))
+	key, ok := k.forType(c.wanted(k, asked.EData))
 	if !ok {
 		return nil, errcode.KerberosKeytab.Errorf(
 			"the KDC has no key of the principal with an encryption type that is in %s: %s", k.file, k.versions())
@@ -137,7 +137,7 @@ func (c *client) wanted(k *keys, data []byte) int32 {
 		}
 		for _, entry := range info {
 			named = true
-			if _, ok := k.of(entry.EType); ok {
+			if _, ok := k.forType(entry.EType); ok {
 				return entry.EType
 			}
 		}
@@ -154,7 +154,7 @@ func (c *client) granted(k *keys, asked messages.KDCReqBody, reply []byte) (cred
 	if err := parse(func() error { return r.Unmarshal(reply) }); err != nil {
 		return credential{}, err
 	}
-	key, ok := k.of(r.EncPart.EType)
+	key, ok := k.forType(r.EncPart.EType)
 	if !ok {
 		return credential{}, errcode.KerberosKeytab.Errorf("the KDC answers with a key of type %s; %s has %s",
 			etypeName(r.EncPart.EType), k.file, k.versions())

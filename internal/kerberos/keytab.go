@@ -137,7 +137,7 @@ func (k *keys) add(key keyOf) {
 	k.list = append(k.list, key)
 }
 
-func (k *keys) of(etype int32) (keyOf, bool) {
+func (k *keys) forType(etype int32) (keyOf, bool) {
 	for _, key := range k.list {
 		if key.key.KeyType == etype {
 			return key, true

@@ -146,8 +146,8 @@ func (p *profile) include(word, path string, depth int) error {
 	return nil
 }
 
-// all returns the values of a relation, in the files' order.
-func (p *profile) all(path ...string) []string {
+// values returns the values of a relation, in the files' order.
+func (p *profile) values(path ...string) []string {
 	var values []string
 	for _, r := range p.relations {
 		if slices.Equal(r.path, path) {
@@ -159,7 +159,7 @@ func (p *profile) all(path ...string) []string {
 
 // get returns the first value, which is the one that counts, or def.
 func (p *profile) get(def string, path ...string) string {
-	if values := p.all(path...); len(values) > 0 {
+	if values := p.values(path...); len(values) > 0 {
 		return values[0]
 	}
 	return def

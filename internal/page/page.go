@@ -36,10 +36,10 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"when":    func(t time.Time) string { return t.Format("2006-01-02 15:04:05 -07:00") },
 }).ParseFS(files, "*.html"))
 
-// WritePlan writes the page of a plan, whose content is a stats.Page.
+// WritePlan writes the page of a plan, whose content is a stats.PlanPage.
 func WritePlan(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "plan.html", content) }
 
-// WriteRun writes the page of what a command did, whose content is a summary.Page.
+// WriteRun writes the page of what a command did, whose content is a summary.RunPage.
 func WriteRun(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "run.html", content) }
 
 // Fact is one of the figures at the top of a table's part.
@@ -51,12 +51,12 @@ type Check struct{ Class, State, Code, Text, Remedy string }
 // RegionTable lists regions of a table: the largest, in their order, and the number of the others.
 type RegionTable struct {
 	Heads   []string // of the figures
-	Regions []Region
+	Regions []RegionLine
 	More    int
 }
 
-// Region is a line of a RegionTable.
-type Region struct {
+// RegionLine is a line of a RegionTable.
+type RegionLine struct {
 	Number     int
 	Start, End string
 	Rows       int64

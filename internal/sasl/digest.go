@@ -175,7 +175,7 @@ func parseChallenge(token []byte) (challenge, error) {
 		if seen[v.name] && v.name != "realm" {
 			return challenge{}, fmt.Errorf("the challenge has %s twice", v.name)
 		}
-		if err := c.take(v, seen[v.name]); err != nil {
+		if err := c.set(v, seen[v.name]); err != nil {
 			return challenge{}, err
 		}
 		seen[v.name] = true
@@ -189,8 +189,8 @@ func parseChallenge(token []byte) (challenge, error) {
 	return c, nil
 }
 
-// take reads a directive. The first of several realms is used; unknown directives are skipped.
-func (c *challenge) take(v directive, again bool) error {
+// set reads a directive. The first of several realms is used; unknown directives are skipped.
+func (c *challenge) set(v directive, again bool) error {
 	switch v.name {
 	case "realm":
 		if !again {

@@ -170,7 +170,7 @@ func (h *hdfsFS) Open(name string) (File, error) {
 	return f, nil
 }
 
-func (h *hdfsFS) Create(name string, perm fs.FileMode) (Writer, error) {
+func (h *hdfsFS) Create(name string, perm fs.FileMode) (FileWriter, error) {
 	name, err := absolute("create", name)
 	if err != nil {
 		return nil, err

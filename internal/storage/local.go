@@ -45,7 +45,7 @@ type localFile struct {
 
 func (f *localFile) Size() int64 { return f.size }
 
-func (localFS) Create(name string, perm fs.FileMode) (Writer, error) {
+func (localFS) Create(name string, perm fs.FileMode) (FileWriter, error) {
 	name, err := absolute("create", name)
 	if err != nil {
 		return nil, err

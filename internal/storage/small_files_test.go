@@ -17,7 +17,7 @@ type losingFS struct {
 }
 
 type losingWriter struct {
-	Writer
+	FileWriter
 	inClose bool
 }
 
@@ -25,14 +25,14 @@ var errLost = fmt.Errorf("%w: %w", ErrUnavailable, ErrDataNode)
 
 func (w losingWriter) Write(p []byte) (int, error) {
 	if w.inClose {
-		return w.Writer.Write(p)
+		return w.FileWriter.Write(p)
 	}
 	return 0, errLost
 }
 
 func (w losingWriter) Close() error { return errLost }
 
-func (f *losingFS) Create(name string, perm fs.FileMode) (Writer, error) {
+func (f *losingFS) Create(name string, perm fs.FileMode) (FileWriter, error) {
 	w, err := f.FS.Create(name, perm)
 	if f.created++; f.created == 1 && err == nil {
 		return losingWriter{w, f.inClose}, nil

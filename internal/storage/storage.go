@@ -26,7 +26,7 @@ type FS interface {
 	// Open opens a file for reading. Each opened File belongs to one goroutine.
 	Open(name string) (File, error)
 	// Create creates a file; its folder must exist. If the file exists, the error is fs.ErrExist.
-	Create(name string, perm fs.FileMode) (Writer, error)
+	Create(name string, perm fs.FileMode) (FileWriter, error)
 	Stat(name string) (Info, error)
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(name string) ([]Info, error)
@@ -63,10 +63,10 @@ type File interface {
 	Size() int64
 }
 
-// Writer writes one new file. Close makes it durable (on HDFS: complete and replicated); do not trust a file whose
+// FileWriter writes one new file. Close makes it durable (on HDFS: complete and replicated); do not trust a file whose
 // Close failed. Abort closes and deletes it. After a failed Write or Close only Abort may be called; after a successful
 // Close it does nothing.
-type Writer interface {
+type FileWriter interface {
 	io.Writer
 	Close() error
 	Abort() error

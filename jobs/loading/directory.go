@@ -22,13 +22,13 @@ import (
 	"bulkload/load"
 )
 
-// Report says what was loaded.
-type Report struct {
+// LoadReport says what was loaded.
+type LoadReport struct {
 	failure.Outcome
-	Directory string  `json:"directory"`
-	Table     string  `json:"table"`
-	Files     int     `json:"files_found"`
-	Load      Summary `json:"load"`
+	Directory string     `json:"directory"`
+	Table     string     `json:"table"`
+	Files     int        `json:"files_found"`
+	Load      LoadResult `json:"load"`
 }
 
 // Directory loads a directory of HFiles, written by bulkload or another tool, into a table. If the directory has a
@@ -36,8 +36,8 @@ type Report struct {
 //
 // With a manifest the load is recorded like a job's, in the same states, so that job and command can continue each
 // other's interrupted load. They exclude each other by the lock of the directory.
-func Directory(ctx context.Context, dir, table string, o options.Options) (report *Report, err error) {
-	report = &Report{Outcome: failure.NewOutcome(), Directory: dir, Table: table, Load: Summary{Requested: true}}
+func Directory(ctx context.Context, dir, table string, o options.Options) (report *LoadReport, err error) {
+	report = &LoadReport{Outcome: failure.NewOutcome(), Directory: dir, Table: table, Load: LoadResult{Requested: true}}
 	if !jobfile.ValidTable(table) {
 		return report, errcode.TableName.Errorf("%q is not a table's name; write namespace:name or name", table)
 	}
@@ -89,7 +89,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 // is, and refuses directories that can't be loaded.
 type directoryCommand struct {
 	out     *output.Dir
-	report  *Report
+	report  *LoadReport
 	lost    func(error)    // called if a lock is lost
 	cluster *load.Cluster  // nil before reach
 	ledger  *ledger.Ledger // likewise
@@ -152,10 +152,10 @@ func (c *directoryCommand) reach(ctx context.Context) (err error) {
 }
 
 // shared is the table as jobs share it.
-func (c *directoryCommand) shared() *lock.Table {
+func (c *directoryCommand) shared() *lock.TableLock {
 	uri := c.out.FS.URI(c.out.Path)
 	return lock.OpenTable(c.ledger, c.report.Table,
-		lock.Options{User: c.out.Site.User, Purpose: "load of " + uri, Output: uri, Lost: c.lost})
+		lock.Request{User: c.out.Site.User, Purpose: "load of " + uri, Output: uri, Lost: c.lost})
 }
 
 // loadOutput loads what the manifest lists.

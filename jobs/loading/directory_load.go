@@ -26,7 +26,7 @@ type directoryLoad struct {
 	cluster  *load.Cluster
 	record   directoryRecord
 	lost     lostFiles
-	cuts     cutting.Directory
+	cuts     cutting.DirectoryCutter
 	requests *requests
 }
 
@@ -39,7 +39,7 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 		cluster:  cluster,
 		record:   record,
 		lost:     lostFiles{l, cluster, out},
-		cuts:     cutting.Directory{Out: out, Replaced: record.replaceFiles},
+		cuts:     cutting.DirectoryCutter{Out: out, Replaced: record.replaceFiles},
 		requests: &requests{out: out, turn: turn},
 	}
 }

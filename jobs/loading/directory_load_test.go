@@ -75,9 +75,9 @@ func (s *simulation) killed() {
 }
 
 // directory does what the command does with the directory.
-func (s *simulation) directory() (*Report, error) {
+func (s *simulation) directory() (*LoadReport, error) {
 	s.Helper()
-	c := &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+	c := &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 	d, err := hfiles.OpenDirectory(s.out.FS, s.out.Path)
 	s.do(err)
 	if len(d.Files) == 0 {

@@ -83,13 +83,13 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 		State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table,
 		Output:  r.out.FS.URI(r.out.Path),
 		Moments: true, // nobody reads all cells of the files
-		Books:   []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host,
+		Counts:  []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host,
 		User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
 	for _, f := range d.Files {
 		uri := r.out.URI(f.Path)
 		present[uri] = true
-		e.Files = append(e.Files, ledger.File{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First),
+		e.Files = append(e.Files, ledger.LoadedFile{URI: uri, Family: f.Family, FirstRow: printable.Bytes(f.First),
 			LastRow: printable.Bytes(f.Last), Oldest: f.Oldest, Probes: f.Cells,
 			Opening: table.OpeningsOf(&load.HFile{Family: f.Family, FirstRow: f.First, LastRow: f.Last})})
 	}
@@ -152,11 +152,11 @@ func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 	if e == nil || err != nil || e.State != ledger.Loading {
 		return err
 	}
-	parts := make(map[string][]hfiles.Summary, len(cuts))
+	parts := make(map[string][]hfiles.FileMeta, len(cuts))
 	for _, c := range cuts {
 		parts[r.out.URI(c.Of)] = c.Parts
 	}
-	var files []ledger.File
+	var files []ledger.LoadedFile
 	for _, f := range e.Files {
 		if parts[f.URI] == nil {
 			files = append(files, f)
@@ -166,7 +166,7 @@ func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 		}
 	}
 	if len(files) == len(e.Files) &&
-		!slices.ContainsFunc(e.Files, func(f ledger.File) bool { return parts[f.URI] != nil }) {
+		!slices.ContainsFunc(e.Files, func(f ledger.LoadedFile) bool { return parts[f.URI] != nil }) {
 		return nil
 	}
 	e.Files = files

@@ -21,7 +21,7 @@ func TestEndOfADirectoryLoad(t *testing.T) {
 	begun := time.Now().UTC().Truncate(time.Second).AddDate(0, 0, -40)
 	end := func(e *ledger.Entry) *ledger.Entry {
 		t.Helper()
-		e.Table, e.JobHash, e.Books, e.Inputs = "t", r.key(), []byte("{}"), []byte("[]")
+		e.Table, e.JobHash, e.Counts, e.Inputs = "t", r.key(), []byte("{}"), []byte("[]")
 		if err := r.end(e, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin("5", "5")
-	if e.Files[0].Probes = []ledger.Cell{{Timestamp: 5}}; !e.Moments || !e.MayHaveTimestamp(7) {
+	if e.Files[0].Probes = []ledger.KnownCell{{Timestamp: 5}}; !e.Moments || !e.MayHaveTimestamp(7) {
 		t.Error("the entry does not say that the files' other cells may have any timestamp")
 	}
 }
@@ -86,14 +86,14 @@ func TestRecordOfAnInterruptedLoad(t *testing.T) {
 func TestPartsInTheRecordOfALoad(t *testing.T) {
 	t.Parallel()
 	r := directoryRecord{out: localOutput(t, options.Options{}), ledger: ledger.Open(storage.Local, t.TempDir()), table: "t"}
-	cuts := []manifest.Cut{{Of: "f/2", Parts: []hfiles.Summary{{Path: "f/2a", Family: "f", FirstRow: "b"}, {Path: "f/2b", Family: "f", FirstRow: "c"}}}}
+	cuts := []manifest.Cut{{Of: "f/2", Parts: []hfiles.FileMeta{{Path: "f/2a", Family: "f", FirstRow: "b"}, {Path: "f/2b", Family: "f", FirstRow: "c"}}}}
 	if err := r.replaceFiles(cuts); err != nil {
 		t.Errorf("without an entry: %v", err)
 	}
 	for state, want := range map[string]string{ledger.Loading: "1 2a 2b 3", ledger.Loaded: "1 2 3"} {
-		e := &ledger.Entry{State: state, Table: "t", JobHash: r.key(), Books: []byte("{}"), Inputs: []byte("[]")}
+		e := &ledger.Entry{State: state, Table: "t", JobHash: r.key(), Counts: []byte("{}"), Inputs: []byte("[]")}
 		for _, name := range []string{"1", "2", "3"} {
-			e.Files = append(e.Files, ledger.File{URI: r.out.URI("f/" + name), Family: "f"})
+			e.Files = append(e.Files, ledger.LoadedFile{URI: r.out.URI("f/" + name), Family: "f"})
 		}
 		if err := r.write(e); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 // commandIn is a command that loads a local directory into a table, up to the point at which it would need a cluster.
 func commandIn(t *testing.T, table string) *directoryCommand {
 	t.Helper()
-	return &directoryCommand{out: localOutput(t, options.Options{}), report: &Report{Table: table}, lost: func(error) {}}
+	return &directoryCommand{out: localOutput(t, options.Options{}), report: &LoadReport{Table: table}, lost: func(error) {}}
 }
 
 // runIn opens and loads its directory.

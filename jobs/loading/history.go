@@ -11,7 +11,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/pipeline/hfiles"
@@ -49,8 +49,9 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 
 // WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
 //
-// It looks at records only. l.Out.Manifest is what the job asks for (manifest.Of), and becomes the recorded one if that
-// says so. The caller must still ask the table (CheckServed, Adopt): a record says what was loaded, not what is served.
+// It looks at records only. l.Out.Manifest is what the job asks for (manifest.New), and becomes the recorded one if
+// that says so. The caller must still ask the table (CheckServed, Adopt): a record says what was loaded, not what is
+// served.
 func (l *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(l.Out.FS, l.Out.Path)
 	if err != nil {
@@ -177,7 +178,7 @@ func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 		e.Time.Format(time.RFC3339), l.Ledger.URI())
 	l.Out.Manifest.State, l.Out.Manifest.Digest, l.Out.Manifest.Table, l.Out.Manifest.Run.ID = manifest.Loaded,
 		e.Digest, e.Identity, e.Run
-	return json.Unmarshal(e.Books, &l.Out.Manifest.Books)
+	return json.Unmarshal(e.Counts, &l.Out.Manifest.Counts)
 }
 
 // sameAs reports whether an entry is of this very input, or of one with the same content.
@@ -186,12 +187,12 @@ func (l *Loader) sameAs(ctx context.Context, w *output.Run, e *ledger.Entry) (bo
 	if e.Run == w.Manifest.Run.ID {
 		return true, nil
 	}
-	var inputs []manifest.Input
-	var counts books.Books
-	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Books, &counts)); err != nil {
+	var inputs []manifest.RecordedInput
+	var old counts.RowCounts
+	if err := errors.Join(json.Unmarshal(e.Inputs, &inputs), json.Unmarshal(e.Counts, &old)); err != nil {
 		return false, fmt.Errorf("read the ledger: %w", err)
 	}
-	return w.SameInput(ctx, inputs, slices.Clone(w.Manifest.Inputs), counts.Differing)
+	return w.SameInput(ctx, inputs, slices.Clone(w.Manifest.Inputs), old.Differing)
 }
 
 // loadedFiles returns the files of an entry in the form for load.

@@ -25,10 +25,10 @@ func newRun(out *output.Dir, j *jobfile.Job) *output.Run {
 // had another input, a new load is refused.
 func TestLoadedFromAnotherOutput(t *testing.T) {
 	t.Parallel()
-	file := []ledger.File{{URI: "hdfs:///old/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}
+	file := []ledger.LoadedFile{{URI: "hdfs:///old/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}
 	for name, c := range map[string]struct {
 		state    string
-		files    []ledger.File
+		files    []ledger.LoadedFile
 		onChange options.OnChange
 		want     errcode.Code // "" for a load that may begin
 	}{
@@ -43,7 +43,7 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 		w := newRun(out, &jobfile.Job{Table: "t"})
 		l := &Loader{Out: w.Output, Ledger: ledger.Open(storage.Local, t.TempDir())}
 		if c.state != "" {
-			e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: c.files, Books: []byte("{}"),
+			e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: c.files, Counts: []byte("{}"),
 				Inputs: []byte(`[{"path":"/in/a"}]`)}
 			if err := l.Ledger.Write(e); err != nil {
 				t.Fatal(err)
@@ -60,7 +60,7 @@ func TestLoadedFromAnotherOutput(t *testing.T) {
 // begun to replace that one, or the command says so. Nothing is sent before.
 func TestALaterRunIsNotUndone(t *testing.T) {
 	t.Parallel()
-	file := []ledger.File{{}}
+	file := []ledger.LoadedFile{{}}
 	for name, c := range map[string]struct {
 		entry    ledger.Entry
 		corrects string
@@ -78,7 +78,7 @@ func TestALaterRunIsNotUndone(t *testing.T) {
 				m := s.out.Manifest
 				m.Run.ID, m.Corrects, s.out.Options.OnChange = "run", c.corrects, c.onChange
 				c.entry.State, c.entry.Table, c.entry.Date, c.entry.JobHash = ledger.Loaded, "t", m.Run.Date, m.JobHash
-				c.entry.Books, c.entry.Inputs = []byte("{}"), []byte("[]")
+				c.entry.Counts, c.entry.Inputs = []byte("{}"), []byte("[]")
 				s.do(s.ledger.Write(&c.entry))
 				_, err := s.load(s.loader())
 				if c.code == "" {
@@ -96,7 +96,7 @@ func TestALaterRunIsNotUndone(t *testing.T) {
 // one. A run that does not load records the same: its files may be loaded later.
 func TestWhatIsCorrected(t *testing.T) {
 	t.Parallel()
-	begun := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "old"}, Slices: []manifest.Slice{{}}}
+	begun := &manifest.Manifest{State: manifest.Writing, Run: jobfile.RunInfo{ID: "old"}, Slices: []manifest.RecordedSlice{{}}}
 	for name, c := range map[string]struct {
 		state     string // of the ledger's entry, of run "old"
 		options   options.Options
@@ -127,8 +127,8 @@ func TestWhatIsCorrected(t *testing.T) {
 				l.Ledger = known
 			}
 			if c.state != "" {
-				e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: []ledger.File{{}},
-					Books: []byte("{}"), Inputs: []byte("[]")}
+				e := &ledger.Entry{State: c.state, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: "file:///gone", Files: []ledger.LoadedFile{{}},
+					Counts: []byte("{}"), Inputs: []byte("[]")}
 				if err := known.Write(e); err != nil {
 					t.Fatal(err)
 				}
@@ -149,7 +149,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 	other := t.TempDir()
 	l := &Loader{Out: w.Output, Ledger: ledger.Open(storage.Local, t.TempDir())}
 	e := &ledger.Entry{State: ledger.Loading, JobHash: "0123456789abcdef", Table: "t", Date: "2026-11-20", Run: "old", Output: storage.Local.URI(other),
-		Files: []ledger.File{{URI: "file:///other/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}, Books: []byte("{}"), Inputs: []byte("[]")}
+		Files: []ledger.LoadedFile{{URI: "file:///other/f/1", Family: "f", FirstRow: "a", LastRow: "b"}}, Counts: []byte("{}"), Inputs: []byte("[]")}
 	if err := l.Ledger.Write(e); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestLoadedFromAnotherOutputNow(t *testing.T) {
 		}
 	}
 	wantCode("no output", errcode.OutputUnfinished, "interrupted")
-	lock, err := lock.Acquire(t.Context(), storage.Local, other, lock.Options{User: "tina", Lost: func(error) {}})
+	lock, err := lock.Acquire(t.Context(), storage.Local, other, lock.Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

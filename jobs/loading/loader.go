@@ -28,10 +28,10 @@ import (
 // its own: that of a load is in its OutputLoad.
 type Loader struct {
 	Out     *output.Output
-	Cluster *load.Cluster  // nil if the output needs none
-	Ledger  *ledger.Ledger // nil if nothing is loaded
-	Table   *lock.Table    // as jobs share it; nil if loads into it take no turns
-	Rows    AskRows        // nil if the run's rows are not known
+	Cluster *load.Cluster   // nil if the output needs none
+	Ledger  *ledger.Ledger  // nil if nothing is loaded
+	Table   *lock.TableLock // as jobs share it; nil if loads into it take no turns
+	Rows    AskRows         // nil if the run's rows are not known
 }
 
 // AwaitTurn returns when it is this load's turn. OutputLoad.End must follow.
@@ -44,7 +44,7 @@ func (l *Loader) AwaitTurn(ctx context.Context) (*OutputLoad, error) {
 }
 
 // awaitTurn returns when a load may begin, with the table's lock; nil if loads take no turns.
-func awaitTurn(ctx context.Context, out *output.Dir, table *lock.Table) (*lock.Turn, error) {
+func awaitTurn(ctx context.Context, out *output.Dir, table *lock.TableLock) (*lock.Turn, error) {
 	if table == nil {
 		return nil, nil
 	}
@@ -195,14 +195,14 @@ func writeAgain(out *output.Output) string {
 	return fmt.Sprintf("run its job (bulkload run %s --force)", whichJob(out))
 }
 
-// Summary is the result of a load.
-type Summary struct {
+// LoadResult is the result of a load.
+type LoadResult struct {
 	Requested bool `json:"wanted"`
 	load.Report
 }
 
 // Apply sets the report of a load. nil says that nothing was asked of HBase.
-func (l *Summary) Apply(r *load.Report) {
+func (l *LoadResult) Apply(r *load.Report) {
 	if r != nil {
 		l.Report = *r
 	}

@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testwords"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
@@ -31,18 +31,18 @@ func writtenOutput(t *testing.T, o options.Options, rows ...string) *output.Outp
 	m.Families = map[string]string{"f": "settings"}
 	for i, row := range rows {
 		f := writtenFile(t, out, i, cell.Cell{Row: []byte(row), Family: []byte("f"), Qualifier: []byte("q"), Timestamp: 1, Type: cell.Put, Value: []byte(row)})
-		m.Slices = append(m.Slices, manifest.Slice{Slice: i, Entries: 1, Books: books.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.Summary{f}})
+		m.Slices = append(m.Slices, manifest.RecordedSlice{Slice: i, Entries: 1, Counts: counts.Written{Rows: 1, Cells: 1}, Digest: f.Digest, Files: []hfiles.FileMeta{f}})
 	}
 	return output.New(out, m)
 }
 
 // writtenFile writes an HFile of some cells, each of which has a row of its own.
-func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfiles.Summary {
+func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfiles.FileMeta {
 	t.Helper()
 	to := hfiles.Destination{FS: storage.Local, Dir: out.Path, Temps: out.TempFolder}
-	summary := hfiles.Summary{Path: "f/" + hfiles.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
+	summary := hfiles.FileMeta{Path: "f/" + hfiles.Name("run", 0, i, "f", 0), Family: "f", Slice: i}
 	settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone, Bloom: hfilewriter.BloomRow}
-	f, err := hfiles.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Clock))
+	f, err := hfiles.Create(to, summary, settings, hfilewriter.Provenance{}, new(timing.Stopwatch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func writtenFile(t *testing.T, out *output.Dir, i int, cells ...cell.Cell) hfile
 	if err = errors.Join(err, f.Finish(), f.ReadBack(t.Context()), os.MkdirAll(filepath.Join(out.Path, "f"), 0o755), os.Rename(f.Temp, filepath.Join(out.Path, f.Path))); err != nil {
 		t.Fatal(err)
 	}
-	return f.Summary
+	return f.FileMeta
 }
 
 // TestOnlyWhatWasWrittenIsLoaded: a file of an earlier process is read in full before it is loaded. One with a changed
@@ -107,7 +107,7 @@ func TestOnlyWhatWasWrittenIsLoaded(t *testing.T) {
 func TestWasLoaded(t *testing.T) {
 	t.Parallel()
 	const another = "fedcba9876543210"
-	file := []ledger.File{{URI: "hdfs:///out/f/1", Family: "f"}}
+	file := []ledger.LoadedFile{{URI: "hdfs:///out/f/1", Family: "f"}}
 	for name, c := range map[string]struct {
 		change func(*manifest.Manifest) // nil: the output has no manifest
 		entry  *ledger.Entry
@@ -138,12 +138,12 @@ func TestWasLoaded(t *testing.T) {
 			}
 		}
 		if c.entry != nil {
-			c.entry.Table, c.entry.JobHash, c.entry.Books, c.entry.Inputs = "t", job.Hash(), []byte("{}"), []byte("[]")
+			c.entry.Table, c.entry.JobHash, c.entry.Counts, c.entry.Inputs = "t", job.Hash(), []byte("{}"), []byte("[]")
 			if err := l.Ledger.Write(c.entry); err != nil {
 				t.Fatal(err)
 			}
 		}
-		out.Manifest = manifest.Of(job)
+		out.Manifest = manifest.New(job)
 		if got, err := l.WasLoaded(); got != c.want || err != nil {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}

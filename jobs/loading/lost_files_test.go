@@ -49,7 +49,7 @@ func TestRegionsOfLostFiles(t *testing.T) {
 		l := &lostFiles{s.ledger, s.client, s.out.Dir}
 		lost := &load.LostError{Table: "t"}
 		for _, row := range []string{"a", "b", "q"} {
-			lost.Files = append(lost.Files, load.Finding{HFile: load.HFile{URI: "hdfs:///out/f/" + row, Family: "f", FirstRow: []byte(row), LastRow: []byte(row)}})
+			lost.Files = append(lost.Files, load.ProbeResult{HFile: load.HFile{URI: "hdfs:///out/f/" + row, Family: "f", FirstRow: []byte(row), LastRow: []byte(row)}})
 		}
 		s.do(l.add(s.Context(), lost, cells{"r", digest.Sum{Cells: 1}, 20}))
 		table := s.table()

@@ -27,7 +27,7 @@ type OutputLoad struct {
 	cluster  *load.Cluster
 	record   *outputRecord
 	lost     lostFiles
-	cuts     cutting.Output
+	cuts     cutting.OutputCutter
 	requests *requests
 }
 
@@ -38,7 +38,7 @@ func newOutputLoad(l *Loader, held *lock.Turn) *OutputLoad {
 		cluster:  l.Cluster,
 		record:   &outputRecord{out: l.Out, ledger: l.Ledger},
 		lost:     lostFiles{l.Ledger, l.Cluster, l.Out.Dir},
-		cuts:     cutting.Output{Out: l.Out},
+		cuts:     cutting.OutputCutter{Out: l.Out},
 		requests: &requests{out: l.Out.Dir, turn: held},
 	}
 }
@@ -102,7 +102,7 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 		}
 		// For the files that this pass loads; the hooks save it before the first request. A region that is opened after this
 		// may lose what it took.
-		if err = l.out.Manifest.SetOpenings(table, func(f *hfiles.Summary) bool { return !f.Loaded }); err != nil {
+		if err = l.out.Manifest.SetOpenings(table, func(f *hfiles.FileMeta) bool { return !f.Loaded }); err != nil {
 			break
 		}
 		var files []load.HFile

@@ -47,7 +47,7 @@ func (r *outputRecord) end(table *load.Table) error {
 func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	m := r.out.Manifest
 	m.State, m.Staging, m.Table = state, "", table.Identity()
-	if err := m.SetOpenings(table, func(f *hfiles.Summary) bool { return f.Loaded }); err != nil {
+	if err := m.SetOpenings(table, func(f *hfiles.FileMeta) bool { return f.Loaded }); err != nil {
 		return err
 	}
 	if r.ledger != nil {
@@ -71,7 +71,7 @@ func (r *outputRecord) write(state, entry string, table *load.Table) error {
 // cells, the digest, the inputs, the table's identity.
 func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 	m := r.out.Manifest
-	counts, err1 := json.Marshal(m.Books)
+	rows, err1 := json.Marshal(m.Counts)
 	inputs, err2 := json.Marshal(m.Inputs)
 	hash, err3 := program.Hash()
 	if err := errors.Join(err1, err2, err3); err != nil {
@@ -80,7 +80,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 	host, _ := os.Hostname() // for people
 	e := &ledger.Entry{State: state, Job: m.Run.Job, JobHash: m.JobHash, Source: m.Source, Table: m.Run.Table,
 		Date: m.Run.Date, Run: m.Run.ID,
-		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Books: counts, Inputs: inputs,
+		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Counts: rows, Inputs: inputs,
 		Identity: m.Table, Repeated: m.Repeated,
 		Moments: m.Timestamp == 0, // of the manifest, since a directory is loaded without its job
 		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User,
@@ -93,7 +93,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 }
 
 // markBefore marks the recorded cells of a file that the table returned before its load.
-func markBefore(cells []hfiles.Cell, h *load.HFile) {
+func markBefore(cells []hfiles.KnownCell, h *load.HFile) {
 	for i := range cells {
 		cells[i].Before = cells[i].Before || h.Probes[i].Before
 	}
@@ -107,7 +107,7 @@ const maxSaves = 64
 // recovery depends on them. That a file is loaded may be saved some requests later: a file that is neither at its
 // source nor recorded is in doubt after a kill, and recovery probes the table for it. saveLoaded must follow.
 func (r *outputRecord) hooks(n int) load.Hooks {
-	byURI := map[string]*hfiles.Summary{}
+	byURI := map[string]*hfiles.FileMeta{}
 	for _, f := range r.out.Manifest.Files() {
 		byURI[r.out.URI(f.Path)] = f
 	}

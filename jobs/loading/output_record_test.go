@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/env/site"
@@ -50,10 +50,10 @@ func loadOf(t *testing.T, n int) (*outputRecord, *countedSaves) {
 		if i > 0 {
 			m.Splits = append(m.Splits, row)
 		}
-		f := hfiles.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1,
-			Probes: []hfiles.Cell{{Row: row, Type: 4, Value: strings.Repeat("0", 32)}}}
+		f := hfiles.FileMeta{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: i, FirstRow: row, LastRow: row, Bytes: 1, Rows: 1, Cells: 1,
+			Probes: []hfiles.KnownCell{{Row: row, Type: 4, Value: strings.Repeat("0", 32)}}}
 		f.Digest.Cells = 1
-		m.Slices = append(m.Slices, manifest.Slice{Region: i, Entries: 1, Books: books.Written{Rows: 1}, Files: []hfiles.Summary{f}})
+		m.Slices = append(m.Slices, manifest.RecordedSlice{Region: i, Entries: 1, Counts: counts.Written{Rows: 1}, Files: []hfiles.FileMeta{f}})
 	}
 	dir := localOutput(t, options.Options{})
 	dir.FS = fsys
@@ -156,7 +156,7 @@ func TestMomentsInTheLedger(t *testing.T) {
 		w, _ := loadOf(t, 2)
 		w.out.Manifest.Timestamp, w.out.Site = timestamp, &site.Site{User: "tina"}
 		for _, f := range w.out.Manifest.Files() {
-			f.Probes = []hfiles.Cell{{Row: f.FirstRow, Timestamp: 5}}
+			f.Probes = []hfiles.KnownCell{{Row: f.FirstRow, Timestamp: 5}}
 		}
 		e, err := w.entry(ledger.Loaded)
 		if err != nil {

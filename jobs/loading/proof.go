@@ -94,10 +94,10 @@ type RowsFound struct {
 
 // verdict is what a table shows of a claim's files.
 type verdict struct {
-	table *load.Table    // as it was while it was asked
-	files []load.HFile   // that were asked for
-	bad   []load.Finding // files whose rows can't be read
-	gaps  []gap          // what the known cells can't decide
+	table *load.Table        // as it was while it was asked
+	files []load.HFile       // that were asked for
+	bad   []load.ProbeResult // files whose rows can't be read
+	gaps  []gap              // what the known cells can't decide
 	// ambiguous: equal cells may be those of another load, which came after this one, or which a snapshot has brought
 	// back.
 	ambiguous bool
@@ -105,7 +105,7 @@ type verdict struct {
 
 // gap is a part of a file's rows, in one region, of which no cell proves anything.
 type gap struct {
-	file   load.Finding
+	file   load.ProbeResult
 	rows   load.RowRange
 	reason string // for people
 }
@@ -129,7 +129,7 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 	}
 	type answer struct {
 		opening string
-		load.Finding
+		load.ProbeResult
 	}
 	known := map[string]answer{} // by URI
 	for looks := 0; ; looks++ {
@@ -157,7 +157,7 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 				return nil, err
 			}
 			for _, f := range chosen {
-				v.add(c, known[f.URI].Finding)
+				v.add(c, known[f.URI].ProbeResult)
 			}
 			v.addExpired(c)
 			return v, nil
@@ -237,7 +237,7 @@ func overlap(a, b load.RowRange) bool {
 }
 
 // add judges what the table returns of one file.
-func (v *verdict) add(c claim, f load.Finding) {
+func (v *verdict) add(c claim, f load.ProbeResult) {
 	if !f.Serving.Readable() {
 		v.bad = append(v.bad, f)
 		return
@@ -360,8 +360,8 @@ func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Ta
 }
 
 // onlyMissing selects the files whose rows are missing for no reason that the table shows.
-func onlyMissing(all []load.Finding) []load.Finding {
-	return slices.DeleteFunc(slices.Clone(all), func(f load.Finding) bool { return f.Serving != load.Missing })
+func onlyMissing(all []load.ProbeResult) []load.ProbeResult {
+	return slices.DeleteFunc(slices.Clone(all), func(f load.ProbeResult) bool { return f.Serving != load.Missing })
 }
 
 // close asks for all rows of the run where the known cells could not decide. The error is a *missingError if the table
@@ -413,7 +413,7 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 				continue
 			}
 			region := fmt.Sprintf("rows %s to %s", printable.Bytes(ranges[i].First), printable.Bytes(ranges[i].Last))
-			lost.Files = append(lost.Files, load.Finding{HFile: f, Serving: load.Missing, Region: region,
+			lost.Files = append(lost.Files, load.ProbeResult{HFile: f, Serving: load.Missing, Region: region,
 				Why: fmt.Sprintf("of the run's rows there, %s missing, such as %s", missing, found.Example)})
 		}
 		return &missingError{lost, ranges}
@@ -457,7 +457,7 @@ func watchProbes(o options.Options, files int, from, to float64) func(int) {
 
 // lost refuses files whose rows can't be read in the table now, of so many that were asked for. It says what to do,
 // and why the table may lack them, as far as comparing its identity shows that.
-func (p proof) lost(c claim, table *load.Table, lost []load.Finding, of int) error {
+func (p proof) lost(c claim, table *load.Table, lost []load.ProbeResult, of int) error {
 	advice := "Most likely the table was truncated, created again or restored after the load, or the rows were " +
 		"deleted; " + p.again
 	switch {

@@ -306,7 +306,7 @@ func TestProofHistoriesOnCluster(t *testing.T) {
 	for worker := range workers {
 		t.Run(fmt.Sprint(worker), func(t *testing.T) {
 			t.Parallel()
-			client, err := load.ConnectAs(t.Context(), conf, load.Identity{User: me.Username})
+			client, err := load.ConnectAs(t.Context(), conf, load.Caller{User: me.Username})
 			if err != nil {
 				t.Fatal(err)
 			}

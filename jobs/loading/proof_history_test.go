@@ -525,7 +525,7 @@ func (h *history) confirm(ctx context.Context) error {
 		}
 		again := slices.Clone(lost.Files) // that are written and loaded again
 		gone := func(f load.HFile) bool {
-			return slices.ContainsFunc(again, func(g load.Finding) bool { return g.URI == f.URI })
+			return slices.ContainsFunc(again, func(g load.ProbeResult) bool { return g.URI == f.URI })
 		}
 		if table, err = h.client.Table(ctx, h.table); err != nil {
 			break
@@ -635,7 +635,7 @@ func simulate(t *testing.T, steps []step, sane, tandem bool) (h *history) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simcluster.New(2)
 		defer sim.Close()
-		client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Identity{User: "tina"}, sim)
+		client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, sim)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,12 +27,12 @@ func TestLostHow(t *testing.T) {
 		"another":        "was changed",
 		table.Identity(): "neither",
 	} {
-		err := p.lost(claim{identity: identity}, table, []load.Finding{{Serving: load.Missing}}, 1)
+		err := p.lost(claim{identity: identity}, table, []load.ProbeResult{{Serving: load.Missing}}, 1)
 		if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, want, p.again) {
 			t.Errorf("identity %q: %v", identity, err)
 		}
 	}
-	err := p.lost(claim{}, table, []load.Finding{{Serving: load.Expired}}, 1)
+	err := p.lost(claim{}, table, []load.ProbeResult{{Serving: load.Expired}}, 1)
 	if failure.CodeOf(err) != errcode.LoadLost || testwords.Names(err, "truncated") {
 		t.Errorf("expired cells: %v", err)
 	}
@@ -132,7 +132,7 @@ func TestOldestCellsExpire(t *testing.T) {
 		table.Families[0].Attributes = c.attributes
 		file, bad := fileIn(table, "f", "a", "b"), fileIn(table, "f", "n", "o")
 		file.Oldest, bad.Oldest = c.oldest, c.oldest
-		v := &verdict{table: table, bad: []load.Finding{{HFile: bad, Serving: load.Missing}}}
+		v := &verdict{table: table, bad: []load.ProbeResult{{HFile: bad, Serving: load.Missing}}}
 		v.addExpired(claim{table: "t", files: []load.HFile{file, bad}})
 		var got string
 		for _, f := range v.bad[1:] {
@@ -190,7 +190,7 @@ func TestVerdicts(t *testing.T) {
 		if c.written {
 			claimed.identity = "another"
 		}
-		f := load.Finding{HFile: file}
+		f := load.ProbeResult{HFile: file}
 		for i := range f.Probes {
 			f.Probes[i].Before = strings.Contains(c.before, string(f.Probes[i].Row))
 			region := now.Overlapping(f.Probes[i].Row, f.Probes[i].Row)[0]
@@ -219,7 +219,7 @@ func TestVerdicts(t *testing.T) {
 // TestUnreadableFiles: the error names how many files can't be read, and the first of them.
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
-	bad := []load.Finding{{HFile: load.HFile{URI: "hdfs:///f/1"}, Serving: load.Missing}}
+	bad := []load.ProbeResult{{HFile: load.HFile{URI: "hdfs:///f/1"}, Serving: load.Missing}}
 	err := proof{}.lost(claim{table: "t"}, tableOf("m"), bad, 2)
 	if failure.CodeOf(err) != errcode.LoadLost || !testwords.Names(err, "1 of 2 loaded files", "hdfs:///f/1") {
 		t.Error(err)
@@ -229,7 +229,7 @@ func TestUnreadableFiles(t *testing.T) {
 // TestGapsWithoutTheInput: what the known cells can't decide is for a person if the run's rows are not known.
 func TestGapsWithoutTheInput(t *testing.T) {
 	t.Parallel()
-	v := &verdict{table: tableOf("m"), gaps: []gap{{file: load.Finding{HFile: load.HFile{URI: "hdfs:///f/1"}}}}}
+	v := &verdict{table: tableOf("m"), gaps: []gap{{file: load.ProbeResult{HFile: load.HFile{URI: "hdfs:///f/1"}}}}}
 	err := (proof{compare: "compare them", again: "load them again"}).close(t.Context(), claim{table: "t"}, v, nil)
 	if failure.CodeOf(err) != errcode.LoadUnsure || !testwords.Names(err, "compare them", "load them again") {
 		t.Error(err)
@@ -252,8 +252,8 @@ func TestMissingRows(t *testing.T) {
 	}}
 	first, second := fileIn(table, "f", "a", "b"), fileIn(table, "f", "n", "o")
 	c := claim{table: "t", identity: table.Identity(), files: []load.HFile{first, second, fileIn(table, "g", "b", "c"), fileIn(table, "g", "t")}}
-	served := func(f load.HFile) load.Finding {
-		found := load.Finding{HFile: f}
+	served := func(f load.HFile) load.ProbeResult {
+		found := load.ProbeResult{HFile: f}
 		for _, probe := range f.Probes {
 			found.Answers = append(found.Answers, load.Answer{Serving: load.Served, Region: table.Overlapping(probe.Row, probe.Row)[0].Name})
 		}
@@ -285,7 +285,7 @@ func TestMissingRows(t *testing.T) {
 // TestGapsOfAnInterruptedLoad: what nothing proves is written again while other files are not loaded yet.
 func TestGapsOfAnInterruptedLoad(t *testing.T) {
 	t.Parallel()
-	v := &verdict{table: tableOf("m"), gaps: []gap{{file: load.Finding{HFile: load.HFile{URI: "hdfs:///f/1"}}}}}
+	v := &verdict{table: tableOf("m"), gaps: []gap{{file: load.ProbeResult{HFile: load.HFile{URI: "hdfs:///f/1"}}}}}
 	var unproven *unprovenError
 	if err := (proof{rewrite: true}).close(t.Context(), claim{table: "t"}, v, nil); !errors.As(err, &unproven) || len(unproven.lost.Files) != 1 || unproven.lost.Files[0].URI != "hdfs:///f/1" {
 		t.Error(err)
@@ -305,16 +305,16 @@ func TestRepeatedLoads(t *testing.T) {
 		want     bool
 	}{
 		"no load":                           {nil, "", false},
-		"its own":                           {&ledger.Entry{Run: "run", Files: []ledger.File{{}}}, "", false},
-		"its own, of a repeated load":       {&ledger.Entry{Run: "run", Files: []ledger.File{{}}, Repeated: true}, "", true},
-		"another run's":                     {&ledger.Entry{Run: "other", Files: []ledger.File{{}}}, "", true},
+		"its own":                           {&ledger.Entry{Run: "run", Files: []ledger.LoadedFile{{}}}, "", false},
+		"its own, of a repeated load":       {&ledger.Entry{Run: "run", Files: []ledger.LoadedFile{{}}, Repeated: true}, "", true},
+		"another run's":                     {&ledger.Entry{Run: "other", Files: []ledger.LoadedFile{{}}}, "", true},
 		"an empty run's":                    {&ledger.Entry{Run: "other"}, "", false},
 		"an empty run's after another":      {&ledger.Entry{Run: "other", Repeated: true}, "", true},
 		"none, and the run is a correction": {nil, "other", true},
 	} {
 		m.Corrects, m.JobHash = c.corrects, hex.EncodeToString([]byte(what))
 		if e := c.entry; e != nil {
-			e.State, e.Table, e.JobHash, e.Books, e.Inputs = ledger.Loaded, "t", m.JobHash, []byte("{}"), []byte("[]")
+			e.State, e.Table, e.JobHash, e.Counts, e.Inputs = ledger.Loaded, "t", m.JobHash, []byte("{}"), []byte("[]")
 			if err := l.loader.Ledger.Write(e); err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func VerifyBeforeLoad(ctx context.Context, out *output.Output) error {
 	return group.Wait()
 }
 
-func rereadFile(ctx context.Context, out *output.Output, f *hfiles.Summary) error {
+func rereadFile(ctx context.Context, out *output.Output, f *hfiles.FileMeta) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

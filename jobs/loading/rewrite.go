@@ -57,8 +57,8 @@ func (l *OutputLoad) rewrite(lost *load.LostError) error {
 	for _, f := range lost.Files {
 		gone[f.URI] = true
 	}
-	isGone := func(f hfiles.Summary) bool { return gone[l.out.URI(f.Path)] }
-	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.Slice) bool {
+	isGone := func(f hfiles.FileMeta) bool { return gone[l.out.URI(f.Path)] }
+	m.Slices = slices.DeleteFunc(m.Slices, func(r manifest.RecordedSlice) bool {
 		if !slices.ContainsFunc(r.Files, isGone) {
 			return false
 		}
@@ -75,7 +75,7 @@ func (l *OutputLoad) rewrite(lost *load.LostError) error {
 	})
 	// A file that was kept when others of its slice were written again may be lost now. Otherwise the write stage would
 	// take it for loaded again.
-	m.ForgetLoaded(func(f *hfiles.Summary) bool { return isGone(*f) })
+	m.ForgetLoaded(func(f *hfiles.FileMeta) bool { return isGone(*f) })
 	m.State = manifest.Writing // the run has files to write again
 	if err := l.out.Save(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/test/testwords"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/hfiles"
@@ -28,11 +28,11 @@ func lostLoad(t *testing.T) (l *OutputLoad, paths []string, lost *load.LostError
 	out := output.New(localOutput(t, options.Options{}), m)
 	for i, loaded := range []bool{true, true, false, true, false} {
 		region := i / 3
-		f := hfiles.Summary{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: region, FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1, Loaded: loaded}
+		f := hfiles.FileMeta{Path: fmt.Sprintf("f/%032x", i), Family: "f", Region: region, FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1, Loaded: loaded}
 		f.Digest.Cells = 1
 		paths = append(paths, f.Path)
 		if len(out.Manifest.Slices) == region {
-			out.Manifest.Slices = append(out.Manifest.Slices, manifest.Slice{Region: region, Entries: 1, Books: books.Written{Rows: 1}})
+			out.Manifest.Slices = append(out.Manifest.Slices, manifest.RecordedSlice{Region: region, Entries: 1, Counts: counts.Written{Rows: 1}})
 		}
 		slice := &out.Manifest.Slices[region]
 		slice.Files = append(slice.Files, f)
@@ -43,7 +43,7 @@ func lostLoad(t *testing.T) (l *OutputLoad, paths []string, lost *load.LostError
 			t.Fatal(err)
 		}
 	}
-	lost = &load.LostError{Table: "t", Files: []load.Finding{{HFile: load.HFile{URI: out.URI(paths[0])}}}}
+	lost = &load.LostError{Table: "t", Files: []load.ProbeResult{{HFile: load.HFile{URI: out.URI(paths[0])}}}}
 	return &OutputLoad{out: out, lost: lostFiles{out: out.Dir}}, paths, lost
 }
 

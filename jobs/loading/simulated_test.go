@@ -52,7 +52,7 @@ func simulated(t *testing.T, run func(s *simulation)) {
 		s := &simulation{T: t, sim: simcluster.New(2), ledger: ledger.Open(storage.Local, t.TempDir())}
 		t.Cleanup(s.sim.Close)
 		var err error
-		s.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Identity{User: "tina"}, s.sim)
+		s.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, s.sim)
 		s.do(err)
 		t.Cleanup(func() { s.client.Close() })
 		s.do(s.sim.Create("t", [][]byte{[]byte("g"), []byte("p")}, simcluster.Family{Name: "f", Attributes: map[string]string{"VERSIONS": "3"}}))
@@ -313,7 +313,7 @@ func TestSimulatedDirectory(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		files := s.out.Manifest.Files()
 		command := func() *directoryCommand {
-			return &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+			return &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		}
 		record := func() *directoryLoad { return newDirectoryLoad(s.out.Dir, "t", s.client, s.ledger, nil) }
 		if err := record().checkServed(s.Context()); failure.CodeOf(err) != errcode.HFileMissing {
@@ -386,7 +386,7 @@ func TestSimulatedCommand(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		ctx, cancel := context.WithTimeout(s.Context(), time.Hour)
 		defer cancel()
-		c := &directoryCommand{out: s.out.Dir, report: &Report{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
+		c := &directoryCommand{out: s.out.Dir, report: &LoadReport{Table: "t"}, cluster: s.client, ledger: s.ledger, lost: func(error) {}}
 		name := filepath.Join(s.out.Path, s.out.Manifest.Files()[1].Path)
 		s.do(os.Rename(name, name+"x"))
 		if err := c.loadOutput(ctx, s.out); err == nil || s.requests > 0 {
@@ -572,8 +572,8 @@ func TestOthersWithEqualCells(t *testing.T) {
 				continue
 			}
 			e.State, e.Time = cmp.Or(e.State, ledger.Loaded), cmp.Or(e.Time, loaded)
-			e.Table, e.JobHash, e.Books, e.Inputs = "t", fmt.Sprintf("fedcba987654321%d", i), []byte("{}"), []byte("[]")
-			e.Files = []ledger.File{{Family: "f", Probes: []ledger.Cell{{Timestamp: 5}}}}
+			e.Table, e.JobHash, e.Counts, e.Inputs = "t", fmt.Sprintf("fedcba987654321%d", i), []byte("{}"), []byte("[]")
+			e.Files = []ledger.LoadedFile{{Family: "f", Probes: []ledger.KnownCell{{Timestamp: 5}}}}
 			if err := l.Ledger.Write(e); err != nil {
 				t.Fatal(err)
 			}

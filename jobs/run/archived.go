@@ -76,7 +76,7 @@ func (r *opened) loadedBefore(ctx context.Context) (outputs []*archivedOutput, l
 		if err != nil {
 			return err
 		}
-		out := output.New(dir, manifest.Of(j))
+		out := output.New(dir, manifest.New(j))
 		out.ByJob = true
 		w := &archivedOutput{j, &loading.Loader{Out: out, Ledger: r.ledger}}
 		outputs = append(outputs, w)

@@ -48,7 +48,7 @@ func (p *onEngine) begin(ctx context.Context, todo []*outputRun) (err error) {
 			Run: w.out.Manifest.Run.ID, Target: w.target})
 	}
 	if p.work, err = tasks.Begin(p.by.Engine, p.by.Sizes,
-		tasks.Run{Job: p.opened.job, Source: p.opened.source, Splits: p.splits, Outputs: outputs,
+		tasks.Assignment{Job: p.opened.job, Source: p.opened.source, Splits: p.splits, Outputs: outputs,
 			Properties: p.opened.site.ForTasks()}, p.opened.options); err != nil {
 		return err
 	}

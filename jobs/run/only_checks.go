@@ -47,7 +47,7 @@ type checking struct {
 }
 
 func (c *checking) ok(name, format string, args ...any) {
-	c.found = append(c.found, preflight.Finding{Name: name, State: preflight.OK, Detail: fmt.Sprintf(format, args...)})
+	c.found = append(c.found, preflight.CheckResult{Name: name, State: preflight.OK, Detail: fmt.Sprintf(format, args...)})
 }
 
 func (c *checking) fail(name string, err error) {
@@ -95,7 +95,7 @@ func (c *checking) openInput(ctx context.Context) (err error) {
 func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	r := c.opened
 	c.rememberMissing(j)
-	var content preflight.Finding
+	var content preflight.CheckResult
 	recorded := &manifest.Manifest{State: manifest.Writing}
 	dir, closed := output.Of(j, r.site, r.options)
 	if closed == nil {
@@ -111,9 +111,9 @@ func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	if closed == nil && r.loads(j) && r.source != nil && r.ledger != nil && r.cluster != nil {
 		found = append(found, c.checkLoaded(ctx, dir, j, recorded)...)
 	}
-	var table *lock.Table
+	var table *lock.TableLock
 	if r.ledger != nil && r.loads(j) {
-		table = lock.OpenTable(r.ledger, j.Table, lock.Options{User: r.site.User, Purpose: j.Title(), Lost: r.lost})
+		table = lock.OpenTable(r.ledger, j.Table, lock.Request{User: r.site.User, Purpose: j.Title(), Lost: r.lost})
 	}
 	o := r.checks(j, recorded.Files(), recorded.State == manifest.Written, table)
 	if dir != nil {
@@ -138,11 +138,11 @@ const outputName = "output" // of the check
 // describeOutput says what is in a locked output. The manifest is of the run there that goes on; without one, of a run
 // that has done nothing.
 func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
-	j *jobfile.Job) (preflight.Finding, *manifest.Manifest) {
+	j *jobfile.Job) (preflight.CheckResult, *manifest.Manifest) {
 	const name = outputName
 	nothing := &manifest.Manifest{State: manifest.Writing}
 	at := dir.FS.URI(dir.Path)
-	ok := preflight.Finding{Name: name, State: preflight.OK}
+	ok := preflight.CheckResult{Name: name, State: preflight.OK}
 	old, err := manifest.Read(dir.FS, dir.Path)
 	switch {
 	case err != nil:
@@ -152,7 +152,7 @@ func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
 		return ok, nothing
 	}
 	o := c.opened.options
-	fresh := manifest.Of(j)
+	fresh := manifest.New(j)
 	fresh.Inputs = old.Inputs // of the input nothing is compared
 	if old.Begun() && !o.Force {
 		if err := dir.CheckJob(old, fresh); err != nil {

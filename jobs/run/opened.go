@@ -207,7 +207,7 @@ func (r *opened) label(j *jobfile.Job, found preflight.Findings) preflight.Findi
 	}
 	var all preflight.Findings
 	for _, f := range found {
-		all = append(all, f.Of(j.Table))
+		all = append(all, f.ForTable(j.Table))
 	}
 	return all
 }
@@ -223,8 +223,9 @@ func (r *opened) uris() []string {
 
 // checks are the checks of an output before a run, of which the caller adds where it is. files are those that it has,
 // and written says that they are all; table is nil if the output is not loaded.
-func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool, table *lock.Table) *preflight.Output {
-	o := &preflight.Output{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j),
+func (r *opened) checks(j *jobfile.Job, files manifest.Files, written bool,
+	table *lock.TableLock) *preflight.CheckedOutput {
+	o := &preflight.CheckedOutput{Job: j, Site: r.site, Loads: r.loads(j), Cluster: r.clusterOf(j),
 		Written: written, Now: time.Now()}
 	if r.source != nil && !written {
 		o.Need = func(t *targets.Target) int64 {

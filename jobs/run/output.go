@@ -43,7 +43,7 @@ func (w *outputRun) waitsForLoad() bool {
 func (w *outputRun) unloaded() bool { return w.out.Job.Load && w.out.Manifest.State != manifest.Loaded }
 
 // checksOf are the checks of an output at the beginning of a run.
-func (r *opened) checksOf(w *outputRun) *preflight.Output {
+func (r *opened) checksOf(w *outputRun) *preflight.CheckedOutput {
 	o := r.checks(w.out.Job, w.out.Present.Files(), w.out.Manifest.State == manifest.Written, w.loader.Table)
 	o.FS, o.Dir, o.Temps, o.Brief = w.out.FS, w.out.Path, w.out.TempFolder, true
 	return o
@@ -63,7 +63,7 @@ func (w *outputRun) announce(ctx context.Context, lost func(error)) error {
 	if w.loader.Ledger == nil || w.loader.Table != nil {
 		return nil
 	}
-	w.loader.Table = lock.OpenTable(w.loader.Ledger, w.out.Job.Table, lock.Options{
+	w.loader.Table = lock.OpenTable(w.loader.Ledger, w.out.Job.Table, lock.Request{
 		User: w.out.Site.User, Purpose: w.out.Job.Title(), Output: w.out.FS.URI(w.out.Path), Lost: lost})
 	return w.loader.Table.Announce(ctx)
 }
@@ -78,7 +78,7 @@ func (w *outputRun) completeTarget(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if w.target, err = targets.Of(ctx, w.out.Job, w.out.Site, w.out.Source, nil, known, w.out.Options); err != nil {
+		if w.target, err = targets.Resolve(ctx, w.out.Job, w.out.Site, w.out.Source, nil, known, w.out.Options); err != nil {
 			return err
 		}
 	}
@@ -168,17 +168,17 @@ func (w *outputRun) write(ctx context.Context, rows *sorting.Rows, s *summary.Su
 }
 
 // reportStage reports what the write stage did.
-func (w *outputRun) reportStage(done writing.Report, s *summary.Summary) {
+func (w *outputRun) reportStage(done writing.WriteReport, s *summary.Summary) {
 	s.AddParts(w.report.Name(), done.Times.Phases())
 	w.report.Duplicates = done.Samples
 }
 
 // complete balances the counts of an output whose files are all written, and marks it as complete.
 func (w *outputRun) complete(rows *sorting.Rows) error {
-	if err := w.out.Balance(rows); err != nil {
+	if err := w.out.Reconcile(rows); err != nil {
 		return err
 	}
-	if n := w.out.Manifest.Books.Differing; n > 0 {
+	if n := w.out.Manifest.Counts.Differing; n > 0 {
 		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no "+
 			"corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
 			w.out.Job.Table, jobfile.Plural(int(n), "record"))

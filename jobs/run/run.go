@@ -203,7 +203,7 @@ func (r *runner) resumeOutput(ctx context.Context, i int) (finished bool, err er
 	case err != nil:
 		return false, err
 	case finished:
-		return true, errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.opened.job.Input, w.out.Manifest.Books.Read))
+		return true, errors.Join(w.out.MarkSuccess(), sorting.CheckEmpty(&r.opened.job.Input, w.out.Manifest.Counts.Read))
 	case w.out.IsEmpty():
 		if finished, err := w.loader.LoadedElsewhere(ctx, w.out); finished || err != nil {
 			return finished, err
@@ -278,7 +278,7 @@ func (r *runner) load(ctx context.Context, w *outputRun, written bool) error {
 		}
 		w.report.Status = failure.StatusDone
 	}
-	if w.report.Books.Read == 0 && w.report.Status == failure.StatusDone {
+	if w.report.Counts.Read == 0 && w.report.Status == failure.StatusDone {
 		w.report.Status = failure.StatusEmpty
 	}
 	return nil

@@ -102,16 +102,16 @@ func (r *runner) prepare(ctx context.Context, todo []*outputRun) error {
 // inProcess sorts and writes in this process.
 type inProcess struct {
 	*runner
-	checkpoints *checkpoint.Store
+	checkpoints *checkpoint.RunStore
 }
 
 func (p *inProcess) begin(ctx context.Context, todo []*outputRun) (err error) {
 	if err := p.opened.clearTasks(); err != nil {
 		return err
 	}
-	var outputs []checkpoint.Output
+	var outputs []checkpoint.StoredOutput
 	for _, w := range p.opened.outputs {
-		o := checkpoint.Output{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
+		o := checkpoint.StoredOutput{URI: w.out.FS.URI(w.out.Path), Run: w.out.Manifest.Run.ID}
 		if w.target != nil {
 			o.Splits, o.Regions = w.target.Splits, w.target.Regions.Len()
 		}
@@ -128,11 +128,11 @@ func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
 	if err != nil {
 		return p.sortFailed(err)
 	}
-	s := sorting.Stage{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits,
+	s := sorting.Sorter{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits,
 		Checkpoints: p.checkpoints,
 		Rejects:     rejects}
 	for _, w := range p.opened.outputs {
-		s.Outputs = append(s.Outputs, sorting.Output{Job: w.out.Job, Target: w.target})
+		s.Outputs = append(s.Outputs, sorting.SortOutput{Job: w.out.Job, Target: w.target})
 	}
 	end := p.summary.Begin("sort", "")
 	o := p.opened.options
@@ -163,7 +163,7 @@ func (p *inProcess) sortFailed(err error) error {
 func (p *inProcess) countFailed(rows []*sorting.Rows) {
 	for i, w := range p.opened.outputs {
 		if w.target != nil && i < len(rows) && rows[i] != nil {
-			w.report.Books = w.out.Counts(rows[i])
+			w.report.Counts = w.out.Counts(rows[i])
 		}
 	}
 }

@@ -34,7 +34,7 @@ type Facts struct {
 	Oldest, Newest int64         // the cells' timestamps, epoch milliseconds; 0: no cell
 	FromKey        []Finding     // findings of the expression alone
 	Cycle          time.Duration // after which the key's first part repeats; 0: it is not a part of a date
-	Order          Order
+	Order          KeyTrend
 	Reversed       []KeyWidths  // of the columns that the key reverses without a fixed width
 	Beyond         []OutOfRange // columns that exceed the base of desc
 	// columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
@@ -50,8 +50,8 @@ type Facts struct {
 	Folders     int           // that a glob finds and all get one timestamp; 0: none
 }
 
-// Order is how the first part of the key changed from one record to the next.
-type Order struct{ Up, Down int64 }
+// KeyTrend is how the first part of the key changed from one record to the next.
+type KeyTrend struct{ Up, Down int64 }
 
 // KeyWidths are the lengths of a column's values.
 type KeyWidths struct {
@@ -74,7 +74,7 @@ func (w KeyWidths) Vary() bool { return w.Shortest != w.Longest }
 // check checks one thing; it returns nil if that is fine.
 type check struct {
 	code string
-	find func(*Report, *Facts) []Finding
+	find func(*InputReport, *Facts) []Finding
 }
 
 // checks are all checks, in the order in which findings of a severity are listed.
@@ -114,7 +114,7 @@ var checks = []check{
 }
 
 // Check runs all checks, and returns their findings, problems first.
-func Check(r *Report, f *Facts) []Finding {
+func Check(r *InputReport, f *Facts) []Finding {
 	found := []Finding{}
 	for _, c := range checks {
 		for _, finding := range c.find(r, f) {
@@ -132,7 +132,7 @@ func one(s Severity, remedy, reason string, args ...any) []Finding {
 	return []Finding{{Severity: s, Reason: fmt.Sprintf(reason, args...), Remedy: remedy}}
 }
 
-func checkRejects(r *Report, f *Facts) []Finding {
+func checkRejects(r *InputReport, f *Facts) []Finding {
 	if r.Rejected == 0 {
 		return nil
 	}
@@ -153,7 +153,7 @@ func checkRejects(r *Report, f *Facts) []Finding {
 		Count(r.Rejected), strings.Join(reasons, "; "), stops)
 }
 
-func checkRepeated(r *Report, _ *Facts) []Finding {
+func checkRepeated(r *InputReport, _ *Facts) []Finding {
 	p := &r.Repeats
 	if p.Repeated == 0 {
 		if p.Share == 1 || r.Sample {
@@ -188,7 +188,7 @@ func checkRepeated(r *Report, _ *Facts) []Finding {
 		r.Unique(), among, occur, what)
 }
 
-func checkInTable(r *Report, _ *Facts) []Finding {
+func checkInTable(r *InputReport, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Checked == 0 || r.Live.Present == 0 {
 		return nil
 	}
@@ -198,7 +198,7 @@ func checkInTable(r *Report, _ *Facts) []Finding {
 		Count(r.Live.Present), Count(r.Live.Checked))
 }
 
-func checkPrefix(r *Report, _ *Facts) []Finding {
+func checkPrefix(r *InputReport, _ *Facts) []Finding {
 	var found []Finding
 	if r.Query == nil {
 		found = one(Note, "list the columns that readers know in query: [COLUMN, …]",
@@ -217,7 +217,7 @@ func checkPrefix(r *Report, _ *Facts) []Finding {
 	return found
 }
 
-func checkRows(r *Report, _ *Facts) []Finding {
+func checkRows(r *InputReport, _ *Facts) []Finding {
 	if r.Query == nil || r.Query.Rows.Max <= RowLimit {
 		return nil
 	}
@@ -250,7 +250,7 @@ const (
 	enoughOrders = 50
 )
 
-func checkOrder(_ *Report, f *Facts) []Finding {
+func checkOrder(_ *InputReport, f *Facts) []Finding {
 	all := f.Order.Up + f.Order.Down
 	if all < enoughOrders {
 		return nil
@@ -267,7 +267,7 @@ func checkOrder(_ *Report, f *Facts) []Finding {
 		way, 100*part(of, all), Count(all))
 }
 
-func checkReversed(_ *Report, f *Facts) []Finding {
+func checkReversed(_ *InputReport, f *Facts) []Finding {
 	var found []Finding
 	for _, w := range f.Reversed {
 		if w.Vary() {
@@ -279,7 +279,7 @@ func checkReversed(_ *Report, f *Facts) []Finding {
 	return found
 }
 
-func checkComplement(_ *Report, f *Facts) []Finding {
+func checkComplement(_ *InputReport, f *Facts) []Finding {
 	var found []Finding
 	for _, b := range f.Beyond {
 		found = append(found, one(Problem, "use a larger base; desc(x) without one counts down from Long.MAX_VALUE",
@@ -290,7 +290,7 @@ func checkComplement(_ *Report, f *Facts) []Finding {
 	return found
 }
 
-func checkZone(_ *Report, f *Facts) []Finding {
+func checkZone(_ *InputReport, f *Facts) []Finding {
 	var found []Finding
 	for _, column := range f.Unzoned {
 		found = append(found, one(Note, fmt.Sprintf(
@@ -300,7 +300,7 @@ func checkZone(_ *Report, f *Facts) []Finding {
 	return found
 }
 
-func checkCycle(r *Report, f *Facts) []Finding {
+func checkCycle(r *InputReport, f *Facts) []Finding {
 	if f.Cycle == 0 {
 		return nil
 	}
@@ -332,7 +332,7 @@ const (
 	shortKey = 10
 )
 
-func checkLong(r *Report, _ *Facts) []Finding {
+func checkLong(r *InputReport, _ *Facts) []Finding {
 	if r.KeyBytes.Longest <= longKey {
 		return nil
 	}
@@ -341,7 +341,7 @@ func checkLong(r *Report, _ *Facts) []Finding {
 		r.KeyBytes.Longest, 100*r.Shares.Keys(), longKey)
 }
 
-func checkShort(r *Report, _ *Facts) []Finding {
+func checkShort(r *InputReport, _ *Facts) []Finding {
 	if r.Rows == 0 || r.KeyBytes.Shortest >= shortKey {
 		return nil
 	}
@@ -349,7 +349,7 @@ func checkShort(r *Report, _ *Facts) []Finding {
 		"row keys have only %d bytes: keys below %d bytes are hard to keep unique and spread", r.KeyBytes.Shortest, shortKey)
 }
 
-func checkWidth(r *Report, _ *Facts) []Finding {
+func checkWidth(r *InputReport, _ *Facts) []Finding {
 	if r.KeyBytes.Min == r.KeyBytes.Max {
 		return nil
 	}
@@ -361,7 +361,7 @@ func checkWidth(r *Report, _ *Facts) []Finding {
 		"row keys are not of fixed width: %d to %d bytes were found", r.KeyBytes.Shortest, r.KeyBytes.Longest)
 }
 
-func checkSpelling(_ *Report, f *Facts) []Finding {
+func checkSpelling(_ *InputReport, f *Facts) []Finding {
 	if len(f.Mixed) == 0 {
 		return nil
 	}
@@ -381,7 +381,7 @@ func checkSpelling(_ *Report, f *Facts) []Finding {
 // mixturesShown is how many mixtures, or columns, a finding names.
 const mixturesShown = 5
 
-func checkOracleDates(_ *Report, f *Facts) []Finding {
+func checkOracleDates(_ *InputReport, f *Facts) []Finding {
 	if len(f.OracleDates) == 0 {
 		return nil
 	}
@@ -395,7 +395,7 @@ func checkOracleDates(_ *Report, f *Facts) []Finding {
 			"by time, and a DATE has lost its time of day", shown)
 }
 
-func checkExpired(r *Report, f *Facts) []Finding {
+func checkExpired(r *InputReport, f *Facts) []Finding {
 	if r.Live == nil || f.Oldest == 0 {
 		return nil
 	}
@@ -410,7 +410,7 @@ func checkExpired(r *Report, f *Facts) []Finding {
 	return nil
 }
 
-func checkFuture(_ *Report, f *Facts) []Finding {
+func checkFuture(_ *InputReport, f *Facts) []Finding {
 	if f.Newest <= f.Now.UnixMilli() {
 		return nil
 	}
@@ -420,7 +420,7 @@ func checkFuture(_ *Report, f *Facts) []Finding {
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-func checkFamilyName(r *Report, _ *Facts) []Finding {
+func checkFamilyName(r *InputReport, _ *Facts) []Finding {
 	if r.TableFound { // a family can't be renamed
 		return nil
 	}
@@ -438,7 +438,7 @@ func checkFamilyName(r *Report, _ *Facts) []Finding {
 // together.
 const fewFamilies = 3
 
-func checkFamilyCount(r *Report, _ *Facts) []Finding {
+func checkFamilyCount(r *InputReport, _ *Facts) []Finding {
 	if len(r.Families) <= fewFamilies {
 		return nil
 	}
@@ -446,7 +446,7 @@ func checkFamilyCount(r *Report, _ *Facts) []Finding {
 		"each region, and a load locks a region for all of them; avoid more than %d", len(r.Families), fewFamilies)
 }
 
-func checkVersions(r *Report, f *Facts) []Finding {
+func checkVersions(r *InputReport, f *Facts) []Finding {
 	if r.Live == nil {
 		return nil
 	}
@@ -462,7 +462,7 @@ func checkVersions(r *Report, f *Facts) []Finding {
 	return found
 }
 
-func checkLargeRegion(r *Report, f *Facts) []Finding {
+func checkLargeRegion(r *InputReport, f *Facts) []Finding {
 	if f.MaxRegion == 0 || r.Forecast.LargestRegion < f.MaxRegion {
 		return nil
 	}
@@ -470,8 +470,8 @@ func checkLargeRegion(r *Report, f *Facts) []Finding {
 		"than hbase.hregion.max.filesize (%s): it is split at once", Size(r.Forecast.LargestRegion), Size(f.MaxRegion))
 }
 
-func checkRegionFiles(r *Report, f *Facts) []Finding {
-	over, most := 0, Region{}
+func checkRegionFiles(r *InputReport, f *Facts) []Finding {
+	over, most := 0, PlannedRegion{}
 	for _, region := range r.Regions {
 		if region.Files > f.MaxFiles {
 			over++
@@ -489,7 +489,7 @@ func checkRegionFiles(r *Report, f *Facts) []Finding {
 		over, plural(len(r.Regions), "region"), f.MaxFiles, most.Region, most.Start, most.End, most.Files)
 }
 
-func checkRegionCount(r *Report, _ *Facts) []Finding {
+func checkRegionCount(r *InputReport, _ *Facts) []Finding {
 	have, least, most := len(r.Regions), r.Suggestion.ByHFiles.Least, max(r.Suggestion.BySource.Most, r.Suggestion.Regions)
 	switch {
 	case have < least:
@@ -503,7 +503,7 @@ func checkRegionCount(r *Report, _ *Facts) []Finding {
 	return nil
 }
 
-func checkEmpty(r *Report, _ *Facts) []Finding {
+func checkEmpty(r *InputReport, _ *Facts) []Finding {
 	if r.Rows == 0 {
 		return nil
 	}
@@ -537,7 +537,7 @@ func checkEmpty(r *Report, _ *Facts) []Finding {
 // maxSkew is the largest-to-mean region size ratio above which plan warns.
 const maxSkew = 1.5
 
-func checkSkew(r *Report, _ *Facts) []Finding {
+func checkSkew(r *InputReport, _ *Facts) []Finding {
 	if r.Skew <= maxSkew || r.Rows < 1000 {
 		return nil
 	}
@@ -545,7 +545,7 @@ func checkSkew(r *Report, _ *Facts) []Finding {
 		"the largest region gets %.1f times the mean, so one server does the work of %.1f", r.Skew, r.Skew)
 }
 
-func checkTableUnknown(r *Report, _ *Facts) []Finding {
+func checkTableUnknown(r *InputReport, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Unknown == "" {
 		return nil
 	}
@@ -553,7 +553,7 @@ func checkTableUnknown(r *Report, _ *Facts) []Finding {
 		"the number of servers and the sizes of the table's regions are unknown: %s", r.Live.Unknown)
 }
 
-func checkTableRegions(_ *Report, f *Facts) []Finding {
+func checkTableRegions(_ *InputReport, f *Facts) []Finding {
 	if len(f.Further) == 0 {
 		return nil
 	}
@@ -562,7 +562,7 @@ func checkTableRegions(_ *Report, f *Facts) []Finding {
 		len(f.Further), f.Further[0])
 }
 
-func checkTableEmpty(r *Report, _ *Facts) []Finding {
+func checkTableEmpty(r *InputReport, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Empty == 0 || r.Live.Empty == len(r.Live.Regions) {
 		return nil
 	}
@@ -570,7 +570,7 @@ func checkTableEmpty(r *Report, _ *Facts) []Finding {
 		r.Live.Empty, len(r.Live.Regions))
 }
 
-func checkTableSkew(r *Report, _ *Facts) []Finding {
+func checkTableSkew(r *InputReport, _ *Facts) []Finding {
 	if r.Live == nil || r.Live.Skew <= maxSkew {
 		return nil
 	}
@@ -579,7 +579,7 @@ func checkTableSkew(r *Report, _ *Facts) []Finding {
 }
 
 // checkDates is about a history: each run gives every region a file, and a table can't serve well with many.
-func checkDates(r *Report, f *Facts) []Finding {
+func checkDates(r *InputReport, f *Facts) []Finding {
 	files := f.Dates * max(r.Forecast.FilesALoad, 1)
 	if blocking := r.Forecast.BlockingFiles; f.Dates < 2 || files+r.Forecast.FilesNow < blocking {
 		return nil
@@ -591,7 +591,7 @@ func checkDates(r *Report, f *Facts) []Finding {
 		f.Dates, files, r.Forecast.FilesNow, r.Forecast.BlockingFiles)
 }
 
-func checkFolders(_ *Report, f *Facts) []Finding {
+func checkFolders(_ *InputReport, f *Facts) []Finding {
 	if f.Folders < 2 {
 		return nil
 	}
@@ -599,7 +599,7 @@ func checkFolders(_ *Report, f *Facts) []Finding {
 		"the glob finds %d folders, and all their rows get the same timestamp", f.Folders)
 }
 
-func checkBlocking(r *Report, _ *Facts) []Finding {
+func checkBlocking(r *InputReport, _ *Facts) []Finding {
 	f := &r.Forecast
 	const fewNights = 7
 	if f.Nights < 0 || f.Nights >= fewNights {

@@ -17,7 +17,7 @@ type Compared struct {
 const alike = 0.02
 
 // Compare lists the important figures of two plans.
-func Compare(a, b *Report) []Compared {
+func Compare(a, b *InputReport) []Compared {
 	var rows []Compared
 	add := func(what string, x, y float64, show func(float64) string) {
 		better := 0
@@ -67,14 +67,14 @@ func Compare(a, b *Report) []Compared {
 }
 
 // scans is how many scans a query needs; without a prefix it reads the whole table.
-func scans(q *Query) float64 {
+func scans(q *QueryFit) float64 {
 	if q.Full {
 		return math.Inf(1)
 	}
 	return float64(q.Scans)
 }
 
-func (r *Report) found(s Severity) (n float64) {
+func (r *InputReport) found(s Severity) (n float64) {
 	for _, f := range r.Checks {
 		if f.Severity == s {
 			n++

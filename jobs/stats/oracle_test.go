@@ -632,7 +632,7 @@ func TestCompareIsFair(t *testing.T) {
 	r := testrand.New(t)
 	for range 200 {
 		a, b := madeReport(), madeReport()
-		for _, p := range []*Report{a, b} {
+		for _, p := range []*InputReport{a, b} {
 			p.KeyBytes.Mean, p.RawBytes, p.HFiles.Bytes = float64(r.IntN(40)), r.Int64N(1e12), r.Int64N(1e12)
 			p.Suggestion.Skew, p.Query.Scans, p.Query.Full, p.Repeats.Repeated = 1+r.Float64(), r.IntN(20), r.IntN(3) == 0, r.Int64N(5)
 			p.Daily = Day{float64(r.IntN(1e6)), float64(r.IntN(1e6)), float64(r.IntN(1e9))}

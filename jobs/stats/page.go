@@ -9,25 +9,25 @@ import (
 	"bulkload/internal/page"
 )
 
-// Page is the content of a plan's page.
-type Page struct {
+// PlanPage is the content of a plan's page.
+type PlanPage struct {
 	Title  string
 	Date   string // the logical date; may be empty
-	Tables []Table
+	Tables []PlannedTable
 }
 
-// Table is one table's part of a page.
-type Table struct {
+// PlannedTable is one table's part of a page.
+type PlannedTable struct {
 	Name     string
-	Report   *Report
-	Compared *Report // another key for the same data; nil: none
+	Report   *InputReport
+	Compared *InputReport // another key for the same data; nil: none
 }
 
 // widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
 const widthOnPage = 200
 
 // Facts are the figures at the top of the table's part.
-func (t Table) Facts() []page.Fact {
+func (t PlannedTable) Facts() []page.Fact {
 	r := t.Report
 	about := ""
 	if r.Sample {
@@ -83,24 +83,26 @@ func ofSample(sample bool) string {
 const mostRegions = 100
 
 // Regions lists the largest regions.
-func (t Table) Regions() page.RegionTable {
+func (t PlannedTable) Regions() page.RegionTable {
 	all := t.Report.Regions
 	list := page.RegionTable{Heads: []string{"KeyValues", "HFiles", "files"}, More: max(0, len(all)-mostRegions)}
-	for _, r := range page.Largest(all, mostRegions, func(r Region) int64 { return r.HFileBytes }) {
-		list.Regions = append(list.Regions, page.Region{Number: r.Region, Start: r.Start, End: r.End, Rows: r.Rows,
+	for _, r := range page.Largest(all, mostRegions, func(r PlannedRegion) int64 { return r.HFileBytes }) {
+		list.Regions = append(list.Regions, page.RegionLine{Number: r.Region, Start: r.Start, End: r.End, Rows: r.Rows,
 			Figures: []string{Size(r.RawBytes), "≈ " + Size(r.HFileBytes), fmt.Sprint(r.Files)}})
 	}
 	return list
 }
 
 // Records are the first records with their row keys.
-func (t Table) Records() *RecordTable { return NewRecordTable(t.Report, math.MaxInt, widthOnPage) }
+func (t PlannedTable) Records() *RecordTable {
+	return NewRecordTable(t.Report, math.MaxInt, widthOnPage)
+}
 
 // Comparison compares the two keys.
-func (t Table) Comparison() []Compared { return Compare(t.Report, t.Compared) }
+func (t PlannedTable) Comparison() []Compared { return Compare(t.Report, t.Compared) }
 
 // OtherSplits are the suggested splits; "" if the table has them.
-func (t Table) OtherSplits() string {
+func (t PlannedTable) OtherSplits() string {
 	if slices.Equal(t.Report.Suggestion.Splits, t.Report.Splits) {
 		return ""
 	}
@@ -108,12 +110,12 @@ func (t Table) OtherSplits() string {
 }
 
 // Checks are the findings of the key.
-func (t Table) Checks() []page.Check { return findings(t.Report) }
+func (t PlannedTable) Checks() []page.Check { return findings(t.Report) }
 
 // OtherChecks are the findings of the other key.
-func (t Table) OtherChecks() []page.Check { return findings(t.Compared) }
+func (t PlannedTable) OtherChecks() []page.Check { return findings(t.Compared) }
 
-func findings(r *Report) (all []page.Check) {
+func findings(r *InputReport) (all []page.Check) {
 	for _, f := range r.Checks {
 		all = append(all, page.Check{Class: string(f.Severity), State: string(f.Severity), Code: f.Code,
 			Text: f.Reason, Remedy: f.Remedy})
@@ -122,13 +124,13 @@ func findings(r *Report) (all []page.Check) {
 }
 
 // Charts are the charts of the key.
-func (t Table) Charts() []*page.Chart { return charts(t.Report) }
+func (t PlannedTable) Charts() []*page.Chart { return charts(t.Report) }
 
 // OtherCharts are the charts of the other key.
-func (t Table) OtherCharts() []*page.Chart { return charts(t.Compared) }
+func (t PlannedTable) OtherCharts() []*page.Chart { return charts(t.Compared) }
 
 // charts are the charts of a report.
-func charts(r *Report) []*page.Chart {
+func charts(r *InputReport) []*page.Chart {
 	var all []*page.Chart
 	if r.Rows == 0 {
 		return nil
@@ -146,7 +148,7 @@ func charts(r *Report) []*page.Chart {
 	return all
 }
 
-func regionChart(r *Report) *page.Chart {
+func regionChart(r *InputReport) *page.Chart {
 	values := make([]page.Value, len(r.Regions))
 	for i, region := range r.Regions {
 		values[i] = page.Value{Name: cmp.Or(region.Start, "first"), Size: float64(region.HFileBytes),
@@ -155,18 +157,18 @@ func regionChart(r *Report) *page.Chart {
 	return page.Regions(values, r.Skew, maxSkew)
 }
 
-func shareChart(r *Report) *page.Chart {
+func shareChart(r *InputReport) *page.Chart {
 	s := &r.Shares
 	return page.Stack("What the KeyValue bytes are", fmt.Sprintf(
 		"Row key, family (%.0f%%) and qualifier (%.0f%%) are in each cell; encoding and compression save most of that.",
-		100*part(s.Family, s.All()), 100*part(s.Qualifier, s.All())), []page.Value{
+		100*part(s.Family, s.Total()), 100*part(s.Qualifier, s.Total())), []page.Value{
 		{Name: "row key", Size: float64(s.Row), Class: "one"}, {Name: "family", Size: float64(s.Family), Class: "two"},
 		{Name: "qualifier", Size: float64(s.Qualifier), Class: "three"},
 		{Name: "frame", Size: float64(s.Frame), Class: "four"},
 		{Name: "value", Size: float64(s.Value), Class: "five"}}, func(n float64) string { return Size(int64(n)) })
 }
 
-func rowsChart(q *Query) *page.Chart {
+func rowsChart(q *QueryFit) *page.Chart {
 	var values []page.Value
 	for _, b := range q.Rows.Buckets {
 		v := page.Value{Name: fmt.Sprintf("%s–%s", Count(b.From), Count(b.To)), Size: float64(b.Keys), Class: "one"}
@@ -183,7 +185,7 @@ func rowsChart(q *Query) *page.Chart {
 		page.Axis{Y: "query keys", X: "rows per query key"}, values, page.OfCounts)
 }
 
-func frequentChart(q *Query) *page.Chart {
+func frequentChart(q *QueryFit) *page.Chart {
 	says := "Rows that each has"
 	var values []page.Value
 	for _, f := range q.Top {

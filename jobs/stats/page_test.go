@@ -16,12 +16,12 @@ import (
 func madePage(t *testing.T) (path string, text []byte) {
 	t.Helper()
 	r := madeReport()
-	r.Checks = Check(r, &Facts{Now: time.UnixMilli(2e12), Order: Order{Up: 1000}})
+	r.Checks = Check(r, &Facts{Now: time.UnixMilli(2e12), Order: KeyTrend{Up: 1000}})
 	r.Checks = append(r.Checks, Finding{"key-x", Problem, "a reason", "a remedy"})
 	other := madeReport()
 	other.Key = "md5(<script>alert(1)</script>)"
 	var b bytes.Buffer
-	if err := page.WritePlan(&b, &Page{Title: "Plan of job.yaml", Date: "2026-11-20", Tables: []Table{{"ns:t", r, other}}}); err != nil {
+	if err := page.WritePlan(&b, &PlanPage{Title: "Plan of job.yaml", Date: "2026-11-20", Tables: []PlannedTable{{"ns:t", r, other}}}); err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), "plan.html")
@@ -63,14 +63,14 @@ func TestPageShowsRegionsAndUnits(t *testing.T) {
 func TestPageOfManyRegionsIsSmall(t *testing.T) {
 	t.Parallel()
 	r := madeReport()
-	r.Regions = make([]Region, 100_000)
+	r.Regions = make([]PlannedRegion, 100_000)
 	for i := range r.Regions {
-		r.Regions[i] = Region{Region: i, Start: fmt.Sprint(i), HFileBytes: 1000}
+		r.Regions[i] = PlannedRegion{Region: i, Start: fmt.Sprint(i), HFileBytes: 1000}
 	}
 	r.Regions[77_777].HFileBytes = 1e6
 	r.Create = strings.Repeat("'key', ", 100_000)
 	var b bytes.Buffer
-	if err := page.WritePlan(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
+	if err := page.WritePlan(&b, &PlanPage{Tables: []PlannedTable{{Name: "ns:t", Report: r}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<code>77777</code>", "and 99,900 more regions, smaller ones", "Only the 120 largest regions are drawn", "class=\"hot\""} {
@@ -88,7 +88,7 @@ func TestPageSaysWhatIsOfTheSample(t *testing.T) {
 	r := madeReport()
 	r.Sample, r.Query.InSample, r.Suggestion.Splits = true, true, []string{"3", "7"}
 	var b bytes.Buffer
-	if err := page.WritePlan(&b, &Page{Tables: []Table{{Name: "ns:t", Report: r}}}); err != nil {
+	if err := page.WritePlan(&b, &PlanPage{Tables: []PlannedTable{{Name: "ns:t", Report: r}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"12 at most, in the sample", "Rows that each has, in the sample.", "Rows and bytes are those in the sample", "<code>3 7</code>",

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Record is a record of the input as plan shows it. Long values and wide records are cut.
-type Record struct {
+// SampleRecord is a record of the input as plan shows it. Long values and wide records are cut.
+type SampleRecord struct {
 	At         string    `json:"at"` // its position
 	Fields     []Field   `json:"fields"`
 	MoreFields int       `json:"fields_left_out,omitempty"`
@@ -84,7 +84,7 @@ type RecordLine struct {
 
 // NewRecordTable makes the table of a report's records, with fields columns at most, and values of width characters at
 // most.
-func NewRecordTable(r *Report, fields, width int) *RecordTable {
+func NewRecordTable(r *InputReport, fields, width int) *RecordTable {
 	if len(r.Records) == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func NewRecordTable(r *Report, fields, width int) *RecordTable {
 	return t
 }
 
-func (t *RecordTable) addField(records []Record, i, width int) {
+func (t *RecordTable) addField(records []SampleRecord, i, width int) {
 	line := RecordLine{Name: records[0].Fields[i].Name}
 	for _, r := range records {
 		f := &r.Fields[i]
@@ -136,7 +136,7 @@ func (f *Field) text(width int) string {
 	return cutText(*f.Value, width, f.Cut) + " → " + cutText(*f.Stored, width, f.Cut)
 }
 
-func (t *RecordTable) addKey(records []Record, width int) {
+func (t *RecordTable) addKey(records []SampleRecord, width int) {
 	var parts []KeyPart
 	named := false
 	for _, r := range records {

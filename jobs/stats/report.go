@@ -1,8 +1,8 @@
 package stats
 
-// Report says what the input is, what a run of the job would make of it, and what is worth a thought before the first
-// one. Figures of the whole input are estimates where Sample is true.
-type Report struct {
+// InputReport says what the input is, what a run of the job would make of it, and what is worth a thought before the
+// first one. Figures of the whole input are estimates where Sample is true.
+type InputReport struct {
 	Key    string `json:"rowkey"`         // the expression
 	Wide   bool   `json:"wide,omitempty"` // many records share a row, distinguished by their qualifiers
 	Sample bool   `json:"sample"`         // not all of the input was read
@@ -15,8 +15,8 @@ type Report struct {
 	Rows       int64          `json:"rows"` // that can be used
 	Rejected   int64          `json:"rows_rejected"`
 	Filtered   int64          `json:"rows_filtered"`
-	Rejects    []RejectReason `json:"rejects"`
-	Records    []Record       `json:"records,omitempty"`
+	Rejects    []RejectCount  `json:"rejects"`
+	Records    []SampleRecord `json:"records,omitempty"`
 	// RejectedRecords are the first that can't be used.
 	RejectedRecords []RejectedRecord `json:"rejected_records,omitempty"`
 
@@ -29,17 +29,17 @@ type Report struct {
 	HFiles   Estimate   `json:"hfiles"`
 	Repeats  Repeats    `json:"repeats"`
 
-	Query   *Query      `json:"query,omitempty"` // nil if the job names no query columns
+	Query   *QueryFit   `json:"query,omitempty"` // nil if the job names no query columns
 	Queries []QueryLoad `json:"queries"`         // the job's list, weighed
 	Daily   Day         `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
 
-	Regions    []Region `json:"regions"`
-	Skew       float64  `json:"skew"` // largest region over the mean, by raw bytes
-	Suggestion Proposal `json:"suggestion"`
-	Families   []string `json:"families"`
-	TableFound bool     `json:"table_found"`
-	Live       *Live    `json:"live,omitempty"`
-	Created    bool     `json:"created"`
+	Regions    []PlannedRegion `json:"regions"`
+	Skew       float64         `json:"skew"` // largest region over the mean, by raw bytes
+	Suggestion Proposal        `json:"suggestion"`
+	Families   []string        `json:"families"`
+	TableFound bool            `json:"table_found"`
+	Live       *Live           `json:"live,omitempty"`
+	Created    bool            `json:"created"`
 	// CreatedNamespace is the table's, where it was not there, either.
 	CreatedNamespace string `json:"created_namespace,omitempty"`
 	// Existed is true where the table was to be created and is there.
@@ -52,15 +52,15 @@ type Report struct {
 }
 
 // Unique names what distinguishes a record from all others.
-func (r *Report) Unique() string {
+func (r *InputReport) Unique() string {
 	if r.Wide {
 		return "pairs of row key and qualifier"
 	}
 	return "row keys"
 }
 
-// RejectReason is why records can't be used, and how many.
-type RejectReason struct {
+// RejectCount is why records can't be used, and how many.
+type RejectCount struct {
 	Column string `json:"column,omitempty"`
 	Reason string `json:"reason"`
 	Rows   int64  `json:"rows"`
@@ -85,11 +85,11 @@ type ByteShares struct {
 	Value     int64 `json:"value"`
 }
 
-// All is the sum of the shares.
-func (b *ByteShares) All() int64 { return b.Row + b.Family + b.Qualifier + b.Frame + b.Value }
+// Total is the sum of the shares.
+func (b *ByteShares) Total() int64 { return b.Row + b.Family + b.Qualifier + b.Frame + b.Value }
 
 // Keys is the part of the bytes that is row key.
-func (b *ByteShares) Keys() float64 { return part(b.Row, b.All()) }
+func (b *ByteShares) Keys() float64 { return part(b.Row, b.Total()) }
 
 func part(of, all int64) float64 {
 	if all == 0 {
@@ -118,8 +118,8 @@ type FamilyEstimate struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// Region is a region's share of the input.
-type Region struct {
+// PlannedRegion is a region's share of the input.
+type PlannedRegion struct {
 	Region     int    `json:"region"`
 	Start      string `json:"start"`
 	End        string `json:"end"`
@@ -129,8 +129,8 @@ type Region struct {
 	Files      int    `json:"files"`       // that a run writes, of the family that has the most
 }
 
-// Query is how the job's query columns meet the row key.
-type Query struct {
+// QueryFit is how the job's query columns meet the row key.
+type QueryFit struct {
 	Columns []string     `json:"columns"`
 	Prefix  string       `json:"prefix"` // the part of the key that they determine; empty: none
 	Scans   int          `json:"scans"`  // that one query takes

@@ -21,53 +21,53 @@ import (
 func TestBoundsOfChecks(t *testing.T) {
 	for _, c := range []struct {
 		code   string
-		change func(r *Report, f *Facts)
+		change func(r *InputReport, f *Facts)
 		found  bool
 	}{
-		{"key-long", func(r *Report, _ *Facts) { r.KeyBytes.Longest = 100 }, false},
-		{"key-long", func(r *Report, _ *Facts) { r.KeyBytes.Longest = 101 }, true},
-		{"key-short", func(r *Report, _ *Facts) { r.KeyBytes.Shortest = 9 }, true},
-		{"key-short", func(r *Report, _ *Facts) { r.KeyBytes.Shortest = 10 }, false},
-		{"key-short", func(r *Report, _ *Facts) { r.KeyBytes.Shortest, r.Rows = 0, 0 }, false},
-		{"query-rows", func(r *Report, _ *Facts) { r.Query.Rows.Max = RowLimit }, false},
-		{"query-rows", func(r *Report, _ *Facts) { r.Query.Rows.Max, r.Query.Rows.Over = RowLimit+1, 1 }, true},
-		{"key-order", func(_ *Report, f *Facts) { f.Order = Order{enoughOrders - 1, 0} }, false},
-		{"key-order", func(_ *Report, f *Facts) { f.Order = Order{enoughOrders, 0} }, true},
-		{"key-order", func(_ *Report, f *Facts) { f.Order = Order{94, 6} }, false},
-		{"key-order", func(_ *Report, f *Facts) { f.Order = Order{95, 5} }, true},
-		{"key-order", func(_ *Report, f *Facts) { f.Order = Order{5, 95} }, true},
-		{"region-skew", func(r *Report, _ *Facts) { r.Skew = 1.5 }, false},
-		{"region-skew", func(r *Report, _ *Facts) { r.Skew = 1.51 }, true},
-		{"region-skew", func(r *Report, _ *Facts) { r.Skew, r.Rows = 9, 999 }, false},
-		{"region-large", func(r *Report, _ *Facts) { r.Forecast.LargestRegion = 10e9 - 1 }, false},
-		{"region-large", func(r *Report, _ *Facts) { r.Forecast.LargestRegion = 10e9 }, true},
-		{"region-large", func(r *Report, f *Facts) { r.Forecast.LargestRegion, f.MaxRegion = 10e9, 0 }, false},
-		{"region-files", func(r *Report, _ *Facts) { r.Regions[3].Files = 32 }, false},
-		{"region-files", func(r *Report, _ *Facts) { r.Regions[3].Files = 33 }, true},
-		{"region-files", func(r *Report, f *Facts) { r.Regions[3].Files, f.MaxFiles = 33, 0 }, false},
-		{"region-empty", func(r *Report, _ *Facts) { r.Regions[5].Rows = 0 }, true},
-		{"region-empty", func(r *Report, _ *Facts) { r.Regions[5].Rows, r.Rows = 0, 0 }, false},
-		{"family-count", func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c"} }, false},
-		{"family-count", func(r *Report, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, true},
-		{"family-versions", func(r *Report, _ *Facts) { r.Live.Families[0].Versions = 2 }, true},
-		{"cell-future", func(_ *Report, f *Facts) { f.Newest = f.Now.UnixMilli() }, false},
-		{"cell-future", func(_ *Report, f *Facts) { f.Newest = f.Now.UnixMilli() + 1 }, true},
-		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = int64(day / time.Second) }, false},
-		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = int64(day/time.Second) - 1 }, true},
-		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL, f.Oldest = 1, 0 }, false},
+		{"key-long", func(r *InputReport, _ *Facts) { r.KeyBytes.Longest = 100 }, false},
+		{"key-long", func(r *InputReport, _ *Facts) { r.KeyBytes.Longest = 101 }, true},
+		{"key-short", func(r *InputReport, _ *Facts) { r.KeyBytes.Shortest = 9 }, true},
+		{"key-short", func(r *InputReport, _ *Facts) { r.KeyBytes.Shortest = 10 }, false},
+		{"key-short", func(r *InputReport, _ *Facts) { r.KeyBytes.Shortest, r.Rows = 0, 0 }, false},
+		{"query-rows", func(r *InputReport, _ *Facts) { r.Query.Rows.Max = RowLimit }, false},
+		{"query-rows", func(r *InputReport, _ *Facts) { r.Query.Rows.Max, r.Query.Rows.Over = RowLimit+1, 1 }, true},
+		{"key-order", func(_ *InputReport, f *Facts) { f.Order = KeyTrend{enoughOrders - 1, 0} }, false},
+		{"key-order", func(_ *InputReport, f *Facts) { f.Order = KeyTrend{enoughOrders, 0} }, true},
+		{"key-order", func(_ *InputReport, f *Facts) { f.Order = KeyTrend{94, 6} }, false},
+		{"key-order", func(_ *InputReport, f *Facts) { f.Order = KeyTrend{95, 5} }, true},
+		{"key-order", func(_ *InputReport, f *Facts) { f.Order = KeyTrend{5, 95} }, true},
+		{"region-skew", func(r *InputReport, _ *Facts) { r.Skew = 1.5 }, false},
+		{"region-skew", func(r *InputReport, _ *Facts) { r.Skew = 1.51 }, true},
+		{"region-skew", func(r *InputReport, _ *Facts) { r.Skew, r.Rows = 9, 999 }, false},
+		{"region-large", func(r *InputReport, _ *Facts) { r.Forecast.LargestRegion = 10e9 - 1 }, false},
+		{"region-large", func(r *InputReport, _ *Facts) { r.Forecast.LargestRegion = 10e9 }, true},
+		{"region-large", func(r *InputReport, f *Facts) { r.Forecast.LargestRegion, f.MaxRegion = 10e9, 0 }, false},
+		{"region-files", func(r *InputReport, _ *Facts) { r.Regions[3].Files = 32 }, false},
+		{"region-files", func(r *InputReport, _ *Facts) { r.Regions[3].Files = 33 }, true},
+		{"region-files", func(r *InputReport, f *Facts) { r.Regions[3].Files, f.MaxFiles = 33, 0 }, false},
+		{"region-empty", func(r *InputReport, _ *Facts) { r.Regions[5].Rows = 0 }, true},
+		{"region-empty", func(r *InputReport, _ *Facts) { r.Regions[5].Rows, r.Rows = 0, 0 }, false},
+		{"family-count", func(r *InputReport, _ *Facts) { r.Families = []string{"a", "b", "c"} }, false},
+		{"family-count", func(r *InputReport, _ *Facts) { r.Families = []string{"a", "b", "c", "d"} }, true},
+		{"family-versions", func(r *InputReport, _ *Facts) { r.Live.Families[0].Versions = 2 }, true},
+		{"cell-future", func(_ *InputReport, f *Facts) { f.Newest = f.Now.UnixMilli() }, false},
+		{"cell-future", func(_ *InputReport, f *Facts) { f.Newest = f.Now.UnixMilli() + 1 }, true},
+		{"cell-expired", func(r *InputReport, f *Facts) { r.Live.Families[0].TTL = int64(day / time.Second) }, false},
+		{"cell-expired", func(r *InputReport, f *Facts) { r.Live.Families[0].TTL = int64(day/time.Second) - 1 }, true},
+		{"cell-expired", func(r *InputReport, f *Facts) { r.Live.Families[0].TTL, f.Oldest = 1, 0 }, false},
 		// in seconds: no Duration
-		{"cell-expired", func(r *Report, f *Facts) { r.Live.Families[0].TTL = math.MaxInt64 }, false},
-		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600 }, false},
-		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600+1 }, true},
-		{"key-cycle", func(r *Report, f *Facts) { f.Cycle = 30 * day }, true}, // cells are kept for ever
-		{"key-cycle", func(r *Report, f *Facts) { f.Cycle, r.Live = 30*day, nil }, true},
-		{"key-repeated", func(r *Report, _ *Facts) { r.Repeats.Share = 0.5 }, true},
-		{"key-repeated", func(r *Report, _ *Facts) { r.Repeats.Share, r.Sample = 0.5, true }, false},
-		{"key-in-table", func(r *Report, _ *Facts) { r.Live.Checked, r.Live.Present = 100, 1 }, true},
-		{"key-in-table", func(r *Report, _ *Facts) { r.Live.Checked = 100 }, false},
-		{"key-reverse", func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"id", 3, 3}} }, false},
-		{"key-reverse", func(_ *Report, f *Facts) { f.Reversed = []KeyWidths{{"id", 3, 4}} }, true},
-		{"key-complement", func(_ *Report, f *Facts) { f.Beyond = []OutOfRange{{"id", 1}} }, true},
+		{"cell-expired", func(r *InputReport, f *Facts) { r.Live.Families[0].TTL = math.MaxInt64 }, false},
+		{"key-cycle", func(r *InputReport, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600 }, false},
+		{"key-cycle", func(r *InputReport, f *Facts) { f.Cycle, r.Live.Families[0].TTL = 30*day, 16*24*3600+1 }, true},
+		{"key-cycle", func(r *InputReport, f *Facts) { f.Cycle = 30 * day }, true}, // cells are kept for ever
+		{"key-cycle", func(r *InputReport, f *Facts) { f.Cycle, r.Live = 30*day, nil }, true},
+		{"key-repeated", func(r *InputReport, _ *Facts) { r.Repeats.Share = 0.5 }, true},
+		{"key-repeated", func(r *InputReport, _ *Facts) { r.Repeats.Share, r.Sample = 0.5, true }, false},
+		{"key-in-table", func(r *InputReport, _ *Facts) { r.Live.Checked, r.Live.Present = 100, 1 }, true},
+		{"key-in-table", func(r *InputReport, _ *Facts) { r.Live.Checked = 100 }, false},
+		{"key-reverse", func(_ *InputReport, f *Facts) { f.Reversed = []KeyWidths{{"id", 3, 3}} }, false},
+		{"key-reverse", func(_ *InputReport, f *Facts) { f.Reversed = []KeyWidths{{"id", 3, 4}} }, true},
+		{"key-complement", func(_ *InputReport, f *Facts) { f.Beyond = []OutOfRange{{"id", 1}} }, true},
 	} {
 		r, f := madeReport(), madeFacts()
 		c.change(r, f)
@@ -119,7 +119,7 @@ func fillAny(v reflect.Value, next func(n int) int) {
 func TestChecksOfAnyReport(t *testing.T) {
 	r := testrand.New(t)
 	for range 3_000 {
-		var a, b Report
+		var a, b InputReport
 		var f Facts
 		fillAny(reflect.ValueOf(&a).Elem(), r.IntN)
 		fillAny(reflect.ValueOf(&b).Elem(), r.IntN)
@@ -136,19 +136,19 @@ func TestChecksOfAnyReport(t *testing.T) {
 		}
 		Compare(&a, &b)
 	}
-	if found := Check(&Report{}, &Facts{}); found == nil {
+	if found := Check(&InputReport{}, &Facts{}); found == nil {
 		t.Error("no list of findings")
 	}
 }
 
 // TestReportIsJSON: an empty report and a made one are written as JSON, with every list a list, and come back.
 func TestReportIsJSON(t *testing.T) {
-	for name, r := range map[string]*Report{"made": madeReport(), "of nothing": {Suggestion: ProposeRegions(RegionInput{FromKey: noSplits}, NewSample(0), text)}} {
+	for name, r := range map[string]*InputReport{"made": madeReport(), "of nothing": {Suggestion: ProposeRegions(RegionInput{FromKey: noSplits}, NewSample(0), text)}} {
 		raw, err := json.Marshal(r)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		var again Report
+		var again InputReport
 		if err := json.Unmarshal(raw, &again); err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func (w *planned) newAttempt(phase string, task int) *attempt {
 	a := &attempt{of: w, identity: identity{Schema: schema, Plan: w.id, Phase: phase, Task: task, Attempt: attemptID(),
 		Host: host, PID: os.Getpid(),
 		Begun: time.Now().UTC()}}
-	a.folder = w.home().in(phase, TaskFolder(task), a.Attempt)
+	a.folder = w.home().sub(phase, TaskFolder(task), a.Attempt)
 	a.files = a.folder
 	return a
 }
@@ -115,19 +115,19 @@ func (a *attempt) begin(more []folder) error {
 	return a.write(AttemptName, &a.identity)
 }
 
-// do begins the attempt, does the task, and writes its account last. If the task fails, do deletes its files and writes
+// do begins the attempt, does the task, and writes its result last. If the task fails, do deletes its files and writes
 // a failure report. If the context or the run has ended, it deletes the attempt's folder.
-func (a *attempt) do(ctx context.Context, work func(context.Context) (account any, err error), more ...folder) error {
-	var account any
+func (a *attempt) do(ctx context.Context, work func(context.Context) (result any, err error), more ...folder) error {
+	var result any
 	err := a.begin(more)
 	if err == nil {
-		account, err = work(ctx)
+		result, err = work(ctx)
 	}
 	if err == nil {
 		err = a.of.checkPlan()
 	}
 	if err == nil {
-		err = a.write(AccountName, account)
+		err = a.write(ResultName, result)
 	}
 	if err == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 //
 // An engine only schedules. It may run a task several times, one after the other or side by side: a task changes
 // nothing outside the folder of its attempt, and all attempts at a task leave the same. So an engine may retry,
-// speculate and kill as it likes. Its report does not count, only the account that a task leaves at its end: without
+// speculate and kill as it likes. Its report does not count, only the result that a task leaves at its end: without
 // one, a task is not done.
 type Engine interface {
 	// Run runs the tasks of a phase, and returns when none of them is running: nil if each has succeeded. If a task failed

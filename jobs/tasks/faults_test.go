@@ -86,7 +86,7 @@ type fullFS struct {
 	full func(name string) bool
 }
 
-func (f fullFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f fullFS) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	if f.full(filepath.Base(name)) {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
 	}
@@ -108,11 +108,11 @@ type losingFS struct {
 }
 
 type losingWriter struct {
-	storage.Writer
+	storage.FileWriter
 	lost *atomic.Bool
 }
 
-func (f losingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f losingFS) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	w, err := f.FS.Create(name, perm)
 	if err == nil && filepath.Base(name) == f.base {
 		return &losingWriter{w, f.lost}, nil
@@ -122,9 +122,9 @@ func (f losingFS) Create(name string, perm fs.FileMode) (storage.Writer, error) 
 
 func (w *losingWriter) Write(p []byte) (int, error) {
 	if !w.lost.CompareAndSwap(false, true) {
-		return w.Writer.Write(p)
+		return w.FileWriter.Write(p)
 	}
-	n, err := w.Writer.Write(p[:len(p)/2])
+	n, err := w.FileWriter.Write(p[:len(p)/2])
 	return n, errors.Join(err, &fs.PathError{Op: "write", Path: "run", Err: fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)})
 }
 
@@ -153,13 +153,13 @@ func TestTaskFaults(t *testing.T) {
 		last = append(last, fmt.Sprint("reduce ", i))
 	}
 	for what, f := range map[string]taskFault{
-		"ends well without an account": {once("map", 3, func(context.Context, *runtest.InProcess, tasks.Phase) (bool, error) { return true, nil }),
-			errcode.TaskFailed, "map task 3 has ended without its account, and no attempt at it has begun", last},
+		"ends well without a result": {once("map", 3, func(context.Context, *runtest.InProcess, tasks.Phase) (bool, error) { return true, nil }),
+			errcode.TaskFailed, "map task 3 has ended without its result, and no attempt at it has begun", last},
 		"is killed": {once("map", 3, func(_ context.Context, _ *runtest.InProcess, p tasks.Phase) (bool, error) {
 			at := filepath.Join(p.Dir, "00003", "attempt_1_m_1_0-abcd")
 			who, err := seal.Marshal(map[string]any{"plan": planID(t, p), "phase": "map", "task": 3, "attempt": "attempt_1_m_1_0-abcd", "host": "node7"})
 			return true, errors.Join(err, os.MkdirAll(at, 0o700), os.WriteFile(filepath.Join(at, "attempt.json"), who, 0o600))
-		}), errcode.TaskFailed, "map task 3, attempt attempt_1_m_1_0-abcd on node7, has ended without its account", last},
+		}), errcode.TaskFailed, "map task 3, attempt attempt_1_m_1_0-abcd on node7, has ended without its result", last},
 		"has a changed input": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
 			info, err := os.Stat(in)
 			if err != nil {
@@ -183,7 +183,7 @@ func TestTaskFaults(t *testing.T) {
 		"is done twice": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
 			return true, errors.Join(tasks.Map(ctx, p.Document, 3, e.Options), tasks.Map(ctx, p.Document, 3, e.Options))
 		}), "", "", nil},
-		"fails for its engine and has an account": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
+		"fails for its engine and has a result": {once("map", 3, func(ctx context.Context, e *runtest.InProcess, p tasks.Phase) (bool, error) {
 			if err := tasks.Map(ctx, p.Document, 3, e.Options); err != nil {
 				return true, err
 			}
@@ -227,10 +227,10 @@ func TestTaskFaults(t *testing.T) {
 	}
 }
 
-// planID is the ID of a phase's plan, as an account has it.
+// planID is the ID of a phase's plan, as a result has it.
 func planID(t *testing.T, p tasks.Phase) string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(p.Dir, "*", "*", "account.json"))
+	all, err := filepath.Glob(filepath.Join(p.Dir, "*", "*", "result.json"))
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)
 	}
@@ -336,7 +336,7 @@ func TestPlannedSizesCount(t *testing.T) {
 	if none, err := jobs.GatherTasks(t.Context(), out, options.Options{}, tasks.Sizes{Task: 1, Memory: little}); err != nil || len(none.Tasks) > 0 {
 		t.Error(none, err)
 	}
-	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: tasks.Others{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: tasks.ExternalScheduler{}, Sizes: tasks.Sizes{Task: 1, Memory: little}}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	runtest.NoTasks(t, out)
@@ -785,7 +785,7 @@ func TestFoldersOfTasks(t *testing.T) {
 			return false, nil
 		}
 		failed = task
-		return true, tasks.Reduce(ctx, p.Document, task, without(e, func(name string) bool { return name == "account.json.tmp" }))
+		return true, tasks.Reduce(ctx, p.Document, task, without(e, func(name string) bool { return name == "result.json.tmp" }))
 	}
 	if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}, j, options.Options{}); failure.CodeOf(err) != errcode.DiskFull || failed < 0 {
 		t.Fatal(failed, err)
@@ -828,7 +828,7 @@ func TestHandedOverWithAnError(t *testing.T) {
 	if !errors.Is(err, syscall.EIO) || len(r.Tasks) > 0 || r.Document != "" {
 		t.Errorf("%v; handed over: %+v", err, r)
 	}
-	if over := (*tasks.HandedOver)(nil); errors.As(err, &over) {
+	if over := (*tasks.Pending)(nil); errors.As(err, &over) {
 		t.Errorf("the error still hands over: %v", err)
 	}
 }
@@ -882,8 +882,8 @@ func endedMeanwhile(t *testing.T, dir, phase string, n int64) (calls int64, done
 		stopped = gathered.Tasks[last]
 	}
 	f := &testfs.Fault{Instead: func() {
-		accounts, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(document, "file://")), phase, fmt.Sprintf("%05d", stopped), "*", tasks.AccountName))
-		done = len(accounts) > 0
+		results, err := filepath.Glob(filepath.Join(filepath.Dir(strings.TrimPrefix(document, "file://")), phase, fmt.Sprintf("%05d", stopped), "*", tasks.ResultName))
+		done = len(results) > 0
 		check(err)
 		finish()
 	}}
@@ -943,7 +943,7 @@ func (f *openingFS) Open(name string) (storage.File, error) {
 	f.mu.Lock()
 	f.opened[filepath.Base(name)]++
 	f.mu.Unlock()
-	if filepath.Base(name) == tasks.AccountName {
+	if filepath.Base(name) == tasks.ResultName {
 		open := f.open.Add(1)
 		f.mu.Lock()
 		f.most.Store(max(f.most.Load(), open))
@@ -954,7 +954,7 @@ func (f *openingFS) Open(name string) (storage.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestOpensOfTasks: a reduce task opens the run of each map task once. The driver reads each account once in each of
+// TestOpensOfTasks: a reduce task opens the run of each map task once. The driver reads each result once in each of
 // its looks, several side by side.
 func TestOpensOfTasks(t *testing.T) {
 	t.Parallel()
@@ -976,10 +976,10 @@ func TestOpensOfTasks(t *testing.T) {
 	if n := inTasks.opened["run"]; maps < 16 || reduces < 10 || n != maps*reduces {
 		t.Errorf("%d map tasks and %d reduce tasks: %d runs were opened", maps, reduces, n)
 	}
-	if n := inDriver.opened[tasks.AccountName]; n > 1*maps+2*reduces {
-		t.Errorf("%d map tasks and %d reduce tasks: %d accounts were read", maps, reduces, n)
+	if n := inDriver.opened[tasks.ResultName]; n > 1*maps+2*reduces {
+		t.Errorf("%d map tasks and %d reduce tasks: %d results were read", maps, reduces, n)
 	}
 	if n := inDriver.most.Load(); n < 2 || n > 16 {
-		t.Errorf("%d accounts were read at a time", n)
+		t.Errorf("%d results were read at a time", n)
 	}
 }

@@ -20,7 +20,7 @@ import (
 //	    attempt.json                             who began it; written first
 //	    0/run, 1/run, …                          a sorted run for each output that got rows
 //	    rejects                                  the records that can't be used, if there are any
-//	    account.json                             what it has done; written last
+//	    result.json                             what it has done; written last
 //	    failure.json                             or why it failed
 //	.tasks/<run>/units.json                      the latest units of the reduce tasks
 //	.tasks/<run>/units-<hash>.json               the same, by a name that follows from their content
@@ -40,9 +40,9 @@ const (
 	rejectsName = "rejects"
 	runName     = "run"
 
-	// AttemptName, AccountName and FailureName are an attempt's documents, at which engines may look.
+	// AttemptName, ResultName and FailureName are an attempt's documents, at which engines may look.
 	AttemptName = "attempt.json"
-	AccountName = "account.json"
+	ResultName  = "result.json"
 	FailureName = "failure.json"
 )
 
@@ -59,7 +59,7 @@ type folder struct {
 	run string // the run's folder that it is in; "": none
 }
 
-func (f folder) in(elements ...string) folder {
+func (f folder) sub(elements ...string) folder {
 	return folder{f.fs, path.Join(append([]string{f.dir}, elements...)...), f.run}
 }
 
@@ -117,7 +117,7 @@ func (f folder) bytes() (sum int64, err error) {
 			sum += info.Size
 			continue
 		}
-		below, err := f.in(info.Name).bytes()
+		below, err := f.sub(info.Name).bytes()
 		if err != nil {
 			return 0, err
 		}

@@ -66,8 +66,8 @@ func TestTasksOnHDFS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Load.Files != 10 || s.Books.Written != 6000 || len(e.Ran) < 10 {
-		t.Errorf("%d files are loaded, %v, by %v", s.Load.Files, s.Books, e.Ran)
+	if s.Load.Files != 10 || s.Counts.Written != 6000 || len(e.Ran) < 10 {
+		t.Errorf("%d files are loaded, %v, by %v", s.Load.Files, s.Counts, e.Ran)
 	}
 	_, dir, _ := strings.Cut(l.Out, "hdfs://")
 	m, err := manifest.Read(fsys, dir+"/"+date)

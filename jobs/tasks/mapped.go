@@ -17,47 +17,47 @@ import (
 
 // Mapped is a run whose map tasks are all done: all input is read and sorted.
 type Mapped struct {
-	work     *Work
-	accounts []*mapAccount // one for each task
-	runs     [][]mapRun    // for each output
+	work    *Work
+	results []*mapResult // one for each task
+	runs    [][]mapRun   // for each output
 }
 
 // mapShare is the share of the map tasks in the progress of both phases.
 const mapShare = 0.5
 
-// Map has the engine run the map tasks that are not done yet, and gathers the accounts of all. If others are to run
+// Map has the engine run the map tasks that are not done yet, and gathers the results of all. If others are to run
 // them, the error is a *HandedOver.
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
-	var past pastAttempts
+	var past priorAttempts
 	for asked := false; ; {
-		found, err := w.mapAccounts()
+		found, err := w.mapResults()
 		if err != nil {
 			return nil, err
 		}
-		m := &Mapped{work: w, accounts: make([]*mapAccount, len(w.plan.Pieces))}
-		err = sideBySide(len(m.accounts), func(task int) (err error) {
-			m.accounts[task], err = w.soundRuns(task, found[task])
+		m := &Mapped{work: w, results: make([]*mapResult, len(w.plan.Pieces))}
+		err = sideBySide(len(m.results), func(task int) (err error) {
+			m.results[task], err = w.soundRuns(task, found[task])
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 		var missing []int
-		for task, a := range m.accounts {
+		for task, a := range m.results {
 			if a == nil {
 				missing = append(missing, task)
 			}
 		}
-		if w.handsOver(MapPhase) {
-			return nil, &HandedOver{w.phase(MapPhase, planName, missing, 0, mapShare)}
+		if w.submits(MapPhase) {
+			return nil, &Pending{w.phase(MapPhase, planName, missing, 0, mapShare)}
 		}
 		if len(missing) == 0 {
 			return m, m.gather()
 		}
 		if asked {
-			return nil, w.explain(MapPhase, missing, nil, past)
+			return nil, w.diagnose(MapPhase, missing, nil, past)
 		}
-		past = w.past(MapPhase, missing)
+		past = w.priorAttempts(MapPhase, missing)
 		if asked, err = w.ask(ctx, w.phase(MapPhase, planName, missing, 0, mapShare), past, w.undoneMaps); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 
 // ask has an engine run tasks, at which there were some attempts in the past. asked is false if it has only waited for
 // those of an earlier process.
-func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts,
+func (w *Work) ask(ctx context.Context, p Phase, past priorAttempts,
 	undone func() ([]int, error)) (asked bool, err error) {
 	err = w.engine.Run(ctx, p)
 	switch {
@@ -78,14 +78,14 @@ func (w *Work) ask(ctx context.Context, p Phase, past pastAttempts,
 	return true, err
 }
 
-// mapAccounts are the accounts of all map tasks.
-func (w *Work) mapAccounts() (map[int][]*mapAccount, error) {
-	return accounts(w, MapPhase, func() *mapAccount { return new(mapAccount) })
+// mapResults are the results of all map tasks.
+func (w *Work) mapResults() (map[int][]*mapResult, error) {
+	return readResults(w, MapPhase, func() *mapResult { return new(mapResult) })
 }
 
-// undoneMaps lists the map tasks without an account.
+// undoneMaps lists the map tasks without a result.
 func (w *Work) undoneMaps() ([]int, error) {
-	found, err := w.mapAccounts()
+	found, err := w.mapResults()
 	var missing []int
 	for task := range w.plan.Pieces {
 		if len(found[task]) == 0 {
@@ -96,7 +96,7 @@ func (w *Work) undoneMaps() ([]int, error) {
 }
 
 // failed is the error of an engine that failed; nil if all tasks are done all the same.
-func (w *Work) failed(ctx context.Context, phase string, engine error, past pastAttempts,
+func (w *Work) failed(ctx context.Context, phase string, engine error, past priorAttempts,
 	undone func() ([]int, error)) error {
 	if ctx.Err() != nil {
 		return engine
@@ -109,13 +109,13 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, past past
 		w.options.Warnf("all %s tasks are done, though their engine says: %v", phase, engine)
 		return nil
 	}
-	return w.explain(phase, missing, engine, past)
+	return w.diagnose(phase, missing, engine, past)
 }
 
-// soundRuns returns the first account whose runs are there as they were written; nil if there is none. Accounts whose
-// runs are not are deleted: the task runs again. So it does if no DataNode has a block, but then the account stays: the
+// soundRuns returns the first result whose runs are there as they were written; nil if there is none. Results whose
+// runs are not are deleted: the task runs again. So it does if no DataNode has a block, but then the result stays: the
 // DataNode may come back.
-func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
+func (w *Work) soundRuns(task int, all []*mapResult) (*mapResult, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
 		if err == nil {
@@ -129,7 +129,7 @@ func (w *Work) soundRuns(task int, all []*mapAccount) (*mapAccount, error) {
 		if lost {
 			continue
 		}
-		at := w.home().in(MapPhase, TaskFolder(task), a.Attempt)
+		at := w.home().sub(MapPhase, TaskFolder(task), a.Attempt)
 		if err := at.fs.RemoveAll(at.dir); err != nil {
 			w.options.Warnf("%s can't be deleted: %v", at.uri(""), err)
 		}
@@ -149,9 +149,9 @@ func isLost(err error) bool {
 		errcode.Of(err, func(c errcode.Code) bool { return c == errcode.HDFSBlockMissing }) != ""
 }
 
-// checkRuns compares an account's runs, and its log of rejects, with what it says of them.
-func (w *Work) checkRuns(a *mapAccount) error {
-	at := w.home().in(MapPhase, TaskFolder(a.Task), a.Attempt)
+// checkRuns compares a result's runs, and its log of rejects, with what it says of them.
+func (w *Work) checkRuns(a *mapResult) error {
+	at := w.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt)
 	for _, share := range a.Shares {
 		if share.Output < 0 || share.Output >= len(w.outputs) {
 			return fmt.Errorf("it names output %d of %d", share.Output, len(w.outputs))
@@ -170,11 +170,11 @@ func (w *Work) checkRuns(a *mapAccount) error {
 	return nil
 }
 
-// gather checks the accounts against the plan: each split must have been read to its end once, by the task that has it.
+// gather checks the results against the plan: each split must have been read to its end once, by the task that has it.
 func (m *Mapped) gather() error {
 	w := m.work
 	m.runs = make([][]mapRun, len(w.outputs))
-	for task, a := range m.accounts {
+	for task, a := range m.results {
 		first, splits := w.plan.splitsOf(task, w.source.Files)
 		ended := map[int]bool{}
 		for _, e := range a.Ended {
@@ -196,12 +196,12 @@ func (m *Mapped) gather() error {
 }
 
 // Rejects passes on the rejects of all tasks. The error is that of the sink, or says that a log has changed.
-func (m *Mapped) Rejects(sink entry.Rejects) error {
-	for _, a := range m.accounts {
+func (m *Mapped) Rejects(sink entry.RejectSink) error {
+	for _, a := range m.results {
 		if a.Log == nil {
 			continue
 		}
-		if err := a.Log.replay(m.work.home().in(MapPhase, TaskFolder(a.Task), a.Attempt), m.work.source, sink); err != nil {
+		if err := a.Log.replay(m.work.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt), m.work.source, sink); err != nil {
 			return err
 		}
 	}
@@ -209,17 +209,17 @@ func (m *Mapped) Rejects(sink entry.Rejects) error {
 }
 
 // Rejects passes on the rejects that map tasks have found in a run that failed, as far as the sink accepts them.
-func (w *Work) Rejects(sink entry.Rejects) error {
-	found, err := w.mapAccounts()
+func (w *Work) Rejects(sink entry.RejectSink) error {
+	found, err := w.mapResults()
 	for task := 0; err == nil && task < len(w.plan.Pieces); task++ {
 		log, of := (*rejectLog)(nil), (*identity)(nil)
-		if report, _ := w.lastWords(MapPhase, task, nil); len(found[task]) > 0 {
+		if report, _ := w.latestFailure(MapPhase, task, nil); len(found[task]) > 0 {
 			log, of = found[task][0].Log, &found[task][0].identity
 		} else if report != nil {
 			log, of = report.Log, &report.identity
 		}
 		if log != nil {
-			err = log.replay(w.home().in(MapPhase, TaskFolder(task), of.Attempt), w.source, sink)
+			err = log.replay(w.home().sub(MapPhase, TaskFolder(task), of.Attempt), w.source, sink)
 		}
 	}
 	return err
@@ -236,9 +236,9 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 		}
 	}
 	state := checkpoint.NewResumeState(regions)
-	for i, a := range m.accounts {
+	for i, a := range m.results {
 		if err := state.Apply(checkpoint.Line{Checkpoint: &a.Checkpoint}, len(m.work.plan.Splits)); err != nil {
-			return nil, errcode.Digest.Errorf("%v: %w", &m.accounts[i].identity, err)
+			return nil, errcode.Digest.Errorf("%v: %w", &m.results[i].identity, err)
 		}
 	}
 	all := make([]*sorting.Rows, len(m.work.outputs))
@@ -249,7 +249,7 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 		found := state.Outputs[i]
 		rows := &sorting.Rows{Read: state.Read, Rejected: rejected, Filtered: found.Filtered, Skipped: state.Skipped,
 			Regions: found.Regions, Files: found.Files}
-		for _, a := range m.accounts {
+		for _, a := range m.results {
 			rows.Times.Add(&a.Times)
 		}
 		var err error
@@ -281,7 +281,7 @@ func (w *Work) watch(name string, total int, from, to float64) func(done, runnin
 
 // Read returns the number of records that all tasks have read, including rejected ones.
 func (m *Mapped) Read() (n int64) {
-	for _, a := range m.accounts {
+	for _, a := range m.results {
 		n += a.Checkpoint.Read
 	}
 	return n

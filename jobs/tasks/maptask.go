@@ -6,7 +6,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/pipeline/checkpoint"
@@ -14,15 +14,15 @@ import (
 	"bulkload/partition"
 )
 
-// mapAccount is what a map task has done: the line that a journal would have for it.
-type mapAccount struct {
+// mapResult is what a map task has done: the line that a journal would have for it.
+type mapResult struct {
 	identity
 	checkpoint.Checkpoint
 	Log   *rejectLog       `json:"log,omitempty"` // nil: no rejects
 	Times timing.ReadTimes `json:"times"`
 }
 
-// Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its account. document
+// Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its result. document
 // is the plan's path or URI, or the run's first output. The error has errcode.Command if the plan has no such task.
 func Map(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
@@ -53,41 +53,41 @@ func Map(ctx context.Context, document string, task int, o options.Options) erro
 }
 
 // sortPiece sorts the splits of a map task. Its input must be as it was planned.
-func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapAccount, error) {
+func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapResult, error) {
 	first, splits := w.plan.splitsOf(a.Task, w.source.Files)
 	if err := w.checkFiles(splits); err != nil {
 		return nil, err
 	}
 	a.rejects = newRejectSink(a.folder, w.job.Input.MaxRejects)
-	s := sorting.Stage{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: a.rejects, Part: true}
+	s := sorting.Sorter{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: a.rejects, Part: true}
 	for i, out := range w.feeds() {
-		s.Outputs = append(s.Outputs, sorting.Output{Job: out, Target: w.targets[i]})
+		s.Outputs = append(s.Outputs, sorting.SortOutput{Job: out, Target: w.targets[i]})
 	}
 	rows, err := s.Sort(ctx, w.options)
 	if err != nil {
 		return nil, err
 	}
-	account := &mapAccount{identity: a.identity, Log: a.rejects.log()}
-	account.Ended = s.Ended()
-	for i := range account.Ended {
-		account.Ended[i].Split += first
+	result := &mapResult{identity: a.identity, Log: a.rejects.log()}
+	result.Ended = s.Ended()
+	for i := range result.Ended {
+		result.Ended[i].Split += first
 	}
-	err = w.leaveRuns(ctx, a, rows, account)
+	err = w.leaveRuns(ctx, a, rows, result)
 	if closed := sorting.CloseRows(rows); err == nil {
 		err = closed
 	}
-	return account, err
+	return result, err
 }
 
-// leaveRuns writes the rows of each output as a run, and adds them to the account.
-func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows, account *mapAccount) error {
+// leaveRuns writes the rows of each output as a run, and adds them to the result.
+func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows, result *mapResult) error {
 	for i, rows := range all {
 		if rows == nil {
 			continue
 		}
-		account.Read, account.Skipped, account.Times = rows.Read, rows.Skipped, rows.Times
+		result.Read, result.Skipped, result.Times = rows.Read, rows.Skipped, rows.Times
 		share := checkpoint.RunShare{Output: i, Filtered: rows.Filtered, Files: checkpoint.FileShares(rows.Files),
-			Regions: checkpoint.SharesSince(make([]books.Region, len(rows.Regions)), rows.Regions)}
+			Regions: checkpoint.SharesSince(make([]counts.RegionCounts, len(rows.Regions)), rows.Regions)}
 		if rows.Sorted.Stats().Entries > 0 {
 			err := storage.Rewrite(ctx, func() (err error) {
 				share.Run, err = rows.Sorted.WriteRun(ctx, a.runs(i), runName)
@@ -97,13 +97,13 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 				return err
 			}
 		}
-		account.Shares = append(account.Shares, share)
+		result.Shares = append(result.Shares, share)
 	}
 	return nil
 }
 
 // runFolder is the folder of an attempt's run for an output.
-func (f folder) runFolder(output int) folder { return f.in(strconv.Itoa(output)) }
+func (f folder) runFolder(output int) folder { return f.sub(strconv.Itoa(output)) }
 
 // runs is the store of an attempt's runs for an output.
 func (f folder) runs(output int) partition.Store { return f.runsFor(output, nil) }

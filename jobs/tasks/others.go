@@ -10,23 +10,23 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Others is the engine of a run whose tasks other schedulers start, such as Airflow or Kubernetes, with the commands of
-// bulkload task. It runs none: the tasks of all phases before Until must be done.
-type Others struct {
+// ExternalScheduler is the engine of a run whose tasks other schedulers start, such as Airflow or Kubernetes, with the
+// commands of bulkload task. It runs none: the tasks of all phases before Until must be done.
+type ExternalScheduler struct {
 	Until string // the phase whose tasks are handed over, with which the command ends; "": none
 }
 
-// HandedOver says that others must run the tasks of a phase now, if there are any. It is not a failure.
-type HandedOver struct{ Phase Phase }
+// Pending says that others must run the tasks of a phase now, if there are any. It is not a failure.
+type Pending struct{ Phase Phase }
 
 // Error says how many tasks there are.
-func (h *HandedOver) Error() string {
+func (h *Pending) Error() string {
 	return fmt.Sprintf("%s are to be run", jobfile.Plural(len(h.Phase.Tasks), h.Phase.Name+" task"))
 }
 
-// Handed divides an error into the HandedOver in it, nil if there is none, and the rest: the end of the run may have
-// failed, too.
-func Handed(err error) (over *HandedOver, rest error) {
+// SplitPending divides an error into the HandedOver in it, nil if there is none, and the rest: the end of the run may
+// have failed, too.
+func SplitPending(err error) (over *Pending, rest error) {
 	if !errors.As(err, &over) {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func Handed(err error) (over *HandedOver, rest error) {
 
 // besides returns an error without the HandedOver in it; nil if nothing else is left.
 func besides(err error) error {
-	if over := (*HandedOver)(nil); !errors.As(err, &over) {
+	if over := (*Pending)(nil); !errors.As(err, &over) {
 		return err
 	}
 	switch e := err.(type) {
@@ -51,12 +51,12 @@ func besides(err error) error {
 	return nil // it is the HandedOver
 }
 
-// handsOver reports whether the tasks of a phase are handed over.
-func (w *Work) handsOver(phase string) bool { return w.others != nil && w.others.Until == phase }
+// submits reports whether the tasks of a phase are handed over.
+func (w *Work) submits(phase string) bool { return w.others != nil && w.others.Until == phase }
 
 // Run runs nothing: its error names the tasks that are not done.
-func (o Others) Run(_ context.Context, p Phase) error {
-	return errcode.TaskFailed.Errorf("not all tasks of the run are done: %s lack their accounts, %s",
+func (o ExternalScheduler) Run(_ context.Context, p Phase) error {
+	return errcode.TaskFailed.Errorf("not all tasks of the run are done: %s lack their results, %s",
 		jobfile.Plural(len(p.Tasks), p.Name+" task"), indexes(p.Tasks))
 }
 

@@ -10,7 +10,7 @@ import (
 // TestHanded: what is joined to a HandedOver, at any depth, stays.
 func TestHanded(t *testing.T) {
 	t.Parallel()
-	over := &HandedOver{}
+	over := &Pending{}
 	failed := fmt.Errorf("release the lock: %w", io.ErrClosedPipe)
 	for what, c := range map[string]struct {
 		err        error
@@ -24,7 +24,7 @@ func TestHanded(t *testing.T) {
 		"inside":        {fmt.Errorf("output a: %w", errors.Join(failed, over)), true, true},
 		"an error":      {failed, false, true},
 	} {
-		got, rest := Handed(c.err)
+		got, rest := SplitPending(c.err)
 		if (got != nil) != c.over || (rest != nil) != c.rest || c.rest && !errors.Is(rest, io.ErrClosedPipe) {
 			t.Errorf("%s: %v, %v", what, got, rest)
 		}

@@ -27,20 +27,20 @@ type Plan struct {
 	Job        *jobfile.Origin     `json:"job"`
 	Properties map[string]string   `json:"properties"` // of the site files, as far as tasks need them
 	Inputs     []jobfile.InputFile `json:"inputs"`     // in the order of their ordinals
-	Splits     []Split             `json:"splits"`
+	Splits     []SplitRef          `json:"splits"`
 	Pieces     []int               `json:"pieces"` // the first split of each map task, which has all up to the next one's
-	Outputs    []Output            `json:"outputs"`
+	Outputs    []TaskOutput        `json:"outputs"`
 }
 
-// Split is a part of an input file: the records that begin in [Start, End).
-type Split struct {
+// SplitRef is a part of an input file: the records that begin in [Start, End).
+type SplitRef struct {
 	File  int   `json:"file"` // ordinal
 	Start int64 `json:"start"`
 	End   int64 `json:"end"`
 }
 
-// Output is one output of the run.
-type Output struct {
+// TaskOutput is one output of the run.
+type TaskOutput struct {
 	Dir    string         `json:"dir"`              // a path or URI: the job file's
 	Run    string         `json:"run"`              // its run's ID
 	Hash   string         `json:"hash"`             // its job's
@@ -54,7 +54,7 @@ func textID(text []byte) string {
 }
 
 // splitsOf are the splits of a map task, and the index of the first one.
-func (p *Plan) splitsOf(task int, files []ingest.File) (first int, splits []ingest.Split) {
+func (p *Plan) splitsOf(task int, files []ingest.InputFile) (first int, splits []ingest.Split) {
 	first, end := p.Pieces[task], len(p.Splits)
 	if task+1 < len(p.Pieces) {
 		end = p.Pieces[task+1]
@@ -72,7 +72,7 @@ func (p *Plan) serves(fresh *Plan) bool {
 		return false
 	}
 	same := *fresh
-	same.Pieces, same.Outputs = p.Pieces, append([]Output(nil), fresh.Outputs...)
+	same.Pieces, same.Outputs = p.Pieces, append([]TaskOutput(nil), fresh.Outputs...)
 	for i := range same.Outputs {
 		if same.Outputs[i].Target == nil {
 			same.Outputs[i].Target = p.Outputs[i].Target

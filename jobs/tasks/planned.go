@@ -76,7 +76,7 @@ func documentOf(fsys storage.FS, output, name string) (string, error) {
 		return "", errcode.TaskPlan.Errorf("%s has the tasks of %d runs; name the file %s of one",
 			at.uri(""), len(runs), name)
 	}
-	return at.in(runs[0]).path(name), nil
+	return at.sub(runs[0]).path(name), nil
 }
 
 // outputOf returns the output and the run of a document; "" if it is a copy in another place.

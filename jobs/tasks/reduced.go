@@ -17,7 +17,7 @@ import (
 // has an entry for each output; nil for one that is written. If others are to run the tasks, the error is a
 // *HandedOver.
 func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
-	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceTask, len(all))}
+	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceWork, len(all))}
 	for i, w := range all {
 		if w == nil {
 			continue
@@ -27,11 +27,11 @@ func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 		}
 		defer func() { err = errors.Join(err, w.Records.Flush()) }()
 	}
-	if r.work.handsOver(ReducePhase) {
+	if r.work.submits(ReducePhase) {
 		return r.handOver()
 	}
-	var ran *Units
-	var past pastAttempts
+	var ran *ReducePlan
+	var past priorAttempts
 	for asked := false; ; {
 		if err := r.collect(); err != nil {
 			return err
@@ -42,9 +42,9 @@ func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 		}
 		if asked { // what is left has other indexes than what ran
 			missing, err := r.undone(ran, past)
-			return errors.Join(err, r.work.explain(ReducePhase, missing, nil, past))
+			return errors.Join(err, r.work.diagnose(ReducePhase, missing, nil, past))
 		}
-		ran, past = units, r.work.past(ReducePhase, allTasks(units))
+		ran, past = units, r.work.priorAttempts(ReducePhase, allTasks(units))
 		if asked, err = r.run(ctx, units, past); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 type reduction struct {
 	*Mapped
 	all  []*writing.Stage
-	left [][]sorting.SliceTask // for each output: the slices that are not accepted yet
+	left [][]sorting.SliceWork // for each output: the slices that are not accepted yet
 }
 
 // handOver writes the units of all slices that are not written yet. The memory of others' tasks is not known here, so
@@ -66,7 +66,7 @@ func (r *reduction) handOver() error {
 		return err
 	}
 	for i, left := range r.left {
-		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceTask) bool { return written[idOf(i, s)] != nil })
+		r.left[i] = slices.DeleteFunc(left, func(s sorting.SliceWork) bool { return written[idOf(i, s)] != nil })
 	}
 	units := r.units()
 	if err := r.checkMemory(units); err != nil {
@@ -76,13 +76,13 @@ func (r *reduction) handOver() error {
 	if _, err := r.work.writeUnits(units); err != nil {
 		return err
 	}
-	return &HandedOver{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
+	return &Pending{r.work.phase(ReducePhase, unitsName, allTasks(units), mapShare, 1)}
 }
 
 // checkMemory refuses reduce tasks that have too little memory to merge the runs of their output.
-func (r *reduction) checkMemory(units *Units) error {
+func (r *reduction) checkMemory(units *ReducePlan) error {
 	for i, w := range r.all {
-		if !slices.ContainsFunc(units.Tasks, func(t unitTask) bool { return t.Output == i }) {
+		if !slices.ContainsFunc(units.Tasks, func(t reduceTask) bool { return t.Output == i }) {
 			continue
 		}
 		if _, err := slicesAtOnce(w.Rows.Sorted, r.work.home(), r.work.sizes.Memory); err != nil {
@@ -93,7 +93,7 @@ func (r *reduction) checkMemory(units *Units) error {
 }
 
 // run has reduce tasks done. Those of others have a memory that this process does not know.
-func (r *reduction) run(ctx context.Context, units *Units, past pastAttempts) (asked bool, err error) {
+func (r *reduction) run(ctx context.Context, units *ReducePlan, past priorAttempts) (asked bool, err error) {
 	if r.work.others == nil {
 		if err := r.checkMemory(units); err != nil {
 			return false, err
@@ -108,8 +108,8 @@ func (r *reduction) run(ctx context.Context, units *Units, past pastAttempts) (a
 }
 
 // undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks
-// could not read are deleted, with their accounts: the next command has their map tasks done again.
-func (r *reduction) undone(units *Units, past pastAttempts) ([]int, error) {
+// could not read are deleted, with their results: the next command has their map tasks done again.
+func (r *reduction) undone(units *ReducePlan, past priorAttempts) ([]int, error) {
 	if err := r.collect(); err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (r *reduction) undone(units *Units, past pastAttempts) ([]int, error) {
 	}
 	var tasks []int
 	for task, t := range units.Tasks {
-		if slices.ContainsFunc(t.Slices, func(u unit) bool { return left[u.id(t.Output)] }) {
+		if slices.ContainsFunc(t.Slices, func(u sliceRef) bool { return left[u.id(t.Output)] }) {
 			tasks = append(tasks, task)
 			r.dropDamaged(task, past)
 		}
@@ -130,13 +130,13 @@ func (r *reduction) undone(units *Units, past pastAttempts) ([]int, error) {
 }
 
 // dropDamaged deletes the map attempt that has left a run which a reduce task could not read.
-func (r *reduction) dropDamaged(task int, past pastAttempts) {
-	report, _ := r.work.lastWords(ReducePhase, task, past)
+func (r *reduction) dropDamaged(task int, past priorAttempts) {
+	report, _ := r.work.latestFailure(ReducePhase, task, past)
 	if report == nil || report.Run == "" {
 		return
 	}
-	for _, a := range r.accounts {
-		at := r.work.home().in(MapPhase, TaskFolder(a.Task), a.Attempt)
+	for _, a := range r.results {
+		at := r.work.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt)
 		if strings.HasPrefix(report.Run, at.uri("")+"/") {
 			r.work.options.Warnf("%v, has left a run that can't be read; the same command does the task again", &a.identity)
 			_ = at.fs.RemoveAll(at.dir) // if it stays, the next command fails with the same words
@@ -146,7 +146,7 @@ func (r *reduction) dropDamaged(task int, past pastAttempts) {
 
 // writeUnits writes the document of the reduce tasks, under a name that follows from its content: tasks that an engine
 // still runs for an earlier process keep their document.
-func (w *Work) writeUnits(units *Units) (name string, err error) {
+func (w *Work) writeUnits(units *ReducePlan) (name string, err error) {
 	text, err := sealed(units)
 	if err != nil {
 		return "", err
@@ -159,23 +159,23 @@ func (w *Work) writeUnits(units *Units) (name string, err error) {
 }
 
 // units are the reduce tasks of all slices that are left.
-func (r *reduction) units() *Units {
+func (r *reduction) units() *ReducePlan {
 	plan := *r.work.plan
 	plan.Splits, plan.Pieces = nil, nil // map tasks need them
-	u := &Units{PlanID: r.work.id, Plan: &plan, Runs: r.runs}
+	u := &ReducePlan{PlanID: r.work.id, Plan: &plan, Runs: r.runs}
 	for i, w := range r.all {
 		if w == nil {
 			continue
 		}
-		u.Tasks = append(u.Tasks, unitTasks(i, r.left[i], r.work.sizes.Task)...)
+		u.Tasks = append(u.Tasks, reduceTasks(i, r.left[i], r.work.sizes.Task)...)
 	}
 	return u
 }
 
-// unitTasks divides an output's slices among tasks of about size bytes.
-func unitTasks(output int, left []sorting.SliceTask, size int64) []unitTask {
-	first := cutBySize(left, size, func(s sorting.SliceTask) int64 { return s.Size })
-	tasks := make([]unitTask, len(first))
+// reduceTasks divides an output's slices among tasks of about size bytes.
+func reduceTasks(output int, left []sorting.SliceWork, size int64) []reduceTask {
+	first := cutBySize(left, size, func(s sorting.SliceWork) int64 { return s.Size })
+	tasks := make([]reduceTask, len(first))
 	for task, begin := range first {
 		end := len(left)
 		if task+1 < len(first) {
@@ -183,13 +183,13 @@ func unitTasks(output int, left []sorting.SliceTask, size int64) []unitTask {
 		}
 		tasks[task].Output = output
 		for _, s := range left[begin:end] {
-			tasks[task].Slices = append(tasks[task].Slices, unit{s.Region, s.Number, s.Slice.Start, s.End})
+			tasks[task].Slices = append(tasks[task].Slices, sliceRef{s.Region, s.Number, s.Slice.Start, s.End})
 		}
 	}
 	return tasks
 }
 
-func allTasks(u *Units) []int {
+func allTasks(u *ReducePlan) []int {
 	all := make([]int, len(u.Tasks))
 	for i := range all {
 		all[i] = i
@@ -200,18 +200,18 @@ func allTasks(u *Units) []int {
 // written returns the slices that tasks have written, with all of their files, and no stage has accepted. The files of
 // accepted slices were moved away, and a kill may have interrupted that.
 func (r *reduction) written() (map[sliceID]*foundSlice, error) {
-	found, err := accounts(r.work, ReducePhase, func() *reduceAccount { return new(reduceAccount) })
+	found, err := readResults(r.work, ReducePhase, func() *reduceResult { return new(reduceResult) })
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Concat(slices.Collect(maps.Values(found))...)
-	all = slices.DeleteFunc(all, func(a *reduceAccount) bool { // those that contradict themselves
+	all = slices.DeleteFunc(all, func(a *reduceResult) bool { // those that contradict themselves
 		return a.Output < 0 || a.Output >= len(r.work.folders) || len(a.Units) != len(a.Slices)
 	})
-	at := make([]folder, len(all))              // of the files of each account
+	at := make([]folder, len(all))              // of the files of each result
 	sizes := make([]map[string]int64, len(all)) // of these files
 	err = sideBySide(len(all), func(i int) (err error) {
-		at[i] = r.work.folders[all[i].Output].in(ReducePhase, TaskFolder(all[i].Task), all[i].Attempt)
+		at[i] = r.work.folders[all[i].Output].sub(ReducePhase, TaskFolder(all[i].Task), all[i].Attempt)
 		sizes[i], err = at[i].sizes()
 		return err
 	})
@@ -255,25 +255,25 @@ type sliceID struct {
 }
 
 // idOf identifies a slice of an output.
-func idOf(output int, s sorting.SliceTask) sliceID {
+func idOf(output int, s sorting.SliceWork) sliceID {
 	return sliceID{output, s.Region, s.Number, string(s.Slice.Start), string(s.End)}
 }
 
 // id identifies a unit in the same way.
-func (u *unit) id(output int) sliceID {
+func (u *sliceRef) id(output int) sliceID {
 	return sliceID{output, u.Region, u.Number, string(u.Start), string(u.End)}
 }
 
 // foundSlice is a slice that a task has written.
 type foundSlice struct {
 	writing.Finished
-	by *reduceAccount
+	by *reduceResult
 }
 
 // accept passes the slices that were written to the i-th output's stage, and keeps the rest in left.
 func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
-	var left []sorting.SliceTask
-	used := map[*reduceAccount]bool{}
+	var left []sorting.SliceWork
+	used := map[*reduceResult]bool{}
 	for _, s := range r.left[i] {
 		f := written[idOf(i, s)]
 		if f == nil {
@@ -285,7 +285,7 @@ func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
 		}
 		if !used[f.by] {
 			used[f.by] = true
-			r.all[i].AddReport(writing.Report{Samples: f.by.Samples, Times: f.by.Times})
+			r.all[i].AddReport(writing.WriteReport{Samples: f.by.Samples, Times: f.by.Times})
 		}
 	}
 	r.left[i] = left

@@ -18,26 +18,26 @@ import (
 	"bulkload/partition"
 )
 
-// reduceAccount is what a reduce task has done. The files are in the attempt's folder of the output, under their final
+// reduceResult is what a reduce task has done. The files are in the attempt's folder of the output, under their final
 // names.
-type reduceAccount struct {
+type reduceResult struct {
 	identity
 	Output  int                       `json:"output"`
-	Units   []unit                    `json:"units"`
-	Slices  []manifest.Slice          `json:"slices"` // one for each unit
+	Units   []sliceRef                `json:"units"`
+	Slices  []manifest.RecordedSlice  `json:"slices"` // one for each unit
 	Samples []writing.DuplicateSample `json:"samples,omitempty"`
 	Times   timing.WriteTimes         `json:"times"`
 }
 
 // Reduce does a reduce task: it merges its slices out of the runs of all map tasks, and leaves verified files and its
-// account. document is the path or URI of the units, or the run's first output. The error has errcode.Command if
+// result. document is the path or URI of the units, or the run's first output. The error has errcode.Command if
 // there is no such task.
 func Reduce(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
 	if err != nil {
 		return err
 	}
-	u := new(Units)
+	u := new(ReducePlan)
 	if _, err := open(document, unitsName, o, u); err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 		return errcode.TaskPlan.Errorf("%s contradicts itself", document)
 	}
 	a := w.newAttempt(ReducePhase, task)
-	a.files = w.outputs[u.Tasks[task].Output].in(ReducePhase, TaskFolder(task), a.Attempt)
-	r := &reducing{planned: w, attempt: a, units: u, unitTask: u.Tasks[task]}
+	a.files = w.outputs[u.Tasks[task].Output].sub(ReducePhase, TaskFolder(task), a.Attempt)
+	r := &reducing{planned: w, attempt: a, units: u, reduceTask: u.Tasks[task]}
 	return a.do(ctx, func(ctx context.Context) (any, error) { return r.run(ctx) }, a.files)
 }
 
@@ -66,16 +66,16 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 type reducing struct {
 	*planned
 	*attempt
-	units *Units
-	unitTask
+	units *ReducePlan
+	reduceTask
 
 	mu   sync.Mutex
-	done reduceAccount
+	done reduceResult
 }
 
-func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) {
+func (r *reducing) run(ctx context.Context) (result *reduceResult, err error) {
 	t := r.targets[r.Output]
-	parts := make([]sorting.SliceTask, len(r.Slices))
+	parts := make([]sorting.SliceWork, len(r.Slices))
 	for i := range r.Slices {
 		if parts[i], err = r.Slices[i].sliceTask(t); err != nil {
 			return nil, err
@@ -104,12 +104,12 @@ func (r *reducing) run(ctx context.Context) (account *reduceAccount, err error) 
 	return &r.done, nil
 }
 
-// accept adds a slice that is finished to the account. Its files stay where they are.
+// accept adds a slice that is finished to the result. Its files stay where they are.
 func (r *reducing) accept(f *writing.Finished) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := slices.IndexFunc(r.Slices,
-		func(u unit) bool { return u.Region == f.Record.Region && u.Number == f.Record.Slice })
+		func(u sliceRef) bool { return u.Region == f.Record.Region && u.Number == f.Record.Slice })
 	r.done.Units, r.done.Slices = append(r.done.Units, r.Slices[at]), append(r.done.Slices, f.Record)
 	return nil
 }

@@ -24,14 +24,14 @@ type rejectLog struct {
 // the first rejects.
 //
 // A checkpoint.RejectLog writes the same log, but in spans, each with the checkpoint that names it, on the local disk,
-// and passes the rejects on at once. A task has no checkpoints: its log counts as a whole, with its account.
+// and passes the rejects on at once. A task has no checkpoints: its log counts as a whole, with its result.
 type rejectSink struct {
 	folder
 
 	mu      sync.Mutex // guards what follows
 	seen    ingest.RejectCounter
 	written checkpoint.RejectWriter
-	out     storage.Writer
+	out     storage.FileWriter
 }
 
 func newRejectSink(at folder, limit ingest.Limit) *rejectSink {
@@ -92,7 +92,7 @@ func (s *rejectSink) Close(int64) error {
 }
 
 // replay passes on the rejects of a log, which must be unchanged.
-func (l *rejectLog) replay(at folder, of *source.Source, sink entry.Rejects) error {
+func (l *rejectLog) replay(at folder, of *source.Source, sink entry.RejectSink) error {
 	f, err := l.open(at)
 	if err != nil {
 		return err

@@ -35,11 +35,11 @@ func TestCutBySize(t *testing.T) {
 			t.Errorf("%v are cut at %v, want %v", c.sizes, first, c.first)
 		}
 	}
-	units := unitTasks(3, []sorting.SliceTask{{Number: 0, Size: 6}, {Number: 1, Size: 4}, {Number: 2, Size: 1}}, 10)
+	units := reduceTasks(3, []sorting.SliceWork{{Number: 0, Size: 6}, {Number: 1, Size: 4}, {Number: 2, Size: 1}}, 10)
 	if len(units) != 2 || units[0].Output != 3 || units[1].Output != 3 || len(units[0].Slices) != 2 || len(units[1].Slices) != 1 || units[1].Slices[0].Number != 2 {
 		t.Errorf("%+v", units)
 	}
-	if units := unitTasks(0, nil, 10); len(units) != 0 {
+	if units := reduceTasks(0, nil, 10); len(units) != 0 {
 		t.Errorf("%d tasks without slices", len(units))
 	}
 }
@@ -73,18 +73,18 @@ func sortedRuns(t *testing.T) *partition.Sorted {
 		}
 	}
 	check(err)
-	s, err := partition.NewSorter(partition.Options{Regions: regions, Memory: sorting.SortMemory(options.DefaultMemory), Shards: 1, WorkDir: t.TempDir()})
+	s, err := partition.NewSorter(partition.SortOptions{Regions: regions, Memory: sorting.SortMemory(options.DefaultMemory), Shards: 1, WorkDir: t.TempDir()})
 	check(err)
 	t.Cleanup(func() { _ = s.Discard() }) // the test is over
 	shard := s.NewShard()
 	for row := range 600 {
 		key := fmt.Appendf(shard.Buffer(), "%04d a key, and what belongs to it", row)
-		check(shard.Commit(key, 11, 11, partition.Position{Offset: int64(row)}))
+		check(shard.Commit(key, 11, 11, partition.Origin{Offset: int64(row)}))
 	}
 	check(shard.Close())
 	sorted, err := s.Sort(t.Context())
 	check(err)
-	store := partition.Folder(t.TempDir())
+	store := partition.LocalStore(t.TempDir())
 	run, err := sorted.WriteRun(t.Context(), store, "run")
 	check(err)
 	all, err := partition.OpenRuns(regions, slices.Repeat([]partition.StoredFile{{Store: store, RunFile: run}}, partition.MaxRuns))
@@ -144,12 +144,12 @@ func TestStreamsOfAPlan(t *testing.T) {
 	t.Parallel()
 	pieces := make([]int, 400)
 	for _, c := range []struct {
-		others  *Others
+		others  *ExternalScheduler
 		remote  bool
 		memory  int64
 		refused bool
 	}{
-		{nil, true, 64 << 20, true}, {nil, true, 256 << 20, false}, {nil, false, 64 << 20, false}, {&Others{}, true, 64 << 20, false},
+		{nil, true, 64 << 20, true}, {nil, true, 256 << 20, false}, {nil, false, 64 << 20, false}, {&ExternalScheduler{}, true, 64 << 20, false},
 	} {
 		w := &Work{others: c.others, sizes: Sizes{Task: 1 << 20, Memory: c.memory}, folders: []runFolder{{folder: folder{fs: storage.Local}}}}
 		if c.remote {
@@ -171,14 +171,14 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 	for memory, warns := range map[int64]bool{options.MinMemory: true, 64 << 30: false} {
 		var log bytes.Buffer
 		w := workOf(t)
-		w.others, w.sizes = &Others{Until: ReducePhase}, Sizes{Task: 1 << 20, Memory: memory}
+		w.others, w.sizes = &ExternalScheduler{Until: ReducePhase}, Sizes{Task: 1 << 20, Memory: memory}
 		w.options.Log = slog.New(slog.NewTextHandler(&log, nil))
 		if err := w.home().make(); err != nil {
 			t.Fatal(err)
 		}
 		r := &reduction{Mapped: &Mapped{work: w}, all: []*writing.Stage{{Rows: &sorting.Rows{Sorted: sorted}}},
-			left: [][]sorting.SliceTask{{{Number: 0, Size: 5}, {Number: 1, Size: 5}}}}
-		over, rest := Handed(r.handOver())
+			left: [][]sorting.SliceWork{{{Number: 0, Size: 5}, {Number: 1, Size: 5}}}}
+		over, rest := SplitPending(r.handOver())
 		if over == nil || rest != nil || len(over.Phase.Tasks) != 1 {
 			t.Errorf("with %d bytes of memory: %v, %v", memory, over, rest)
 		}
@@ -200,7 +200,7 @@ func TestDocumentsCountAsMemory(t *testing.T) {
 			w.sizes.Memory = least
 		}
 		err := w.writePlan(w.plan)
-		_, unitsErr := w.writeUnits(&Units{Plan: w.plan})
+		_, unitsErr := w.writeUnits(&ReducePlan{Plan: w.plan})
 		if memory == 0 {
 			if err := errors.Join(err, unitsErr); err != nil {
 				t.Error(err)
@@ -220,7 +220,7 @@ func TestDocumentsCountAsMemory(t *testing.T) {
 			t.Errorf("with %d bytes: %v", memory, err)
 		}
 	}
-	w.others, w.sizes.Memory = &Others{}, 1
+	w.others, w.sizes.Memory = &ExternalScheduler{}, 1
 	if err := w.writePlan(w.plan); err != nil {
 		t.Errorf("for others' tasks: %v", err)
 	}

@@ -28,7 +28,7 @@ func (s store) Create(name string) (io.WriteCloser, error) {
 
 // runFile is a run that is being written.
 type runFile struct {
-	w      storage.Writer
+	w      storage.FileWriter
 	failed bool
 }
 

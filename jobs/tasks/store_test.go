@@ -102,12 +102,12 @@ func TestReadersHaveTheirStreams(t *testing.T) {
 
 // fullWriter has no space.
 type fullWriter struct {
-	storage.Writer
+	storage.FileWriter
 	aborted bool
 }
 
 func (w *fullWriter) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
-func (w *fullWriter) Abort() error              { w.aborted = true; return w.Writer.Abort() }
+func (w *fullWriter) Abort() error              { w.aborted = true; return w.FileWriter.Abort() }
 
 // TestUnwrittenRun: a run that could not be written is given up, not completed.
 func TestUnwrittenRun(t *testing.T) {
@@ -117,7 +117,7 @@ func TestUnwrittenRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := &fullWriter{Writer: inner}
+	full := &fullWriter{FileWriter: inner}
 	f := &runFile{w: full}
 	if _, err := f.Write([]byte("x")); !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)

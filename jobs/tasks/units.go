@@ -6,13 +6,13 @@ import (
 	"bulkload/partition"
 )
 
-// Units describes the reduce tasks of a run: each writes some slices of one output. It has the plan but for the splits,
-// so that a task reads one document.
-type Units struct {
-	PlanID string     `json:"plan_id"`
-	Plan   *Plan      `json:"plan"`
-	Runs   [][]mapRun `json:"runs"`  // for each output
-	Tasks  []unitTask `json:"tasks"` // the reduce tasks
+// ReducePlan describes the reduce tasks of a run: each writes some slices of one output. It has the plan but for the
+// splits, so that a task reads one document.
+type ReducePlan struct {
+	PlanID string       `json:"plan_id"`
+	Plan   *Plan        `json:"plan"`
+	Runs   [][]mapRun   `json:"runs"`  // for each output
+	Tasks  []reduceTask `json:"tasks"` // the reduce tasks
 }
 
 // mapRun is the run that an attempt of a map task has left for an output.
@@ -22,14 +22,14 @@ type mapRun struct {
 	Run     partition.RunFile `json:"run"`
 }
 
-// unitTask is a reduce task.
-type unitTask struct {
-	Output int    `json:"output"`
-	Slices []unit `json:"slices"`
+// reduceTask is a reduce task.
+type reduceTask struct {
+	Output int        `json:"output"`
+	Slices []sliceRef `json:"slices"`
 }
 
-// unit is a slice of a region.
-type unit struct {
+// sliceRef is a slice of a region.
+type sliceRef struct {
 	Region int    `json:"region"`
 	Number int    `json:"slice"`
 	Start  []byte `json:"start,omitempty"` // a key of the sort; empty: the region's first
@@ -38,8 +38,8 @@ type unit struct {
 
 // sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does
 // not know what the region has: the merge is summed up instead.
-func (u *unit) sliceTask(t *targets.Target) (sorting.SliceTask, error) {
-	s := sorting.SliceTask{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
+func (u *sliceRef) sliceTask(t *targets.Target) (sorting.SliceWork, error) {
+	s := sorting.SliceWork{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
 	var err error
 	if len(u.Start) > 0 { // the first slice has no key
 		s.Start, _, err = t.SplitKey(u.Start)
@@ -52,7 +52,7 @@ func (u *unit) sliceTask(t *targets.Target) (sorting.SliceTask, error) {
 func stored(home folder, output int, runs []mapRun, readers *int) []partition.StoredFile {
 	var files []partition.StoredFile
 	for _, r := range runs {
-		at := home.in(MapPhase, TaskFolder(r.Task), r.Attempt)
+		at := home.sub(MapPhase, TaskFolder(r.Task), r.Attempt)
 		files = append(files, partition.StoredFile{Store: at.runsFor(output, readers), RunFile: r.Run, Keep: readers != nil})
 	}
 	return files

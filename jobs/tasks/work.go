@@ -52,8 +52,8 @@ type OutputDir struct {
 	Target *targets.Target // nil if it is written, and needs no rows
 }
 
-// Run is what tasks are to do.
-type Run struct {
+// Assignment is what tasks are to do.
+type Assignment struct {
 	Job        *jobfile.Job
 	Source     *source.Source
 	Splits     []ingest.Split // of the input
@@ -65,7 +65,7 @@ type Run struct {
 // Work.Map returns Mapped, which has the rows, and Mapped.Reduce writes them.
 type Work struct {
 	engine  Engine
-	others  *Others // nil: the engine runs the tasks
+	others  *ExternalScheduler // nil: the engine runs the tasks
 	sizes   Sizes
 	options options.Options
 	source  *source.Source
@@ -75,13 +75,13 @@ type Work struct {
 	folders []runFolder // the run's folder in each output
 }
 
-// Begin writes the plan of a run, or continues with the plan and the accounts that an earlier process of the same run
+// Begin writes the plan of a run, or continues with the plan and the results that an earlier process of the same run
 // has left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
-func Begin(engine Engine, sizes Sizes, r Run, o options.Options) (*Work, error) {
+func Begin(engine Engine, sizes Sizes, r Assignment, o options.Options) (*Work, error) {
 	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: r.Source, outputs: r.Outputs}
 	// Only this engine ends a run before its tasks have run, and does not know their memory. It is recognized by its
 	// type, so that an engine needs just one method.
-	if o, ok := engine.(Others); ok {
+	if o, ok := engine.(ExternalScheduler); ok {
 		w.others = &o
 	}
 	fresh, err := w.newPlan(r)
@@ -98,7 +98,7 @@ func Begin(engine Engine, sizes Sizes, r Run, o options.Options) (*Work, error) 
 }
 
 // newPlan is the plan as it would be made now.
-func (w *Work) newPlan(r Run) (*Plan, error) {
+func (w *Work) newPlan(r Assignment) (*Plan, error) {
 	hash, err := program.Hash()
 	if err != nil {
 		return nil, err
@@ -107,10 +107,10 @@ func (w *Work) newPlan(r Run) (*Plan, error) {
 		Job: r.Job.Origin(), Properties: r.Properties,
 		Inputs: jobfile.InputFiles(r.Source.Files)}
 	for _, s := range r.Splits {
-		p.Splits = append(p.Splits, Split{s.File.Ordinal, s.Start, s.End})
+		p.Splits = append(p.Splits, SplitRef{s.File.Ordinal, s.Start, s.End})
 	}
 	for _, out := range w.outputs {
-		planned := Output{Dir: out.Job.Output, Run: out.Run, Hash: out.Job.Hash()}
+		planned := TaskOutput{Dir: out.Job.Output, Run: out.Run, Hash: out.Job.Hash()}
 		if out.Target != nil {
 			planned.Target = out.Target.Fix()
 		}
@@ -207,7 +207,7 @@ func (w *Work) checkDocument(name string, text []byte) error {
 // End deletes what the tasks of a run have left in an output whose files are written. The plan gets another name: a
 // task that begins now is refused, and the run can still be finished by its plan if the load fails.
 func End(fsys storage.FS, output string) error {
-	runs, err := folder{fs: fsys, dir: output}.in(manifest.TasksDir).folders()
+	runs, err := folder{fs: fsys, dir: output}.sub(manifest.TasksDir).folders()
 	for _, run := range runs {
 		err = errors.Join(err, newRunFolder(fsys, output, run).end())
 	}
@@ -240,7 +240,7 @@ func Clear(fsys storage.FS, output string) error {
 
 // Left is how many bytes tasks have left in an output: sorted runs, files, documents.
 func Left(fsys storage.FS, output string) (int64, error) {
-	return folder{fs: fsys, dir: output}.in(manifest.TasksDir).bytes()
+	return folder{fs: fsys, dir: output}.sub(manifest.TasksDir).bytes()
 }
 
 // home is the run's folder in the first output, where the documents are.
@@ -251,12 +251,12 @@ func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase
 	home := w.home()
 	return Phase{Name: name, Run: w.plan.Run, Document: home.uri(document), Tasks: tasks,
 		Memory: w.sizes.Memory, Cores: w.sizes.Cores,
-		FS: home.fs, Dir: home.in(name).dir, Watch: w.watch(name, len(tasks), from, to)}
+		FS: home.fs, Dir: home.sub(name).dir, Watch: w.watch(name, len(tasks), from, to)}
 }
 
-// explain says why tasks have left no account: what their attempts have said, or else what the engine says. With an
+// diagnose says why tasks have left no result: what their attempts have said, or else what the engine says. With an
 // engine that says why, other tasks are only those that it has ended or not begun.
-func (w *Work) explain(phase string, tasks []int, engine error, past pastAttempts) error {
+func (w *Work) diagnose(phase string, tasks []int, engine error, past priorAttempts) error {
 	var errs []error
 	silent := engine == nil
 	for i, task := range tasks {
@@ -264,7 +264,7 @@ func (w *Work) explain(phase string, tasks []int, engine error, past pastAttempt
 			errs = append(errs, fmt.Errorf("and %d more tasks are not done", len(tasks)-i))
 			break
 		}
-		report, last := w.lastWords(phase, task, past)
+		report, last := w.latestFailure(phase, task, past)
 		if of := (*TaskError)(nil); errors.As(engine, &of) && of.Task == task {
 			engine = of.with(report, last)
 		}
@@ -284,10 +284,10 @@ func reason(phase string, task int, report *failureReport, last *identity) error
 	case report != nil:
 		return report.Code.Errorf("%v: %s", &report.identity, report.Text)
 	case last != nil:
-		return errcode.TaskFailed.Errorf("%v, has ended without its account: it may have been killed. The same command "+
+		return errcode.TaskFailed.Errorf("%v, has ended without its result: it may have been killed. The same command "+
 			"runs it again", last)
 	}
-	return errcode.TaskFailed.Errorf("%s task %d has ended without its account, and no attempt at it has begun. The "+
+	return errcode.TaskFailed.Errorf("%s task %d has ended without its result, and no attempt at it has begun. The "+
 		"same command runs it again", phase, task)
 }
 

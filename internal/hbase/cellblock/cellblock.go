@@ -65,7 +65,7 @@ func (r *Reader) Next(c *cell.Cell) (bool, error) {
 	c.Family = key[3+row : qualifier : qualifier]
 	c.Qualifier = key[qualifier:end:end]
 	c.Timestamp = int64(binary.BigEndian.Uint64(key[end:]))
-	c.Type = cell.Type(key[keySize-1])
+	c.Type = cell.KeyType(key[keySize-1])
 	c.Value = b[lengthSize+lengthsSize+keySize : lengthSize+size : lengthSize+size]
 	r.rest = b[lengthSize+size:]
 	return true, nil

@@ -52,7 +52,7 @@ func (l *Live) Open(t *testing.T, j *jobfile.Job) *Output {
 		t.Fatal(err)
 	}
 	if m == nil {
-		m = manifest.Of(j)
+		m = manifest.New(j)
 	}
 	out := output.New(dir, m)
 	out.ByJob = true

@@ -21,7 +21,7 @@ import (
 
 // Findings makes the checks of a night, and returns them by name, of several with one name the worst, and the error of
 // the worst.
-func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[string]preflight.Finding, error) {
+func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[string]preflight.CheckResult, error) {
 	t.Helper()
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[strin
 	if failed := found.Failed(); err == nil && len(failed) > 0 {
 		_, err = failed.Worst()
 	}
-	all := map[string]preflight.Finding{}
+	all := map[string]preflight.CheckResult{}
 	for _, f := range found {
 		if old, ok := all[f.Name]; !ok || old.State != preflight.Failed {
 			all[f.Name] = f
@@ -41,7 +41,7 @@ func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[strin
 }
 
 // WantFinding compares a check's state, and looks for texts in what it says.
-func WantFinding(t *testing.T, all map[string]preflight.Finding, name string, state preflight.State, texts ...string) {
+func WantFinding(t *testing.T, all map[string]preflight.CheckResult, name string, state preflight.State, texts ...string) {
 	t.Helper()
 	f := all[name]
 	if f.State != state {

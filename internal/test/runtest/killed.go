@@ -218,12 +218,12 @@ func ManyProcesses(t *testing.T) {
 func SameRun(t *testing.T, k Killed, base string, want, got *summary.Summary) {
 	t.Helper()
 	SameFiles(t, "resumed", filepath.Join(k.Dir, base), filepath.Join(k.Dir, k.Out))
-	if got.OutputSummary != nil && (got.Books != want.Books || got.Digest != want.Digest) {
-		t.Errorf("resumed: books %v, digest %v;\nundisturbed: books %v, digest %v", got.Books, got.Digest, want.Books, want.Digest)
+	if got.OutputSummary != nil && (got.Counts != want.Counts || got.Digest != want.Digest) {
+		t.Errorf("resumed: books %v, digest %v;\nundisturbed: books %v, digest %v", got.Counts, got.Digest, want.Counts, want.Digest)
 	}
 	for i, out := range got.Outputs {
-		if out.Books != want.Outputs[i].Books || out.Digest != want.Outputs[i].Digest {
-			t.Errorf("resumed: books %v; undisturbed: %v", out.Books, want.Outputs[i].Books)
+		if out.Counts != want.Outputs[i].Counts || out.Digest != want.Outputs[i].Digest {
+			t.Errorf("resumed: books %v; undisturbed: %v", out.Counts, want.Outputs[i].Counts)
 		}
 	}
 	for _, name := range []string{"rejects.dat", "rejects.jsonl"} {

@@ -69,8 +69,8 @@ func SameByTasks(t *testing.T, what, dir string, sizes tasks.Sizes, least int) {
 	SameFiles(t, what, here, there)
 	EqualManifests(t, what, ManifestOf(t, here), ManifestOf(t, there))
 	NothingLeft(t, there)
-	if !reflect.DeepEqual(got.Books, want.Books) || got.Status != want.Status {
-		t.Errorf("%s %v instead of %s %v", got.Status, got.Books, want.Status, want.Books)
+	if !reflect.DeepEqual(got.Counts, want.Counts) || got.Status != want.Status {
+		t.Errorf("%s %v instead of %s %v", got.Status, got.Counts, want.Status, want.Counts)
 	}
 	NoTasks(t, there)
 	if len(e.Ran) < least {

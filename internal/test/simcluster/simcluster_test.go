@@ -28,7 +28,7 @@ func in(t *testing.T, run func(w *world)) {
 		w := &world{T: t, sim: simcluster.New(2)}
 		t.Cleanup(w.sim.Close)
 		var err error
-		if w.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Identity{User: "tina"}, w.sim); err != nil {
+		if w.client, err = load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, w.sim); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { w.client.Close() })
@@ -115,7 +115,7 @@ const (
 // TestSeenByLoad: what happens to a table is seen by package load as on a real cluster.
 func TestSeenByLoad(t *testing.T) {
 	row := func(name string) []byte { return []byte(name) }
-	marker := func(kind cell.Type, name, qualifier string, at int64) cell.Cell {
+	marker := func(kind cell.KeyType, name, qualifier string, at int64) cell.Cell {
 		return cell.Cell{Row: row(name), Family: row("f"), Qualifier: []byte(qualifier), Timestamp: at, Type: kind}
 	}
 	for _, test := range []struct {

@@ -124,7 +124,7 @@ type markers struct {
 }
 
 // add notes a marker; those of the type single hide one timestamp.
-func (m *markers) add(s *stored, single cell.Type) {
+func (m *markers) add(s *stored, single cell.KeyType) {
 	if s.Type != single {
 		m.until, m.some = max(m.until, s.Timestamp), true
 		return

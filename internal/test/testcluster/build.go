@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -26,10 +27,13 @@ var errNoJava = errors.New("no Java here")
 // classpath returns the jars of a release and of Hadoop in the form of java's -cp. Maven is asked once for each pom and
 // release; the answer is kept in the user's cache folder. profiles are those of the pom that are active.
 func classpath(ctx context.Context, hbase release, profiles ...string) (string, error) {
-	for _, tool := range []string{"java", "javac", "mvn"} {
+	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return "", fmt.Errorf("%w: %w (install a JDK 17 and Maven)", errNoJava, err)
+			return "", fmt.Errorf("%w: %w (install a JDK 17 or 21, and Maven)", errNoJava, err)
 		}
+	}
+	if err := JDK(); err != nil {
+		return "", fmt.Errorf("%w: %w", errNoJava, err)
 	}
 	pom, err := javaFiles.ReadFile("java/pom.xml")
 	if err != nil {
@@ -45,6 +49,20 @@ func classpath(ctx context.Context, hbase release, profiles ...string) (string, 
 	}
 	return readClasspath(dir)
 }
+
+// JDK returns an error that says why the JDK here can't run the tests: it is missing, or of another version than 17 and
+// 21. Hadoop does not run on newer ones, which have no security manager.
+var JDK = sync.OnceValue(func() error {
+	out, err := exec.Command("javac", "-version").CombinedOutput() // javac 17.0.15
+	if err != nil {
+		return fmt.Errorf("%w (install a JDK 17 or 21)", err)
+	}
+	said := strings.TrimSpace(string(out))
+	if major, _, _ := strings.Cut(strings.TrimPrefix(said, "javac "), "."); major != "17" && major != "21" {
+		return fmt.Errorf("this is %q: the tests need a JDK 17 or 21", said)
+	}
+	return nil
+})
 
 func readClasspath(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "classpath"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Hadoop and HBase use internals of these packages of the JDK, which Java 17 must be asked to open.
+// Hadoop and HBase use internals of these packages of the JDK, which Java must be asked to open since version 17.
 var opened = strings.Fields(`
 	java.base/java.io java.base/java.lang java.base/java.lang.reflect java.base/java.math java.base/java.net java.base/java.nio java.base/java.text
 	java.base/java.util java.base/java.util.concurrent java.base/jdk.internal.misc java.base/jdk.internal.ref java.base/sun.nio.ch

@@ -20,7 +20,7 @@ func TestWithoutCluster(t *testing.T) {
 		{"no cluster in CI", "TestTableLoadAndScan", []string{"CI=true"}, true, []string{"make test", "must not be skipped"}},
 		{"a relative path", "TestTableLoadAndScan", []string{Environment + "=tmp/x"}, true, []string{"must be an absolute path"}},
 		{"a cluster that isn't there", "TestTableLoadAndScan", []string{Environment + "=" + t.TempDir()}, true, []string{"no test cluster in"}},
-		{"no Java", "TestEmptyFile", []string{"CI=", "PATH=" + t.TempDir()}, false, []string{"*** SKIPPED TestEmptyFile: no Java here", "install a JDK 17 and Maven"}},
+		{"no Java", "TestEmptyFile", []string{"CI=", "PATH=" + t.TempDir()}, false, []string{"*** SKIPPED TestEmptyFile: no Java here", "install a JDK 17 or 21, and Maven"}},
 		{"no Java in CI", "TestEmptyFile", []string{"CI=true", "PATH=" + t.TempDir()}, true, []string{"no Java here"}},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^"+c.test+"$")

@@ -53,7 +53,7 @@ func (f *Failing) Open(name string) (storage.File, error) {
 }
 
 // Create is that of storage.FS.
-func (f *Failing) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f *Failing) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	if err := f.call("create", name); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (f *failingFile) ReadAt(b []byte, at int64) (int, error) {
 }
 
 type failingWriter struct {
-	storage.Writer
+	storage.FileWriter
 	fs   *Failing
 	name string
 }
@@ -150,7 +150,7 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 	if err := w.fs.call("write", w.name); err != nil {
 		return 0, err
 	}
-	return w.Writer.Write(b)
+	return w.FileWriter.Write(b)
 }
 
-func (w *failingWriter) Close() error { return first(w.fs.call("close", w.name), w.Writer.Close) }
+func (w *failingWriter) Close() error { return first(w.fs.call("close", w.name), w.FileWriter.Close) }

@@ -89,14 +89,14 @@ type LostDataNode struct {
 }
 
 // lostWriter fails each write.
-type lostWriter struct{ storage.Writer }
+type lostWriter struct{ storage.FileWriter }
 
 func (lostWriter) Write([]byte) (int, error) {
 	return 0, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrDataNode)
 }
 
 // Create creates a file. If it is the Nth one, each write to it fails with storage.ErrDataNode.
-func (f *LostDataNode) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f *LostDataNode) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	w, err := f.FS.Create(name, perm)
 	if f.Created.Add(1) == f.Nth && err == nil {
 		return lostWriter{w}, nil

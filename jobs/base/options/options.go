@@ -62,9 +62,9 @@ const (
 
 // Wait is how long a run waits for an input that does not exist yet.
 type Wait struct {
-	For    time.Duration // 0: not at all
-	Settle time.Duration // how long files must be unchanged if no _SUCCESS is required; 0: a minute, less: not at all
-	Clock  Clock         // by which it waits; zero: the machine's
+	For         time.Duration // 0: not at all
+	QuietPeriod time.Duration // how long files must be unchanged if no _SUCCESS is required; 0: a minute, less: not at all
+	Clock       Clock         // by which it waits; zero: the machine's
 }
 
 // DefaultSettle is how long files must be unchanged before a run that waits for its input reads them.
@@ -91,8 +91,8 @@ func (o Options) WithDefaults() (Options, error) {
 		return o, errcode.Command.Errorf("%s of memory is too little; give at least %s", bytesize.Format(o.Memory),
 			bytesize.Format(MinMemory))
 	}
-	if o.Wait.Settle == 0 {
-		o.Wait.Settle = DefaultSettle
+	if o.Wait.QuietPeriod == 0 {
+		o.Wait.QuietPeriod = DefaultSettle
 	}
 	if o.Wait.Clock.Now == nil {
 		o.Wait.Clock = Clock{time.Now, pause.For}

@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 func TestDefaultsTwice(t *testing.T) {
 	t.Parallel()
 	var said []string
-	o := Options{Say: func(text string) { said = append(said, text) }, Wait: Wait{Settle: -1}}
+	o := Options{Say: func(text string) { said = append(said, text) }, Wait: Wait{QuietPeriod: -1}}
 	for range 2 {
 		var err error
 		if o, err = o.WithDefaults(); err != nil {
@@ -41,11 +41,11 @@ func TestDefaultsTwice(t *testing.T) {
 	o.Infof("%d files", 3)
 	o.Warnf("no space")
 	o.Watch(Progress{})
-	if strings.Join(said, "; ") != "3 files; no space" || o.Wait.Settle != -1 || o.Wait.Clock.Now == nil || o.Wait.Clock.Sleep == nil {
+	if strings.Join(said, "; ") != "3 files; no space" || o.Wait.QuietPeriod != -1 || o.Wait.Clock.Now == nil || o.Wait.Clock.Sleep == nil {
 		t.Errorf("%q, %+v", said, o.Wait)
 	}
-	if o, _ := (Options{}).WithDefaults(); o.Wait.Settle != time.Minute {
-		t.Errorf("files must be unchanged for %v", o.Wait.Settle)
+	if o, _ := (Options{}).WithDefaults(); o.Wait.QuietPeriod != time.Minute {
+		t.Errorf("files must be unchanged for %v", o.Wait.QuietPeriod)
 	}
 }
 

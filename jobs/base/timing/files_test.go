@@ -21,7 +21,7 @@ func TestClockOfFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var written, read Clock
+	var written, read Stopwatch
 	w := Writer(out, &written)
 	for range 3 {
 		if _, err := w.Write([]byte("0123456789")); err != nil {
@@ -63,7 +63,7 @@ func (delegating) Delegates() bool { return true }
 // TestClockHidesNothing: what a file system can do beyond its interface is found through the clock.
 func TestClockHidesNothing(t *testing.T) {
 	t.Parallel()
-	if d, ok := storage.DelegatorOf(FS(delegating{FS: storage.Local}, new(Clock))); !ok || !d.Delegates() {
+	if d, ok := storage.DelegatorOf(FS(delegating{FS: storage.Local}, new(Stopwatch))); !ok || !d.Delegates() {
 		t.Error("a clock hides that its file system issues tokens")
 	}
 }
@@ -74,11 +74,11 @@ func TestPhasesAddUp(t *testing.T) {
 	var read ReadTimes
 	var write WriteTimes
 	for range 2 {
-		read.Add(&ReadTimes{Total: 10 * time.Second, File: Clock{Took: 2 * time.Second, Bytes: 100}, Sorting: 3 * time.Second, Parse: 1, Visit: 4})
-		write.Add(&WriteTimes{Total: 10 * time.Second, File: Clock{Took: time.Second, Bytes: 10}, Compress: 2 * time.Second, Verify: 5 * time.Second, Merge: 1, Append: 6,
+		read.Add(&ReadTimes{Total: 10 * time.Second, File: Stopwatch{Took: 2 * time.Second, Bytes: 100}, Sorting: 3 * time.Second, Parse: 1, Visit: 4})
+		write.Add(&WriteTimes{Total: 10 * time.Second, File: Stopwatch{Took: time.Second, Bytes: 10}, Compress: 2 * time.Second, Verify: 5 * time.Second, Merge: 1, Append: 6,
 			Entries: 1, Raw: 2, Encoded: 3, Checked: 4})
 	}
-	check := func(stage string, phases []Phase, seconds map[string]float64, bytes map[string]int64) {
+	check := func(stage string, phases []Span, seconds map[string]float64, bytes map[string]int64) {
 		t.Helper()
 		for _, p := range phases {
 			if p.Of != stage || p.Seconds != seconds[p.Name] || p.Bytes != bytes[p.Name] || p.Seconds > 0 && p.Rate != float64(p.Bytes)/p.Seconds || p.Seconds == 0 && p.Rate != 0 {

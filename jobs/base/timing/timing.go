@@ -24,14 +24,14 @@ func apportion(all, a, b time.Duration) (time.Duration, time.Duration) {
 	return first, all - first
 }
 
-// Clock measures one goroutine's calls to files.
-type Clock struct {
+// Stopwatch measures one goroutine's calls to files.
+type Stopwatch struct {
 	Took  time.Duration
 	Calls int64
 	Bytes int64
 }
 
-func (c *Clock) add(begun time.Time, n int) {
+func (c *Stopwatch) add(begun time.Time, n int) {
 	c.Took += time.Since(begun)
 	c.Calls++
 	c.Bytes += int64(n)
@@ -40,11 +40,11 @@ func (c *Clock) add(begun time.Time, n int) {
 // clockedFS measures reads of files that are opened through it.
 type clockedFS struct {
 	storage.FS
-	clock *Clock
+	clock *Stopwatch
 }
 
 // FS measures reads of files that are opened through it.
-func FS(fsys storage.FS, clock *Clock) storage.FS { return clockedFS{fsys, clock} }
+func FS(fsys storage.FS, clock *Stopwatch) storage.FS { return clockedFS{fsys, clock} }
 
 // Unwrap is for storage.DelegatorOf.
 func (f clockedFS) Unwrap() storage.FS { return f.FS }
@@ -61,7 +61,7 @@ func (f clockedFS) Open(name string) (storage.File, error) {
 
 type clockedFile struct {
 	storage.File
-	clock *Clock
+	clock *Stopwatch
 }
 
 func (f clockedFile) Read(b []byte) (int, error) {
@@ -80,23 +80,25 @@ func (f clockedFile) ReadAt(b []byte, at int64) (int, error) {
 
 // clockedWriter measures writes to a file.
 type clockedWriter struct {
-	storage.Writer
-	clock *Clock
+	storage.FileWriter
+	clock *Stopwatch
 }
 
 // Writer measures writes to a file.
-func Writer(w storage.Writer, clock *Clock) storage.Writer { return clockedWriter{w, clock} }
+func Writer(w storage.FileWriter, clock *Stopwatch) storage.FileWriter {
+	return clockedWriter{w, clock}
+}
 
 func (w clockedWriter) Write(b []byte) (int, error) {
 	begun := time.Now()
-	n, err := w.Writer.Write(b)
+	n, err := w.FileWriter.Write(b)
 	w.clock.add(begun, n)
 	return n, err
 }
 
 func (w clockedWriter) Close() error {
 	begun := time.Now()
-	err := w.Writer.Close()
+	err := w.FileWriter.Close()
 	w.clock.add(begun, 0)
 	return err
 }
@@ -104,7 +106,7 @@ func (w clockedWriter) Close() error {
 // ReadTimes is how goroutines spent their time while they read records.
 type ReadTimes struct {
 	Total   time.Duration // from the openings of their splits to the ends
-	File    Clock
+	File    Stopwatch
 	Sorting time.Duration // of total, spent by the sort now and then: see partition.Shard.Busy
 	Parse   time.Duration // of the sampled records
 	Visit   time.Duration // likewise: their keys, digests and packing
@@ -121,9 +123,9 @@ func (t *ReadTimes) Add(o *ReadTimes) {
 }
 
 // Phases are the parts of reading and sorting.
-func (t *ReadTimes) Phases(stats partition.Stats) []Phase {
+func (t *ReadTimes) Phases(stats partition.Stats) []Span {
 	parse, key := apportion(t.Total-t.File.Took-t.Sorting, t.Parse, t.Visit)
-	return []Phase{
+	return []Span{
 		partOf("sort", "read", t.File.Took, t.File.Bytes),
 		partOf("sort", "parse", parse, t.File.Bytes),
 		partOf("sort", "key", key, stats.Bytes),
@@ -135,7 +137,7 @@ func (t *ReadTimes) Phases(stats partition.Stats) []Phase {
 // WriteTimes is how goroutines spent their time while they wrote slices.
 type WriteTimes struct {
 	Total    time.Duration // from the beginning of the merge to the end of the last file
-	File     Clock
+	File     Stopwatch
 	Compress time.Duration
 	Verify   time.Duration
 	Merge    time.Duration // of the sampled entries
@@ -162,9 +164,9 @@ func (t *WriteTimes) Add(o *WriteTimes) {
 }
 
 // Phases are the parts of writing.
-func (t *WriteTimes) Phases() []Phase {
+func (t *WriteTimes) Phases() []Span {
 	merge, encode := apportion(t.Total-t.File.Took-t.Compress, t.Merge, t.Append)
-	return []Phase{
+	return []Span{
 		partOf("write", "merge", merge, t.Entries),
 		partOf("write", "encode", encode, t.Raw),
 		partOf("write", "compress", t.Compress, t.Encoded),
@@ -174,23 +176,23 @@ func (t *WriteTimes) Phases() []Phase {
 }
 
 // partOf is a part of a stage, whose time is the sum over all goroutines.
-func partOf(stage, name string, took time.Duration, bytes int64) Phase {
+func partOf(stage, name string, took time.Duration, bytes int64) Span {
 	p := NewPhase(name, took, bytes)
 	p.Of = stage
 	return p
 }
 
 // NewPhase is a stage with its duration and bytes.
-func NewPhase(name string, took time.Duration, bytes int64) Phase {
-	p := Phase{Name: name, Seconds: took.Seconds(), Bytes: bytes}
+func NewPhase(name string, took time.Duration, bytes int64) Span {
+	p := Span{Name: name, Seconds: took.Seconds(), Bytes: bytes}
 	if p.Seconds > 0 {
 		p.Rate = float64(bytes) / p.Seconds
 	}
 	return p
 }
 
-// Phase is a stage of a run with its duration, or a part of a stage, whose time is the sum over all cores.
-type Phase struct {
+// Span is a stage of a run with its duration, or a part of a stage, whose time is the sum over all cores.
+type Span struct {
 	Name    string  `json:"name"`
 	Output  string  `json:"output,omitempty"` // the table, if there are several outputs and the stage is for one
 	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself

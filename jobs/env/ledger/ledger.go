@@ -66,9 +66,9 @@ type Entry struct {
 	Output  string `json:"output"`           // URI of the output directory
 
 	Digest digest.Sum      `json:"digest"` // of all cells
-	Books  json.RawMessage `json:"books"`  // as the run's summary has them
+	Counts json.RawMessage `json:"books"`  // as the run's summary has them
 	Inputs json.RawMessage `json:"inputs"` // as the manifest has them
-	Files  []File          `json:"files"`
+	Files  []LoadedFile    `json:"files"`
 	// Moments: the cells have several timestamps, or timestamps that are not known, beside those in Files.
 	Moments bool `json:"moments,omitempty"`
 
@@ -98,8 +98,8 @@ func (e *Entry) EndedBefore(other *Entry) bool {
 // HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of
 // each file, a few cells are known.
 func (e *Entry) HasTimestamp(timestamp int64) bool {
-	return slices.ContainsFunc(e.Files, func(f File) bool {
-		return slices.ContainsFunc(f.Probes, func(c Cell) bool { return c.Timestamp == timestamp })
+	return slices.ContainsFunc(e.Files, func(f LoadedFile) bool {
+		return slices.ContainsFunc(f.Probes, func(c KnownCell) bool { return c.Timestamp == timestamp })
 	})
 }
 
@@ -107,24 +107,24 @@ func (e *Entry) HasTimestamp(timestamp int64) bool {
 // the rows between the first and the last one of a file may have any, or no cell of a file is known.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
 	return e.HasTimestamp(timestamp) ||
-		slices.ContainsFunc(e.Files, func(f File) bool { return e.Moments || len(f.Probes) == 0 })
+		slices.ContainsFunc(e.Files, func(f LoadedFile) bool { return e.Moments || len(f.Probes) == 0 })
 }
 
-// File is a loaded HFile and the cells by which the table proves that it serves it.
-type File struct {
-	URI      string `json:"uri"`
-	Family   string `json:"family"`
-	FirstRow string `json:"first_row"` // in the notation of HBase's shell
-	LastRow  string `json:"last_row"`
-	Oldest   int64  `json:"oldest_timestamp,omitempty"` // of its cells; 0: that of one of Probes
-	Probes   []Cell `json:"probes"`
+// LoadedFile is a loaded HFile and the cells by which the table proves that it serves it.
+type LoadedFile struct {
+	URI      string      `json:"uri"`
+	Family   string      `json:"family"`
+	FirstRow string      `json:"first_row"` // in the notation of HBase's shell
+	LastRow  string      `json:"last_row"`
+	Oldest   int64       `json:"oldest_timestamp,omitempty"` // of its cells; 0: that of one of Probes
+	Probes   []KnownCell `json:"probes"`
 	// Opening is that of its regions when it was last known to be served, or about to be loaded: see
 	// load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 
-// Cell is a cell of an HFile.
-type Cell struct {
+// KnownCell is a cell of an HFile.
+type KnownCell struct {
 	Row       string `json:"row"`       // in the notation of HBase's shell
 	Qualifier string `json:"qualifier"` // likewise
 	Timestamp int64  `json:"timestamp"`

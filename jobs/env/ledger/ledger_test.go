@@ -23,8 +23,8 @@ import (
 
 func sample() *Entry {
 	return &Entry{State: Loaded, Job: "check.yaml", JobHash: "0123456789abcdef0123", Table: "ns:t", Date: "2026-11-20", Run: "r1",
-		Source: "hdfs:///in", Output: "hdfs:///out", Books: []byte(`{"rows_read":5}`), Inputs: []byte(`[]`), Files: []File{{URI: "hdfs:///out/f/1", Family: "f", FirstRow: "a",
-			LastRow: `b\x00`, Probes: []Cell{{Row: "a", Qualifier: "q", Timestamp: 5, Type: 4, Value: "00"}}}}, Time: time.Unix(2e9, 0).UTC()}
+		Source: "hdfs:///in", Output: "hdfs:///out", Counts: []byte(`{"rows_read":5}`), Inputs: []byte(`[]`), Files: []LoadedFile{{URI: "hdfs:///out/f/1", Family: "f", FirstRow: "a",
+			LastRow: `b\x00`, Probes: []KnownCell{{Row: "a", Qualifier: "q", Timestamp: 5, Type: 4, Value: "00"}}}}, Time: time.Unix(2e9, 0).UTC()}
 }
 
 func newLedger(t *testing.T) (*Ledger, string) {
@@ -98,7 +98,7 @@ func TestTry(t *testing.T) {
 // noFiles is a file system in which no file can be made.
 type noFiles struct{ storage.FS }
 
-func (noFiles) Create(name string, _ fs.FileMode) (storage.Writer, error) {
+func (noFiles) Create(name string, _ fs.FileMode) (storage.FileWriter, error) {
 	return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrPermission}
 }
 
@@ -262,7 +262,7 @@ func TestUnservedFiles(t *testing.T) {
 func compacted(t *testing.T, e *Entry) Entry {
 	t.Helper()
 	c := *e
-	for _, raw := range []*[]byte{(*[]byte)(&c.Books), (*[]byte)(&c.Inputs)} {
+	for _, raw := range []*[]byte{(*[]byte)(&c.Counts), (*[]byte)(&c.Inputs)} {
 		*raw = bytes.Join(bytes.Fields(*raw), nil)
 	}
 	return c
@@ -447,7 +447,7 @@ func TestMayHaveTimestamp(t *testing.T) {
 	}
 	second := func(timestamp int64) func(*Entry) {
 		return func(e *Entry) {
-			e.Files = append(e.Files, File{Probes: []Cell{{Row: "b", Timestamp: timestamp}}})
+			e.Files = append(e.Files, LoadedFile{Probes: []KnownCell{{Row: "b", Timestamp: timestamp}}})
 		}
 	}
 	for name, c := range map[string]struct {

@@ -27,7 +27,7 @@ import (
 func entryOf(t *testing.T, l *livetest.Live, date string) *ledger.Entry {
 	t.Helper()
 	j := l.Job(t, date)
-	e, err := l.Ledger(t).Read(manifest.Of(j).LedgerKey(""))
+	e, err := l.Ledger(t).Read(manifest.New(j).LedgerKey(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestLedgerRemembers(t *testing.T) {
 	}
 	l.WithoutOutput(t, livetest.Night20)
 	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
-	if s.Status != failure.StatusNothing || s.Digest != first.Digest || s.Books != first.Books {
-		t.Errorf("output deleted: %s, digest %v, books %v", s.Status, s.Digest, s.Books)
+	if s.Status != failure.StatusNothing || s.Digest != first.Digest || s.Counts != first.Counts {
+		t.Errorf("output deleted: %s, digest %v, books %v", s.Status, s.Digest, s.Counts)
 	}
 	l.WantStoreFiles(t, len(first.Files))
 	touch(t, l)
@@ -130,12 +130,12 @@ func TestArchivedInput(t *testing.T) {
 	if err := os.Rename(in, away); err != nil {
 		t.Fatal(err)
 	}
-	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
-		t.Errorf("%s, %v", s.Status, s.Books)
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing || s.Counts.Read != 600 {
+		t.Errorf("%s, %v", s.Status, s.Counts)
 	}
 	l.WithoutOutput(t, livetest.Night20)
-	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing || s.Books.Read != 600 {
-		t.Errorf("output deleted, too: %s, %v", s.Status, s.Books)
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Status != failure.StatusNothing || s.Counts.Read != 600 {
+		t.Errorf("output deleted, too: %s, %v", s.Status, s.Counts)
 	}
 	l.Ask(t, "truncate", l.Table, "-preserve")
 	if _, err := run.Job(context.Background(), nil, l.Job(t, livetest.Night20), l.Options()); failure.CodeOf(err) != errcode.LoadLost {

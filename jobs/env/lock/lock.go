@@ -26,16 +26,16 @@ const (
 	lockRemoval = 5 * time.Second  // how long to try to remove a lock that could not be written
 )
 
-// Directory is the lock of a directory: it keeps other runs out of an output directory.
-type Directory struct {
-	FS     storage.FS
-	dir    string
-	me     Owner
-	waits  bool     // asked again and again
-	Text   []byte   // the file's content
-	beaten []string // tokens of the owners that it was taken over from
-	stop   chan struct{}
-	done   sync.WaitGroup
+// DirectoryLock is the lock of a directory: it keeps other runs out of an output directory.
+type DirectoryLock struct {
+	FS        storage.FS
+	dir       string
+	me        Owner
+	polling   bool     // asked again and again
+	Text      []byte   // the file's content
+	displaced []string // tokens of the owners that it was taken over from
+	stop      chan struct{}
+	done      sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
@@ -43,8 +43,8 @@ type Directory struct {
 	temps   bool       // the folder for temporary files was made
 }
 
-// Options say who takes a lock, and for what.
-type Options struct {
+// Request say who takes a lock, and for what.
+type Request struct {
 	User    string
 	Purpose string // what the run does, for people; "" if the user is enough
 	// Output is the URI of the output whose lock the run has; "" if it has none. Each run asks that lock before it
@@ -56,8 +56,9 @@ type Options struct {
 }
 
 // Acquire locks an existing directory, or returns an error that names the holder (try later).
-func Acquire(ctx context.Context, fsys storage.FS, dir string, o Options) (*Directory, error) {
-	l := &Directory{FS: fsys, dir: dir, me: systemProcesses.self(o.User), waits: o.Output != "", stop: make(chan struct{})}
+func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*DirectoryLock, error) {
+	l := &DirectoryLock{FS: fsys, dir: dir, me: systemProcesses.self(o.User),
+		polling: o.Output != "", stop: make(chan struct{})}
 	l.me.Purpose, l.me.Output = o.Purpose, o.Output
 	var err error
 	if l.Text, err = json.Marshal(l.me); err != nil {
@@ -94,7 +95,7 @@ func Acquire(ctx context.Context, fsys storage.FS, dir string, o Options) (*Dire
 
 // Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.
 func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) {
-	l := &Directory{FS: fsys, dir: dir, me: systemProcesses.self(user), waits: true}
+	l := &DirectoryLock{FS: fsys, dir: dir, me: systemProcesses.self(user), polling: true}
 	held, err = l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return Owner{}, false, nil
@@ -102,24 +103,24 @@ func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) 
 	if err != nil {
 		return Owner{}, false, fmt.Errorf("read the lock: %w", err)
 	}
-	f, _ := systemProcesses.fate(held, l.me)
+	f, _ := systemProcesses.liveness(held, l.me)
 	if f == unknown {
-		old, err := l.old(held) // one whose age can't be found out may be alive
+		old, err := l.isStale(held) // one whose age can't be found out may be alive
 		return held, !old || err != nil, nil
 	}
 	return held, f == alive, nil
 }
 
 // NotHeld is the lock of a directory that is only read, until it is acquired: whatever needs the lock fails.
-func NotHeld(fsys storage.FS, dir string) *Directory { return &Directory{FS: fsys, dir: dir} }
+func NotHeld(fsys storage.FS, dir string) *DirectoryLock { return &DirectoryLock{FS: fsys, dir: dir} }
 
 // Held reports whether the lock was acquired. Check says whether it still is this run's.
-func (l *Directory) Held() bool { return l.stop != nil }
+func (l *DirectoryLock) Held() bool { return l.stop != nil }
 
-func (l *Directory) name() string { return path.Join(l.dir, LockName) }
+func (l *DirectoryLock) name() string { return path.Join(l.dir, LockName) }
 
 // create writes the lock. One that could not be written in full is removed, since it would keep everybody out.
-func (l *Directory) create() error {
+func (l *DirectoryLock) create() error {
 	w, err := l.FS.Create(l.name(), storage.FilePerm)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (l *Directory) create() error {
 // not keep it from its next change. Fresh and Check do, which each change needs (Guarded). Even between these and the
 // change it may have been stopped. Then it has nothing left to rename, since its temporary files are moved away
 // before the new owner looks at anything else (clearTemps); but a file that it was about to remove, it removes.
-func (l *Directory) takeOver() error {
+func (l *DirectoryLock) takeOver() error {
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -165,10 +166,10 @@ func (l *Directory) takeOver() error {
 		return fmt.Errorf("read the lock: %w", err)
 	}
 	turn := l.me.Output != "" && held.Output != ""
-	f, why := systemProcesses.fate(held, l.me)
+	f, why := systemProcesses.liveness(held, l.me)
 	isGone := f == dead || turn && held.Output == l.me.Output
 	if !isGone && (f == unknown || turn) {
-		switch isGone, err = l.old(held); {
+		switch isGone, err = l.isStale(held); {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // it was released meanwhile
 		case err != nil:
@@ -197,11 +198,11 @@ func (l *Directory) takeOver() error {
 		return errors.Join(errcode.Locked.Errorf("%s was just locked by %v", l.FS.URI(l.dir), moved),
 			l.FS.Rename(aside, l.name()))
 	}
-	l.beaten = append(l.beaten, held.Token)
+	l.displaced = append(l.displaced, held.Token)
 	return storage.RemoveIfThere(l.FS, aside)
 }
 
-func (l *Directory) read(name string) (Owner, error) {
+func (l *DirectoryLock) read(name string) (Owner, error) {
 	var o Owner
 	text, err := storage.ReadFile(l.FS, name, 64<<10)
 	if err == nil && (json.Unmarshal(text, &o) != nil || o.blank()) {
@@ -211,17 +212,17 @@ func (l *Directory) read(name string) (Owner, error) {
 	return o, err
 }
 
-// old reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
+// isStale reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
 // clock.
 //
 // Asking that clock takes a new file. A run that waits, which asks every few seconds, does so only if by our clock the
 // lock may be old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be
 // touched less than half of the limit ago or from now. Otherwise the file also shows whether this run could write into
 // the folder at all.
-func (l *Directory) old(held Owner) (bool, error) {
+func (l *DirectoryLock) isStale(held Owner) (bool, error) {
 	limit := staleAfter(held)
 	then, err := l.FS.Stat(l.name())
-	if err != nil || l.waits && time.Since(then.ModTime).Abs() < limit/2 {
+	if err != nil || l.polling && time.Since(then.ModTime).Abs() < limit/2 {
 		return false, err
 	}
 	now, err := l.clock()
@@ -236,7 +237,7 @@ func staleAfter(held Owner) time.Duration {
 }
 
 // clock is the time of the file system.
-func (l *Directory) clock() (time.Time, error) {
+func (l *DirectoryLock) clock() (time.Time, error) {
 	probe := l.name() + "_probe_" + l.me.Token
 	if err := storage.CreateFile(l.FS, probe, nil); err != nil {
 		return time.Time{}, err
@@ -247,7 +248,7 @@ func (l *Directory) clock() (time.Time, error) {
 }
 
 // refresh touches the lock periodically, so that other machines see that this process lives.
-func (l *Directory) refresh(ctx context.Context, lost func(error)) {
+func (l *DirectoryLock) refresh(ctx context.Context, lost func(error)) {
 	defer l.done.Done()
 	tick := time.NewTicker(lockRefresh)
 	defer tick.Stop()
@@ -268,7 +269,7 @@ func (l *Directory) refresh(ctx context.Context, lost func(error)) {
 
 // Touch rewrites the lock. It returns an error only if the lock is lost, or soon will be: after a single failure the
 // next tick tries again, well before others take the lock over.
-func (l *Directory) Touch() error {
+func (l *DirectoryLock) Touch() error {
 	held, err := l.read(l.name())
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
 		return l.takenOver(held, gone)
@@ -292,7 +293,7 @@ func (l *Directory) Touch() error {
 }
 
 // Check checks that the lock is still this run's, before a change that another run would rely on.
-func (l *Directory) Check() error {
+func (l *DirectoryLock) Check() error {
 	if err := l.Fresh(); err != nil {
 		return err
 	}
@@ -311,7 +312,7 @@ func (l *Directory) Check() error {
 
 // Explain replaces the error of a failure by the loss of the lock, if that is its cause: whatever failed then, failed
 // because of that, and the same command may succeed later. A lock that can't be read is not lost.
-func (l *Directory) Explain(err error) error {
+func (l *DirectoryLock) Explain(err error) error {
 	if err == nil || failure.KindOf(err) == failure.Later {
 		return err
 	}
@@ -323,7 +324,7 @@ func (l *Directory) Explain(err error) error {
 
 // Fresh is an error if the lock was untouched for so long that another machine may soon take it over. Unlike Check it
 // reads nothing.
-func (l *Directory) Fresh() error {
+func (l *DirectoryLock) Fresh() error {
 	if !l.Held() {
 		return fmt.Errorf("%s is not locked by this run", l.FS.URI(l.dir))
 	}
@@ -342,13 +343,13 @@ func (l *Directory) Fresh() error {
 }
 
 // SetTouched sets when the lock was last written.
-func (l *Directory) SetTouched(t time.Time) {
+func (l *DirectoryLock) SetTouched(t time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.touched, l.failed = t.Round(0), nil
 }
 
-func (l *Directory) takenOver(by Owner, gone bool) error {
+func (l *DirectoryLock) takenOver(by Owner, gone bool) error {
 	if gone {
 		return errcode.RunAgain.Errorf("the lock %s was deleted while this run held it", l.FS.URI(l.name()))
 	}
@@ -356,7 +357,7 @@ func (l *Directory) takenOver(by Owner, gone bool) error {
 }
 
 // Release unlocks the directory. If the lock can't be deleted, it binds nobody on this machine.
-func (l *Directory) Release() error {
+func (l *DirectoryLock) Release() error {
 	// at last: before that, a run of this process would take the lock over while it is deleted
 	defer heldHere.Delete(l.me.Token)
 	close(l.stop)

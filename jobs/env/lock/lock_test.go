@@ -28,18 +28,18 @@ import (
 func TestLockKeepsOthersOut(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
-	l, err := Acquire(ctx, storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	l, err := Acquire(ctx, storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Acquire(ctx, storage.Local, dir, Options{User: "other", Lost: func(error) {}})
+	_, err = Acquire(ctx, storage.Local, dir, Request{User: "other", Lost: func(error) {}})
 	if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "user tina") {
 		t.Errorf("a second lock: %v", err)
 	}
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Acquire(ctx, storage.Local, dir, Options{User: "other", Lost: func(error) {}})
+	again, err := Acquire(ctx, storage.Local, dir, Request{User: "other", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestLockKeepsOthersOut(t *testing.T) {
 // brokenFS fails to write what it has created.
 type brokenFS struct{ storage.FS }
 
-func (b brokenFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+func (b brokenFS) Create(name string, perm os.FileMode) (storage.FileWriter, error) {
 	w, err := b.FS.Create(name, perm)
 	if err != nil {
 		return nil, err
@@ -65,20 +65,20 @@ func (b brokenFS) Create(name string, perm os.FileMode) (storage.Writer, error) 
 	return brokenWriter{w}, nil
 }
 
-type brokenWriter struct{ storage.Writer }
+type brokenWriter struct{ storage.FileWriter }
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no datanode takes it") }
 
 // TestFailedLockIsRemoved: a lock whose writing failed keeps nobody out.
 func TestFailedLockIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Acquire(context.Background(), brokenFS{storage.Local}, dir, Options{User: "tina", Lost: func(error) {}}); err == nil {
+	if _, err := Acquire(context.Background(), brokenFS{storage.Local}, dir, Request{User: "tina", Lost: func(error) {}}); err == nil {
 		t.Fatal("a lock that can't be written is taken")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left in the directory: %v", left)
 	}
-	l, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	l, err := Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ func TestFailedLockIsRemoved(t *testing.T) {
 // readOnlyFS takes no new file.
 type readOnlyFS struct{ storage.FS }
 
-func (readOnlyFS) Create(name string, _ fs.FileMode) (storage.Writer, error) {
+func (readOnlyFS) Create(name string, _ fs.FileMode) (storage.FileWriter, error) {
 	return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.EROFS}
 }
 
 // takenFS has a lock already, and takes no other new file.
 type takenFS struct{ readOnlyFS }
 
-func (f takenFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f takenFS) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	if path.Base(name) == LockName {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
@@ -109,7 +109,7 @@ func (f takenFS) Create(name string, perm fs.FileMode) (storage.Writer, error) {
 func TestTrueCauses(t *testing.T) {
 	dir := t.TempDir()
 	acquire := func(fsys storage.FS) error {
-		_, err := Acquire(t.Context(), fsys, dir, Options{User: "tina", Lost: func(error) {}})
+		_, err := Acquire(t.Context(), fsys, dir, Request{User: "tina", Lost: func(error) {}})
 		return err
 	}
 	if err := acquire(readOnlyFS{storage.Local}); !errors.Is(err, syscall.EROFS) || failure.CodeOf(err) == errcode.Locked {
@@ -134,7 +134,7 @@ func TestTrueCauses(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, LockName)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	l, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,13 +173,13 @@ func TestUnreadableLocks(t *testing.T) {
 		if err := os.Chtimes(name, time.Time{}, time.Now().Add(-2*lockBlank)); err != nil {
 			t.Fatal(err)
 		}
-		if l, err := Acquire(t.Context(), unreadableFS{storage.Local, unreadable}, dir, Options{User: "tina", Lost: func(error) {}}); !errors.Is(err, syscall.EIO) {
+		if l, err := Acquire(t.Context(), unreadableFS{storage.Local, unreadable}, dir, Request{User: "tina", Lost: func(error) {}}); !errors.Is(err, syscall.EIO) {
 			t.Errorf("%s: the lock is %v, %v", unreadable, l, err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || left[0].Name() != LockName {
 			t.Errorf("%s: left in the directory: %v, %v", unreadable, left, err)
 		}
-		l, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+		l, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,17 +206,17 @@ func TestLockThatStays(t *testing.T) {
 		testcluster.Without(t, "needs a system with a /proc that names namespaces: without it no owner can be seen")
 	}
 	dir := t.TempDir()
-	first, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, Options{User: "tina", Lost: func(error) {}})
+	first, err := Acquire(t.Context(), stuckFS{storage.Local}, dir, Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}}); failure.KindOf(err) != failure.Later {
+	if _, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}}); failure.KindOf(err) != failure.Later {
 		t.Errorf("while it is held: %v", err)
 	}
 	if err := first.Release(); err == nil {
 		t.Error("the lock was released")
 	}
-	second, err := Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	second, err := Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,8 +288,8 @@ func TestStaleLocks(t *testing.T) {
 		{"no turn", of(""), time.Hour, false, "is running"},
 	} {
 		t.Run("turn, "+c.name, func(t *testing.T) {
-			c.acquire(t, func(dir string) (*Directory, error) {
-				return Acquire(t.Context(), storage.Local, dir, Options{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
+			c.acquire(t, func(dir string) (*DirectoryLock, error) {
+				return Acquire(t.Context(), storage.Local, dir, Request{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
 			})
 		})
 	}
@@ -302,7 +302,7 @@ type otherClock struct {
 	probes int
 }
 
-func (f *otherClock) Create(name string, perm fs.FileMode) (storage.Writer, error) {
+func (f *otherClock) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	if strings.Contains(name, "_probe_") {
 		f.probes++
 	}
@@ -333,8 +333,8 @@ func TestWaitingAsksForNoTime(t *testing.T) {
 		fsys := &otherClock{FS: storage.Local, ahead: ahead}
 		for _, c := range []lockCase{{text: string(text), age: time.Minute, says: "is running"},
 			{text: string(text), age: LockStale + time.Minute/2, taken: true}} {
-			c.acquire(t, func(dir string) (*Directory, error) {
-				return Acquire(t.Context(), fsys, dir, Options{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
+			c.acquire(t, func(dir string) (*DirectoryLock, error) {
+				return Acquire(t.Context(), fsys, dir, Request{User: "tina", Purpose: "a load", Output: "hdfs:///a", Lost: func(error) {}})
 			})
 			if ahead == 0 && !c.taken && fsys.probes > 0 {
 				t.Errorf("%d files were made to ask for the time", fsys.probes)
@@ -352,12 +352,12 @@ type lockCase struct {
 }
 
 func (c lockCase) run(t *testing.T) {
-	c.acquire(t, func(dir string) (*Directory, error) {
-		return Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	c.acquire(t, func(dir string) (*DirectoryLock, error) {
+		return Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	})
 }
 
-func (c lockCase) acquire(t *testing.T, acquire func(dir string) (*Directory, error)) {
+func (c lockCase) acquire(t *testing.T, acquire func(dir string) (*DirectoryLock, error)) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, LockName)
@@ -398,13 +398,13 @@ func TestZombieHoldsNoLock(t *testing.T) {
 	if o.Process = p.start(fmt.Sprint(o.PID)); o.Process == "" || me.Namespaces == "" {
 		testcluster.Without(t, "needs a system with a /proc that shows processes")
 	}
-	if f, why := p.fate(o, me); f != alive {
+	if f, why := p.liveness(o, me); f != alive {
 		t.Errorf("%+v is taken for %d (%s)", o, f, why)
 	}
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	fateOf := func() fate { f, _ := p.fate(o, me); return f }
+	fateOf := func() liveness { f, _ := p.liveness(o, me); return f }
 	for end := time.Now().Add(10 * time.Second); fateOf() != dead; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a process that was killed and not waited for is taken for alive")
@@ -454,7 +454,7 @@ func TestHiddenProcesses(t *testing.T) {
 		signal error
 		pid    int
 		start  string
-		want   fate
+		want   liveness
 	}{
 		{"shown", nil, 42, "777@boot", alive},
 		{"shown, another user's", syscall.EPERM, 42, "777@boot", alive},
@@ -467,7 +467,7 @@ func TestHiddenProcesses(t *testing.T) {
 		p.signal = func(int) error { return c.signal }
 		o := me
 		o.PID, o.Process = c.pid, c.start
-		if f, why := p.fate(o, me); f != c.want {
+		if f, why := p.liveness(o, me); f != c.want {
 			t.Errorf("%s: %d (%s), want %d", c.what, f, why, c.want)
 		}
 	}
@@ -489,7 +489,7 @@ func TestProcOfAnotherNamespace(t *testing.T) {
 		p := shownProc(t, files)
 		p.signal = func(int) error { return syscall.ESRCH }
 		me := p.self("tina")
-		if f, why := p.fate(me, me); f != unknown || why == "" {
+		if f, why := p.liveness(me, me); f != unknown || why == "" {
 			t.Errorf("%s: %d (%s)", what, f, why)
 		}
 	}
@@ -503,7 +503,7 @@ func TestLockChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("runs as a child of TestLockInAnotherContainer")
 	}
-	_, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	_, err := Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	fmt.Printf("child: kind %d, %v\n", failure.KindOf(err), err)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
@@ -555,7 +555,7 @@ func TestLockInAnotherContainer(t *testing.T) {
 	}
 	refused := func(what string) {
 		t.Helper()
-		_, err := Acquire(context.Background(), storage.Local, dir, Options{User: "otto", Lost: func(error) {}})
+		_, err := Acquire(context.Background(), storage.Local, dir, Request{User: "otto", Lost: func(error) {}})
 		if failure.CodeOf(err) != errcode.Locked || !testwords.Names(err, "another container") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -575,8 +575,8 @@ func TestLockInAnotherContainer(t *testing.T) {
 // TestLocksOfOneProcess: two locks of one process, taken within a second, are not taken for each other.
 func TestLocksOfOneProcess(t *testing.T) {
 	dir := t.TempDir()
-	take := func() *Directory {
-		l, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	take := func() *DirectoryLock {
+		l, err := Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -638,7 +638,7 @@ func TestTemporaryFilesHaveOwners(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(name, text, 0o600), os.Chtimes(name, then, then)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Acquire(context.Background(), storage.Local, dir, Options{User: "tina", Lost: func(error) {}})
+	l, err := Acquire(context.Background(), storage.Local, dir, Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

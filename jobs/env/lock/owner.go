@@ -51,11 +51,11 @@ func (o Owner) same(p Owner) bool {
 	return o.Host == p.Host && o.PID == p.PID && o.Process == p.Process && o.Token == p.Token && o.Since.Equal(p.Since)
 }
 
-// fate is what is known about a lock's owner.
-type fate int
+// liveness is what is known about a lock's owner.
+type liveness int
 
 const (
-	unknown fate = iota // it can't be seen from here
+	unknown liveness = iota // it can't be seen from here
 	alive
 	dead
 )
@@ -144,10 +144,10 @@ func (p processes) namespaces() string {
 	return ""
 }
 
-// fate determines what happened to a lock's owner, as far as it can be seen from here, and why it can't. Only a
+// liveness determines what happened to a lock's owner, as far as it can be seen from here, and why it can't. Only a
 // process of the same boot of the same machine, in the same namespaces, is ever called dead. The boot ID identifies
 // the machine: host name and machine ID don't, since clones share them.
-func (p processes) fate(o, me Owner) (f fate, why string) {
+func (p processes) liveness(o, me Owner) (f liveness, why string) {
 	switch {
 	case o.blank():
 		return unknown, "it has not said who it is"

@@ -25,27 +25,27 @@ const (
 	loadFolder = "load"
 )
 
-// Table is a table as the jobs that load into it share it.
-type Table struct {
+// TableLock is a table as the jobs that load into it share it.
+type TableLock struct {
 	Name    string
-	options Options
+	options Request
 	ledger  *ledger.Ledger
 	fsys    storage.FS
 	dir     string
-	sign    *Directory // of this run; nil before Announce
-	own     string     // the folder of the sign
+	sign    *DirectoryLock // of this run; nil before Announce
+	own     string         // the folder of the sign
 }
 
 // OpenTable finds a table in the ledger, for a run that has the lock of an output.
-func OpenTable(l *ledger.Ledger, name string, o Options) *Table {
+func OpenTable(l *ledger.Ledger, name string, o Request) *TableLock {
 	fsys, dir := l.TableFolder(name)
-	return &Table{Name: name, options: o, ledger: l, fsys: fsys, dir: dir}
+	return &TableLock{Name: name, options: o, ledger: l, fsys: fsys, dir: dir}
 }
 
-func (t *Table) runs() string { return path.Join(t.dir, runsFolder) }
+func (t *TableLock) runs() string { return path.Join(t.dir, runsFolder) }
 
 // Announce makes this run known to others until Close.
-func (t *Table) Announce(ctx context.Context) error {
+func (t *TableLock) Announce(ctx context.Context) error {
 	t.own = path.Join(t.runs(), NewToken())
 	err := t.ledger.MakeFolder(t.own)
 	if err == nil {
@@ -60,7 +60,7 @@ func (t *Table) Announce(ctx context.Context) error {
 }
 
 // Close ends what Announce began.
-func (t *Table) Close() error {
+func (t *TableLock) Close() error {
 	if t == nil || t.sign == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (t *Table) Close() error {
 }
 
 // Others describes the other runs into the table that are under way. Signs of runs that were killed are removed.
-func (t *Table) Others() ([]string, error) {
+func (t *TableLock) Others() ([]string, error) {
 	folders, err := storage.List(t.fsys, t.runs())
 	if err != nil {
 		return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
@@ -94,7 +94,7 @@ func (t *Table) Others() ([]string, error) {
 }
 
 // Turn is the right to load into a table. A nil Turn is the right of a load that does not take turns.
-type Turn struct{ held *Directory }
+type Turn struct{ held *DirectoryLock }
 
 const (
 	pollBusy = time.Second      // between the first two attempts to lock a table, each of which asks the NameNode
@@ -104,7 +104,7 @@ const (
 
 // Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release
 // must follow.
-func (t *Table) Lock(ctx context.Context, o options.Options) (*Turn, error) {
+func (t *TableLock) Lock(ctx context.Context, o options.Options) (*Turn, error) {
 	dir := path.Join(t.dir, loadFolder)
 	if err := t.ledger.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock table %s: %w", t.Name, err)
@@ -145,7 +145,7 @@ func (t *Table) Lock(ctx context.Context, o options.Options) (*Turn, error) {
 }
 
 // tell reports other runs into the table, which may have begun after this one.
-func (t *Table) tell(o options.Options) {
+func (t *TableLock) tell(o options.Options) {
 	if t.sign == nil {
 		return
 	}
@@ -159,7 +159,7 @@ func (t *Table) tell(o options.Options) {
 }
 
 // holder describes who has the lock of a folder.
-func (t *Table) holder(dir string) string {
+func (t *TableLock) holder(dir string) string {
 	held, _, err := Holder(t.fsys, dir, t.options.User)
 	if err != nil {
 		return fmt.Sprintf("a process that can't be named (%v)", err)

@@ -30,13 +30,13 @@ func check(t *testing.T, err error) {
 }
 
 // two are two runs into one table.
-func two(t *testing.T) (a, b *Table, dir string) {
+func two(t *testing.T) (a, b *TableLock, dir string) {
 	t.Helper()
 	l := ledger.Open(storage.Local, t.TempDir())
 	_, dir = l.TableFolder("ns:t")
-	open := func(purpose string) *Table {
+	open := func(purpose string) *TableLock {
 		return OpenTable(l, "ns:t",
-			Options{User: "tina", Purpose: purpose, Output: "file:///out/" + purpose, Lost: func(error) {}})
+			Request{User: "tina", Purpose: purpose, Output: "file:///out/" + purpose, Lost: func(error) {}})
 	}
 	return open("a.yaml for 2026-11-20"), open("b.yaml"), dir
 }
@@ -151,7 +151,7 @@ type countingFS struct {
 	locks *atomic.Int64
 }
 
-func (f countingFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+func (f countingFS) Create(name string, perm os.FileMode) (storage.FileWriter, error) {
 	if filepath.Base(name) == LockName {
 		f.locks.Add(1)
 	}

@@ -21,10 +21,10 @@ import (
 const ownerName = "_owner"
 
 // tempPath is the folder for the lock's temporary files.
-func (l *Directory) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
+func (l *DirectoryLock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
 
 // TempFolder is tempPath, created at the first call. It is not created again: if it is gone, so is the lock.
-func (l *Directory) TempFolder() (string, error) {
+func (l *DirectoryLock) TempFolder() (string, error) {
 	if !l.Held() {
 		return "", l.Fresh()
 	}
@@ -50,7 +50,7 @@ func (l *Directory) TempFolder() (string, error) {
 
 // clearTemps removes the temporary files of owners that are gone, those of the lock's former owners first. Anything
 // else in .tmp is left to the run that owns the directory.
-func (l *Directory) clearTemps() error {
+func (l *DirectoryLock) clearTemps() error {
 	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (l *Directory) clearTemps() error {
 
 // deserted reports whether the owner of a folder of temporary files is gone. An owner that can't be seen counts as
 // gone if nothing has changed in its folder for as long as it takes to lose a lock.
-func (l *Directory) deserted(folder storage.Info) bool {
-	if slices.Contains(l.beaten, folder.Name) {
+func (l *DirectoryLock) deserted(folder storage.Info) bool {
+	if slices.Contains(l.displaced, folder.Name) {
 		return true
 	}
 	var o Owner
@@ -82,7 +82,7 @@ func (l *Directory) deserted(folder storage.Info) bool {
 	if err != nil || json.Unmarshal(text, &o) != nil {
 		o = Owner{}
 	}
-	switch f, _ := systemProcesses.fate(o, l.me); f {
+	switch f, _ := systemProcesses.liveness(o, l.me); f {
 	case dead:
 		return true
 	case alive:
@@ -96,14 +96,14 @@ func (l *Directory) deserted(folder storage.Info) bool {
 // Temporary files belong to the holder in any case.
 type guardedFS struct {
 	storage.FS
-	lock *Directory
+	lock *DirectoryLock
 }
 
 // Unwrap is for storage.DelegatorOf.
 func (g guardedFS) Unwrap() storage.FS { return g.FS }
 
 // Guarded returns the file system for the holder of the lock.
-func (l *Directory) Guarded() storage.FS { return guardedFS{l.FS, l} }
+func (l *DirectoryLock) Guarded() storage.FS { return guardedFS{l.FS, l} }
 
 func (g guardedFS) check(name string) error {
 	if own := g.lock.tempPath(); g.lock.Held() && (name == own || storage.Below(own, name)) {

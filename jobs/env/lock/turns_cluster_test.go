@@ -98,7 +98,7 @@ func TestTwoJobsIntoOneTable(t *testing.T) {
 func TestLoadBesideAnother(t *testing.T) {
 	l := livetest.WrittenNight(t, 200, 95)
 	held, err := lock.OpenTable(l.Ledger(t), l.Table,
-		lock.Options{User: "tina", Purpose: "another job", Lost: func(error) {}}).Lock(t.Context(), l.Options())
+		lock.Request{User: "tina", Purpose: "another job", Lost: func(error) {}}).Lock(t.Context(), l.Options())
 	if err != nil {
 		t.Fatal(err)
 	}

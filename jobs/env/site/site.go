@@ -113,7 +113,7 @@ func (s *Site) Connect(ctx context.Context) (*load.Cluster, error) {
 	if s.noLogin != nil {
 		return nil, s.noLogin
 	}
-	c, err := load.ConnectAs(ctx, s.Conf, load.Identity{User: s.User, Login: s.login, Log: s.log.Log, Rate: s.log.Rate})
+	c, err := load.ConnectAs(ctx, s.Conf, load.Caller{User: s.User, Login: s.login, Log: s.log.Log, Rate: s.log.Rate})
 	return c, failure.Early(err)
 }
 

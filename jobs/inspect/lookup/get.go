@@ -223,7 +223,7 @@ func (a *answer) visit(c *cell.Cell) error {
 			a.matched++
 		}
 	}
-	if a.wide.has(c) {
+	if a.wide.selects(c) {
 		a.cells = append(a.cells, a.shown.gotCell(c))
 	}
 	return nil

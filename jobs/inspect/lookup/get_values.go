@@ -14,8 +14,8 @@ import (
 // binaryCell is a cell whose values are stored in binary form.
 type binaryCell struct {
 	family, qualifier []byte
-	kind              values.Kind
-	reader            *values.Reader
+	kind              values.TypeKind
+	reader            *values.ColumnParser
 }
 
 // binaryCells lists the job's cells in binary form.
@@ -30,8 +30,8 @@ func binaryCells(j *jobfile.Job) []binaryCell {
 	return all
 }
 
-// is reports whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
-func (b *binaryCell) is(c *cell.Cell, wide bool) bool {
+// matches reports whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
+func (b *binaryCell) matches(c *cell.Cell, wide bool) bool {
 	if !bytes.Equal(c.Family, b.family) {
 		return false
 	}
@@ -62,7 +62,7 @@ func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
 	for i := range s.binary {
 		b := &s.binary[i]
-		if !b.is(c, s.wide) {
+		if !b.matches(c, s.wide) {
 			continue
 		}
 		if text, ok := b.reader.AppendText(nil, c.Value); ok && len(c.Value) > 0 && utf8.Valid(text) {

@@ -32,7 +32,7 @@ func newWideQuery(j *jobfile.Job, fields []values.Value) (q wideQuery, err error
 	return q, nil
 }
 
-func (q *wideQuery) has(c *cell.Cell) bool {
+func (q *wideQuery) selects(c *cell.Cell) bool {
 	if q.exact != nil {
 		return q.exact[string(c.Family)+":"+string(c.Qualifier)]
 	}

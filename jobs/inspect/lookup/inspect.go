@@ -19,24 +19,25 @@ import (
 // InspectReport describes an HFile.
 type InspectReport struct {
 	failure.Outcome
-	File        string              `json:"file"`
-	Bytes       int64               `json:"bytes"`
-	Version     string              `json:"version"`
-	Cells       int64               `json:"cells"`
-	Rows        int64               `json:"rows"`
-	Unencoded   int64               `json:"unencoded_bytes"` // of the cells without encoding; 0 if the file does not say
-	FirstRow    string              `json:"first_row"`
-	LastRow     string              `json:"last_row"`
-	Compression string              `json:"compression"`
-	Encoding    string              `json:"encoding"`
-	Checksum    string              `json:"checksum"`
-	IndexLevels int64               `json:"index_levels"`
-	Types       []InspectType       `json:"block_types"`
-	Bloom       *InspectBloom       `json:"bloom"` // null if there is none
-	Samples     []string            `json:"samples"`
-	Trailer     []hfilewriter.Field `json:"trailer"`
-	Info        []InfoRow           `json:"info"`
-	Blocks      []InspectBlock      `json:"blocks,omitempty"` // if requested
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+	Version string `json:"version"`
+	Cells   int64  `json:"cells"`
+	Rows    int64  `json:"rows"`
+	// of the cells without encoding; 0 if the file does not say
+	Unencoded   int64                      `json:"unencoded_bytes"`
+	FirstRow    string                     `json:"first_row"`
+	LastRow     string                     `json:"last_row"`
+	Compression string                     `json:"compression"`
+	Encoding    string                     `json:"encoding"`
+	Checksum    string                     `json:"checksum"`
+	IndexLevels int64                      `json:"index_levels"`
+	Types       []InspectType              `json:"block_types"`
+	Bloom       *InspectBloom              `json:"bloom"` // null if there is none
+	Samples     []string                   `json:"samples"`
+	Trailer     []hfilewriter.TrailerField `json:"trailer"`
+	Info        []InfoRow                  `json:"info"`
+	Blocks      []InspectBlock             `json:"blocks,omitempty"` // if requested
 }
 
 // InspectType sums up the blocks of one type. Sizes are in bytes.

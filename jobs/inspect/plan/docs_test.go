@@ -27,7 +27,7 @@ func TestSizing(t *testing.T) {
 	)
 	const rows, columns = 100_000, 18
 	dir := jobdir.Check(t, jobdir.CheckJob, rows)
-	r, err := plan.Run(context.Background(), jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir}, plan.Options{})
+	r, err := plan.Run(context.Background(), jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir}, plan.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (c *candidate) estimate(unique float64) error {
 		report.SampleRaw += s.raw
 		report.SampleSize += s.bytes
 		raw := c.stats.counts.raw[i]
-		size := int64(s.of(float64(raw)*unique, c.files()))
+		size := int64(s.bytesOf(float64(raw)*unique, c.files()))
 		report.Bytes += size
 		settings := c.target.Families[i].Settings
 		report.Families = append(report.Families,
@@ -121,8 +121,8 @@ func (c *candidate) files() int {
 	return n
 }
 
-// of scales the size of the sample's file to so many KeyValue bytes in so many files.
-func (s *familySize) of(raw float64, files int) float64 {
+// bytesOf scales the size of the sample's file to so many KeyValue bytes in so many files.
+func (s *familySize) bytesOf(raw float64, files int) float64 {
 	if s.raw == 0 {
 		return 0
 	}
@@ -214,7 +214,7 @@ func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw
 }
 
 // append writes the cells of one family of a record, whose values are unpacked.
-func (e *trialEncoder) append(w *hfilewriter.Writer, family *entry.Family, key []byte, timestamp int64) error {
+func (e *trialEncoder) append(w *hfilewriter.Writer, family *entry.FamilyCells, key []byte, timestamp int64) error {
 	if !e.target.Layout.Wide {
 		return w.AppendRow(family.Columns, key, timestamp, e.values[family.First:family.Last])
 	}
@@ -236,7 +236,7 @@ func (e *trialEncoder) replay() (all int64, err error) {
 		row, payload := e.sample.Row(i)
 		all += int64(len(row) + len(payload))
 	}
-	sorter, err := partition.NewSorter(partition.Options{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Shards: 1})
+	sorter, err := partition.NewSorter(partition.SortOptions{Regions: e.target.Sorted, Memory: 4*all + 1<<20, Shards: 1})
 	if err != nil {
 		return 0, err
 	}
@@ -253,7 +253,7 @@ func (e *trialEncoder) replay() (all int64, err error) {
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
 			packed := append(append(shard.Buffer(), key...), payload...)
-			err = shard.Commit(packed, len(key)-len(named), len(key), partition.Position{Offset: int64(i)})
+			err = shard.Commit(packed, len(key)-len(named), len(key), partition.Origin{Offset: int64(i)})
 		}
 		if err != nil {
 			return 0, errors.Join(err, shard.Close(), sorter.Discard())

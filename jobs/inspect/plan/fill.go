@@ -32,7 +32,7 @@ func (p *planner) fill(c *candidate) error {
 	for _, region := range counts.regions {
 		rows += region.rows
 	}
-	r.Rows, r.Cells, r.RawBytes, r.SortBytes = rows, counts.cells, counts.shares.All(), counts.entries
+	r.Rows, r.Cells, r.RawBytes, r.SortBytes = rows, counts.cells, counts.shares.Total(), counts.entries
 	r.Shares, r.KeyBytes = counts.shares, c.keyBytes(rows)
 	r.Repeats = s.seen.Repeats()
 	unique := 1 - float64(r.Repeats.Rows)/math.Max(float64(r.Repeats.Keys+r.Repeats.Rows), 1)
@@ -151,7 +151,7 @@ func (c *candidate) fillRegions() {
 	}
 	for i, counted := range c.stats.counts.regions {
 		part := float64(counted.raw) / math.Max(float64(all), 1)
-		r.Regions = append(r.Regions, stats.Region{Region: i, Start: printable.Bytes(regions.Start(i)),
+		r.Regions = append(r.Regions, stats.PlannedRegion{Region: i, Start: printable.Bytes(regions.Start(i)),
 			End:  printable.Bytes(regions.End(i)),
 			Rows: counted.rows, RawBytes: counted.raw, HFileBytes: scaled(r.HFiles.Bytes, part),
 			Files: c.plannedFiles(counted, entries)})
@@ -176,7 +176,7 @@ func (c *candidate) plannedFiles(region regionCounts, total int64) int {
 func (c *candidate) fillQueries() {
 	r, s := c.report, c.stats
 	if len(c.job.Query) > 0 {
-		q := &stats.Query{Columns: c.job.Query, Rows: s.groups.Distribution(),
+		q := &stats.QueryFit{Columns: c.job.Query, Rows: s.groups.Distribution(),
 			Top: s.frequent.Top(frequentShown, s.groups.Rows, showFields), InSample: r.Sample}
 		q.Prefix, q.Scans, q.Full, q.Error = pathOf(c.job, c.job.Query).found(len(r.Regions))
 		q.Keys, q.Exact = q.Rows.Keys, q.Rows.Share == 1 && !r.Sample

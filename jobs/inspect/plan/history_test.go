@@ -36,7 +36,7 @@ func TestHistoryInOneRun(t *testing.T) {
 	}
 	found := func(j *jobfile.Job, dates int) []string {
 		var codes []string
-		for _, f := range plan.MustPlan(t, j, plan.Options{Dates: dates}).Checks {
+		for _, f := range plan.MustPlan(t, j, plan.PlanOptions{Dates: dates}).Checks {
 			if strings.HasPrefix(f.Code, "history-") {
 				codes = append(codes, f.Code)
 			}
@@ -55,8 +55,8 @@ func TestHistoryInOneRun(t *testing.T) {
 		t.Errorf("a glob with times of its rows: %v", got)
 	}
 	s := runtest.Must(t, j, options.Options{})
-	if s.Books.Read != 6*400 || s.Books.Written != 400 || s.Books.Differing != 0 || len(s.Files) != 10 {
-		t.Errorf("books %v, %d files", s.Books, len(s.Files))
+	if s.Counts.Read != 6*400 || s.Counts.Written != 400 || s.Counts.Differing != 0 || len(s.Files) != 10 {
+		t.Errorf("books %v, %d files", s.Counts, len(s.Files))
 	}
 	if _, err := verify.Job(t.Context(), j, options.Options{}, false); err != nil {
 		t.Error(err)

@@ -82,20 +82,20 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	if _, err := run.Job(ctx, nil, j, l.Options()); failure.CodeOf(err) != errcode.TableMissing {
 		t.Errorf("a run without its table: %v", err)
 	}
-	planned, err := plan.Run(ctx, j, l.Options(), plan.Options{Create: true})
+	planned, err := plan.Run(ctx, j, l.Options(), plan.PlanOptions{Create: true})
 	if err != nil || !planned.Created || len(planned.Splits) != 9 || planned.Rows != 2000 {
 		t.Fatalf("plan with create: %+v, %v", planned, err)
 	}
 	if n := strings.Count(l.Ask(t, "regions", l.Table), "\n"); n != 10 {
 		t.Errorf("the table has %d regions", n)
 	}
-	again, err := plan.Run(ctx, j, l.Options(), plan.Options{Create: true})
+	again, err := plan.Run(ctx, j, l.Options(), plan.PlanOptions{Create: true})
 	if err != nil || again.Created || !again.Existed || len(again.Regions) != 10 {
 		t.Errorf("creating it again: %+v, %v", again, err)
 	}
 	other := *j
-	other.Regions = jobfile.Regions{From: "splits", Splits: [][]byte{[]byte("55")}}
-	if _, err := plan.Run(ctx, &other, l.Options(), plan.Options{Create: true}); failure.CodeOf(err) != errcode.TableExists {
+	other.Regions = jobfile.RegionSettings{From: "splits", Splits: [][]byte{[]byte("55")}}
+	if _, err := plan.Run(ctx, &other, l.Options(), plan.PlanOptions{Create: true}); failure.CodeOf(err) != errcode.TableExists {
 		t.Errorf("with other regions: %v", err)
 	}
 	if s := runtest.Must(t, j, l.Options()); s.Load.Files != 10 {
@@ -107,7 +107,7 @@ func TestPlanCreatesTheTable(t *testing.T) {
 	other.Regions, other.Table = j.Regions, strings.ReplaceAll(l.Table, ":", "_")+"_new:t"
 	t.Cleanup(func() { l.Ask(t, "drop", other.Table, "-if-exists") })
 	namespace, _, _ := strings.Cut(other.Table, ":")
-	if r, err := plan.Run(ctx, &other, l.Options(), plan.Options{Create: true}); err != nil || !r.Created || r.CreatedNamespace != namespace {
+	if r, err := plan.Run(ctx, &other, l.Options(), plan.PlanOptions{Create: true}); err != nil || !r.Created || r.CreatedNamespace != namespace {
 		t.Errorf("in a namespace that is not there: %+v, %v", r, err)
 	}
 }
@@ -120,7 +120,7 @@ func TestPlanLive(t *testing.T) {
 	l.Night(t, "2026-11-20", 15_000, 3)
 	ctx, j := context.Background(), l.Job(t, "2026-11-20")
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	planned := func(o plan.Options) *plan.Report {
+	planned := func(o plan.PlanOptions) *plan.PlanReport {
 		t.Helper()
 		r, err := plan.Run(ctx, j, l.Options(), o)
 		if err != nil {
@@ -128,7 +128,7 @@ func TestPlanLive(t *testing.T) {
 		}
 		return r
 	}
-	r := planned(plan.Options{CheckLive: true, Now: noon})
+	r := planned(plan.PlanOptions{CheckLive: true, Now: noon})
 	if f := r.Live.Families; !r.TableFound || r.Live.Servers < 1 || len(r.Live.Regions) != 10 || r.Live.Empty != 10 || len(f) != 1 || f[0].Versions != 3 {
 		t.Errorf("an empty table: %+v", r.Live)
 	}
@@ -139,7 +139,7 @@ func TestPlanLive(t *testing.T) {
 		t.Fatalf("load %+v", s.Load)
 	}
 	status := awaitSizes(t, l, j.Table)
-	r = planned(plan.Options{CheckLive: true, Now: noon})
+	r = planned(plan.PlanOptions{CheckLive: true, Now: noon})
 	if r.Live.Present != r.Live.Checked || !slices.Contains(found(r), "key-in-table") {
 		t.Errorf("%d of %d row keys are there; %v", r.Live.Present, r.Live.Checked, found(r))
 	}
@@ -159,7 +159,7 @@ func TestPlanLiveTTL(t *testing.T) {
 		age     time.Duration
 		expired bool
 	}{{12 * time.Hour, false}, {48 * time.Hour, false}, {48*time.Hour + time.Millisecond, true}, {84 * time.Hour, true}} {
-		r, err := plan.Run(context.Background(), l.Job(t, "2026-11-20"), l.Options(), plan.Options{CheckLive: true, Now: midnight.Add(c.age)})
+		r, err := plan.Run(context.Background(), l.Job(t, "2026-11-20"), l.Options(), plan.PlanOptions{CheckLive: true, Now: midnight.Add(c.age)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestPlanWithoutStatus(t *testing.T) {
 		return nil, errors.New("answer of 70000000 bytes")
 	}
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	r, err := plan.Run(t.Context(), l.Job(t, "2026-11-20"), l.Options(), plan.Options{CheckLive: true, Now: noon, AskStatus: silent})
+	r, err := plan.Run(t.Context(), l.Job(t, "2026-11-20"), l.Options(), plan.PlanOptions{CheckLive: true, Now: noon, AskStatus: silent})
 	if err != nil {
 		t.Fatal(err)
 	}

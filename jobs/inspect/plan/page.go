@@ -7,16 +7,16 @@ import (
 )
 
 // page is the report in the page's form.
-func (r *Report) page() *stats.Page {
-	p := &stats.Page{Title: "Plan of " + filepath.Base(r.Run.Job), Date: r.Run.Date}
+func (r *PlanReport) page() *stats.PlanPage {
+	p := &stats.PlanPage{Title: "Plan of " + filepath.Base(r.Run.Job), Date: r.Run.Date}
 	tables := r.Outputs
 	if tables == nil {
-		tables = []*Report{r}
+		tables = []*PlanReport{r}
 	}
 	for _, t := range tables {
-		shown := stats.Table{Name: t.Run.Table, Report: &t.Report}
+		shown := stats.PlannedTable{Name: t.Run.Table, Report: &t.InputReport}
 		if t.Compared != nil {
-			shown.Compared = &t.Compared.Report
+			shown.Compared = &t.Compared.InputReport
 		}
 		p.Tables = append(p.Tables, shown)
 	}

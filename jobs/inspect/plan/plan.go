@@ -23,17 +23,17 @@ import (
 	"bulkload/load"
 )
 
-// Report is what a run would do.
-type Report struct {
+// PlanReport is what a run would do.
+type PlanReport struct {
 	failure.Outcome
 	Run jobfile.RunInfo `json:"run"`
-	stats.Report
-	Outputs  []*Report `json:"outputs,omitempty"`  // of a job with several: the figures above are for all of them then
-	Compared *Report   `json:"compared,omitempty"` // another key for the same data
+	stats.InputReport
+	Outputs  []*PlanReport `json:"outputs,omitempty"`  // of a job with several: the figures above are for all of them then
+	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
 }
 
-// Options are what a plan is to do.
-type Options struct {
+// PlanOptions are what a plan is to do.
+type PlanOptions struct {
 	Sample     int64        // rows to read, spread over the input; 0: all
 	Create     bool         // make the table as planned
 	CheckLive  bool         // look up whether row keys are in the table already
@@ -51,7 +51,7 @@ type Options struct {
 
 // Run reads the input, or a sample of it. It changes nothing, except that with Create it creates the table with the
 // splits and settings that it shows, and that it writes the requested files.
-func Run(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Report, error) {
+func Run(ctx context.Context, j *jobfile.Job, o options.Options, p PlanOptions) (*PlanReport, error) {
 	report := newPlanReport(j)
 	err := p.plan(ctx, j, o, report)
 	if err == nil && p.Job != nil {
@@ -68,21 +68,21 @@ func Run(ctx context.Context, j *jobfile.Job, o options.Options, p Options) (*Re
 	return report, err
 }
 
-func newPlanReport(j *jobfile.Job) *Report {
-	return &Report{Outcome: failure.NewOutcome(), Run: j.Info(), Report: stats.Report{
-		Rejects: []stats.RejectReason{}, Queries: []stats.QueryLoad{}, Regions: []stats.Region{}, Splits: []string{},
+func newPlanReport(j *jobfile.Job) *PlanReport {
+	return &PlanReport{Outcome: failure.NewOutcome(), Run: j.Info(), InputReport: stats.InputReport{
+		Rejects: []stats.RejectCount{}, Queries: []stats.QueryLoad{}, Regions: []stats.PlannedRegion{}, Splits: []string{},
 		Families: []string{}, Checks: []stats.Finding{}}}
 }
 
 // plan plans one job: each of its outputs, and the other key.
-func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, report *Report) (err error) {
+func (p *PlanOptions) plan(ctx context.Context, j *jobfile.Job, o options.Options, report *PlanReport) (err error) {
 	if o, err = o.WithDefaults(); err != nil {
 		return err
 	}
 	if p.Now.IsZero() {
 		p.Now = time.Now()
 	}
-	w := &planner{Options: *p, job: j, options: o}
+	w := &planner{PlanOptions: *p, job: j, options: o}
 	for _, out := range j.Feeds() {
 		r := report
 		if j.Outputs != nil {
@@ -110,8 +110,8 @@ func (p *Options) plan(ctx context.Context, j *jobfile.Job, o options.Options, r
 }
 
 // other plans the job to compare with, which creates and writes nothing.
-func (p *Options) other(ctx context.Context, o options.Options) (*Report, error) {
-	quiet := Options{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now,
+func (p *PlanOptions) other(ctx context.Context, o options.Options) (*PlanReport, error) {
+	quiet := PlanOptions{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now,
 		Growth: p.Growth, AskStatus: p.AskStatus}
 	report, err := Run(ctx, p.Job, o, quiet)
 	if err != nil {
@@ -132,7 +132,7 @@ func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 
 // planner is one plan: a reading and its candidates.
 type planner struct {
-	Options
+	PlanOptions
 	job        *jobfile.Job
 	options    options.Options
 	site       *site.Site
@@ -148,7 +148,7 @@ type planner struct {
 // candidate is a table and a row key for which the input is planned.
 type candidate struct {
 	job       *jobfile.Job
-	report    *Report
+	report    *PlanReport
 	proposed  bool        // another key than the job's: its regions are proposals
 	table     *load.Table // nil: it does not exist, or was not looked up
 	target    *targets.Target
@@ -212,7 +212,7 @@ func (p *planner) finish(ctx context.Context, c *candidate) error {
 		return err
 	}
 	p.forecast(c)
-	c.report.Checks = stats.Check(&c.report.Report, p.facts(c))
+	c.report.Checks = stats.Check(&c.report.InputReport, p.facts(c))
 	c.report.Status = failure.StatusDone
 	if !p.Create || c.proposed {
 		return nil
@@ -242,7 +242,7 @@ func (p *planner) create(ctx context.Context, c *candidate) error {
 }
 
 // writeFiles writes the splits and the page if requested.
-func (p *Options) writeFiles(report *Report) error {
+func (p *PlanOptions) writeFiles(report *PlanReport) error {
 	if p.SplitsFile != "" {
 		if err := writePlanFile(p.SplitsFile,
 			func(f *os.File) error { return stats.WriteSplits(f, report.Splits) }); err != nil {

@@ -30,7 +30,7 @@ import (
 
 func TestOutputsPlan(t *testing.T) {
 	dir := jobdir.Orders(t, jobdir.OrdersJob, 1000)
-	r, err := plan.Run(context.Background(), jobtest.Orders(t, dir, "out"), options.Options{}, plan.Options{})
+	r, err := plan.Run(context.Background(), jobtest.Orders(t, dir, "out"), options.Options{}, plan.PlanOptions{})
 	if err != nil || r.Status != failure.StatusDone || len(r.Outputs) != 3 || r.Outputs[1].Run.Table != "ns:by_buyer" || r.Outputs[2].Rows != 1000 {
 		t.Errorf("%d, %d, %d rows, %v; %v", r.Outputs[0].Rows, r.Outputs[1].Rows, r.Outputs[2].Rows, r.Outputs[0].Rejects, err)
 	}
@@ -50,7 +50,7 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row, max_size: 10GiB}
 output: out/${date}
 `
 
-func found(r *plan.Report) (codes []string) {
+func found(r *plan.PlanReport) (codes []string) {
 	for _, f := range r.Checks {
 		codes = append(codes, f.Code)
 	}
@@ -96,7 +96,7 @@ func TestPlanEstimatesFiles(t *testing.T) {
 				t.Skip("it runs jobs")
 			}
 			dir := c.dir()
-			r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: c.sample})
+			r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Sample: c.sample})
 			s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 			var bytes, raw int64
 			for _, f := range s.Files {
@@ -104,16 +104,16 @@ func TestPlanEstimatesFiles(t *testing.T) {
 				raw += f.Raw
 			}
 			off := float64(r.HFiles.Bytes)/float64(bytes) - 1
-			t.Logf("estimated %d, written %d bytes: %+.2f%%; %d of %d rows read, %d encoded", r.HFiles.Bytes, bytes, 100*off, r.RowsRead, s.Books.Read, r.HFiles.SampleRows)
+			t.Logf("estimated %d, written %d bytes: %+.2f%%; %d of %d rows read, %d encoded", r.HFiles.Bytes, bytes, 100*off, r.RowsRead, s.Counts.Read, r.HFiles.SampleRows)
 			if math.Abs(off) > c.within {
 				t.Errorf("off by %+.1f%%", 100*off)
 			}
-			if r.Sample != (c.sample > 0) || r.Sample && r.RowsRead != c.sample || math.Abs(float64(r.Rows)/float64(s.Books.Written)-1) > 0.03 ||
+			if r.Sample != (c.sample > 0) || r.Sample && r.RowsRead != c.sample || math.Abs(float64(r.Rows)/float64(s.Counts.Written)-1) > 0.03 ||
 				math.Abs(float64(r.RawBytes)/float64(raw)-1) > 0.03 {
-				t.Errorf("sample %v, %d rows read, %d rows and %d bytes of KeyValues expected; they are %d and %d", r.Sample, r.RowsRead, r.Rows, r.RawBytes, s.Books.Written, raw)
+				t.Errorf("sample %v, %d rows read, %d rows and %d bytes of KeyValues expected; they are %d and %d", r.Sample, r.RowsRead, r.Rows, r.RawBytes, s.Counts.Written, raw)
 			}
-			if !r.Sample && (r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.RawBytes != raw) {
-				t.Errorf("%d rows, %d cells, %d bytes; a run has %d, %d, %d", r.Rows, r.Cells, r.RawBytes, s.Books.Written, s.Books.CellsWritten, raw)
+			if !r.Sample && (r.Rows != s.Counts.Written || r.Cells != s.Counts.CellsWritten || r.RawBytes != raw) {
+				t.Errorf("%d rows, %d cells, %d bytes; a run has %d, %d, %d", r.Rows, r.Cells, r.RawBytes, s.Counts.Written, s.Counts.CellsWritten, raw)
 			}
 			for i, region := range r.Regions {
 				if !r.Sample && region.Rows != s.Regions[i].Rows {
@@ -155,7 +155,7 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-0")); err != nil {
 		t.Fatal(err)
 	}
-	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 8000})
+	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Sample: 8000})
 	if !r.Sample || r.RowsRead != 8000 || math.Abs(float64(r.Rows)/160_000-1) > 0.1 {
 		t.Errorf("%d of about %d rows read: %s", r.RowsRead, r.Rows, r.How)
 	}
@@ -167,7 +167,7 @@ func TestSampleOfCompressedFiles(t *testing.T) {
 // TestFewPlaces: a small input, or one that can't be entered in the middle, is read whole.
 func TestFewPlaces(t *testing.T) {
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(5000))
-	if r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
+	if r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Sample: 100}); r.Sample || r.Rows != 5000 || !strings.HasPrefix(r.How, "all of it") {
 		t.Errorf("sample %v, %d rows: %s", r.Sample, r.Rows, r.How)
 	}
 }
@@ -178,7 +178,7 @@ func near(got, want float64) bool { return math.Abs(got/want-1) < 0.03 }
 // TestPlanWeighsQueries: exact figures of a made table: 2,000 rows, 200 users, 4 cities.
 func TestPlanWeighsQueries(t *testing.T) {
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "salt(user, 4) + pad(user, 6) + id"), jobdir.Numbers(2000))
-	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
+	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Expression: "pad(city, 2) + pad(user, 6) + id", SplitsFile: filepath.Join(dir, "splits"), Page: filepath.Join(dir, "plan.html")})
 	byUser, both, byCity := r.Queries[0], r.Queries[1], r.Queries[2]
 	if byUser.Scans != 1 || !near(byUser.Returned, 10) || !near(byUser.Read, 10) || !near(byUser.Daily.Rows, 10_000) || byUser.Prefix != "salt(user, 4) + pad(user, 6)" {
 		t.Errorf("by user: %+v", byUser)
@@ -217,7 +217,7 @@ func TestPlanWeighsQueries(t *testing.T) {
 func TestPlanComparesJobs(t *testing.T) {
 	a := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(2000))
 	b := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "random_salt(5) + pad(user, 6) + id"), jobdir.Numbers(1000))
-	r := plan.MustPlan(t, jobtest.Check(t, a, "out"), plan.Options{Job: jobtest.Check(t, b, "out")})
+	r := plan.MustPlan(t, jobtest.Check(t, a, "out"), plan.PlanOptions{Job: jobtest.Check(t, b, "out")})
 	if r.Rows != 2000 || r.Compared.Rows != 1000 || r.Query.Scans != 1 || r.Compared.Query.Scans != 5 {
 		t.Errorf("%d rows and %d scans beside %d and %d", r.Rows, r.Query.Scans, r.Compared.Rows, r.Compared.Query.Scans)
 	}
@@ -260,7 +260,7 @@ func TestPlanFinds(t *testing.T) {
 			if strings.HasPrefix(c.key, "salt(user") {
 				job = fmt.Sprintf(jobdir.NumbersJob, c.key)
 			}
-			r := plan.MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(c.input)), "out"), plan.Options{Now: c.now})
+			r := plan.MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(c.input)), "out"), plan.PlanOptions{Now: c.now})
 			if c.want != "" && !slices.Contains(found(r), c.want) || c.not != "" && slices.Contains(found(r), c.not) {
 				t.Errorf("found %v, want %s and not %s", found(r), c.want, c.not)
 			}
@@ -272,10 +272,10 @@ func TestPlanFinds(t *testing.T) {
 func BenchmarkPlan(b *testing.B) {
 	dir := jobdir.Check(b, jobdir.CheckJob, 200_000)
 	j := jobtest.Check(b, dir, "out")
-	b.SetBytes(plan.MustPlan(b, j, plan.Options{}).InputBytes)
+	b.SetBytes(plan.MustPlan(b, j, plan.PlanOptions{}).InputBytes)
 	b.ReportAllocs()
 	for b.Loop() {
-		plan.MustPlan(b, j, plan.Options{})
+		plan.MustPlan(b, j, plan.PlanOptions{})
 	}
 }
 
@@ -286,14 +286,14 @@ func TestPlanWide(t *testing.T) {
 			dir := jobdir.Wide(t, c.Job, 30_000)
 			j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
 			j.HFile.SliceSize = 0
-			r := plan.MustPlan(t, j, plan.Options{})
+			r := plan.MustPlan(t, j, plan.PlanOptions{})
 			s := runtest.Must(t, j, options.Options{WorkDir: dir})
 			var bytes int64
 			for _, f := range s.Files {
 				bytes += f.Bytes
 			}
-			if r.Rows != s.Books.Written+s.Books.Duplicates || r.Rejected != s.Books.Rejected || r.Repeats.Rows != s.Books.Duplicates {
-				t.Errorf("%d records, %d rejected, %d repeated; a run has %+v", r.Rows, r.Rejected, r.Repeats.Rows, s.Books)
+			if r.Rows != s.Counts.Written+s.Counts.Duplicates || r.Rejected != s.Counts.Rejected || r.Repeats.Rows != s.Counts.Duplicates {
+				t.Errorf("%d records, %d rejected, %d repeated; a run has %+v", r.Rows, r.Rejected, r.Repeats.Rows, s.Counts)
 			}
 			off := float64(r.HFiles.Bytes)/float64(bytes) - 1
 			t.Logf("estimated %d, written %d bytes: %+.2f%%", r.HFiles.Bytes, bytes, 100*off)
@@ -325,7 +325,7 @@ func TestSpillForecast(t *testing.T) {
 		if c.available > 0 {
 			o.Available = func() int64 { return c.available }
 		}
-		r, err := plan.Run(context.Background(), jobtest.Check(t, dir, filepath.Join(dir, "out")), o, plan.Options{})
+		r, err := plan.Run(context.Background(), jobtest.Check(t, dir, filepath.Join(dir, "out")), o, plan.PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,8 +346,8 @@ func TestSpillForecast(t *testing.T) {
 // TestPlanKnowsTheLimitOfFiles: plan shows as many files as a run makes under the site's limit, and finds too many.
 func TestPlanKnowsTheLimitOfFiles(t *testing.T) {
 	dir := jobdir.Skewed(t, jobdir.SlicedJob, 8000, sample.Options{Skew: 90})
-	plan := func(j *jobfile.Job, limit string) *plan.Report {
-		r, err := plan.Run(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.Options{})
+	plan := func(j *jobfile.Job, limit string) *plan.PlanReport {
+		r, err := plan.Run(t.Context(), j, options.Options{Properties: map[string]string{load.MaxFilesProperty: limit}, WorkDir: dir}, plan.PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

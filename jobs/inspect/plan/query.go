@@ -12,10 +12,10 @@ import (
 
 // keyPath is how a query finds its rows.
 type keyPath struct {
-	query  *keys.Query // nil: no prefix is determined
-	why    error       // why there is no query
-	spans  []span      // positions in a key of the bytes that the query determines; nil: not fixed
-	prefix *keys.Expr  // instead of spans
+	query  *keys.KeyQuery // nil: no prefix is determined
+	why    error          // why there is no query
+	spans  []span         // positions in a key of the bytes that the query determines; nil: not fixed
+	prefix *keys.Expr     // instead of spans
 }
 
 // span is a part of a key.

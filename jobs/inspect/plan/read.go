@@ -51,7 +51,7 @@ type planReading struct {
 	rows     int64 // records, including rejected ones
 	bytes    int64
 	rejected int64
-	rejects  map[rejectReason]*stats.RejectReason
+	rejects  map[rejectReason]*stats.RejectCount
 	shown    []shownReject // the first ones
 	times    timing.ReadTimes
 }
@@ -61,7 +61,7 @@ type rejectReason struct{ column, reason string }
 // choosePieces selects all splits or, for a sample, the first rows of some that are distributed over the input.
 func (p *planner) choosePieces(ctx context.Context) error {
 	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
-	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectReason{}
+	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectCount{}
 	size := int64(source.SplitSize)
 	if p.Sample > 0 {
 		size = max(p.source.Bytes/samplePlaces, smallestPlace)
@@ -134,7 +134,7 @@ func (p *planner) read(ctx context.Context) error {
 // planWorker is one goroutine of the reading.
 type planWorker struct {
 	*planner
-	records entry.Reader
+	records entry.RecordReader
 	rejects planRejects
 	tables  []*tableWorker
 	bytes   int64 // of the input, for the records read
@@ -142,7 +142,7 @@ type planWorker struct {
 
 func (p *planner) newWorker() *planWorker {
 	l := &planWorker{planner: p}
-	l.rejects.reasons = map[rejectReason]*stats.RejectReason{}
+	l.rejects.reasons = map[rejectReason]*stats.RejectCount{}
 	l.records = entry.NewReader(p.job.Input.Form, p.source.FS, &l.rejects, p.meter)
 	for _, c := range p.candidates {
 		l.tables = append(l.tables, newTableWorker(c, p.timedEvery()))
@@ -293,7 +293,7 @@ func (l *planWorker) close() {
 // planRejects counts rejects by their reasons.
 type planRejects struct {
 	count   int64
-	reasons map[rejectReason]*stats.RejectReason
+	reasons map[rejectReason]*stats.RejectCount
 	shown   []shownReject // the first ones: a goroutine reads pieces in ascending order
 }
 
@@ -307,7 +307,7 @@ func (p *planRejects) Add(bad *ingest.BadRecord) error {
 		if len(p.reasons) >= maxReasons {
 			return nil
 		}
-		known = &stats.RejectReason{Column: bad.Column, Reason: bad.Reason, First: bad.Location()}
+		known = &stats.RejectCount{Column: bad.Column, Reason: bad.Reason, First: bad.Location()}
 		p.reasons[reason] = known
 	}
 	known.Rows++
@@ -317,7 +317,7 @@ func (p *planRejects) Add(bad *ingest.BadRecord) error {
 func (p *planRejects) Count() int64      { return p.count }
 func (p *planRejects) Close(int64) error { return nil }
 
-func mergeReasons(into, from map[rejectReason]*stats.RejectReason) {
+func mergeReasons(into, from map[rejectReason]*stats.RejectCount) {
 	for reason, r := range from {
 		if known := into[reason]; known != nil {
 			known.Rows += r.Rows
@@ -329,12 +329,12 @@ func mergeReasons(into, from map[rejectReason]*stats.RejectReason) {
 }
 
 // mostReasons lists the most frequent reasons.
-func mostReasons(all map[rejectReason]*stats.RejectReason) []stats.RejectReason {
-	list := []stats.RejectReason{}
+func mostReasons(all map[rejectReason]*stats.RejectCount) []stats.RejectCount {
+	list := []stats.RejectCount{}
 	for _, r := range all {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b stats.RejectReason) int {
+	slices.SortFunc(list, func(a, b stats.RejectCount) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Reason, b.Reason))
 	})
 	return list[:min(len(list), rejectedShown)]

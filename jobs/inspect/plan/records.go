@@ -32,7 +32,7 @@ type shownRecords struct {
 
 // shownRecord is a record with the piece of the input that it is in.
 type shownRecord struct {
-	stats.Record
+	stats.SampleRecord
 	piece  int
 	offset int64 // in the piece's file
 }
@@ -83,18 +83,18 @@ func firstOf(a, b []shownRecord) []shownRecord {
 	return all[:min(len(all), recordsShown)]
 }
 
-func (s *shownRecords) list() []stats.Record {
-	var list []stats.Record
+func (s *shownRecords) list() []stats.SampleRecord {
+	var list []stats.SampleRecord
 	for _, r := range firstOf(nil, append(slices.Clip(s.rows),
 		s.refused[:min(len(s.refused), recordsShown-len(s.rows))]...)) {
-		list = append(list, r.Record)
+		list = append(list, r.SampleRecord)
 	}
 	return list
 }
 
 // newShown is a record's fields, and the cells that they become if the record has a key.
-func newShown(j *jobfile.Job, r *ingest.Record, k *entry.Key) stats.Record {
-	shown := stats.Record{At: r.Location()}
+func newShown(j *jobfile.Job, r *ingest.Record, k *entry.Key) stats.SampleRecord {
+	shown := stats.SampleRecord{At: r.Location()}
 	columns := j.ValueColumns()
 	for i := range columns[:min(len(columns), fieldsShown)] {
 		f := stats.Field{Name: columns[i].Name}

@@ -15,20 +15,20 @@ func TestFirstRecords(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(1000))
 	for _, sample := range []int64{0, 900} {
-		r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: sample})
+		r := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{Sample: sample})
 		if got, want := rowsOf(r), "0000000000000000 0000000000000001 0000000000000002"; got != want {
 			t.Errorf("sample of %d: rows %s, want %s", sample, got, want)
 		}
 	}
 	second := &shownRecords{}
-	second.merge(&shownRecords{rows: []shownRecord{{stats.Record{Row: "c"}, 7, 1}, {stats.Record{Row: "d"}, 7, 2}}})
-	second.merge(&shownRecords{rows: []shownRecord{{stats.Record{Row: "a"}, 0, 9}, {stats.Record{Row: "b"}, 2, 0}}})
+	second.merge(&shownRecords{rows: []shownRecord{{stats.SampleRecord{Row: "c"}, 7, 1}, {stats.SampleRecord{Row: "d"}, 7, 2}}})
+	second.merge(&shownRecords{rows: []shownRecord{{stats.SampleRecord{Row: "a"}, 0, 9}, {stats.SampleRecord{Row: "b"}, 2, 0}}})
 	if list := second.list(); len(list) != 3 || list[0].Row+list[1].Row+list[2].Row != "abc" {
 		t.Errorf("of two goroutines: %+v", list)
 	}
 }
 
-func rowsOf(r *Report) string {
+func rowsOf(r *PlanReport) string {
 	var rows []string
 	for _, record := range r.Records {
 		rows = append(rows, record.Row)
@@ -40,7 +40,7 @@ func rowsOf(r *Report) string {
 func TestRefusedRecords(t *testing.T) {
 	t.Parallel()
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 3) + id")+"filter: city != 'x'\n", []byte("1|2000|a\n2|20|x\n3|30|a\nbad\n"))
-	r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{})
+	r := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{})
 	if len(r.Records) != 3 {
 		t.Fatalf("%+v", r.Records)
 	}
@@ -49,7 +49,7 @@ func TestRefusedRecords(t *testing.T) {
 			t.Errorf("record %d: %q, want %q", i, got, want)
 		}
 	}
-	if r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.Records != nil || len(r.Query.Top) > 0 {
+	if r := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{NoRecords: true}); r.Records != nil || len(r.Query.Top) > 0 {
 		t.Errorf("not wanted: %+v, %+v", r.Records, r.Query.Top)
 	}
 }
@@ -65,7 +65,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	job := fmt.Sprintf(jobdir.NumbersJob, "c3")
 	job = strings.NewReplacer("[id, user, city]", "["+strings.Join(columns, ", ")+"]", "query: [user]", "query: [c3]", `'\n'`, `'\x10'`).Replace(job)
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
-	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(strings.Join(values, "|")+"\x10")), "out"), Options{})
+	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte(strings.Join(values, "|")+"\x10")), "out"), PlanOptions{})
 	if len(r.Records) != 1 {
 		t.Fatalf("%d records, %+v", len(r.Records), r.Rejects)
 	}
@@ -78,7 +78,7 @@ func TestRecordsAreBounded(t *testing.T) {
 			t.Errorf("column %d: %q, cut %v", i, *f.Value, f.Cut)
 		}
 	}
-	shown := stats.NewRecordTable(&r.Report, 40, 34)
+	shown := stats.NewRecordTable(&r.InputReport, 40, 34)
 	if len(shown.Lines) != 41 || shown.More != 2*fieldsShown-40 || shown.Lines[0].Values[0] != strings.Repeat("中", 33)+"…" {
 		t.Errorf("%d lines, %d more, %q", len(shown.Lines), shown.More, shown.Lines[0].Values)
 	}
@@ -91,9 +91,9 @@ func TestRecordCells(t *testing.T) {
 	job = strings.Replace(job, `'\n'`, `'\n', null: N`, 1)
 	job = strings.Replace(job, "record_delimiter: '\\n', null: N", "record_delimiter: '\\n'\n  null: N", 1)
 	job = job[:strings.Index(job, "queries:")] + job[strings.Index(job, "regions:"):]
-	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), Options{})
+	r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, []byte("65|u|q\nN|u|q2\n")), "out"), PlanOptions{})
 	var lines []string
-	for _, l := range stats.NewRecordTable(&r.Report, 9, 99).Lines {
+	for _, l := range stats.NewRecordTable(&r.InputReport, 9, 99).Lines {
 		lines = append(lines, l.Name+" "+l.Cell+" "+strings.Join(l.Values, ","))
 	}
 	want := `id f:…id 65 → \x00\x00\x00A,null; user  u,u; city f:…city q,q2; src f:…src x,x; user row key u,u; wide.qualifier qualifier 0q,q2`
@@ -133,7 +133,7 @@ func TestMixedSpellings(t *testing.T) {
 		"columns_map: {city: {type: decimal, store: binary}}\n":   "user has both 2026-11-20 23:00:24 and 2026-11-20 23:00:24.0",
 		"columns_map: {city: {skip: true}, user: {skip: true}}\n": "",
 	} {
-		r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 30) + id")+rules, input), "out"), Options{})
+		r := MustPlan(t, jobtest.Check(t, jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 30) + id")+rules, input), "out"), PlanOptions{})
 		got := ""
 		for _, c := range r.Checks {
 			if c.Code == "value-spelling" {
@@ -157,7 +157,7 @@ func TestRejectedRecords(t *testing.T) {
 		"quotes":    {broken, "1|2|a\n2|\"b\"c|d\n", "quote", "2|\"b\"c|d"},
 	} {
 		dir := jobdir.Of(t, fmt.Sprintf(c.job, "pad(user, 6) + id"), []byte(c.input+"4|5|a\nlast\n6|7|a\nmore\nand more\n"))
-		r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{})
+		r := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{})
 		if len(r.RejectedRecords) != rejectsShown {
 			t.Fatalf("%s: %+v", what, r.RejectedRecords)
 		}
@@ -168,7 +168,7 @@ func TestRejectedRecords(t *testing.T) {
 		if last.Reason != "1 column instead of 3" || !strings.Contains("last more and more", last.Text) {
 			t.Errorf("%s: the last is %+v", what, last)
 		}
-		if r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{NoRecords: true}); r.RejectedRecords != nil {
+		if r := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{NoRecords: true}); r.RejectedRecords != nil {
 			t.Errorf("not wanted: %+v", r.RejectedRecords)
 		}
 	}

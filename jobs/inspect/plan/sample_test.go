@@ -22,7 +22,7 @@ func TestSampleIsSpread(t *testing.T) {
 		t.Skip("it makes 200,000 rows")
 	}
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "pad(user, 6) + id"), jobdir.Numbers(200_000))
-	r := MustPlan(t, jobtest.Check(t, dir, "out"), Options{Sample: 6400})
+	r := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{Sample: 6400})
 	if !r.Sample || r.RowsRead != 6400 || !strings.Contains(r.How, "the first 108 at each of 59 places, spread evenly") {
 		t.Errorf("%d rows read: %s", r.RowsRead, r.How)
 	}
@@ -34,7 +34,7 @@ func TestSampleIsSpread(t *testing.T) {
 	if len(s.Splits) != 3 || s.Splits[0] < "0045" || s.Splits[0] > "0055" || s.Splits[2] < "0145" || s.Splits[2] > "0155" {
 		t.Errorf("quarters of 20,000 users begin at %v", s.Splits)
 	}
-	all := MustPlan(t, jobtest.Check(t, dir, "out"), Options{})
+	all := MustPlan(t, jobtest.Check(t, dir, "out"), PlanOptions{})
 	if all.Sample || all.How != "all of it" || all.Rows != 200_000 {
 		t.Errorf("sample %v, %s, %d rows", all.Sample, all.How, all.Rows)
 	}
@@ -48,7 +48,7 @@ func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &planner{Options: Options{Sample: rows, Now: time.Now()}, job: j, options: o, candidates: []*candidate{{job: j, report: newPlanReport(j)}}}
+	p := &planner{PlanOptions: PlanOptions{Sample: rows, Now: time.Now()}, job: j, options: o, candidates: []*candidate{{job: j, report: newPlanReport(j)}}}
 	if err := p.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func planStats(t *testing.T, dir string, rows int64) *planStatistics {
 }
 
 // MustPlan plans a job without a cluster; also for the tests in plan_test.
-func MustPlan(t testing.TB, j *jobfile.Job, p Options) *Report {
+func MustPlan(t testing.TB, j *jobfile.Job, p PlanOptions) *PlanReport {
 	t.Helper()
 	r, err := Run(context.Background(), j, options.Options{}, p)
 	if err != nil {

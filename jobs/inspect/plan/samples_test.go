@@ -27,7 +27,7 @@ func TestPlanOfParquet(t *testing.T) {
 	job := strings.Replace(strings.Replace(jobdir.CheckJob, "  record_delimiter: '\\x10'\n", "", 1), "input:\n", "input:\n  format: parquet\n", 1)
 	dir := jobdir.Of(t, job, nil)
 	jobdir.CheckParquet(t, filepath.Join(dir, "in/2026-11-20/part-0"), 16, 4000)
-	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 6400})
+	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Sample: 6400})
 	s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 	var size int64
 	for _, f := range s.Files {
@@ -93,7 +93,7 @@ func TestSampleOfScatteredRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 8) + id"), scatteredRows(c.customers, c.each, c.lone))
-			r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: c.sample})
+			r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Sample: c.sample})
 			s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 			files, _ := writtenBytes(s)
 			t.Logf("estimated %d, written %d: %+.1f%%", r.HFiles.Bytes, files, 100*off(r.HFiles.Bytes, files))
@@ -120,7 +120,7 @@ func TestSampleOfVaryingRows(t *testing.T) {
 		fmt.Fprintf(&b, "%08d|%d|%s\n", i, i/10, city)
 	}
 	dir := jobdir.Of(t, fmt.Sprintf(jobdir.NumbersJob, "md5(user, 8) + id"), b.Bytes())
-	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.Options{Sample: 6400})
+	r := plan.MustPlan(t, jobtest.Check(t, dir, "out"), plan.PlanOptions{Sample: 6400})
 	s := runtest.Must(t, jobtest.Check(t, dir, "out"), options.Options{WorkDir: dir})
 	files, raw := writtenBytes(s)
 	t.Logf("%d rows, %d bytes of KeyValues (%d), %d of HFiles (%d)", r.Rows, r.RawBytes, raw, r.HFiles.Bytes, files)
@@ -151,7 +151,7 @@ func TestPlanWeighsHotPrefixes(t *testing.T) {
 	}
 	for _, key := range []string{"md5(user, 4) + '-' + user + '-' + id + city", "pad(user, 6) + id + city"} {
 		job := strings.Replace(fmt.Sprintf(jobdir.NumbersJob, key), "query: [user]\n", "query: [user, city]\n", 1)
-		r := plan.MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.Options{})
+		r := plan.MustPlan(t, jobtest.Check(t, jobdir.Of(t, job, b.Bytes()), filepath.Join(t.TempDir(), "out")), plan.PlanOptions{})
 		q := r.Queries[1]
 		if q.Returned != 1 || q.Read != (5000*5000+5000)/10_000.0 || q.InSample {
 			t.Errorf("%s: by user and city: %+v", key, q)

@@ -34,7 +34,7 @@ type planStatistics struct {
 	records  shownRecords
 	filtered int64
 	rejected int64 // of a key that is only compared
-	rejects  map[rejectReason]*stats.RejectReason
+	rejects  map[rejectReason]*stats.RejectCount
 }
 
 // weighedQuery is a query of the job's list with respect to the key.
@@ -54,7 +54,7 @@ type tableCounts struct {
 	longest  int
 	keys     int64 // bytes
 	entries  int64 // bytes of keys and packed columns
-	order    stats.Order
+	order    stats.KeyTrend
 	widths   []stats.KeyWidths // an input column each
 	beyond   []int64           // records whose key was refused for a number above desc's base: by column, and all others
 	unzoned  []int64           // values without an offset that the key reads as UTC because no zone is given, by column
@@ -142,7 +142,7 @@ func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 		rows: stats.NewSample(int(memory / 16)), keys: stats.NewSample(int(min(memory/64, targets.KeySampleBytes))),
 		groups: stats.NewGroupCounts(groupsKept), seen: stats.NewDuplicateSketch(memory / 4),
 		frequent: stats.NewHeavyHitters(frequentKept),
-		counts:   newTableCounts(c), rejects: map[rejectReason]*stats.RejectReason{},
+		counts:   newTableCounts(c), rejects: map[rejectReason]*stats.RejectCount{},
 	}
 	for _, q := range c.job.Queries {
 		s.asks = append(s.asks, &weighedQuery{Query: q, keyPath: pathOf(c.job, q.Columns),
@@ -200,7 +200,7 @@ func newTableWorker(c *candidate, timedEvery int64) *tableWorker {
 		values: make([]values.Value, len(c.target.Layout.Sources)), columns: c.job.RowKey.Columns(),
 		unzoned: unzonedColumns(c.job), stored: storedColumns(c.job), query: columnsOf(c.job, c.job.Query),
 		seen: make([]stats.SketchRow, 0, batchedSeen)}
-	t.rejects.reasons = map[rejectReason]*stats.RejectReason{}
+	t.rejects.reasons = map[rejectReason]*stats.RejectCount{}
 	for _, a := range c.stats.asks {
 		worker := &queryWorker{weighedQuery: a, columns: columnsOf(c.job, a.Columns)}
 		if a.prefix != nil {

@@ -54,7 +54,7 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	}
 	suggested, table := *j, c.table
 	if c.open = c.proposed || j.Regions.From == "plan" || table == nil && j.Regions.From == "table"; c.open {
-		suggested.Regions = jobfile.Regions{From: "splits", Splits: splitsAtSalts(j)}
+		suggested.Regions = jobfile.RegionSettings{From: "splits", Splits: splitsAtSalts(j)}
 		table = nil
 		if j.Regions.From == "table" {
 			suggested.HFile = j.HFile.Suggested()

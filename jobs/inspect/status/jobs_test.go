@@ -25,7 +25,7 @@ import (
 // statusOf is the status of a job.
 func statusOf(t *testing.T, j *jobfile.Job, history bool, o options.Options) []*status.Run {
 	t.Helper()
-	r, err := status.Of(context.Background(), []status.Wanted{{Job: j, History: history}}, o)
+	r, err := status.Collect(context.Background(), []status.Wanted{{Job: j, History: history}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +51,10 @@ func TestStatusOfFiles(t *testing.T) {
 	s := runtest.Must(t, j, options.Options{})
 	r := statusOf(t, j, false, options.Options{})[0]
 	wantStatus(t, "written", r, manifest.Written, "load: false")
-	if r.Rows != s.Books.Written || r.Rows == 0 || r.ID != s.Run.ID || *r.Digest != s.Digest || r.Loaded != 0 || r.Finished.IsZero() {
+	if r.Rows != s.Counts.Written || r.Rows == 0 || r.ID != s.Run.ID || *r.Digest != s.Digest || r.Loaded != 0 || r.Finished.IsZero() {
 		t.Errorf("%+v", *r)
 	}
-	lock, err := lock.Acquire(t.Context(), storage.Local, out, lock.Options{User: "tina", Lost: func(error) {}})
+	lock, err := lock.Acquire(t.Context(), storage.Local, out, lock.Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestStatusOfLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer book.Close()
-	e, err := book.Read(manifest.Of(l.Job(t, livetest.Night20)).LedgerKey(""))
+	e, err := book.Read(manifest.New(l.Job(t, livetest.Night20)).LedgerKey(""))
 	if err != nil || e == nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -68,8 +68,8 @@ type Wanted struct {
 	History bool
 }
 
-// Of describes the runs of jobs.
-func Of(ctx context.Context, all []Wanted, o options.Options) (*Report, error) {
+// Collect describes the runs of jobs.
+func Collect(ctx context.Context, all []Wanted, o options.Options) (*Report, error) {
 	report := &Report{Outcome: failure.NewOutcome(), Runs: []*Run{}}
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *asker) history(out *jobfile.Job) (runs []*Run, err error) {
 			continue
 		}
 		run := &Run{Job: e.Job, Table: e.Table, Date: e.Date, State: None}
-		run.take(e)
+		run.addLoad(e)
 		run.explain()
 		runs = append(runs, run)
 	}
@@ -155,16 +155,16 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 		return r, err
 	}
 	if a.ledger != nil && out.Load {
-		e, err := a.ledger.Read(manifest.Of(out).LedgerKey(r.Output))
+		e, err := a.ledger.Read(manifest.New(out).LedgerKey(r.Output))
 		switch {
 		case ledger.IsDamaged(err):
 			r.State, r.Error = Damaged, err.Error()
 		case err != nil:
 			return r, err
 		case e != nil:
-			r.take(e)
+			r.addLoad(e)
 		}
-		table := lock.OpenTable(a.ledger, out.Table, lock.Options{User: a.site.User})
+		table := lock.OpenTable(a.ledger, out.Table, lock.Request{User: a.site.User})
 		if r.Others, err = table.Others(); err != nil {
 			return r, err
 		}
@@ -206,7 +206,7 @@ func (a *asker) readOutput(out *jobfile.Job, r *Run) (err error) {
 			m.Run.Job, m.Run.Date)
 		return nil
 	}
-	r.State, r.ID, r.Finished, r.Rows = m.State, m.Run.ID, m.Finished, m.Books.Written
+	r.State, r.ID, r.Finished, r.Rows = m.State, m.Run.ID, m.Finished, m.Counts.Written
 	for _, f := range m.Files() {
 		r.Files++
 		if f.Loaded {
@@ -228,8 +228,8 @@ func isRecord(err error) bool {
 	return err != nil && (kind == failure.Differs || kind == failure.Refused) && !errors.Is(err, fs.ErrPermission)
 }
 
-// take adds what the ledger says. If the output has an unfinished run, its state counts.
-func (r *Run) take(e *ledger.Entry) {
+// addLoad adds what the ledger says. If the output has an unfinished run, its state counts.
+func (r *Run) addLoad(e *ledger.Entry) {
 	r.When, r.User, r.Host, r.Version, r.Program = e.Time, e.User, e.Host, e.Version, e.Program
 	if r.State != None && r.State != e.State && r.ID != "" {
 		return
@@ -262,11 +262,11 @@ func (r *Run) explain() {
 
 // rowsOf is the number of rows that an entry's load had; 0 if its counts can't be read.
 func rowsOf(e *ledger.Entry) int64 {
-	var counts books.Books
-	if json.Unmarshal(e.Books, &counts) != nil {
+	var old counts.RowCounts
+	if json.Unmarshal(e.Counts, &old) != nil {
 		return 0
 	}
-	return counts.Written
+	return old.Written
 }
 
 // missingInput says whether a run that was not begun waits for its input.

@@ -32,7 +32,7 @@ func newJob(t *testing.T, files map[string]string) *jobfile.Job {
 func saveManifest(t *testing.T, j *jobfile.Job, change func(*manifest.Manifest)) {
 	t.Helper()
 	m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: j.Info(), JobHash: j.Hash(), MadeFor: manifest.MadeFor{Splits: []string{"5"}}}
-	m.Run.ID, m.Books.Written = "0123456789abcdef", 7
+	m.Run.ID, m.Counts.Written = "0123456789abcdef", 7
 	change(m)
 	text, err := m.Marshal()
 	if err != nil {
@@ -70,7 +70,7 @@ func TestOf(t *testing.T) {
 			if c.change != nil {
 				saveManifest(t, j, c.change)
 			}
-			report, err := Of(t.Context(), []Wanted{{Job: j}}, options.Options{})
+			report, err := Collect(t.Context(), []Wanted{{Job: j}}, options.Options{})
 			if err != nil || len(report.Runs) != 1 || report.Status != failure.StatusDone {
 				t.Fatalf("%+v, %v", report, err)
 			}
@@ -86,7 +86,7 @@ func TestOf(t *testing.T) {
 // ledger says all.
 func TestLedgerAndManifest(t *testing.T) {
 	t.Parallel()
-	e := &ledger.Entry{State: ledger.Loaded, Run: "loaded", Output: "file:/out", User: "u", Files: make([]ledger.File, 3), Books: json.RawMessage(`{"rows_written": 9}`)}
+	e := &ledger.Entry{State: ledger.Loaded, Run: "loaded", Output: "file:/out", User: "u", Files: make([]ledger.LoadedFile, 3), Counts: json.RawMessage(`{"rows_written": 9}`)}
 	for _, c := range []struct {
 		run  Run
 		want string
@@ -97,13 +97,13 @@ func TestLedgerAndManifest(t *testing.T) {
 		{Run{State: manifest.Writing, ID: "new", Running: "process 1"}, "writing new 0 0/0 u it is under way"},
 	} {
 		r := c.run
-		r.take(e)
+		r.addLoad(e)
 		r.explain()
 		if got := fmt.Sprintf("%s %s %d %d/%d %s %s", r.State, r.ID, r.Rows, r.Loaded, r.Files, r.User, r.Waits); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.run, got, c.want)
 		}
 	}
-	if n := rowsOf(&ledger.Entry{Books: json.RawMessage("{")}); n != 0 {
+	if n := rowsOf(&ledger.Entry{Counts: json.RawMessage("{")}); n != 0 {
 		t.Errorf("counts that can't be read are %d rows", n)
 	}
 }

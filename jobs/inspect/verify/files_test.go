@@ -65,23 +65,23 @@ func TestJobsFiles(t *testing.T) {
 		lines  string
 		change func(t *testing.T, j *jobfile.Job, cells map[string][]cell.Cell)
 		code   errcode.Code
-		want   Report
+		want   Verification
 		says   string
 	}{
-		{"the same", lines, nil, "", Report{Rows: 4, Cells: 8, Rejected: 1, Filtered: 2}, ""},
+		{"the same", lines, nil, "", Verification{Rows: 4, Cells: 8, Rejected: 1, Filtered: 2}, ""},
 		{"a value", lines, func(t *testing.T, j *jobfile.Job, cells map[string][]cell.Cell) {
 			cells["two"][0].Value = []byte("x")
 			rewrite(t, dirOf(j, 1), cells["two"])
-		}, errcode.VerifyDiffers, Report{Rows: 4, Cells: 7, Rejected: 1, Filtered: 2, Different: 1}, "/two"},
+		}, errcode.VerifyDiffers, Verification{Rows: 4, Cells: 7, Rejected: 1, Filtered: 2, Different: 1}, "/two"},
 		{"a newer cell, a missing one and an extra one", lines, func(t *testing.T, j *jobfile.Job, cells map[string][]cell.Cell) {
 			cells["one"][0].Timestamp++
 			cells["one"][3].Row = []byte("hz")
 			rewrite(t, dirOf(j, 0), cells["one"])
-		}, errcode.VerifyDiffers, Report{Rows: 4, Cells: 6, Rejected: 1, Filtered: 2, Missing: 1, Different: 1, Extra: 1}, "/one"},
+		}, errcode.VerifyDiffers, Verification{Rows: 4, Cells: 6, Rejected: 1, Filtered: 2, Missing: 1, Different: 1, Extra: 1}, "/one"},
 		{"both outputs", lines, func(t *testing.T, j *jobfile.Job, cells map[string][]cell.Cell) {
 			rewrite(t, dirOf(j, 0), cells["one"][1:])
 			rewrite(t, dirOf(j, 1), cells["two"][1:])
-		}, errcode.VerifyDiffers, Report{Rows: 4, Cells: 6, Rejected: 1, Filtered: 2, Missing: 2}, "/two"},
+		}, errcode.VerifyDiffers, Verification{Rows: 4, Cells: 6, Rejected: 1, Filtered: 2, Missing: 2}, "/two"},
 		{"damage", lines, func(t *testing.T, j *jobfile.Job, _ map[string][]cell.Cell) {
 			name := filepath.Join(dirOf(j, 0), "f", "file")
 			text, err := os.ReadFile(name)
@@ -92,27 +92,27 @@ func TestJobsFiles(t *testing.T) {
 			if err := os.WriteFile(name, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, errcode.HFileCorrupt, Report{}, "f/file"},
+		}, errcode.HFileCorrupt, Verification{}, "f/file"},
 		{"rejects, and nothing differs", lines + "y,1\n", nil, errcode.RejectsMany,
-			Report{Rows: 4, Cells: 8, Rejected: 2, Filtered: 2}, "no cell differs"},
+			Verification{Rows: 4, Cells: 8, Rejected: 2, Filtered: 2}, "no cell differs"},
 		{"rejects, and a difference", lines + "y,1\n", func(t *testing.T, j *jobfile.Job, cells map[string][]cell.Cell) {
 			rewrite(t, dirOf(j, 1), cells["two"][1:])
-		}, errcode.VerifyDiffers, Report{Rows: 4, Cells: 7, Rejected: 2, Filtered: 2, Missing: 1}, "2 of 5 records"},
+		}, errcode.VerifyDiffers, Verification{Rows: 4, Cells: 7, Rejected: 2, Filtered: 2, Missing: 1}, "2 of 5 records"},
 		{"an output that is not there", lines, func(t *testing.T, j *jobfile.Job, _ map[string][]cell.Cell) {
 			if err := os.RemoveAll(dirOf(j, 1)); err != nil {
 				t.Fatal(err)
 			}
-		}, errcode.HFileMissing, Report{}, "two"},
+		}, errcode.HFileMissing, Verification{}, "two"},
 		{"a manifest that can't be read", lines, func(t *testing.T, j *jobfile.Job, _ map[string][]cell.Cell) {
 			if err := os.WriteFile(filepath.Join(dirOf(j, 1), manifest.Name), []byte("{"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, errcode.ManifestMalformed, Report{}, manifest.Name},
+		}, errcode.ManifestMalformed, Verification{}, manifest.Name},
 		{"no input", lines, func(t *testing.T, j *jobfile.Job, _ map[string][]cell.Cell) {
 			if err := os.RemoveAll(filepath.Dir(j.Input.Path) + "/" + filepath.Base(j.Input.Path)); err != nil {
 				t.Fatal(err)
 			}
-		}, errcode.InputMissing, Report{}, ""},
+		}, errcode.InputMissing, Verification{}, ""},
 	} {
 		j, cells := filesJob(t, c.lines)
 		if c.change != nil {
@@ -130,7 +130,7 @@ func TestJobsFiles(t *testing.T) {
 		if r.Status != status || r.Against == "" {
 			t.Errorf("%s: status %s, against %s", c.what, r.Status, r.Against)
 		}
-		got := Report{Rows: r.Rows, Cells: r.Cells, Rejected: r.Rejected, Filtered: r.Filtered, Missing: r.Missing, Different: r.Different, Extra: r.Extra}
+		got := Verification{Rows: r.Rows, Cells: r.Cells, Rejected: r.Rejected, Filtered: r.Filtered, Missing: r.Missing, Different: r.Different, Extra: r.Extra}
 		if c.want.Rows > 0 && fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %+v, want %+v", c.what, got, c.want)
 		}
@@ -201,7 +201,7 @@ func TestDirectories(t *testing.T) {
 	put := func(row, family string) cell.Cell {
 		return cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte("q"), Timestamp: 5, Type: cell.Put, Value: []byte("v")}
 	}
-	recorded := func(dir, name string, change func(*hfiles.Summary)) *manifest.Manifest {
+	recorded := func(dir, name string, change func(*hfiles.FileMeta)) *manifest.Manifest {
 		d, err := hfiles.OpenDirectory(storage.Local, dir)
 		if err != nil {
 			t.Fatal(err)
@@ -212,11 +212,11 @@ func TestDirectories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := hfiles.Summary{Path: found.Path, Family: f.Family, Bytes: found.Bytes, Rows: found.Rows, Cells: found.Cells, Digest: found.Digest}
+			s := hfiles.FileMeta{Path: found.Path, Family: f.Family, Bytes: found.Bytes, Rows: found.Rows, Cells: found.Cells, Digest: found.Digest}
 			if f.Path == name {
 				change(&s)
 			}
-			m.Slices = append(m.Slices, manifest.Slice{Files: []hfiles.Summary{s}})
+			m.Slices = append(m.Slices, manifest.RecordedSlice{Files: []hfiles.FileMeta{s}})
 		}
 		return m
 	}
@@ -252,20 +252,20 @@ func TestDirectories(t *testing.T) {
 			return m
 		}, "f/2 is in the manifest"},
 		{"a file that is loaded", func(t *testing.T, dir string) *manifest.Manifest {
-			m := recorded(dir, "f/2", func(s *hfiles.Summary) { s.Loaded = true })
+			m := recorded(dir, "f/2", func(s *hfiles.FileMeta) { s.Loaded = true })
 			if err := os.Remove(filepath.Join(dir, "f", "2")); err != nil {
 				t.Fatal(err)
 			}
 			return m
 		}, ""},
 		{"other bytes", func(_ *testing.T, dir string) *manifest.Manifest {
-			return recorded(dir, "f/2", func(s *hfiles.Summary) { s.Bytes++ })
+			return recorded(dir, "f/2", func(s *hfiles.FileMeta) { s.Bytes++ })
 		}, "f/2 holds"},
 		{"other rows", func(_ *testing.T, dir string) *manifest.Manifest {
-			return recorded(dir, "f/2", func(s *hfiles.Summary) { s.Rows++ })
+			return recorded(dir, "f/2", func(s *hfiles.FileMeta) { s.Rows++ })
 		}, "f/2 holds"},
 		{"another digest", func(_ *testing.T, dir string) *manifest.Manifest {
-			return recorded(dir, "f/2", func(s *hfiles.Summary) { s.Digest.Timed++ })
+			return recorded(dir, "f/2", func(s *hfiles.FileMeta) { s.Digest.Timed++ })
 		}, "f/2 holds"},
 	} {
 		dir := t.TempDir()
@@ -277,7 +277,7 @@ func TestDirectories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := new(Report)
+		r := new(Verification)
 		err = verifySound(t.Context(), d, m, r)
 		if c.says == "" && err != nil || c.says != "" &&
 			(failure.CodeOf(err) != errcode.VerifyDiffers || !testwords.Names(err, c.says)) {

@@ -32,7 +32,7 @@ func TestVerifyWithTooManyRejects(t *testing.T) {
 		t.Fatal(err)
 	}
 	const tooMany, equal = "are rejected, more than max_rejects (0): a run would load none of them", ". Of the others no cell differs"
-	verifyWith := func(text []byte) (*verify.Report, error) {
+	verifyWith := func(text []byte) (*verify.Verification, error) {
 		if err := os.WriteFile(part, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -69,14 +69,14 @@ func TestVerifyInSlices(t *testing.T) {
 	j := jobtest.Check(t, dir, out)
 	s := runtest.Must(t, j, options.Options{})
 	j.HFile.SliceSize = 77_000
-	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Books.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Counts.CellsWritten || r.Rows != 8000 || r.Extra != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in/2026-11-20/part-m-00001")); err != nil {
 		t.Fatal(err)
 	}
 	r, err := verify.Job(context.Background(), j, options.Options{}, false)
-	if failure.KindOf(err) != failure.Differs || r.Cells+r.Extra != s.Books.CellsWritten || r.Extra != s.Books.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
+	if failure.KindOf(err) != failure.Differs || r.Cells+r.Extra != s.Counts.CellsWritten || r.Extra != s.Counts.CellsWritten/2 || r.Missing+r.Different != 0 || r.Rows != 4000 {
 		t.Errorf("half of the source: %+v, %v", r, err)
 	}
 }

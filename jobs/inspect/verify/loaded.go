@@ -14,7 +14,7 @@ import (
 
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -71,7 +71,7 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("open the output %s: %w", out.Output, err)
 		}
-		e, err := r.ledger.Read(manifest.Of(out).LedgerKey(fsys.URI(dir)))
+		e, err := r.ledger.Read(manifest.New(out).LedgerKey(fsys.URI(dir)))
 		err = errors.Join(err, fsys.Close())
 		if err != nil || e == nil || e.State != ledger.Loaded || len(e.Files) == 0 || !out.Load {
 			return r, err
@@ -104,7 +104,8 @@ func (r *loadedRun) close() error {
 }
 
 // run compares the table with the ledger and, where that leaves something open, with the source.
-func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options, report *Report) (*Report, error) {
+func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options,
+	report *Verification) (*Verification, error) {
 	r.open = make([]error, len(r.entries))
 	err := errors.Join(r.verify(ctx, report), r.close())
 	open := failure.Several(r.open...)
@@ -116,7 +117,7 @@ func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options, 
 		return report, nil
 	}
 	o.Infof("%v. So table and source are compared cell by cell", open)
-	again := &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}, Sharers: report.Sharers}
+	again := &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}, Sharers: report.Sharers}
 	v, err := compare(ctx, j, o, again, true, false)
 	switch code := failure.CodeOf(err); {
 	case failure.KindOf(err) == failure.NotYet:
@@ -135,7 +136,7 @@ func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options, 
 }
 
 // verify compares the table with the ledger for each output.
-func (r *loadedRun) verify(ctx context.Context, report *Report) (err error) {
+func (r *loadedRun) verify(ctx context.Context, report *Verification) (err error) {
 	if r.cluster, err = r.site.Connect(ctx); err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (r *loadedRun) verify(ctx context.Context, report *Report) (err error) {
 	for i, e := range r.entries {
 		one := report
 		if len(r.entries) > 1 {
-			one = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
+			one = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, one)
 		}
 		r.open[i], err = r.verifyOne(ctx, r.jobs[i], e, one)
@@ -156,7 +157,8 @@ func (r *loadedRun) verify(ctx context.Context, report *Report) (err error) {
 }
 
 // verifyOne compares the table with one entry. open is what is wrong if the source does not show otherwise.
-func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Entry, report *Report) (open, err error) {
+func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Entry,
+	report *Verification) (open, err error) {
 	report.Against = "table " + e.Table
 	if j.Moments != "" {
 		return nil, errcode.Command.Errorf("%s: each row of table %s has its own timestamp, so the cells of this load "+
@@ -219,8 +221,8 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 
 // loadedRows is how many rows of the table the ledger counts in a load; 0 if it does not say.
 func loadedRows(e *ledger.Entry) int64 {
-	var b books.Books
-	if json.Unmarshal(e.Books, &b) != nil {
+	var b counts.RowCounts
+	if json.Unmarshal(e.Counts, &b) != nil {
 		return 0
 	}
 	return cmp.Or(b.TableRows, b.Written)

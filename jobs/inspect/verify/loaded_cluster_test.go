@@ -97,7 +97,7 @@ func TestVerifyAfterALoad(t *testing.T) {
 	var said runtest.Notes
 	o.Say = said.Say
 	r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), o, false)
-	if err != nil || r.Digest != s.Digest || r.Rows != s.Books.Written || r.Cells != s.Books.CellsWritten || r.Against != "table "+l.Table {
+	if err != nil || r.Digest != s.Digest || r.Rows != s.Counts.Written || r.Cells != s.Counts.CellsWritten || r.Against != "table "+l.Table {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if !said.Has("of 300 rows with timestamp") || !said.Has("10 range scans (at most ") ||
@@ -106,14 +106,14 @@ func TestVerifyAfterALoad(t *testing.T) {
 	}
 	l.Ask(t, "delete", l.Table, s.Files[3].FirstRow)
 	r, err = verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), false)
-	if failure.CodeOf(err) != errcode.VerifySource || !strings.Contains(err.Error(), s.Run.ID) || r.Rows != s.Books.Written-1 || r.Status != failure.StatusFailed {
+	if failure.CodeOf(err) != errcode.VerifySource || !strings.Contains(err.Error(), s.Run.ID) || r.Rows != s.Counts.Written-1 || r.Status != failure.StatusFailed {
 		t.Errorf("a row is gone, and so is the source: %+v, %v", r, err)
 	}
 	if err := os.Rename(in+"-archived", in); err != nil {
 		t.Fatal(err)
 	}
 	r, err = verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), false)
-	if failure.KindOf(err) != failure.Differs || r.Rows != s.Books.Written || r.Missing != 18 || r.Superseded != 0 {
+	if failure.KindOf(err) != failure.Differs || r.Rows != s.Counts.Written || r.Missing != 18 || r.Superseded != 0 {
 		t.Errorf("a row is gone: %+v, %v", r, err)
 	}
 	l.Night(t, livetest.Night20, 299, 98)
@@ -247,7 +247,7 @@ func TestKilledVerificationOfAChangedTable(t *testing.T) {
 	l.Ask(t, "fs", "-cp", l.Out, l.Out+"_copy")
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	var said runtest.Notes
-	again := func() (*verify.Report, error) {
+	again := func() (*verify.Verification, error) {
 		said.Said = nil
 		o := l.Options()
 		o.Say = said.Say
@@ -317,16 +317,16 @@ func TestLiveReadsNoEarlierNights(t *testing.T) {
 	runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	l.Night(t, livetest.Night21, rows, 93)
 	s := runtest.Must(t, l.Job(t, livetest.Night21), l.Options())
-	type verification func(context.Context, *jobfile.Job, options.Options) (*verify.Report, error)
+	type verification func(context.Context, *jobfile.Job, options.Options) (*verify.Verification, error)
 	check := func(what string, missing, extra int64, read verification) {
 		t.Helper()
 		r, err := read(context.Background(), l.Job(t, livetest.Night21), l.Options())
 		if (err == nil) != (missing == 0) || r.Missing != missing || r.Rows != rows ||
-			r.Cells != s.Books.CellsWritten-missing || r.ExtraRows != extra {
+			r.Cells != s.Counts.CellsWritten-missing || r.ExtraRows != extra {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
-	live := func(ctx context.Context, j *jobfile.Job, o options.Options) (*verify.Report, error) {
+	live := func(ctx context.Context, j *jobfile.Job, o options.Options) (*verify.Verification, error) {
 		return verify.Job(ctx, j, o, true)
 	}
 	check("the source's rows", 0, 0, live)
@@ -334,7 +334,7 @@ func TestLiveReadsNoEarlierNights(t *testing.T) {
 	l.Ask(t, "compact", l.Table)
 	check("the source's rows in a compacted table", 0, 0, live)
 	l.Ask(t, "delete", l.Table, s.Files[0].FirstRow)
-	missing := s.Books.CellsWritten / rows
+	missing := s.Counts.CellsWritten / rows
 	check("a row is gone", missing, 0, live)
 	check("a row is gone, and the whole table is read", missing, earlier, verify.WholeTable)
 }
@@ -350,8 +350,8 @@ func TestVerifyWithoutARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Rewrite(t, "max_rejects: 0", "max_rejects: 2")
-	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Books.Written != 0 || s.Books.Rejected != 2 {
-		t.Fatalf("%v", s.Books)
+	if s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options()); s.Counts.Written != 0 || s.Counts.Rejected != 2 {
+		t.Fatalf("%v", s.Counts)
 	}
 	for _, live := range []bool{true, false} {
 		r, err := verify.Job(context.Background(), l.Job(t, livetest.Night20), l.Options(), live)

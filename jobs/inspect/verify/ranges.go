@@ -152,21 +152,21 @@ func (k *keyRange) forget() {
 	k.Next, k.next, k.Done, k.Rows, k.Sum, k.Begun, k.resumed = "", nil, false, 0, digest.Sum{}, time.Time{}, false
 }
 
-// Resumed is what an interrupted verification had read.
-type Resumed struct {
+// ResumedVerification is what an interrupted verification had read.
+type ResumedVerification struct {
 	Rows  int64     `json:"rows"`
 	Since time.Time `json:"since"` // when the first of them was read
 }
 
 // resumed describes the ranges that an earlier process has read in part or as a whole; nil if there are none.
-func (r *rangeReader) resumed() (earlier *Resumed) {
+func (r *rangeReader) resumed() (earlier *ResumedVerification) {
 	for i := range r.saved.Ranges {
 		k := &r.saved.Ranges[i]
 		if !k.resumed {
 			continue
 		}
 		if earlier == nil {
-			earlier = &Resumed{Since: k.Begun}
+			earlier = &ResumedVerification{Since: k.Begun}
 		}
 		earlier.Rows += k.Rows
 		if k.Begun.Before(earlier.Since) {
@@ -187,7 +187,8 @@ func (r *rangeReader) columnsText() string {
 
 // sum returns the sum of all ranges. If it differs, what an earlier process has read is read again: rows may have come
 // since.
-func (r *rangeReader) sum(ctx context.Context, e *ledger.Entry) (sum digest.Sum, earlier *Resumed, err error) {
+func (r *rangeReader) sum(ctx context.Context,
+	e *ledger.Entry) (sum digest.Sum, earlier *ResumedVerification, err error) {
 	earlier = r.resumed()
 	sum, err = r.run(ctx, e)
 	if err == nil && sum != e.Digest && earlier != nil {

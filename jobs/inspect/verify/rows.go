@@ -19,9 +19,9 @@ import (
 // job's outputs. Of the report only the counts and the differences count. Rows beside the ranges may be compared as
 // well, since the source is compared in the slices that a run writes. The input must still have the given files: rows
 // of another one prove nothing (errcode.RunAgain).
-func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.File,
-	ranges []load.RowRange) (report *Report, err error) {
-	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
+func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.InputFile,
+	ranges []load.RowRange) (report *Verification, err error) {
+	report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	v, err := openVerifyRun(ctx, j, o, true, func(out *jobfile.Job) []load.RowRange {
 		if out.Output != output {
 			return []load.RowRange{}
@@ -32,7 +32,9 @@ func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string,
 	if err != nil {
 		return report, err
 	}
-	same := func(a, b ingest.File) bool { return a.Path == b.Path && a.Size == b.Size && a.ModTime.Equal(b.ModTime) }
+	same := func(a, b ingest.InputFile) bool {
+		return a.Path == b.Path && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
+	}
 	if !slices.EqualFunc(files, v.source.Files, same) {
 		return report, errcode.RunAgain.Errorf("the input has changed since this command began; run it again")
 	}

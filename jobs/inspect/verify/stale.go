@@ -30,8 +30,8 @@ type Stale struct {
 // ListStale compares the cells in the table that have the job's timestamp with the source, and lists those in a file
 // that the source does not have: what an earlier export of the same date had, and no load takes away. The file is
 // private, since row keys and columns are personal data. Cells of another job with the same timestamp are in it, too.
-func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file string) (report *Report, err error) {
-	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
+func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file string) (report *Verification, err error) {
+	report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	if o, err = o.WithDefaults(); err != nil {
 		return report, err
 	}

@@ -48,12 +48,12 @@ func newTableCase(t *testing.T) *tableCase {
 		"input: {path: '%s', columns: [id, a, b], field_delimiter: ',', record_delimiter: '\\n'}\ncolumns_map: {id: {skip: true}}\n", in))
 	c := &tableCase{T: t, sim: simcluster.New(2), rows: sortingtest.Sort(t, j, src, into)}
 	t.Cleanup(c.sim.Close)
-	client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Identity{User: "tina"}, c.sim)
+	client, err := load.ConnectVia(t.Context(), new(siteconf.Conf), load.Caller{User: "tina"}, c.sim)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() }) // it only reads
-	c.verifier = &outputVerifier{job: j, target: into, cluster: client, report: new(Report)}
+	c.verifier = &outputVerifier{job: j, target: into, cluster: client, report: new(Verification)}
 	for _, u := range c.rows.SliceTasks(j, into) {
 		cells, err := sorting.NewCells(into, c.rows.Sorted, u.Slice, sorting.AllFamilies)
 		c.do(err)
@@ -298,17 +298,17 @@ func digestOf(cells []cell.Cell) digest.Sum {
 func (c *tableCase) loaded() (*loadedRun, *ledger.Entry) {
 	c.Helper()
 	e := &ledger.Entry{State: ledger.Loaded, Job: "job.yaml", JobHash: c.verifier.job.Hash(), Table: "t", Run: "run1", Output: "out", Digest: digestOf(c.cells),
-		Books: []byte(`{"rows_written":6}`), Inputs: []byte("[]")}
-	probe := func(row string, later int64) []ledger.Cell {
-		return []ledger.Cell{{Row: row, Timestamp: c.cells[0].Timestamp + later}}
+		Counts: []byte(`{"rows_written":6}`), Inputs: []byte("[]")}
+	probe := func(row string, later int64) []ledger.KnownCell {
+		return []ledger.KnownCell{{Row: row, Timestamp: c.cells[0].Timestamp + later}}
 	}
 	for _, f := range [][2]string{{"h", "l"}, {"b", "f"}} { // in any order
-		e.Files = append(e.Files, ledger.File{URI: "out/f/" + f[0], Family: "f", FirstRow: f[0], LastRow: f[1], Probes: probe(f[0], 0)})
+		e.Files = append(e.Files, ledger.LoadedFile{URI: "out/f/" + f[0], Family: "f", FirstRow: f[0], LastRow: f[1], Probes: probe(f[0], 0)})
 	}
 	l := ledger.Open(storage.Local, filepath.Join(c.TempDir(), "ledger"))
 	c.do(l.Write(e))
 	other := *e
-	other.JobHash, other.Job, other.Run, other.Files = "later", "later.yaml", "run2", []ledger.File{{URI: "x", Family: "f", FirstRow: "a", LastRow: "z", Probes: probe("a", 1)}}
+	other.JobHash, other.Job, other.Run, other.Files = "later", "later.yaml", "run2", []ledger.LoadedFile{{URI: "x", Family: "f", FirstRow: "a", LastRow: "z", Probes: probe("a", 1)}}
 	c.do(l.Write(&other))
 	return &loadedRun{options: c.options(), ledger: l, cluster: c.verifier.cluster}, e
 }
@@ -361,7 +361,7 @@ func TestLoadedSums(t *testing.T) {
 		c := newTableCase(t)
 		r, e := c.loaded()
 		change.change(c)
-		report := new(Report)
+		report := new(Verification)
 		open, err := r.verifyOne(t.Context(), c.verifier.job, e, report)
 		if open == nil && change.open != "" || open != nil && failure.CodeOf(open) != change.open || err == nil && change.failed != "" || err != nil && failure.CodeOf(err) != change.failed {
 			t.Errorf("%s: open %v, failed %v", change.what, open, err)
@@ -384,7 +384,7 @@ func TestLoadsOfOneTimestamp(t *testing.T) {
 	c := newTableCase(t)
 	r, e := c.loaded()
 	for i, other := range []ledger.Entry{{Job: "twin.yaml", JobHash: "twin", Run: "run3"}, {Output: "hdfs:///dir", JobHash: "dir"}, {Job: "job.yaml", JobHash: e.JobHash, Date: "2026-11-19", Run: "run4"}} {
-		other.State, other.Table, other.Books, other.Inputs, other.Files = ledger.Loaded, "t", e.Books, e.Inputs, e.Files
+		other.State, other.Table, other.Counts, other.Inputs, other.Files = ledger.Loaded, "t", e.Counts, e.Inputs, e.Files
 		c.do(r.ledger.Write(&other))
 		_, before, err := r.loadsOf(c.verifier.job, e)
 		c.do(err)
@@ -392,7 +392,7 @@ func TestLoadsOfOneTimestamp(t *testing.T) {
 			t.Errorf("%q, %v", others, err)
 		}
 	}
-	report := new(Report)
+	report := new(Verification)
 	if open, err := r.verifyOne(t.Context(), c.verifier.job, e, report); open != nil || err != nil || report.Rows != tableRows {
 		t.Errorf("%+v, %v, %v", report, open, err)
 	}
@@ -401,20 +401,20 @@ func TestLoadsOfOneTimestamp(t *testing.T) {
 		t.Errorf("%q, want %q", report.Sharers, want)
 	}
 	c.do(c.sim.Put("t", c.rowDeleted("c")))
-	_, err := r.verifyOne(t.Context(), c.verifier.job, e, new(Report))
+	_, err := r.verifyOne(t.Context(), c.verifier.job, e, new(Verification))
 	if failure.CodeOf(err) != errcode.VerifyDiffers || !testwords.Names(err, report.Sharers...) {
 		t.Error(err)
 	}
 	moments := *c.verifier.job
 	moments.Moments = "at"
-	if _, err := r.verifyOne(t.Context(), &moments, e, new(Report)); failure.KindOf(err) != failure.Usage {
+	if _, err := r.verifyOne(t.Context(), &moments, e, new(Verification)); failure.KindOf(err) != failure.Usage {
 		t.Errorf("each row has its own timestamp: %v", err)
 	}
-	for _, damaged := range []func(*ledger.File){func(f *ledger.File) { f.FirstRow = `\x0` }, func(f *ledger.File) { f.LastRow = `\x0` }} {
+	for _, damaged := range []func(*ledger.LoadedFile){func(f *ledger.LoadedFile) { f.FirstRow = `\x0` }, func(f *ledger.LoadedFile) { f.LastRow = `\x0` }} {
 		bad := *e
 		bad.Files = slices.Clone(e.Files)
 		damaged(&bad.Files[1])
-		if _, err := r.verifyOne(t.Context(), c.verifier.job, &bad, new(Report)); !testwords.Names(err, "ledger") {
+		if _, err := r.verifyOne(t.Context(), c.verifier.job, &bad, new(Verification)); !testwords.Names(err, "ledger") {
 			t.Errorf("rows that can't be read: %v", err)
 		}
 	}
@@ -427,7 +427,7 @@ func TestRangesOfFiles(t *testing.T) {
 	} {
 		e := new(ledger.Entry)
 		for _, f := range strings.Fields(c.files) {
-			e.Files = append(e.Files, ledger.File{FirstRow: f[:1], LastRow: f[2:]})
+			e.Files = append(e.Files, ledger.LoadedFile{FirstRow: f[:1], LastRow: f[2:]})
 		}
 		ranges, err := rangesOf(e)
 		var got []string

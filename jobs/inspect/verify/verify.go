@@ -27,8 +27,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Report is the result of a verification.
-type Report struct {
+// Verification is the result of a verification.
+type Verification struct {
 	failure.Outcome
 	Against   string `json:"against"` // what was compared with the source, or checked alone
 	Rows      int64  `json:"rows"`
@@ -45,36 +45,37 @@ type Report struct {
 	// ExtraRows are those of a live table, which may hold more than this source.
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
-	Files       []File       `json:"files,omitempty"`
+	Files       []SoundFile  `json:"files,omitempty"`
 	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
 	Stale       *Stale       `json:"stale,omitempty"`
 	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger
 	// knows.
 	Sharers []string `json:"sharers,omitempty"`
 	// Resumed is what an interrupted verification had read of a table that was loaded; nil if all was read by this one.
-	Resumed *Resumed `json:"resumed,omitempty"`
+	Resumed *ResumedVerification `json:"resumed,omitempty"`
 
 	// Reason is why no row was compared, with the status "nothing to do" or "empty input".
 	Reason string `json:"reason,omitempty"`
 
-	Outputs []*Report `json:"outputs,omitempty"` // of a job with several, whose sums are above
+	Outputs []*Verification `json:"outputs,omitempty"` // of a job with several, whose sums are above
 }
 
 // Job compares what a job has written or, with live, the table with its source, cell by cell. What was loaded is
 // compared with the digest in the ledger, without the source, unless live is set.
 //
 // Of the table only the source's rows are read, and perhaps those between them, which are counted as extra.
-func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Report, err error) {
+func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Verification, err error) {
 	return verifyJob(ctx, j, o, live, false)
 }
 
 // WholeTable compares the whole table with the job's source: it also counts all rows that are not of the source.
-func WholeTable(ctx context.Context, j *jobfile.Job, o options.Options) (report *Report, err error) {
+func WholeTable(ctx context.Context, j *jobfile.Job, o options.Options) (report *Verification, err error) {
 	return verifyJob(ctx, j, o, true, true)
 }
 
-func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live, whole bool) (report *Report, err error) {
-	report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
+func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live,
+	whole bool) (report *Verification, err error) {
+	report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	o, err = o.WithDefaults()
 	if err != nil {
 		return report, err
@@ -94,7 +95,7 @@ func verifyJob(ctx context.Context, j *jobfile.Job, o options.Options, live, who
 
 // compare compares the source with what was written or, with live, with the table, and returns the comparison.
 func compare(
-	ctx context.Context, j *jobfile.Job, o options.Options, report *Report, live, whole bool,
+	ctx context.Context, j *jobfile.Job, o options.Options, report *Verification, live, whole bool,
 ) (*verifyRun, error) {
 	v, err := openVerifyRun(ctx, j, o, live, nil)
 	if err == nil {
@@ -112,7 +113,7 @@ func compare(
 }
 
 // nameTarget says what was to be compared where that could not be opened.
-func (r *Report) nameTarget(j *jobfile.Job, live bool) {
+func (r *Verification) nameTarget(j *jobfile.Job, live bool) {
 	if r.Against != "" {
 		return
 	}
@@ -147,7 +148,7 @@ type outputVerifier struct {
 	cluster   *load.Cluster      // nil if files are compared
 	files     *hfiles.Directory  // nil if the table is compared
 	record    *manifest.Manifest // of the files; nil if there is none
-	report    *Report
+	report    *Verification
 	stale     *staleList      // nil unless cells are listed that the source has no more
 	whole     bool            // the whole table is read, not only the source's rows
 	kept      bool            // see scanAt; used with stale
@@ -199,7 +200,7 @@ func (v *outputVerifier) open(ctx context.Context, of *verifyRun, live bool) (er
 		v.target, err = targets.Reading(v.job, of.site, table)
 		return err
 	}
-	if v.target, err = targets.Of(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
+	if v.target, err = targets.Resolve(ctx, v.job, of.site, of.source, table, nil, of.options); err != nil {
 		return err
 	}
 	fsys, dir, err := of.site.Resolve(v.job.Output, v.job.Dir)
@@ -238,15 +239,15 @@ func (v *verifyRun) close() error {
 const sortShare = 0.5
 
 // run sorts the source once and joins it with the cells of every output.
-func (v *verifyRun) run(ctx context.Context, report *Report) error {
+func (v *verifyRun) run(ctx context.Context, report *Verification) error {
 	rejects := &entry.CountedRejects{}
 	splits, err := source.Splits(ctx, &v.job.Input, v.source)
 	if err != nil {
 		return err
 	}
-	s := sorting.Stage{Input: &v.job.Input, Source: v.source, Splits: splits, Rejects: rejects}
+	s := sorting.Sorter{Input: &v.job.Input, Source: v.source, Splits: splits, Rejects: rejects}
 	for _, out := range v.outputs {
-		s.Outputs = append(s.Outputs, sorting.Output{Job: out.job, Target: out.target})
+		s.Outputs = append(s.Outputs, sorting.SortOutput{Job: out.job, Target: out.target})
 	}
 	sorting.WarnOfSpillsInMemory(v.options, sorting.SpillNeed(v.text(), v.options.Memory))
 	sorts := v.options
@@ -259,7 +260,7 @@ func (v *verifyRun) run(ctx context.Context, report *Report) error {
 	for i, out := range v.outputs {
 		out.report = report
 		if len(v.outputs) > 1 {
-			out.report = &Report{Outcome: failure.NewOutcome(), Differences: []Difference{}}
+			out.report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 			report.Outputs = append(report.Outputs, out.report)
 		}
 		out.report.Rejected, out.report.Filtered, out.report.Skipped = rejects.Count(), all[i].Filtered, all[i].Skipped
@@ -305,7 +306,7 @@ func (v *verifyRun) checkRejects(rejected, read int64) error {
 
 // proveNothing reports that no row was compared, because the source has none that a run would load. That is no failure,
 // but it proves nothing.
-func (r *Report) proveNothing(read int64, o options.Options) {
+func (r *Verification) proveNothing(read int64, o options.Options) {
 	r.Status = failure.StatusNothing
 	if read == 0 {
 		r.Status = failure.StatusEmpty
@@ -324,7 +325,7 @@ func (v *verifyRun) text() (bytes float64) {
 }
 
 // addOutput adds up the reports of several outputs.
-func (r *Report) addOutput() {
+func (r *Verification) addOutput() {
 	for i, out := range r.Outputs {
 		if i > 0 {
 			r.Against += ", "
@@ -396,7 +397,7 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 	group, ctx := errgroup.WithContext(ctx)
 	// The sort leaves memory for as many readers of its rows as there are workers.
 	group.SetLimit(max(1, parallel.Workers()/len(v.orders())))
-	var units []sorting.SliceTask
+	var units []sorting.SliceWork
 	for _, u := range rows.SliceTasks(v.job, v.target) {
 		if compared, err := v.compares(u.Slice); err != nil {
 			return nil, err

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// File is the content of a sound HFile.
-type File struct {
+// SoundFile is the content of a sound HFile.
+type SoundFile struct {
 	Path     string     `json:"path"`
 	Bytes    int64      `json:"bytes"`
 	Blocks   int64      `json:"blocks"`
@@ -35,8 +35,8 @@ type File struct {
 
 // Dir checks a directory of HFiles alone: each file by itself, one family in each folder, no two files of a family
 // with overlapping rows, and the files against the manifest if there is one.
-func Dir(ctx context.Context, dir string, o options.Options) (report *Report, err error) {
-	report = &Report{Outcome: failure.NewOutcome(), Against: dir, Differences: []Difference{}}
+func Dir(ctx context.Context, dir string, o options.Options) (report *Verification, err error) {
+	report = &Verification{Outcome: failure.NewOutcome(), Against: dir, Differences: []Difference{}}
 	_, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, dir)
 	if err != nil {
 		return report, err
@@ -54,7 +54,7 @@ func Dir(ctx context.Context, dir string, o options.Options) (report *Report, er
 }
 
 // Opened checks a directory that is open, and fills the report.
-func Opened(ctx context.Context, d *hfiles.Directory, report *Report) error {
+func Opened(ctx context.Context, d *hfiles.Directory, report *Verification) error {
 	m, err := manifest.Read(d.FS, d.Path)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func Opened(ctx context.Context, d *hfiles.Directory, report *Report) error {
 }
 
 // verifySound checks the files by themselves, against each other and against the manifest, which may be nil.
-func verifySound(ctx context.Context, d *hfiles.Directory, m *manifest.Manifest, report *Report) error {
+func verifySound(ctx context.Context, d *hfiles.Directory, m *manifest.Manifest, report *Verification) error {
 	if err := verifyFiles(ctx, d, report); err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func verifySound(ctx context.Context, d *hfiles.Directory, m *manifest.Manifest,
 }
 
 // verifyFiles reads the files, several at a time.
-func verifyFiles(ctx context.Context, d *hfiles.Directory, report *Report) error {
-	report.Files = make([]File, len(d.Files))
+func verifyFiles(ctx context.Context, d *hfiles.Directory, report *Verification) error {
+	report.Files = make([]SoundFile, len(d.Files))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
 	for i, f := range d.Files {
@@ -108,7 +108,7 @@ func verifyFiles(ctx context.Context, d *hfiles.Directory, report *Report) error
 }
 
 // CheckFile checks one file by itself.
-func CheckFile(ctx context.Context, d *hfiles.Directory, f *hfiles.DirFile) (found *File, err error) {
+func CheckFile(ctx context.Context, d *hfiles.Directory, f *hfiles.DirFile) (found *SoundFile, err error) {
 	name := path.Join(d.Path, f.Path)
 	in, err := d.Open(f)
 	if err != nil {
@@ -128,7 +128,7 @@ func CheckFile(ctx context.Context, d *hfiles.Directory, f *hfiles.DirFile) (fou
 	if err != nil {
 		return nil, failure.Damagedf("%s: %w", name, err)
 	}
-	return &File{Path: f.Path, Bytes: f.Size, Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
+	return &SoundFile{Path: f.Path, Bytes: f.Size, Blocks: report.Blocks, Rows: report.Rows, Cells: report.Cells,
 		FirstRow: printable.Bytes(f.First), LastRow: printable.Bytes(f.Last), Digest: cells.Sum}, nil
 }
 
@@ -146,11 +146,11 @@ func checkOverlap(d *hfiles.Directory) error {
 }
 
 // checkManifest compares the files with their records.
-func checkManifest(m *manifest.Manifest, report *Report) error {
+func checkManifest(m *manifest.Manifest, report *Verification) error {
 	if m == nil {
 		return nil
 	}
-	present := map[string]File{}
+	present := map[string]SoundFile{}
 	for _, f := range report.Files {
 		present[f.Path] = f
 	}

@@ -28,7 +28,7 @@ func wideSource(t *testing.T, lines string) (*outputVerifier, *sorting.Rows) {
 		"input: {path: '%s', columns: [id, n, a, b, c], field_delimiter: ',', record_delimiter: '\\n', null: 'null'}\n"+
 		"columns_map: {id: {skip: true}, n: {skip: true}, b: {to: 'g:b'}, c: {to: 'h:c'}}\n", testfs.Tree(t, map[string]string{"part-0": lines}))
 	j, src, into := jobtest.Open(t, text)
-	return &outputVerifier{job: j, target: into, report: new(Report)}, sortingtest.Sort(t, j, src, into)
+	return &outputVerifier{job: j, target: into, report: new(Verification)}, sortingtest.Sort(t, j, src, into)
 }
 
 // cellsOfFamily are the cells of a source in one family, in order.

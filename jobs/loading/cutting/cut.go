@@ -84,7 +84,7 @@ func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r recor
 		for _, c := range batch {
 			cut := manifest.Cut{Of: c.of.Path}
 			for _, p := range c.parts {
-				cut.Parts = append(cut.Parts, p.Summary)
+				cut.Parts = append(cut.Parts, p.FileMeta)
 			}
 			cuts = append(cuts, cut)
 		}

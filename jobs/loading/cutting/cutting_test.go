@@ -59,7 +59,7 @@ func TestCrossed(t *testing.T) {
 // refused, and no part is deleted. One whose file is there is undone.
 func TestDamagedRecordOfCuts(t *testing.T) {
 	t.Parallel()
-	part := hfiles.Summary{Path: "f/" + strings.Repeat("0", 32), Family: "f", FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1}
+	part := hfiles.FileMeta{Path: "f/" + strings.Repeat("0", 32), Family: "f", FirstRow: "a", LastRow: "a", Bytes: 1, Rows: 1, Cells: 1}
 	part.Digest.Cells = 1
 	outside := part
 	outside.Path = "../" + part.Path
@@ -68,14 +68,14 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 		change func(text []byte) []byte
 		says   string
 	}{
-		"sound": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}}, nil, ""},
-		"a bit": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}},
+		"sound": {manifest.Cut{Of: "f/file", Parts: []hfiles.FileMeta{part}}, nil, ""},
+		"a bit": {manifest.Cut{Of: "f/file", Parts: []hfiles.FileMeta{part}},
 			func(text []byte) []byte { text[len(text)/2] ^= 1; return text }, "not a record"},
-		"cut short": {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{part}},
+		"cut short": {manifest.Cut{Of: "f/file", Parts: []hfiles.FileMeta{part}},
 			func(text []byte) []byte { return text[:len(text)-9] }, "not a record"},
-		"file outside":   {manifest.Cut{Of: "../file", Parts: []hfiles.Summary{part}}, nil, "not a record"},
-		"part outside":   {manifest.Cut{Of: "f/file", Parts: []hfiles.Summary{outside}}, nil, "not a record"},
-		"file gone":      {manifest.Cut{Of: "f/gone", Parts: []hfiles.Summary{part}}, nil, "f/gone"},
+		"file outside":   {manifest.Cut{Of: "../file", Parts: []hfiles.FileMeta{part}}, nil, "not a record"},
+		"part outside":   {manifest.Cut{Of: "f/file", Parts: []hfiles.FileMeta{outside}}, nil, "not a record"},
+		"file gone":      {manifest.Cut{Of: "f/gone", Parts: []hfiles.FileMeta{part}}, nil, "f/gone"},
 		"another schema": {manifest.Cut{Of: "f/file"}, func([]byte) []byte { return []byte(`{"schema":2,"cuts":[]}`) }, "not a record"},
 		"another schema, sealed": {manifest.Cut{Of: "f/file"}, func([]byte) []byte {
 			text, err := seal.Seal([]byte(`{"schema":2,"cuts":[]}`))
@@ -86,7 +86,7 @@ func TestDamagedRecordOfCuts(t *testing.T) {
 		}, "its schema is 2"},
 		"empty": {manifest.Cut{Of: "f/file"}, func([]byte) []byte { return nil }, "not a record"},
 	} {
-		w := Directory{Out: localDir(t, storage.Local, t.TempDir(), nil)}
+		w := DirectoryCutter{Out: localDir(t, storage.Local, t.TempDir(), nil)}
 		for _, file := range []string{"f/file", part.Path} {
 			if err := os.MkdirAll(filepath.Join(w.Out.Path, "f"), 0o755); err != nil {
 				t.Fatal(err)

@@ -35,20 +35,20 @@ type cutsRecord struct {
 	Cuts     []manifest.Cut `json:"cuts"`
 }
 
-// Directory cuts files of a directory without a manifest.
-type Directory struct {
+// DirectoryCutter cuts files of a directory without a manifest.
+type DirectoryCutter struct {
 	Out *output.Dir
 	// Replaced replaces the files by their parts in the record of an interrupted load, if it names them. After a kill it
 	// may be called again for the same cuts.
 	Replaced func(cuts []manifest.Cut) error
 }
 
-func (w Directory) path() string {
+func (w DirectoryCutter) path() string {
 	return path.Join(w.Out.Path, manifest.CutsDir, manifest.CutsName)
 }
 
 // read reads the record of cuts in progress; nil if there are none.
-func (w Directory) read() (*cutsRecord, error) {
+func (w DirectoryCutter) read() (*cutsRecord, error) {
 	text, err := storage.ReadFile(w.Out.FS, w.path(), cutsMaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (r *cutsRecord) check() error {
 	return nil
 }
 
-func (w Directory) write(r *cutsRecord) error {
+func (w DirectoryCutter) write(r *cutsRecord) error {
 	r.Schema = cutsSchema
 	temps, err := w.Out.TempFolder()
 	if err != nil {
@@ -114,7 +114,7 @@ func (w Directory) write(r *cutsRecord) error {
 
 // Finish completes or undoes the cuts of a directory that a process was killed in. It must come before anything
 // else is done with the files.
-func (w Directory) Finish() error {
+func (w DirectoryCutter) Finish() error {
 	r, err := w.read()
 	if r == nil || err != nil {
 		return err
@@ -142,15 +142,17 @@ func (w Directory) Finish() error {
 	return w.removeRecord()
 }
 
-func (w Directory) recordCuts(cuts []manifest.Cut) error { return w.write(&cutsRecord{Cuts: cuts}) }
+func (w DirectoryCutter) recordCuts(cuts []manifest.Cut) error {
+	return w.write(&cutsRecord{Cuts: cuts})
+}
 
-func (w Directory) recordReplaced(cuts []manifest.Cut) error {
+func (w DirectoryCutter) recordReplaced(cuts []manifest.Cut) error {
 	return w.write(&cutsRecord{Replaced: true, Cuts: cuts})
 }
 
 // removeFiles replaces the files in the record of their load, and moves them. The record of the cuts is deleted last:
 // until then, the next process after a kill does the same again.
-func (w Directory) removeFiles(cuts []manifest.Cut) error {
+func (w DirectoryCutter) removeFiles(cuts []manifest.Cut) error {
 	if err := w.Replaced(cuts); err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (w Directory) removeFiles(cuts []manifest.Cut) error {
 
 // move moves a file after its cut to the folder of kept files. If it is not there, it was moved before a kill, or
 // somebody has deleted it, which is no loss: its parts are there.
-func (w Directory) move(name string) error {
+func (w DirectoryCutter) move(name string) error {
 	from, to := path.Join(w.Out.Path, name), w.kept(name)
 	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -179,9 +181,11 @@ func (w Directory) move(name string) error {
 }
 
 // kept is where a file is kept after it was cut.
-func (w Directory) kept(name string) string { return path.Join(w.Out.Path, manifest.CutsDir, name) }
+func (w DirectoryCutter) kept(name string) string {
+	return path.Join(w.Out.Path, manifest.CutsDir, name)
+}
 
-func (w Directory) removeRecord() error {
+func (w DirectoryCutter) removeRecord() error {
 	if err := w.Out.CheckLock(); err != nil {
 		return err
 	}
@@ -196,7 +200,7 @@ func (w Directory) removeRecord() error {
 //
 // All of them are looked at before the first is cut: a file that can't be cut refuses the load before anything is
 // changed.
-func (w Directory) Cut(ctx context.Context, table *load.Table, d *hfiles.Directory) (*hfiles.Directory, error) {
+func (w DirectoryCutter) Cut(ctx context.Context, table *load.Table, d *hfiles.Directory) (*hfiles.Directory, error) {
 	var cutters []*fileCutter
 	splits := table.Splits()
 	for _, f := range d.Files {
@@ -211,7 +215,7 @@ func (w Directory) Cut(ctx context.Context, table *load.Table, d *hfiles.Directo
 		if err != nil {
 			return d, err
 		}
-		cutters = append(cutters, &fileCutter{out: w.Out, of: hfiles.Summary{Path: f.Path, Family: f.Family}, at: at,
+		cutters = append(cutters, &fileCutter{out: w.Out, of: hfiles.FileMeta{Path: f.Path, Family: f.Family}, at: at,
 			settings: settings, stamp: stampOfOther})
 	}
 	if len(cutters) == 0 {
@@ -230,7 +234,7 @@ func stampOfOther(c *fileCutter) hfilewriter.Provenance {
 }
 
 // checkCuttable refuses a file whose parts would lack something, or that could not be kept.
-func (w Directory) checkCuttable(d *hfiles.Directory, f *hfiles.DirFile) error {
+func (w DirectoryCutter) checkCuttable(d *hfiles.Directory, f *hfiles.DirFile) error {
 	uri := w.Out.URI(f.Path)
 	in, err := d.Open(f)
 	if err != nil {

@@ -195,7 +195,7 @@ func TestFilesOfOtherToolsAreCut(t *testing.T) {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	rules := retention.Rules{Outputs: 24 * time.Hour}
-	if r, err := retention.Clean(t.Context(), dir, rules, l.Options()); err != nil || r.Outputs[0].Action != retention.Kept || r.Outputs[0].Files != len(kept) {
+	if r, err := retention.Clean(t.Context(), dir, rules, l.Options()); err != nil || r.Outputs[0].Action != retention.Retained || r.Outputs[0].Files != len(kept) {
 		t.Errorf("what was loaded today is cleaned: %+v, %v", r, err)
 	}
 	rules.Now = time.Now().Add(25 * time.Hour)

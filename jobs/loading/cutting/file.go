@@ -22,15 +22,15 @@ import (
 // fileCutter writes the parts of one file, in one pass over it, with one part open at a time.
 type fileCutter struct {
 	out      *output.Dir
-	of       hfiles.Summary // its path, family, digest and number of rows decide; the rest is passed on to the parts
-	measured bool           // its digest and number of rows are known
-	at       [][]byte       // the boundaries
+	of       hfiles.FileMeta // its path, family, digest and number of rows decide; the rest is passed on to the parts
+	measured bool            // its digest and number of rows are known
+	at       [][]byte        // the boundaries
 	settings hfilewriter.Settings
 	stamp    func(*fileCutter) hfilewriter.Provenance // of the next part
 
 	info  hfilewriter.FileInfo // of the file
-	parts []*hfiles.File
-	open  *hfiles.File
+	parts []*hfiles.TempFile
+	open  *hfiles.TempFile
 	row   []byte
 }
 
@@ -159,10 +159,10 @@ func (c *fileCutter) nextPart(row []byte) error {
 	// The name follows from the file and the row, so a repeated cut gives the same names, and unrecorded parts of a
 	// killed cut are replaced.
 	name := hfiles.PartName(c.of.Path, row)
-	summary := hfiles.Summary{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region,
+	summary := hfiles.FileMeta{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region,
 		Slice: c.of.Slice, Sequence: c.of.Sequence}
 	f, err := hfiles.Create(hfiles.Destination{FS: c.out.FS, Dir: c.out.Path, Temps: c.out.TempFolder}, summary,
-		c.settings, c.stamp(c), new(timing.Clock))
+		c.settings, c.stamp(c), new(timing.Stopwatch))
 	if err != nil {
 		return err
 	}

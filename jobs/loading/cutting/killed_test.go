@@ -19,7 +19,7 @@ import (
 	"bulkload/internal/test/outputtest"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testwords"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
@@ -69,11 +69,11 @@ func outputOf(t *testing.T, d *output.Dir) *output.Output {
 }
 
 // writeFile writes an HFile of family f, with two cells in each row.
-func writeFile(t *testing.T, dir, name string, rows ...string) hfiles.Summary {
+func writeFile(t *testing.T, dir, name string, rows ...string) hfiles.FileMeta {
 	t.Helper()
 	to := hfiles.Destination{FS: storage.Local, Dir: dir, Temps: func() (string, error) { return dir, nil }}
 	settings := hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeFastDiff, Bloom: hfilewriter.BloomRow}
-	f, err := hfiles.Create(to, hfiles.Summary{Path: "f/" + name, Family: "f"}, settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "test"}, new(timing.Clock))
+	f, err := hfiles.Create(to, hfiles.FileMeta{Path: "f/" + name, Family: "f"}, settings, hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "test"}, new(timing.Stopwatch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func writeFile(t *testing.T, dir, name string, rows ...string) hfiles.Summary {
 	if err := errors.Join(f.Finish(), f.ReadBack(t.Context()), os.MkdirAll(filepath.Join(dir, "f"), 0o755), os.Rename(f.Temp, filepath.Join(dir, f.Path))); err != nil {
 		t.Fatal(err)
 	}
-	return f.Summary
+	return f.FileMeta
 }
 
 // The files of each test: two with rows of several regions of regionsNow, and one of a single region.
@@ -102,7 +102,7 @@ func fileName(i int) string { return fmt.Sprintf("%032x", i) }
 
 // owner is a kind of directory whose files are cut.
 type owner struct {
-	record func(t *testing.T, dir string, files []hfiles.Summary) // what its process has left before the cut
+	record func(t *testing.T, dir string, files []hfiles.FileMeta) // what its process has left before the cut
 	cut    func(t *testing.T, out *output.Dir) error
 	finish func(t *testing.T, out *output.Dir) error
 	listed func(t *testing.T, dir string) []string // the files that its records name
@@ -111,18 +111,18 @@ type owner struct {
 // outputOwner is a run's output.
 func outputOwner() owner {
 	return owner{
-		record: func(t *testing.T, dir string, files []hfiles.Summary) {
+		record: func(t *testing.T, dir string, files []hfiles.FileMeta) {
 			m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Run: jobfile.RunInfo{ID: "run", Table: "t"}}
 			for i, f := range files {
 				f.Slice = i
-				m.Slices = append(m.Slices, manifest.Slice{Slice: i, Entries: f.Rows, Books: books.Written{Rows: f.Rows, Cells: f.Cells}, Digest: f.Digest, Files: []hfiles.Summary{f}})
+				m.Slices = append(m.Slices, manifest.RecordedSlice{Slice: i, Entries: f.Rows, Counts: counts.Written{Rows: f.Rows, Cells: f.Cells}, Digest: f.Digest, Files: []hfiles.FileMeta{f}})
 			}
 			if err := m.Save(storage.Local, dir, dir); err != nil {
 				t.Fatal(err)
 			}
 		},
 		cut: func(t *testing.T, out *output.Dir) error {
-			return Output{outputOf(t, out)}.Cut(t.Context(), tableOf(regionsNow...))
+			return OutputCutter{outputOf(t, out)}.Cut(t.Context(), tableOf(regionsNow...))
 		},
 		finish: func(t *testing.T, out *output.Dir) error { return outputOf(t, out).FinishCuts() },
 		listed: func(t *testing.T, dir string) (names []string) {
@@ -142,8 +142,8 @@ func outputOwner() owner {
 // memory here.
 func directoryOwner() owner {
 	var names []string
-	cuts := func(out *output.Dir) Directory {
-		return Directory{Out: out, Replaced: func(cuts []manifest.Cut) error {
+	cuts := func(out *output.Dir) DirectoryCutter {
+		return DirectoryCutter{Out: out, Replaced: func(cuts []manifest.Cut) error {
 			for _, c := range cuts {
 				if i := slices.Index(names, c.Of); i >= 0 {
 					names = slices.Delete(names, i, i+1)
@@ -156,7 +156,7 @@ func directoryOwner() owner {
 		}}
 	}
 	return owner{
-		record: func(_ *testing.T, _ string, files []hfiles.Summary) {
+		record: func(_ *testing.T, _ string, files []hfiles.FileMeta) {
 			names = nil
 			for _, f := range files {
 				names = append(names, f.Path)
@@ -178,7 +178,7 @@ func directoryOwner() owner {
 func (o *owner) begin(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	var files []hfiles.Summary
+	var files []hfiles.FileMeta
 	for i := range len(rowsOf) {
 		files = append(files, writeFile(t, dir, fileName(i), strings.Fields(rowsOf[i])...))
 	}
@@ -310,7 +310,7 @@ func (f *failingFS) do(call func() error) error {
 	return call()
 }
 
-func (f *failingFS) Create(name string, perm fs.FileMode) (w storage.Writer, err error) {
+func (f *failingFS) Create(name string, perm fs.FileMode) (w storage.FileWriter, err error) {
 	err = f.do(func() error { w, err = f.FS.Create(name, perm); return err })
 	return w, err
 }

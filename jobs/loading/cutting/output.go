@@ -11,12 +11,12 @@ import (
 	"bulkload/load"
 )
 
-// Output cuts files of a run's output. Its manifest has the record of the cuts: it lists a file until it lists the
-// parts in its place. output.Output.FinishCuts decides after a kill which of the two exists.
-type Output struct{ Out *output.Output }
+// OutputCutter cuts files of a run's output. Its manifest has the record of the cuts: it lists a file until it lists
+// the parts in its place. output.Output.FinishCuts decides after a kill which of the two exists.
+type OutputCutter struct{ Out *output.Output }
 
 // Cut cuts the unloaded files that have rows of several of the table's current regions.
-func (w Output) Cut(ctx context.Context, table *load.Table) error {
+func (w OutputCutter) Cut(ctx context.Context, table *load.Table) error {
 	var cutters []*fileCutter
 	splits := table.Splits()
 	for _, f := range w.Out.Manifest.Files() {
@@ -44,7 +44,7 @@ func (w Output) Cut(ctx context.Context, table *load.Table) error {
 
 // stamp is the file info of a part that does not follow from its content. It follows from the run, so the same cut
 // gives the same bytes.
-func (w Output) stamp(c *fileCutter) hfilewriter.Provenance {
+func (w OutputCutter) stamp(c *fileCutter) hfilewriter.Provenance {
 	instant := w.Out.Manifest.Instant()
 	return hfilewriter.Provenance{Created: instant, Loaded: instant,
 		Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d_part_%02d",
@@ -52,14 +52,14 @@ func (w Output) stamp(c *fileCutter) hfilewriter.Provenance {
 }
 
 // recordCuts records the names of parts: FinishCuts deletes those that were renamed in vain.
-func (w Output) recordCuts(cuts []manifest.Cut) error {
+func (w OutputCutter) recordCuts(cuts []manifest.Cut) error {
 	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, cuts...)
 	return w.Out.Save()
 }
 
-func (w Output) recordReplaced(cuts []manifest.Cut) error {
+func (w OutputCutter) recordReplaced(cuts []manifest.Cut) error {
 	w.Out.Manifest.ReplaceFiles(cuts)
 	return w.Out.Save()
 }
 
-func (w Output) removeFiles([]manifest.Cut) error { return w.Out.FinishCuts() }
+func (w OutputCutter) removeFiles([]manifest.Cut) error { return w.Out.FinishCuts() }

@@ -67,7 +67,7 @@ func TestRegionsSplitBetweenNights(t *testing.T) {
 		t.Errorf("the checks: %v", err)
 	}
 	livetest.WantFinding(t, all, "boundaries", preflight.Warning, "(15, 25, 77)")
-	r, err := plan.Run(ctx, j, l.Options(), plan.Options{Create: true})
+	r, err := plan.Run(ctx, j, l.Options(), plan.PlanOptions{Create: true})
 	if err != nil || !r.Existed || !slices.ContainsFunc(r.Checks, func(f stats.Finding) bool { return f.Code == "table-regions" }) {
 		t.Errorf("the plan: %+v, %v", r, err)
 	}

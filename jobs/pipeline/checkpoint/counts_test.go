@@ -8,27 +8,27 @@ import (
 	"testing"
 
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/checkpoint"
 )
 
-// TestCheckpointHasTheCounts: no field of the accounts is forgotten on the way to the journal and back.
+// TestCheckpointHasTheCounts: no field of the counts is forgotten on the way to the journal and back.
 func TestCheckpointHasTheCounts(t *testing.T) {
 	sum := digest.Sum{Cells: 1, Timed: 2, Timeless: 3}
-	full := books.Region{Digest: sum, Keys: 4, Bytes: 5}
-	for i := range reflect.TypeFor[books.Region]().NumField() {
+	full := counts.RegionCounts{Digest: sum, Keys: 4, Bytes: 5}
+	for i := range reflect.TypeFor[counts.RegionCounts]().NumField() {
 		if reflect.ValueOf(full).Field(i).IsZero() {
-			t.Errorf("%s is not tested", reflect.TypeFor[books.Region]().Field(i).Name)
+			t.Errorf("%s is not tested", reflect.TypeFor[counts.RegionCounts]().Field(i).Name)
 		}
 	}
-	shares := checkpoint.SharesSince(make([]books.Region, 3), []books.Region{{}, full, {}})
+	shares := checkpoint.SharesSince(make([]counts.RegionCounts, 3), []counts.RegionCounts{{}, full, {}})
 	text, err := json.Marshal(checkpoint.Line{Checkpoint: &checkpoint.Checkpoint{Read: 9, Shares: []checkpoint.RunShare{{Output: 0, Regions: shares}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	state := checkpoint.NewResumeState([]int{3})
 	line, err := checkpoint.ParseLine(text)
-	if err := errors.Join(err, state.Apply(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []books.Region{{}, full, {}}) {
+	if err := errors.Join(err, state.Apply(line, 1)); err != nil || state.Read != 9 || !slices.Equal(state.Outputs[0].Regions, []counts.RegionCounts{{}, full, {}}) {
 		t.Errorf("%+v, %v", state.Outputs[0].Regions, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
 	"bulkload/internal/test/testwords"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/source"
@@ -27,8 +27,8 @@ import (
 const checkpoints = 3
 
 var (
-	ofRun     = []Output{{URI: "file:///out", Run: "run", Splits: [][]byte{[]byte("m")}, Regions: 2}}
-	inputFile = ingest.File{Path: "/in/a", Size: 3000}
+	ofRun     = []StoredOutput{{URI: "file:///out", Run: "run", Splits: [][]byte{[]byte("m")}, Regions: 2}}
+	inputFile = ingest.InputFile{Path: "/in/a", Size: 3000}
 )
 
 func splitsOfRun() (splits []ingest.Split) {
@@ -39,10 +39,10 @@ func splitsOfRun() (splits []ingest.Split) {
 }
 
 // openStore opens the store in a work folder, as a process of the run does.
-func openStore(t *testing.T, work string, outputs []Output, o options.Options) (*Store, error) {
+func openStore(t *testing.T, work string, outputs []StoredOutput, o options.Options) (*RunStore, error) {
 	t.Helper()
 	o.WorkDir = work
-	k, err := Open(outputs, &source.Source{FS: storage.Local, Files: []ingest.File{inputFile}}, splitsOfRun(), o)
+	k, err := Open(outputs, &source.Source{FS: storage.Local, Files: []ingest.InputFile{inputFile}}, splitsOfRun(), o)
 	t.Cleanup(func() { _ = k.closeFiles() })
 	return k, err
 }
@@ -50,18 +50,18 @@ func openStore(t *testing.T, work string, outputs []Output, o options.Options) (
 // recorder is a goroutine of a run that sorts, and records checkpoints.
 type recorder struct {
 	t       *testing.T
-	store   *Store
+	store   *RunStore
 	shard   *partition.Shard
 	rejects *RejectLog
 }
 
-func newRecorder(t *testing.T, k *Store) *recorder {
+func newRecorder(t *testing.T, k *RunStore) *recorder {
 	t.Helper()
 	regions, err := partition.NewRegions(ofRun[0].Splits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sorter, err := partition.NewSorter(partition.Options{Regions: regions, Memory: 1 << 20, Shards: 1, Persistent: k.PersistentRuns(0)})
+	sorter, err := partition.NewSorter(partition.SortOptions{Regions: regions, Memory: 1 << 20, Shards: 1, Persistent: k.PersistentRuns(0)})
 	if err = errors.Join(err, k.Begin()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newRecorder(t *testing.T, k *Store) *recorder {
 func (r *recorder) spill(rows ...string) partition.RunFile {
 	r.t.Helper()
 	for _, row := range rows {
-		if err := r.shard.Commit(append(append(r.shard.Buffer(), row...), "payload"...), len(row), len(row), partition.Position{}); err != nil {
+		if err := r.shard.Commit(append(append(r.shard.Buffer(), row...), "payload"...), len(row), len(row), partition.Origin{}); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -341,15 +341,15 @@ func TestRunsOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	work := killedRun(t, false)
 	for name, c := range map[string]struct {
-		change func(*Output)
+		change func(*StoredOutput)
 		used   bool
 	}{
-		"the same":      {func(*Output) {}, true},
-		"complete":      {func(o *Output) { o.Regions = 0 }, true},
-		"another run":   {func(o *Output) { o.Run = "other" }, false},
-		"other regions": {func(o *Output) { o.Splits = [][]byte{[]byte("n")} }, false},
+		"the same":      {func(*StoredOutput) {}, true},
+		"complete":      {func(o *StoredOutput) { o.Regions = 0 }, true},
+		"another run":   {func(o *StoredOutput) { o.Run = "other" }, false},
+		"other regions": {func(o *StoredOutput) { o.Splits = [][]byte{[]byte("n")} }, false},
 	} {
-		outputs := []Output{ofRun[0]}
+		outputs := []StoredOutput{ofRun[0]}
 		c.change(&outputs[0])
 		k, err := openStore(t, copyOf(t, work, func(string) {}), outputs, options.Options{})
 		if err != nil {
@@ -548,10 +548,10 @@ func TestRestOfASplit(t *testing.T) {
 // one.
 func TestSharesAreDifferences(t *testing.T) {
 	t.Parallel()
-	region := func(keys int64) books.Region {
-		return books.Region{Keys: keys, Bytes: 10 * keys, Digest: digest.Sum{Cells: keys}}
+	region := func(keys int64) counts.RegionCounts {
+		return counts.RegionCounts{Keys: keys, Bytes: 10 * keys, Digest: digest.Sum{Cells: keys}}
 	}
-	states := [][]books.Region{{region(0), region(0), region(0)}, {region(5), region(0), region(0)}, {region(7), region(2), region(0)}}
+	states := [][]counts.RegionCounts{{region(0), region(0), region(0)}, {region(5), region(0), region(0)}, {region(7), region(2), region(0)}}
 	s := NewResumeState([]int{3})
 	for i := range 2 {
 		shares := SharesSince(states[i], states[i+1])
@@ -571,8 +571,8 @@ func TestSharesAreDifferences(t *testing.T) {
 // input is read again. A later process logs its rejects after them, in another span.
 func TestRejectsAfterTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
-	files := []ingest.File{inputFile}
-	k := &Store{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &Journal{}}
+	files := []ingest.InputFile{inputFile}
+	k := &RunStore{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &Journal{}}
 	reason := func(g gathered) string {
 		var all []string
 		for _, b := range g {

@@ -71,7 +71,7 @@ func TestFilesOfAFinishedRun(t *testing.T) {
 func TestRunsOfAWrittenOutput(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
-	k, err := openStore(t, work, append(slices.Clone(ofRun), Output{URI: "file:///other", Run: "run", Regions: 1}), options.Options{})
+	k, err := openStore(t, work, append(slices.Clone(ofRun), StoredOutput{URI: "file:///other", Run: "run", Regions: 1}), options.Options{})
 	if err = errors.Join(err, k.Free(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestCheckpointOfAnotherInput(t *testing.T) {
 // isWhole reports whether a line with a share counts, in a store of two outputs without files, the second of which is
 // written. The run "merged" of the first was replaced.
 func isWhole(share RunShare) bool {
-	k := &Store{regions: []int{3, 0}, dir: "/nothing"}
+	k := &RunStore{regions: []int{3, 0}, dir: "/nothing"}
 	merged := &replacement{Output: 0, From: []string{"merged"}}
 	return len(k.validPrefix([]Line{{Checkpoint: &Checkpoint{Shares: []RunShare{share}}}, {Merged: merged}}, false)) == 2
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/partition"
 )
 
@@ -47,7 +47,7 @@ type RunShare struct {
 	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter dropped
 }
 
-// regionShare is a books.Region as stored in the journal.
+// regionShare is a books.RegionCounts as stored in the journal.
 type regionShare struct {
 	Region int        `json:"region"`
 	Digest digest.Sum `json:"digest"`
@@ -55,14 +55,14 @@ type regionShare struct {
 	Bytes  int64      `json:"bytes"`
 }
 
-func (s *regionShare) sorted() books.Region {
-	return books.Region{Digest: s.Digest, Keys: s.Keys, Bytes: s.Bytes}
+func (s *regionShare) sorted() counts.RegionCounts {
+	return counts.RegionCounts{Digest: s.Digest, Keys: s.Keys, Bytes: s.Bytes}
 }
 
 // fileShare is what came from an input file.
 type fileShare struct {
 	File int `json:"file"` // ordinal
-	books.Content
+	counts.Content
 }
 
 // replacement is a line of the journal: an output's run that replaces others, into which it was merged. The replaced
@@ -82,10 +82,10 @@ type Line struct {
 }
 
 // FileShares lists the contents by file.
-func FileShares(c books.Contents) []fileShare {
+func FileShares(c counts.Contents) []fileShare {
 	var all []fileShare
 	for _, file := range slices.Sorted(maps.Keys(c)) {
-		if *c[file] != (books.Content{}) {
+		if *c[file] != (counts.Content{}) {
 			all = append(all, fileShare{file, *c[file]})
 		}
 	}
@@ -93,12 +93,12 @@ func FileShares(c books.Contents) []fileShare {
 }
 
 // SharesSince is the difference between two states of the regions' counts.
-func SharesSince(then, now []books.Region) []regionShare {
+func SharesSince(then, now []counts.RegionCounts) []regionShare {
 	var shares []regionShare
 	for i := range now {
 		r := now[i]
 		r.Sub(&then[i])
-		if r != (books.Region{}) {
+		if r != (counts.RegionCounts{}) {
 			shares = append(shares, regionShare{i, r.Digest, r.Keys, r.Bytes})
 		}
 	}

@@ -36,8 +36,8 @@ func TestKilledSortOfFiltered(t *testing.T) {
 	base := k
 	base.Out = "base"
 	want := runtest.Must(t, base.Read(t), base.Options())
-	if want.Books.Filtered < 10_000 || want.Books.Written < 10_000 {
-		t.Fatalf("books %v", want.Books)
+	if want.Counts.Filtered < 10_000 || want.Counts.Written < 10_000 {
+		t.Fatalf("books %v", want.Counts)
 	}
 	k.At, k.Times = options.Checkpointed, 3
 	k.Kill(t)
@@ -60,8 +60,8 @@ func TestKilledSort(t *testing.T) {
 	o := base.Options()
 	o.Failpoint = runtest.Counting(&checkpoints, options.Checkpointed)
 	want := runtest.Must(t, base.Read(t), o)
-	if checkpoints < 8 || want.Books.Rejected != 300 {
-		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Books)
+	if checkpoints < 8 || want.Counts.Rejected != 300 {
+		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Counts)
 	}
 	for _, c := range []struct {
 		at    options.Point
@@ -76,7 +76,7 @@ func TestKilledSort(t *testing.T) {
 			got := k.KillAndResume(t, base.Out, want)
 			var kept float64
 			if got.Resumed != nil {
-				kept = float64(got.Resumed.Records) / float64(want.Books.Read)
+				kept = float64(got.Resumed.Records) / float64(want.Counts.Read)
 			}
 			if kept < c.least || kept > 1 || (c.least <= 0) != (got.Resumed == nil) {
 				t.Errorf("%.2f of the records were kept, want %.2f", kept, c.least)
@@ -98,8 +98,8 @@ func TestMostOfAKilledSortIsNotRepeated(t *testing.T) {
 	got := runtest.Must(t, k.Read(t), k.Options())
 	runtest.SameRun(t, k, base.Out, want, got)
 	r := got.Resumed
-	if r == nil || float64(r.Records) < 0.5*float64(want.Books.Read) || float64(r.Bytes) < 0.5*float64(got.Phases[0].Bytes) || r.Records > want.Books.Read*2/3 {
-		t.Errorf("kept %+v of %d records, %d bytes", r, want.Books.Read, got.Phases[0].Bytes)
+	if r == nil || float64(r.Records) < 0.5*float64(want.Counts.Read) || float64(r.Bytes) < 0.5*float64(got.Phases[0].Bytes) || r.Records > want.Counts.Read*2/3 {
+		t.Errorf("kept %+v of %d records, %d bytes", r, want.Counts.Read, got.Phases[0].Bytes)
 	}
 }
 
@@ -150,8 +150,8 @@ func TestKilledMerge(t *testing.T) {
 		o.Failpoint = runtest.Counting(&again, options.Checkpointed)
 		got := runtest.Must(t, k.Read(t), o)
 		runtest.SameRun(t, k, base.Out, want, got)
-		if got.Resumed == nil || got.Resumed.Records != want.Books.Read || again > 0 {
-			t.Errorf("%s %d: %+v kept of %d records, %d spilled again", c.at, c.times, got.Resumed, want.Books.Read, again)
+		if got.Resumed == nil || got.Resumed.Records != want.Counts.Read || again > 0 {
+			t.Errorf("%s %d: %+v kept of %d records, %d spilled again", c.at, c.times, got.Resumed, want.Counts.Read, again)
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 // Rejects belong to a checkpoint like rows do. Input before a checkpoint is not read again, so its rejects must be
 // replayed from here; the rejects after it will be found again, so their copy must not be.
 type RejectLog struct {
-	entry.Rejects
-	store  *Store // nil: no copy
-	name   string // of the file
+	entry.RejectSink
+	store  *RunStore // nil: no copy
+	name   string    // of the file
 	file   *os.File
 	from   int64 // offset in the file of the first one since the last checkpoint
 	copied RejectWriter
@@ -38,8 +38,8 @@ type rejectSpan struct {
 }
 
 // NewRejectLog passes the rejects of one goroutine on to sink. If k is nil, nothing is copied.
-func NewRejectLog(k *Store, sink entry.Rejects, number int) *RejectLog {
-	l := &RejectLog{Rejects: sink, store: k, name: fmt.Sprintf("rejects-%03d", number)}
+func NewRejectLog(k *RunStore, sink entry.RejectSink, number int) *RejectLog {
+	l := &RejectLog{RejectSink: sink, store: k, name: fmt.Sprintf("rejects-%03d", number)}
 	l.copied.Open = l.open
 	return l
 }
@@ -47,7 +47,7 @@ func NewRejectLog(k *Store, sink entry.Rejects, number int) *RejectLog {
 // Add passes a reject on and copies it.
 func (l *RejectLog) Add(bad *ingest.BadRecord) error {
 	// First to the reject files: a limit that is exceeded ends the run, and then no copy is needed.
-	if err := l.Rejects.Add(bad); err != nil || l.store == nil {
+	if err := l.RejectSink.Add(bad); err != nil || l.store == nil {
 		return err
 	}
 	return l.copied.Add(bad)
@@ -93,7 +93,7 @@ func (l *RejectLog) CloseFile() error {
 }
 
 // checkRejects compares a span with its checksum.
-func (k *Store) checkRejects(span *rejectSpan) error {
+func (k *RunStore) checkRejects(span *rejectSpan) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (k *Store) checkRejects(span *rejectSpan) error {
 }
 
 // Replay passes the rejects of a span to a sink.
-func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
+func (k *RunStore) Replay(span *rejectSpan, sink entry.RejectSink) error {
 	f, err := os.Open(filepath.Join(k.dir, filepath.Base(span.File)))
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (k *Store) Replay(span *rejectSpan, sink entry.Rejects) error {
 }
 
 // ReplayRejects passes the rejects of a log, which a RejectWriter has written, on to a sink. name is the log in errors.
-func ReplayRejects(log io.Reader, name string, of *source.Source, sink entry.Rejects) error {
+func ReplayRejects(log io.Reader, name string, of *source.Source, sink entry.RejectSink) error {
 	in := bufio.NewReader(log)
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')

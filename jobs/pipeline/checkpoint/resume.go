@@ -20,7 +20,7 @@ import (
 )
 
 // openExisting restores the state of an earlier process. Useless files are deleted.
-func (k *Store) openExisting() error {
+func (k *RunStore) openExisting() error {
 	info, err := os.Lstat(k.dir)
 	if err != nil {
 		return nil // if it is more than a missing folder, the first spill reports it
@@ -60,7 +60,7 @@ func (k *Store) openExisting() error {
 // All blocks of all runs are read if the machine was booted since, or if that is unknown: the kernel may not have
 // written them before it went down. Otherwise the runs' footers are enough, since the files of a killed process are
 // in the kernel's hands.
-func (k *Store) resume() error {
+func (k *RunStore) resume() error {
 	record, texts, err := OpenJournal(filepath.Join(k.dir, JournalName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(texts) == 0 {
 		if err == nil {
@@ -119,7 +119,7 @@ func (k *Store) resume() error {
 
 // matches checks a journal's header against this run. An output that is complete now may not have been when the
 // journal was written, so its regions may differ from "".
-func (k *Store) matches(head Header) (err error) {
+func (k *RunStore) matches(head Header) (err error) {
 	if k.head.Program, err = program.Hash(); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (k *Store) matches(head Header) (err error) {
 // Every prefix of a journal is a consistent state, since each line adds complete pieces. But a prefix may need runs
 // that a later line replaced: once that line is cut off, its source runs must exist again. So the check starts over
 // with each shorter prefix, until all its runs are found.
-func (k *Store) validPrefix(lines []Line, blocks bool) []Line {
+func (k *RunStore) validPrefix(lines []Line, blocks bool) []Line {
 	type runName struct { // identifies a run among those of all outputs
 		output int
 		name   string

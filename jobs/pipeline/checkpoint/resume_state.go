@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"bulkload/ingest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/partition"
 )
 
@@ -28,8 +28,8 @@ type ResumeState struct {
 // outputState is one output's part of a ResumeState.
 type outputState struct {
 	runs     []partition.RunFile
-	Regions  []books.Region
-	Files    books.Contents
+	Regions  []counts.RegionCounts
+	Files    counts.Contents
 	Filtered int64
 }
 
@@ -44,7 +44,7 @@ type Piece struct {
 func NewResumeState(regions []int) *ResumeState {
 	s := &ResumeState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
-		s.Outputs = append(s.Outputs, outputState{Regions: make([]books.Region, n), Files: books.Contents{}})
+		s.Outputs = append(s.Outputs, outputState{Regions: make([]counts.RegionCounts, n), Files: counts.Contents{}})
 	}
 	return s
 }
@@ -115,7 +115,7 @@ func (s *ResumeState) applyShare(share *RunShare) error {
 	}
 	out.Filtered += share.Filtered
 	for i := range share.Files {
-		out.Files.Of(share.Files[i].File).Add(&share.Files[i].Content)
+		out.Files.OfFile(share.Files[i].File).Add(&share.Files[i].Content)
 	}
 	if share.Run.Name != "" {
 		out.runs = append(out.runs, share.Run)
@@ -183,7 +183,7 @@ func (s *ResumeState) Bytes() (all, whole int64) {
 }
 
 // Spilled is the size of the existing runs; 0 without a store.
-func (k *Store) Spilled() int64 {
+func (k *RunStore) Spilled() int64 {
 	if k == nil {
 		return 0
 	}

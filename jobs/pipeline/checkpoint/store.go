@@ -68,8 +68,8 @@ type outputKey struct {
 	Regions string `json:"regions"` // hash of the boundaries; "" if no rows are needed
 }
 
-// Store stores what a run has sorted, beyond its process.
-type Store struct {
+// RunStore stores what a run has sorted, beyond its process.
+type RunStore struct {
 	options options.Options
 	source  *source.Source
 	dir     string
@@ -87,8 +87,8 @@ type Store struct {
 
 // Open looks for files of an earlier process of the same run. It changes nothing if there are none. The store is
 // returned on failure too.
-func Open(purposes []Output, src *source.Source, splits []ingest.Split, o options.Options) (*Store, error) {
-	k := &Store{options: o, source: src, Splits: splits}
+func Open(purposes []StoredOutput, src *source.Source, splits []ingest.Split, o options.Options) (*RunStore, error) {
+	k := &RunStore{options: o, source: src, Splits: splits}
 	k.head = Header{Schema: journalSchema, Boot: lock.BootID(), Splits: hashText(splitTexts(splits)...)}
 	var outputs []string
 	for _, p := range purposes {
@@ -108,8 +108,8 @@ func Open(purposes []Output, src *source.Source, splits []ingest.Split, o option
 	return k, k.openExisting()
 }
 
-// Output is an output whose runs are stored.
-type Output struct {
+// StoredOutput is an output whose runs are stored.
+type StoredOutput struct {
 	URI     string
 	Run     string   // its ID
 	Splits  [][]byte // the region boundaries
@@ -130,7 +130,7 @@ func storeFolder(work string, outputs []string) (string, error) {
 
 // RemoveFinished deletes the files of a run with these outputs that was killed after all its HFiles were written.
 func RemoveFinished(workDir string, outputs []string) error {
-	k := &Store{}
+	k := &RunStore{}
 	var err error
 	if k.dir, err = storeFolder(workDir, outputs); err != nil {
 		return err
@@ -180,7 +180,7 @@ func hashText(parts ...string) string {
 }
 
 // Begin creates the folder and its journal unless they exist.
-func (k *Store) Begin() error {
+func (k *RunStore) Begin() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.journal != nil {
@@ -193,7 +193,7 @@ func (k *Store) Begin() error {
 	return nil
 }
 
-func (k *Store) create() (err error) {
+func (k *RunStore) create() (err error) {
 	work := filepath.Dir(k.dir)
 	made, err := partition.MakeWorkFolder(work)
 	if k.createdWorkDir = k.createdWorkDir || made; err != nil {
@@ -266,7 +266,7 @@ func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string)
 }
 
 // Add appends a checkpoint to the journal. Its runs and rejects must be completely written.
-func (k *Store) Add(c *Checkpoint) error {
+func (k *RunStore) Add(c *Checkpoint) error {
 	// A kill here leaves runs that no line names: the next process deletes them and reads their input again.
 	k.options.Failpoint.Reached(options.Spilled)
 	if err := k.journal.Append(Line{Checkpoint: c}); err != nil {
@@ -278,7 +278,7 @@ func (k *Store) Add(c *Checkpoint) error {
 
 // PersistentRuns are an output's runs, for its sort. Replace is called when runs were merged: the journal has to name
 // the new run before the old ones are deleted.
-func (k *Store) PersistentRuns(output int) *partition.PersistentRuns {
+func (k *RunStore) PersistentRuns(output int) *partition.PersistentRuns {
 	return &partition.PersistentRuns{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs,
 		Replace: func(from []string, to partition.RunFile) error {
 			k.options.Failpoint.Reached(options.Merged)
@@ -291,12 +291,12 @@ func (k *Store) PersistentRuns(output int) *partition.PersistentRuns {
 }
 
 // runFolder is the folder of an output's runs. It is on the local disk, like the journal that names them.
-func (k *Store) runFolder(output int) partition.Folder {
-	return partition.Folder(filepath.Join(k.dir, fmt.Sprint(output)))
+func (k *RunStore) runFolder(output int) partition.LocalStore {
+	return partition.LocalStore(filepath.Join(k.dir, fmt.Sprint(output)))
 }
 
 // Resumed is what earlier processes have sorted; nil if that is nothing.
-func (k *Store) Resumed() *Resumed {
+func (k *RunStore) Resumed() *Resumed {
 	all, _ := k.State.Bytes()
 	if k.State.Read == 0 {
 		return nil
@@ -308,7 +308,7 @@ func (k *Store) Resumed() *Resumed {
 //
 // Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of
 // it, so nothing looks for the runs any more (validPrefix, applyShare).
-func (k *Store) Free(output int) error {
+func (k *RunStore) Free(output int) error {
 	if k.journal == nil {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (k *Store) Free(output int) error {
 //
 // The lock is released last. A kill in between leaves a folder with some of its files: validPrefix then finds that runs
 // are missing, or there is no journal, and sorting begins anew or from an earlier checkpoint.
-func (k *Store) discard() error {
+func (k *RunStore) discard() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lock == nil {
@@ -332,7 +332,7 @@ func (k *Store) discard() error {
 	return err
 }
 
-func (k *Store) closeFiles() error {
+func (k *RunStore) closeFiles() error {
 	var errs []error
 	if k.journal != nil {
 		errs = append(errs, k.journal.Close())
@@ -347,7 +347,7 @@ func (k *Store) closeFiles() error {
 // Close ends a run that has finished or failed. The files are deleted if the same command could not continue with
 // them: it finished, the disk is full of them, or they are damaged or have produced wrong output. Otherwise they
 // stay.
-func (k *Store) Close(ctx context.Context, failed error) error {
+func (k *RunStore) Close(ctx context.Context, failed error) error {
 	useless := failed == nil || k.DiscardOnClose || errors.Is(failed, partition.ErrDamaged) ||
 		errors.Is(failed, partition.ErrStaleRuns) || failure.KindOf(failed) == failure.Differs
 	if useless && ctx.Err() == nil {

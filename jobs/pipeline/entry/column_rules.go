@@ -17,12 +17,12 @@ var ErrFiltered = errors.New("the filter does not take the record")
 // columnRules applies columns_map, timestamp and filter to the records of one output, in one goroutine.
 type columnRules struct {
 	job     *jobfile.Job
-	filter  *filter.Evaluator // nil: all records are accepted
-	none    bool              // values are stored unchanged
-	columns []columnRule      // the columns with rules
-	moments *timestampColumn  // nil: all rows have the job's timestamp
-	values  []values.Value    // of the current record, then the constants
-	buf     []byte            // for values that are converted
+	filter  *filter.Matcher  // nil: all records are accepted
+	none    bool             // values are stored unchanged
+	columns []columnRule     // the columns with rules
+	moments *timestampColumn // nil: all rows have the job's timestamp
+	values  []values.Value   // of the current record, then the constants
+	buf     []byte           // for values that are converted
 }
 
 // columnRule is the rule for one column's values.
@@ -30,14 +30,14 @@ type columnRule struct {
 	column int
 	width  int // 0: any
 	null   jobfile.NullPolicy
-	reader *values.Reader // nil: any bytes
+	reader *values.ColumnParser // nil: any bytes
 	binary bool
 }
 
 // timestampColumn is the column with the rows' timestamps.
 type timestampColumn struct {
 	column int
-	reader *values.Reader
+	reader *values.ColumnParser
 }
 
 func newColumnRules(j *jobfile.Job) columnRules {
@@ -107,7 +107,7 @@ func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestam
 	timestamp = r.job.Timestamp
 	if r.moments != nil {
 		var problem string
-		if timestamp, problem = r.moments.of(record.Fields); problem != "" {
+		if timestamp, problem = r.moments.millis(record.Fields); problem != "" {
 			return nil, 0, reject(errcode.RejectType, record, r.job, r.moments.column, problem)
 		}
 	}
@@ -150,8 +150,8 @@ const (
 	problemLate     = "a timestamp after the year 9999; is it in another unit than milliseconds?"
 )
 
-// of returns a record's timestamp in epoch milliseconds.
-func (m *timestampColumn) of(fields []values.Value) (ms int64, problem string) {
+// millis returns a record's timestamp in epoch milliseconds.
+func (m *timestampColumn) millis(fields []values.Value) (ms int64, problem string) {
 	x := fields[m.column]
 	if x.Null() {
 		return 0, problemNoMoment

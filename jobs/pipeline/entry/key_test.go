@@ -49,8 +49,8 @@ output: out
 		t.Fatal(err)
 	}
 	s := runtest.Must(t, j, options.Options{})
-	if s.Books.Read != 9 || s.Books.Written != 2 || s.Books.Rejected != 7 {
-		t.Errorf("books %v", s.Books)
+	if s.Counts.Read != 9 || s.Counts.Written != 2 || s.Counts.Rejected != 7 {
+		t.Errorf("books %v", s.Counts)
 	}
 	wantRejects(t, filepath.Join(dir, "out", manifest.RejectsDir), []string{
 		"id: not a whole number, in mod(id, 100)",

@@ -15,14 +15,14 @@ import (
 	"bulkload/values"
 )
 
-// Layout is the fixed order of a row's cells: by family, then by qualifier, as in HBase. A sort entry's payload has
+// RowLayout is the fixed order of a row's cells: by family, then by qualifier, as in HBase. A sort entry's payload has
 // the values in this order, after the row's timestamp if each row has its own. It is fixed by the job before the sort
 // begins: packed values have no names, so with another order they would end up in other columns.
-type Layout struct {
+type RowLayout struct {
 	Wide      bool  // the cells' qualifiers begin with the record's qualifier
 	Sources   []int // for each cell: the input column, or after those the constant
 	hashes    []uint64
-	Families  []Family
+	Families  []FamilyCells
 	Longest   int            // bytes of the longest family and qualifier together
 	family    []int          // for each cell: the index of its family
 	named     map[string]int // the indexes of families, by name
@@ -30,8 +30,8 @@ type Layout struct {
 	timestamp int64          // of all records, where not
 }
 
-// Family is one family's cells: those from first to before last.
-type Family struct {
+// FamilyCells is one family's cells: those from first to before last.
+type FamilyCells struct {
 	Name        string
 	Bytes       []byte // the name
 	First, Last int
@@ -40,9 +40,9 @@ type Family struct {
 }
 
 // NewLayout returns the layout of a job's cells.
-func NewLayout(j *jobfile.Job) (*Layout, error) {
+func NewLayout(j *jobfile.Job) (*RowLayout, error) {
 	columns := j.ValueColumns()
-	l := &Layout{Wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp, named: map[string]int{}}
+	l := &RowLayout{Wide: j.Wide != nil, timed: j.Moments != "", timestamp: j.Timestamp, named: map[string]int{}}
 	for i, c := range columns {
 		if !c.Skip {
 			l.Sources = append(l.Sources, i)
@@ -58,7 +58,7 @@ func NewLayout(j *jobfile.Job) (*Layout, error) {
 		c := columns[source]
 		if len(l.Families) == 0 || l.Families[len(l.Families)-1].Name != c.Family {
 			l.named[c.Family] = len(l.Families)
-			l.Families = append(l.Families, Family{Name: c.Family, Bytes: []byte(c.Family), First: i})
+			l.Families = append(l.Families, FamilyCells{Name: c.Family, Bytes: []byte(c.Family), First: i})
 		}
 		l.family = append(l.family, len(l.Families)-1)
 		l.Longest = max(l.Longest, len(c.Family)+len(c.Qualifier))
@@ -78,7 +78,7 @@ func NewLayout(j *jobfile.Job) (*Layout, error) {
 }
 
 // Pack appends a record's timestamp, if each has its own, and its packed values.
-func (l *Layout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte {
+func (l *RowLayout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte {
 	dst = l.packTimestamp(dst, timestamp)
 	for _, source := range l.Sources {
 		dst = sortentry.AppendValue(dst, fields[source])
@@ -88,7 +88,7 @@ func (l *Layout) Pack(dst []byte, fields []values.Value, timestamp int64) []byte
 
 // PackAndDigest is Pack, and also adds the values as cells to the row's digest: in one pass, since every record goes
 // through here. named is the beginning of their qualifiers in a wide table.
-func (l *Layout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value,
+func (l *RowLayout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value,
 	timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
 	for i, source := range l.Sources {
@@ -101,7 +101,7 @@ func (l *Layout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields 
 	return dst, row
 }
 
-func (l *Layout) packTimestamp(dst []byte, timestamp int64) []byte {
+func (l *RowLayout) packTimestamp(dst []byte, timestamp int64) []byte {
 	if l.timed {
 		return binary.BigEndian.AppendUint64(dst, uint64(timestamp))
 	}
@@ -112,7 +112,7 @@ func (l *Layout) packTimestamp(dst []byte, timestamp int64) []byte {
 var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
 
 // CutTimestamp returns a payload's timestamp and packed values.
-func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, err error) {
+func (l *RowLayout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, err error) {
 	if !l.timed {
 		return l.timestamp, payload, nil
 	}
@@ -123,7 +123,7 @@ func (l *Layout) CutTimestamp(payload []byte) (timestamp int64, packed []byte, e
 }
 
 // Unpack fills values with views of a payload, and returns the row's timestamp.
-func (l *Layout) Unpack(payload []byte, fields []values.Value) (timestamp int64, err error) {
+func (l *RowLayout) Unpack(payload []byte, fields []values.Value) (timestamp int64, err error) {
 	timestamp, packed, err := l.CutTimestamp(payload)
 	for i := range fields {
 		if err == nil {
@@ -137,7 +137,7 @@ func (l *Layout) Unpack(payload []byte, fields []values.Value) (timestamp int64,
 }
 
 // DigestPayload adds a record's cells, from its payload, to a sum.
-func (l *Layout) DigestPayload(sum *digest.Sum, row, named, payload []byte) error {
+func (l *RowLayout) DigestPayload(sum *digest.Sum, row, named, payload []byte) error {
 	timestamp, packed, err := l.CutTimestamp(payload)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (l *Layout) DigestPayload(sum *digest.Sum, row, named, payload []byte) erro
 }
 
 // DigestValues adds a record's cells, from its unpacked values, to a sum.
-func (l *Layout) DigestValues(sum *digest.Sum, row, named []byte, fields []values.Value, timestamp int64) {
+func (l *RowLayout) DigestValues(sum *digest.Sum, row, named []byte, fields []values.Value, timestamp int64) {
 	cells := digest.NewRow(row, cell.Put)
 	for i, value := range fields {
 		if !value.Null() {
@@ -171,23 +171,24 @@ func (l *Layout) DigestValues(sum *digest.Sum, row, named []byte, fields []value
 }
 
 // hash returns the hash of a cell's column.
-func (l *Layout) hash(i int, named []byte) uint64 {
+func (l *RowLayout) hash(i int, named []byte) uint64 {
 	if l.Wide {
 		return l.wideHash(i, named)
 	}
 	return l.hashes[i]
 }
 
-func (l *Layout) wideHash(i int, named []byte) uint64 {
+func (l *RowLayout) wideHash(i int, named []byte) uint64 {
 	f := &l.Families[l.family[i]]
 	return digest.Column(f.Bytes, named, f.Qualifiers[i-f.First])
 }
 
 // FamilyNamed is the index of a family; 0 if it does not exist.
-func (l *Layout) FamilyNamed(name []byte) int { return l.named[string(name)] }
+func (l *RowLayout) FamilyNamed(name []byte) int { return l.named[string(name)] }
 
 // Cells visits a record's cells in order. The cell is valid during the call; its qualifier may be retained.
-func (l *Layout) Cells(row, named []byte, fields []values.Value, timestamp int64, visit func(*cell.Cell) error) error {
+func (l *RowLayout) Cells(row, named []byte, fields []values.Value, timestamp int64,
+	visit func(*cell.Cell) error) error {
 	for _, f := range l.Families {
 		for i := f.First; i < f.Last; i++ {
 			if fields[i].Null() {
@@ -207,7 +208,7 @@ func (l *Layout) Cells(row, named []byte, fields []values.Value, timestamp int64
 }
 
 // Count is how many of a family's values are cells.
-func (f *Family) Count(fields []values.Value) int64 {
+func (f *FamilyCells) Count(fields []values.Value) int64 {
 	var n int64
 	for _, v := range fields[f.First:f.Last] {
 		if !v.Null() {

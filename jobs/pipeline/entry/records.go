@@ -16,18 +16,18 @@ import (
 	"bulkload/jobs/base/timing"
 )
 
-// Rejects accepts the records that can't be used.
-type Rejects interface {
+// RejectSink accepts the records that can't be used.
+type RejectSink interface {
 	Add(*ingest.BadRecord) error
 	Count() int64
 	Close(read int64) error
 }
 
-// Reader reads splits in one goroutine, and separates the records that can be used from those that can't.
-type Reader struct {
-	Form        ingest.Form
+// RecordReader reads splits in one goroutine, and separates the records that can be used from those that can't.
+type RecordReader struct {
+	Form        ingest.Format
 	FS          storage.FS
-	rejects     Rejects
+	rejects     RejectSink
 	meter       *options.Meter
 	Read        int64 // records so far, including rejected ones
 	Refused     int64 // rejected ones among them
@@ -43,15 +43,15 @@ type Reader struct {
 }
 
 // NewReader is for one goroutine.
-func NewReader(form ingest.Form, fsys storage.FS, rejects Rejects, m *options.Meter) Reader {
+func NewReader(form ingest.Format, fsys storage.FS, rejects RejectSink, m *options.Meter) RecordReader {
 	t := new(timing.ReadTimes)
-	return Reader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, ResumeAfter: -1,
+	return RecordReader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, ResumeAfter: -1,
 		Times: t, Busy: func() time.Duration { return 0 }}
 }
 
 // ReadSplit visits the records of a split and returns how many bytes it read for them. Records up to ResumeAfter are
 // read and skipped: they are in the sorted runs of an earlier process, and neither counted nor rejected again.
-func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split,
+func (r *RecordReader) ReadSplit(ctx context.Context, split ingest.Split,
 	visit func(*ingest.Record) error) (bytes int64, err error) {
 	begun, before := time.Now(), r.Busy()
 	defer func() {
@@ -89,7 +89,7 @@ func (r *Reader) ReadSplit(ctx context.Context, split ingest.Split,
 
 // NextTimed is next with a measurement. A record during which the file was read or the arena sorted says nothing
 // about parsing and keys, and is not measured.
-func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
+func (r *RecordReader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
 	calls, busy, begun := r.Times.File.Calls, r.Busy(), time.Now()
 	parsed := begun
 	err := r.next(in, func(record *ingest.Record) error {
@@ -103,7 +103,7 @@ func (r *Reader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) 
 	return err
 }
 
-func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error {
+func (r *RecordReader) next(in ingest.Records, visit func(*ingest.Record) error) error {
 	record, err := in.Next()
 	if err == nil {
 		if !r.count(record.Offset) {
@@ -119,7 +119,7 @@ func (r *Reader) next(in ingest.Records, visit func(*ingest.Record) error) error
 }
 
 // count counts a record and the lines that were skipped before it; false if an earlier process has counted them.
-func (r *Reader) count(offset int64) bool {
+func (r *RecordReader) count(offset int64) bool {
 	skipped := r.newlySkipped()
 	if offset <= r.ResumeAfter {
 		return false
@@ -131,7 +131,7 @@ func (r *Reader) count(offset int64) bool {
 }
 
 // newlySkipped is how many lines were skipped since the last call.
-func (r *Reader) newlySkipped() int64 {
+func (r *RecordReader) newlySkipped() int64 {
 	if r.skipper == nil {
 		return 0
 	}
@@ -142,7 +142,7 @@ func (r *Reader) newlySkipped() int64 {
 
 // Reject passes on a record that can't be used; the error says that there are too many. Any error but an
 // *ingest.BadRecord is returned.
-func (r *Reader) Reject(err error) error {
+func (r *RecordReader) Reject(err error) error {
 	var bad *ingest.BadRecord
 	if !errors.As(err, &bad) {
 		return err

@@ -30,7 +30,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	}
 	plain := &delimited.Form{Columns: []string{"id", "a"}, FieldDelimiter: []byte{','}, RecordDelimiter: []byte{'\n'}}
 	for name, c := range map[string]struct {
-		form    ingest.Form
+		form    ingest.Format
 		content []byte
 	}{
 		"delimited": {plain, text}, "delimited.gz": {plain, packed.Bytes()}, "csv": {&csv.Form{Columns: []string{"id", "a"}, Delimiter: ',', Quote: '"'}, text},

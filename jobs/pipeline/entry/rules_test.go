@@ -15,7 +15,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/runtest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/plan"
@@ -55,54 +55,54 @@ func TestRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules, input string
 		cells        []string
-		books        books.Books // without cells and columns
+		books        counts.RowCounts // without cells and columns
 		rejects      string
 	}{
 		"none": {"", "1|x|\\N\n2||y\n", []string{"1 f:a @1000 =x", "1 f:id @1000 =1", "2 f:a @1000 =", "2 f:b @1000 =y", "2 f:id @1000 =2"},
-			books.Books{Read: 2, Written: 2}, ""},
+			counts.RowCounts{Read: 2, Written: 2}, ""},
 		"renamed, moved, skipped": {"columns_map: {id: {skip: true}, a: {to: 'g:z'}, b: {to: 'y'}}", "1|x|y\n",
-			[]string{"1 f:y @1000 =y", "1 g:z @1000 =x"}, books.Books{Read: 1, Written: 1}, ""},
+			[]string{"1 f:y @1000 =y", "1 g:z @1000 =x"}, counts.RowCounts{Read: 1, Written: 1}, ""},
 		"constants": {"columns_map: {src: {constant: ora}, n: {constant: '7', type: int32, store: binary, to: 'a:n'}}\ncells: [a, src, n]", "1|x|y\n2|\\N|\n",
 			[]string{"1 a:n @1000 =0x00000007", "1 f:a @1000 =x", "1 f:src @1000 =ora", "2 a:n @1000 =0x00000007", "2 f:src @1000 =ora"},
-			books.Books{Read: 2, Written: 2}, ""},
-		"a row of a constant alone": {"columns_map: {src: {constant: ''}}\ncells: [a, src]", "1|\\N|y\n", []string{"1 f:src @1000 ="}, books.Books{Read: 1, Written: 1}, ""},
-		"null: empty":               {"columns_map: {a: {null: empty}, b: {null: omit}, id: {skip: true}}", "1|\\N|\\N\n", []string{"1 f:a @1000 ="}, books.Books{Read: 1, Written: 1}, ""},
+			counts.RowCounts{Read: 2, Written: 2}, ""},
+		"a row of a constant alone": {"columns_map: {src: {constant: ''}}\ncells: [a, src]", "1|\\N|y\n", []string{"1 f:src @1000 ="}, counts.RowCounts{Read: 1, Written: 1}, ""},
+		"null: empty":               {"columns_map: {a: {null: empty}, b: {null: omit}, id: {skip: true}}", "1|\\N|\\N\n", []string{"1 f:a @1000 ="}, counts.RowCounts{Read: 1, Written: 1}, ""},
 		"null: empty of a number": {"columns_map: {a: {null: empty, type: int32, store: binary}}\ncells: [a]", "1|\\N|\n2|5|\n",
-			[]string{"1 f:a @1000 =", "2 f:a @1000 =0x00000005"}, books.Books{Read: 2, Written: 2}, ""},
+			[]string{"1 f:a @1000 =", "2 f:a @1000 =0x00000005"}, counts.RowCounts{Read: 2, Written: 2}, ""},
 		"null: error": {"columns_map: {a: {null: error}}\ncells: [b]", "1|x|y\n2|\\N|z\n", []string{"1 f:b @1000 =y"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"null, and null: error"`},
+			counts.RowCounts{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"null, and null: error"`},
 		"checked text": {"columns_map: {a: {type: int32}, b: {type: timestamp}}\ncells: [a, b]", "1|+007|2026-11-20 01:02:03.0\n2|x|\n3|1|noon\n",
-			[]string{"1 f:a @1000 =+007", "1 f:b @1000 =2026-11-20 01:02:03.0"}, books.Books{Read: 3, Written: 1, Rejected: 2}, `"column":"a","reason":"not a whole number"`},
+			[]string{"1 f:a @1000 =+007", "1 f:b @1000 =2026-11-20 01:02:03.0"}, counts.RowCounts{Read: 3, Written: 1, Rejected: 2}, `"column":"a","reason":"not a whole number"`},
 		"checked though skipped": {"columns_map: {a: {type: int32, skip: true}}\ncells: [b]", "1|x|y\n2|3|z\n", []string{"2 f:b @1000 =z"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"not a whole number"`},
+			counts.RowCounts{Read: 2, Written: 1, Rejected: 1}, `"column":"a","reason":"not a whole number"`},
 		"binary numbers": {"columns_map: {a: {type: int64, store: binary}, b: {type: decimal, store: binary}}\ncells: [a, b]", "1|-1|1.50\n2|256|-129\n",
 			[]string{"1 f:a @1000 =0xffffffffffffffff", "1 f:b @1000 =0x0000000200" + "96", "2 f:a @1000 =0x0000000000000100", "2 f:b @1000 =0x00000000ff7f"},
-			books.Books{Read: 2, Written: 2}, ""},
+			counts.RowCounts{Read: 2, Written: 2}, ""},
 		"binary floats": {"columns_map: {a: {type: float32, store: binary}, b: {type: float64, store: binary}}\ncells: [a, b]", "1|1.5|-2\n",
-			[]string{"1 f:a @1000 =0x3fc00000", "1 f:b @1000 =0xc000000000000000"}, books.Books{Read: 1, Written: 1}, ""},
+			[]string{"1 f:a @1000 =0x3fc00000", "1 f:b @1000 =0xc000000000000000"}, counts.RowCounts{Read: 1, Written: 1}, ""},
 		"binary others": {"columns_map: {a: {type: boolean, store: binary}, b: {type: hex, store: binary}}\ncells: [a, b]", "1|Y|00ff\n2|false|\n",
-			[]string{"1 f:a @1000 =0xff", "1 f:b @1000 =0x00ff", "2 f:a @1000 =0x00", "2 f:b @1000 ="}, books.Books{Read: 2, Written: 2}, ""},
+			[]string{"1 f:a @1000 =0xff", "1 f:b @1000 =0x00ff", "2 f:a @1000 =0x00", "2 f:b @1000 ="}, counts.RowCounts{Read: 2, Written: 2}, ""},
 		"binary moments": {"columns_map: {a: {type: timestamp, zone: Asia/Shanghai, store: binary}, b: {type: date, zone: UTC, store: binary}}\ncells: [a, b]",
-			"1|1970-01-01 08:00:00.255|1970-01-02\n", []string{"1 f:a @1000 =0x00000000000000ff", "1 f:b @1000 =0x0000000005265c00"}, books.Books{Read: 1, Written: 1}, ""},
-		"the key is the text's": {"columns_map: {id: {type: int32, store: binary}}\ncells: [id]", "17|x|y\n", []string{"17 f:id @1000 =0x00000011"}, books.Books{Read: 1, Written: 1}, ""},
+			"1|1970-01-01 08:00:00.255|1970-01-02\n", []string{"1 f:a @1000 =0x00000000000000ff", "1 f:b @1000 =0x0000000005265c00"}, counts.RowCounts{Read: 1, Written: 1}, ""},
+		"the key is the text's": {"columns_map: {id: {type: int32, store: binary}}\ncells: [id]", "17|x|y\n", []string{"17 f:id @1000 =0x00000011"}, counts.RowCounts{Read: 1, Written: 1}, ""},
 		"rows' own timestamps": {"timestamp: column:a\ncolumns_map: {a: {type: timestamp, zone: UTC}}\ncells: [b]",
 			"1|1970-01-01 00:00:02.0|x\n2|1970-01-01T00:00:00.003+00:00|y\n3|\\N|z\n4|1970-01-01|z\n5|1969-12-31|z\n6|soon|z\n",
-			[]string{"1 f:b @2000 =x", "2 f:b @3 =y"}, books.Books{Read: 6, Written: 2, Rejected: 4}, `"column":"a","reason":"null, and the timestamp comes from it"`},
+			[]string{"1 f:b @2000 =x", "2 f:b @3 =y"}, counts.RowCounts{Read: 6, Written: 2, Rejected: 4}, `"column":"a","reason":"null, and the timestamp comes from it"`},
 		"timestamps in seconds": {"timestamp: column:a\ncolumns_map: {a: {type: timestamp, format: seconds}}\ncells: [b]", "1|1|x\n2|253402300800|y\n", []string{"1 f:b @1000 =x"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"a timestamp after the year 9999; is it in another unit`},
+			counts.RowCounts{Read: 2, Written: 1, Rejected: 1}, `"reason":"a timestamp after the year 9999; is it in another unit`},
 		"timestamps of a long": {"timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]", "1|77|x\n2|0|y\n", []string{"1 f:b @77 =x"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"reason":"not after 1970-01-01T00:00:00Z`},
+			counts.RowCounts{Read: 2, Written: 1, Rejected: 1}, `"reason":"not after 1970-01-01T00:00:00Z`},
 		"the last of a row wins, whatever its timestamp": {"timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]", "1|9|x\n1|7|y\n2|5|z\n2|5|z\n2|6|z\n",
-			[]string{"1 f:b @7 =y", "2 f:b @6 =z"}, books.Books{Read: 5, Written: 2, Duplicates: 3, Differing: 2}, ""},
+			[]string{"1 f:b @7 =y", "2 f:b @6 =z"}, counts.RowCounts{Read: 5, Written: 2, Duplicates: 3, Differing: 2}, ""},
 		"filter": {"filter: a = 'x' and b > 3", "1|x|4\n2|x|3\n3|y|9\n4|\\N|9\n5|x|\\N\n", []string{"1 f:a @1000 =x", "1 f:b @1000 =4", "1 f:id @1000 =1"},
-			books.Books{Read: 5, Written: 1, Filtered: 4}, ""},
+			counts.RowCounts{Read: 5, Written: 1, Filtered: 4}, ""},
 		"a filter that can't judge": {"filter: b > 3\ncells: [a]", "1|x|4\n2|x|much\n", []string{"1 f:a @1000 =x"},
-			books.Books{Read: 2, Written: 1, Rejected: 1}, `"column":"b","reason":"the filter compares numbers, and this is not a decimal number"`},
+			counts.RowCounts{Read: 2, Written: 1, Rejected: 1}, `"column":"b","reason":"the filter compares numbers, and this is not a decimal number"`},
 		"what is filtered may be wrong elsewhere": {"filter: a = 'x'\ncolumns_map: {b: {type: int32}}\ncells: [b]", "1|x|4\n2|y|much\n\\N|y|4\n", []string{"1 f:b @1000 =4"},
-			books.Books{Read: 3, Written: 1, Filtered: 2}, ""},
-		"filtered duplicates": {"filter: b = '1'\ncells: [a]", "1|x|1\n1|y|2\n1|x|1\n", []string{"1 f:a @1000 =x"}, books.Books{Read: 3, Written: 1, Filtered: 1, Duplicates: 1}, ""},
+			counts.RowCounts{Read: 3, Written: 1, Filtered: 2}, ""},
+		"filtered duplicates": {"filter: b = '1'\ncells: [a]", "1|x|1\n1|y|2\n1|x|1\n", []string{"1 f:a @1000 =x"}, counts.RowCounts{Read: 3, Written: 1, Filtered: 1, Duplicates: 1}, ""},
 		"all together": {"timestamp: column:b\nfilter: a is not null\ncolumns_map: {a: {type: int16, store: binary, to: 'g:q'}, b: {type: int64}, k: {constant: c}}\ncells: [a, k]",
-			"1|2|5\n2|\\N|6\n3|-2|7\n4|99999|8\n", []string{"1 f:k @5 =c", "3 f:k @7 =c", "1 g:q @5 =0x0002", "3 g:q @7 =0xfffe"}, books.Books{Read: 4, Written: 2, Filtered: 1, Rejected: 1},
+			"1|2|5\n2|\\N|6\n3|-2|7\n4|99999|8\n", []string{"1 f:k @5 =c", "3 f:k @7 =c", "1 g:q @5 =0x0002", "3 g:q @7 =0xfffe"}, counts.RowCounts{Read: 4, Written: 2, Filtered: 1, Rejected: 1},
 			`"column":"a","reason":"number outside int16"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 			if !slices.Equal(got, c.cells) {
 				t.Errorf("cells\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.cells, "\n"))
 			}
-			b := s.Books
+			b := s.Counts
 			if b.CellsWritten != int64(len(c.cells)) || b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
 				t.Errorf("books %v", b)
 			}
@@ -128,7 +128,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("rejects %s, %v; want %s", rejects, err, c.rejects)
 			}
 			wantVerified(t, j, s)
-			plan, err := plan.Run(context.Background(), j, options.Options{}, plan.Options{})
+			plan, err := plan.Run(context.Background(), j, options.Options{}, plan.PlanOptions{})
 			if err != nil || plan.Rejected != c.books.Rejected || plan.Filtered != c.books.Filtered || plan.Rows != c.books.Written+c.books.Duplicates {
 				t.Errorf("plan: %d rows, %d rejected, %d filtered, %v", plan.Rows, plan.Rejected, plan.Filtered, err)
 			}
@@ -140,7 +140,7 @@ func TestRules(t *testing.T) {
 func wantVerified(t *testing.T, j *jobfile.Job, s *summary.Summary) {
 	t.Helper()
 	r, err := verify.Job(context.Background(), j, options.Options{}, false)
-	if err != nil || r.Cells != s.Books.CellsWritten || r.Rejected != s.Books.Rejected || r.Filtered != s.Books.Filtered {
+	if err != nil || r.Cells != s.Counts.CellsWritten || r.Rejected != s.Counts.Rejected || r.Filtered != s.Counts.Filtered {
 		t.Errorf("verify the job: %d cells, %d rejected, %d filtered, %v", r.Cells, r.Rejected, r.Filtered, err)
 	}
 	if r, err := verify.Dir(context.Background(), filepath.Join(j.Dir, j.Output), options.Options{}); err != nil || r.Digest != s.Digest {
@@ -187,7 +187,7 @@ outputs:
 		if got := cellsIn(t, filepath.Join(dir, "out", fmt.Sprint(i+1))); !slices.Equal(got, want[i]) {
 			t.Errorf("table %d has %q", i+1, got)
 		}
-		if b := out.Books; b.Read != 4 || b.Rejected != 1 || b.Written != int64(len(want[i])) || b.Filtered != 3-b.Written {
+		if b := out.Counts; b.Read != 4 || b.Rejected != 1 || b.Written != int64(len(want[i])) || b.Filtered != 3-b.Written {
 			t.Errorf("table %d: %v", i+1, b)
 		}
 	}
@@ -201,7 +201,7 @@ func TestTimestampsOfRecords(t *testing.T) {
 	in := "1|1795132800000|x\n2|1795132800000000|x\n3|0|x\n4|-1|x\n5||x\n6|\\N|x\n7|253402300799999|x\n8|253402300800000|x\n"
 	j := jobtest.Rules(t, "timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]\n", in)
 	s := runtest.Must(t, j, options.Options{})
-	if s.Books.Written != 2 || s.Books.Rejected != 6 {
-		t.Errorf("books %+v", s.Books)
+	if s.Counts.Written != 2 || s.Counts.Rejected != 6 {
+		t.Errorf("books %+v", s.Counts)
 	}
 }

@@ -42,9 +42,9 @@ type DirFile struct {
 	Family      string
 	Path        string // below the directory
 	Size        int64
-	First, Last []byte // rows
-	Oldest      int64  // least timestamp of its cells, as the file says; 0: not known
-	Cells       []Cell // see PickProbes
+	First, Last []byte      // rows
+	Oldest      int64       // least timestamp of its cells, as the file says; 0: not known
+	Cells       []KnownCell // see PickProbes
 	Probes      []load.Probe
 }
 

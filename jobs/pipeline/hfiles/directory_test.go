@@ -182,7 +182,7 @@ func TestPickProbes(t *testing.T) {
 // and delete markers with what they hide. Only a file of markers alone has one of these.
 func TestPickProbesAmongMarkers(t *testing.T) {
 	t.Parallel()
-	types := map[string]cell.Type{"Put": cell.Put, "Delete": cell.Delete, "DeleteColumn": cell.DeleteColumn, "DeleteFamilyVersion": cell.DeleteFamilyVersion, "DeleteFamily": cell.DeleteFamily}
+	types := map[string]cell.KeyType{"Put": cell.Put, "Delete": cell.Delete, "DeleteColumn": cell.DeleteColumn, "DeleteFamilyVersion": cell.DeleteFamilyVersion, "DeleteFamily": cell.DeleteFamily}
 	for _, c := range []struct{ what, cells, want string }{
 		{"cells", "a/q/5/Put b/q/5/Put c/q/5/Put", "a/q/5 c/q/5"},
 		{"the newest of a column", "a/q/5/Put a/q/4/Put", "a/q/5"},

@@ -49,7 +49,7 @@ func (w *watchedFS) Remove(name string) error {
 	return w.FS.Remove(name)
 }
 
-func (w *watchedFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+func (w *watchedFS) Create(name string, perm os.FileMode) (storage.FileWriter, error) {
 	if w.create != nil {
 		if err := w.create(name); err != nil {
 			return nil, err
@@ -141,9 +141,9 @@ func TestFaultIsNoDifference(t *testing.T) {
 	_, opened := hfiles.OpenDirectory(fsys, out)
 	for what, err := range map[string]error{
 		"openDirectory":    opened,
-		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}),
+		"directory.verify": verify.Opened(context.Background(), d, &verify.Verification{}),
 		"directory.scan":   d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil }),
-		"hfile.verify":     (&hfiles.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
+		"hfile.verify":     (&hfiles.TempFile{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if !errors.Is(err, syscall.EIO) || failure.KindOf(err) != failure.Failed {
 			t.Errorf("%s: %v is of kind %d", what, err, failure.KindOf(err))
@@ -161,8 +161,8 @@ func TestFaultIsNoDifference(t *testing.T) {
 	scanned := d.Scan(context.Background(), nil, nil, func(*cell.Cell) error { return nil })
 	_, inspected := lookup.Inspect(context.Background(), name, options.Options{}, false, nil)
 	for what, err := range map[string]error{
-		"directory.verify": verify.Opened(context.Background(), d, &verify.Report{}), "directory.scan": scanned, "Inspect": inspected,
-		"hfile.verify": (&hfiles.File{FS: fsys, Temp: name}).ReadBack(context.Background()),
+		"directory.verify": verify.Opened(context.Background(), d, &verify.Verification{}), "directory.scan": scanned, "Inspect": inspected,
+		"hfile.verify": (&hfiles.TempFile{FS: fsys, Temp: name}).ReadBack(context.Background()),
 	} {
 		if failure.KindOf(err) != failure.Differs || !testwords.Names(err, filepath.Base(name)) {
 			t.Errorf("%s of a damaged file: %v is of kind %d", what, err, failure.KindOf(err))
@@ -178,7 +178,7 @@ func TestVerifyingStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	f := &hfiles.File{FS: storage.Local, Temp: path.Join(d.Path, d.Files[0].Path)}
+	f := &hfiles.TempFile{FS: storage.Local, Temp: path.Join(d.Path, d.Files[0].Path)}
 	if err := f.ReadBack(ctx); !errors.Is(err, context.Canceled) || failure.KindOf(err) != failure.Interrupted {
 		t.Errorf("hfile.verify: %v", err)
 	}

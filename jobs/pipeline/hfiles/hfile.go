@@ -20,8 +20,8 @@ import (
 	"bulkload/jobs/pipeline/entry"
 )
 
-// Summary describes one finished HFile.
-type Summary struct {
+// FileMeta describes one finished HFile.
+type FileMeta struct {
 	Path     string     `json:"path"` // below the output: family/name
 	Family   string     `json:"family"`
 	Region   int        `json:"region"`
@@ -39,7 +39,7 @@ type Summary struct {
 	Digest   digest.Sum `json:"digest"`
 	Loaded   bool       `json:"loaded"`
 	// Probes are cells by which the open region proves that it serves the file; only the manifest has them.
-	Probes []Cell `json:"probes,omitempty"`
+	Probes []KnownCell `json:"probes,omitempty"`
 	// Opening is that of its regions when it was last known to be served, or about to be loaded: see
 	// load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
@@ -52,12 +52,12 @@ func Name(run string, region, slice int, family string, sequence int) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// File is one file being written under its temporary name.
-type File struct {
-	Summary
+// TempFile is one file being written under its temporary name.
+type TempFile struct {
+	FileMeta
 	FS     storage.FS
 	Temp   string
-	out    storage.Writer
+	out    storage.FileWriter
 	Writer *hfilewriter.Writer
 
 	Times hfilewriter.Times
@@ -71,13 +71,13 @@ type Destination struct {
 }
 
 // Create creates a file. The summary has its path, family, region, slice and sequence. clock measures the writing.
-func Create(p Destination, summary Summary, settings hfilewriter.Settings, stamp hfilewriter.Provenance,
-	clock *timing.Clock) (*File, error) {
+func Create(p Destination, summary FileMeta, settings hfilewriter.Settings, stamp hfilewriter.Provenance,
+	clock *timing.Stopwatch) (*TempFile, error) {
 	temps, err := p.Temps()
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Summary: summary, FS: p.FS, Temp: path.Join(temps, path.Base(summary.Path))}
+	f := &TempFile{FileMeta: summary, FS: p.FS, Temp: path.Join(temps, path.Base(summary.Path))}
 	if err := storage.RemoveIfThere(p.FS, f.Temp); err != nil {
 		return nil, fmt.Errorf("make %s: %w", p.FS.URI(f.Temp), err)
 	}
@@ -93,7 +93,7 @@ func Create(p Destination, summary Summary, settings hfilewriter.Settings, stamp
 }
 
 // CountRow counts a row.
-func (f *File) CountRow(timestamp int64) {
+func (f *TempFile) CountRow(timestamp int64) {
 	if f.Rows == 0 {
 		f.First = timestamp
 	}
@@ -102,7 +102,7 @@ func (f *File) CountRow(timestamp int64) {
 }
 
 // Abort deletes an unfinished file.
-func (f *File) Abort() error {
+func (f *TempFile) Abort() error {
 	if f.out == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (f *File) Abort() error {
 }
 
 // Finish completes the file and makes it durable, still under its temporary name.
-func (f *File) Finish() error {
+func (f *TempFile) Finish() error {
 	summary, err := f.Writer.Close()
 	if err != nil {
 		return errors.Join(fmt.Errorf("end %s: %w", f.FS.URI(f.Temp), err), f.out.Abort())
@@ -130,7 +130,7 @@ func (f *File) Finish() error {
 
 // ReadBack reads the file back and compares it with what was written. The sum is over the decoded cells, so it finds
 // faults of the encoder as well as those of the disk.
-func (f *File) ReadBack(ctx context.Context) error {
+func (f *TempFile) ReadBack(ctx context.Context) error {
 	in, err := f.FS.Open(f.Temp)
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", f.FS.URI(f.Temp), err)
@@ -149,7 +149,7 @@ func (f *File) ReadBack(ctx context.Context) error {
 }
 
 // Verify checks a whole file, adds up its cells, and picks the cells that can prove later that it is served.
-func Verify(ctx context.Context, in storage.File) (*hfilewriter.Report, digest.Sum, []Cell, error) {
+func Verify(ctx context.Context, in storage.File) (*hfilewriter.Verified, digest.Sum, []KnownCell, error) {
 	r, err := hfilewriter.Open(in, in.Size())
 	if err != nil {
 		return nil, digest.Sum{}, nil, err

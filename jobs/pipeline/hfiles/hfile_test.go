@@ -38,17 +38,17 @@ func TestNames(t *testing.T) {
 var settings = hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeFastDiff, Bloom: hfilewriter.BloomRow}
 
 // written writes a file of rows, and finishes it.
-func written(t *testing.T, fsys storage.FS, rows ...string) *File {
+func written(t *testing.T, fsys storage.FS, rows ...string) *TempFile {
 	t.Helper()
 	return writtenAt(t, fsys, func(row int) int64 { return int64(100 + row) }, rows...)
 }
 
 // writtenAt is written with a timestamp for each row.
-func writtenAt(t *testing.T, fsys storage.FS, at func(row int) int64, rows ...string) *File {
+func writtenAt(t *testing.T, fsys storage.FS, at func(row int) int64, rows ...string) *TempFile {
 	t.Helper()
 	dir := t.TempDir()
 	to := Destination{FS: fsys, Dir: dir, Temps: func() (string, error) { return dir, nil }}
-	f, err := Create(to, Summary{Path: "f/" + Name("r", 0, 0, "f", 0), Family: "f"}, settings, hfilewriter.Provenance{}, new(timing.Clock))
+	f, err := Create(to, FileMeta{Path: "f/" + Name("r", 0, 0, "f", 0), Family: "f"}, settings, hfilewriter.Provenance{}, new(timing.Stopwatch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestFileIsReadBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f.Rows != 3 || f.Cells != 6 || f.FirstRow != "a" || f.LastRow != `c\x00` || f.First != 100 || f.Last != 102 || f.Digest.Cells != 6 || len(f.Probes) != 2 {
-		t.Errorf("%+v", f.Summary)
+		t.Errorf("%+v", f.FileMeta)
 	}
 	h, err := f.Loadable()
 	if err != nil || string(h.LastRow) != "c\x00" || len(h.Probes) != 2 || string(h.Probes[1].Row) != "c\x00" || h.Probes[1].Timestamp != 102 ||
@@ -112,8 +112,8 @@ func TestOldestCell(t *testing.T) {
 
 // TestWrongFilesAreFound: another number of rows, cells or bytes than were written, or a changed bit, is a difference.
 func TestWrongFilesAreFound(t *testing.T) {
-	for what, change := range map[string]func(*File){
-		"rows": func(f *File) { f.Rows++ }, "cells": func(f *File) { f.Cells-- }, "bytes": func(f *File) { f.Bytes++ },
+	for what, change := range map[string]func(*TempFile){
+		"rows": func(f *TempFile) { f.Rows++ }, "cells": func(f *TempFile) { f.Cells-- }, "bytes": func(f *TempFile) { f.Bytes++ },
 	} {
 		f := written(t, storage.Local, "a", "b")
 		change(f)
@@ -188,7 +188,7 @@ func TestFileThatIsNotFinished(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Create(to, Summary{Path: "f/" + name}, settings, hfilewriter.Provenance{}, new(timing.Clock))
+	f, err := Create(to, FileMeta{Path: "f/" + name}, settings, hfilewriter.Provenance{}, new(timing.Stopwatch))
 	if err != nil {
 		t.Fatal(err)
 	}

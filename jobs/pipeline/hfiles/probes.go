@@ -16,8 +16,8 @@ import (
 	"bulkload/load"
 )
 
-// Cell is a cell of a file as recorded in manifest and ledger; see load.Probe.
-type Cell = ledger.Cell
+// KnownCell is a cell of a file as recorded in manifest and ledger; see load.Probe.
+type KnownCell = ledger.KnownCell
 
 // between is how many cells are recorded of a large file beside those of its first and last row. They lie at even
 // distances, so that some of them are left where a later load has superseded others, and most parts of a region that
@@ -30,7 +30,7 @@ const (
 
 // PickProbes picks cells of a file of size bytes by which its region can prove that it serves it: of the first row, of
 // the last row, and of some rows between them, in the order of the rows.
-func PickProbes(r *hfilewriter.Reader, size int64) ([]Cell, error) {
+func PickProbes(r *hfilewriter.Reader, size int64) ([]KnownCell, error) {
 	rows := [][]byte{r.FirstRow()}
 	if size >= largeFile {
 		inner, err := r.RowsBetween(between)
@@ -44,8 +44,8 @@ func PickProbes(r *hfilewriter.Reader, size int64) ([]Cell, error) {
 
 // probesOf picks a cell of each of some rows, which are in order; equal ones count once. Where a row has none that can
 // prove anything, it takes the next row that has one.
-func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []Cell, err error) {
-	var first *Cell
+func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []KnownCell, err error) {
+	var first *KnownCell
 	for _, row := range slices.CompactFunc(rows, bytes.Equal) {
 		p, proves, err := provingCell(r, bytes.Clone(row))
 		if err != nil {
@@ -54,7 +54,7 @@ func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []Cell, err error) {
 		if first == nil {
 			first = p
 		}
-		if known := func(c Cell) bool { return c.Row == p.Row }; proves && !slices.ContainsFunc(probes, known) {
+		if known := func(c KnownCell) bool { return c.Row == p.Row }; proves && !slices.ContainsFunc(probes, known) {
 			probes = append(probes, *p)
 		}
 	}
@@ -70,7 +70,7 @@ const maxSought = 4096
 // provingCell returns the first cell from a row on that readers of the file alone would see: the newest Put of its
 // column, without a delete marker above it. A cell that the file itself hides would be gone after the next compaction.
 // If there is no such cell nearby, it returns the row's first one, which proves nothing.
-func provingCell(r *hfilewriter.Reader, row []byte) (first *Cell, proves bool, err error) {
+func provingCell(r *hfilewriter.Reader, row []byte) (first *KnownCell, proves bool, err error) {
 	scan := r.Seek(row)
 	var last cell.Cell // the cell before; its slices are copies
 	deleted := false   // the row has a delete marker of the whole family
@@ -101,14 +101,14 @@ func provingCell(r *hfilewriter.Reader, row []byte) (first *Cell, proves bool, e
 }
 
 // asProbe is a cell as it is recorded.
-func asProbe(c *cell.Cell) *Cell {
+func asProbe(c *cell.Cell) *KnownCell {
 	sum := load.SumValue(c.Value)
-	return &Cell{Row: printable.Bytes(c.Row), Qualifier: printable.Bytes(c.Qualifier), Timestamp: c.Timestamp,
+	return &KnownCell{Row: printable.Bytes(c.Row), Qualifier: printable.Bytes(c.Qualifier), Timestamp: c.Timestamp,
 		Type: int(c.Type), Value: hex.EncodeToString(sum[:])}
 }
 
 // Probe is a recorded cell in the form for the cluster.
-func Probe(p *Cell) (load.Probe, error) {
+func Probe(p *KnownCell) (load.Probe, error) {
 	row, err1 := printable.Parse(p.Row)
 	qualifier, err2 := printable.Parse(p.Qualifier)
 	sum, err3 := hex.DecodeString(p.Value)
@@ -123,16 +123,16 @@ func Probe(p *Cell) (load.Probe, error) {
 }
 
 // Loadable is a recorded file in the form for package load, without its URI.
-func (f *Summary) Loadable() (load.HFile, error) { return Loadable(f.InLedger("")) }
+func (f *FileMeta) Loadable() (load.HFile, error) { return Loadable(f.InLedger("")) }
 
 // InLedger is what the ledger records of a file. uri is where it is, or was before HBase moved it.
-func (f *Summary) InLedger(uri string) ledger.File {
-	return ledger.File{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Oldest: f.Oldest,
+func (f *FileMeta) InLedger(uri string) ledger.LoadedFile {
+	return ledger.LoadedFile{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Oldest: f.Oldest,
 		Probes: f.Probes, Opening: f.Opening}
 }
 
 // Loadable is a file of the ledger in the form for package load.
-func Loadable(f ledger.File) (load.HFile, error) {
+func Loadable(f ledger.LoadedFile) (load.HFile, error) {
 	first, err1 := printable.Parse(f.FirstRow)
 	last, err2 := printable.Parse(f.LastRow)
 	if err := errors.Join(err1, err2); err != nil {
@@ -158,7 +158,7 @@ func IsName(name string) bool {
 }
 
 // Check refuses a summary that no run writes.
-func (f *Summary) Check() error {
+func (f *FileMeta) Check() error {
 	if err := CheckFamily(f.Family); err != nil {
 		return err
 	}

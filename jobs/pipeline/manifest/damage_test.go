@@ -196,7 +196,7 @@ func TestManifestThatMakesNoSense(t *testing.T) {
 		"a path out of it":     {`"path":"f/`, `"path":"../`, "is not the family and 32 hex digits"},
 		"another family":       {`"family":"f"`, `"family":"..",  "x":"f"`, "not the name of a family"},
 		"no bytes":             {`"bytes":`, `"bytes":0,"x":`, "has 0 bytes"},
-		"fewer rows than none": {`"books":{"rows":`, `"books":{"rows":-`, "its books are"},
+		"fewer rows than none": {`"books":{"rows":`, `"books":{"rows":-`, "its counts are"},
 		"another region":       {`{"region":0`, `{"region":7`, "there are 1 regions"},
 		"a state":              {`"state": "written"`, `"state": "wriften"`, `state is "wriften"`},
 		"no state":             {`"state": "written"`, `"x": ""`, `state is ""`},

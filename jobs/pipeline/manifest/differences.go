@@ -65,7 +65,7 @@ const mostFiles = 5
 
 // inputDifferences describes how the input files of two runs differ, and by how many records if both counts are
 // known.
-func inputDifferences(before, after []Input) []string {
+func inputDifferences(before, after []RecordedInput) []string {
 	var out []string
 	was, is := inputsByPath(before), inputsByPath(after)
 	for i := range after {
@@ -97,7 +97,7 @@ func inputDifferences(before, after []Input) []string {
 }
 
 // changed describes how a file differs from before; "" if it was only touched and has the same records.
-func changed(old, in *Input) string {
+func changed(old, in *RecordedInput) string {
 	switch {
 	case old.Content == nil || in.Content == nil:
 		return fmt.Sprintf("the input file %s was changed: %d bytes of %s then, %d bytes of %s now", in.Path, old.Size,
@@ -112,7 +112,7 @@ func changed(old, in *Input) string {
 		old.Content.Read, in.Content.Read)
 }
 
-func (in *Input) amount() string {
+func (in *RecordedInput) amount() string {
 	if in.Content == nil {
 		return ""
 	}
@@ -120,7 +120,7 @@ func (in *Input) amount() string {
 }
 
 // records adds up the records of an input; false if some file's count is unknown.
-func records(inputs []Input) (n int64, known bool) {
+func records(inputs []RecordedInput) (n int64, known bool) {
 	for i := range inputs {
 		if inputs[i].Content == nil {
 			return 0, false

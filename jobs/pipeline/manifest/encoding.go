@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/seal"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/hfiles"
 )
 
@@ -124,10 +124,10 @@ func (m *Manifest) CheckSize(sliced, files int64) error {
 	if err != nil {
 		return err
 	}
-	content, err1 := json.Marshal(books.Content{})
-	slice, err2 := json.Marshal(Slice{})
-	file, err3 := json.Marshal(hfiles.Summary{Path: "f/" + hfiles.Name("", 0, 0, "f", 0), Family: "f",
-		Probes: make([]hfiles.Cell, 1)})
+	content, err1 := json.Marshal(counts.Content{})
+	slice, err2 := json.Marshal(RecordedSlice{})
+	file, err3 := json.Marshal(hfiles.FileMeta{Path: "f/" + hfiles.Name("", 0, 0, "f", 0), Family: "f",
+		Probes: make([]hfiles.KnownCell, 1)})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 	return append(append(text, "\n  ]"...), after...), nil
 }
 
-func (r *Slice) marshal() (text []byte, err error) {
+func (r *RecordedSlice) marshal() (text []byte, err error) {
 	marks := 0 // those of loads are never removed, so their number reports whether text is current
 	for i := range r.Files {
 		f := &r.Files[i]

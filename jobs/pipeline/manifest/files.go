@@ -15,7 +15,7 @@ import (
 )
 
 // Files are files of a run. They point into its manifest: a mark on one of them is a mark in the manifest.
-type Files []*hfiles.Summary
+type Files []*hfiles.FileMeta
 
 // Files lists all files of the run.
 func (m *Manifest) Files() Files {
@@ -100,7 +100,7 @@ func (all Files) Most() (family string, region int, n int64) {
 }
 
 // SetOpenings records for some files the openings of the regions that have their rows, as a table shows them.
-func (m *Manifest) SetOpenings(t *load.Table, which func(*hfiles.Summary) bool) error {
+func (m *Manifest) SetOpenings(t *load.Table, which func(*hfiles.FileMeta) bool) error {
 	for i := range m.Slices {
 		r := &m.Slices[i]
 		for k := range r.Files {
@@ -118,8 +118,8 @@ func (m *Manifest) SetOpenings(t *load.Table, which func(*hfiles.Summary) bool) 
 	return nil
 }
 
-// RowRange is a range of rows, in the notation of Printable.
-type RowRange struct {
+// PrintableRange is a range of rows, in the notation of Printable.
+type PrintableRange struct {
 	First string `json:"first"`
 	Last  string `json:"last"` // is in the range
 }
@@ -128,7 +128,7 @@ type RowRange struct {
 func (m *Manifest) SetMissing(ranges []load.RowRange) {
 	m.Missing = nil
 	for _, r := range ranges {
-		m.Missing = append(m.Missing, RowRange{printable.Bytes(r.First), printable.Bytes(r.Last)})
+		m.Missing = append(m.Missing, PrintableRange{printable.Bytes(r.First), printable.Bytes(r.Last)})
 	}
 }
 
@@ -146,8 +146,8 @@ func (m *Manifest) MissingRows() (ranges []load.RowRange, err error) {
 }
 
 // ForgetLoaded removes files from those that the table serves of slices that are written again.
-func (m *Manifest) ForgetLoaded(which func(*hfiles.Summary) bool) {
-	m.LoadedBefore = slices.DeleteFunc(m.LoadedBefore, func(f hfiles.Summary) bool { return which(&f) })
+func (m *Manifest) ForgetLoaded(which func(*hfiles.FileMeta) bool) {
+	m.LoadedBefore = slices.DeleteFunc(m.LoadedBefore, func(f hfiles.FileMeta) bool { return which(&f) })
 	m.twins = twins{} // the index goes by the number of files, which may be the same after another one is added
 }
 
@@ -156,7 +156,7 @@ func (m *Manifest) ForgetLoaded(which func(*hfiles.Summary) bool) {
 //
 // All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they
 // are written with, and a file with other bytes was not loaded.
-func (m *Manifest) LoadedTwin(f *hfiles.Summary) *hfiles.Summary {
+func (m *Manifest) LoadedTwin(f *hfiles.FileMeta) *hfiles.FileMeta {
 	m.twins.update(m.LoadedBefore)
 	i, found := m.twins.index[twinOf(f)]
 	if !found {
@@ -172,7 +172,7 @@ type twins struct {
 }
 
 // update includes all files. Files are only ever added to them, so their number tells whether the index is complete.
-func (t *twins) update(all []hfiles.Summary) {
+func (t *twins) update(all []hfiles.FileMeta) {
 	if t.files == len(all) {
 		return
 	}
@@ -189,4 +189,4 @@ type twin struct {
 	digest digest.Sum
 }
 
-func twinOf(f *hfiles.Summary) twin { return twin{f.Path, f.Bytes, f.Digest} }
+func twinOf(f *hfiles.FileMeta) twin { return twin{f.Path, f.Bytes, f.Digest} }

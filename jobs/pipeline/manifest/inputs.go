@@ -2,24 +2,24 @@ package manifest
 
 import (
 	"bulkload/ingest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Input is one input file as it was at the run's start.
+// RecordedInput is one input file as it was at the run's start.
 //
 // Size and time decide only whether a file has to be read again for the comparison: a copy changes the time and nothing
 // else. Content decides whether it has changed.
-type Input struct {
+type RecordedInput struct {
 	jobfile.InputFile
 	// Content is what was read from the file; nil until all input is read. nil never
 	// counts as equal to anything.
-	Content *books.Content `json:"content,omitempty"`
+	Content *counts.Content `json:"content,omitempty"`
 }
 
 // Inputs returns the input files as a manifest records them, without their content.
-func Inputs(files []ingest.File) []Input {
-	records := make([]Input, len(files))
+func Inputs(files []ingest.InputFile) []RecordedInput {
+	records := make([]RecordedInput, len(files))
 	for i, f := range jobfile.InputFiles(files) {
 		records[i].InputFile = f
 	}
@@ -27,12 +27,12 @@ func Inputs(files []ingest.File) []Input {
 }
 
 // SameFile reports whether a file was not even touched.
-func (in *Input) SameFile(o *Input) bool {
+func (in *RecordedInput) SameFile(o *RecordedInput) bool {
 	return in.Path == o.Path && in.Size == o.Size && in.ModTime == o.ModTime
 }
 
-func inputsByPath(inputs []Input) map[string]*Input {
-	all := make(map[string]*Input, len(inputs))
+func inputsByPath(inputs []RecordedInput) map[string]*RecordedInput {
+	all := make(map[string]*RecordedInput, len(inputs))
 	for i := range inputs {
 		all[inputs[i].Path] = &inputs[i]
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/env/ledger"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/spec/jobfile"
@@ -109,10 +109,10 @@ type Manifest struct {
 	Source    string            `json:"source,omitempty"`    // where the job looks for its input: see jobfile.Job.Source
 	Timestamp int64             `json:"timestamp"`           // of the cells
 	Site      map[string]string `json:"site_properties"`     // that decide the files' bytes
-	Inputs    []Input           `json:"inputs"`
+	Inputs    []RecordedInput   `json:"inputs"`
 	MadeFor                     // splits, families, max_size, max_files
-	Slices    []Slice           `json:"slices"` // finished ones, by region, then in the order of their rows
-	Books     books.Books       `json:"books"`
+	Slices    []RecordedSlice   `json:"slices"` // finished ones, by region, then in the order of their rows
+	Counts    counts.RowCounts  `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
 	// HBase's folder for a load that has not ended; recorded before the first request
@@ -123,22 +123,22 @@ type Manifest struct {
 	Repeated bool `json:"repeated,omitempty"`
 	// Missing are ranges in which the table lacked rows of this run when it was asked for all of them, or all its rows if
 	// it is loaded once more (--force). The table is asked for them before the load is done.
-	Missing []RowRange `json:"missing,omitempty"`
+	Missing []PrintableRange `json:"missing,omitempty"`
 	// Corrects is the ID of the run of this job and date that was loaded before, and that this run replaces. It is the
 	// run's own if that is loaded once more.
 	Corrects string `json:"corrects,omitempty"`
 	// Cuts are cuts at new region boundaries in progress. See package cutting for the steps.
 	Cuts []Cut `json:"cuts,omitempty"`
 	// LoadedBefore are files that the table serves, of slices that are written again for the sake of other files.
-	LoadedBefore []hfiles.Summary `json:"kept,omitempty"`
+	LoadedBefore []hfiles.FileMeta `json:"kept,omitempty"`
 	// Existing is what the table had of the run's rows before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
 
 	twins twins // of LoadedBefore
 }
 
-// Of is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
-func Of(j *jobfile.Job) *Manifest {
+// New is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
+func New(j *jobfile.Job) *Manifest {
 	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(),
 		Source: j.Source(), Timestamp: j.Timestamp}
 }
@@ -148,7 +148,7 @@ func (m *Manifest) LedgerKey(output string) ledger.Key {
 	return ledger.Key{Table: m.Run.Table, Date: m.Run.Date, JobHash: m.JobHash, Source: m.Source, Output: output}
 }
 
-// Slice is a finished slice of a region.
+// RecordedSlice is a finished slice of a region.
 //
 // Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done
 // finds one of them, and the other would be loaded with it. check refuses that. Start is compared when an unfinished
@@ -158,15 +158,15 @@ func (m *Manifest) LedgerKey(output string) ledger.Key {
 //
 // The cached text makes Save fast, and is a trap: whoever changes a record other than by marks on its files must set
 // text to nil, as ReplaceFiles does. Otherwise Save writes the old one.
-type Slice struct {
-	Region  int              `json:"region"`
-	Slice   int              `json:"slice"`
-	Start   string           `json:"start"` // its first row, in the notation of Printable; empty: the region's first
-	Entries int64            `json:"entries"`
-	Books   books.Written    `json:"books"`
-	Digest  digest.Sum       `json:"digest"`  // of the files
-	Dropped digest.Sum       `json:"dropped"` // of the duplicates that were dropped
-	Files   []hfiles.Summary `json:"files"`
+type RecordedSlice struct {
+	Region  int               `json:"region"`
+	Slice   int               `json:"slice"`
+	Start   string            `json:"start"` // its first row, in the notation of Printable; empty: the region's first
+	Entries int64             `json:"entries"`
+	Counts  counts.Written    `json:"books"`
+	Digest  digest.Sum        `json:"digest"`  // of the files
+	Dropped digest.Sum        `json:"dropped"` // of the duplicates that were dropped
+	Files   []hfiles.FileMeta `json:"files"`
 
 	text  []byte // its encoded form, while that is current
 	marks int    // number of marks of a load in text: on files that are loaded, and on cells that the table had before
@@ -177,12 +177,12 @@ type Slice struct {
 // Such a run may be replaced without --force: an export that was read too early, and was empty, must not block
 // the one that has rows.
 func (m *Manifest) WroteNothing() bool {
-	return m.State != Writing && m.Books.Written == 0 && len(m.Files()) == 0
+	return m.State != Writing && m.Counts.Written == 0 && len(m.Files()) == 0
 }
 
 // Done returns the record of a finished slice; nil if it is not finished.
-func (m *Manifest) Done(region, slice int) *Slice {
-	i, found := slices.BinarySearchFunc(m.Slices, Slice{Region: region, Slice: slice}, compareSlices)
+func (m *Manifest) Done(region, slice int) *RecordedSlice {
+	i, found := slices.BinarySearchFunc(m.Slices, RecordedSlice{Region: region, Slice: slice}, compareSlices)
 	if !found {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (m *Manifest) Done(region, slice int) *Slice {
 // A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run
 // and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The other order would be
 // worse: a run whose manifest names files that don't exist is refused.
-func (m *Manifest) Add(finished ...Slice) {
+func (m *Manifest) Add(finished ...RecordedSlice) {
 	m.Slices = append(m.Slices, finished...)
 	slices.SortFunc(m.Slices, compareSlices)
 }
@@ -204,12 +204,12 @@ func (m *Manifest) Add(finished ...Slice) {
 //
 // The caller saves the manifest before it deletes the files (Forget in package output). A kill between the two leaves
 // files without a record, as before Add.
-func (m *Manifest) Remove(regions []int) (files []hfiles.Summary) {
+func (m *Manifest) Remove(regions []int) (files []hfiles.FileMeta) {
 	removed := make(map[int]bool, len(regions))
 	for _, region := range regions {
 		removed[region] = true
 	}
-	m.Slices = slices.DeleteFunc(m.Slices, func(r Slice) bool {
+	m.Slices = slices.DeleteFunc(m.Slices, func(r RecordedSlice) bool {
 		if removed[r.Region] {
 			files = append(files, r.Files...)
 		}
@@ -255,12 +255,12 @@ func (m *Manifest) Begun() bool {
 	return m.State != Writing || len(m.Slices) > 0 || m.Table != "" || m.MayBeLoaded()
 }
 
-func compareSlices(a, b Slice) int {
+func compareSlices(a, b RecordedSlice) int {
 	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Slice, b.Slice))
 }
 
 // RegionSums adds up, for each region, what its finished slices contain and have dropped.
-func RegionSums(all []Slice, regions int) []digest.Sum {
+func RegionSums(all []RecordedSlice, regions int) []digest.Sum {
 	sums := make([]digest.Sum, regions)
 	for i := range all {
 		if r := &all[i]; r.Region < regions {
@@ -278,8 +278,8 @@ func RegionSums(all []Slice, regions int) []digest.Sum {
 // cut whose file they list the parts are deleted, of any other the file. So slices that list neither the file nor its
 // parts lose rows.
 type Cut struct {
-	Of    string           `json:"of"` // the file's path
-	Parts []hfiles.Summary `json:"parts"`
+	Of    string            `json:"of"` // the file's path
+	Parts []hfiles.FileMeta `json:"parts"`
 }
 
 // ReplaceFiles replaces files by their parts.
@@ -288,16 +288,16 @@ type Cut struct {
 // files that were there. Marks that are set through such a pointer later are lost, so pointers must be taken again
 // before a load.
 func (m *Manifest) ReplaceFiles(cuts []Cut) {
-	parts := make(map[string][]hfiles.Summary, len(cuts))
+	parts := make(map[string][]hfiles.FileMeta, len(cuts))
 	for _, c := range cuts {
 		parts[c.Of] = c.Parts
 	}
 	for i := range m.Slices {
 		r := &m.Slices[i]
-		if !slices.ContainsFunc(r.Files, func(f hfiles.Summary) bool { return parts[f.Path] != nil }) {
+		if !slices.ContainsFunc(r.Files, func(f hfiles.FileMeta) bool { return parts[f.Path] != nil }) {
 			continue
 		}
-		var files []hfiles.Summary
+		var files []hfiles.FileMeta
 		for _, f := range r.Files {
 			if p := parts[f.Path]; p != nil {
 				files = append(files, p...)

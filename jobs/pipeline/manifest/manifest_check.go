@@ -68,9 +68,9 @@ func checkSlice(m *Manifest, i int) error {
 	if _, err := printable.Parse(r.Start); err != nil {
 		return fmt.Errorf("its first row: %w", err)
 	}
-	if b := r.Books; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 ||
+	if b := r.Counts; min(b.Rows, b.Cells, b.Nulls, b.Duplicates, b.Differing, r.Entries) < 0 ||
 		r.Entries != b.Rows+b.Duplicates {
-		return fmt.Errorf("its books are %+v of %d entries", b, r.Entries)
+		return fmt.Errorf("its counts are %+v of %d entries", b, r.Entries)
 	}
 	for k := range r.Files {
 		if err := r.checkFile(&r.Files[k]); err != nil {
@@ -80,7 +80,7 @@ func checkSlice(m *Manifest, i int) error {
 	return nil
 }
 
-func (r *Slice) checkFile(f *hfiles.Summary) error {
+func (r *RecordedSlice) checkFile(f *hfiles.FileMeta) error {
 	if err := f.Check(); err != nil {
 		return err
 	}

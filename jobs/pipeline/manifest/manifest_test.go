@@ -16,7 +16,7 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/pipeline/hfiles"
 	"bulkload/jobs/pipeline/targets"
@@ -52,7 +52,7 @@ func TestManifestIsWrittenInPieces(t *testing.T) {
 	}
 	same("no slice")
 	for i := range 3 {
-		m.Add(Slice{Region: i, Files: []hfiles.Summary{{Path: "f/a"}, {Path: "f/b", Rows: int64(i)}}})
+		m.Add(RecordedSlice{Region: i, Files: []hfiles.FileMeta{{Path: "f/a"}, {Path: "f/b", Rows: int64(i)}}})
 		same("a slice more")
 	}
 	m.Slices[1].Files[0].Loaded = true
@@ -63,7 +63,7 @@ func TestManifestIsWrittenInPieces(t *testing.T) {
 func TestFinishedSlicesAreFound(t *testing.T) {
 	m := new(Manifest)
 	for _, i := range []int{7, 0, 33, 12, 3, 20, 4} {
-		m.Add(Slice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
+		m.Add(RecordedSlice{Region: i / 5, Slice: i % 5, Entries: int64(i)})
 	}
 	for i := range 40 {
 		r, want := m.Done(i/5, i%5), strings.Contains(" 7 0 33 12 3 20 4 ", fmt.Sprintf(" %d ", i))
@@ -76,12 +76,12 @@ func TestFinishedSlicesAreFound(t *testing.T) {
 // sliced is a manifest with three slices in two regions, of which the table has two files.
 func sliced() *Manifest {
 	m := &Manifest{Schema: Schema, State: Writing, Run: jobfile.RunInfo{Table: "t", ID: "x"}, MadeFor: MadeFor{Splits: []string{"5"}}}
-	file := func(region, slice int, loaded bool) hfiles.Summary {
-		return hfiles.Summary{Path: path.Join("f", hfiles.Name("x", region, slice, "f", 0)), Family: "f", Region: region, Slice: slice,
+	file := func(region, slice int, loaded bool) hfiles.FileMeta {
+		return hfiles.FileMeta{Path: path.Join("f", hfiles.Name("x", region, slice, "f", 0)), Family: "f", Region: region, Slice: slice,
 			Bytes: int64(100 + 10*region + slice), Rows: 1, Cells: 1, Digest: digest.Sum{Cells: 1, Timed: uint64(slice + 1)}, Loaded: loaded}
 	}
-	for i, r := range []Slice{{Region: 1}, {Region: 0, Slice: 1}, {Region: 0}} {
-		r.Files = []hfiles.Summary{file(r.Region, r.Slice, i < 2)}
+	for i, r := range []RecordedSlice{{Region: 1}, {Region: 0, Slice: 1}, {Region: 0}} {
+		r.Files = []hfiles.FileMeta{file(r.Region, r.Slice, i < 2)}
 		r.Digest, r.Dropped = r.Files[0].Digest, digest.Sum{Cells: 1, Timed: 1000}
 		m.Add(r)
 	}
@@ -100,18 +100,18 @@ func TestRemovedSlices(t *testing.T) {
 	if m.LoadedTwin(&twin) == nil {
 		t.Error("an equal file is not found")
 	}
-	m.LoadedBefore = append(m.LoadedBefore, twin, hfiles.Summary{Path: "f/later"})
-	if m.LoadedTwin(&twin) != &m.LoadedBefore[0] || m.LoadedTwin(&hfiles.Summary{Path: "f/later"}) != &m.LoadedBefore[2] {
+	m.LoadedBefore = append(m.LoadedBefore, twin, hfiles.FileMeta{Path: "f/later"})
+	if m.LoadedTwin(&twin) != &m.LoadedBefore[0] || m.LoadedTwin(&hfiles.FileMeta{Path: "f/later"}) != &m.LoadedBefore[2] {
 		t.Error("after more files, an equal file is not found")
 	}
 	// A file that was lost is not kept any more, also if another one is added instead of it.
-	m.ForgetLoaded(func(f *hfiles.Summary) bool { return f.Path == "f/later" })
-	m.LoadedBefore = append(m.LoadedBefore, hfiles.Summary{Path: "f/last"})
-	if m.LoadedTwin(&hfiles.Summary{Path: "f/later"}) != nil || m.LoadedTwin(&hfiles.Summary{Path: "f/last"}) != &m.LoadedBefore[2] {
+	m.ForgetLoaded(func(f *hfiles.FileMeta) bool { return f.Path == "f/later" })
+	m.LoadedBefore = append(m.LoadedBefore, hfiles.FileMeta{Path: "f/last"})
+	if m.LoadedTwin(&hfiles.FileMeta{Path: "f/later"}) != nil || m.LoadedTwin(&hfiles.FileMeta{Path: "f/last"}) != &m.LoadedBefore[2] {
 		t.Errorf("the files that are remembered are %v", m.LoadedBefore)
 	}
-	for what, change := range map[string]func(*hfiles.Summary){
-		"name": func(f *hfiles.Summary) { f.Path = "f/0" }, "length": func(f *hfiles.Summary) { f.Bytes++ }, "content": func(f *hfiles.Summary) { f.Digest.Timed++ },
+	for what, change := range map[string]func(*hfiles.FileMeta){
+		"name": func(f *hfiles.FileMeta) { f.Path = "f/0" }, "length": func(f *hfiles.FileMeta) { f.Bytes++ }, "content": func(f *hfiles.FileMeta) { f.Digest.Timed++ },
 	} {
 		other := twin
 		if change(&other); m.LoadedTwin(&other) != nil {
@@ -145,7 +145,7 @@ func TestFilesOfARun(t *testing.T) {
 func TestOrderOfFields(t *testing.T) {
 	t.Parallel()
 	m := &Manifest{MadeFor: MadeFor{MaxFiles: 5}, Staging: "s", Table: "t", Finished: time.Unix(1, 0)}
-	m.Cuts, m.LoadedBefore, m.Existing = []Cut{{}}, []hfiles.Summary{{}}, &Existing{}
+	m.Cuts, m.LoadedBefore, m.Existing = []Cut{{}}, []hfiles.FileMeta{{}}, &Existing{}
 	text, err := m.MarshalContent()
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestManyLoadedFiles(t *testing.T) {
 	const n = 200_000
 	m := new(Manifest)
 	for i := range n {
-		m.LoadedBefore = append(m.LoadedBefore, hfiles.Summary{Path: fmt.Sprintf("f/%08d", i), Bytes: 1})
+		m.LoadedBefore = append(m.LoadedBefore, hfiles.FileMeta{Path: fmt.Sprintf("f/%08d", i), Bytes: 1})
 	}
 	for i := range m.LoadedBefore {
 		if f := m.LoadedBefore[i]; m.LoadedTwin(&f) != &m.LoadedBefore[i] {
@@ -185,8 +185,8 @@ func TestReplacedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := m.Files()
-	part := func(i int) hfiles.Summary { return hfiles.Summary{Path: fmt.Sprint("f/part", i), Family: "f"} }
-	cut := Cut{Of: before[1].Path, Parts: []hfiles.Summary{part(0), part(1)}}
+	part := func(i int) hfiles.FileMeta { return hfiles.FileMeta{Path: fmt.Sprint("f/part", i), Family: "f"} }
+	cut := Cut{Of: before[1].Path, Parts: []hfiles.FileMeta{part(0), part(1)}}
 	m.Cuts = []Cut{cut, {Of: "f/gone"}}
 	if names := m.CutNames(); !slices.Equal(names, []string{"f/part0", "f/part1", "f/gone"}) {
 		t.Errorf("not in the manifest otherwise: %v", names)
@@ -221,7 +221,7 @@ func TestRegionSums(t *testing.T) {
 func TestSameTable(t *testing.T) {
 	made := func() *targets.Target {
 		return &targets.Target{Splits: [][]byte{{0, 'a'}, []byte("b")}, MaxSize: 1 << 30, MaxFiles: load.DefaultMaxFiles,
-			Families: []targets.Family{{Name: "f", Settings: hfilewriter.Settings{BlockSize: 1 << 16}}, {Name: "g"}}}
+			Families: []targets.TargetFamily{{Name: "f", Settings: hfilewriter.Settings{BlockSize: 1 << 16}}, {Name: "g"}}}
 	}
 	m := new(Manifest)
 	if known, err := m.Planned(); known != nil || err != nil {
@@ -255,12 +255,12 @@ func TestSameTable(t *testing.T) {
 // TestDifferencesOfRuns: what differs between two runs is said file by file where it matters; a file that was only
 // touched, and has the records it had, is no difference.
 func TestDifferencesOfRuns(t *testing.T) {
-	input := func(name string, modified string, content *books.Content) Input {
-		return Input{InputFile: jobfile.InputFile{Path: name, Size: 10, ModTime: modified}, Content: content}
+	input := func(name string, modified string, content *counts.Content) RecordedInput {
+		return RecordedInput{InputFile: jobfile.InputFile{Path: name, Size: 10, ModTime: modified}, Content: content}
 	}
-	three, four := &books.Content{Read: 3}, &books.Content{Read: 4}
-	others := &books.Content{Read: 3, Digest: digest.Sum{Timed: 1}}
-	run := func(inputs ...Input) *Manifest {
+	three, four := &counts.Content{Read: 3}, &counts.Content{Read: 4}
+	others := &counts.Content{Read: 3, Digest: digest.Sum{Timed: 1}}
+	run := func(inputs ...RecordedInput) *Manifest {
 		return &Manifest{Run: jobfile.RunInfo{Table: "t", Date: "2026-11-20"}, JobHash: "h", Inputs: inputs}
 	}
 	was := run(input("a", "1", three), input("b", "1", four))
@@ -291,7 +291,7 @@ func TestDifferencesOfRuns(t *testing.T) {
 // FuzzManifest: no text makes reading a manifest panic, and what is read of one can be written and read again.
 func FuzzManifest(f *testing.F) {
 	m := &Manifest{Schema: Schema, State: Written, Run: jobfile.RunInfo{Table: "t", ID: "x"}, MadeFor: MadeFor{Splits: []string{"1"}}}
-	m.Add(Slice{Region: 1, Files: []hfiles.Summary{{Path: "f/00000000000000000000000000000000", Family: "f", Region: 1, Bytes: 1, Rows: 1, Cells: 1}}})
+	m.Add(RecordedSlice{Region: 1, Files: []hfiles.FileMeta{{Path: "f/00000000000000000000000000000000", Family: "f", Region: 1, Bytes: 1, Rows: 1, Cells: 1}}})
 	content, err := m.MarshalContent()
 	sealed, err2 := m.Marshal()
 	if err := errors.Join(err, err2); err != nil {
@@ -323,9 +323,9 @@ func FuzzManifest(f *testing.F) {
 func TestSizeIsBounded(t *testing.T) {
 	defer func(was int64) { maxBytes = was }(maxBytes)
 	dir := t.TempDir()
-	m := &Manifest{Schema: Schema, State: Writing, Run: jobfile.RunInfo{ID: "r", Table: "t"}, Inputs: []Input{{InputFile: jobfile.InputFile{Path: "a"}}}}
+	m := &Manifest{Schema: Schema, State: Writing, Run: jobfile.RunInfo{ID: "r", Table: "t"}, Inputs: []RecordedInput{{InputFile: jobfile.InputFile{Path: "a"}}}}
 	for region := range 40 {
-		m.Add(Slice{Region: region})
+		m.Add(RecordedSlice{Region: region})
 		m.Splits = append(m.Splits, fmt.Sprintf("%02d", region))
 	}
 	text, err := m.Marshal()
@@ -360,7 +360,7 @@ func TestSizeIsBounded(t *testing.T) {
 		full := &Manifest{Schema: Schema, State: Writing, Inputs: m.Inputs}
 		foreseen := *full
 		for region := range n {
-			full.Add(Slice{Region: int(region), Files: []hfiles.Summary{{Path: "f/" + hfiles.Name("r", 0, 0, "f", 0), Family: "f", Probes: make([]hfiles.Cell, 1)}}})
+			full.Add(RecordedSlice{Region: int(region), Files: []hfiles.FileMeta{{Path: "f/" + hfiles.Name("r", 0, 0, "f", 0), Family: "f", Probes: make([]hfiles.KnownCell, 1)}}})
 		}
 		text, err := full.Marshal()
 		if err != nil {
@@ -381,7 +381,7 @@ func TestLoadedManifestFits(t *testing.T) {
 	for _, state := range []string{Writing, Written} {
 		m := &Manifest{Schema: Schema, State: state, Run: jobfile.RunInfo{ID: "r", Table: "t"}}
 		for region := range 200 {
-			m.Add(Slice{Region: region, Files: []hfiles.Summary{{Path: "f/" + hfiles.Name("r", region, 0, "f", 0), Family: "f", Region: region}}})
+			m.Add(RecordedSlice{Region: region, Files: []hfiles.FileMeta{{Path: "f/" + hfiles.Name("r", region, 0, "f", 0), Family: "f", Region: region}}})
 			m.Splits = append(m.Splits, fmt.Sprintf("%03d", region))
 		}
 		m.Splits = m.Splits[1:]
@@ -412,7 +412,7 @@ func TestLoadedManifestFits(t *testing.T) {
 	const files = 1000
 	full := *empty
 	for i := range files {
-		full.Add(Slice{Files: []hfiles.Summary{{Path: "f/" + hfiles.Name("r", i, 0, "f", 0), Family: "f", Probes: make([]hfiles.Cell, 1)}}})
+		full.Add(RecordedSlice{Files: []hfiles.FileMeta{{Path: "f/" + hfiles.Name("r", i, 0, "f", 0), Family: "f", Probes: make([]hfiles.KnownCell, 1)}}})
 	}
 	text, err := full.Marshal()
 	if err != nil {

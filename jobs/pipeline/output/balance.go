@@ -5,29 +5,29 @@ import (
 
 	"bulkload/internal/digest"
 	"bulkload/internal/errcode"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/sorting"
 	"bulkload/jobs/pipeline/writing"
 )
 
 // Counts are the counts of the records that were read.
-func (w *Run) Counts(rows *sorting.Rows) books.Books {
-	return books.Books{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped,
+func (w *Run) Counts(rows *sorting.Rows) counts.RowCounts {
+	return counts.RowCounts{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped,
 		Columns: len(w.Job.CellColumns())}
 }
 
-// Balance checks that every row and cell is accounted for, before anything is loaded: read = written + rejected +
+// Reconcile checks that every row and cell is accounted for, before anything is loaded: read = written + rejected +
 // duplicates + filtered.
-func (w *Run) Balance(rows *sorting.Rows) error {
+func (w *Run) Reconcile(rows *sorting.Rows) error {
 	m := w.Manifest
-	m.Books = w.Counts(rows)
+	m.Counts = w.Counts(rows)
 	if err := recordContents(w.Manifest, rows); err != nil {
 		return err
 	}
 	m.Digest.Cells, m.Digest.Timed, m.Digest.Timeless = 0, 0, 0
 	for _, r := range m.Slices {
-		m.Books.Add(r.Books)
+		m.Counts.Add(r.Counts)
 		m.Digest.Add(r.Digest)
 	}
 	for region, sum := range manifest.RegionSums(m.Slices, len(rows.Regions)) {
@@ -35,11 +35,11 @@ func (w *Run) Balance(rows *sorting.Rows) error {
 			return err
 		}
 	}
-	if m.Digest.Cells != m.Books.CellsWritten {
+	if m.Digest.Cells != m.Counts.CellsWritten {
 		return errcode.Digest.Errorf("the counts do not add up: %d cells written, %d read back",
-			m.Books.CellsWritten, m.Digest.Cells)
+			m.Counts.CellsWritten, m.Digest.Cells)
 	}
-	return m.Books.Check()
+	return m.Counts.Check()
 }
 
 // recordContents records what the input files contain. It must add up to what was sorted.
@@ -57,7 +57,7 @@ func recordContents(m *manifest.Manifest, rows *sorting.Rows) error {
 	}
 	inputs := slices.Clone(m.Inputs)
 	for i := range inputs {
-		inputs[i].Content = rows.Files.Of(i)
+		inputs[i].Content = rows.Files.OfFile(i)
 	}
 	m.Inputs = inputs
 	return nil

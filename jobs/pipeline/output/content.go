@@ -22,12 +22,12 @@ func (w *Run) checkContent() error {
 	if err != nil {
 		return fmt.Errorf("list the output: %w", err)
 	}
-	known := map[string]*hfiles.Summary{}
+	known := map[string]*hfiles.FileMeta{}
 	for _, f := range w.Present.Files() {
 		known[f.Path] = f
 	}
 	for _, name := range w.Present.CutNames() {
-		known[name] = &hfiles.Summary{Path: name, Loaded: true} // it may exist already, or still
+		known[name] = &hfiles.FileMeta{Path: name, Loaded: true} // it may exist already, or still
 	}
 	var foreign, changed []string
 	for _, info := range infos {
@@ -57,7 +57,7 @@ func (w *Run) checkContent() error {
 }
 
 // checkFamilyDir lists foreign and changed files in a family's folder. Those of a run that is replaced may be changed.
-func (w *Run) checkFamilyDir(family string, known map[string]*hfiles.Summary) (foreign, changed []string, err error) {
+func (w *Run) checkFamilyDir(family string, known map[string]*hfiles.FileMeta) (foreign, changed []string, err error) {
 	if err := w.removeUnrecorded(w.Present, family); err != nil {
 		return nil, nil, err
 	}
@@ -174,7 +174,7 @@ func (w *Dir) removeUnrecorded(m *manifest.Manifest, family string) error {
 
 // checkKnown checks that every recorded file exists that HBase does not have yet. It removes the files it finds from
 // known.
-func (w *Run) checkKnown(known map[string]*hfiles.Summary) error {
+func (w *Run) checkKnown(known map[string]*hfiles.FileMeta) error {
 	var gone []string
 	for name, f := range known {
 		if !f.Loaded {

@@ -26,7 +26,7 @@ type Dir struct {
 	Path    string
 	Site    *site.Site
 	Options options.Options
-	Lock    *lock.Directory // not held before TakeLock
+	Lock    *lock.DirectoryLock // not held before TakeLock
 }
 
 // At returns a directory that is not locked.
@@ -68,7 +68,7 @@ func makeError(err error) error {
 
 // TakeLock locks the directory. lost is called if another run takes the lock over later.
 func (w *Dir) TakeLock(ctx context.Context, lost func(error)) error {
-	l, err := lock.Acquire(ctx, w.Lock.FS, w.Path, lock.Options{User: w.Site.User, Lost: lost})
+	l, err := lock.Acquire(ctx, w.Lock.FS, w.Path, lock.Request{User: w.Site.User, Lost: lost})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/manifest"
 	"bulkload/jobs/pipeline/sorting"
 )
@@ -13,10 +13,10 @@ import (
 // SameInput reports whether the input has what an earlier run of this job and date has read: each file is unchanged,
 // or still has the same records. Files that were touched, copied, renamed or repacked are read for that. If
 // duplicates differ, their order decides, and so do the names.
-func (w *Run) SameInput(ctx context.Context, old, now []manifest.Input, differing int64) (bool, error) {
+func (w *Run) SameInput(ctx context.Context, old, now []manifest.RecordedInput, differing int64) (bool, error) {
 	var read []int // of now
-	var want, gone books.Content
-	byPath := map[string]*manifest.Input{}
+	var want, gone counts.Content
+	byPath := map[string]*manifest.RecordedInput{}
 	for i := range old {
 		if old[i].Content == nil {
 			return false, nil // that run was stopped before it had read all input
@@ -51,9 +51,9 @@ func (w *Run) SameInput(ctx context.Context, old, now []manifest.Input, differin
 		return false, err
 	}
 	for _, i := range read {
-		now[i].Content = found.Of(i)
+		now[i].Content = found.OfFile(i)
 	}
-	var sum books.Content
+	var sum counts.Content
 	for _, i := range read {
 		sum.Add(now[i].Content)
 		if was := byPath[now[i].Path]; was != nil && paths && *was.Content != *now[i].Content {
@@ -75,7 +75,7 @@ func (w *Run) adoptInput(ctx context.Context, old *manifest.Manifest) error {
 		return err
 	}
 	fresh.Run.ID = old.Run.ID
-	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.Input) bool { return a.SameFile(&b) }) {
+	if !slices.EqualFunc(old.Inputs, fresh.Inputs, func(a, b manifest.RecordedInput) bool { return a.SameFile(&b) }) {
 		w.Options.Infof("the input holds the same records as when it was read")
 		old.Inputs = fresh.Inputs
 		return w.save(old)
@@ -89,5 +89,5 @@ func (w *Run) readSame(ctx context.Context, old *manifest.Manifest) (bool, error
 	if w.Options.Force || old.JobHash != w.Manifest.JobHash || old.Run.Date != w.Manifest.Run.Date {
 		return false, nil
 	}
-	return w.SameInput(ctx, old.Inputs, w.Manifest.Inputs, old.Books.Differing)
+	return w.SameInput(ctx, old.Inputs, w.Manifest.Inputs, old.Counts.Differing)
 }

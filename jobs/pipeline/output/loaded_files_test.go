@@ -21,7 +21,7 @@ import (
 
 // halfLoaded is an output of the check job as a load leaves it that has lost a file: one file is in the table, one
 // slice has to be written again. change is applied to the manifest.
-func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string, loaded hfiles.Summary) {
+func halfLoaded(t *testing.T, change func(*manifest.Manifest)) (dir, out string, loaded hfiles.FileMeta) {
 	t.Helper()
 	dir = jobdir.Check(t, jobdir.CheckJob, 400)
 	out = filepath.Join(dir, "out")

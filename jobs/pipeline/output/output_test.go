@@ -44,7 +44,7 @@ func (f *failingFS) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
-func (f *failingFS) Create(name string, perm os.FileMode) (storage.Writer, error) {
+func (f *failingFS) Create(name string, perm os.FileMode) (storage.FileWriter, error) {
 	if f.create != nil {
 		if err := f.create(name); err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func TestRecordedFilesAreNotLookedFor(t *testing.T) {
 		}
 		return name
 	}
-	m.Add(manifest.Slice{Region: 5, Files: []hfiles.Summary{{Path: "f/" + write(5), Family: "f", Region: 5}}})
+	m.Add(manifest.RecordedSlice{Region: 5, Files: []hfiles.FileMeta{{Path: "f/" + write(5), Family: "f", Region: 5}}})
 	w := locked(t, storage.Local, dir)
 	remove := func() {
 		if err := w.removeUnrecorded(m, "f"); err != nil {
@@ -173,7 +173,7 @@ func TestLostLock(t *testing.T) {
 		}
 		return nil
 	}}
-	l, err := lock.Acquire(context.Background(), fsys, dir, lock.Options{User: "tina", Lost: func(error) {}})
+	l, err := lock.Acquire(context.Background(), fsys, dir, lock.Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +230,9 @@ func TestLostLock(t *testing.T) {
 const run = "run"
 
 // recorded is a slice with one file of so many bytes.
-func recorded(region, bytes int) manifest.Slice {
+func recorded(region, bytes int) manifest.RecordedSlice {
 	name := filepath.Join("f", hfiles.Name(run, region, 0, "f", 0))
-	return manifest.Slice{Region: region, Files: []hfiles.Summary{{Path: name, Family: "f", Region: region, Bytes: int64(bytes), Rows: 1, Cells: 1, Digest: digest.Sum{Cells: 1}}}}
+	return manifest.RecordedSlice{Region: region, Files: []hfiles.FileMeta{{Path: name, Family: "f", Region: region, Bytes: int64(bytes), Rows: 1, Cells: 1, Digest: digest.Sum{Cells: 1}}}}
 }
 
 // runIn is a run with a manifest in an output whose files are those of another one, or of the same.
@@ -290,7 +290,7 @@ func TestContentOfAnOutput(t *testing.T) {
 func TestInterruptedCuts(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		whole := recorded(0, 3)
-		cut := manifest.Cut{Of: whole.Files[0].Path, Parts: []hfiles.Summary{{Path: "f/part0", Bytes: 2}, {Path: "f/part1", Bytes: 1}}}
+		cut := manifest.Cut{Of: whole.Files[0].Path, Parts: []hfiles.FileMeta{{Path: "f/part0", Bytes: 2}, {Path: "f/part1", Bytes: 1}}}
 		dir := testfs.Tree(t, map[string]string{cut.Of: "abc", "f/part0": "ab", "f/part1": "c"})
 		m := &manifest.Manifest{Schema: manifest.Schema, State: manifest.Written, Cuts: []manifest.Cut{cut}}
 		m.Add(whole)
@@ -326,7 +326,7 @@ type discardFS struct {
 
 type discardWriter struct{ io.Writer }
 
-func (f discardFS) Create(string, os.FileMode) (storage.Writer, error) {
+func (f discardFS) Create(string, os.FileMode) (storage.FileWriter, error) {
 	*f.created++
 	return discardWriter{io.Discard}, nil
 }
@@ -343,7 +343,7 @@ func TestRecordsAreSavedInProportion(t *testing.T) {
 		w := New(locked(t, discardFS{storage.Local, &saved}, t.TempDir()), &manifest.Manifest{Schema: manifest.Schema})
 		all := w.Records()
 		for i := range n {
-			r := manifest.Slice{Region: i}
+			r := manifest.RecordedSlice{Region: i}
 			if bytes > 0 {
 				r = recorded(i, bytes)
 			}
@@ -471,7 +471,7 @@ func TestOutputThatIsALink(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(real, content), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		lock, err := lock.Acquire(t.Context(), storage.Local, link, lock.Options{User: "tina", Lost: func(error) {}})
+		lock, err := lock.Acquire(t.Context(), storage.Local, link, lock.Request{User: "tina", Lost: func(error) {}})
 		if err != nil {
 			t.Fatal(err)
 		}

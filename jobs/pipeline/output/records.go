@@ -12,22 +12,22 @@ import (
 // again.
 type records struct {
 	out     *Output
-	added   []manifest.Slice // and not in the manifest yet
-	written int              // of them, slices with files
+	added   []manifest.RecordedSlice // and not in the manifest yet
+	written int                      // of them, slices with files
 }
 
 const savedOneByOne = 64
 
 // Records are the finished slices of this run, for the write stage.
-func (w *Output) Records() writing.Records { return &records{out: w} }
+func (w *Output) Records() writing.SliceStore { return &records{out: w} }
 
-func (r *records) All() []manifest.Slice { return r.out.Manifest.Slices }
+func (r *records) All() []manifest.RecordedSlice { return r.out.Manifest.Slices }
 
-func (r *records) Done(region, slice int) *manifest.Slice {
+func (r *records) Done(region, slice int) *manifest.RecordedSlice {
 	return r.out.Manifest.Done(region, slice)
 }
 
-func (r *records) Add(record manifest.Slice) error {
+func (r *records) Add(record manifest.RecordedSlice) error {
 	r.added = append(r.added, record)
 	all := len(r.out.Manifest.Slices) + len(r.added)
 	if len(record.Files) > 0 || all <= savedOneByOne {
@@ -67,4 +67,4 @@ func (r *records) Forget(regions []int) error {
 	return writing.RemoveFiles(r.out.FS, r.out.Path, files)
 }
 
-func (r *records) Served(f *hfiles.Summary) *hfiles.Summary { return r.out.Manifest.LoadedTwin(f) }
+func (r *records) Served(f *hfiles.FileMeta) *hfiles.FileMeta { return r.out.Manifest.LoadedTwin(f) }

@@ -32,7 +32,7 @@ func NewRun(d *Dir, j *jobfile.Job, src *source.Source) *Run {
 
 // newManifest is the manifest of a run that has done nothing yet.
 func newManifest(d *Dir, j *jobfile.Job, src *source.Source) *manifest.Manifest {
-	m := manifest.Of(j)
+	m := manifest.New(j)
 	m.Inputs, m.Site = manifest.Inputs(src.Files), d.Site.Properties()
 	m.Run.ID = j.RunID(jobfile.InputFiles(src.Files))
 	return m

@@ -1,29 +1,29 @@
 package sorting
 
 import (
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/checkpoint"
 )
 
 // checkpointer collects what a goroutine will record at its next checkpoint. All of it is the difference to the last
 // one: the journal's lines are added up when a run resumes.
 type checkpointer struct {
-	store   *checkpoint.Store // nil: no checkpoints
+	store   *checkpoint.RunStore // nil: no checkpoints
 	rejects *checkpoint.RejectLog
 	ended   []checkpoint.EndedSplit
-	split   int              // the split being read; -1: none
-	read    int64            // at the last checkpoint
-	skipped int64            // likewise
-	regions [][]books.Region // at the last checkpoint, of each output
+	split   int                     // the split being read; -1: none
+	read    int64                   // at the last checkpoint
+	skipped int64                   // likewise
+	regions [][]counts.RegionCounts // at the last checkpoint, of each output
 
 	filtered []int64 // likewise
 }
 
-func (s *Stage) newCheckpointer(number int) checkpointer {
+func (s *Sorter) newCheckpointer(number int) checkpointer {
 	c := checkpointer{store: s.Checkpoints, split: -1, rejects: checkpoint.NewRejectLog(s.Checkpoints, s.Rejects, number),
 		filtered: make([]int64, len(s.Outputs))}
 	for i := range s.Outputs {
-		c.regions = append(c.regions, make([]books.Region, s.Outputs[i].regions()))
+		c.regions = append(c.regions, make([]counts.RegionCounts, s.Outputs[i].regions()))
 	}
 	return c
 }
@@ -88,8 +88,8 @@ func (f *sortWorker) checkpoint() error {
 // moveFiles adds the contents since the last checkpoint to those of all checkpoints.
 func (f *outputShard) moveFiles(present int) {
 	f.checkpointed.Add(f.files)
-	f.files = books.Contents{}
-	f.file = f.files.Of(present)
+	f.files = counts.Contents{}
+	f.file = f.files.OfFile(present)
 }
 
 // full reports whether one of the shards is full.

@@ -8,7 +8,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/digest"
 	"bulkload/internal/parallel"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/source"
@@ -19,11 +19,11 @@ import (
 // ReadContents reads input files, by their ordinals, as a run does, but only adds up what they contain for the output
 // of one job.
 func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int,
-	o options.Options) (books.Contents, error) {
+	o options.Options) (counts.Contents, error) {
 	if len(files) == 0 {
-		return books.Contents{}, nil
+		return counts.Contents{}, nil
 	}
-	var wanted []ingest.File
+	var wanted []ingest.InputFile
 	for _, i := range files {
 		wanted = append(wanted, src.Files[i])
 	}
@@ -45,7 +45,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	if err := parallel.Share(ctx, readers, splits, read); err != nil {
 		return nil, err
 	}
-	all := books.Contents{}
+	all := counts.Contents{}
 	for _, r := range readers {
 		all.Add(r.found)
 	}
@@ -54,15 +54,15 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 
 // contentReader is one goroutine that reads splits for their content.
 type contentReader struct {
-	records entry.Reader
+	records entry.RecordReader
 	shards  []*outputShard // of all outputs: each may reject a record
 	own     int            // the output whose cells count
-	found   books.Contents
+	found   counts.Contents
 	buffer  []byte
 }
 
-func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.Rejects) (*contentReader, error) {
-	r := &contentReader{found: books.Contents{}}
+func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.RejectSink) (*contentReader, error) {
+	r := &contentReader{found: counts.Contents{}}
 	r.records = entry.NewReader(src.Job.Input.Form, src.FS, rejects, options.NewMeter(nil, "", 0, true))
 	for i, out := range src.Job.Feeds() {
 		l, err := entry.NewLayout(out)
@@ -78,7 +78,7 @@ func newContentReader(src *source.Source, own *jobfile.Job, rejects entry.Reject
 }
 
 func (r *contentReader) read(ctx context.Context, s ingest.Split) error {
-	into := r.found.Of(s.File.Ordinal)
+	into := r.found.OfFile(s.File.Ordinal)
 	read, rejected := r.records.Read, r.records.Refused
 	_, err := r.records.ReadSplit(ctx, s, func(record *ingest.Record) error { return r.add(record, into) })
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *contentReader) read(ctx context.Context, s ingest.Split) error {
 	return nil
 }
 
-func (r *contentReader) add(record *ingest.Record, into *books.Content) error {
+func (r *contentReader) add(record *ingest.Record, into *counts.Content) error {
 	for _, f := range r.shards {
 		if err := f.begin(record); err != nil {
 			return r.records.Reject(err)

@@ -32,7 +32,7 @@ import (
 // wantSliced wants a region's files to follow each other without a row in two of them, about equally large.
 func wantSliced(t *testing.T, s *summary.Summary, region, most int) {
 	t.Helper()
-	var files []hfiles.Summary
+	var files []hfiles.FileMeta
 	var largest, all int64
 	for _, f := range s.Files {
 		if f.Region == region {
@@ -80,7 +80,7 @@ func TestSkewIsDeterministic(t *testing.T) {
 		runtest.SameFiles(t, fmt.Sprintf("%s, %d cores", bytesize.Format(c.memory), c.cores), base, out)
 	}
 	j := jobtest.Check(t, dir, base)
-	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Books.Written {
+	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Rows != s.Counts.Written {
 		t.Errorf("verify the job: %+v, %v", r, err)
 	}
 	if r, err := verify.Dir(context.Background(), base, options.Options{}); err != nil || r.Digest != s.Digest {
@@ -111,8 +111,8 @@ func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 			t.Errorf("only %d slices are written side by side", begun.Load())
 		}
 	}})
-	if len(s.Regions) != 1 || s.Books.Written != 4000 || begun.Load() < cores {
-		t.Errorf("%d slices of %d regions, books %v", begun.Load(), len(s.Regions), s.Books)
+	if len(s.Regions) != 1 || s.Counts.Written != 4000 || begun.Load() < cores {
+		t.Errorf("%d slices of %d regions, books %v", begun.Load(), len(s.Regions), s.Counts)
 	}
 	wantSliced(t, s, 0, int(begun.Load()))
 }
@@ -128,8 +128,8 @@ func TestDuplicatesStayTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
-	if s.Books.Duplicates != 4000 || s.Books.Written != 8000 || s.Regions[jobdir.HotRegion].Files < 5 {
-		t.Errorf("books %v, %d files", s.Books, s.Regions[jobdir.HotRegion].Files)
+	if s.Counts.Duplicates != 4000 || s.Counts.Written != 8000 || s.Regions[jobdir.HotRegion].Files < 5 {
+		t.Errorf("books %v, %d files", s.Counts, s.Regions[jobdir.HotRegion].Files)
 	}
 }
 
@@ -207,12 +207,12 @@ func TestTooManyFilesAreFoundBeforeWriting(t *testing.T) {
 		alone, said := *j, ""
 		alone.Load, alone.Output = false, filepath.Join(dir, "alone-"+c.limit)
 		o.Say = func(text string) { said += text }
-		if s := runtest.Must(t, &alone, o); s.Books.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
-			t.Errorf("a job that does not load: %v, reported %q", s.Books, said)
+		if s := runtest.Must(t, &alone, o); s.Counts.Written != 4000 || !strings.Contains(said, load.MaxFilesProperty) {
+			t.Errorf("a job that does not load: %v, reported %q", s.Counts, said)
 		}
 		o.Properties[load.MaxFilesProperty] = "1000"
-		if s := runtest.Must(t, j, o); s.Books.Written != 4000 {
-			t.Errorf("with a higher limit: %v", s.Books)
+		if s := runtest.Must(t, j, o); s.Counts.Written != 4000 {
+			t.Errorf("with a higher limit: %v", s.Counts)
 		}
 		if err := os.RemoveAll(j.Output); err != nil {
 			t.Fatal(err)

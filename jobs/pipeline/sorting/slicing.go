@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/targets"
 	"bulkload/jobs/spec/jobfile"
 	"bulkload/partition"
@@ -23,8 +23,8 @@ const (
 	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles allows before flushes wait
 )
 
-// SliceTask is a slice to be written or verified.
-type SliceTask struct {
+// SliceWork is a slice to be written or verified.
+type SliceWork struct {
 	partition.Slice
 	Start  []byte // its first row; empty: the region's first
 	Number int    // index among its region's slices
@@ -33,17 +33,17 @@ type SliceTask struct {
 }
 
 // SliceTasks lists all slices, largest first, so that no core is left alone with one of them at the end.
-func (rows *Rows) SliceTasks(j *jobfile.Job, t *targets.Target) []SliceTask {
-	var all []SliceTask
+func (rows *Rows) SliceTasks(j *jobfile.Job, t *targets.Target) []SliceWork {
+	var all []SliceWork
 	size := rows.sliceSize(j)
 	for region := range rows.Regions {
 		cut := rows.Sorted.Slices(region, rows.slicesOf(region, size, t))
 		for i, s := range cut {
 			start, _, _ := t.SplitKey(s.Start) // no key for the first slice
-			all = append(all, SliceTask{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
+			all = append(all, SliceWork{s, start, i, len(cut) == 1, rows.Regions[region].Bytes / int64(len(cut))})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b SliceTask) int { return cmp.Compare(b.Size, a.Size) })
+	slices.SortStableFunc(all, func(a, b SliceWork) int { return cmp.Compare(b.Size, a.Size) })
 	return all
 }
 
@@ -64,18 +64,18 @@ func (rows *Rows) slicesOf(region int, size int64, t *targets.Target) int {
 
 // sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is
 // not as large as max_size. If even one slice is too many, writing.CheckFileCounts reports it.
-func sliceLimit(r *books.Region, t *targets.Target) int64 {
+func sliceLimit(r *counts.RegionCounts, t *targets.Target) int64 {
 	return max(1, t.MaxFiles-RawSize(r, t)/t.MaxSize)
 }
 
 // RawSize is how many KeyValue bytes of a family the region has, at most.
-func RawSize(r *books.Region, t *targets.Target) int64 {
+func RawSize(r *counts.RegionCounts, t *targets.Target) int64 {
 	columns := int64(len(t.Layout.Sources))
 	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(targets.KeyValueOverhead+t.Layout.Longest)
 }
 
 // SliceSize is how many bytes of keys and columns a slice has at least.
-func SliceSize(h *jobfile.HFile) int64 {
+func SliceSize(h *jobfile.HFileSettings) int64 {
 	if h.SliceSize > 0 {
 		return h.SliceSize
 	}

@@ -10,7 +10,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/errcode"
 	"bulkload/internal/parallel"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/pipeline/checkpoint"
@@ -30,30 +30,30 @@ type Rows struct {
 	Rejected int64
 	Filtered int64
 	Skipped  int64 // lines that are no records
-	Regions  []books.Region
-	Files    books.Contents // of the input
+	Regions  []counts.RegionCounts
+	Files    counts.Contents // of the input
 	Times    timing.ReadTimes
 }
 
-// Stage is the stage from input files to sorted rows, for all outputs of one reading.
-type Stage struct {
+// Sorter is the stage from input files to sorted rows, for all outputs of one reading.
+type Sorter struct {
 	Input       *jobfile.Input
 	Source      *source.Source
-	Outputs     []Output
-	Rejects     entry.Rejects
-	Splits      []ingest.Split    // of the input
-	Checkpoints *checkpoint.Store // nil: spilled runs end with the process
-	Part        bool              // the splits are a part of the input: whether it has enough records shows elsewhere
+	Outputs     []SortOutput
+	Rejects     entry.RejectSink
+	Splits      []ingest.Split       // of the input
+	Checkpoints *checkpoint.RunStore // nil: spilled runs end with the process
+	Part        bool                 // the splits are a part of the input: whether it has enough records shows elsewhere
 	meter       *options.Meter
 	ended       []checkpoint.EndedSplit
 }
 
 // Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a
 // stage without checkpoints.
-func (s *Stage) Ended() []checkpoint.EndedSplit { return s.ended }
+func (s *Sorter) Ended() []checkpoint.EndedSplit { return s.ended }
 
-// Output is one output of the reading.
-type Output struct {
+// SortOutput is one output of the reading.
+type SortOutput struct {
 	Job *jobfile.Job
 	// nil if the output is already written; its key is still built, because a record rejected by one output is rejected by
 	// all
@@ -62,7 +62,7 @@ type Output struct {
 }
 
 // regions is their number; 0 if no rows are needed.
-func (o *Output) regions() int {
+func (o *SortOutput) regions() int {
 	if o.Target == nil {
 		return 0
 	}
@@ -71,7 +71,7 @@ func (o *Output) regions() int {
 
 // Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
 // on failure only the counts. The rejects are closed in any case.
-func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
+func (s *Sorter) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	workers := parallel.Workers()
 	warnOfMemory(o)
 	if err := s.newSorters(o, workers); err != nil {
@@ -101,7 +101,7 @@ func (s *Stage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 
 // newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
 // roughly predicts their bytes.
-func (s *Stage) newSorters(o options.Options, shards int) error {
+func (s *Sorter) newSorters(o options.Options, shards int) error {
 	var all int64
 	for i := range s.Outputs {
 		all += s.Outputs[i].weight()
@@ -111,7 +111,7 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 		if out.Target == nil {
 			continue
 		}
-		po := partition.Options{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all,
+		po := partition.SortOptions{Regions: out.Target.Sorted, Memory: SortMemory(o.Memory) * out.weight() / all,
 			WorkDir: o.WorkDir, Shards: shards,
 			Uncompressed: UncompressedSpill(o, s.Source.Text) * out.weight() / all}
 		if s.Checkpoints != nil {
@@ -126,7 +126,7 @@ func (s *Stage) newSorters(o options.Options, shards int) error {
 }
 
 // weight is Weight; 0 for an output that needs no rows.
-func (o *Output) weight() int64 {
+func (o *SortOutput) weight() int64 {
 	if o.Target == nil {
 		return 0
 	}
@@ -138,7 +138,7 @@ func Weight(t *targets.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
 
 // discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs
 // of their rows.
-func (s *Stage) discard() error {
+func (s *Sorter) discard() error {
 	var errs []error
 	for _, out := range s.Outputs {
 		if out.sorter != nil {
@@ -149,7 +149,7 @@ func (s *Stage) discard() error {
 }
 
 // CloseRejects completes the reject files after reading, which may have failed.
-func CloseRejects(rejects entry.Rejects, failed error, read int64) error {
+func CloseRejects(rejects entry.RejectSink, failed error, read int64) error {
 	if failed == nil {
 		return rejects.Close(read)
 	}
@@ -166,7 +166,7 @@ func CloseRejects(rejects entry.Rejects, failed error, read int64) error {
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
 // readAll sorts the remaining input.
-func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
+func (s *Sorter) readAll(ctx context.Context, n int) ([]*Rows, error) {
 	workers := make([]*sortWorker, n)
 	for i := range workers {
 		workers[i] = s.newSortWorker(i)
@@ -190,7 +190,7 @@ func (s *Stage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 
 // remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
 // before a checkpoint is not read again.
-func (s *Stage) remainingPieces() ([]checkpoint.Piece, error) {
+func (s *Sorter) remainingPieces() ([]checkpoint.Piece, error) {
 	if s.Checkpoints == nil {
 		return checkpoint.NewResumeState(nil).Pieces(s.Splits), nil
 	}
@@ -213,7 +213,7 @@ func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.
 
 // finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
 // checkpoint, so that a kill during the write stage costs no reading.
-func (s *Stage) finishShards(workers []*sortWorker) error {
+func (s *Sorter) finishShards(workers []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
 		fits = fits && (out.sorter == nil || out.sorter.CanMerge())
@@ -234,10 +234,10 @@ func (s *Stage) finishShards(workers []*sortWorker) error {
 }
 
 // totals adds up the counts of the goroutines and of earlier processes.
-func (s *Stage) totals(workers []*sortWorker) []*Rows {
+func (s *Sorter) totals(workers []*sortWorker) []*Rows {
 	all := make([]*Rows, len(s.Outputs))
 	for i := range s.Outputs {
-		rows := &Rows{Regions: make([]books.Region, s.Outputs[i].regions()), Files: books.Contents{}}
+		rows := &Rows{Regions: make([]counts.RegionCounts, s.Outputs[i].regions()), Files: counts.Contents{}}
 		for _, f := range workers {
 			rows.Read += f.records.Read
 			rows.Skipped += f.records.Skipped
@@ -271,7 +271,7 @@ type RowsError struct{ error }
 func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
-func (s *Stage) checkRows(read int64) error {
+func (s *Sorter) checkRows(read int64) error {
 	if s.Part {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"bulkload/internal/storage"
 	"bulkload/internal/test/jobtest"
 	"bulkload/internal/test/testfs"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/entry"
@@ -43,7 +43,7 @@ func sorted(t *testing.T, j *jobfile.Job, src *source.Source, into *targets.Targ
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Stage{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []Output{{Job: j, Target: into}}}
+	s := Sorter{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []SortOutput{{Job: j, Target: into}}}
 	all, err := s.Sort(t.Context(), o)
 	if err != nil {
 		return all[0], err
@@ -61,7 +61,7 @@ func cellsOf(t *testing.T, j *jobfile.Job, rows *Rows, into *targets.Target, fam
 	t.Helper()
 	var all []string
 	tasks := rows.SliceTasks(j, into)
-	slices.SortFunc(tasks, func(a, b SliceTask) int { return 100*(a.Region-b.Region) + a.Number - b.Number })
+	slices.SortFunc(tasks, func(a, b SliceWork) int { return 100*(a.Region-b.Region) + a.Number - b.Number })
 	for _, task := range tasks {
 		cells, err := NewCells(into, rows.Sorted, task.Slice, family)
 		if err != nil {
@@ -168,7 +168,7 @@ func TestSlicesFollowFromTheData(t *testing.T) {
 		fmt.Fprintf(&first, "c%05d,%s,1\n", i*7919%4000, strings.Repeat("x", i%90))
 		fmt.Fprintf(&second, "%c,y,1\n", 'a'+i%26)
 	}
-	var want []SliceTask
+	var want []SliceWork
 	for _, files := range []map[string]string{{"part-0": first.String(), "part-1": second.String()}, {"part-0": second.String() + first.String()}} {
 		for _, memory := range []int64{options.MinMemory, 1 << 30} {
 			j, src, into := opened(t, plainJob, files)
@@ -178,7 +178,7 @@ func TestSlicesFollowFromTheData(t *testing.T) {
 				t.Fatal(err)
 			}
 			tasks := rows.SliceTasks(j, into)
-			if !slices.IsSortedFunc(tasks, func(a, b SliceTask) int { return int(b.Size - a.Size) }) {
+			if !slices.IsSortedFunc(tasks, func(a, b SliceWork) int { return int(b.Size - a.Size) }) {
 				t.Error("the largest slices do not come first")
 			}
 			if want == nil {
@@ -209,12 +209,12 @@ func TestNumberOfSlices(t *testing.T) {
 		want                  int
 	}{{0, 100, 32, 0}, {1, 100, 32, 1}, {100, 100, 32, 1}, {101, 100, 32, 2}, {10_000, 100, 32, MaxSlices}, {10_000, 100, 3, 3}, {10_000, 100, 0, 1}} {
 		into.MaxFiles = c.maxFiles
-		rows := &Rows{Regions: []books.Region{{Bytes: c.bytes}}}
+		rows := &Rows{Regions: []counts.RegionCounts{{Bytes: c.bytes}}}
 		if got := rows.slicesOf(0, c.size, into); got != c.want {
 			t.Errorf("%+v: %d slices", c, got)
 		}
 	}
-	rows := &Rows{Regions: []books.Region{{Bytes: 64 << 30}, {Bytes: 32 << 30}}}
+	rows := &Rows{Regions: []counts.RegionCounts{{Bytes: 64 << 30}, {Bytes: 32 << 30}}}
 	if size := rows.sliceSize(&jobfile.Job{}); size != 3<<30 { // a 32nd part of all
 		t.Errorf("slices of %d bytes", size)
 	}
@@ -253,7 +253,7 @@ func TestRawSizeOfManyRegions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &books.Region{Bytes: 100, Keys: 1, Digest: digest.Sum{Cells: 10}}
+	r := &counts.RegionCounts{Bytes: 100, Keys: 1, Digest: digest.Sum{Cells: 10}}
 	for range n {
 		if raw := RawSize(r, &targets.Target{Layout: layout}); raw != 100+n+10*(targets.KeyValueOverhead+7) {
 			t.Fatalf("%d bytes", raw)
@@ -317,7 +317,7 @@ func TestContentsReadAgain(t *testing.T) {
 		t.Fatalf("%v, %v", again, err)
 	}
 	for ordinal, content := range again {
-		if was := rows.Files.Of(ordinal); *was != *content {
+		if was := rows.Files.OfFile(ordinal); *was != *content {
 			t.Errorf("file %d: %+v when it was sorted, %+v now", ordinal, *was, *content)
 		}
 	}

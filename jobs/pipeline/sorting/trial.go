@@ -6,7 +6,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/source"
@@ -32,7 +32,7 @@ func TryInput(ctx context.Context, src *source.Source, o options.Options) error 
 	if err != nil {
 		return err
 	}
-	into := new(books.Content)
+	into := new(counts.Content)
 	_, err = r.records.ReadSplit(ctx, splits[0], func(record *ingest.Record) error {
 		if r.records.Read > tried {
 			return errTried
@@ -80,7 +80,7 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 	if err != nil {
 		return 0
 	}
-	region, into, offset := new(books.Region), new(books.Content), int64(0)
+	region, into, offset := new(counts.RegionCounts), new(counts.Content), int64(0)
 	_, err = r.records.ReadSplit(ctx, splits[0], func(record *ingest.Record) error {
 		if r.records.Read > tried {
 			return errTried
@@ -105,7 +105,7 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 // known.
 func inputLength(ctx context.Context, src *source.Source) int64 {
 	counted, ok := src.Job.Input.Form.(interface {
-		Rows(fsys storage.FS, files []ingest.File) (int64, error)
+		Rows(fsys storage.FS, files []ingest.InputFile) (int64, error)
 	})
 	if !ok {
 		return src.Text

@@ -9,7 +9,7 @@ import (
 	"bulkload/cell"
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/pipeline/checkpoint"
 	"bulkload/jobs/pipeline/entry"
 	"bulkload/jobs/pipeline/targets"
@@ -18,7 +18,7 @@ import (
 
 // sortWorker is one goroutine that reads splits into its shards of the sorts.
 type sortWorker struct {
-	records entry.Reader
+	records entry.RecordReader
 	outputs []*outputShard
 	file    int // the file being read, by its ordinal
 
@@ -27,7 +27,7 @@ type sortWorker struct {
 	checkpointer checkpointer
 }
 
-func (s *Stage) newSortWorker(number int) *sortWorker {
+func (s *Sorter) newSortWorker(number int) *sortWorker {
 	f := &sortWorker{checkpointer: s.newCheckpointer(number)}
 	f.records = entry.NewReader(s.Input.Form, s.Source.FS, f.checkpointer.rejects, s.meter)
 	f.records.Busy = f.busy
@@ -66,7 +66,7 @@ func (f *sortWorker) begin(p checkpoint.Piece) {
 	f.records.ResumeAfter = p.ResumeAfter
 	f.file = p.File.Ordinal
 	for _, out := range f.outputs {
-		out.file = out.files.Of(f.file)
+		out.file = out.files.OfFile(f.file)
 	}
 }
 
@@ -125,19 +125,20 @@ type outputShard struct {
 	shard        *partition.Shard // nil: no rows are needed
 	multiple     bool             // the job has several outputs
 	accepted     bool             // the filter accepts the current record
-	regions      []books.Region
-	files        books.Contents // of the input since the last checkpoint
-	checkpointed books.Contents // at the checkpoints of this process
-	file         *books.Content // of the piece being read
+	regions      []counts.RegionCounts
+	files        counts.Contents // of the input since the last checkpoint
+	checkpointed counts.Contents // at the checkpoints of this process
+	file         *counts.Content // of the piece being read
 
 	filtered int64 // records that the filter dropped
 }
 
-func newOutputShard(o *Output) *outputShard {
-	f := &outputShard{key: entry.NewKey(o.Job), target: o.Target, files: books.Contents{}, checkpointed: books.Contents{}}
+func newOutputShard(o *SortOutput) *outputShard {
+	f := &outputShard{key: entry.NewKey(o.Job), target: o.Target, files: counts.Contents{},
+		checkpointed: counts.Contents{}}
 	if o.sorter != nil {
 		f.shard = o.sorter.NewShard()
-		f.regions = make([]books.Region, o.Target.Regions.Len())
+		f.regions = make([]counts.RegionCounts, o.Target.Regions.Len())
 	}
 	return f
 }
@@ -170,5 +171,5 @@ func (f *outputShard) commit(r *ingest.Record) error {
 	region.Keys += int64(len(key.Key))
 	region.Bytes += int64(len(packed))
 	return f.shard.Commit(packed, key.RowLen, len(key.Key),
-		partition.Position{File: uint32(r.File.Ordinal), Offset: r.Offset})
+		partition.Origin{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }

@@ -17,7 +17,7 @@ import (
 	"bulkload/internal/test/runtest"
 	"bulkload/internal/test/testfs"
 	"bulkload/internal/test/testwords"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/pipeline/manifest"
@@ -98,7 +98,7 @@ func TestInputContentsSurviveAKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sum books.Content
+	var sum counts.Content
 	for _, in := range m.Inputs {
 		if in.Content == nil {
 			t.Fatalf("%s: no content", in.Path)

@@ -54,13 +54,13 @@ func TestRejectsCanBeInput(t *testing.T) {
 			in := filepath.Join(dir, "in")
 			writeInput(t, in, c.content, c.gzip)
 			first := runRejecting(t, dir, job(in, "first", "100"))
-			if first.Books.Read != c.read || first.Books.Rejected != c.rejected {
-				t.Errorf("%d rejected of %d, want %d of %d", first.Books.Rejected, first.Books.Read, c.rejected, c.read)
+			if first.Counts.Read != c.read || first.Counts.Rejected != c.rejected {
+				t.Errorf("%d rejected of %d, want %d of %d", first.Counts.Rejected, first.Counts.Read, c.rejected, c.read)
 			}
 			rejects := filepath.Join(dir, "first", ".rejects", ingest.RejectsFile)
 			second := runRejecting(t, dir, job(rejects, "second", "100%"))
-			if second.Books.Read != c.rejected || second.Books.Rejected != c.rejected {
-				t.Errorf("again %d rejected of %d, want all of %d", second.Books.Rejected, second.Books.Read, c.rejected)
+			if second.Counts.Read != c.rejected || second.Counts.Rejected != c.rejected {
+				t.Errorf("again %d rejected of %d, want all of %d", second.Counts.Rejected, second.Counts.Read, c.rejected)
 			}
 			if got, want := rejectReasons(t, dir, "second"), rejectReasons(t, dir, "first"); !reflect.DeepEqual(got, want) {
 				t.Errorf("again\n%v, want\n%v", got, want)
@@ -91,12 +91,12 @@ func TestParquetRejectsAreInput(t *testing.T) {
 			"rowkey: text + '-' + id\nregions: {from: splits, splits: []}\nhfile: {compression: none}\noutput: %s\n", path, output)
 	}
 	first := runRejecting(t, dir, job(in, "first"))
-	if first.Books.Read != 300 || first.Books.Rejected != 33 { // every ninth text is null
-		t.Errorf("%d rejected of %d", first.Books.Rejected, first.Books.Read)
+	if first.Counts.Read != 300 || first.Counts.Rejected != 33 { // every ninth text is null
+		t.Errorf("%d rejected of %d", first.Counts.Rejected, first.Counts.Read)
 	}
 	second := runRejecting(t, dir, job(filepath.Join(dir, "first", ".rejects", ingest.RejectsFile), "second"))
-	if second.Books.Read != 33 || second.Books.Rejected != 33 {
-		t.Errorf("again %d rejected of %d", second.Books.Rejected, second.Books.Read)
+	if second.Counts.Read != 33 || second.Counts.Rejected != 33 {
+		t.Errorf("again %d rejected of %d", second.Counts.Rejected, second.Counts.Read)
 	}
 	if got, want := rejectReasons(t, dir, "second"), rejectReasons(t, dir, "first"); !reflect.DeepEqual(got, want) {
 		t.Errorf("again\n%v, want\n%v", got, want)

@@ -24,7 +24,7 @@ type Source struct {
 	Job   *jobfile.Job
 	root  string // the path or glob that was searched
 	FS    storage.FS
-	Files []ingest.File
+	Files []ingest.InputFile
 	Bytes int64
 	Text  int64 // approximate bytes after decompression
 }
@@ -128,7 +128,7 @@ func (s *Source) Find(name string) error {
 			break
 		}
 		if again.Equal(last) {
-			s.take(last.Files)
+			s.setFiles(last.Files)
 			return s.checkEmpty(last)
 		}
 		if n == maxListings {
@@ -140,7 +140,7 @@ func (s *Source) Find(name string) error {
 	return err
 }
 
-func (s *Source) take(files []ingest.File) {
+func (s *Source) setFiles(files []ingest.InputFile) {
 	s.Files = files
 	for _, f := range files {
 		s.Bytes += f.Size

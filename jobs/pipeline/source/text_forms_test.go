@@ -84,8 +84,8 @@ func sameAsText(t *testing.T, name string, rows int64) {
 			j.Input.Path = in
 		}
 		j.Output = filepath.Join(dir, example)
-		if s := runtest.Must(t, j, options.Options{}); s.Books.Written != rows {
-			t.Errorf("%s: %d rows written", example, s.Books.Written)
+		if s := runtest.Must(t, j, options.Options{}); s.Counts.Written != rows {
+			t.Errorf("%s: %d rows written", example, s.Counts.Written)
 		}
 		files = append(files, hfileBytes(t, j.Output))
 	}
@@ -171,10 +171,10 @@ func TestSkippedLinesAreCounted(t *testing.T) {
 	k := runtest.Killed{Dir: dir, Out: "out", Work: filepath.Join(dir, "work"), Memory: options.MinMemory, At: options.Checkpointed, Times: 1}
 	k.KillAnew(t)
 	got := runtest.Must(t, k.Read(t), k.Options())
-	if b := got.Books; got.Resumed == nil || b.Skipped != skipped || b.Read != 90_000 {
+	if b := got.Counts; got.Resumed == nil || b.Skipped != skipped || b.Read != 90_000 {
 		t.Errorf("continued (%v): %d lines skipped, want %d; %v", got.Resumed, b.Skipped, skipped, b)
 	}
-	if b := runtest.ManifestOf(t, filepath.Join(dir, "here"))[0].Books; b.Skipped != skipped {
+	if b := runtest.ManifestOf(t, filepath.Join(dir, "here"))[0].Counts; b.Skipped != skipped {
 		t.Errorf("in one process: %d lines skipped, want %d", b.Skipped, skipped)
 	}
 	if r, err := verify.Job(t.Context(), k.Read(t), options.Options{}, false); err != nil || r.Skipped != skipped {

@@ -42,7 +42,7 @@ func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options)
 			return nil, fmt.Errorf("%w; waited %v for it", err, o.Wait.For)
 		}
 		w.show(waited)
-		w.say(waited, err)
+		w.logWait(waited, err)
 		if err := clock.Sleep(ctx, min(lookEvery, o.Wait.For-waited)); err != nil {
 			return nil, fmt.Errorf("wait for the input: %w", err)
 		}
@@ -62,9 +62,9 @@ type waiter struct {
 	job     *jobfile.Job
 	options options.Options
 	begun   time.Time
-	said    time.Time     // when it was last reported; zero: not yet
-	files   []ingest.File // at the last check
-	since   time.Time     // when they were first seen like that
+	said    time.Time          // when it was last reported; zero: not yet
+	files   []ingest.InputFile // at the last check
+	since   time.Time          // when they were first seen like that
 }
 
 // atRest is an error if the files may still be written.
@@ -73,19 +73,19 @@ func (w *waiter) atRest(src *Source) error {
 		return nil
 	}
 	now := w.options.Wait.Clock.Now()
-	if w.since.IsZero() || !slices.EqualFunc(w.files, src.Files, ingest.File.Same) {
+	if w.since.IsZero() || !slices.EqualFunc(w.files, src.Files, ingest.InputFile.Same) {
 		w.files, w.since = src.Files, now
 	}
-	if now.Sub(w.since) >= w.options.Wait.Settle {
+	if now.Sub(w.since) >= w.options.Wait.QuietPeriod {
 		return nil
 	}
 	return errcode.InputUnfinished.Errorf("the input %s has %s of %d bytes, which must not change for %v before they "+
 		"are read (--wait-settle)",
-		src.FS.URI(src.root), jobfile.Plural(len(src.Files), "file"), src.Bytes, w.options.Wait.Settle)
+		src.FS.URI(src.root), jobfile.Plural(len(src.Files), "file"), src.Bytes, w.options.Wait.QuietPeriod)
 }
 
-// say reports the wait when it begins, and once a minute.
-func (w *waiter) say(waited time.Duration, reason error) {
+// logWait reports the wait when it begins, and once a minute.
+func (w *waiter) logWait(waited time.Duration, reason error) {
 	now := w.begun.Add(waited)
 	switch {
 	case w.said.IsZero():

@@ -85,8 +85,8 @@ func TestWaitForTheInput(t *testing.T) {
 		}
 	}
 	s, said, err := waitingRun(context.Background(), t, dir, c, 2*time.Hour)
-	if err != nil || s.Books.Written != 400 {
-		t.Fatalf("%v, books %v\n%s", err, s.Books, said)
+	if err != nil || s.Counts.Written != 400 {
+		t.Fatalf("%v, books %v\n%s", err, s.Counts, said)
 	}
 	if c.passed != 300*time.Second {
 		t.Errorf("waited %v, want 5m: a minute after the last file", c.passed)
@@ -112,7 +112,7 @@ func TestWaitForSuccess(t *testing.T) {
 			}
 		}
 	}
-	if s, said, err := waitingRun(context.Background(), t, dir, c, time.Minute); err != nil || s.Books.Written != 400 || c.passed != 30*time.Second {
+	if s, said, err := waitingRun(context.Background(), t, dir, c, time.Minute); err != nil || s.Counts.Written != 400 || c.passed != 30*time.Second {
 		t.Errorf("waited %v: %v\n%s", c.passed, err, said)
 	}
 }

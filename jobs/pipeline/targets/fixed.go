@@ -8,10 +8,10 @@ import (
 // Fixed is a target without what follows from the job: boundaries and settings, which may come from a live table or the
 // input. As JSON it gives another process the same target.
 type Fixed struct {
-	Splits   [][]byte `json:"splits"`
-	Families []Family `json:"families"`
-	MaxSize  int64    `json:"max_size"`
-	MaxFiles int64    `json:"max_files"`
+	Splits   [][]byte       `json:"splits"`
+	Families []TargetFamily `json:"families"`
+	MaxSize  int64          `json:"max_size"`
+	MaxFiles int64          `json:"max_files"`
 }
 
 // Fix is what of a target does not follow from the job.

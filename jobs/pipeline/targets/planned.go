@@ -20,9 +20,9 @@ import (
 // LiveTable are the boundaries that a run was planned with.
 type LiveTable struct{ Splits [][]byte }
 
-// Of makes a job's target. With regions.from: plan its boundaries are the known ones if the run has begun; otherwise
-// they are computed from the input, which is read for that.
-func Of(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable,
+// Resolve makes a job's target. With regions.from: plan its boundaries are the known ones if the run has begun;
+// otherwise they are computed from the input, which is read for that.
+func Resolve(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable,
 	o options.Options) (*Target, error) {
 	if j.Regions.From != "plan" {
 		return New(j, s, table)
@@ -78,9 +78,9 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 
 // splitWorker is one goroutine that reads for planSplits.
 type splitWorker struct {
-	records entry.Reader
+	records entry.RecordReader
 	key     entry.Key
-	layout  *entry.Layout
+	layout  *entry.RowLayout
 	sample  *stats.Sample
 	entry   []byte
 	size    int64

@@ -26,14 +26,14 @@ type Target struct {
 	Splits   [][]byte
 	Regions  *partition.Regions
 	Sorted   *partition.Regions // the same boundaries in the form of the sort's keys
-	Layout   *entry.Layout
-	Families []Family // as in layout
+	Layout   *entry.RowLayout
+	Families []TargetFamily // as in layout
 	MaxSize  int64
 	MaxFiles int64 // of a region and family
 }
 
-// Family is a family of the table.
-type Family struct {
+// TargetFamily is a family of the table.
+type TargetFamily struct {
 	Name     string
 	Settings hfilewriter.Settings
 }
@@ -94,7 +94,7 @@ func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Proble
 			add(CheckFamilies, errcode.TableSettings.Errorf(
 				"the settings of table %s, family %s, with the properties of the site files: %w", j.Table, f.Name, err))
 		}
-		t.Families = append(t.Families, Family{f.Name, settings})
+		t.Families = append(t.Families, TargetFamily{f.Name, settings})
 	}
 	return t, problems
 }

@@ -14,7 +14,7 @@ import (
 
 // Finished is a slice that was written and read back. Its files have temporary names until it is accepted.
 type Finished struct {
-	Record manifest.Slice
+	Record manifest.RecordedSlice
 	Temps  []string // the names of its files, in the order of Record.Files
 }
 
@@ -37,10 +37,10 @@ func (w *Stage) Accept(f *Finished) error {
 }
 
 // AddReport adds what another process reports about the slices that it has written.
-func (w *Stage) AddReport(r Report) { w.writer.add(r) }
+func (w *Stage) AddReport(r WriteReport) { w.writer.add(r) }
 
 // Report is what was done so far, here and elsewhere.
-func (w *Stage) Report() Report { return w.writer.Report() }
+func (w *Stage) Report() WriteReport { return w.writer.Report() }
 
 // judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. One slice is
 // judged at a time: the record and the check of the region's balance belong together.
@@ -94,7 +94,7 @@ func (w *Stage) commit(f *Finished) error {
 
 // publish gives a file its name, and returns its record. If the table already serves an equal file, that one's record
 // is returned, and the new file is deleted.
-func (w *Stage) publish(f *hfiles.Summary, temp string) (*hfiles.Summary, error) {
+func (w *Stage) publish(f *hfiles.FileMeta, temp string) (*hfiles.FileMeta, error) {
 	fsys := w.writer.Destination.FS
 	if kept := w.loadedFile(f); kept != nil {
 		return kept, storage.RemoveIfThere(fsys, temp)
@@ -111,7 +111,7 @@ func (w *Stage) publish(f *hfiles.Summary, temp string) (*hfiles.Summary, error)
 }
 
 // loadedFile is the record of an equal file that the table already serves.
-func (w *Stage) loadedFile(f *hfiles.Summary) *hfiles.Summary {
+func (w *Stage) loadedFile(f *hfiles.FileMeta) *hfiles.FileMeta {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.Records.Served(f)

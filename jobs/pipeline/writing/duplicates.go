@@ -12,21 +12,21 @@ import (
 
 // DuplicateSample is an example of a row key with differing columns.
 type DuplicateSample struct {
-	Row  string   `json:"row"`
-	Kept Position `json:"kept"`
-	Lost Position `json:"lost"`
+	Row  string         `json:"row"`
+	Kept RecordPosition `json:"kept"`
+	Lost RecordPosition `json:"lost"`
 }
 
-// Position is a record's position in the input.
-type Position struct {
+// RecordPosition is a record's position in the input.
+type RecordPosition struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	Rows   bool   `json:"rows,omitempty"` // Offset is the row's number from 0, as in Parquet
 }
 
 // String returns the file and the byte or, counted from 1, the row.
-func (p Position) String() string {
-	return ingest.Position{File: ingest.File{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
+func (p RecordPosition) String() string {
+	return ingest.Position{File: ingest.InputFile{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
 }
 
 // maxSamples bounds how many differing duplicates are reported.
@@ -44,9 +44,9 @@ func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	case !bytes.Equal(last.Key, next.Key):
 		return r.append(last)
 	}
-	r.books.Duplicates++
+	r.counts.Duplicates++
 	if !bytes.Equal(last.Payload, next.Payload) {
-		r.books.Differing++
+		r.counts.Differing++
 		if r.writer.Job.Strict {
 			return failure.New(failure.Failed,
 				errcode.Duplicates.Errorf("two differing records have the row key %s: %v and %v (duplicates: error)",
@@ -65,8 +65,8 @@ func (r *sliceWriter) sample(lost, kept *partition.Entry) {
 	}
 }
 
-func (r *sliceWriter) place(e *partition.Entry) Position {
-	return Position{r.writer.Inputs[e.File].Path, e.Offset, r.writer.Job.Input.Form.RowOffsets()}
+func (r *sliceWriter) place(e *partition.Entry) RecordPosition {
+	return RecordPosition{r.writer.Inputs[e.File].Path, e.Offset, r.writer.Job.Input.Form.RowOffsets()}
 }
 
 // keyText formats a key of the sort.

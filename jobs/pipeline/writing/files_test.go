@@ -53,13 +53,13 @@ func TestSeveralFamilies(t *testing.T) {
 	for _, f := range s.Files {
 		families[f.Family] += f.Cells
 	}
-	if len(families) != 3 || s.Books.Columns != 17 {
-		t.Errorf("families %v, books %v", families, s.Books)
+	if len(families) != 3 || s.Counts.Columns != 17 {
+		t.Errorf("families %v, books %v", families, s.Counts)
 	}
 	if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)
 	}
-	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Books.CellsWritten {
+	if r, err := verify.Dir(context.Background(), out, options.Options{}); err != nil || r.Cells != s.Counts.CellsWritten {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

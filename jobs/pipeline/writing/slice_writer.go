@@ -13,7 +13,7 @@ import (
 	"bulkload/internal/errcode"
 	"bulkload/internal/printable"
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/pipeline/entry"
@@ -43,7 +43,8 @@ import (
 //     so decide may see two of them, and nothing here may keep one longer;
 //   - cells that are encoded wrongly, that are in the wrong family, or that are left out, and a file that is not ended
 //     or not in finished;
-//   - a file that the disk has changed. It is durable before it is read back (hfiles.File.Finish), but what is read may
+//   - a file that the disk has changed. It is durable before it is read back (hfiles.TempFile.Finish), but what is read
+//     may
 //     come from memory, so what another process loads is read once more before that (loading.VerifyBeforeLoad).
 //
 // The sums do not find a record that is dropped although it is no duplicate, or the wrong one of several duplicates: it
@@ -51,17 +52,17 @@ import (
 // neither: abort deletes what is open or finished, and nothing of a slice that failed has a name that a later run would
 // take for a file.
 type sliceWriter struct {
-	writer   *Writer
-	unit     sorting.SliceTask
-	open     []*hfiles.File // one for each family; nil before its first cell
-	sequence []int          // one for each family: the next file's
-	finished []*hfiles.File
+	writer   *SliceWriter
+	unit     sorting.SliceWork
+	open     []*hfiles.TempFile // one for each family; nil before its first cell
+	sequence []int              // one for each family: the next file's
+	finished []*hfiles.TempFile
 	values   []values.Value
 	wide     wideRow
 	entries  int64
 	counted  int64 // of them, those that the progress has
 	times    timing.WriteTimes
-	books    books.Written
+	counts   counts.Written
 	merged   digest.Sum // zero for a region's only slice
 	dropped  digest.Sum
 	digest   digest.Sum
@@ -86,17 +87,17 @@ func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 		return nil, err
 	}
 	w.Failpoint.Reached(options.Verified)
-	w.add(Report{Times: r.times})
+	w.add(WriteReport{Times: r.times})
 	return r.result(), nil
 }
 
 // result is what the slice came to.
 func (r *sliceWriter) result() *Finished {
-	f := &Finished{Record: manifest.Slice{Region: r.unit.Region, Slice: r.unit.Number,
+	f := &Finished{Record: manifest.RecordedSlice{Region: r.unit.Region, Slice: r.unit.Number,
 		Start: printable.Bytes(r.unit.Start), Entries: r.entries,
-		Books: r.books, Digest: r.digest, Dropped: r.dropped}}
+		Counts: r.counts, Digest: r.digest, Dropped: r.dropped}}
 	for _, file := range r.finished {
-		f.Record.Files = append(f.Record.Files, file.Summary)
+		f.Record.Files = append(f.Record.Files, file.FileMeta)
 		f.Temps = append(f.Temps, file.Temp)
 	}
 	return f
@@ -166,7 +167,7 @@ func (r *sliceWriter) digestEntry(sum *digest.Sum, e *partition.Entry) error {
 
 // append writes one record into a file for each family: a row or, in a wide table, a part of one.
 func (r *sliceWriter) append(e *partition.Entry) error {
-	r.books.Rows++
+	r.counts.Rows++
 	if r.writer.Target.Layout.Wide {
 		timestamp, err := r.writer.Target.Layout.Unpack(e.Payload, r.values)
 		if err != nil {
@@ -199,7 +200,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 		case err != nil:
 			return nil, entry.ErrPayload
 		case cells == 0:
-			r.books.Nulls += int64(columns)
+			r.counts.Nulls += int64(columns)
 			return rest, nil
 		}
 	}
@@ -214,8 +215,8 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 	case err != nil:
 		return nil, fmt.Errorf("row %s: %w", printable.Bytes(row), err)
 	}
-	r.books.Cells += int64(cells)
-	r.books.Nulls += int64(columns - cells)
+	r.counts.Cells += int64(cells)
+	r.counts.Nulls += int64(columns - cells)
 	f.CountRow(timestamp)
 	if f.Writer.RawSize() >= r.writer.Target.MaxSize {
 		return rest, r.finish(i)
@@ -225,7 +226,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 
 // file returns a family's open file, a new one if necessary. Its name and its bytes follow from the run and the slice
 // alone, so a slice that is written again replaces its files, and one that a kill left is found by its name.
-func (r *sliceWriter) file(i int) (*hfiles.File, error) {
+func (r *sliceWriter) file(i int) (*hfiles.TempFile, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
 	}
@@ -233,7 +234,7 @@ func (r *sliceWriter) file(i int) (*hfiles.File, error) {
 	instant := r.writer.Job.Instant()
 	stamp := hfilewriter.Provenance{Created: instant, Loaded: instant,
 		Task: fmt.Sprintf("bulkload_%05d_%02d_%s_%04d", region, slice, family.Name, sequence)}
-	summary := hfiles.Summary{Path: path.Join(family.Name,
+	summary := hfiles.FileMeta{Path: path.Join(family.Name,
 		hfiles.Name(r.writer.RunID, region, slice, family.Name, sequence)), Family: family.Name,
 		Region: region, Slice: slice, Sequence: sequence}
 	f, err := hfiles.Create(r.writer.Destination, summary, family.Settings, stamp, &r.times.File)
@@ -284,7 +285,7 @@ func (r *sliceWriter) verify(ctx context.Context) error {
 		r.times.Verify += time.Since(begun)
 		r.times.Checked += f.Bytes
 		r.digest.Add(f.Digest)
-		r.writer.add(Report{ReadBack: f.Bytes})
+		r.writer.add(WriteReport{ReadBack: f.Bytes})
 	}
 	held := r.digest
 	held.Add(r.dropped)

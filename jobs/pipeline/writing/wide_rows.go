@@ -28,8 +28,8 @@ func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
 	for i := range r.writer.Target.Layout.Families {
 		family := &r.writer.Target.Layout.Families[i]
 		cells := family.Count(r.values)
-		r.books.Cells += cells
-		r.books.Nulls += int64(family.Last-family.First) - cells
+		r.counts.Cells += cells
+		r.counts.Nulls += int64(family.Last-family.First) - cells
 		if cells == 0 {
 			continue
 		}
@@ -46,7 +46,7 @@ func (r *sliceWriter) beginWideRow(key []byte) error {
 	if err != nil {
 		return err
 	}
-	r.books.TableRows++
+	r.counts.TableRows++
 	r.wide.key = append(r.wide.key[:0], key[:len(key)-len(named)]...)
 	r.wide.row = append(r.wide.row[:0], row...)
 	r.wide.begun = append(r.wide.begun[:0], make([]bool, len(r.open))...)

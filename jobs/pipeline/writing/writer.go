@@ -26,8 +26,8 @@ import (
 type Config struct {
 	Job         *jobfile.Job
 	Target      *targets.Target
-	Inputs      []ingest.File // by their ordinals
-	RunID       string        // of the run that writes: it is in the files' names
+	Inputs      []ingest.InputFile // by their ordinals
+	RunID       string             // of the run that writes: it is in the files' names
 	Destination hfiles.Destination
 	Parallel    int // how many slices are merged at a time; 0: one for each core
 	Log         *slog.Logger
@@ -35,35 +35,36 @@ type Config struct {
 	Watch       func(options.Progress) // gets the number of entries written
 }
 
-// Writer writes slices of sorted rows as files with temporary names, and reads them back.
-type Writer struct {
+// SliceWriter writes slices of sorted rows as files with temporary names, and reads them back.
+type SliceWriter struct {
 	Config
 	sorted  *partition.Sorted
 	written *options.Meter // of entries
 	merging chan struct{}  // one for each slice that is being merged: merges use the memory of the sort
 
 	guard  sync.Mutex // of report
-	report Report
+	report WriteReport
 }
 
-// Report is what a Writer did, or several of them.
-type Report struct {
+// WriteReport is what a Writer did, or several of them.
+type WriteReport struct {
 	Samples  []DuplicateSample
 	Times    timing.WriteTimes
 	ReadBack int64 // bytes of files, including those of slices that were discarded
 }
 
 // NewWriter returns a writer of sorted entries.
-func NewWriter(c Config, sorted *partition.Sorted) *Writer {
+func NewWriter(c Config, sorted *partition.Sorted) *SliceWriter {
 	if c.Parallel == 0 {
 		c.Parallel = parallel.Workers()
 	}
-	return &Writer{Config: c, sorted: sorted, written: options.NewMeter(c.Watch, "write", sorted.Stats().Entries, false),
+	return &SliceWriter{Config: c, sorted: sorted,
+		written: options.NewMeter(c.Watch, "write", sorted.Stats().Entries, false),
 		merging: make(chan struct{}, c.Parallel)}
 }
 
 // Report is what was done so far.
-func (w *Writer) Report() Report {
+func (w *SliceWriter) Report() WriteReport {
 	w.guard.Lock()
 	defer w.guard.Unlock()
 	return w.report
@@ -71,7 +72,7 @@ func (w *Writer) Report() Report {
 
 // Each writes slices in parallel, and passes each finished one to accept, which may be called by several goroutines at
 // once.
-func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept func(*Finished) error) error {
+func (w *SliceWriter) Each(ctx context.Context, units []sorting.SliceWork, accept func(*Finished) error) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(w.Parallel + 1) // one slice may wait for the disk, or read its files back, while the others merge
 	for _, u := range units {
@@ -91,10 +92,10 @@ func (w *Writer) Each(ctx context.Context, units []sorting.SliceTask, accept fun
 
 // write writes one slice: its files are written, read back and compared with what was merged, or none of them exists.
 // If a DataNode fails before that, the slice is written again.
-func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (f *Finished, err error) {
+func (w *SliceWriter) write(ctx context.Context, u sorting.SliceWork) (f *Finished, err error) {
 	var r *sliceWriter
 	err = storage.Rewrite(ctx, func() error {
-		r = &sliceWriter{writer: w, unit: u, open: make([]*hfiles.File, len(w.Target.Families)),
+		r = &sliceWriter{writer: w, unit: u, open: make([]*hfiles.TempFile, len(w.Target.Families)),
 			sequence: make([]int, len(w.Target.Families)), values: make([]values.Value, len(w.Target.Layout.Sources))}
 		var err error
 		if f, err = r.run(ctx); err != nil {
@@ -112,7 +113,7 @@ func (w *Writer) write(ctx context.Context, u sorting.SliceTask) (f *Finished, e
 }
 
 // add adds what this writer, or one in another process, did.
-func (w *Writer) add(r Report) {
+func (w *SliceWriter) add(r WriteReport) {
 	w.guard.Lock()
 	defer w.guard.Unlock()
 	all := &w.report

@@ -24,33 +24,33 @@ import (
 // accepts what was written, here or elsewhere.
 type Stage struct {
 	Rows    *sorting.Rows
-	Records Records
+	Records SliceStore
 
-	writer     *Writer      // does nothing if all slices are written elsewhere
+	writer     *SliceWriter // does nothing if all slices are written elsewhere
 	mu         sync.Mutex   // guards what follows, and the records
 	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
 	left       []int        // slices of each region that are not verified yet
 	unbalanced map[int]bool // regions whose content is not what was sorted, and which are not recorded
 }
 
-// Records stores the finished slices of a run durably. The stage makes one call at a time.
-type Records interface {
+// SliceStore stores the finished slices of a run durably. The stage makes one call at a time.
+type SliceStore interface {
 	// All returns the finished slices.
-	All() []manifest.Slice
+	All() []manifest.RecordedSlice
 	// Done returns a finished slice; nil if it is not finished.
-	Done(region, slice int) *manifest.Slice
+	Done(region, slice int) *manifest.RecordedSlice
 	// Add records a finished slice, now or together with some of the next ones.
-	Add(r manifest.Slice) error
+	Add(r manifest.RecordedSlice) error
 	// Flush records what was added. It is called after the last slice, and after an error.
 	Flush() error
 	// Forget removes the slices of regions and deletes their files, so that they are written again.
 	Forget(regions []int) error
 	// Served is the record of an equal file that the table already serves; nil if there is none.
-	Served(f *hfiles.Summary) *hfiles.Summary
+	Served(f *hfiles.FileMeta) *hfiles.FileMeta
 }
 
 // New makes the stage for one output.
-func New(c Config, rows *sorting.Rows, records Records) *Stage {
+func New(c Config, rows *sorting.Rows, records SliceStore) *Stage {
 	regions := c.Target.Regions.Len()
 	return &Stage{Rows: rows, Records: records, writer: NewWriter(c, rows.Sorted),
 		sums: make([]digest.Sum, regions), left: make([]int, regions), unbalanced: map[int]bool{}}
@@ -69,14 +69,14 @@ func (w *Stage) Run(ctx context.Context) error {
 // Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all
 // recorded, but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would
 // now: slices with other boundaries can't be mixed, and the error has errcode.Digest.
-func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
+func (w *Stage) Unfinished() ([]sorting.SliceWork, error) {
 	units := w.Rows.SliceTasks(w.writer.Job, w.writer.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
 		return nil, err
 	}
 	done := w.Records.All()
 	known := len(done)
-	missing := slices.DeleteFunc(units, func(u sorting.SliceTask) bool {
+	missing := slices.DeleteFunc(units, func(u sorting.SliceWork) bool {
 		if done := w.Records.Done(u.Region, u.Number); done != nil && done.Start == printable.Bytes(u.Start) {
 			known--
 			return true
@@ -97,7 +97,7 @@ func (w *Stage) Unfinished() ([]sorting.SliceTask, error) {
 }
 
 // forgetUnbalanced removes, in one step, the regions whose slices are all recorded but are not what was sorted now.
-func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
+func (w *Stage) forgetUnbalanced(units []sorting.SliceWork) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
 		if w.Records.Done(u.Region, u.Number) == nil {
@@ -122,7 +122,7 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceTask) error {
 }
 
 // RemoveFiles deletes files that are not recorded.
-func RemoveFiles(fsys storage.FS, dir string, files []hfiles.Summary) error {
+func RemoveFiles(fsys storage.FS, dir string, files []hfiles.FileMeta) error {
 	var errs []error
 	// the first one last: after a kill, the next run finds the rest by their names
 	for _, f := range slices.Backward(files) {

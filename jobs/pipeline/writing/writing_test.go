@@ -35,9 +35,9 @@ type memory struct {
 
 var errFull = errors.New("the disk is full")
 
-func (m *memory) All() []manifest.Slice { return m.Slices }
+func (m *memory) All() []manifest.RecordedSlice { return m.Slices }
 
-func (m *memory) Add(r manifest.Slice) error {
+func (m *memory) Add(r manifest.RecordedSlice) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.left == 0 {
@@ -56,7 +56,7 @@ func (m *memory) Forget(regions []int) error {
 	return nil
 }
 
-func (m *memory) Served(f *hfiles.Summary) *hfiles.Summary { return m.LoadedTwin(f) }
+func (m *memory) Served(f *hfiles.FileMeta) *hfiles.FileMeta { return m.LoadedTwin(f) }
 
 // newStage is the write stage of sorted lines, with regions that begin at b and d.
 func newStage(t *testing.T, more string, files map[string]string) (*Stage, *memory) {
@@ -133,7 +133,7 @@ func TestDuplicates(t *testing.T) {
 	wantWritten(t, "duplicates", w, records)
 	var rows, duplicates, differing int64
 	for _, r := range records.Slices {
-		rows, duplicates, differing = rows+r.Books.Rows, duplicates+r.Books.Duplicates, differing+r.Books.Differing
+		rows, duplicates, differing = rows+r.Counts.Rows, duplicates+r.Counts.Duplicates, differing+r.Counts.Differing
 	}
 	if rows != 2 || duplicates != 3 || differing != 1 || len(w.Report().Samples) != 1 {
 		t.Fatalf("%d rows, %d duplicates, %d differing, examples %v", rows, duplicates, differing, w.Report().Samples)
@@ -234,7 +234,7 @@ func TestServedFilesAreNotWrittenTwice(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.writer.Destination.Dir, served.Path)); err != nil { // HBase has moved it
 		t.Fatal(err)
 	}
-	records.Slices, records.LoadedBefore = nil, []hfiles.Summary{served}
+	records.Slices, records.LoadedBefore = nil, []hfiles.FileMeta{served}
 	if err := newRun(w).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

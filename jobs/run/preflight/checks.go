@@ -20,8 +20,8 @@ import (
 	"bulkload/load"
 )
 
-// Output is one output of a job, whose table and directory are checked.
-type Output struct {
+// CheckedOutput is one output of a job, whose table and directory are checked.
+type CheckedOutput struct {
 	Job     *jobfile.Job
 	Site    *site.Site
 	Loads   bool                   // the run is to load the files
@@ -80,7 +80,7 @@ const (
 )
 
 // Check makes all checks.
-func (o *Output) Check(ctx context.Context) Findings {
+func (o *CheckedOutput) Check(ctx context.Context) Findings {
 	o.askStatus(ctx)
 	o.checkTable(ctx)
 	o.checkTarget()
@@ -96,16 +96,18 @@ func (o *Output) Check(ctx context.Context) Findings {
 	return o.list
 }
 
-func (o *Output) add(name string, state State, fix, format string, args ...any) {
-	o.list = append(o.list, Finding{Name: name, State: state, Detail: fmt.Sprintf(format, args...), Fix: fix})
+func (o *CheckedOutput) add(name string, state State, fix, format string, args ...any) {
+	o.list = append(o.list, CheckResult{Name: name, State: state, Detail: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-func (o *Output) ok(name, format string, args ...any) { o.add(name, OK, "", format, args...) }
+func (o *CheckedOutput) ok(name, format string, args ...any) { o.add(name, OK, "", format, args...) }
 
-func (o *Output) unknown(name, format string, args ...any) { o.add(name, Unknown, "", format, args...) }
+func (o *CheckedOutput) unknown(name, format string, args ...any) {
+	o.add(name, Unknown, "", format, args...)
+}
 
 // result is a failure, unless err is nil.
-func (o *Output) result(name string, err error, fix, format string, args ...any) {
+func (o *CheckedOutput) result(name string, err error, fix, format string, args ...any) {
 	switch {
 	case errors.Is(err, load.ErrUnchecked):
 		o.unknown(name, "not checked: a check that must come first has failed")
@@ -117,10 +119,10 @@ func (o *Output) result(name string, err error, fix, format string, args ...any)
 }
 
 // connects reports whether the job needs the table.
-func (o *Output) connects() bool { return o.Job.Connects(o.Loads) }
+func (o *CheckedOutput) connects() bool { return o.Job.Connects(o.Loads) }
 
 // checkTable looks the table up, and its regions.
-func (o *Output) checkTable(ctx context.Context) {
+func (o *CheckedOutput) checkTable(ctx context.Context) {
 	if !o.connects() {
 		return
 	}
@@ -155,7 +157,7 @@ const (
 	runPatience   = 50 * time.Second
 )
 
-func (o *Output) lookUpRegions(ctx context.Context, table *load.Table) error {
+func (o *CheckedOutput) lookUpRegions(ctx context.Context, table *load.Table) error {
 	if o.Brief {
 		return o.Cluster.LookUpRegions(ctx, table, runPatience)
 	}
@@ -163,7 +165,7 @@ func (o *Output) lookUpRegions(ctx context.Context, table *load.Table) error {
 }
 
 // checkTarget makes the target of the files.
-func (o *Output) checkTarget() {
+func (o *CheckedOutput) checkTarget() {
 	if o.Job.Regions.From == "plan" {
 		o.unknown(checkBoundaries, "the input decides them (regions.from: plan)")
 		return
@@ -214,7 +216,7 @@ func (o *Output) checkTarget() {
 }
 
 // nameFamilies sets the families of files that are written already.
-func (o *Output) nameFamilies() {
+func (o *CheckedOutput) nameFamilies() {
 	for _, c := range o.Job.CellColumns() {
 		if !slices.Contains(o.families, c.Family) {
 			o.families = append(o.families, c.Family)
@@ -223,7 +225,7 @@ func (o *Output) nameFamilies() {
 }
 
 // fix says what to do about a problem of the target.
-func (o *Output) fix(check string) string {
+func (o *CheckedOutput) fix(check string) string {
 	switch {
 	case check == checkFamilies:
 		return "add the family or alter it in the HBase shell, or correct the job file"
@@ -249,7 +251,7 @@ func describeSettings(t *targets.Target) string {
 
 // checkCodecs finds out whether the servers can read what is written. A server opens no region of a table whose codecs
 // it lacks, so open regions prove that it has them. It is the framing of two codecs that depends on a class.
-func (o *Output) checkCodecs() {
+func (o *CheckedOutput) checkCodecs() {
 	if o.Table == nil || o.Target == nil || o.Table.Regions == nil {
 		if o.connects() && !o.Written {
 			o.unknown(checkCodecs, "the open regions would show it")
@@ -269,7 +271,7 @@ func (o *Output) checkCodecs() {
 
 // checkReading asks each family of the job. HBase refuses a read of several families only if the user may read none of
 // them; otherwise it hides the cells of the others, and a row that exists could seem to be absent.
-func (o *Output) checkReading(ctx context.Context) {
+func (o *CheckedOutput) checkReading(ctx context.Context) {
 	if !o.Loads && o.Job.Live == jobfile.LiveUnasked {
 		return
 	}
@@ -287,7 +289,7 @@ func (o *Output) checkReading(ctx context.Context) {
 }
 
 // checkRights tries the load's first steps: the right to load, and a move into HBase's staging folder.
-func (o *Output) checkRights(ctx context.Context) {
+func (o *CheckedOutput) checkRights(ctx context.Context) {
 	if !o.Loads {
 		return
 	}
@@ -328,7 +330,7 @@ func (o *Output) checkRights(ctx context.Context) {
 }
 
 // whyClosed is why no file can be made in the output, as the end of a sentence.
-func (o *Output) whyClosed() string {
+func (o *CheckedOutput) whyClosed() string {
 	if failure.CodeOf(o.Closed) == errcode.Locked {
 		return "while another run has the output's lock"
 	}
@@ -336,14 +338,14 @@ func (o *Output) whyClosed() string {
 }
 
 // existing are the job's families that the table has.
-func (o *Output) existing() []string {
+func (o *CheckedOutput) existing() []string {
 	return slices.DeleteFunc(slices.Clone(o.families), func(name string) bool {
 		return !slices.ContainsFunc(o.Table.Families, func(f load.Family) bool { return f.Name == name })
 	})
 }
 
 // probe names the file that is moved to staging; "" if none is to be written.
-func (o *Output) probe() (string, error) {
+func (o *CheckedOutput) probe() (string, error) {
 	if o.Temps == nil {
 		return "", nil
 	}
@@ -352,7 +354,7 @@ func (o *Output) probe() (string, error) {
 }
 
 // checkZone looks at the output's directory, or the nearest one that exists.
-func (o *Output) checkZone() {
+func (o *CheckedOutput) checkZone() {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
 	}
@@ -384,7 +386,7 @@ func nearest(fsys storage.FS, name string) (string, storage.Info, error) {
 }
 
 // checkOthers lists other runs into the table.
-func (o *Output) checkOthers() {
+func (o *CheckedOutput) checkOthers() {
 	if !o.Loads || o.Others == nil {
 		return
 	}

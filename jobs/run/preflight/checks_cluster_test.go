@@ -227,7 +227,7 @@ func checkDirectory(t *testing.T, l *livetest.Live) {
 	livetest.WantFinding(t, all, "staging", preflight.Unknown, "because the output can't be written")
 	l.Rewrite(t, "/zone/${date}\nload", "/${date}\nload")
 
-	held, err := lock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+livetest.Night20), lock.Options{User: "tina", Lost: func(error) {}})
+	held, err := lock.Acquire(t.Context(), fsys, lockedDir(t, fsys, name+"/"+livetest.Night20), lock.Request{User: "tina", Lost: func(error) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

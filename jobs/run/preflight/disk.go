@@ -28,10 +28,10 @@ type Disks struct {
 type OutputDisk struct {
 	FS      storage.FS
 	Dir     string
-	Target  *targets.Target   // nil: the input decides it
-	Text    int64             // bytes of the input's text
-	Part    float64           // about the output's share of them
-	Written []*hfiles.Summary // files of the run that exist
+	Target  *targets.Target    // nil: the input decides it
+	Text    int64              // bytes of the input's text
+	Part    float64            // about the output's share of them
+	Written []*hfiles.FileMeta // files of the run that exist
 	// Runs is about how many bytes of sorted runs tasks leave in the output, and Left how many bytes they have left there.
 	Runs int64
 	Left func() (int64, error)
@@ -58,12 +58,12 @@ func (d *Disks) Check() Findings {
 	if spill.need > 0 {
 		needs = append(needs, spill)
 	} else {
-		found = append(found, Finding{Name: workCheck, State: OK, Detail: "the sort fits in memory: nothing is spilled"})
+		found = append(found, CheckResult{Name: workCheck, State: OK, Detail: "the sort fits in memory: nothing is spilled"})
 	}
 	for i := range d.Outputs {
 		output, err := d.Outputs[i].need(d.Options)
 		if err != nil {
-			found = append(found, Finding{Name: diskCheck, State: Unknown, Detail: err.Error()})
+			found = append(found, CheckResult{Name: diskCheck, State: Unknown, Detail: err.Error()})
 			continue
 		}
 		needs = joinNeeds(needs, output)
@@ -148,11 +148,11 @@ type diskNeed struct {
 	need, free         int64
 }
 
-func (n diskNeed) finding() Finding {
+func (n diskNeed) finding() CheckResult {
 	detail := fmt.Sprintf("%s %s needs about %s; %s is free there", n.what, n.where,
 		bytesize.Format(n.need), bytesize.Format(n.free))
 	if n.need <= n.free {
-		return Finding{Name: n.check, State: OK, Detail: detail}
+		return CheckResult{Name: n.check, State: OK, Detail: detail}
 	}
 	return Fail(n.check, errcode.DiskSpace.Errorf("%s %s needs about %s, and only %s is free there: free some space, "+
 		"choose another directory, or skip this check with input.check_space: false",

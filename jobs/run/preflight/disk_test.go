@@ -26,7 +26,7 @@ func (d disk) URI(name string) string { return d.root + name }
 
 // output is an output on a disk, for 1000 bytes of text, written without compression: it needs 1500 bytes.
 func output(d disk) OutputDisk {
-	return OutputDisk{FS: d, Dir: "/out", Target: &targets.Target{Families: []targets.Family{{Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone}}}}, Text: 1000, Part: 1,
+	return OutputDisk{FS: d, Dir: "/out", Target: &targets.Target{Families: []targets.TargetFamily{{Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone, Encoding: hfilewriter.EncodeNone}}}}, Text: 1000, Part: 1,
 		Left: func() (int64, error) { return 0, nil }}
 }
 
@@ -44,7 +44,7 @@ func TestDisks(t *testing.T) {
 	t.Parallel()
 	on := func(free int64) OutputDisk { return output(disk{root: "hdfs://a", free: free}) }
 	written, left, alone, unplanned := on(1499), on(1499), on(1500), on(0)
-	written.Written = []*hfiles.Summary{{Bytes: 1}}
+	written.Written = []*hfiles.FileMeta{{Bytes: 1}}
 	left.Runs, left.Left = 300, func() (int64, error) { return 301, nil }
 	unplanned.Target = nil
 	other := output(disk{root: "hdfs://b", free: 1500})

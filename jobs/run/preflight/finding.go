@@ -21,8 +21,8 @@ const (
 	Unknown State = "unknown"
 )
 
-// Finding is a check and what it found.
-type Finding struct {
+// CheckResult is a check and what it found.
+type CheckResult struct {
 	Table  string `json:"table,omitempty"` // of the output that was checked, if there are several
 	Name   string `json:"name"`
 	State  State  `json:"state"`
@@ -34,30 +34,31 @@ type Finding struct {
 }
 
 // Fail is the finding of an error.
-func Fail(name string, err error, fix string) Finding {
-	return Finding{Name: name, State: Failed, Detail: err.Error(), Fix: fix, Code: string(failure.CodeOf(err)), err: err}
+func Fail(name string, err error, fix string) CheckResult {
+	return CheckResult{Name: name, State: Failed, Detail: err.Error(), Fix: fix,
+		Code: string(failure.CodeOf(err)), err: err}
 }
 
 // Text is the detail and what to do.
-func (f *Finding) Text() string {
+func (f *CheckResult) Text() string {
 	if f.Fix == "" {
 		return f.Detail
 	}
 	return f.Detail + ": " + f.Fix
 }
 
-// Of is the finding for a table.
-func (f Finding) Of(table string) Finding {
+// ForTable is the finding for a table.
+func (f CheckResult) ForTable(table string) CheckResult {
 	f.Table = table
 	return f
 }
 
 // Findings are findings in the order of the checks.
-type Findings []Finding
+type Findings []CheckResult
 
 // Failed are those that failed.
 func (f Findings) Failed() Findings {
-	return slices.DeleteFunc(slices.Clone(f), func(one Finding) bool { return one.State != Failed })
+	return slices.DeleteFunc(slices.Clone(f), func(one CheckResult) bool { return one.State != Failed })
 }
 
 // Err is nil if no check failed, the error of the one that did, or a *FailedError of several.
@@ -104,7 +105,7 @@ func (e *FailedError) Unwrap() error {
 
 // Worst is the first of the worst failures, with its name. There must be one.
 func (f Findings) Worst() (name string, err error) {
-	rank := func(one Finding) int { return slices.Index(failure.Worst, failure.KindOf(one.err)) }
-	worst := slices.MinFunc(f.Failed(), func(a, b Finding) int { return rank(a) - rank(b) })
+	rank := func(one CheckResult) int { return slices.Index(failure.Worst, failure.KindOf(one.err)) }
+	worst := slices.MinFunc(f.Failed(), func(a, b CheckResult) int { return rank(a) - rank(b) })
 	return worst.Name, worst.err
 }

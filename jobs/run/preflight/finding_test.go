@@ -24,7 +24,7 @@ func TestWorstFailure(t *testing.T) {
 	if err := both.Err(); err != locked {
 		t.Errorf("one failure: %v", err)
 	}
-	both = append(both, Fail("table", missing, "make it").Of("ns:t"))
+	both = append(both, Fail("table", missing, "make it").ForTable("ns:t"))
 	err := both.Err()
 	if failure.KindOf(err) != failure.Refused || failure.CodeOf(err) != errcode.TableMissing {
 		t.Errorf("kind %v, code %s", failure.KindOf(err), failure.CodeOf(err))
@@ -40,17 +40,17 @@ func TestWorstFailure(t *testing.T) {
 }
 
 // testOutput is one whose job has a table but no cluster.
-func testOutput(t *testing.T) *Output {
+func testOutput(t *testing.T) *CheckedOutput {
 	t.Helper()
 	conf, err := siteconf.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Output{Job: &jobfile.Job{Table: "ns:t", Load: true}, Site: &site.Site{Conf: conf}, Loads: true, families: []string{"f"},
+	return &CheckedOutput{Job: &jobfile.Job{Table: "ns:t", Load: true}, Site: &site.Site{Conf: conf}, Loads: true, families: []string{"f"},
 		Table: &load.Table{Families: []load.Family{{Name: "f"}}, Regions: []load.Region{{Name: []byte("a")}, {Name: []byte("b")}}}}
 }
 
-func wantOne(t *testing.T, o *Output, name string, state State, text string) {
+func wantOne(t *testing.T, o *CheckedOutput, name string, state State, text string) {
 	t.Helper()
 	for i := range o.list {
 		if f := &o.list[i]; f.Name == name {

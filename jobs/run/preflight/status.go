@@ -21,7 +21,7 @@ const (
 	testedVersion  = "2.6."                 // with which loads are tested
 )
 
-func (o *Output) patience(brief time.Duration) time.Duration {
+func (o *CheckedOutput) patience(brief time.Duration) time.Duration {
 	if o.Brief {
 		return brief
 	}
@@ -29,7 +29,7 @@ func (o *Output) patience(brief time.Duration) time.Duration {
 }
 
 // askStatus asks for the cluster's status while other checks are made: the answer grows with the cluster.
-func (o *Output) askStatus(ctx context.Context) {
+func (o *CheckedOutput) askStatus(ctx context.Context) {
 	if o.Cluster == nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (o *Output) askStatus(ctx context.Context) {
 }
 
 // checkStatus makes the checks that need the cluster's status.
-func (o *Output) checkStatus(ctx context.Context) {
+func (o *CheckedOutput) checkStatus(ctx context.Context) {
 	if !o.connects() {
 		return
 	}
@@ -73,7 +73,7 @@ func (o *Output) checkStatus(ctx context.Context) {
 
 // checkFiles compares the store files of a region, now and after the load, with the number from which HBase delays
 // writes.
-func (o *Output) checkFiles(answer *statusAnswer) {
+func (o *CheckedOutput) checkFiles(answer *statusAnswer) {
 	if o.Table == nil || o.Table.Regions == nil {
 		o.unknown(checkFiles, "the table's regions are not known")
 		return
@@ -105,7 +105,7 @@ func (o *Output) checkFiles(answer *statusAnswer) {
 }
 
 // filesOfLoad is about how many files of a family a region gets.
-func (o *Output) filesOfLoad() int {
+func (o *CheckedOutput) filesOfLoad() int {
 	if o.Target == nil || o.Need == nil {
 		return 1
 	}
@@ -114,7 +114,7 @@ func (o *Output) filesOfLoad() int {
 
 // checkClocks compares the clock with those of the region servers, which decide what has expired. A server reports
 // every three seconds, so smaller differences are not seen.
-func (o *Output) checkClocks(answer *statusAnswer) {
+func (o *CheckedOutput) checkClocks(answer *statusAnswer) {
 	var worst time.Duration
 	var server string
 	for addr, reported := range answer.status.Clocks {
@@ -141,7 +141,7 @@ func (o *Output) checkClocks(answer *statusAnswer) {
 // checkQuota compares the quotas of the output, and then of HBase's staging folder, with what the run needs. The
 // NameNode may have to count for each answer, and both share one time limit: the output's quota is the one that ends
 // runs, so it is asked first.
-func (o *Output) checkQuota(ctx context.Context) {
+func (o *CheckedOutput) checkQuota(ctx context.Context) {
 	if o.FS == nil || !storage.IsHDFS(o.FS.URI(o.Dir)) {
 		return
 	}
@@ -160,7 +160,7 @@ func (o *Output) checkQuota(ctx context.Context) {
 
 // checkOutputQuota compares the quotas of the output's directory, and of those above it, with what the run will write.
 // It leaves out the root and the directories in it: they are an administrator's, and HDFS may need long to count them.
-func (o *Output) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
+func (o *CheckedOutput) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 	dir, _, err := nearest(o.FS, o.Dir)
 	if err != nil {
 		o.unknown(checkQuota, "%v", err)
@@ -175,7 +175,7 @@ func (o *Output) checkOutputQuota(ctx context.Context, quoter storage.Quoter) {
 
 // checkStagingQuota compares the quotas of HBase's staging folder with what a load moves there. Files only pass through
 // it: those of a request are moved in before it and out after it. So no number of bytes is too few for certain.
-func (o *Output) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
+func (o *CheckedOutput) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 	const fix = "have the quota raised (hdfs dfsadmin -setQuota, -setSpaceQuota)"
 	q, err := askQuota(ctx, quoter, o.staging)
 	if err != nil {
@@ -204,7 +204,7 @@ func (o *Output) checkStagingQuota(ctx context.Context, quoter storage.Quoter) {
 }
 
 // compareQuotas compares the quotas of the output's directories with what the run needs.
-func (o *Output) compareQuotas(ctx context.Context, quoter storage.Quoter, dirs []string) {
+func (o *CheckedOutput) compareQuotas(ctx context.Context, quoter storage.Quoter, dirs []string) {
 	const (
 		what = "the output's directories, below the top level"
 		fix  = "delete old outputs (bulkload clean), choose another output, or have the quota raised (hdfs dfsadmin " +
@@ -254,7 +254,7 @@ func askQuota(ctx context.Context, quoter storage.Quoter, dir string) (storage.Q
 }
 
 // compareQuota is an error if a directory may not hold what the run writes.
-func (o *Output) compareQuota(uri string, q storage.Quota) error {
+func (o *CheckedOutput) compareQuota(uri string, q storage.Quota) error {
 	names, bytes := o.needs()
 	if lacksNames(q, names) {
 		return errcode.HDFSQuota.Errorf("%s may hold %d files and directories and has %d: the run needs at least %d more",
@@ -275,7 +275,7 @@ func lacksNames(q storage.Quota, names int64) bool {
 }
 
 // lacksSpace reports whether a quota leaves fewer bytes for each replica, unless the job does not want to know.
-func (o *Output) lacksSpace(q storage.Quota, bytes int64) bool {
+func (o *CheckedOutput) lacksSpace(q storage.Quota, bytes int64) bool {
 	return q.Bytes != storage.NoQuota && q.Bytes-q.BytesUsed < bytes*int64(q.Replication) && !o.Job.Input.SpaceUnchecked
 }
 
@@ -287,7 +287,7 @@ const stagingNames = 2
 const ownNames = 6
 
 // needs is how many names and bytes the run needs at least: a file for a region may have no rows, so one name counts.
-func (o *Output) needs() (names, bytes int64) {
+func (o *CheckedOutput) needs() (names, bytes int64) {
 	var t *targets.Target
 	if t = o.Target; t == nil || o.Need == nil {
 		return ownNames, 0

@@ -40,7 +40,7 @@ func keepsExpired(f *load.Family) bool {
 }
 
 // checkTimes compares the cells' timestamp with the TTL of the families and with the clock.
-func (o *Output) checkTimes() {
+func (o *CheckedOutput) checkTimes() {
 	if o.Table == nil {
 		if o.connects() {
 			o.unknown(checkTTL, "the table can't be looked up")
@@ -74,7 +74,7 @@ func aheadText(ahead time.Duration) string {
 	return fmt.Sprintf("%.1f days", ahead.Hours()/24)
 }
 
-func (o *Output) checkFamilyTTL(f *load.Family) {
+func (o *CheckedOutput) checkFamilyTTL(f *load.Family) {
 	limit, ok := ttl(f)
 	switch {
 	case !ok:
@@ -88,7 +88,7 @@ func (o *Output) checkFamilyTTL(f *load.Family) {
 	}
 }
 
-func (o *Output) compareTTL(family string, limit time.Duration) {
+func (o *CheckedOutput) compareTTL(family string, limit time.Duration) {
 	written := time.UnixMilli(o.Job.Timestamp).UTC()
 	left := written.Add(limit).Sub(o.Now)
 	const fix = "give the family a longer TTL, or the cells a later timestamp"
@@ -107,7 +107,7 @@ func (o *Output) compareTTL(family string, limit time.Duration) {
 }
 
 // checkReplication warns of families that are replicated, since loads may not be.
-func (o *Output) checkReplication() {
+func (o *CheckedOutput) checkReplication() {
 	const property = "hbase.replication.bulkload.enabled"
 	if !o.Loads || o.Table == nil {
 		if o.Loads {

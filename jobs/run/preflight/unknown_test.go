@@ -24,7 +24,7 @@ func TestWhatIsNotReachedIsUnknown(t *testing.T) {
 			checkPlace, checkStaging, checkTracker, checkClock, checkVersion},
 		"plan": {checkTable, checkBoundaries, checkCodecs, checkRegions, checkRight, checkRead, checkStaging, checkVersion},
 	} {
-		o := &Output{Job: &jobfile.Job{Table: "ns:t", Load: true}, Loads: true, Now: time.Unix(2e9, 0), Dir: "/out"}
+		o := &CheckedOutput{Job: &jobfile.Job{Table: "ns:t", Load: true}, Loads: true, Now: time.Unix(2e9, 0), Dir: "/out"}
 		o.Job.Regions.From = regions
 		var err error
 		if o.Site, err = site.Open(options.Options{}, jobfile.HBase{}, false); err != nil {
@@ -220,7 +220,7 @@ func TestCodecsOfServers(t *testing.T) {
 	for codec, state := range map[hfilewriter.Compression]State{hfilewriter.CompressNone: OK, hfilewriter.CompressSnappy: OK, hfilewriter.CompressGZ: OK,
 		hfilewriter.CompressZSTD: Unknown, hfilewriter.CompressLZ4: Unknown} {
 		o := testOutput(t)
-		o.Target = &targets.Target{Families: []targets.Family{{Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone}}, {Settings: hfilewriter.Settings{Compression: codec}}}}
+		o.Target = &targets.Target{Families: []targets.TargetFamily{{Settings: hfilewriter.Settings{Compression: hfilewriter.CompressNone}}, {Settings: hfilewriter.Settings{Compression: codec}}}}
 		o.checkCodecs()
 		wantOne(t, o, checkCodecs, state, "")
 	}

@@ -17,9 +17,9 @@ import (
 
 // Page returns the run's part of the page of a command that began at from. The run has just ended, with the outcome o,
 // after the time took.
-func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *Run {
+func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *RunEntry {
 	began := max(0, time.Since(from)-took)
-	r := &Run{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(),
+	r := &RunEntry{Outcome: o, Name: s.Run.Job, Began: began.Seconds(), Seconds: took.Seconds(),
 		Phases: s.Phases, Disks: s.Disks}
 	if s.job != nil {
 		r.Name, r.Settings = s.job.Title(), settingsOf(s.job, s.options)
@@ -41,7 +41,7 @@ func (s *Summary) Page(o failure.Outcome, from time.Time, took time.Duration) *R
 	var rejected int64
 	for _, out := range s.reports() {
 		r.Tables = append(r.Tables, out.table())
-		rejected = max(rejected, out.Books.Rejected)
+		rejected = max(rejected, out.Counts.Rejected)
 		if out.manifest != nil && r.Inputs.Files == 0 {
 			r.SetInputs(out.manifest.Inputs)
 		}
@@ -64,12 +64,12 @@ func (s *Summary) reports() []*OutputReport {
 
 // HasRows reports whether the run has rows in some output, written now or before.
 func (s *Summary) HasRows() bool {
-	return slices.ContainsFunc(s.reports(), func(r *OutputReport) bool { return r.Books.Written > 0 })
+	return slices.ContainsFunc(s.reports(), func(r *OutputReport) bool { return r.Counts.Written > 0 })
 }
 
 // table is the output's part of a page.
-func (s *OutputReport) table() *Table {
-	t := &Table{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Books: s.Books,
+func (s *OutputReport) table() *TableSummary {
+	t := &TableSummary{Name: s.Run.Table, Status: s.Status, RunID: s.Run.ID, Dir: s.Output, Counts: s.Counts,
 		Digest: s.Digest, Load: s.Load,
 		Duplicates: s.Duplicates, Checks: s.Checks}
 	if s.manifest != nil {

@@ -17,7 +17,7 @@ import (
 	"bulkload/internal/digest"
 	"bulkload/internal/page"
 	"bulkload/internal/program"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/loading"
@@ -38,32 +38,32 @@ const (
 	mostNotBegun = 20
 )
 
-// Page is what a command did: its runs, in the order in which they were asked for.
-type Page struct {
+// RunPage is what a command did: its runs, in the order in which they were asked for.
+type RunPage struct {
 	failure.Outcome
 	Meaning  string // of the exit code
 	Began    time.Time
 	Seconds  float64
 	Who      string // user@host
 	Build    program.Build
-	Runs     []*Run   // those that ended
-	NotBegun []string // their jobs and dates
+	Runs     []*RunEntry // those that ended
+	NotBegun []string    // their jobs and dates
 }
 
-// Run is one run.
-type Run struct {
+// RunEntry is one run.
+type RunEntry struct {
 	failure.Outcome
 	Name     string // the job file, and the date
 	Began    float64
 	Seconds  float64 // Began and Seconds: from the command's beginning
-	Phases   []timing.Phase
+	Phases   []timing.Span
 	Largest  string // part of the work, with its share
 	Sort     string // what the sort used; "" without one
 	Resumed  string // what an earlier process had done; "" without one
 	Settings []Setting
-	Tables   []*Table
+	Tables   []*TableSummary
 	Inputs   Inputs
-	Rejects  Rejects
+	Rejects  RejectSummary
 	Disks    preflight.Findings
 }
 
@@ -74,25 +74,25 @@ type Setting struct{ Name, Value string }
 type Inputs struct {
 	Files int
 	Bytes int64
-	Shown []manifest.Input
+	Shown []manifest.RecordedInput
 }
 
-// Rejects are a run's rejects: the most frequent reasons, and the records of all others.
-type Rejects struct {
+// RejectSummary are a run's rejects: the most frequent reasons, and the records of all others.
+type RejectSummary struct {
 	Records int64
 	Path    string // of the records
 	Reasons []ingest.RejectReason
 	Others  int64 // records with other reasons
 }
 
-// Table is one output of a run.
-type Table struct {
+// TableSummary is one output of a run.
+type TableSummary struct {
 	Name, Status string
 	RunID, Dir   string
-	Books        books.Books
+	Counts       counts.RowCounts
 	Digest       digest.Sum
 	Bytes        int64
-	Load         loading.Summary
+	Load         loading.LoadResult
 	Families     map[string]string // their settings
 	Duplicates   []writing.DuplicateSample
 	Checks       preflight.Findings
@@ -100,14 +100,14 @@ type Table struct {
 	Regions int // of the table
 	Used    int // that got files
 	Skew    float64
-	Shares  []Region // the largest regions, in their order
+	Shares  []RegionSummary // the largest regions, in their order
 	Files   int
-	Shown   []hfiles.Summary // the largest files, in their order
-	Bars    *page.Chart      // of the regions; nil without bytes
+	Shown   []hfiles.FileMeta // the largest files, in their order
+	Bars    *page.Chart       // of the regions; nil without bytes
 }
 
 // SetRegions sets the regions of a table, and keeps what the page shows of them.
-func (t *Table) SetRegions(all []Region) {
+func (t *TableSummary) SetRegions(all []RegionSummary) {
 	t.Regions = len(all)
 	var most int64
 	values := make([]page.Value, len(all))
@@ -119,7 +119,7 @@ func (t *Table) SetRegions(all []Region) {
 		most = max(most, r.Bytes)
 		values[i] = page.Value{Name: cmp.Or(r.Start, "first"), Size: float64(r.Bytes), More: page.Plural(r.Rows, "row")}
 	}
-	t.Shares = page.Largest(all, mostRegions, func(r Region) int64 { return r.Bytes })
+	t.Shares = page.Largest(all, mostRegions, func(r RegionSummary) int64 { return r.Bytes })
 	if t.Bytes > 0 {
 		t.Skew = float64(most) * float64(len(all)) / float64(t.Bytes)
 		t.Bars = page.Regions(values, t.Skew, hot)
@@ -130,23 +130,24 @@ func (t *Table) SetRegions(all []Region) {
 const hot = 1.5
 
 // SetFiles sets the files of a table, and keeps what the page shows of them.
-func (t *Table) SetFiles(all []hfiles.Summary) {
+func (t *TableSummary) SetFiles(all []hfiles.FileMeta) {
 	t.Files = len(all)
-	t.Shown = page.Largest(all, mostFiles, func(f hfiles.Summary) int64 { return f.Bytes })
+	t.Shown = page.Largest(all, mostFiles, func(f hfiles.FileMeta) int64 { return f.Bytes })
 }
 
 // SetInputs sets the input files of a run, and keeps what the page shows of them.
-func (r *Run) SetInputs(all []manifest.Input) {
+func (r *RunEntry) SetInputs(all []manifest.RecordedInput) {
 	r.Inputs =
-		Inputs{Files: len(all), Shown: page.Largest(all, mostInputs, func(in manifest.Input) int64 { return in.Size })}
+		Inputs{Files: len(all),
+			Shown: page.Largest(all, mostInputs, func(in manifest.RecordedInput) int64 { return in.Size })}
 	for i := range all {
 		r.Inputs.Bytes += all[i].Size
 	}
 }
 
 // SetRejects sets the rejects of a run, and keeps what the page shows of them.
-func (r *Run) SetRejects(records int64, path string, reasons []ingest.RejectReason, others int64) {
-	r.Rejects = Rejects{Records: records, Path: path, Reasons: reasons, Others: others}
+func (r *RunEntry) SetRejects(records int64, path string, reasons []ingest.RejectReason, others int64) {
+	r.Rejects = RejectSummary{Records: records, Path: path, Reasons: reasons, Others: others}
 	if len(reasons) > mostReasons {
 		r.Rejects.Reasons = slices.Clone(reasons[:mostReasons])
 		for _, reason := range reasons[mostReasons:] {
@@ -156,10 +157,10 @@ func (r *Run) SetRejects(records int64, path string, reasons []ingest.RejectReas
 }
 
 // Write writes the page: one file that needs nothing from elsewhere.
-func (p *Page) Write(w io.Writer) error { return page.WriteRun(w, p) }
+func (p *RunPage) Write(w io.Writer) error { return page.WriteRun(w, p) }
 
 // Title is the title of the page.
-func (p *Page) Title() string {
+func (p *RunPage) Title() string {
 	if len(p.Runs)+len(p.NotBegun) == 1 {
 		return "Run of " + p.names()[0]
 	}
@@ -169,7 +170,7 @@ func (p *Page) Title() string {
 	return page.Plural(len(p.Runs)+len(p.NotBegun), "run")
 }
 
-func (p *Page) names() (all []string) {
+func (p *RunPage) names() (all []string) {
 	for _, r := range p.Runs {
 		all = append(all, r.Name)
 	}
@@ -177,20 +178,22 @@ func (p *Page) names() (all []string) {
 }
 
 // Ended is when the command ended.
-func (p *Page) Ended() time.Time { return p.Began.Add(time.Duration(p.Seconds * float64(time.Second))) }
+func (p *RunPage) Ended() time.Time {
+	return p.Began.Add(time.Duration(p.Seconds * float64(time.Second)))
+}
 
 // Listed are the runs of the list: the failed ones first if there are too many.
-func (p *Page) Listed() []*Run { return p.first(mostRuns) }
+func (p *RunPage) Listed() []*RunEntry { return p.first(mostRuns) }
 
 // Detailed are the runs that the page describes.
-func (p *Page) Detailed() []*Run { return p.first(mostDetailed) }
+func (p *RunPage) Detailed() []*RunEntry { return p.first(mostDetailed) }
 
 // Left is the runs that did not begin, as far as they are named.
-func (p *Page) Left() []string { return p.NotBegun[:min(len(p.NotBegun), mostNotBegun)] }
+func (p *RunPage) Left() []string { return p.NotBegun[:min(len(p.NotBegun), mostNotBegun)] }
 
 // first returns n runs, in their order: failed ones, then the first of the others.
-func (p *Page) first(n int) []*Run {
-	return page.Largest(p.Runs, n, func(r *Run) int {
+func (p *RunPage) first(n int) []*RunEntry {
+	return page.Largest(p.Runs, n, func(r *RunEntry) int {
 		if r.Status == failure.StatusFailed {
 			return 1
 		}
@@ -199,10 +202,10 @@ func (p *Page) first(n int) []*Run {
 }
 
 // Rows adds up the records that the run read, and the rows that it wrote into all tables.
-func (r *Run) Rows() (sum struct{ Read, Written, Files, Bytes int64 }) {
+func (r *RunEntry) Rows() (sum struct{ Read, Written, Files, Bytes int64 }) {
 	for _, t := range r.Tables {
-		sum.Read = max(sum.Read, t.Books.Read)
-		sum.Written += t.Books.Written
+		sum.Read = max(sum.Read, t.Counts.Read)
+		sum.Written += t.Counts.Written
 		sum.Files += int64(t.Files)
 		sum.Bytes += t.Bytes
 	}
@@ -210,8 +213,8 @@ func (r *Run) Rows() (sum struct{ Read, Written, Files, Bytes int64 }) {
 }
 
 // Facts are the figures at the top of the table's part.
-func (t *Table) Facts() []page.Fact {
-	b := &t.Books
+func (t *TableSummary) Facts() []page.Fact {
+	b := &t.Counts
 	all := []page.Fact{
 		{Name: "rows read", Value: page.Count(b.Read), More: page.Count(b.Filtered) + " filtered, " +
 			page.Count(b.Duplicates) + " duplicates"},
@@ -232,7 +235,7 @@ func (t *Table) Facts() []page.Fact {
 }
 
 // Stages draws the stages of the run; nil if none was reached.
-func (r *Run) Stages() *page.Chart {
+func (r *RunEntry) Stages() *page.Chart {
 	var spans []page.Span
 	for _, p := range r.Phases {
 		if p.Of != "" {
@@ -254,7 +257,7 @@ func (r *Run) Stages() *page.Chart {
 var stageClass = map[string]string{"sort": "one", "write": "two", "load": "three", "probe": "four"}
 
 // Times draws the runs that are described; nil for a single one.
-func (p *Page) Times() *page.Chart {
+func (p *RunPage) Times() *page.Chart {
 	runs := p.Detailed()
 	if len(runs) < 2 {
 		return nil
@@ -271,21 +274,21 @@ func (p *Page) Times() *page.Chart {
 }
 
 // ShownRegions lists the largest regions; nil if there is none.
-func (t *Table) ShownRegions() *page.RegionTable {
+func (t *TableSummary) ShownRegions() *page.RegionTable {
 	if len(t.Shares) == 0 {
 		return nil
 	}
 	list := &page.RegionTable{Heads: []string{"cells", "HFiles", "share", "files"}, More: t.Regions - len(t.Shares)}
 	for _, r := range t.Shares {
 		share := fmt.Sprintf("%.1f%%", 100*float64(r.Bytes)/float64(max(t.Bytes, 1)))
-		list.Regions = append(list.Regions, page.Region{Number: r.Region, Start: r.Start, End: r.End, Rows: r.Rows,
+		list.Regions = append(list.Regions, page.RegionLine{Number: r.Region, Start: r.Start, End: r.End, Rows: r.Rows,
 			Figures: []string{page.Count(r.Cells), bytesize.Format(r.Bytes), share, fmt.Sprint(r.Files)}})
 	}
 	return list
 }
 
 // FamilySettings are the settings of the families, as people know them.
-func (t *Table) FamilySettings() map[string]string {
+func (t *TableSummary) FamilySettings() map[string]string {
 	shown := map[string]string{}
 	for family, recorded := range t.Families {
 		shown[family] = settings(recorded)
@@ -322,10 +325,10 @@ type checked struct {
 }
 
 // TableChecks are the checks of the table.
-func (t *Table) TableChecks() checked { return checksOf(t.Checks) }
+func (t *TableSummary) TableChecks() checked { return checksOf(t.Checks) }
 
 // DiskChecks are the checks of the disks.
-func (r *Run) DiskChecks() checked { return checksOf(r.Disks) }
+func (r *RunEntry) DiskChecks() checked { return checksOf(r.Disks) }
 
 func checksOf(all preflight.Findings) checked {
 	c := checked{Checked: len(all) > 0}
@@ -350,7 +353,7 @@ func checksOf(all preflight.Findings) checked {
 }
 
 // HBase is what the cluster said of its version; "" if it was not asked.
-func (p *Page) HBase() string {
+func (p *RunPage) HBase() string {
 	for _, r := range p.Runs {
 		for _, t := range r.Tables {
 			for _, f := range t.Checks {

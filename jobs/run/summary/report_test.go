@@ -12,7 +12,7 @@ import (
 	"bulkload/ingest"
 	"bulkload/internal/program"
 	"bulkload/internal/test/testpage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/timing"
 	"bulkload/jobs/loading"
@@ -27,34 +27,34 @@ import (
 const evil = `<script>alert("x")</script>'" onload="x" ` + "\u202e\x00"
 
 // madePage is the page of a run with so many of everything, with a text wherever one comes from outside.
-func madePage(n int, text string) *Page {
-	t := &Table{Name: text, Status: failure.StatusDone, RunID: text, Dir: text, Families: map[string]string{text: text, "f": "{Compression:SNAPPY Encoding:FAST_DIFF Bloom:ROW BlockSize:65536}"},
-		Books: books.Books{Read: 1000, Written: 990, Rejected: 7, Duplicates: 3, Differing: 1, CellsWritten: 990, Columns: 1},
-		Load:  loading.Summary{Requested: true, Report: load.Report{Files: n, Regions: n, Staging: text}}, Duplicates: []writing.DuplicateSample{{Row: text, Kept: writing.Position{File: text}}},
+func madePage(n int, text string) *RunPage {
+	t := &TableSummary{Name: text, Status: failure.StatusDone, RunID: text, Dir: text, Families: map[string]string{text: text, "f": "{Compression:SNAPPY Encoding:FAST_DIFF Bloom:ROW BlockSize:65536}"},
+		Counts: counts.RowCounts{Read: 1000, Written: 990, Rejected: 7, Duplicates: 3, Differing: 1, CellsWritten: 990, Columns: 1},
+		Load:   loading.LoadResult{Requested: true, Report: load.Report{Files: n, Regions: n, Staging: text}}, Duplicates: []writing.DuplicateSample{{Row: text, Kept: writing.RecordPosition{File: text}}},
 		Checks: preflight.Findings{{Name: "version", State: preflight.OK, Detail: "HBase 2.6.1"}, {Name: "quota", State: preflight.OK}, {Name: "quota", State: preflight.OK}, {Name: text, State: preflight.Warning, Detail: text, Fix: text, Table: text}}}
-	var regions []Region
-	var files []hfiles.Summary
-	var inputs []manifest.Input
+	var regions []RegionSummary
+	var files []hfiles.FileMeta
+	var inputs []manifest.RecordedInput
 	var reasons []ingest.RejectReason
 	for i := range n {
-		regions = append(regions, Region{Region: i, Start: fmt.Sprint(text, i), End: text, Rows: 5, Bytes: 1000, Files: 1})
-		files = append(files, hfiles.Summary{Path: fmt.Sprint(text, i), FirstRow: text, Bytes: 1000})
-		inputs = append(inputs, manifest.Input{InputFile: jobfile.InputFile{Path: fmt.Sprint(text, i), Size: 10}, Content: &books.Content{Read: 10}})
+		regions = append(regions, RegionSummary{Region: i, Start: fmt.Sprint(text, i), End: text, Rows: 5, Bytes: 1000, Files: 1})
+		files = append(files, hfiles.FileMeta{Path: fmt.Sprint(text, i), FirstRow: text, Bytes: 1000})
+		inputs = append(inputs, manifest.RecordedInput{InputFile: jobfile.InputFile{Path: fmt.Sprint(text, i), Size: 10}, Content: &counts.Content{Read: 10}})
 		reasons = append(reasons, ingest.RejectReason{Column: text, Reason: fmt.Sprint(text, i), Records: 1, Samples: []ingest.RejectSample{{File: text, Raw: []byte(text)}}})
 	}
 	regions[n-1].Bytes = 2000
 	t.SetRegions(regions)
 	t.SetFiles(files)
-	r := &Run{Outcome: failure.Outcome{Status: failure.StatusFailed, Error: text, Code: "BL-X", Exit: 3}, Name: text, Seconds: 10, Tables: []*Table{t},
-		Phases:   []timing.Phase{{Name: "sort", Start: 1, Seconds: 4}, {Name: "read", Of: "sort", Seconds: 3}, {Name: "write", Output: text, Start: 5, Seconds: 3}},
+	r := &RunEntry{Outcome: failure.Outcome{Status: failure.StatusFailed, Error: text, Code: "BL-X", Exit: 3}, Name: text, Seconds: 10, Tables: []*TableSummary{t},
+		Phases:   []timing.Span{{Name: "sort", Start: 1, Seconds: 4}, {Name: "read", Of: "sort", Seconds: 3}, {Name: "write", Output: text, Start: 5, Seconds: 3}},
 		Settings: []Setting{{"input", text}}, Largest: "read", Resumed: "earlier"}
 	r.SetInputs(inputs)
 	r.SetRejects(int64(n), text, reasons, 2)
-	return &Page{Outcome: failure.Outcome{Status: failure.StatusFailed, Error: text, Code: "BL-X", Exit: 3}, Meaning: "rejected", Began: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC),
-		Seconds: 10, Who: text, Build: program.Build{Version: "v1", Go: "go1", Platform: "linux/amd64"}, Runs: []*Run{r}, NotBegun: []string{text}}
+	return &RunPage{Outcome: failure.Outcome{Status: failure.StatusFailed, Error: text, Code: "BL-X", Exit: 3}, Meaning: "rejected", Began: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC),
+		Seconds: 10, Who: text, Build: program.Build{Version: "v1", Go: "go1", Platform: "linux/amd64"}, Runs: []*RunEntry{r}, NotBegun: []string{text}}
 }
 
-func written(t *testing.T, p *Page) string {
+func written(t *testing.T, p *RunPage) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
@@ -88,16 +88,16 @@ func TestPageIsSafe(t *testing.T) {
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	p := madePage(10_000, "key-")
-	regions := make([]Region, 100_000)
+	regions := make([]RegionSummary, 100_000)
 	for i := range regions {
-		regions[i] = Region{Region: i, Start: fmt.Sprintf("%06d", i), Rows: 1, Bytes: 10, Files: 1}
+		regions[i] = RegionSummary{Region: i, Start: fmt.Sprintf("%06d", i), Rows: 1, Bytes: 10, Files: 1}
 	}
 	regions[77_777].Bytes = 1000
-	table := &Table{Name: "ns:t", Status: failure.StatusDone}
+	table := &TableSummary{Name: "ns:t", Status: failure.StatusDone}
 	table.SetRegions(regions)
 	p.Runs[0].Tables = append(p.Runs[0].Tables, table)
 	for i := range 9_999 {
-		p.Runs = append(p.Runs, &Run{Outcome: failure.Outcome{Status: failure.StatusDone}, Name: fmt.Sprintf("run-%d", i)})
+		p.Runs = append(p.Runs, &RunEntry{Outcome: failure.Outcome{Status: failure.StatusDone}, Name: fmt.Sprintf("run-%d", i)})
 		p.NotBegun = append(p.NotBegun, "later")
 	}
 	p.Runs[9_000].Status = failure.StatusFailed

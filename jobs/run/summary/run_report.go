@@ -12,13 +12,14 @@ import (
 
 // RunReport collects what the runs of a command did, for an HTML page. Only one goroutine may use it at a time.
 type RunReport struct {
-	page  Page
-	ended map[*jobfile.Job]*Run
+	page  RunPage
+	ended map[*jobfile.Job]*RunEntry
 }
 
 // NewRunReport begins the report of a command of who, such as tina@host.
 func NewRunReport(began time.Time, who string) *RunReport {
-	return &RunReport{page: Page{Began: began, Who: who, Build: program.ThisBuild()}, ended: map[*jobfile.Job]*Run{}}
+	return &RunReport{page: RunPage{Began: began, Who: who, Build: program.ThisBuild()},
+		ended: map[*jobfile.Job]*RunEntry{}}
 }
 
 // Add adds a run that ended now. Of one that was added before, only the outcome is another.

@@ -1,4 +1,4 @@
-// Package summary is what a run did, for people and programs: its books, files and checks, the times of its phases,
+// Package summary is what a run did, for people and programs: its counts, files and checks, the times of its phases,
 // which phase needed the most, and the HTML page of a command.
 package summary
 
@@ -7,7 +7,7 @@ import (
 
 	"bulkload/ingest"
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
@@ -28,7 +28,7 @@ type Summary struct {
 	Run            jobfile.RunInfo     `json:"run"`
 	*OutputSummary                     // nil if there are several outputs
 	Outputs        []*OutputReport     `json:"outputs,omitempty"` // if there are several, in the order of the job file
-	Phases         []timing.Phase      `json:"phases"`
+	Phases         []timing.Span       `json:"phases"`
 	Rejects        []RejectFile        `json:"rejects"`
 	Sort           *SortSummary        `json:"sort,omitempty"`
 	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
@@ -48,11 +48,11 @@ type Summary struct {
 
 // OutputSummary is what a run did for one output.
 type OutputSummary struct {
-	Books      books.Books               `json:"books"`
-	Regions    []Region                  `json:"regions"`
-	Files      []hfiles.Summary          `json:"files"`
+	Counts     counts.RowCounts          `json:"books"`
+	Regions    []RegionSummary           `json:"regions"`
+	Files      []hfiles.FileMeta         `json:"files"`
 	Digest     digest.Sum                `json:"digest"`
-	Load       loading.Summary           `json:"load"`
+	Load       loading.LoadResult        `json:"load"`
 	Output     string                    `json:"output,omitempty"`
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 	Existing   *ExistingRows             `json:"existing,omitempty"` // if the job asks the table for its rows
@@ -75,8 +75,8 @@ type ExistingRows struct {
 	manifest.Existing
 }
 
-// Region is a region's share of a run.
-type Region struct {
+// RegionSummary is a region's share of a run.
+type RegionSummary struct {
 	Region int    `json:"region"`
 	Start  string `json:"start"`
 	End    string `json:"end"`
@@ -103,10 +103,10 @@ type SortSummary struct {
 // New begins the summary of a run of a job.
 func New(j *jobfile.Job) *Summary {
 	s := &Summary{Outcome: failure.NewOutcome(), began: time.Now(), job: j, Run: j.Info(),
-		Phases: []timing.Phase{}, Rejects: []RejectFile{}}
+		Phases: []timing.Span{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: failure.Undone, Run: out.Info(),
-			OutputSummary: OutputSummary{Regions: []Region{}, Files: []hfiles.Summary{}}}
+			OutputSummary: OutputSummary{Regions: []RegionSummary{}, Files: []hfiles.FileMeta{}}}
 		if j.Outputs == nil {
 			s.only, s.OutputSummary = r, &r.OutputSummary
 			break
@@ -193,23 +193,23 @@ func (s *OutputReport) SetExisting(live jobfile.LivePolicy, e *manifest.Existing
 
 // Fill copies the manifest's figures.
 func (s *OutputReport) Fill(m *manifest.Manifest) {
-	s.Run, s.Books, s.Digest = m.Run, m.Books, m.Digest
-	s.Files = []hfiles.Summary{}
+	s.Run, s.Counts, s.Digest = m.Run, m.Counts, m.Digest
+	s.Files = []hfiles.FileMeta{}
 	for _, f := range m.Files() {
 		shown := *f
 		shown.Probes, shown.Opening = nil, ""
 		s.Files = append(s.Files, shown)
 	}
-	s.Regions = []Region{}
+	s.Regions = []RegionSummary{}
 	bounds := append(append([]string{""}, m.Splits...), "")
 	for i := range len(bounds) - 1 {
-		share := Region{Region: i, Start: bounds[i], End: bounds[i+1]}
+		share := RegionSummary{Region: i, Start: bounds[i], End: bounds[i+1]}
 		s.Regions = append(s.Regions, share)
 	}
 	for _, done := range m.Slices {
 		share := &s.Regions[done.Region]
-		share.Rows += done.Books.Rows
-		share.Cells += done.Books.Cells
+		share.Rows += done.Counts.Rows
+		share.Cells += done.Counts.Cells
 		share.Files += len(done.Files)
 		for _, f := range done.Files {
 			share.Bytes += f.Bytes

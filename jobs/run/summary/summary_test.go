@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bulkload/internal/digest"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/base/timing"
@@ -20,7 +20,7 @@ import (
 // TestBound: the phase with the most time bounds a run, and a stage without parts counts for all cores.
 func TestBound(t *testing.T) {
 	t.Parallel()
-	s := Summary{Phases: []timing.Phase{
+	s := Summary{Phases: []timing.Span{
 		{Name: "sort", Seconds: 2}, {Name: "key", Of: "sort", Seconds: 3}, {Name: "read", Of: "sort", Seconds: 0.5},
 		{Name: "write", Seconds: 3}, {Name: "encode", Of: "write", Seconds: 4.5},
 		{Name: "load", Seconds: 1}, // has no parts: it keeps both cores
@@ -60,7 +60,7 @@ func TestPhase(t *testing.T) {
 // same.
 func TestShift(t *testing.T) {
 	t.Parallel()
-	s := &Summary{Phases: []timing.Phase{{Name: "sort", Seconds: 9}, {Name: "load", Start: 1, Seconds: 4, Bytes: 100}, {Name: "probe", Start: 5, Seconds: 2, Bytes: 100}}}
+	s := &Summary{Phases: []timing.Span{{Name: "sort", Seconds: 9}, {Name: "load", Start: 1, Seconds: 4, Bytes: 100}, {Name: "probe", Start: 5, Seconds: 2, Bytes: 100}}}
 	s.Shift(1500 * time.Millisecond)
 	load, probe := s.Phases[1], s.Phases[2]
 	if load.Seconds != 2.5 || load.Start != 1 || probe.Seconds != 3.5 || probe.Start != 3.5 || probe.Bytes != 100 || s.Phases[0].Seconds != 9 {
@@ -92,15 +92,15 @@ func TestStatusOfSeveralOutputs(t *testing.T) {
 // TestFill: the figures of regions are those of their slices, and the marks for a load are not shown.
 func TestFill(t *testing.T) {
 	t.Parallel()
-	m := &manifest.Manifest{MadeFor: manifest.MadeFor{Splits: []string{"5"}}, Books: books.Books{Read: 9}, Digest: digest.Sum{Cells: 4}}
-	m.Add(manifest.Slice{Region: 1, Books: books.Written{Rows: 2, Cells: 3}, Files: []hfiles.Summary{{Path: "f/a", Bytes: 10, Opening: "x"}}},
-		manifest.Slice{Region: 1, Slice: 1, Books: books.Written{Rows: 1, Cells: 1}, Files: []hfiles.Summary{{Path: "f/b", Bytes: 5}}})
+	m := &manifest.Manifest{MadeFor: manifest.MadeFor{Splits: []string{"5"}}, Counts: counts.RowCounts{Read: 9}, Digest: digest.Sum{Cells: 4}}
+	m.Add(manifest.RecordedSlice{Region: 1, Counts: counts.Written{Rows: 2, Cells: 3}, Files: []hfiles.FileMeta{{Path: "f/a", Bytes: 10, Opening: "x"}}},
+		manifest.RecordedSlice{Region: 1, Slice: 1, Counts: counts.Written{Rows: 1, Cells: 1}, Files: []hfiles.FileMeta{{Path: "f/b", Bytes: 5}}})
 	r := new(OutputReport)
 	r.Fill(m)
-	if want := []Region{{Region: 0, End: "5"}, {Region: 1, Start: "5", Rows: 3, Cells: 4, Bytes: 15, Files: 2}}; !slices.Equal(r.Regions, want) {
+	if want := []RegionSummary{{Region: 0, End: "5"}, {Region: 1, Start: "5", Rows: 3, Cells: 4, Bytes: 15, Files: 2}}; !slices.Equal(r.Regions, want) {
 		t.Errorf("%+v", r.Regions)
 	}
-	if len(r.Files) != 2 || r.Files[0].Opening != "" || m.Files()[0].Opening == "" || r.Books.Read != 9 || r.Digest.Cells != 4 {
+	if len(r.Files) != 2 || r.Files[0].Opening != "" || m.Files()[0].Opening == "" || r.Counts.Read != 9 || r.Digest.Cells != 4 {
 		t.Errorf("%+v", r)
 	}
 }

@@ -56,7 +56,7 @@ func (p *parser) list(left side) (node, error) {
 		}
 		n.class, n.any = c.class, append(n.any, *c)
 		n.texts[value.value] = true
-		if p.ahead.is(")") {
+		if p.ahead.isWord(")") {
 			return n, p.advance()
 		}
 	}

@@ -40,7 +40,7 @@ var operatorsHold = map[string][3]bool{
 	"<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true},
 }
 
-func (n *compareNode) eval(v *Evaluator, fields []values.Value) truth {
+func (n *compareNode) eval(v *Matcher, fields []values.Value) truth {
 	if n.left.null(fields) || n.right.null(fields) {
 		return unknown
 	}
@@ -87,7 +87,7 @@ func (o *operand) bytes(fields []values.Value) []byte {
 	return fields[o.column].Bytes()
 }
 
-func (o *operand) asNumber(v *Evaluator, fields []values.Value) (values.Number, bool) {
+func (o *operand) asNumber(v *Matcher, fields []values.Value) (values.Number, bool) {
 	if o.column < 0 {
 		return o.number, true
 	}
@@ -99,7 +99,7 @@ func (o *operand) asNumber(v *Evaluator, fields []values.Value) (values.Number, 
 	return n, true
 }
 
-func (o *operand) asMoment(v *Evaluator, fields []values.Value) (values.Moment, bool) {
+func (o *operand) asMoment(v *Matcher, fields []values.Value) (values.Moment, bool) {
 	if o.column < 0 {
 		return o.moment, true
 	}
@@ -111,7 +111,7 @@ func (o *operand) asMoment(v *Evaluator, fields []values.Value) (values.Moment, 
 	return m, true
 }
 
-func (o *operand) asBoolean(v *Evaluator, fields []values.Value) (bool, bool) {
+func (o *operand) asBoolean(v *Matcher, fields []values.Value) (bool, bool) {
 	if o.column < 0 {
 		return o.truth, true
 	}
@@ -131,7 +131,7 @@ type inNode struct {
 	any    []compareNode   // of others
 }
 
-func (n *inNode) eval(v *Evaluator, fields []values.Value) truth {
+func (n *inNode) eval(v *Matcher, fields []values.Value) truth {
 	x := fields[n.column]
 	if x.Null() {
 		return unknown
@@ -152,7 +152,7 @@ type prefixNode struct {
 	prefix []byte
 }
 
-func (n *prefixNode) eval(_ *Evaluator, fields []values.Value) truth {
+func (n *prefixNode) eval(_ *Matcher, fields []values.Value) truth {
 	if x := fields[n.column]; !x.Null() {
 		return truthOf(bytes.HasPrefix(x.Bytes(), n.prefix))
 	}

@@ -2,21 +2,21 @@ package filter
 
 import "bulkload/values"
 
-// Column is an input column as a filter sees it.
-type Column struct {
+// InputColumn is an input column as a filter sees it.
+type InputColumn struct {
 	Name string
 	Type values.Type
 }
 
-// Expr is a parsed and checked filter. It is immutable and safe for concurrent use.
-type Expr struct {
+// Filter is a parsed and checked filter. It is immutable and safe for concurrent use.
+type Filter struct {
 	text    string
-	columns []Column
+	columns []InputColumn
 	root    node
 }
 
 // String is the filter as it was written.
-func (e *Expr) String() string { return e.text }
+func (e *Filter) String() string { return e.text }
 
 // Fault says that a record's value can't be compared as the filter requires.
 type Fault struct {
@@ -27,16 +27,16 @@ type Fault struct {
 // Error is the reason.
 func (f *Fault) Error() string { return f.Reason }
 
-// Evaluator decides about records. It belongs to one goroutine.
-type Evaluator struct {
+// Matcher decides about records. It belongs to one goroutine.
+type Matcher struct {
 	root    node
-	readers []*values.Reader // of the columns of dates and moments; nil for others
+	readers []*values.ColumnParser // of the columns of dates and moments; nil for others
 	fault   *Fault
 }
 
 // Evaluator makes an evaluator for one goroutine.
-func (e *Expr) Evaluator() *Evaluator {
-	v := &Evaluator{root: e.root, readers: make([]*values.Reader, len(e.columns))}
+func (e *Filter) Evaluator() *Matcher {
+	v := &Matcher{root: e.root, readers: make([]*values.ColumnParser, len(e.columns))}
 	for i, c := range e.columns {
 		if c.Type.Kind.Moment() {
 			v.readers[i], _ = values.NewReader(c.Type) // Parse has made one
@@ -46,7 +46,7 @@ func (e *Expr) Evaluator() *Evaluator {
 }
 
 // Wanted reports whether the filter accepts a record, given its columns' texts or nulls. The error is a *Fault.
-func (v *Evaluator) Wanted(fields []values.Value) (bool, error) {
+func (v *Matcher) Wanted(fields []values.Value) (bool, error) {
 	v.fault = nil
 	t := v.root.eval(v, fields)
 	if v.fault != nil {
@@ -56,7 +56,7 @@ func (v *Evaluator) Wanted(fields []values.Value) (bool, error) {
 }
 
 // refuse records that a column's value can't be used.
-func (v *Evaluator) refuse(column int, problem string) truth {
+func (v *Matcher) refuse(column int, problem string) truth {
 	if v.fault == nil {
 		v.fault = &Fault{column, problem}
 	}
@@ -81,12 +81,12 @@ func truthOf(b bool) truth {
 
 // node is a part of a filter.
 type node interface {
-	eval(v *Evaluator, fields []values.Value) truth
+	eval(v *Matcher, fields []values.Value) truth
 }
 
 type andNode struct{ all []node }
 
-func (n *andNode) eval(v *Evaluator, fields []values.Value) truth {
+func (n *andNode) eval(v *Matcher, fields []values.Value) truth {
 	least := yes
 	for _, part := range n.all {
 		if least = min(least, part.eval(v, fields)); least == no {
@@ -98,7 +98,7 @@ func (n *andNode) eval(v *Evaluator, fields []values.Value) truth {
 
 type orNode struct{ all []node }
 
-func (n *orNode) eval(v *Evaluator, fields []values.Value) truth {
+func (n *orNode) eval(v *Matcher, fields []values.Value) truth {
 	greatest := no
 	for _, part := range n.all {
 		if greatest = max(greatest, part.eval(v, fields)); greatest == yes {
@@ -110,13 +110,13 @@ func (n *orNode) eval(v *Evaluator, fields []values.Value) truth {
 
 type notNode struct{ of node }
 
-func (n *notNode) eval(v *Evaluator, fields []values.Value) truth { return yes - n.of.eval(v, fields) }
+func (n *notNode) eval(v *Matcher, fields []values.Value) truth { return yes - n.of.eval(v, fields) }
 
 type nullNode struct{ column int }
 
-func (n *nullNode) eval(_ *Evaluator, fields []values.Value) truth {
+func (n *nullNode) eval(_ *Matcher, fields []values.Value) truth {
 	return truthOf(fields[n.column].Null())
 }
 
 // floating reports whether values of a kind may be NaN or infinite.
-func floating(k values.Kind) bool { return k == values.KindFloat32 || k == values.KindFloat64 }
+func floating(k values.TypeKind) bool { return k == values.KindFloat32 || k == values.KindFloat64 }

@@ -10,7 +10,7 @@ import (
 )
 
 // columns are those of all tests, a kind each.
-var columns = []Column{
+var columns = []InputColumn{
 	{"any", values.Type{}},
 	{"name", values.Type{Kind: values.KindText}},
 	{"n", values.Type{Kind: values.KindInt64}},
@@ -40,7 +40,7 @@ func record(t testing.TB, set map[string]string) []values.Value {
 	return fields
 }
 
-func parsed(t testing.TB, text string) *Expr {
+func parsed(t testing.TB, text string) *Filter {
 	t.Helper()
 	e, err := Parse(text, columns)
 	if err != nil {

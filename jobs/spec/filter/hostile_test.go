@@ -190,7 +190,7 @@ func TestLikeIsNotExponential(t *testing.T) {
 // TestColumnsByName: names are the whole name and no other case; in backticks any name; and words of the language need
 // them.
 func TestColumnsByName(t *testing.T) {
-	some := []Column{{"a", values.Type{}}, {"A", values.Type{}}, {"and", values.Type{}}, {"true", values.Type{}}, {"x$#1", values.Type{}}, {"1st", values.Type{}},
+	some := []InputColumn{{"a", values.Type{}}, {"A", values.Type{}}, {"and", values.Type{}}, {"true", values.Type{}}, {"x$#1", values.Type{}}, {"1st", values.Type{}},
 		{"with space", values.Type{}}, {"Éa", values.Type{}}, {"a.b", values.Type{}}, {"dup", values.Type{}}, {"dup", values.Type{Kind: values.KindInt32}}}
 	for text, want := range map[string]int{
 		"a = 'x'": 0, "A = 'x'": 1, "`and` = 'x'": 2, "`true` = 'x'": 3, "x$#1 = 'x'": 4, "`1st` = 'x'": 5, "`with space` = 'x'": 6, "Éa = 'x'": 7, "`a.b` = 'x'": 8, "dup = 'x'": 9,
@@ -221,7 +221,7 @@ func TestColumnsByName(t *testing.T) {
 // TestColumnsAreCopied: a filter that was read does not change with the slice that it was read for; a column whose zone
 // is none is refused by its name.
 func TestColumnsAreCopied(t *testing.T) {
-	some := []Column{{"at", values.Type{Kind: values.KindTimestamp, Zone: "Asia/Shanghai"}}}
+	some := []InputColumn{{"at", values.Type{Kind: values.KindTimestamp, Zone: "Asia/Shanghai"}}}
 	e, err := Parse("at = '2026-11-20'", some)
 	if err != nil {
 		t.Fatal(err)

@@ -25,8 +25,8 @@ type token struct {
 	value string // without quotes, backticks and escapes
 }
 
-// is reports whether a token is this word of the language or operator.
-func (t token) is(word string) bool {
+// isWord reports whether a token is this word of the language or operator.
+func (t token) isWord(word string) bool {
 	return t.kind == tokenOperator && t.value == word || t.kind == tokenWord && strings.EqualFold(t.value, word)
 }
 

@@ -52,7 +52,7 @@ func parseLike(pattern string) (*likeNode, error) {
 	return n, nil
 }
 
-func (n *likeNode) eval(_ *Evaluator, fields []values.Value) truth {
+func (n *likeNode) eval(_ *Matcher, fields []values.Value) truth {
 	x := fields[n.column]
 	if x.Null() {
 		return unknown

@@ -14,7 +14,7 @@ import (
 const maxDepth = 64
 
 // Parse reads a filter over the given columns. Its errors name the position in text.
-func Parse(text string, columns []Column) (*Expr, error) {
+func Parse(text string, columns []InputColumn) (*Filter, error) {
 	for _, c := range columns {
 		if _, err := values.NewReader(c.Type); err != nil {
 			return nil, fmt.Errorf("filter: column %s: %w", c.Name, err)
@@ -25,13 +25,13 @@ func Parse(text string, columns []Column) (*Expr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("filter %s: %w", lex.Shown(text), err)
 	}
-	return &Expr{text, p.columns, root}, nil
+	return &Filter{text, p.columns, root}, nil
 }
 
 // parser reads a filter by recursive descent, one token ahead.
 type parser struct {
 	lexer
-	columns []Column
+	columns []InputColumn
 	ahead   token
 	depth   int
 }
@@ -43,14 +43,14 @@ func (p *parser) advance() (err error) {
 
 // accept consumes the token ahead if it is this word or operator.
 func (p *parser) accept(word string) (bool, error) {
-	if !p.ahead.is(word) {
+	if !p.ahead.isWord(word) {
 		return false, nil
 	}
 	return true, p.advance()
 }
 
 func (p *parser) expect(word string) error {
-	if !p.ahead.is(word) {
+	if !p.ahead.isWord(word) {
 		return p.unexpected(word)
 	}
 	return p.advance()
@@ -68,24 +68,24 @@ func (p *parser) whole() (node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	root, err := p.any()
+	root, err := p.parseOr()
 	if err == nil && p.ahead.kind != tokenEnd {
 		err = p.unexpected("and, or, or the end")
 	}
 	return root, err
 }
 
-// any parses the operands of "or".
-func (p *parser) any() (node, error) {
-	parts, err := p.chain("or", p.all)
+// parseOr parses the operands of "or".
+func (p *parser) parseOr() (node, error) {
+	parts, err := p.chain("or", p.parseAnd)
 	if err != nil || len(parts) == 1 {
 		return parts[0], err
 	}
 	return &orNode{parts}, nil
 }
 
-// all parses the operands of "and".
-func (p *parser) all() (node, error) {
+// parseAnd parses the operands of "and".
+func (p *parser) parseAnd() (node, error) {
 	parts, err := p.chain("and", p.not)
 	if err != nil || len(parts) == 1 {
 		return parts[0], err
@@ -127,7 +127,7 @@ func (p *parser) not() (node, error) {
 	if !open {
 		return p.condition()
 	}
-	inner, err := p.any()
+	inner, err := p.parseOr()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (p *parser) condition() (node, error) {
 	if matches, ok := operatorsHold[operator.value]; ok && operator.kind == tokenOperator {
 		return p.comparison(left, operator, matches)
 	}
-	if left.column < 0 && !operator.is("is") {
+	if left.column < 0 && !operator.isWord("is") {
 		return nil, p.unexpected("a comparison such as =")
 	}
 	if is, err := p.accept("is"); is || err != nil {
@@ -165,9 +165,9 @@ func (p *parser) condition() (node, error) {
 func (p *parser) listOrPattern(left side) (node, error) {
 	operator := p.ahead
 	switch {
-	case operator.is("in"):
+	case operator.isWord("in"):
 		return p.list(left)
-	case operator.is("like"), operator.is("starts_with"):
+	case operator.isWord("like"), operator.isWord("starts_with"):
 		if err := p.advance(); err != nil {
 			return nil, err
 		}
@@ -206,7 +206,7 @@ func (p *parser) pattern(left side, operator token) (node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	if operator.is("starts_with") {
+	if operator.isWord("starts_with") {
 		return &prefixNode{left.column, []byte(text.value)}, nil
 	}
 	n, err := parseLike(text.value)
@@ -232,7 +232,7 @@ func (p *parser) operand() (side, error) {
 		if _, problem := values.ParseNumber([]byte(t.value), false); problem != "" {
 			return s, p.Fail(t.start, "%s is %s; write a text in quotes", t.value, problem)
 		}
-	case t.is("true"), t.is("false"):
+	case t.isWord("true"), t.isWord("false"):
 	case t.kind == tokenColumn, t.kind == tokenWord && !reserved(t.value):
 		if s.column = p.column(t.value); s.column < 0 {
 			return s, p.Fail(t.start, "unknown column %s%s; write a text in quotes", t.value, keys.Suggest(t.value, p.names()))
@@ -249,7 +249,7 @@ func reserved(word string) bool {
 }
 
 func (p *parser) column(name string) int {
-	return slices.IndexFunc(p.columns, func(c Column) bool { return c.Name == name })
+	return slices.IndexFunc(p.columns, func(c InputColumn) bool { return c.Name == name })
 }
 
 func (p *parser) names() []string {

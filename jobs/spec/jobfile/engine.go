@@ -10,8 +10,9 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// Engine is how a job's tasks run, if it is run by tasks. Nothing of it changes a file. Zero values are defaults.
-type Engine struct {
+// EngineSettings is how a job's tasks run, if it is run by tasks. Nothing of it changes a file. Zero values are
+// defaults.
+type EngineSettings struct {
 	TaskSize int64 // bytes of a task
 	Memory   int64 // --memory of a task, in bytes
 	Cores    int   // of a task
@@ -29,7 +30,7 @@ type Engine struct {
 }
 
 // Set sets a key of the job file's engine. Of properties it adds one, NAME=VALUE.
-func (e *Engine) Set(key, value string) (err error) {
+func (e *EngineSettings) Set(key, value string) (err error) {
 	switch key {
 	case "task_size":
 		e.TaskSize, err = bytesize.Parse(value)
@@ -72,7 +73,7 @@ func fromOne(text string) (int, error) {
 	return n, nil
 }
 
-func (e *Engine) setProperty(text string) error {
+func (e *EngineSettings) setProperty(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
 		return errors.New("write NAME=VALUE")

@@ -13,10 +13,10 @@ import (
 func TestEngineKeys(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{"task_size": "1GiB", "memory": "2GiB", "jvm_memory": "300MiB", "cores": "3", "attempts": "5", "speculative": "true", "properties": "a.b=c=d"}
-	want := Engine{TaskSize: 1 << 30, Memory: 2 << 30, JVM: 300 << 20, Cores: 3, Attempts: 5, Speculative: true, Properties: map[string]string{"a.b": "c=d"},
+	want := EngineSettings{TaskSize: 1 << 30, Memory: 2 << 30, JVM: 300 << 20, Cores: 3, Attempts: 5, Speculative: true, Properties: map[string]string{"a.b": "c=d"},
 		Queue: "queue", Priority: "priority", Label: "label", HadoopHome: "hadoop_home", StreamingJar: "streaming_jar"}
 	text := "engine:\n"
-	var set Engine
+	var set EngineSettings
 	for _, key := range yamldoc.Engine {
 		value, ok := values[key.Name]
 		if !ok {

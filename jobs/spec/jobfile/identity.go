@@ -101,7 +101,7 @@ type settingsIdentity struct {
 
 // The numbers of constants that Go counts. Those of codecs and encodings are HBase's own, which are stored in files.
 var (
-	kindNumbers = map[values.Kind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2,
+	kindNumbers = map[values.TypeKind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2,
 		values.KindInt32: 3, values.KindInt64: 4,
 		values.KindDecimal: 5, values.KindFloat32: 6, values.KindFloat64: 7, values.KindBoolean: 8,
 		values.KindDate: 9, values.KindTimestamp: 10,
@@ -210,7 +210,7 @@ func (c *Column) identity() columnIdentity {
 		Type: typeIdentity{kindNumbers[c.Type.Kind], c.Type.Format, c.Type.Zone}, Binary: c.Binary, Null: string(c.Null)}
 }
 
-func (h *HFile) identity() hfileIdentity {
+func (h *HFileSettings) identity() hfileIdentity {
 	s := &h.Settings
 	return hfileIdentity{Given: h.Given, MaxSize: h.MaxSize, SliceSize: h.SliceSize, Settings: settingsIdentity{
 		Compression: int(s.Compression), Encoding: int(s.Encoding), Bloom: bloomNumbers[s.Bloom], BloomPrefix: s.BloomPrefix,
@@ -237,7 +237,7 @@ type InputFile struct {
 }
 
 // InputFiles converts the files of an input for a run's ID and its manifest.
-func InputFiles(files []ingest.File) []InputFile {
+func InputFiles(files []ingest.InputFile) []InputFile {
 	all := make([]InputFile, len(files))
 	for i, f := range files {
 		all[i] = InputFile{Path: f.Path, Size: f.Size, ModTime: TimeText(f.ModTime)}
@@ -249,14 +249,14 @@ func InputFiles(files []ingest.File) []InputFile {
 func TimeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // Listed converts files back, with their ordinals.
-func Listed(files []InputFile) ([]ingest.File, error) {
-	all := make([]ingest.File, len(files))
+func Listed(files []InputFile) ([]ingest.InputFile, error) {
+	all := make([]ingest.InputFile, len(files))
 	for i, f := range files {
 		t, err := time.Parse(time.RFC3339Nano, f.ModTime)
 		if err != nil {
 			return nil, fmt.Errorf("the time of %s: %w", f.Path, err)
 		}
-		all[i] = ingest.File{Path: f.Path, Size: f.Size, ModTime: t, Ordinal: i}
+		all[i] = ingest.InputFile{Path: f.Path, Size: f.Size, ModTime: t, Ordinal: i}
 	}
 	return all, nil
 }

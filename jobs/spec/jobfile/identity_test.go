@@ -80,7 +80,7 @@ func mustJSON(t *testing.T, v any) string {
 }
 
 func TestIdentityHasEveryField(t *testing.T) {
-	for name, form := range map[string]ingest.Form{"delimited": new(delimited.Form), "csv": new(csv.Form), "parquet": new(parquet.Form)} {
+	for name, form := range map[string]ingest.Format{"delimited": new(delimited.Form), "csv": new(csv.Form), "parquet": new(parquet.FlatForm)} {
 		everyField(t, name, reflect.ValueOf(form).Elem(), func() string {
 			text, err := form.Identity()
 			if err != nil {
@@ -91,7 +91,7 @@ func TestIdentityHasEveryField(t *testing.T) {
 	}
 	c := new(Constant)
 	everyField(t, "constant", reflect.ValueOf(c).Elem(), func() string { return mustJSON(t, (&Job{Constants: []Constant{*c}}).rules()) })
-	h := new(HFile)
+	h := new(HFileSettings)
 	everyField(t, "hfile", reflect.ValueOf(h).Elem(), func() string {
 		return mustJSON(t, h.identity())
 	})
@@ -106,8 +106,8 @@ func TestIdentityHasEveryPartOfAJob(t *testing.T) {
 		reflect.TypeFor[Job](): {"Table Columns Constants Filter Timestamp Moments RowKey Wide Input Regions HFile Strict Live Outputs",
 			// the date is in the run's ID
 			"Path Dir Date Hour Query Queries HBase Engine Output Load anyQuery hash parts origin places"},
-		reflect.TypeFor[Input]():   {"Form", "Path Dated MaxRejects RequireSuccess Rows RowsAtLeast EmptyFails SpaceUnchecked"},
-		reflect.TypeFor[Regions](): {"From Splits", ""},
+		reflect.TypeFor[Input]():          {"Form", "Path Dated MaxRejects RequireSuccess Rows RowsAtLeast EmptyFails SpaceUnchecked"},
+		reflect.TypeFor[RegionSettings](): {"From Splits", ""},
 	} {
 		var fields []string
 		for i := range of.NumField() {

@@ -26,18 +26,18 @@ type Job struct {
 	Table     string   // namespace:name, or name in the default namespace
 	Columns   []Column // in the order of the input
 	Constants []Constant
-	Filter    *filter.Expr // accepts records; nil: all
-	Timestamp int64        // of the cells, epoch milliseconds; 0 if each row has its own
-	Moments   string       // the column with a row's timestamp; "" if all rows have the same
+	Filter    *filter.Filter // accepts records; nil: all
+	Timestamp int64          // of the cells, epoch milliseconds; 0 if each row has its own
+	Moments   string         // the column with a row's timestamp; "" if all rows have the same
 	RowKey    *keys.Expr
 	Wide      *Wide    // nil: a record is a row
 	Query     []string // the columns that a reader knows
 	Queries   []Query  // for plan to weigh
 	Input     Input
-	Regions   Regions
-	HFile     HFile
+	Regions   RegionSettings
+	HFile     HFileSettings
 	HBase     HBase
-	Engine    Engine
+	Engine    EngineSettings
 	Output    string // as written: a path or an hdfs: URI
 	Load      bool
 	Strict    bool       // duplicates: error
@@ -96,7 +96,7 @@ const (
 type Input struct {
 	Path           string
 	Dated          bool // the path has the logical date: each day has its own input
-	Form           ingest.Form
+	Form           ingest.Format
 	MaxRejects     ingest.Limit
 	RequireSuccess bool  // a _SUCCESS file must be there
 	Rows           int64 // expected records; -1: not given
@@ -105,14 +105,14 @@ type Input struct {
 	SpaceUnchecked bool  // don't check the disks before the run
 }
 
-// Regions is where the table's region boundaries come from.
-type Regions struct {
+// RegionSettings is where the table's region boundaries come from.
+type RegionSettings struct {
 	From   string // "splits", "file", "table" or "plan"
 	Splits [][]byte
 }
 
-// HFile is the job file's settings for the files. Settings has those and HBase's defaults.
-type HFile struct {
+// HFileSettings is the job file's settings for the files. Settings has those and HBase's defaults.
+type HFileSettings struct {
 	Settings hfilewriter.Settings
 	Given    map[string]bool // which of compression, encoding, bloom and block_size the job file sets
 	// raw KeyValue bytes after which a file is ended at the next row; 0: hbase.hregion.max.filesize

@@ -7,7 +7,7 @@ import (
 )
 
 // readCSV reads the settings of CSV files. The columns are those of the heading to be read, by name.
-func readCSV(s *yamldoc.Section, columns []string) ingest.Form {
+func readCSV(s *yamldoc.Section, columns []string) ingest.Format {
 	form := &csv.Form{Columns: columns, NoHeading: s.Has("header") && !s.Flag("header"), Quote: quoteOf(s),
 		QuotedEmpty: quotedEmpty(s), SkipNoise: s.Flag("skip_noise"), SkipErrors: s.Flag("skip_errors"),
 		Charset: charsetOf(s), Compression: compressionOf(s)}

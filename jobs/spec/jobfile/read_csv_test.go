@@ -37,7 +37,7 @@ func TestReadCSV(t *testing.T) {
 		}
 		want := plain
 		change(&want)
-		if !reflect.DeepEqual(j.Input.Form, ingest.Form(&want)) {
+		if !reflect.DeepEqual(j.Input.Form, ingest.Format(&want)) {
 			t.Errorf("%s: %+v, want %+v", keys, j.Input.Form, want)
 		}
 	}

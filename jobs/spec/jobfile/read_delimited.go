@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-func readDelimited(s *yamldoc.Section, columns []string) ingest.Form {
+func readDelimited(s *yamldoc.Section, columns []string) ingest.Format {
 	form := &delimited.Form{Columns: columns, FieldDelimiter: delimiterOf(s, "field_delimiter", "\x01"),
 		RecordDelimiter: delimiterOf(s, "record_delimiter", "\n"), Charset: charsetOf(s), Compression: compressionOf(s)}
 	form.Escape = markOf(s, "escaped_by")

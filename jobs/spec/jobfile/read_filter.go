@@ -11,9 +11,9 @@ func readFilter(j *Job, s *yamldoc.Section) {
 	if !s.Has("filter") {
 		return
 	}
-	columns := make([]filter.Column, len(j.Columns))
+	columns := make([]filter.InputColumn, len(j.Columns))
 	for i, c := range j.Columns {
-		columns[i] = filter.Column{Name: c.Name, Type: c.Type}
+		columns[i] = filter.InputColumn{Name: c.Name, Type: c.Type}
 	}
 	text := s.Undated("filter")
 	if text == "" {

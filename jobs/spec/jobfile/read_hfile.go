@@ -7,7 +7,7 @@ import (
 
 // Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read
 // by a key prefix.
-func (h HFile) Suggested() HFile {
+func (h HFileSettings) Suggested() HFileSettings {
 	if !h.Given["compression"] {
 		h.Settings.Compression = hfilewriter.CompressSnappy
 	}

@@ -17,7 +17,7 @@ import (
 type format struct {
 	name string
 	keys []yamldoc.Key
-	read func(s *yamldoc.Section, columns []string) ingest.Form
+	read func(s *yamldoc.Section, columns []string) ingest.Format
 }
 
 var formats = map[string]format{

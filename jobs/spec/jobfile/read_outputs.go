@@ -34,7 +34,7 @@ func readOutputs(j *Job, s *yamldoc.Section) {
 	}
 	var tables []string
 	shared := *j // what is read so far is the same for each output, but for these two
-	shared.Engine, shared.origin = Engine{}, nil
+	shared.Engine, shared.origin = EngineSettings{}, nil
 	for i, n := range list.Content {
 		own := s.Doc.Section(fmt.Sprintf("outputs[%d].", i), n)
 		own.Known(yamldoc.Output, yamldoc.Common)

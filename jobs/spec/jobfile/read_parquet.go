@@ -7,8 +7,8 @@ import (
 )
 
 // readParquet reads the settings of Parquet files. The columns are those of the files to be read, by name.
-func readParquet(s *yamldoc.Section, columns []string) ingest.Form {
-	form := &parquet.Form{Columns: columns, Zone: s.Text("timestamp_zone"), Int96Zone: s.Text("int96_zone"),
+func readParquet(s *yamldoc.Section, columns []string) ingest.Format {
+	form := &parquet.FlatForm{Columns: columns, Zone: s.Text("timestamp_zone"), Int96Zone: s.Text("int96_zone"),
 		KeepZeros: s.OneOf("decimal_zeros", "drop", "keep") == "keep"}
 	for _, c := range s.List("millis_columns") {
 		form.Millis = append(form.Millis, c.Text)

@@ -87,10 +87,10 @@ func OfQualifier(text string) string {
 }
 
 // KeyColumns are the columns as the key language sees them.
-func (j *Job) KeyColumns() []keys.Column {
-	columns := make([]keys.Column, len(j.Columns))
+func (j *Job) KeyColumns() []keys.KeyColumn {
+	columns := make([]keys.KeyColumn, len(j.Columns))
 	for i, c := range j.Columns {
-		columns[i] = keys.Column{Name: c.Name, Width: c.Width, Kind: c.Type.Kind, Unit: c.Type.Unit()}
+		columns[i] = keys.KeyColumn{Name: c.Name, Width: c.Width, Kind: c.Type.Kind, Unit: c.Type.Unit()}
 		columns[i].Zone, _ = c.Type.Location() // readType has reported an error
 	}
 	return columns

@@ -11,32 +11,32 @@ import (
 // Key is one key of a job file.
 type Key struct {
 	Name   string
-	Kind   Kind
+	Kind   ValueKind
 	Means  string
 	Choice []string // of a Choice
 	// the keys below a Section, or of each element of Sections; those of a Choice that may also be a mapping
 	Fixed []Key
 }
 
-// Kind is what values a key has.
-type Kind int
+// ValueKind is what values a key has.
+type ValueKind int
 
 // The kinds of values. A text is any YAML scalar but null: the decoder reads numbers and dates as they are written. Any
 // value may have variables such as ${NAME}.
 const (
-	Text     Kind = iota
-	Texts         // a list of texts
-	SomeText      // a text or a list of texts
-	NullText      // the same, and YAML's null is a text, too
-	Flag          // true or false, without quotes
-	Number        // a whole number
-	Size          // a number of bytes, such as 64KiB
-	Choice        // one of a few texts
-	AnyCase       // the same, in upper or lower case
-	Mapping       // a mapping with fixed keys
-	Mappings      // a list of such mappings
-	Columns       // columns_map: a mapping of columns and constants to their rules
-	Outputs       // outputs: a list of mappings with the keys Output and Common
+	Text     ValueKind = iota
+	Texts              // a list of texts
+	SomeText           // a text or a list of texts
+	NullText           // the same, and YAML's null is a text, too
+	Flag               // true or false, without quotes
+	Number             // a whole number
+	Size               // a number of bytes, such as 64KiB
+	Choice             // one of a few texts
+	AnyCase            // the same, in upper or lower case
+	Mapping            // a mapping with fixed keys
+	Mappings           // a list of such mappings
+	Columns            // columns_map: a mapping of columns and constants to their rules
+	Outputs            // outputs: a list of mappings with the keys Output and Common
 )
 
 // Names are the names of keys in several lists.

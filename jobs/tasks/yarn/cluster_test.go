@@ -25,7 +25,7 @@ import (
 
 // rig is an engine on a real YARN, whose tasks run a shell script.
 type rig struct {
-	*Engine
+	*Runner
 	cluster *testcluster.Cluster
 	phase   tasks.Phase
 
@@ -60,7 +60,7 @@ func newRig(t *testing.T, c *testcluster.Cluster, script string) *rig {
 	check(t, fsys.MkdirAll(dir, 0))
 	t.Cleanup(func() { check(t, fsys.Close()) })
 	r := &rig{cluster: c}
-	r.Engine = &Engine{Settings: Settings{Engine: jobfile.Engine{HadoopHome: c.HadoopHome()}}, Program: program, ConfDirs: []string{c.ConfDir()}, WorkDir: t.TempDir(),
+	r.Runner = &Runner{Settings: Settings{EngineSettings: jobfile.EngineSettings{HadoopHome: c.HadoopHome()}}, Program: program, ConfDirs: []string{c.ConfDir()}, WorkDir: t.TempDir(),
 		Log: slog.New(slog.NewTextHandler(r, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	t.Cleanup(func() { check(t, r.Close()) })
 	w, err := fsys.Create(path.Join(dir, "plan.json"), 0)

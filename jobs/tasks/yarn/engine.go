@@ -23,8 +23,8 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// Engine runs phases on YARN.
-type Engine struct {
+// Runner runs phases on YARN.
+type Runner struct {
 	Settings
 	// Program is the file of this program, which is shipped with each job.
 	Program string
@@ -43,7 +43,7 @@ type Engine struct {
 	forgotten int // jobs that YARN did not know any more
 }
 
-var _ tasks.Engine = (*Engine)(nil)
+var _ tasks.Engine = (*Runner)(nil)
 
 // folder is the name of the engine's own folder in that of a phase.
 const folder = "_yarn"
@@ -53,7 +53,7 @@ func jobName(p tasks.Phase) string { return "bulkload-" + p.Run + "-" + p.Name }
 
 // Run submits a phase's tasks as one job and follows it. If an earlier process has submitted tasks of the phase, and
 // their job still runs, it follows that job first. If the context ends, the job goes on, unless Kill says otherwise.
-func (e *Engine) Run(ctx context.Context, p tasks.Phase) error {
+func (e *Runner) Run(ctx context.Context, p tasks.Phase) error {
 	if len(p.Tasks) == 0 {
 		return nil
 	}
@@ -90,9 +90,9 @@ func hasFailed(err error) bool {
 }
 
 // followEarlier follows the live job of an earlier process to its end, if there is one.
-func (e *Engine) followEarlier(ctx context.Context, p tasks.Phase) (followed bool, err error) {
+func (e *Runner) followEarlier(ctx context.Context, p tasks.Phase) (followed bool, err error) {
 	var application string
-	err = e.patiently(ctx, func() (err error) {
+	err = e.retryUntil(ctx, func() (err error) {
 		application, err = e.live(ctx, jobName(p))
 		return err
 	})
@@ -146,7 +146,7 @@ func writeTasks(p tasks.Phase, n int) (name string, err error) {
 
 // submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a job without one
 // is that of another plan.
-func (e *Engine) submit(ctx context.Context, p tasks.Phase, n int) error {
+func (e *Runner) submit(ctx context.Context, p tasks.Phase, n int) error {
 	input, err := writeTasks(p, n)
 	if err != nil {
 		return fmt.Errorf("write the list of tasks: %w", err)
@@ -193,7 +193,7 @@ func hadoopUser() string {
 	return ""
 }
 
-func (e *Engine) submission(p tasks.Phase, input string) submission {
+func (e *Runner) submission(p tasks.Phase, input string) submission {
 	return submission{name: jobName(p), input: p.FS.URI(input),
 		output: p.FS.URI(path.Join(p.Dir, folder, "output")), program: e.Program}
 }
@@ -239,7 +239,7 @@ func quoted(args []string) string {
 }
 
 // prepare sets the environment of a command of Hadoop: its configuration, a log that we can read, and a ticket.
-func (e *Engine) prepare(ctx context.Context, cmd *exec.Cmd) error {
+func (e *Runner) prepare(ctx context.Context, cmd *exec.Cmd) error {
 	env := append(os.Environ(), "HADOOP_ROOT_LOGGER=INFO,console")
 	for _, dir := range slices.Backward(e.ConfDirs) {
 		if _, err := os.Stat(filepath.Join(dir, "yarn-site.xml")); err == nil {
@@ -259,14 +259,14 @@ func (e *Engine) prepare(ctx context.Context, cmd *exec.Cmd) error {
 }
 
 // Close deletes the ticket cache that was made for Hadoop's commands.
-func (e *Engine) Close() error { return e.tickets.remove() }
+func (e *Runner) Close() error { return e.tickets.remove() }
 
-// patience is how long YARN may be out of reach before a run ends.
-const patience = 10 * time.Minute
+// maxUnavailable is how long YARN may be out of reach before a run ends.
+const maxUnavailable = 10 * time.Minute
 
-// patiently repeats a question to YARN until it is answered. The error has errcode.YarnDown if that takes longer than
+// retryUntil repeats a question to YARN until it is answered. The error has errcode.YarnDown if that takes longer than
 // patience.
-func (e *Engine) patiently(ctx context.Context, ask func() error) error {
+func (e *Runner) retryUntil(ctx context.Context, ask func() error) error {
 	begun := time.Now()
 	for first := true; ; first = false {
 		err := ask()
@@ -275,11 +275,11 @@ func (e *Engine) patiently(ctx context.Context, ask func() error) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case time.Since(begun) > patience:
+		case time.Since(begun) > maxUnavailable:
 			return errcode.YarnDown.Errorf("ask YARN for the job: %w; the job goes on; run the same command again to follow it",
 				err)
 		case first:
-			e.Log.Warn(fmt.Sprintf("YARN does not answer, trying again for %v: %v", patience, err))
+			e.Log.Warn(fmt.Sprintf("YARN does not answer, trying again for %v: %v", maxUnavailable, err))
 		}
 		if err := pause.For(ctx, pollPause); err != nil {
 			return err

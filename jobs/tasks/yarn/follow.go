@@ -24,7 +24,7 @@ const (
 
 // follower follows the job of one phase.
 type follower struct {
-	*Engine
+	*Runner
 	phase    tasks.Phase
 	watching context.CancelFunc
 	watched  sync.WaitGroup
@@ -36,8 +36,8 @@ type follower struct {
 	lost        bool
 }
 
-func (e *Engine) newFollower(ctx context.Context, p tasks.Phase) *follower {
-	f := &follower{Engine: e, phase: p, unknown: make(chan struct{})}
+func (e *Runner) newFollower(ctx context.Context, p tasks.Phase) *follower {
+	f := &follower{Runner: e, phase: p, unknown: make(chan struct{})}
 	ctx, f.watching = context.WithCancel(ctx)
 	if p.Watch != nil {
 		f.watched.Go(func() { f.watch(ctx) })
@@ -165,7 +165,7 @@ func (f *follower) known() string {
 func (f *follower) poll(ctx context.Context) error {
 	for {
 		var r report
-		err := f.patiently(ctx, func() (err error) {
+		err := f.retryUntil(ctx, func() (err error) {
 			r, err = f.status(ctx, f.known())
 			return err
 		})

@@ -11,9 +11,9 @@ import (
 
 // New is the engine that runs a job's tasks on YARN; program is the file of this program. Empty fields of e have
 // defaults.
-func New(j *jobfile.Job, e jobfile.Engine, program string, o options.Options) *Engine {
-	engine := &Engine{Program: program, WorkDir: o.WorkDir, Log: o.Log,
-		Settings: Settings{Engine: e, Services: hdfsServices(j)}}
+func New(j *jobfile.Job, e jobfile.EngineSettings, program string, o options.Options) *Runner {
+	engine := &Runner{Program: program, WorkDir: o.WorkDir, Log: o.Log,
+		Settings: Settings{EngineSettings: e, Services: hdfsServices(j)}}
 	at := site.Chosen(o, j.HBase)
 	if at.Conf != "" {
 		engine.ConfDirs = []string{at.Conf}

@@ -156,8 +156,8 @@ func TestSurvey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{
-		"00001/a-1/failure.json", "00001/b-2/account.json", "00002/attempt_1_m_3_0-77/failure.json", "00003/d-1/attempt.json", "00003/e-1/attempt.json",
-		"00009/h-1/account.json", "_yarn/tasks-0001",
+		"00001/a-1/failure.json", "00001/b-2/result.json", "00002/attempt_1_m_3_0-77/failure.json", "00003/d-1/attempt.json", "00003/e-1/attempt.json",
+		"00009/h-1/result.json", "_yarn/tasks-0001",
 	} {
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
@@ -186,8 +186,8 @@ func TestIdleReducerFails(t *testing.T) {
 	t.Parallel()
 	const mapper, reducer = "attempt_1_0001_m_000003_1", "attempt_1_0001_r_000000_0"
 	var log strings.Builder
-	e := &Engine{Log: slog.New(slog.NewTextHandler(&log, nil))}
-	f := &follower{Engine: e, phase: tasks.Phase{Name: tasks.MapPhase, FS: storage.Local, Dir: t.TempDir(), Tasks: []int{3}}, application: "application_1_0001"}
+	e := &Runner{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	f := &follower{Runner: e, phase: tasks.Phase{Name: tasks.MapPhase, FS: storage.Local, Dir: t.TempDir(), Tasks: []int{3}}, application: "application_1_0001"}
 	f.event(event{attempt: reducer, state: "FAILED", diagnostics: "no memory"})
 	if text := log.String(); !strings.Contains(text, "the idle reducer of the map tasks' job, attempt "+reducer+": failed: no memory") || strings.Contains(text, "a map task") {
 		t.Errorf("it says %s", text)
@@ -216,9 +216,9 @@ func TestForgottenJob(t *testing.T) {
 	} {
 		check(t, os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 		var log strings.Builder
-		e := &Engine{Log: slog.New(slog.NewTextHandler(&log, nil)), tools: tools{yarn: program}}
+		e := &Runner{Log: slog.New(slog.NewTextHandler(&log, nil)), tools: tools{yarn: program}}
 		for i := range maxForgotten + 1 {
-			f := &follower{Engine: e, phase: tasks.Phase{Name: tasks.MapPhase}, application: "application_1_0007"}
+			f := &follower{Runner: e, phase: tasks.Phase{Name: tasks.MapPhase}, application: "application_1_0007"}
 			err := f.poll(t.Context())
 			if last := i == maxForgotten; !last && !errors.Is(err, tasks.ErrAgain) || last &&
 				errcode.Outermost(err) != errcode.YarnFailed {

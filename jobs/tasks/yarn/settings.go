@@ -19,7 +19,7 @@ import (
 
 // Settings say how jobs are submitted. Empty values leave the choice to the cluster.
 type Settings struct {
-	jobfile.Engine
+	jobfile.EngineSettings
 
 	// Flags are further flags of each task.
 	Flags []string

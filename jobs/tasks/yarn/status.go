@@ -82,7 +82,7 @@ func parseList(text, name string) (ids []string) {
 }
 
 // yarn runs a command of yarn and returns its output.
-func (e *Engine) yarn(ctx context.Context, args ...string) (string, error) {
+func (e *Runner) yarn(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.Command(e.tools.yarn, args...)
 	if err := e.prepare(ctx, cmd); err != nil {
 		return "", err
@@ -106,7 +106,7 @@ func (e *Engine) yarn(ctx context.Context, args ...string) (string, error) {
 }
 
 // live returns the application of a name that has not ended; "" if there is none.
-func (e *Engine) live(ctx context.Context, name string) (string, error) {
+func (e *Runner) live(ctx context.Context, name string) (string, error) {
 	out, err := e.yarn(ctx, "application", "-list", "-appTypes", "MAPREDUCE", "-appStates", liveStates)
 	if err != nil {
 		return "", err
@@ -126,7 +126,7 @@ const noSuchJob = "doesn't exist in RM"
 // stateForgotten is the state of a job that YARN does not know any more.
 const stateForgotten = "forgotten"
 
-func (e *Engine) status(ctx context.Context, application string) (report, error) {
+func (e *Runner) status(ctx context.Context, application string) (report, error) {
 	out, err := e.yarn(ctx, "application", "-status", application)
 	if err != nil {
 		out = err.Error()
@@ -140,7 +140,7 @@ func (e *Engine) status(ctx context.Context, application string) (report, error)
 	return parseReport(out)
 }
 
-func (e *Engine) kill(ctx context.Context, application string) error {
+func (e *Runner) kill(ctx context.Context, application string) error {
 	_, err := e.yarn(ctx, "application", "-kill", application)
 	if err != nil && strings.Contains(err.Error(), noSuchJob) {
 		return nil

@@ -31,7 +31,7 @@ const ticketsPrefix = "bulkload-tickets-"
 const ticketLife = time.Hour
 
 // cache returns the name of a ticket cache that is filled from the keytab; "" without one.
-func (t *tickets) cache(ctx context.Context, e *Engine) (string, error) {
+func (t *tickets) cache(ctx context.Context, e *Runner) (string, error) {
 	if e.Keytab == "" {
 		return "", nil
 	}

@@ -17,8 +17,8 @@ func TestTicketsOfAKilledDriver(t *testing.T) {
 	bin, work := t.TempDir(), filepath.Join(t.TempDir(), "work")
 	check(t, os.WriteFile(filepath.Join(bin, "kinit"), []byte("#!/bin/sh\necho ticket > \"$2\"\n"), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	tickets := func() (e *Engine, file string) {
-		e = &Engine{WorkDir: work, Principal: "loader", Keytab: "loader.keytab"}
+	tickets := func() (e *Runner, file string) {
+		e = &Runner{WorkDir: work, Principal: "loader", Keytab: "loader.keytab"}
 		name, err := e.tickets.cache(t.Context(), e)
 		check(t, err)
 		return e, name[len("FILE:"):]

@@ -85,7 +85,7 @@ func (s *survey) isDone(p tasks.Phase, task int) bool {
 		return false
 	}
 	for _, a := range attempts {
-		if _, err := p.FS.Stat(path.Join(dir, a.Name, tasks.AccountName)); err == nil {
+		if _, err := p.FS.Stat(path.Join(dir, a.Name, tasks.ResultName)); err == nil {
 			s.done[task] = true
 			return true
 		}

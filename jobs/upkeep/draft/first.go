@@ -64,7 +64,7 @@ func ForTable(ctx context.Context, name string, o options.Options) (job []byte, 
 	if err != nil {
 		return nil, failure.Early(err)
 	}
-	t := &Table{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User,
+	t := &TableDraft{Name: name, Output: fmt.Sprintf("hdfs:///user/%s/hfile/%s/${date}", s.User,
 		strings.ReplaceAll(name, ":", "_")), Splits: live.Splits()}
 	for i := range live.Families {
 		t.Families = append(t.Families, TableFamily{Name: live.Families[i].Name, Settings: familySettings(&live.Families[i])})

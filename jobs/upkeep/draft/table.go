@@ -7,8 +7,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Table is a live table, of which a job file is made that loads into it: what its descriptor and its regions say.
-type Table struct {
+// TableDraft is a live table, of which a job file is made that loads into it: what its descriptor and its regions say.
+type TableDraft struct {
 	Name     string
 	Output   string        // for the HFiles
 	Families []TableFamily // at least one
@@ -20,7 +20,7 @@ type TableFamily struct{ Name, Settings string }
 
 // YAML is the job file. Nobody but the export knows its columns, and nobody but its owner the row key: rows would show
 // some key of many that fit.
-func (t *Table) YAML() []byte {
+func (t *TableDraft) YAML() []byte {
 	var w bytes.Buffer
 	regions := jobfile.Plural(len(t.Splits)+1, "region")
 	fmt.Fprintf(&w, "# A draft by bulkload init, from the descriptor and the regions of table %s, which has %s.\n",
@@ -39,7 +39,7 @@ func (t *Table) YAML() []byte {
 	salts := saltsOf(t.Splits)
 	fmt.Fprint(&w, "# CHANGE THIS. The row key as readers of the table compute it.\n")
 	if salts.n > 0 {
-		fmt.Fprintf(&w, "# The regions begin like salts of %d values, such as %s.\n", salts.n, salts.of("COLUMN"))
+		fmt.Fprintf(&w, "# The regions begin like salts of %d values, such as %s.\n", salts.n, salts.saltFor("COLUMN"))
 	}
 	fmt.Fprintf(&w, "rowkey: %s\nquery: [c1]\n", text(tryKey("c1", salts)))
 	fmt.Fprintf(&w, "# The table's %s, and its families' settings.\nregions: {from: table}\noutput: %s\nload: true\n",
@@ -52,7 +52,7 @@ func tryKey(column string, salts salting) string {
 	if salts.n == 0 {
 		return quoted(column)
 	}
-	return salts.of(quoted(column)) + " + " + quoted(column)
+	return salts.saltFor(quoted(column)) + " + " + quoted(column)
 }
 
 // salting is how the keys of a table seem to begin, judging by the boundaries of its regions.
@@ -61,8 +61,8 @@ type salting struct {
 	short bool // the salts have no leading zeros, and some have more digits than others
 }
 
-// of is the most frequent call, in the key language, that makes such a salt of a column.
-func (s salting) of(column string) string {
+// saltFor is the most frequent call, in the key language, that makes such a salt of a column.
+func (s salting) saltFor(column string) string {
 	if s.short {
 		return fmt.Sprintf("short_salt(%s, %d)", column, s.n)
 	}

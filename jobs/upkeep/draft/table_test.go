@@ -19,7 +19,7 @@ func TestTableDraft(t *testing.T) {
 		"1 2 3":                   "salt(c1, 4) + c1",
 		"1 10 11 2 3 4 5 6 7 8 9": "short_salt(c1, 12) + c1",
 	} {
-		table := &Table{Name: "ns:t", Output: "hdfs:///out/${date}", Families: []TableFamily{{"null", "SNAPPY"}, {"g", "NONE"}}}
+		table := &TableDraft{Name: "ns:t", Output: "hdfs:///out/${date}", Families: []TableFamily{{"null", "SNAPPY"}, {"g", "NONE"}}}
 		for s := range strings.FieldsSeq(splits) {
 			table.Splits = append(table.Splits, []byte(s))
 		}

@@ -79,17 +79,17 @@ type cleaner struct {
 }
 
 // clean decides about one output and deletes what it may. freed is in bytes; with DryRun, what would be freed.
-func (c *cleaner) clean(ctx context.Context, out *Output) (freed int64, err error) {
+func (c *cleaner) clean(ctx context.Context, out *OutputDir) (freed int64, err error) {
 	action, reason, err := c.decide(out)
 	if err != nil {
 		return 0, err
 	}
 	if c.rules.DryRun && out.Locked {
-		action, reason = Kept, "it is locked"
+		action, reason = Retained, "it is locked"
 	}
-	if action != Kept && !c.rules.DryRun {
+	if action != Retained && !c.rules.DryRun {
 		if err := c.locked(ctx, out, &action, &reason); failure.KindOf(err) == failure.Later {
-			action, reason = Kept, err.Error()
+			action, reason = Retained, err.Error()
 		} else if err != nil {
 			return 0, fmt.Errorf("clean %s: %w", out.URI, err)
 		}
@@ -100,14 +100,14 @@ func (c *cleaner) clean(ctx context.Context, out *Output) (freed int64, err erro
 	case RejectsDeleted:
 		freed = out.Rejects
 	}
-	if action != Kept && !c.rules.DryRun {
+	if action != Retained && !c.rules.DryRun {
 		c.options.Detail(options.LevelStage, action, attributes(out)...)
 	}
 	return freed, nil
 }
 
 // locked locks the output, decides again, and deletes.
-func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *string) (err error) {
+func (c *cleaner) locked(ctx context.Context, out *OutputDir, action, reason *string) (err error) {
 	d := output.At(out.fsys, out.dir, c.site, c.options)
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -119,7 +119,7 @@ func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *strin
 	if err := out.readAgain(); err != nil { // another process may have continued it
 		return err
 	}
-	if *action, *reason, err = c.decide(out); err != nil || *action == Kept {
+	if *action, *reason, err = c.decide(out); err != nil || *action == Retained {
 		return err
 	}
 	if out.State == Cut {
@@ -132,17 +132,17 @@ func (c *cleaner) locked(ctx context.Context, out *Output, action, reason *strin
 }
 
 // decide returns what may be deleted of an output, and why not more.
-func (c *cleaner) decide(out *Output) (action, reason string, err error) {
+func (c *cleaner) decide(out *OutputDir) (action, reason string, err error) {
 	switch {
 	case out.State == Cut:
 		reason, err = c.keepsCut(out)
 	case out.manifest == nil:
-		return Kept, out.Error, nil
+		return Retained, out.Error, nil
 	default:
 		reason, err = c.keeps(out)
 	}
 	if err != nil {
-		return Kept, "", err
+		return Retained, "", err
 	}
 	if reason == "" {
 		return Deleted, "", nil
@@ -150,11 +150,11 @@ func (c *cleaner) decide(out *Output) (action, reason string, err error) {
 	if !out.rejected.IsZero() && c.rules.Rejects > 0 && c.rules.Now.Sub(out.rejected) >= c.rules.Rejects {
 		return RejectsDeleted, reason, nil
 	}
-	return Kept, reason, nil
+	return Retained, reason, nil
 }
 
 // keeps is why an output stays; "" if it may go.
-func (c *cleaner) keeps(out *Output) (reason string, err error) {
+func (c *cleaner) keeps(out *OutputDir) (reason string, err error) {
 	switch out.State {
 	case manifest.Writing, manifest.Loading:
 		return "its run is under way: the same command goes on with it", nil
@@ -182,7 +182,7 @@ func (c *cleaner) keeps(out *Output) (reason string, err error) {
 }
 
 // entry is the ledger's entry.
-func (c *cleaner) entry(out *Output) (*ledger.Entry, error) {
+func (c *cleaner) entry(out *OutputDir) (*ledger.Entry, error) {
 	if err := c.openLedger(); err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (c *cleaner) openLedger() (err error) {
 }
 
 // attributes name an output in a log.
-func attributes(out *Output) []slog.Attr {
+func attributes(out *OutputDir) []slog.Attr {
 	return []slog.Attr{slog.String("table", out.Table), slog.String("date", out.Date), slog.String("run", out.Run),
 		slog.String("output", path.Clean(out.dir)), slog.Int64("bytes", out.Bytes+out.Rejects)}
 }

@@ -14,8 +14,8 @@ import (
 // table has served their parts for long enough, they are no longer needed.
 
 // describeCut describes a directory of another tool.
-func describeCut(fsys storage.FS, dir string, content []storage.Info) (*Output, error) {
-	out := &Output{URI: fsys.URI(dir), fsys: fsys, dir: dir, State: Cut}
+func describeCut(fsys storage.FS, dir string, content []storage.Info) (*OutputDir, error) {
+	out := &OutputDir{URI: fsys.URI(dir), fsys: fsys, dir: dir, State: Cut}
 	for _, f := range content {
 		out.Locked = out.Locked || f.Name == lock.LockName
 	}
@@ -23,7 +23,7 @@ func describeCut(fsys storage.FS, dir string, content []storage.Info) (*Output, 
 }
 
 // measureCut adds up the originals, and notes what forbids deleting them.
-func (out *Output) measureCut() error {
+func (out *OutputDir) measureCut() error {
 	out.Files, out.Bytes, out.unloaded, out.cut = 0, 0, "", time.Time{}
 	content, err := out.fsys.ReadDir(out.dir)
 	if err != nil {
@@ -45,7 +45,7 @@ func (out *Output) measureCut() error {
 }
 
 // addOriginals adds up the files of a folder and those below it.
-func (out *Output) addOriginals(dir string, depth int) error {
+func (out *OutputDir) addOriginals(dir string, depth int) error {
 	all, err := storage.List(out.fsys, dir)
 	for _, f := range all {
 		if f.Dir && f.ModTime.After(out.cut) {
@@ -66,7 +66,7 @@ func (out *Output) addOriginals(dir string, depth int) error {
 }
 
 // readAgain reads what decides about the output.
-func (out *Output) readAgain() error {
+func (out *OutputDir) readAgain() error {
 	if out.State == Cut {
 		return out.measureCut()
 	}
@@ -74,7 +74,7 @@ func (out *Output) readAgain() error {
 }
 
 // keepsCut is why originals stay; "" if they may go.
-func (c *cleaner) keepsCut(out *Output) (reason string, err error) {
+func (c *cleaner) keepsCut(out *OutputDir) (reason string, err error) {
 	if out.unloaded != "" {
 		return out.unloaded, nil
 	}

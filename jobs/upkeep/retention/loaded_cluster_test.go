@@ -55,7 +55,7 @@ func TestLogAndClean(t *testing.T) {
 	for _, c := range []struct {
 		after time.Duration
 		want  string
-	}{{29 * 24 * time.Hour, retention.Kept}, {31 * 24 * time.Hour, retention.Deleted}} {
+	}{{29 * 24 * time.Hour, retention.Retained}, {31 * 24 * time.Hour, retention.Deleted}} {
 		r, err := retention.Clean(t.Context(), uri, retention.Rules{Outputs: 30 * 24 * time.Hour, Now: time.Now().Add(c.after)}, l.Options())
 		if err != nil || len(r.Outputs) != 1 || r.Outputs[0].Action != c.want {
 			t.Fatalf("after %v: %v: %+v", c.after, err, r)

@@ -22,14 +22,14 @@ import (
 // Report is what was in a directory, and what was done about it.
 type Report struct {
 	failure.Outcome
-	Directory string    `json:"directory"`
-	Outputs   []*Output `json:"outputs"`
-	Freed     int64     `json:"bytes_freed"`            // of outputs and rejects; with DryRun: that would be
-	Work      []string  `json:"work_folders,omitempty"` // what failed runs had left in the work folder, deleted
+	Directory string       `json:"directory"`
+	Outputs   []*OutputDir `json:"outputs"`
+	Freed     int64        `json:"bytes_freed"`            // of outputs and rejects; with DryRun: that would be
+	Work      []string     `json:"work_folders,omitempty"` // what failed runs had left in the work folder, deleted
 }
 
-// Output is an output directory.
-type Output struct {
+// OutputDir is an output directory.
+type OutputDir struct {
 	URI      string    `json:"output"`
 	State    string    `json:"state,omitempty"` // as the manifest has it: writing, written, loading, loaded; or Cut
 	Job      string    `json:"job,omitempty"`
@@ -57,7 +57,7 @@ type Output struct {
 
 // The values of Action.
 const (
-	Kept           = "kept"
+	Retained       = "kept"
 	Deleted        = "deleted"
 	RejectsDeleted = "rejects deleted"
 )
@@ -84,7 +84,7 @@ func List(dir string, o options.Options) (*Report, error) {
 
 // open finds the outputs. The caller closes the file system, unless there is an error.
 func open(dir string, o options.Options) (report *Report, s *site.Site, fsys storage.FS, err error) {
-	report = &Report{Outcome: failure.NewOutcome(), Directory: dir, Outputs: []*Output{}}
+	report = &Report{Outcome: failure.NewOutcome(), Directory: dir, Outputs: []*OutputDir{}}
 	s, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, dir)
 	if err != nil {
 		return report, nil, nil, err
@@ -146,8 +146,8 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 }
 
 // describe describes one output.
-func describe(fsys storage.FS, dir string, content []storage.Info) (*Output, error) {
-	out := &Output{URI: fsys.URI(dir), fsys: fsys, dir: dir}
+func describe(fsys storage.FS, dir string, content []storage.Info) (*OutputDir, error) {
+	out := &OutputDir{URI: fsys.URI(dir), fsys: fsys, dir: dir}
 	for _, f := range content {
 		out.Locked = out.Locked || f.Name == lock.LockName
 	}
@@ -158,7 +158,7 @@ func describe(fsys storage.FS, dir string, content []storage.Info) (*Output, err
 }
 
 // readManifest reads the manifest. A malformed one is an error of this output only.
-func (out *Output) readManifest() error {
+func (out *OutputDir) readManifest() error {
 	m, err := manifest.Read(out.fsys, out.dir)
 	switch kind := failure.KindOf(err); {
 	case err != nil && (kind == failure.Differs || kind == failure.Refused):
@@ -173,7 +173,7 @@ func (out *Output) readManifest() error {
 	out.manifest = m
 	out.State, out.Job, out.Table, out.Date, out.Run, out.Finished = m.State, m.Run.Job, m.Run.Table,
 		m.Run.Date, m.Run.ID, m.Finished
-	out.Rows, out.Files = m.Books.Written, len(m.Files())
+	out.Rows, out.Files = m.Counts.Written, len(m.Files())
 	for _, f := range m.Files() {
 		if !f.Loaded {
 			out.Bytes += f.Bytes
@@ -183,7 +183,7 @@ func (out *Output) readManifest() error {
 }
 
 // measureRejects adds up the rejects.
-func (out *Output) measureRejects() error {
+func (out *OutputDir) measureRejects() error {
 	all, err := storage.List(out.fsys, path.Join(out.dir, manifest.RejectsDir))
 	for _, f := range all {
 		out.Rejects += f.Size

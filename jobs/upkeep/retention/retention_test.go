@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"bulkload/internal/storage"
-	"bulkload/jobs/base/books"
+	"bulkload/jobs/base/counts"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/env/ledger"
@@ -51,12 +51,12 @@ func (n *nights) add(t *testing.T, name, state string, loaded, rejects time.Dura
 	dir := filepath.Join(n.dir, name)
 	check(t, os.MkdirAll(filepath.Join(dir, "f"), 0o755))
 	m := &manifest.Manifest{Schema: manifest.Schema, State: state, JobHash: "hash of " + strings.ReplaceAll(name, "/", "-"), MadeFor: manifest.MadeFor{Families: map[string]string{"f": ""}},
-		Run: jobfile.RunInfo{Job: "check.yaml", Table: "shop:" + name, Date: "2026-11-20", ID: "run " + name}, Books: books.Books{Written: 5}}
+		Run: jobfile.RunInfo{Job: "check.yaml", Table: "shop:" + name, Date: "2026-11-20", ID: "run " + name}, Counts: counts.RowCounts{Written: 5}}
 	check(t, m.Save(storage.Local, dir, n.dir))
 	check(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o600))
 	if loaded > 0 {
 		check(t, n.ledger.Write(&ledger.Entry{State: ledger.Loaded, Table: m.Run.Table, Date: m.Run.Date, JobHash: m.JobHash, Run: m.Run.ID,
-			Books: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-loaded)}))
+			Counts: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-loaded)}))
 	}
 	if rejects > 0 {
 		at := filepath.Join(dir, manifest.RejectsDir, "rejects.dat")
@@ -83,15 +83,15 @@ func TestClean(t *testing.T) {
 	}{
 		{"old", manifest.Loaded, 31 * day, 0, 30 * day, 0, Deleted, ""},
 		{"old-rejects", manifest.Loaded, 31 * day, 31 * day, 30 * day, 0, Deleted, ""},
-		{"old-young-rejects", manifest.Loaded, 31 * day, 3 * day, 30 * day, 7 * day, Kept, "rejects are kept"},
-		{"young", manifest.Loaded, 29 * day, 0, 30 * day, 7 * day, Kept, "it was loaded on "},
+		{"old-young-rejects", manifest.Loaded, 31 * day, 3 * day, 30 * day, 7 * day, Retained, "rejects are kept"},
+		{"young", manifest.Loaded, 29 * day, 0, 30 * day, 7 * day, Retained, "it was loaded on "},
 		{"young-rejects", manifest.Loaded, 29 * day, 29 * day, 30 * day, 7 * day, RejectsDeleted, "it was loaded on "},
 		{"only-rejects", manifest.Loaded, 31 * day, 8 * day, 0, 7 * day, RejectsDeleted, "--older-than"},
-		{"forgotten", manifest.Loaded, 0, 0, 30 * day, 0, Kept, "ledger does not remember"},
-		{"written", manifest.Written, 31 * day, 31 * day, 30 * day, 0, Kept, "not loaded"},
+		{"forgotten", manifest.Loaded, 0, 0, 30 * day, 0, Retained, "ledger does not remember"},
+		{"written", manifest.Written, 31 * day, 31 * day, 30 * day, 0, Retained, "not loaded"},
 		{"written-rejects", manifest.Written, 0, 8 * day, 30 * day, 7 * day, RejectsDeleted, "not loaded"},
-		{"loading", manifest.Loading, 31 * day, 0, 30 * day, 7 * day, Kept, "under way"},
-		{"writing", manifest.Writing, 31 * day, 0, 30 * day, 7 * day, Kept, "under way"},
+		{"loading", manifest.Loading, 31 * day, 0, 30 * day, 7 * day, Retained, "under way"},
+		{"writing", manifest.Writing, 31 * day, 0, 30 * day, 7 * day, Retained, "under way"},
 		{"failed", manifest.Writing, 0, 8 * day, 30 * day, 7 * day, RejectsDeleted, "under way"},
 	} {
 		for _, dry := range []bool{true, false} {
@@ -109,10 +109,10 @@ func TestClean(t *testing.T) {
 				if gone := !n.has(c.name); gone != (c.action == Deleted && !dry) {
 					t.Errorf("the output is gone: %v", gone)
 				}
-				if kept := n.has(c.name + "/.rejects"); kept != (c.rejects > 0 && (c.action == Kept || dry)) {
+				if kept := n.has(c.name + "/.rejects"); kept != (c.rejects > 0 && (c.action == Retained || dry)) {
 					t.Errorf("the rejects are there: %v", kept)
 				}
-				if c.action != Kept && c.rejects > 0 && r.Freed != int64(len("a name")) {
+				if c.action != Retained && c.rejects > 0 && r.Freed != int64(len("a name")) {
 					t.Errorf("%d bytes are freed", r.Freed)
 				}
 				if n.has(c.name + "/_lock") {
@@ -141,7 +141,7 @@ func TestCleanOriginals(t *testing.T) {
 	load := func(table, state string, age time.Duration) {
 		t.Helper()
 		check(t, n.ledger.Write(&ledger.Entry{State: state, Table: table, JobHash: ledger.DirectoryKey(storage.Local.URI(dir)),
-			Books: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-age)}))
+			Counts: json.RawMessage("{}"), Inputs: json.RawMessage("[]"), Time: n.now.Add(-age)}))
 	}
 	clean := func(action, reason string) {
 		t.Helper()
@@ -150,20 +150,20 @@ func TestCleanOriginals(t *testing.T) {
 			t.Errorf("want %s, %s: %v: %+v", action, reason, err, r.Outputs)
 		}
 	}
-	clean(Kept, "does not remember its load")
+	clean(Retained, "does not remember its load")
 	load("shop:a", ledger.Loaded, 40*day)
 	load("b", ledger.Loading, 35*day)
-	clean(Kept, "its load into table b is under way")
+	clean(Retained, "its load into table b is under way")
 	load("b", ledger.Loaded, 29*day)
-	clean(Kept, "it was loaded on")
+	clean(Retained, "it was loaded on")
 	load("b", ledger.Loaded, 35*day)
 	for name, reason := range map[string]string{"f/two": "were not loaded", ".cut/_cuts.json": "a cut of its files is under way"} {
 		check(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
-		clean(Kept, reason)
+		clean(Retained, reason)
 		check(t, os.Remove(filepath.Join(dir, name)))
 	}
 	cutAt(day)
-	clean(Kept, "after the last load that this ledger has")
+	clean(Retained, "after the last load that this ledger has")
 	cutAt(36 * day)
 	listed, err := List(n.dir, n.options)
 	if err != nil || len(listed.Outputs) != 1 || listed.Outputs[0].Files != 1 || listed.Outputs[0].Bytes != 5 {
@@ -208,7 +208,7 @@ func TestCleanLocked(t *testing.T) {
 	text, err := os.ReadFile(name)
 	check(t, err)
 	check(t, os.WriteFile(name, []byte(strings.Replace(string(text), "shop:", "show:", 1)), 0o600))
-	lock, err := lock.Acquire(t.Context(), storage.Local, filepath.Join(n.dir, "locked"), lock.Options{User: "tina", Lost: func(error) {}})
+	lock, err := lock.Acquire(t.Context(), storage.Local, filepath.Join(n.dir, "locked"), lock.Request{User: "tina", Lost: func(error) {}})
 	check(t, err)
 	r, err := Clean(t.Context(), n.dir, Rules{Outputs: day, Now: n.now}, n.options)
 	check(t, err)

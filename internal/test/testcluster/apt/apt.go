@@ -12,12 +12,15 @@ import (
 	"testing"
 )
 
-// ErrUnable means that this machine has no apt-get, or that this process is not root.
-var ErrUnable = errors.New("apt-get can't be run here")
+// ErrUnable means that this process may not install anything: it is not root, CI is not true, or there is no apt-get.
+var ErrUnable = errors.New("only root with CI=true installs it by itself")
+
+// allowed reports whether this process may use apt-get: nobody's machine is changed unless it is CI's.
+func allowed() bool { return os.Geteuid() == 0 && os.Getenv("CI") == "true" }
 
 // Install installs packages, without those that they recommend. The error has apt-get's output.
 func Install(packages ...string) error {
-	if os.Geteuid() != 0 {
+	if !allowed() {
 		return ErrUnable
 	}
 	defer exclude()()
@@ -29,7 +32,7 @@ func Install(packages ...string) error {
 
 // Unpack unpacks a package into a folder, without installing it and what it depends on. So no service is started.
 func Unpack(dir, name string) error {
-	if os.Geteuid() != 0 {
+	if !allowed() {
 		return ErrUnable
 	}
 	defer exclude()()

@@ -1,6 +1,6 @@
-// Package books counts a run's rows and cells, in total, for each region and for each input file, and checks that the
+// Package counts counts a run's rows and cells, in total, for each region and for each input file, and checks that the
 // counts agree.
-package books
+package counts
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// Books account for every row and cell of a run.
-type Books struct {
+// RowCounts account for every row and cell of a run.
+type RowCounts struct {
 	Read         int64 `json:"rows_read"`
 	Written      int64 `json:"rows_written"`
 	Rejected     int64 `json:"rows_rejected"`
@@ -35,7 +35,7 @@ type Written struct {
 }
 
 // Add adds a slice.
-func (b *Books) Add(r Written) {
+func (b *RowCounts) Add(r Written) {
 	b.Written += r.Rows
 	b.Duplicates += r.Duplicates
 	b.Differing += r.Differing
@@ -45,7 +45,7 @@ func (b *Books) Add(r Written) {
 }
 
 // Check returns what does not add up.
-func (b Books) Check() error {
+func (b RowCounts) Check() error {
 	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
 		return errcode.Digest.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates "+
 			"+ %d filtered = %d",
@@ -59,7 +59,7 @@ func (b Books) Check() error {
 }
 
 // String formats the counts in one line.
-func (b Books) String() string {
+func (b RowCounts) String() string {
 	return fmt.Sprintf("%d rows read = %d written + %d rejected + %d duplicates + %d filtered; %d cells + %d nulls = %d "+
 		"rows × %d columns",
 		b.Read, b.Written, b.Rejected, b.Duplicates, b.Filtered, b.CellsWritten, b.Nulls, b.Written, b.Columns)

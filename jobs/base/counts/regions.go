@@ -1,23 +1,23 @@
-package books
+package counts
 
 import "bulkload/internal/digest"
 
-// Region is what was read for one region, including duplicates.
-type Region struct {
+// RegionCounts is what was read for one region, including duplicates.
+type RegionCounts struct {
 	Digest digest.Sum
 	Keys   int64 // bytes of row keys
 	Bytes  int64 // of row keys and packed columns
 }
 
 // Add adds what another goroutine or process has read for the region.
-func (r *Region) Add(o *Region) {
+func (r *RegionCounts) Add(o *RegionCounts) {
 	r.Digest.Add(o.Digest)
 	r.Keys += o.Keys
 	r.Bytes += o.Bytes
 }
 
 // Sub subtracts what was added.
-func (r *Region) Sub(o *Region) {
+func (r *RegionCounts) Sub(o *RegionCounts) {
 	r.Digest.Sub(o.Digest)
 	r.Keys -= o.Keys
 	r.Bytes -= o.Bytes
@@ -43,8 +43,8 @@ func (c *Content) Add(o *Content) {
 // Contents are the contents of all input files, by their ordinals.
 type Contents map[int]*Content
 
-// Of returns a file's content, to be added to.
-func (c Contents) Of(file int) *Content {
+// OfFile returns a file's content, to be added to.
+func (c Contents) OfFile(file int) *Content {
 	f := c[file]
 	if f == nil {
 		f = new(Content)
@@ -56,6 +56,6 @@ func (c Contents) Of(file int) *Content {
 // Add adds other parts of the files.
 func (c Contents) Add(o Contents) {
 	for file, content := range o {
-		c.Of(file).Add(content)
+		c.OfFile(file).Add(content)
 	}
 }

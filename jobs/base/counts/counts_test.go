@@ -1,4 +1,4 @@
-package books
+package counts
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 )
 
 // balanced are books in which every number differs from the others.
-func balanced() Books {
-	return Books{Read: 1000, Written: 700, Rejected: 120, Duplicates: 150, Differing: 40, Filtered: 30, CellsWritten: 2050, Nulls: 50, Columns: 3, TableRows: 9}
+func balanced() RowCounts {
+	return RowCounts{Read: 1000, Written: 700, Rejected: 120, Duplicates: 150, Differing: 40, Filtered: 30, CellsWritten: 2050, Nulls: 50, Columns: 3, TableRows: 9}
 }
 
 // TestBooksBalance: each record is written, rejected, a duplicate or filtered, and each column of a written row is a
@@ -19,11 +19,11 @@ func TestBooksBalance(t *testing.T) {
 	if err := balanced().Check(); err != nil {
 		t.Fatal(err)
 	}
-	for what, number := range map[string]func(*Books) *int64{
-		"read": func(b *Books) *int64 { return &b.Read }, "written": func(b *Books) *int64 { return &b.Written },
-		"rejected": func(b *Books) *int64 { return &b.Rejected }, "duplicates": func(b *Books) *int64 { return &b.Duplicates },
-		"filtered": func(b *Books) *int64 { return &b.Filtered }, "cells": func(b *Books) *int64 { return &b.CellsWritten },
-		"nulls": func(b *Books) *int64 { return &b.Nulls },
+	for what, number := range map[string]func(*RowCounts) *int64{
+		"read": func(b *RowCounts) *int64 { return &b.Read }, "written": func(b *RowCounts) *int64 { return &b.Written },
+		"rejected": func(b *RowCounts) *int64 { return &b.Rejected }, "duplicates": func(b *RowCounts) *int64 { return &b.Duplicates },
+		"filtered": func(b *RowCounts) *int64 { return &b.Filtered }, "cells": func(b *RowCounts) *int64 { return &b.CellsWritten },
+		"nulls": func(b *RowCounts) *int64 { return &b.Nulls },
 	} {
 		for _, off := range []int64{-1, 1} {
 			b := balanced()
@@ -42,8 +42,8 @@ func TestBooksBalance(t *testing.T) {
 // TestSlicesAddUp: the books of slices, in any order, are those of the whole.
 func TestSlicesAddUp(t *testing.T) {
 	slices := []Written{{Rows: 1, Duplicates: 20, Differing: 3, Cells: 4, Nulls: 5, TableRows: 6}, {}, {Rows: 700, Duplicates: 80, Differing: 90, Cells: 100, Nulls: 110, TableRows: 120}}
-	want := Books{Written: 701, Duplicates: 100, Differing: 93, CellsWritten: 104, Nulls: 115, TableRows: 126}
-	var forth, back Books
+	want := RowCounts{Written: 701, Duplicates: 100, Differing: 93, CellsWritten: 104, Nulls: 115, TableRows: 126}
+	var forth, back RowCounts
 	for i := range slices {
 		forth.Add(slices[i])
 		back.Add(slices[len(slices)-1-i])
@@ -55,9 +55,9 @@ func TestSlicesAddUp(t *testing.T) {
 
 // TestRegionsAddUp: what was added to a region can be subtracted again, as is done where a checkpoint is not used.
 func TestRegionsAddUp(t *testing.T) {
-	one := Region{Digest: digest.Sum{Cells: 3, Timed: 1 << 63, Timeless: 7}, Keys: 10, Bytes: 100}
+	one := RegionCounts{Digest: digest.Sum{Cells: 3, Timed: 1 << 63, Timeless: 7}, Keys: 10, Bytes: 100}
 	// sums go over 2^64
-	other := Region{Digest: digest.Sum{Cells: 4, Timed: 1<<63 + 5, Timeless: 11}, Keys: 20, Bytes: 300}
+	other := RegionCounts{Digest: digest.Sum{Cells: 4, Timed: 1<<63 + 5, Timeless: 11}, Keys: 20, Bytes: 300}
 	sum := one
 	sum.Add(&other)
 	if sum.Digest.Cells != 7 || sum.Keys != 30 || sum.Bytes != 400 || sum.Digest == one.Digest {
@@ -74,10 +74,10 @@ func TestContentsOfFilesAddUp(t *testing.T) {
 		return &Content{Read: n, Rejected: 2 * n, Filtered: 3 * n, Digest: digest.Sum{Cells: 4 * n, Timed: uint64(5 * n), Timeless: uint64(6 * n)}}
 	}
 	left, right := Contents{}, Contents{}
-	left.Of(0).Add(part(1))
-	left.Of(7).Add(part(2))
-	right.Of(7).Add(part(5))
-	right.Of(3) // read, and empty
+	left.OfFile(0).Add(part(1))
+	left.OfFile(7).Add(part(2))
+	right.OfFile(7).Add(part(5))
+	right.OfFile(3) // read, and empty
 	left.Add(right)
 	for file, want := range map[int]*Content{0: part(1), 3: part(0), 7: part(7)} {
 		if got := left[file]; got == nil || *got != *want {

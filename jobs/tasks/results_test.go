@@ -29,9 +29,9 @@ func workOf(t *testing.T) *Work {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plan{Job: &jobfile.Origin{}, Inputs: []jobfile.InputFile{{Path: "/in/a"}}, Splits: []Split{{0, 0, 10}, {0, 10, 20}, {0, 20, 30}}, Pieces: []int{0, 2},
-		Outputs: []Output{{Dir: "out", Target: &targets.Fixed{}}}}
-	w := &Work{plan: p, options: o, sizes: Sizes{}.withDefaults(), source: &source.Source{FS: storage.Local, Files: []ingest.File{{Path: "/in/a", Size: 30}}},
+	p := &Plan{Job: &jobfile.Origin{}, Inputs: []jobfile.InputFile{{Path: "/in/a"}}, Splits: []SplitRef{{0, 0, 10}, {0, 10, 20}, {0, 20, 30}}, Pieces: []int{0, 2},
+		Outputs: []TaskOutput{{Dir: "out", Target: &targets.Fixed{}}}}
+	w := &Work{plan: p, options: o, sizes: Sizes{}.withDefaults(), source: &source.Source{FS: storage.Local, Files: []ingest.InputFile{{Path: "/in/a", Size: 30}}},
 		outputs: []OutputDir{{Target: nil}}, folders: []runFolder{newRunFolder(storage.Local, t.TempDir(), "run")}}
 	if err := w.writePlan(p); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func workOf(t *testing.T) *Work {
 // attemptAt is an attempt at a map task of the run, which began at a second.
 func attemptAt(t *testing.T, w *Work, task int, name string, begun int) *attempt {
 	t.Helper()
-	a := &attempt{of: &planned{id: w.id, outputs: w.folders}, folder: w.home().in(MapPhase, TaskFolder(task), name),
+	a := &attempt{of: &planned{id: w.id, outputs: w.folders}, folder: w.home().sub(MapPhase, TaskFolder(task), name),
 		identity: identity{Plan: w.id, Phase: MapPhase, Task: task, Attempt: name, Begun: time.Unix(int64(begun), 0)}}
 	a.files = a.folder
 	if err := errors.Join(a.make(), a.write(AttemptName, &a.identity)); err != nil {
@@ -51,42 +51,42 @@ func attemptAt(t *testing.T, w *Work, task int, name string, begun int) *attempt
 	return a
 }
 
-// accountOf is an account of a map task that has read some splits.
-func accountOf(a *attempt, splits ...int) *mapAccount {
-	account := &mapAccount{identity: a.identity}
+// resultOf is a result of a map task that has read some splits.
+func resultOf(a *attempt, splits ...int) *mapResult {
+	result := &mapResult{identity: a.identity}
 	for _, i := range splits {
-		account.Ended = append(account.Ended, checkpoint.EndedSplit{Split: i, Bytes: 10})
+		result.Ended = append(result.Ended, checkpoint.EndedSplit{Split: i, Bytes: 10})
 	}
-	return account
+	return result
 }
 
-// TestAccountsThatCount: only sound accounts of this plan count, in the folder of the attempt that has written them:
+// TestResultsThatCount: only sound results of this plan count, in the folder of the attempt that has written them:
 // not one that was changed, cut short or copied, and not what a killed attempt or an engine has left.
-func TestAccountsThatCount(t *testing.T) {
+func TestResultsThatCount(t *testing.T) {
 	t.Parallel()
 	w := workOf(t)
-	write := func(task int, name string, change func(*mapAccount)) folder {
+	write := func(task int, name string, change func(*mapResult)) folder {
 		a := attemptAt(t, w, task, name, 1)
-		account := accountOf(a)
-		change(account)
-		if err := a.write(AccountName, account); err != nil {
+		result := resultOf(a)
+		change(result)
+		if err := a.write(ResultName, result); err != nil {
 			t.Fatal(err)
 		}
 		return a.folder
 	}
-	write(0, "second", func(*mapAccount) {})
-	write(0, "first", func(*mapAccount) {})
-	write(1, "other plan", func(a *mapAccount) { a.Plan = "another" })
-	write(1, "other phase", func(a *mapAccount) { a.Phase = ReducePhase })
-	write(1, "other task", func(a *mapAccount) { a.Task = 0 })
-	write(1, "copied", func(a *mapAccount) { a.Attempt = "first" })
+	write(0, "second", func(*mapResult) {})
+	write(0, "first", func(*mapResult) {})
+	write(1, "other plan", func(a *mapResult) { a.Plan = "another" })
+	write(1, "other phase", func(a *mapResult) { a.Phase = ReducePhase })
+	write(1, "other task", func(a *mapResult) { a.Task = 0 })
+	write(1, "copied", func(a *mapResult) { a.Attempt = "first" })
 	attemptAt(t, w, 1, "killed", 1)
 	for name, change := range map[string]func(text []byte) []byte{
 		"changed": func(text []byte) []byte { text[len(text)/2] ^= 1; return text },
 		"cut":     func(text []byte) []byte { return text[:len(text)-5] },
 		"empty":   func([]byte) []byte { return nil },
 	} {
-		file := write(1, name, func(*mapAccount) {}).path(AccountName)
+		file := write(1, name, func(*mapResult) {}).path(ResultName)
 		text, err := os.ReadFile(file)
 		if err == nil {
 			err = os.WriteFile(file, change(text), 0o600)
@@ -95,10 +95,10 @@ func TestAccountsThatCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.MkdirAll(w.home().in(MapPhase, "engine", "x").dir, 0o700); err != nil {
+	if err := os.MkdirAll(w.home().sub(MapPhase, "engine", "x").dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	found, err := w.mapAccounts()
+	found, err := w.mapResults()
 	if err != nil || !slices.Equal(slices.Collect(maps.Keys(found)), []int{0}) || len(found[0]) != 2 || found[0][0].Attempt != "first" || found[0][1].Attempt != "second" {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -107,7 +107,7 @@ func TestAccountsThatCount(t *testing.T) {
 	}
 }
 
-// TestSplitsAreReadOnce: a run ends with an error if the accounts of its tasks do not have each split once.
+// TestSplitsAreReadOnce: a run ends with an error if the results of its tasks do not have each split once.
 func TestSplitsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	w := workOf(t)
@@ -127,7 +127,7 @@ func TestSplitsAreReadOnce(t *testing.T) {
 	} {
 		m := &Mapped{work: w}
 		for task, splits := range c.splits {
-			m.accounts = append(m.accounts, accountOf(&attempt{identity: identity{Task: task}}, splits...))
+			m.results = append(m.results, resultOf(&attempt{identity: identity{Task: task}}, splits...))
 		}
 		if err := m.gather(); (err == nil) != c.sound || err != nil && failure.CodeOf(err) != errcode.Digest {
 			t.Errorf("%s: %v", name, err)
@@ -135,7 +135,7 @@ func TestSplitsAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestEndsOfAnAttempt: an account appears only when the work is done; a failed attempt leaves the reason and its
+// TestEndsOfAnAttempt: a result appears only when the work is done; a failed attempt leaves the reason and its
 // rejects, and nothing else; an interrupted one leaves nothing.
 func TestEndsOfAnAttempt(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestEndsOfAnAttempt(t *testing.T) {
 		failed error
 		leaves string
 	}{
-		"done":                    {t.Context(), nil, "account.json attempt.json rejects run"},
+		"done":                    {t.Context(), nil, "result.json attempt.json rejects run"},
 		"failed":                  {t.Context(), errcode.TableName.New("no"), "attempt.json failure.json rejects"},
 		"interrupted":             {ended, context.Canceled, ""},
 		"failed, and interrupted": {ended, errors.New("no"), ""},
@@ -157,10 +157,10 @@ func TestEndsOfAnAttempt(t *testing.T) {
 			a.rejects = newRejectSink(a.folder, ingest.Limit{Count: 9})
 			err := errors.Join(a.rejects.Add(&ingest.BadRecord{Position: ingest.PositionIn(storage.Local, oneFile.Files[0], 1, 1), Reason: "no"}), a.rejects.Close(1),
 				os.WriteFile(a.path(runName), nil, 0o600))
-			if found, _ := w.mapAccounts(); len(found) > 0 {
-				t.Errorf("%s: the account is there before the work is done", name)
+			if found, _ := w.mapResults(); len(found) > 0 {
+				t.Errorf("%s: the result is there before the work is done", name)
 			}
-			return accountOf(a), errors.Join(err, c.failed)
+			return resultOf(a), errors.Join(err, c.failed)
 		})
 		if !errors.Is(err, c.failed) {
 			t.Errorf("%s: %v", name, err)
@@ -172,7 +172,7 @@ func TestEndsOfAnAttempt(t *testing.T) {
 		if got := strings.Join(files, " "); got != c.leaves {
 			t.Errorf("%s: %s is left, want %s", name, got, c.leaves)
 		}
-		report, _ := w.lastWords(MapPhase, 0, nil)
+		report, _ := w.latestFailure(MapPhase, 0, nil)
 		if (report != nil) != (name == "failed") || report != nil && (report.Code != errcode.TableName || report.Log == nil || report.Log.Records != 1) {
 			t.Errorf("%s: %+v", name, report)
 		}
@@ -198,7 +198,7 @@ func TestLastWords(t *testing.T) {
 		"failed before, now too":  {[][2]int{{1, 2}, {3, 4}}, map[int]bool{0: true}, 1, 1},
 		"was running, has failed": {[][2]int{{1, 5}}, map[int]bool{0: false}, 0, -1},
 	} {
-		w, past := workOf(t), pastAttempts{}
+		w, past := workOf(t), priorAttempts{}
 		for i, times := range c.attempts {
 			a := attemptAt(t, w, 0, string(rune('a'+i)), times[0])
 			if times[1] > 0 {
@@ -210,7 +210,7 @@ func TestLastWords(t *testing.T) {
 				past[TaskFolder(0)+"/"+a.Attempt] = failed
 			}
 		}
-		report, last := w.lastWords(MapPhase, 0, past)
+		report, last := w.latestFailure(MapPhase, 0, past)
 		index := func(id *identity) int { return int(id.Attempt[0] - 'a') }
 		if (report == nil) != (c.report < 0) || report != nil && index(&report.identity) != c.report || (last == nil) != (c.last < 0) || last != nil && index(last) != c.last {
 			t.Errorf("%s: %+v, %+v", name, report, last)
@@ -235,7 +235,7 @@ func TestPlansThatServe(t *testing.T) {
 		"other input":      {func(p *Plan) { p.Inputs = []jobfile.InputFile{{Path: "/in/a", Size: 1}} }, false},
 		"other regions":    {func(p *Plan) { p.Outputs[0].Target = &targets.Fixed{Splits: [][]byte{[]byte("m")}} }, false},
 		"other properties": {func(p *Plan) { p.Properties = map[string]string{"a": "b"} }, false},
-		"another output":   {func(p *Plan) { p.Outputs = append(p.Outputs, Output{}) }, false},
+		"another output":   {func(p *Plan) { p.Outputs = append(p.Outputs, TaskOutput{}) }, false},
 	} {
 		p, fresh := workOf(t).plan, workOf(t).plan
 		c.change(fresh)
