@@ -35,7 +35,7 @@ func chart(pairs []pair) []byte {
 		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+
 			"\n", width+left, height)
 	fmt.Fprintf(&b,
-		`<rect width="100%%" height="100%%" fill="white"/><text x="10" y="20" font-size="14">Seconds for the same HFiles: bulkload (green) beside Spark (grey)</text>`+"\n")
+		`<rect width="100%%" height="100%%" fill="white"/><text x="10" y="20" font-size="14">Seconds for the same cells: bulkload (green) beside Spark (grey)</text>`+"\n")
 	y := 36
 	line := func(label string, ours, spark float64) {
 		fmt.Fprintf(&b, `<text x="10" y="%d">%s</text>`+"\n", y+bar+4, label)
