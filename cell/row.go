@@ -19,7 +19,7 @@ func Printable(b []byte) string {
 	return string(out)
 }
 
-// HexValue is the value of a hex digit in either case; -1 if c is no hex digit.
+// HexValue is the value of a hex digit in either case, or -1 if c is not a hex digit.
 func HexValue(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':

@@ -7,9 +7,9 @@ import (
 	"bulkload/values"
 )
 
-// Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse; a
-// null is an error in a column that the key uses. On an error, a *ValueError, dst is returned unchanged. It allocates
-// nothing if dst has capacity for the key and, after it, for the longest argument of a function.
+// Append appends the row key of one record to dst. fields are the record's columns in the order given to Parse; a null
+// is an error in a column that the key uses. On an error, which is a *ValueError, dst is returned unchanged. It
+// allocates nothing if dst has capacity for the key and, after it, for the longest argument of a function.
 func (e *Expr) Append(dst []byte, fields []values.Value) ([]byte, error) {
 	return e.append(dst, fields, nil, 1)
 }
@@ -19,7 +19,7 @@ func (e *Expr) AppendQualifier(dst []byte, fields []values.Value) ([]byte, error
 	return e.append(dst, fields, nil, 0)
 }
 
-// append is Append with a memo of the record before for each step; nil if there is none. least is the least length.
+// append is Append with each step's memo of the previous record, or nil without memos. least is the minimum length.
 func (e *Expr) append(dst []byte, fields []values.Value, last []memo, least int) ([]byte, error) {
 	out, err := e.evaluate(e.steps, dst, fields, last)
 	if err == nil {

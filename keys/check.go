@@ -9,7 +9,7 @@ import (
 	"bulkload/values"
 )
 
-// accepts describes a function's argument: its name, and the contents for which the function can't have a result.
+// accepts describes a function's argument: its name, and the contents for which the function has no result.
 type accepts struct {
 	name    string
 	refused []content
@@ -24,7 +24,7 @@ var (
 	wantsHex    = accepts{"hex text", []content{contentNumber, contentFloat, contentBoolean, contentMoment, contentBytes}}
 )
 
-// propsOf is what is known of a term.
+// propsOf returns what is known about a term.
 func (e *Expr) propsOf(t *term) props {
 	switch {
 	case t.call != nil && !t.call.takesValue:
@@ -79,7 +79,7 @@ func (e *Expr) checkCall(c *call) error {
 	return nil
 }
 
-// constantProblem is why a function has no result for a value that is the same in every record.
+// constantProblem says why a function has no result for a value that is the same in every record.
 func (e *Expr) constantProblem(c *call) string {
 	var p part
 	p.addCall(c, "", e)
@@ -112,7 +112,7 @@ func (e *Expr) whatItIs(c *call, n props) string {
 	return fmt.Sprintf("%s gives %s", e.textOfValue(c), contentNames[n.content])
 }
 
-// instead is the advice what to write instead of an argument that the function can't accept.
+// instead advises what to write in place of an argument that the function can't accept.
 func (c *call) instead(of content) string {
 	switch {
 	case of == contentMoment:

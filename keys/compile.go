@@ -106,8 +106,8 @@ func (p *part) addFunction(c *call, kind stepKind, column int, text string, of W
 	return w
 }
 
-// inherit copies the column's date unit, and its zone if the function does not set one. A date has the local time as it
-// is written: only its own argument is a zone to convert to.
+// inherit copies the column's date unit, and its zone if the function does not set one. date shows local time as it is
+// written, so it converts only to a zone given as its own argument.
 func (s *step) inherit(c KeyColumn) {
 	s.unit, s.typed, s.declared = c.Unit, c.Kind, c.Width
 	if s.zone == nil && s.layout == nil {
@@ -115,7 +115,7 @@ func (s *step) inherit(c KeyColumn) {
 	}
 }
 
-// onlyColumn is the only column that the steps use; -1 if there is none, or several.
+// onlyColumn is the only column that the steps use, or -1 if they use none or several.
 func onlyColumn(steps []step) int {
 	only := -1
 	for i := range steps {
@@ -146,7 +146,7 @@ func columnWidth(c KeyColumn) Width {
 		return Width{c.Width, c.Width}
 	}
 	if c.Kind.Whole() {
-		return Width{1, -1} // a key has the number's text as it is written, and leading zeros have no limit
+		return Width{1, -1} // a key has the number's text as it is written, with any number of leading zeros
 	}
 	return Width{0, -1}
 }

@@ -83,7 +83,7 @@ func layoutPiece(text string) (dateField, int) {
 
 const problemDate = "not a date such as 2026-11-20 or 2026-11-20 01:02:03, or out of range"
 
-// noDate is what is wrong with a text that is no date.
+// noDate says what is wrong with a text that is not a date.
 func noDate(x []byte) string { return cmp.Or(values.OracleDate(x), problemDate) }
 
 // applyDate formats the date of x in the step's layout. It shows the clock that x was written with: no time zone is
@@ -133,12 +133,12 @@ func (p datePart) append(dst []byte, m *values.DateTime) []byte {
 	return appendPadded(dst, uint64(value), fieldWidths[p.field])
 }
 
-// rank orders the fields by the time until they repeat; the longest is 0.
+// rank orders the fields by how long they take to repeat; the longest is 0.
 var rank = [...]int{fieldYear: 0, fieldYear2: 0, fieldMonth: 1, fieldDayOfYear: 1, fieldDay: 2,
 	fieldHour: 3, fieldMinute: 4,
 	fieldSecond: 5, fieldMilli: 6}
 
-// cycles is the shortest time after which a date repeats whose greatest field has that rank.
+// cycles holds, by the rank of its greatest field, the shortest time after which a date repeats.
 var cycles = [...]time.Duration{0, 365 * 24 * time.Hour, 28 * 24 * time.Hour, 24 * time.Hour,
 	time.Hour, time.Minute, time.Second}
 
@@ -153,7 +153,7 @@ func cycleOf(layout []datePart) time.Duration {
 	return cycles[greatest]
 }
 
-// greatestFirst reports whether dates in a layout sort by time: no field follows a smaller one.
+// greatestFirst reports whether dates in a layout sort by time, because no field follows a smaller one.
 func greatestFirst(layout []datePart) bool {
 	last := 0
 	for _, p := range layout {

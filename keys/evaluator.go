@@ -6,7 +6,7 @@ import (
 	"bulkload/values"
 )
 
-// Evaluator computes an expression's keys and remembers each function's last result, since consecutive records often
+// Evaluator computes an expression's keys and remembers each function's last result, because consecutive records often
 // share values. It belongs to one goroutine.
 type Evaluator struct {
 	expr *Expr

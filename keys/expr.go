@@ -19,9 +19,9 @@ type KeyColumn struct {
 	Width int             // declared fixed width in bytes; 0 when not declared
 	Kind  values.TypeKind // declared; KindUnknown when not
 
-	// Of a date or a timestamp: Unit is time.Second or time.Millisecond if it is stored as their number since 1970,
-	// and 0 if it is stored as a clock reading. Zone is the zone of such a clock; nil is UTC. The functions of dates
-	// use both unless they are given another zone.
+	// For a date or a timestamp. Unit is time.Second or time.Millisecond if the column stores a number of them since
+	// 1970, and 0 if it stores a clock reading. Zone is the zone of such a clock; nil is UTC. The date functions use
+	// both unless they are given another zone.
 	Unit time.Duration
 	Zone *time.Location
 }
@@ -34,8 +34,8 @@ type Expr struct {
 	steps   []step // of all parts
 }
 
-// Width is how many bytes a key, or a part of one, has. Where pad, substr and reverse cut to a width, a character
-// counts as one byte; text outside ASCII has more bytes there, and as many characters.
+// Width is how many bytes a key, or a part of one, has. pad, substr and reverse cut to a number of characters, and
+// Width counts each as one byte; text outside ASCII has as many characters, and so more bytes.
 type Width struct {
 	Min int
 	Max int // -1: unbounded
@@ -81,8 +81,8 @@ func (e *Expr) Width() Width {
 	return w
 }
 
-// Salts lists all leading parts of the keys if they begin with a salt: each of its values, after the literals before
-// it, in order; nil if the key does not begin with a salt.
+// Salts lists all possible beginnings of the keys, in order, if the keys begin with a salt: the literals before the
+// salt, then one of its values. It is nil if the key does not begin with a salt.
 func (e *Expr) Salts() [][]byte {
 	front, parts := e.front()
 	if len(parts) == 0 || !parts[0].props.spread.salt {
@@ -132,7 +132,7 @@ func (e *Expr) Columns() []int {
 }
 
 // Prefix is the expression of the longest leading part that the query columns determine. Its Append accepts the same
-// fields, of which only the query columns need be set. It is an error if not even the first part is determined.
+// fields, of which only the query columns need be set. If not even the first part is determined, it returns an error.
 func (e *Expr) Prefix(query []string) (*Expr, error) {
 	known, err := e.known(query)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *part) determined(known []bool) bool {
 	return !slices.ContainsFunc(p.columns, func(c int) bool { return !known[c] })
 }
 
-// undetermined is why the first part is not known from the query columns.
+// undetermined says why the query columns do not determine the first part.
 func (e *Expr) undetermined(known []bool) string {
 	first := &e.parts[0]
 	text := e.text[first.start:first.end]
@@ -193,8 +193,8 @@ func (e *Expr) position(at int) int { return utf8.RuneCountInString(e.text[:at])
 // String is the expression as it was written.
 func (e *Expr) String() string { return e.text }
 
-// ValueError says that one record's value can't be used in a key: a null, text that is no number, a value that is too
-// wide.
+// ValueError says that one record's value can't be used in a key, for example a null, text that is not a number, or a
+// value that is too wide.
 type ValueError struct {
 	Column int    // index of the column; -1 for the whole key
 	Reason string // what is wrong, without the value

@@ -19,20 +19,20 @@ type KeyFinding struct {
 // The codes of the findings.
 const (
 	FindingMonotonic       = "monotonic"      // new rows all go to the table's last region, or to its first
-	FindingCycle           = "cycle"          // a date without its year comes again
-	FindingRandomSalt      = "random-salt"    // each read takes a scan for every salt
+	FindingCycle           = "cycle"          // a date without its year repeats
+	FindingRandomSalt      = "random-salt"    // each read needs one scan per salt
 	FindingOpenSalt        = "open-salt"      // the query doesn't determine a salt
 	FindingLateSalt        = "late-salt"      // a salt after something else distributes nothing
-	FindingNoSeparator     = "no-separator"   // adjacent parts of varying width
+	FindingNoSeparator     = "no-separator"   // adjacent parts of varying width with nothing between them
 	FindingOpenPrefix      = "open-prefix"    // rows of other values share the query's prefix
 	FindingUnusedQuery     = "unused-query"   // a query column is not in the prefix
-	FindingReversedUnfixed = "turned-unfixed" // reverse or rotate of a text of unfixed width
+	FindingReversedUnfixed = "turned-unfixed" // reverse or rotate of text whose width varies
 	FindingUnpadded        = "unpadded"       // numbers of varying width don't sort by size
-	FindingComplement      = "complement"     // desc from a number that values may be greater than
+	FindingComplement      = "complement"     // desc of a number that may be greater than its base
 	FindingConstant        = "constant"       // the key is the same in every record
 )
 
-// Findings lists the findings of the key, part by part. query are the columns that a reader has; nil if unknown.
+// Findings lists the findings of the key, part by part. query are the columns that a reader knows; nil if unknown.
 func (e *Expr) Findings(query []string) []KeyFinding {
 	f := findings{expr: e}
 	f.first()
@@ -45,7 +45,7 @@ func (e *Expr) Findings(query []string) []KeyFinding {
 	return f.list
 }
 
-// findings gathers what is found.
+// findings collects the findings of one key.
 type findings struct {
 	expr *Expr
 	list []KeyFinding
@@ -59,7 +59,7 @@ func (f *findings) addPart(code string, warning bool, p *part, reason, remedy st
 	f.add(code, warning, f.expr.textOf(p), p.start, reason, remedy)
 }
 
-// first checks the part that decides a row's region: the first that is not a literal.
+// first checks the part that decides a row's region: the first one that is not a literal.
 func (f *findings) first() {
 	i := slices.IndexFunc(f.expr.parts, func(p part) bool { return !p.literal() })
 	if i < 0 {
@@ -95,7 +95,7 @@ func cycleText(n props) string {
 	return n.cycle.String()
 }
 
-// part checks a part and those before it.
+// part checks a part against those before it.
 func (f *findings) part(i int) {
 	p := &f.expr.parts[i]
 	n := p.props

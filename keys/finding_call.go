@@ -63,8 +63,8 @@ func (e *Expr) reversedColumns(t *term, columns []int) []int {
 	return columns
 }
 
-// unzonedColumns appends the columns that a term passes unchanged to millis or seconds, if no zone is given for them. A
-// column in the zone UTC is one of them: Column.Zone is nil for it.
+// unzonedColumns appends the columns that a term passes unchanged to millis or seconds without a zone for them. That
+// includes columns in the zone UTC, because KeyColumn.Zone is nil for these too.
 func (e *Expr) unzonedColumns(t *term, columns []int) []int {
 	c := t.call
 	if c == nil || !c.takesValue {

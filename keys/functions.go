@@ -7,8 +7,8 @@ import (
 	"bulkload/cell"
 )
 
-// applier appends a function's result for x to dst. x may be a part of dst, before its end. problem is why the value
-// can't be used; empty if it can.
+// applier appends a function's result for x to dst. x may be a part of dst, before its end. problem says why the value
+// can't be used, and is empty if it can.
 type applier func(s *step, dst, x []byte) (out []byte, problem string)
 
 // function is an entry of the key language's vocabulary.
@@ -17,12 +17,12 @@ type function struct {
 	usage      string
 	takesValue bool // the first argument is an expression
 	params     []param
-	required   int // arguments that must be written, of all
+	required   int // number of arguments that must be written, with the value
 	apply      applier
 	// shape returns the result's width and the step, given the value's width w.
 	shape   func(c *call, w Width) (Width, step)
 	accepts accepts // of the value
-	// props returns what is known of the result, given that of the value, n.
+	// props returns what is known about the result, given n, which is known about the value.
 	props func(c *call, n props) props
 }
 
@@ -85,7 +85,7 @@ var functions = []*function{
 	{"unhex", "unhex(x)", true, nil, 1, applyUnhex, shapeUnhex, wantsHex, propsUnhex},
 }
 
-// arguments is how many arguments a call may have.
+// arguments is the largest number of arguments that a call may have.
 func (f *function) arguments() int {
 	if f.takesValue {
 		return len(f.params) + 1
@@ -133,8 +133,8 @@ func shapeMD5(c *call, _ Width) (Width, step) {
 	return Width{n, n}, step{width: n}
 }
 
-// countsCharacters reports whether the width of a value is one of pad, reverse or substr, which count characters, so
-// that text outside ASCII has more bytes. Other fixed widths are those of columns and of ASCII.
+// countsCharacters reports whether the width of a value comes from pad, reverse or substr. These count characters, so
+// text outside ASCII has more bytes. Other fixed widths are those of columns and of ASCII.
 func countsCharacters(value []term) bool {
 	return slices.ContainsFunc(value, func(t term) bool {
 		if t.call == nil || !t.call.takesValue {
@@ -155,7 +155,7 @@ func countsCharacters(value []term) bool {
 }
 
 // shapeSame is the shape of functions that keep the number of bytes of plain text. If a fixed width depends on that,
-// the step checks each value: its bytes, or its characters where they are counted.
+// the step checks each value's bytes, or its characters where these are counted.
 func shapeSame(c *call, w Width) (Width, step) {
 	s := step{}
 	if len(c.numbers) > 0 {
@@ -229,8 +229,8 @@ func shapeClock(digits int) func(*call, Width) (Width, step) {
 	return func(c *call, _ Width) (Width, step) { return Width{digits, digits}, step{width: digits, zone: c.zone} }
 }
 
-// shapeUnhex: with a space between bytes, a value has three characters for two digits, but for the last ones. Of a
-// fixed width, only an odd one tells that it has spaces.
+// shapeUnhex: if there is a space between bytes, a value has three characters for two digits, except for the last two.
+// A fixed width proves that there are spaces only if it is odd.
 func shapeUnhex(_ *call, w Width) (Width, step) {
 	switch {
 	case w.Max < 0:

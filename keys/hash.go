@@ -31,7 +31,7 @@ func stringHash(x []byte) int32 {
 // longHash is Long.hashCode.
 func longHash(x int64) int32 { return int32(x ^ int64(uint64(x)>>32)) }
 
-// remainder is Math.abs(hash % n). The remainder comes first: Math.abs of the least int would stay negative.
+// remainder is Math.abs(hash % n). The remainder is taken first, because Math.abs of the least int stays negative.
 func remainder(hash int32, n int64) uint64 {
 	r := int64(hash) % n
 	return uint64(max(r, -r))
@@ -66,8 +66,8 @@ func applyMD5Bytes(_ *step, dst, x []byte) ([]byte, string) {
 	return append(dst, sum[:]...), ""
 }
 
-// recordHash is the hash by which random_salt distributes records. It covers every column's length and bytes: moving
-// a byte to the next column, or null instead of an empty value, changes it. Stored keys depend on it, so it must
+// recordHash is the hash by which random_salt distributes records. It covers every column's length and bytes, so moving
+// a byte to the next column, or a null in place of an empty value, changes it. Stored keys depend on it, so it must
 // never change.
 func recordHash(fields []values.Value) uint64 {
 	h := uint64(len(fields))

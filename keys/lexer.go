@@ -25,8 +25,8 @@ type token struct {
 	value string // a name without backticks, a literal without quotes and escapes
 }
 
-// lexer cuts an expression's text into tokens. What is written as in a filter is lex's; the tokens are of this
-// language.
+// lexer cuts an expression's text into tokens. The embedded lex.Lexer reads what filters have in common with keys; the
+// tokens are specific to this language.
 type lexer struct{ lex.Lexer }
 
 var punctuation = map[byte]tokenKind{'+': tokenPlus, '(': tokenOpen, ')': tokenClose, ',': tokenComma}

@@ -6,9 +6,9 @@ import (
 	"bulkload/values"
 )
 
-// parseMoment parses a date, with or without a time, as values.ParseClock does for a cell. With a unit, x is a number
-// of them since 1970. In a column that is not declared a date or timestamp, 10 digits are seconds and 13 digits are
-// milliseconds; a declared one says so by its format.
+// parseMoment parses a date, with or without a time, as values.ParseClock does for a cell. If the column has a unit, x
+// is a number of these since 1970. In a column that is not declared a date or timestamp, 10 digits are seconds and 13
+// digits are milliseconds; a declared column says so by its format.
 func (s *step) parseMoment(x []byte) (c values.DateTime, ok bool) {
 	switch {
 	case s.unit != 0:

@@ -12,7 +12,7 @@ const (
 	problemBase   = "number below 0 or above the base"
 )
 
-// digits is how many decimal digits n has, which is not negative.
+// digits is how many decimal digits n has; n must not be negative.
 func digits(n int64) int {
 	count := 1
 	for n >= 10 {

@@ -6,31 +6,32 @@ import (
 	"bulkload/values"
 )
 
-// Part is a term of the sum that makes a row key, as far as the expression and the declared columns describe it.
+// Part is a term of the sum that makes a row key, as described by the expression and the declared columns.
 type Part struct {
 	Text     string // as it was written
 	Position int    // where it begins in the expression, in characters from 1
-	Columns  []int  // that it depends on, in order of first use
+	Columns  []int  // columns that it depends on, in order of first use
 	Reversed []int  // columns of varying width that it reverses or rotates unchanged
-	// columns whose texts without an offset it reads as UTC, because neither a function nor the column names a zone
+	// columns whose texts have no offset and that it reads as UTC, because neither a function nor the column names a
+	// zone
 	Unzoned []int
 	Record  bool  // it depends on every column of the record: random_salt
 	Literal bool  // it is the same in every key
 	Width   Width // in bytes
 	Values  int64 // number of values, for salts and remainders; 0: unknown or many
-	// its values are evenly distributed, whatever the order of records: salts, hashes, low digits first
+	// whether its values are evenly distributed in any order of records: salts, hashes, low digits first
 	Even   bool
 	Order  Order         // how it follows time or a sequence
 	Moment bool          // it is made of a date or a timestamp
-	Cycle  time.Duration // time after which a date without its year repeats, at least; 0: never
+	Cycle  time.Duration // shortest time after which a date without its year repeats; 0: never
 }
 
-// Order is how a part of the key moves as the number or time that it is made of grows.
+// Order is how a part of the key changes as the number or time in it grows.
 type Order int
 
 // The orders of a part.
 const (
-	Unordered  Order = iota // it jumps, or nothing is known
+	Unordered  Order = iota // it jumps, or its order is unknown
 	Ascending               // new records have ever greater keys
 	Descending              // new records have ever smaller keys
 )
@@ -51,7 +52,7 @@ func (e *Expr) Parts() []Part {
 }
 
 // Apart returns the bytes of each part of a record's row key, in the order of Parts. The error is a *ValueError, as
-// that of Append.
+// with Append.
 func (e *Expr) Apart(fields []values.Value) ([][]byte, error) {
 	apart := make([][]byte, len(e.parts))
 	for i := range e.parts {

@@ -6,7 +6,7 @@ import (
 	"bulkload/values"
 )
 
-// content is what a value's text consists of, as far as it is known without a record.
+// content is what a value's text consists of, as far as that is known without a record.
 type content int
 
 const (
@@ -92,7 +92,7 @@ func propsOfSum(all []props) props {
 	return sum
 }
 
-// The properties of the functions' results, given those of the argument, n.
+// These functions return the properties of a function's result, given n, those of its argument.
 
 func propsHash(c *call, _ props) props {
 	digits := 32
@@ -113,9 +113,8 @@ func propsSalt(c *call, n props) props {
 	return n
 }
 
-// propsShortSalt is the properties of salts without leading zeros. Those of several widths lie between each other: rows
-// of salt 1 are before and after those of salt 10. So they have no regions of their own, and their number is no number
-// to sort by.
+// propsShortSalt is the properties of salts without leading zeros. Salts of different widths interleave: rows of salt 1
+// are before and after those of salt 10. So a salt has no region of its own, and its number can't be sorted by.
 func propsShortSalt(c *call, n props) props {
 	if c.numbers[0] <= 10 {
 		return propsSalt(c, n)
@@ -130,11 +129,11 @@ func propsMod(c *call, _ props) props {
 }
 
 // propsReversed is the properties of functions that bring the last characters to the front: low digits are evenly
-// distributed, and a hash remains one.
+// distributed, and a hash stays one.
 func propsReversed(c *call, n props) props {
 	out := props{content: n.content, spread: n.spread}
 	if n.content.numeric() && n.content != contentDigits {
-		out.content = contentUnknown // the minus is after the number then
+		out.content = contentUnknown // because the minus then follows the number
 	}
 	switch {
 	case n.spread.count > 0:
@@ -202,7 +201,7 @@ func propsLower(_ *call, n props) props {
 	return n
 }
 
-// propsDate: a date ascends with time if its greatest field comes first; without its year it repeats.
+// propsDate: a date ascends with time if its greatest field comes first; without a year it repeats.
 func propsDate(c *call, _ props) props {
 	out := props{content: contentDigits, moment: true, cycle: cycleOf(c.layout)}
 	for _, p := range c.layout {

@@ -7,8 +7,9 @@ import (
 	"bulkload/values"
 )
 
-// KeyQuery finds the rows that have the same values in some columns: below one key prefix, or below one prefix for each
-// value of the salts and remainders that those columns do not determine. It is immutable and safe for concurrent use.
+// KeyQuery finds the rows that have the same values in some columns. They lie below one key prefix, or below one prefix
+// for each value of the salts and remainders that those columns do not determine. It is immutable and safe for
+// concurrent use.
 type KeyQuery struct {
 	expr  *Expr
 	parts []part // the leading ones that are determined or can be enumerated
@@ -19,8 +20,8 @@ type KeyQuery struct {
 // MaxScans is the largest number of scans for a query.
 const MaxScans = 10_000
 
-// Query prepares queries by the given columns. The error is why there is no prefix: the key begins with something
-// that these columns don't determine, or reading the whole table is cheaper than that many scans.
+// Query prepares queries by the given columns. The error says why there is no prefix: either the key begins with
+// something that these columns don't determine, or so many scans would cost more than reading the whole table.
 func (e *Expr) Query(columns []string) (*KeyQuery, error) {
 	known, err := e.known(columns)
 	if err != nil {
@@ -57,7 +58,7 @@ func (q *KeyQuery) Scans() int { return q.scans }
 func (q *KeyQuery) String() string { return q.expr.text[:q.parts[len(q.parts)-1].end] }
 
 // Prefixes returns the key prefixes of a query's rows, ascending. fields are the record's columns as for Expr.Append;
-// only those of the query need be set. If a prefix ends in a value of varying width, rows of longer values share it.
+// only those of the query need be set. If a prefix ends in a value of varying width, rows with longer values share it.
 // The error is a *ValueError.
 func (q *KeyQuery) Prefixes(fields []values.Value) (prefixes [][]byte, err error) {
 	prefixes = [][]byte{nil}

@@ -27,7 +27,7 @@ var allBytes = func() string {
 	return string(b)
 }()
 
-// ofHash is the distribution, unless it is that of a salt or a remainder: only their own digits are known.
+// ofHash is the distribution, or unknown for that of a salt or a remainder, of which only its own digits are known.
 func (s distribution) ofHash() distribution {
 	if s.count > 0 {
 		return distribution{}
@@ -40,10 +40,11 @@ func (s *distribution) known() bool { return s.width > 0 }
 // MaxSplits is the largest number of boundaries that Splits returns.
 const MaxSplits = 1 << 16
 
-// Splits proposes the boundaries of a table of n regions from the expression alone: the values of a salt, or even
-// steps of a hash, a remainder or low digits, after the literals before them. They ascend. There are n−1 of them;
-// fewer if the key's leading parts have fewer values, and more if there is a salt, since each of its values must
-// begin a region. The error is why the leading part has none; quantiles of the keys themselves can be used then.
+// Splits proposes the boundaries of a table of n regions from the expression alone. They are the values of a salt, or
+// even steps of a hash, a remainder or low digits, after the literals before them. They ascend. There are n−1
+// boundaries; fewer if the key's leading parts have fewer values, and more if there is a salt, because each of its
+// values must begin a region. The error says why the leading part has no boundaries; quantiles of the keys themselves
+// can be used then.
 func (e *Expr) Splits(n int) ([][]byte, error) {
 	if n < 1 || n > MaxSplits {
 		return nil, fmt.Errorf("%d regions are asked for; 1 to %d can be suggested", n, MaxSplits)
@@ -95,8 +96,8 @@ func splitsOf(parts []part, front []byte, n int) [][]byte {
 // even reports whether a part can divide a range.
 func (s *distribution) even() bool { return s.known() && !s.salt }
 
-// leading is how many leading characters to use for n regions, and how many values these have: enough that no region
-// is larger than another by more than a 64th, if there are that many.
+// leading is how many leading characters to use for n regions, and how many values these have. It takes enough that no
+// region is larger than another by more than a 64th, if there are that many.
 func (s *distribution) leading(n int64) (width int, values int64) {
 	if s.count > 0 {
 		return s.width, s.count

@@ -7,8 +7,8 @@ import (
 	"bulkload/internal/editdistance"
 )
 
-// Suggest returns the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?".
-// It is empty if none is near.
+// Suggest returns the known name that is nearest to an unknown one, as the end of a message: "; did you mean NAME?". It
+// is empty if no name is near.
 func Suggest(name string, known []string) string {
 	if len(name) > maxSuggestLen {
 		return ""

@@ -2,9 +2,9 @@ package keys
 
 import "unicode/utf8"
 
-// decode returns the first character of x, which is not empty, as Java's UTF-8 decoder would: invalid bytes become
-// U+FFFD, one for as many bytes as java.lang.String uses (String.decodeUTF8_UTF16, malformed3, malformed4). Go uses
-// other numbers.
+// decode returns the first character of x, which is not empty, as Java's UTF-8 decoder would. Invalid bytes become
+// U+FFFD, and one U+FFFD stands for as many bytes as in java.lang.String (String.decodeUTF8_UTF16, malformed3,
+// malformed4), which differs from Go.
 func decode(x []byte) (r rune, size int) {
 	r, size = utf8.DecodeRune(x)
 	if r == utf8.RuneError && size == 1 {
@@ -13,7 +13,7 @@ func decode(x []byte) (r rune, size int) {
 	return r, size
 }
 
-// malformed is how many bytes of x, which doesn't begin with a character, are one U+FFFD to Java.
+// malformed is how many bytes of x become one U+FFFD in Java; x doesn't begin with a character.
 func malformed(x []byte) int {
 	switch lead := x[0]; {
 	case lead >= 0xE0 && lead <= 0xEF:
@@ -74,8 +74,8 @@ func unitsOf(r rune) int {
 	return 1
 }
 
-// appendUnits appends the UTF-16 units from, before to, of x in UTF-8, as String.substring and getBytes do: half of a
-// surrogate pair becomes a question mark.
+// appendUnits appends x's UTF-16 units [from, to) in UTF-8, as String.substring and getBytes do: half of a surrogate
+// pair becomes a question mark.
 func appendUnits(dst, x []byte, from, to int) []byte {
 	if ascii(x) == len(x) {
 		return append(dst, x[from:to]...)

@@ -8,7 +8,7 @@ import "bytes"
 //
 //	row 61 00 62, then q   →   61 00 FF 62 00 00 71
 //
-// Regions and slices end between rows: a boundary in another form would cut a row in two.
+// Regions and slices end between rows. A boundary in any other form would cut a row in two.
 const (
 	rowEnd  = 0x00 // after a zero byte: the end of the row
 	rowZero = 0xFF // after a zero byte: the zero byte belongs to the row

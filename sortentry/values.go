@@ -1,6 +1,6 @@
-// Package sortentry defines how a record goes through the sort: its row begins the entry's key, and its cells'
-// values, one for each column, are the entry's payload or the end of it. partition sorts such entries as bytes, and
-// hfilewriter writes the values into HFiles without unpacking them.
+// Package sortentry defines how a record goes through the sort: the entry's key begins with the record's row, and the
+// entry's payload is, or ends with, the values of its cells, one for each column. partition sorts such entries as
+// bytes, and hfilewriter writes the values into HFiles without unpacking them.
 package sortentry
 
 import (
@@ -15,8 +15,8 @@ import (
 //	uvarint n      0: the row has no cell in this column; otherwise the value's length plus one
 //	n-1 bytes      the value
 //
-// The plus one distinguishes null from an empty value: null is no cell, an empty value is a cell of length 0. A count
-// of columns is not stored. Reader and writer must agree on it, which the job's layout ensures.
+// The plus one distinguishes a null, which is no cell, from an empty value, which is a cell of length 0. The number of
+// columns is not stored. Reader and writer must agree on it, which the job's layout ensures.
 
 // ErrDamaged says that packed values are damaged.
 var ErrDamaged = errors.New("packed values are damaged")
@@ -60,8 +60,8 @@ func CutValue(packed []byte) (value values.Value, rest []byte, err error) {
 	}
 }
 
-// packedLen is the length plus one of the first value, which is complete, and the size of that number; size 0 if the
-// values are damaged.
+// packedLen returns the length plus one of the first value, which is complete, and how many bytes that number takes.
+// size is 0 if the values are damaged.
 func packedLen(packed []byte) (n, size int) {
 	if len(packed) > 0 && packed[0] < 0x80 {
 		if n = int(packed[0]); n <= len(packed) {
@@ -76,7 +76,7 @@ func packedLen(packed []byte) (n, size int) {
 	return int(long), size
 }
 
-// CountValues is how many of the first n packed values are cells, and what follows them. The error is ErrDamaged.
+// CountValues is how many of the first n packed values are cells, and the bytes after them. The error is ErrDamaged.
 func CountValues(packed []byte, n int) (cells int, rest []byte, err error) {
 	for range n {
 		value, rest, err := CutValue(packed)

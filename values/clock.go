@@ -2,7 +2,7 @@ package values
 
 import "time"
 
-// DateTime is a calendar date and a time of day, in the Gregorian calendar, before 1582 too, as in java.time.
+// DateTime is a calendar date and a time of day in the Gregorian calendar, even before 1582, as in java.time.
 type DateTime struct {
 	Year, Month, Day, Hour, Minute, Second int
 	Nanos                                  int32
@@ -18,9 +18,9 @@ type DateTime struct {
 //	with an offset after that, with a blank between or without: Z, +HH:mm, +HHmm, +HH, at most 18 hours
 //	uuuuMMdd, uuuuMMddHHmmss
 //
-// These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add
-// a form, add a case here and its formatter to testdata/Clocks.java. The cases are distinguished by the start of a
-// text, so that none is tried in vain. They are not a table of functions, because then the clock would be allocated.
+// These are the texts of java.sql.Timestamp, of RFC 3339, of Oracle with such an NLS format, and digits alone. To add a
+// form, add a case here and its formatter to testdata/Clocks.java. The start of a text selects the case, so no form is
+// tried in vain. The cases are not a table of functions, because then the clock would be allocated.
 func ParseClock(x []byte) (c DateTime, problem string) {
 	p := clockParser{rest: x, ok: true}
 	switch {
@@ -60,7 +60,7 @@ func ClockAt(millis int64, zone *time.Location) DateTime {
 }
 
 // Millis is the time in milliseconds since 1970. A clock without an offset is in the zone, nil for UTC; see
-// Reader.Moment for times that its clocks skip or show twice.
+// ColumnParser.Moment for times that its clocks skip or show twice.
 func (c *DateTime) Millis(zone *time.Location) int64 {
 	shown := c.seconds()
 	switch {

@@ -22,8 +22,7 @@ func ParseNumber(x []byte, float bool) (n Number, problem string) {
 	return n, problem
 }
 
-// Compare orders numbers; ok is false if one of them is NaN, which is neither less than nor greater than nor equal to
-// any.
+// Compare orders numbers. ok is false if either is NaN, which compares with no number.
 func (n Number) Compare(o Number) (order int, ok bool) {
 	if n.special != 0 || o.special != 0 {
 		return cmp.Compare(n.special, o.special), !math.IsNaN(n.special) && !math.IsNaN(o.special)
@@ -49,8 +48,8 @@ func (d *decimal) compare(o *decimal) int {
 	return s * d.compareSize(o)
 }
 
-// compareSize orders the absolute values of two numbers that are not 0: by the position of the first digit, then
-// digit by digit.
+// compareSize orders the absolute values of two nonzero numbers: by the position of the first digit, then digit by
+// digit.
 func (d *decimal) compareSize(o *decimal) int {
 	if c := cmp.Compare(int64(d.count)-d.scale, int64(o.count)-o.scale); c != 0 {
 		return c
@@ -67,7 +66,7 @@ func (d *decimal) compareSize(o *decimal) int {
 	return 0
 }
 
-// nextDigit removes the next digit; a zero if none is left.
+// nextDigit removes the next digit; it returns a zero if there are no more.
 func nextDigit(x []byte) (byte, []byte) {
 	if len(x) > 0 && x[0] == '.' {
 		x = x[1:]

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// maxDigits bounds a decimal number: Oracle's have 40 digits at most, and a text of a million digits is no number.
+// maxDigits bounds a decimal number. Oracle's have at most 40 digits, and a text of a million digits is not a number.
 const maxDigits = 4096
 
 // decimal is a parsed decimal number.
@@ -63,7 +63,7 @@ func trimZeros(digits []byte) []byte {
 	return digits
 }
 
-// parseExponent parses an exponent with its e, or nothing.
+// parseExponent parses an exponent with its e, if there is one.
 func parseExponent(x []byte) (n int64, ok bool) {
 	if len(x) == 0 {
 		return 0, true
@@ -107,8 +107,8 @@ func appendDecimal(dst, x []byte) ([]byte, string) {
 	return append(dst, minimal(all[:])...), ""
 }
 
-// minimal removes leading bytes that a number in two's complement does not need. ingest/parquet has the same condition
-// where it reads decimals: a helper for three lines would tie the form to what these types export.
+// minimal removes leading bytes that a number in two's complement does not need. ingest/parquet repeats this condition
+// where it reads decimals, because sharing three lines would tie the form to what this package exports.
 func minimal(b []byte) []byte {
 	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xff && b[1] >= 0x80) {
 		b = b[1:]
@@ -125,7 +125,7 @@ func (d *decimal) appendLong(dst []byte) []byte {
 		}
 	}
 	n, _ := new(big.Int).SetString(string(digits), 10)
-	size := n.BitLen()/8 + 1 // one bit more than the value's, for the sign
+	size := n.BitLen()/8 + 1 // one bit more than the value has, for the sign
 	if d.negative {
 		n.Sub(new(big.Int).Lsh(big.NewInt(1), uint(8*size)), n)
 	}

@@ -27,7 +27,7 @@ var kindNames = []string{"unknown", "text", "int16", "int32", "int64", "decimal"
 	"float64", "boolean", "date",
 	"timestamp", "bytes", "hex"}
 
-// ParseKind returns the kind with a job file's name; false if there is none.
+// ParseKind returns the kind with a job file's name; false if no kind has it.
 func ParseKind(name string) (TypeKind, bool) {
 	i := slices.Index(kindNames, name)
 	return TypeKind(i), i > 0

@@ -27,9 +27,9 @@ const (
 	problemClock = "a date or time that no calendar or clock shows"
 )
 
-// Moment parses a date or timestamp in the format of the reader's type. A clock without a zone is in the type's zone:
-// a time that its clocks skipped counts as if they had not, and of a time shown twice the first counts, as in
-// java.time.ZonedDateTime. Years are those of the Gregorian calendar, before 1582 too, as in java.time.
+// Moment parses a date or timestamp in the format of the parser's type. A clock without a zone is in the type's zone.
+// As in java.time.ZonedDateTime, a time that the clocks skipped counts as if they had not, and of a time shown twice
+// the first one counts. Years are those of the Gregorian calendar, even before 1582, as in java.time.
 func (r *ColumnParser) Moment(x []byte) (m Moment, problem string) {
 	switch r.format {
 	case FormatMillis, FormatSeconds:
@@ -64,8 +64,8 @@ func (r *ColumnParser) Moment(x []byte) (m Moment, problem string) {
 	return Moment{seconds*1000 + int64(c.Nanos/1e6), c.Nanos % 1e6}, ""
 }
 
-// OracleDate is what to do about a date in the default format of Oracle's clients, such as 20-NOV-26 or 20-11月-26; ""
-// if x does not look like one.
+// OracleDate says what to do about a date in the default format of Oracle's clients, such as 20-NOV-26 or 20-11月-26. It
+// returns "" if x does not look like one.
 func OracleDate(x []byte) (problem string) {
 	day, rest, ok := bytes.Cut(x, []byte("-"))
 	if !ok || len(day) != 2 || !isDigits(day) {

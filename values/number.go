@@ -77,7 +77,7 @@ func appendWhole(dst, x []byte, kind TypeKind) ([]byte, string) {
 }
 
 // parseFloat parses what Float.toString and Double.toString write, and other decimal numbers with or without an
-// exponent. As in Java, numbers that are too small become 0. Numbers that are too large are refused: they would
+// exponent. As in Java, numbers that are too small become 0. Numbers that are too large are refused, because they would
 // silently become Infinity.
 func parseFloat(x []byte, bits int) (float64, string) {
 	if f, special := specialFloat(x); special {

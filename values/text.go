@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AppendText formats for people a value encoded by AppendBinary; false if the bytes can't be one. Timestamps are in the
-// type's zone, with their offset.
+// AppendText formats a value encoded by AppendBinary for people; false if the bytes can't be such a value. Timestamps
+// are shown in the type's zone, with their offset.
 func (r *ColumnParser) AppendText(dst, stored []byte) (out []byte, ok bool) {
 	if size := binarySizes[r.kind]; size > 0 && len(stored) != size {
 		return dst, false
@@ -51,13 +51,13 @@ func (r *ColumnParser) appendMomentText(dst []byte, millis int64) []byte {
 		return t.AppendFormat(dst, time.DateOnly)
 	}
 	layout := "2006-01-02T15:04:05.000Z07:00"
-	if _, offset := t.Zone(); offset%60 != 0 { // local mean time, before the zone had standard time
+	if _, offset := t.Zone(); offset%60 != 0 { // local mean time, used before the zone had standard time
 		layout = "2006-01-02T15:04:05.000Z07:00:00"
 	}
 	return t.AppendFormat(dst, layout)
 }
 
-// appendDecimalText formats a BigDecimal with its fraction, and with an exponent if it has too many digits.
+// appendDecimalText formats a BigDecimal with its fraction, or with an exponent if it has too many digits.
 func appendDecimalText(dst, stored []byte) ([]byte, bool) {
 	if len(stored) < 5 {
 		return dst, false

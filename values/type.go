@@ -35,7 +35,7 @@ type ColumnParser struct {
 	zone   zoneClocks
 }
 
-// NewReader makes a reader for values of a type; an error if its zone is unknown.
+// NewReader makes a ColumnParser for values of a type. It fails if the type's zone is unknown.
 func NewReader(t Type) (*ColumnParser, error) {
 	r := &ColumnParser{kind: t.Kind, format: t.Format}
 	var err error
@@ -43,10 +43,10 @@ func NewReader(t Type) (*ColumnParser, error) {
 	return r, err
 }
 
-// Location is the type's zone, nil for UTC; an error if it is unknown.
+// Location is the type's zone, nil for UTC. It fails if the zone is unknown.
 func (t Type) Location() (*time.Location, error) { return Location(t.Zone) }
 
-// Location is a zone by its IANA name, nil for UTC, also for ""; an error if it is unknown.
+// Location is the zone with an IANA name; nil for UTC and for "". It fails if the zone is unknown.
 func Location(zone string) (*time.Location, error) {
 	if zone == "" || zone == "UTC" {
 		return nil, nil
@@ -69,7 +69,7 @@ func (t Type) Unit() time.Duration {
 	return 0
 }
 
-// Check returns what is wrong with a value, without the value; "" if it is of the type.
+// Check says what is wrong with a value without showing the value; "" if it is of the type.
 func (r *ColumnParser) Check(x []byte) (problem string) {
 	switch r.kind {
 	case KindInt16, KindInt32, KindInt64:

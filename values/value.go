@@ -1,7 +1,7 @@
 package values
 
-// Value is a record's value in one column: bytes, possibly none, or null. Only the zero Value is null: an empty
-// value is made of any bytes, even nil. It is a view of the caller's bytes, as large as a slice.
+// Value is a record's value in one column: bytes, possibly empty, or null. Only the zero Value is null; ValueOf makes
+// an empty value even from nil. It is a view of the caller's bytes, as large as a slice.
 type Value struct {
 	bytes []byte // nil: null
 }
@@ -17,10 +17,10 @@ func ValueOf(b []byte) Value {
 	return Value{b}
 }
 
-// Null reports whether there is no value.
+// Null reports whether the value is null.
 func (v Value) Null() bool { return v.bytes == nil }
 
-// Bytes returns the value's bytes; none if it is null or empty.
+// Bytes returns the value's bytes; empty if it is null or empty.
 func (v Value) Bytes() []byte { return v.bytes }
 
 // Len is the number of bytes of the value.

@@ -14,8 +14,8 @@ type zoneClocks struct {
 // forever replaces a missing bound.
 const forever = int64(1) << 60
 
-// instant is when the clocks show a reading, given as seconds since 1970 as if it were in UTC. When the clocks change,
-// the offset before the change counts: for the hour that is skipped and for the one that comes twice.
+// instant is when the clocks show a reading, given as seconds since 1970 as if it were in UTC. Around a change of the
+// clocks, the offset before it applies, both to the hour that is skipped and to the one that is repeated.
 func (z *zoneClocks) instant(shown int64) int64 {
 	if z.location == nil {
 		return shown
@@ -27,7 +27,7 @@ func (z *zoneClocks) instant(shown int64) int64 {
 }
 
 // instantIn is instant for callers that share a zone between goroutines and so can't cache. If the offset of the day
-// before still applies, no change is near; that saves two of look's three searches.
+// before still applies, no change is near, and two of the three searches of look are not needed.
 func instantIn(zone *time.Location, shown int64) int64 {
 	before := offsetAt(zone, shown-secondsOfDay)
 	if offsetAt(zone, shown-before) == before {
