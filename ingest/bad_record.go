@@ -7,11 +7,11 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// BadRecord is a record that can't be used. Raw is a view of the reader's buffer, valid until its next call.
+// BadRecord is a record that can't be used. Raw is a view of the reader's buffer, valid until the reader's next call.
 type BadRecord struct {
 	Position
 	Column string // the column at fault; "" for the whole record
-	Value  string // of the column, its first bytes; "" if it does not explain the reason
+	Value  string // the first bytes of the column's value; "" if it does not explain the reason
 	Reason string // e.g. "19 columns instead of 18"
 	Hint   string // what is probably wrong with the whole file, if its start suggests it; otherwise ""
 	Raw    []byte
@@ -21,7 +21,7 @@ type BadRecord struct {
 // maxShown is how many bytes of a value are shown.
 const maxShown = 60
 
-// Shown is a value as an error shows it: its first bytes.
+// Shown is a value as an error shows it: its first bytes only.
 func Shown(value []byte) string {
 	if len(value) > maxShown {
 		return strings.ToValidUTF8(string(value[:maxShown]), "\uFFFD") + "…"
@@ -50,7 +50,7 @@ func (b *BadRecord) Error() string {
 	return s.String()
 }
 
-// CountReason is the reason of a record that has n columns and should have others.
+// CountReason is the reason for a record that has n columns instead of want.
 func CountReason(n, want int) string {
 	if n == 1 {
 		return fmt.Sprintf("1 column instead of %d", want)

@@ -5,14 +5,14 @@ import (
 )
 
 // CharsetHint suggests GBK for a record that is not UTF-8, if all of it is GBK in the range that Chinese text uses.
-// Other charsets can't be distinguished by a record.
+// Other charsets can't be told apart by a record.
 func CharsetHint(raw []byte) string {
 	pairs := 0
 	for i := 0; i < len(raw); i++ {
 		if raw[i] < 0x80 {
 			continue
 		}
-		if i+1 == len(raw) || raw[i] < 0xa1 || raw[i+1] < 0xa1 { // outside of GB 2312
+		if i+1 == len(raw) || raw[i] < 0xa1 || raw[i+1] < 0xa1 { // outside GB 2312
 			return ""
 		}
 		pairs++

@@ -11,8 +11,8 @@ import (
 
 // ParseDelimiter parses a delimiter of one or more bytes as job files and Sqoop's arguments write it: \x01 (two hex
 // digits a byte), \001 or \020 (octal, beginning with 0 or of three digits), \0x01 (Sqoop's hex), \u0001, \t \n \r \b
-// \f \\ \' \", and literal text, one after another; or 0x01, 0x0d0a as a whole. What a shell or a reader makes of
-// such a notation (020, x10, ^A, a lone t) is refused with its likely meaning.
+// \f \\ \' \", and literal text, one after another; or 0x01, 0x0d0a as a whole. A notation that a shell or a reader
+// would take for something else (020, x10, ^A, a lone t) is refused with its likely meaning.
 func ParseDelimiter(text string) ([]byte, error) {
 	if text == "" {
 		return nil, errors.New("a delimiter has at least one byte")
@@ -38,7 +38,7 @@ func ParseDelimiter(text string) ([]byte, error) {
 	return out, nil
 }
 
-// likelyTypo returns what a text that is hardly meant as a delimiter probably was; "" for all others.
+// likelyTypo says what a text that is hardly meant as a delimiter probably stands for; "" for all others.
 func likelyTypo(text string) string {
 	switch {
 	case strings.Trim(text, "0123456789") == "":
@@ -95,7 +95,7 @@ func wholeHex(text, digits string) ([]byte, error) {
 var simpleEscapes = map[byte]byte{'t': '\t', 'n': '\n', 'r': '\r', 'b': '\b', 'f': '\f',
 	'\\': '\\', '\'': '\'', '"': '"'}
 
-// escape parses what follows a backslash, and returns what is after it.
+// escape parses the text after a backslash, and returns the rest.
 func escape(s string) (char []byte, behind string, err error) {
 	if s == "" {
 		return nil, "", errors.New(`a backslash at the end means nothing; write \\ for a backslash`)
@@ -127,8 +127,8 @@ func firstRune(s string) string {
 	return s
 }
 
-// numbered parses from least to most digits of base in s, from index from on. \xff is that byte; in the notations
-// that number characters, one above 7f would be two bytes in Sqoop's UTF-8, and one elsewhere: it is refused.
+// numbered parses from least to most digits of base in s, from index from on. \xff is that byte. In the notations that
+// number characters, a number above 7f is refused, because it would be two bytes in Sqoop's UTF-8 and one elsewhere.
 func numbered(s string, from, least, most, base int) (char []byte, behind string, err error) {
 	end := from
 	for end < len(s) && end-from < most && isDigit(s[end], base) {

@@ -1,4 +1,4 @@
-// Package ingest turns exports into records: files are found, cut into splits, and read as records whose columns are
+// Package ingest turns exports into records. It finds files, cuts them into splits, and reads records whose columns are
 // views of the read buffer. It knows nothing of HBase.
 //
 // The forms are in separate packages: delimited, csv and parquet. This package has what they share:

@@ -12,8 +12,8 @@ import (
 // firstRecords is how many records at the start of a file are examined.
 const firstRecords = 1000
 
-// Sample opens the first file that is not empty for look. It says nothing of a file that can't be read: its reader
-// will.
+// Sample opens the first file that is not empty for look. It does not report a file that can't be read, because the
+// file's reader will.
 func Sample(form Format, fsys storage.FS, files []InputFile, look func(in Records, file InputFile)) {
 	for _, f := range files {
 		if f.Size == 0 {
@@ -27,8 +27,8 @@ func Sample(form Format, fsys storage.FS, files []InputFile, look func(in Record
 	}
 }
 
-// EndingWithCR is how many records at the start of a file were examined, if each of them ends with a CR that belongs to
-// it; otherwise 0.
+// EndingWithCR is how many records at the start of a file were examined, if each of them ends with a CR of its own;
+// otherwise 0.
 func EndingWithCR(in Records) (seen int) {
 	eachFirst(in, func(rec *Record) bool {
 		if !bytes.HasSuffix(rec.Raw, []byte{'\r'}) {
@@ -44,7 +44,7 @@ func EndingWithCR(in Records) (seen int) {
 var columnName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$#]{0,127}$`)
 
 // HeadingIn returns the first record if it looks like a heading that is read as a record: all of its values are names,
-// and some column has numbers or dates in all other records; otherwise "".
+// and some column has numbers or dates in all other records. Otherwise it returns "".
 func HeadingIn(in Records) string {
 	var names []string
 	var digits, others []bool // by column: some value begins with a digit or a sign, some other one does not

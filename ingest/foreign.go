@@ -59,15 +59,15 @@ func detectCompressedTwice(name string, head []byte) error {
 	return nil
 }
 
-// magic detects a file by how it begins; with must occur somewhere after that, since a text may begin with three
-// letters.
+// magic detects a file by how it begins. The text with must occur somewhere after that, because three letters may also
+// begin a text.
 func magic(begins, with string) func(string, []byte) bool {
 	return func(_ string, head []byte) bool {
 		return bytes.HasPrefix(head, []byte(begins)) && bytes.Contains(head[len(begins):], []byte(with))
 	}
 }
 
-// isSequenceFile: SEQ, a version, and the name of the key's class with its length before it
+// isSequenceFile looks for SEQ, a version, and the name of the key's class with its length before it
 // (org.apache.hadoop.io.SequenceFile).
 func isSequenceFile(_ string, head []byte) bool {
 	return len(head) > 8 && string(head[:3]) == "SEQ" && head[3] <= 6 && head[4] > 4 && int(head[4]) < len(head)-5 &&
@@ -78,8 +78,8 @@ func isTar(_ string, head []byte) bool {
 	return len(head) >= 512 && string(head[257:262]) == "ustar"
 }
 
-// isExport: a number from one to five, and EXPORT:V with the version soon after. Oracle does not document it; people
-// who read such files found it.
+// isExport looks for a number from one to five, soon followed by EXPORT:V and the version. Oracle does not document it;
+// people who read such files found it.
 func isExport(_ string, head []byte) bool {
 	return len(head) > 0 && head[0] >= 1 && head[0] <= 5 && bytes.Contains(head[:min(len(head), 40)], []byte("EXPORT:V"))
 }
@@ -87,9 +87,8 @@ func isExport(_ string, head []byte) bool {
 // jobName is the quoted owner and name of a Data Pump job's table, ended by a zero byte.
 var jobName = regexp.MustCompile(`"[^"\x00-\x1f]{1,128}"\."[^"\x00-\x1f]{1,128}"\x00`)
 
-// isDataPump checks what dumps of many versions have in common, since the format is not published: blocks of 4,096
-// bytes; in the first one, zero bytes and the job's name; in compressed ones KGC and HDR; the tables' descriptions
-// are XML.
+// isDataPump checks what dumps of many versions have in common, because the format is not published: blocks of 4,096
+// bytes; in the first one, zero bytes and the job's name; in compressed ones KGC and HDR; and tables described in XML.
 func isDataPump(name string, head []byte) bool {
 	if len(head) >= 8 && string(head[:3]) == "KGC" && string(head[5:8]) == "HDR" {
 		return true

@@ -54,19 +54,19 @@ func (l Limit) exceeded(rejects, read int64, atEnd bool) bool {
 type LimitError struct {
 	Limit   Limit
 	Rejects int64
-	Read    int64     // 0 if reading did not end
+	Read    int64     // 0 if reading was not completed
 	First   BadRecord // the first reject by file and offset among those seen, Raw cut to 200 bytes and copied
-	Hint    string    // what is probably wrong with the input or the job file as a whole; "" if nothing suggests that
+	Hint    string    // what is probably wrong with the input or the job file as a whole; "" if unknown
 
 	hinted errcode.Code // of the record with the hint
 }
 
-// ErrorCode is that of the hint, or of the first reject.
+// ErrorCode is the code of the hint's record or, without a hint, of the first reject.
 func (e *LimitError) ErrorCode() errcode.Code {
 	return cmp.Or(e.hinted, e.First.Code, errcode.RejectsMany)
 }
 
-// Error returns how many rejects there were, the limit, the first one, and what to do.
+// Error gives the number of rejects, the limit, the first reject and a remedy.
 func (e *LimitError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%d records rejected", e.Rejects)

@@ -15,8 +15,8 @@ import (
 	"bulkload/internal/storage"
 )
 
-// InputFile is one input file. Its Ordinal is its index in the sorted list of the job's input, which decides which of
-// two differing records for one row wins.
+// InputFile is one input file. Its Ordinal is its index in the sorted list of the job's input. If two records for one
+// row differ, the ordinal decides which one wins.
 type InputFile struct {
 	Path    string // in the form that the storage accepts
 	Size    int64
@@ -57,7 +57,7 @@ func (f InputFile) CheckUnchanged(fsys storage.FS) error {
 	return nil
 }
 
-// Listing is what a path of an input has.
+// Listing is the files and folders that an input's path stands for.
 type Listing struct {
 	Files []InputFile
 	// Folders are the directories that the path matches, and those of the files that it matches, in order.
@@ -76,14 +76,14 @@ type Folder struct {
 const (
 	// TemporaryName is the folder in which Hadoop's jobs, including Sqoop's, write until they have succeeded.
 	TemporaryName = "_temporary"
-	// SuccessName is the file that Hadoop's jobs write when they have succeeded.
+	// SuccessName is the file that Hadoop's jobs write once they have succeeded.
 	SuccessName = "_SUCCESS"
 	// CopyingSuffix ends the name of a file that is being copied by hdfs dfs -put or -cp, which rename it when it is
 	// complete.
 	CopyingSuffix = "._COPYING_"
 )
 
-// Equal reports whether nothing has changed from one listing to the next.
+// Equal reports whether nothing has changed between two listings.
 func (l *Listing) Equal(o *Listing) bool {
 	return slices.EqualFunc(l.Files, o.Files, InputFile.Same) && slices.Equal(l.Folders, o.Folders) &&
 		slices.Equal(l.Unfinished, o.Unfinished)
@@ -101,8 +101,8 @@ func List(fsys storage.FS, name string) ([]InputFile, error) {
 	return l.Files, nil
 }
 
-// Look is List, and also says which folders the input has and which of them are finished.
-// A pattern that will match a file when its copy is complete matches it before that, too.
+// Look is List, and also says which folders the input has and which of them are finished. A pattern that matches a
+// file's final name also matches the file while it is being copied.
 func Look(fsys storage.FS, name string) (*Listing, error) {
 	roots, err := match(fsys, name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *Listing) lookInto(fsys storage.FS, dir string) (err error) {
 	if f.Temporary, err = has(fsys, path.Join(dir, TemporaryName)); err != nil {
 		return err
 	}
-	// Afterwards: an export that ends in between has both or only this one.
+	// Checked afterwards: an export that finishes in between then has both files or only this one.
 	if f.Success, err = has(fsys, path.Join(dir, SuccessName)); err != nil {
 		return err
 	}
@@ -155,7 +155,8 @@ func (l *Listing) add(f Folder, matched bool) {
 	}
 }
 
-// has reports whether a file exists. Any error except fs.ErrNotExist is returned: it says nothing about the file.
+// has reports whether a file exists. Any error except fs.ErrNotExist is returned, because it says nothing about the
+// file.
 func has(fsys storage.FS, name string) (bool, error) {
 	switch _, err := fsys.Stat(name); {
 	case err == nil:
@@ -242,7 +243,7 @@ func oneIf(b bool) int {
 	return 0
 }
 
-// hidden is Hadoop's rule for files that are no input (FileInputFormat.hiddenFileFilter).
+// hidden is Hadoop's rule for files that are not input (FileInputFormat.hiddenFileFilter).
 func hidden(name string) bool { return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") }
 
 // collect adds the files of a root, or of a folder below it.
@@ -250,7 +251,7 @@ func (l *Listing) collect(fsys storage.FS, at found, root bool) error {
 	if at.Mode&fs.ModeSymlink != 0 && at.Dir {
 		return fmt.Errorf("%s: %w", printable.Name(at.path), ErrLoop)
 	}
-	if at.Mode&fs.ModeSymlink != 0 { // the storage has followed those that have a target
+	if at.Mode&fs.ModeSymlink != 0 { // only a link without a target: the storage follows all others
 		return fmt.Errorf("%s: %w", printable.Name(at.path), ErrLink)
 	}
 	if at.Mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0 {

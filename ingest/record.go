@@ -11,14 +11,14 @@ import (
 type Position struct {
 	File   InputFile
 	Offset int64 // of the record's first byte in the file
-	Number int64 // from 1; 0 if a reader in the middle of a file can't know it; Rejects determines it
+	Number int64 // from 1; 0 if a reader in the middle of a file can't know it and Rejects determines it
 	Rows   bool  // Offset is the row's number from 0, as in Parquet, rather than a byte offset
 
 	// Heading is the line with the columns' names at the start of the file, without a byte order mark or line break;
 	// "" if the files have none. All files of an input have the same.
 	Heading string
 
-	fsys storage.FS // that holds File; nil in a position that no reader made
+	fsys storage.FS // the storage of File; nil in a position that no reader made
 }
 
 // Location is the file and the byte, or the row from 1.

@@ -6,7 +6,7 @@ import (
 )
 
 // RejectCounter counts rejects, and keeps what the error for too many of them needs. All code that limits rejects uses
-// it, so that a trial, a task and a run fail alike. It is not safe for concurrent use.
+// it, so that trials, tasks and runs fail alike. It is not safe for concurrent use.
 type RejectCounter struct {
 	Limit Limit
 
@@ -15,8 +15,8 @@ type RejectCounter struct {
 	hint  *BadRecord // the first one with a hint
 }
 
-// Add counts a reject. It reports whether there are more than a count allows: a percentage is applied at the end of
-// reading, by Exceeded.
+// Add counts a reject and reports whether there are more than a count allows. Exceeded applies a percentage at the end
+// of reading.
 func (c *RejectCounter) Add(b *BadRecord) (exceeded bool) {
 	c.count++
 	c.first = earlier(c.first, b)

@@ -40,7 +40,7 @@ func createRejectFiles(fsys storage.FS, dir, temps string, delimiter []byte) (*r
 	return out, nil
 }
 
-// begin writes the first line of the files of rejects; "" is none.
+// begin writes the first line of the files of rejects, unless it is "".
 func (o *rejectFiles) begin(heading string) error {
 	if heading == "" {
 		return nil
@@ -69,7 +69,7 @@ func (o *rejectFiles) write(file string, k reject) error {
 }
 
 func (o *rejectFiles) abort() {
-	o.data.Abort() // the error before is the one to report
+	o.data.Abort() // the earlier error is the one to report
 	o.reasons.Abort()
 }
 

@@ -11,8 +11,8 @@ import (
 // countChunk is how many bytes are read at a time to count the records in them.
 const countChunk = 1 << 20
 
-// recordCounter counts the records of a file that begin before an offset, at which one must begin. It continues from
-// offset to offset.
+// recordCounter counts the records of a file that begin before an offset, which must itself begin a record. It
+// continues from one offset to the next.
 type recordCounter struct {
 	file      storage.File
 	delimiter []byte
@@ -52,8 +52,8 @@ type recordNumbering struct {
 	counter   *recordCounter
 }
 
-// numberAt returns the number of the record at offset, 0 if the file can't be read again: the reject is reported all
-// the same.
+// numberAt returns the number of the record at offset. It is 0 if the file can't be read again; the reject is reported
+// all the same.
 func (n *recordNumbering) numberAt(in input, offset int64) int64 {
 	if n.counter == nil || n.path != in.file.Path {
 		n.close()

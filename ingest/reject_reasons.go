@@ -12,7 +12,7 @@ const (
 	maxSampleBytes = 200  // of a record
 )
 
-// RejectReason is why records were rejected, how many, and the first ones.
+// RejectReason is a reason for rejects, their number and the first ones.
 type RejectReason struct {
 	Column  string // at fault; "" for the whole record
 	Reason  string
@@ -58,8 +58,8 @@ func (t *rejectTally) add(file string, k reject) {
 	}
 }
 
-// Reasons are the reasons of the rejects that Close has written, the most frequent first, and the number of records
-// with reasons that are not listed.
+// Reasons lists the reasons of the rejects that Close has written, the most frequent first. others is the number of
+// rejects with reasons that are not listed.
 func (r *Rejects) Reasons() (reasons []RejectReason, others int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

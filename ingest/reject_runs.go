@@ -57,9 +57,9 @@ func (k reject) compare(o reject) int {
 		cmp.Compare(k.column, o.column), cmp.Compare(k.reason, o.reason))
 }
 
-// writeRun writes sorted rejects to a file, which the same process merges and deletes. Each reject has four numbers,
-// and then three texts, each after its length. (checkpoint.RejectWriter writes another form: a log, in the order in
-// which the rejects are found, that another process may read.)
+// writeRun writes sorted rejects to a file, which the same process merges and deletes. Each reject has four numbers and
+// then three texts, each preceded by its length. (checkpoint.RejectWriter writes another form: a log in the order of
+// discovery, which another process may read.)
 func writeRun(fsys storage.FS, name string, kept []reject) error {
 	w, err := fsys.Create(name, 0o600)
 	if err != nil {
@@ -149,7 +149,7 @@ func openRuns(fsys storage.FS, names []string, rest []reject) (*mergedRuns, erro
 	return m, nil
 }
 
-// next searches linearly: there are few runs, and few rejects.
+// next searches linearly, because there are few runs and few rejects.
 func (m *mergedRuns) next() (k reject, ok bool, err error) {
 	var least *rejectRun
 	for _, run := range m.runs {

@@ -25,10 +25,10 @@ const (
 	maxRuns = 256
 )
 
-// Rejects stores the bad records of a run: their raw bytes, each followed by the record delimiter, in rejects.dat,
-// after the heading of their files, so that it can be read as input again; and one JSON object for each in
-// rejects.jsonl (file, offset, record, column, reason). Both are created with the first reject, mode 0600, and hold
-// the rejects in order of file and offset.
+// Rejects stores the bad records of a run. rejects.dat holds their raw bytes, each followed by the record delimiter,
+// after the heading of their files, so that it can be read as input again. rejects.jsonl holds one JSON object for each
+// (file, offset, record, column, reason). Both are created with the first reject, mode 0600, and hold the rejects in
+// order of file and offset.
 type Rejects struct {
 	fsys      storage.FS
 	dir       string
@@ -57,7 +57,7 @@ func NewRejects(fsys storage.FS, dir string, limit Limit, recordDelimiter []byte
 // first reject.
 func (r *Rejects) WriteIn(folder string) { r.temps = folder }
 
-// Add stores a bad record; a *LimitError if a count is exceeded. It is safe for concurrent use.
+// Add stores a bad record. It returns a *LimitError if a count is exceeded. It is safe for concurrent use.
 func (r *Rejects) Add(b *BadRecord) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *Rejects) Add(b *BadRecord) error {
 	return nil
 }
 
-// begin creates the folder, and removes what a killed run has left there.
+// begin creates the folder, and removes what a killed run left there.
 func (r *Rejects) begin() error {
 	if err := r.fsys.MkdirAll(r.dir, 0o700); err != nil {
 		return err
@@ -138,9 +138,8 @@ func (r *Rejects) Count() int64 {
 	return r.seen.Count()
 }
 
-// Close completes the files, with record numbers filled in, and applies a percentage to the records read. It also
-// does so when the run failed. If there were no rejects, it removes the files of an earlier run. A second Close does
-// nothing.
+// Close completes the files, with record numbers filled in, and applies a percentage to the records read, even if the
+// run failed. If there were no rejects, it removes the files of an earlier run. A second Close does nothing.
 func (r *Rejects) Close(read int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 // RejectSeparator follows, as a record, each reject of a form with escapes, enclosures or quotes. It ends the reject
-// before it even if that ends with an escape, or in an enclosed value. Elsewhere in a reject the byte is written
-// twice, so that nothing in a reject looks like a separator. It has that meaning in files of rejects only.
+// before it even if that ends with an escape or in an enclosed value. Elsewhere in a reject the byte is written twice,
+// so that nothing in a reject looks like a separator. It has this meaning in files of rejects only.
 const RejectSeparator = 0x1e
 
 var (
@@ -36,8 +36,8 @@ func stuff(raw []byte) []byte {
 	return bytes.ReplaceAll(raw, oneSeparator, twoSeparators)
 }
 
-// Unstuff returns the reject that was written as text before a separator: text itself if it contains none, otherwise
-// a copy.
+// Unstuff returns the reject that was written as text before a separator. That is text itself if it contains no
+// separator, and a copy otherwise.
 func Unstuff(text []byte) []byte {
 	if !bytes.Contains(text, twoSeparators) {
 		return text

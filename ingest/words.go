@@ -1,7 +1,7 @@
 package ingest
 
-// EveryByte times a byte is eight of that byte as one number. The forms of text look for delimiters and quotes in eight
-// bytes at a time.
+// EveryByte times a byte is a word of eight such bytes. The text forms use it to look for delimiters and quotes in
+// eight bytes at a time.
 const EveryByte = 0x0101010101010101
 
 const lowBits = 0x7f * EveryByte

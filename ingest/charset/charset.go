@@ -1,5 +1,5 @@
 // Package charset converts text in the charsets that Oracle's clients write to UTF-8, exactly as Java 17 does, and
-// reports bytes that are no character.
+// reports bytes that are not a character.
 //
 // golang.org/x/text follows the WHATWG: it maps 82 codes of GBK differently from Java, silently turns 2,067
 // user-defined codes into U+FFFD, and reports no error. So the tables here are Java's own, written by
@@ -49,8 +49,8 @@ func (c *Charset) Identity() string {
 // IsUTF8 reports whether the charset is UTF-8, so that text need only be checked.
 func (c *Charset) IsUTF8() bool { return c == nil }
 
-// CanTrail reports whether b may be a byte of a character other than the first: such a byte can't be searched for as a
-// delimiter before the text is decoded.
+// CanTrail reports whether b may be a later byte of a character. If so, a delimiter b can't be searched for before the
+// text is decoded.
 func (c *Charset) CanTrail(b byte) bool {
 	if c == nil || c.cesu {
 		return b&0xc0 == 0x80
@@ -58,8 +58,9 @@ func (c *Charset) CanTrail(b byte) bool {
 	return c.trail[b]
 }
 
-// Append appends text to dst as UTF-8. It stops at the first bytes that are no character; valid is the number of bytes
-// of text that were read, which is all of them if the text is valid. It allocates only if dst has too little capacity.
+// Append appends text to dst as UTF-8. It stops at the first bytes that are not a character; valid is the number of
+// bytes of text that it read, which is all of them if the text is valid. It allocates only if dst has too little
+// capacity.
 func (c *Charset) Append(dst, text []byte) (out []byte, valid int) {
 	switch {
 	case c == nil:
@@ -100,7 +101,7 @@ func (c *Charset) CheckUTF16(head []byte) error {
 		c.Name())}
 }
 
-// Length is the number of bytes of the first character of text; 0 if text is empty, or begins with no character.
+// Length is the number of bytes of the first character of text; 0 if text is empty or does not begin with a character.
 func (c *Charset) Length(text []byte) int {
 	switch {
 	case len(text) == 0:

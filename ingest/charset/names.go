@@ -72,7 +72,7 @@ var loaded struct {
 	byName map[string]*Charset
 }
 
-// load returns the one Charset of a name; its table is read on first use.
+// load returns the only Charset with that name; its table is read on first use.
 func load(name string) (*Charset, error) {
 	if name == "utf-8" {
 		return nil, nil

@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// none marks a code that is no character. No code of one or two bytes means U+FFFD itself.
+// none marks a code that is not a character. No code of one or two bytes means U+FFFD itself.
 const none = 0xfffd
 
 // table maps each code to its character.
 type table struct {
 	single [256]uint16
-	row    [256]uint8 // of a lead byte: 1 + its place in rows; 0: it is no lead byte
+	row    [256]uint8 // of a lead byte: 1 + its place in rows; 0 if it is not a lead byte
 	rows   [][256]uint16
 	four   []fourByteRange // GB18030's codes of four bytes below U+10000, in order; nil: the charset has none
 	trail  [256]bool
@@ -104,7 +104,7 @@ func read(in *bytes.Reader, values ...any) error {
 	return nil
 }
 
-// append decodes text onto dst, up to the first bytes that are no character.
+// append decodes text onto dst, up to the first bytes that are not a character.
 func (t *table) append(dst, text []byte) (out []byte, valid int) {
 	for valid < len(text) {
 		if text[valid] < utf8.RuneSelf {
@@ -117,7 +117,7 @@ func (t *table) append(dst, text []byte) (out []byte, valid int) {
 		if n == 0 {
 			break
 		}
-		if r >= 0x800 && r <= 0xffff { // most of what is not ASCII; no row holds a surrogate
+		if r >= 0x800 && r <= 0xffff { // most non-ASCII characters; no row holds a surrogate
 			dst = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
 		} else {
 			dst = utf8.AppendRune(dst, r)
@@ -127,7 +127,7 @@ func (t *table) append(dst, text []byte) (out []byte, valid int) {
 	return dst, valid
 }
 
-// decode reads the first character of text, which must not be empty; the length is 0 if it is no character.
+// decode reads the first character of text, which must not be empty; the length is 0 if there is no valid character.
 func (t *table) decode(text []byte) (r rune, length int) {
 	b := text[0]
 	if r := t.single[b]; r != none {

@@ -10,9 +10,9 @@ import (
 // bzip2Reader reads bzip2's format, one stream after another. Go's own reader refuses randomised blocks, which Hadoop's
 // codec (org.apache.hadoop.io.compress.bzip2.CBZip2OutputStream), like bzip2 0.1, writes for very repetitive text.
 //
-// A stream is BZh and its level, blocks, and a checksum over the blocks' checksums. A block is a text of at most
-// 900,000 bytes: its runs are shortened, it is transformed (Burrows-Wheeler) and moved to the front, its zeros are
-// counted, and the result is coded with two to six Huffman tables, which may change every 50 symbols.
+// A stream is BZh and its level, blocks, and a checksum over the blocks' checksums. A block encodes at most 900,000
+// bytes of text in steps: runs are shortened, the text is Burrows-Wheeler transformed and move-to-front coded, zeros
+// are run-length coded, and the result is coded with two to six Huffman tables, which may change every 50 symbols.
 type bzip2Reader struct {
 	in    bitReader
 	level int // of the stream, in 100,000 bytes; 0 between streams
@@ -23,17 +23,17 @@ type bzip2Reader struct {
 
 // bzip2Block is the rest of a block's text.
 type bzip2Block struct {
-	links  []uint32 // a byte of the text, and above it the place of the next one
+	links  []uint32 // a byte of the text and, in the higher bits, the index of the next one
 	at     uint32   // in links
 	left   int      // of links
 	last   byte
-	run    int // how many times in a row last has come, at most 4
-	repeat int // how many more times last comes
+	run    int // length of the current run of last, at most 4
+	repeat int // how many more copies of last follow
 	sum    uint32
 	want   uint32
-	open   bool // its checksum is not compared yet
+	open   bool // its checksum has not been compared yet
 	random bool
-	toGo   int // bytes up to the next one that is changed, if the block is randomised
+	toGo   int // bytes until the next changed byte, if the block is randomised
 	next   int // in randomised
 }
 
@@ -128,7 +128,7 @@ func (z *bzip2Reader) readBlock() error {
 	return nil
 }
 
-// readSymbols reads which byte values the block has: 16 bits say which of 16 groups of 16 follow.
+// readSymbols reads which byte values the block has. The first 16 bits say which groups of 16 bits follow.
 func (z *bzip2Reader) readSymbols() ([]byte, error) {
 	var symbols []byte
 	groups := z.in.bits(16)
@@ -177,7 +177,7 @@ func (z *bzip2Reader) readTables(symbols int) (selectors []byte, err error) {
 	return selectors, z.in.err
 }
 
-// readTable reads the lengths of a table's codes: each is written as its difference from the one before.
+// readTable reads the lengths of a table's codes. Each is stored as the difference from the length before it.
 func (z *bzip2Reader) readTable(h *huffman, symbols int) error {
 	var lengths [258]byte
 	length := int(z.in.bits(5))
@@ -199,9 +199,9 @@ func (z *bzip2Reader) readTable(h *huffman, symbols int) error {
 	return h.build(lengths[:symbols])
 }
 
-// readCodes decodes a block's symbols into links and returns their number. The first two symbols count zeros, in a
-// number of digits 1 and 2; the last one ends the block; the others are the place of a byte in the list of recently
-// used ones.
+// readCodes decodes a block's symbols into links and returns how many bytes they yield. The first two symbols are the
+// digits 1 and 2 of a count of zeros; the last one ends the block; the others are the position of a byte in the list of
+// recently used ones.
 func (z *bzip2Reader) readCodes(symbols, selectors []byte) (int, error) {
 	var recent [256]byte
 	copy(recent[:], symbols)
@@ -238,7 +238,7 @@ func (z *bzip2Reader) readCodes(symbols, selectors []byte) (int, error) {
 	return 0, errors.Join(z.in.err, errors.New("a block without an end"))
 }
 
-// toFront moves the byte at a place of the list to its front.
+// toFront moves the byte at a position of the list to its front and returns it.
 func toFront(list []byte, place int) byte {
 	b := list[place]
 	copy(list[1:place+1], list[:place])
@@ -264,7 +264,7 @@ func (b *bzip2Block) link(n int) {
 	}
 }
 
-// read returns text of the block; 0 at its end. Four equal bytes are followed by the number of further repetitions.
+// read returns text of the block; 0 at its end. A byte after four equal ones says how often these are repeated further.
 func (b *bzip2Block) read(p []byte) int {
 	n, sum := 0, b.sum
 	for n < len(p) {
@@ -330,13 +330,13 @@ var bzip2CRC = func() (table [256]uint32) {
 	return table
 }()
 
-// bitReader reads bits, the highest bit of a byte first. It reads zeros after the end of the file, and sets err when
+// bitReader reads bits, the highest bit of a byte first. After the end of the file it reads zeros, and sets err once
 // one of them is consumed.
 type bitReader struct {
 	in     *bufio.Reader
 	kept   uint64
 	n      int // bits in kept
-	beyond int // of them after the end of the file
+	beyond int // of these, bits after the end of the file
 	err    error
 }
 
@@ -363,10 +363,10 @@ func (r *bitReader) bits(n int) uint64 {
 	return r.kept >> r.n & (1<<n - 1)
 }
 
-// align skips to the next whole byte.
+// align skips to the next byte boundary.
 func (r *bitReader) align() { r.n -= r.n % 8 }
 
-// atEnd reports, at a whole byte, whether the file ends there.
+// atEnd reports whether the file ends at the current byte boundary.
 func (r *bitReader) atEnd() bool {
 	r.fill(8)
 	return r.n == r.beyond

@@ -10,9 +10,8 @@ import (
 // Codec is a way in which a file is compressed.
 type Codec int
 
-// The codecs. HadoopSnappy and HadoopLZ4 are what Hadoop's SnappyCodec and Lz4Codec write
-// (org.apache.hadoop.io.compress.BlockCompressorStream); SnappyFrames and LZ4Frames are the formats that the tools of
-// those names write.
+// The codecs. HadoopSnappy and HadoopLZ4 are written by Hadoop's SnappyCodec and Lz4Codec
+// (org.apache.hadoop.io.compress.BlockCompressorStream); SnappyFrames and LZ4Frames by the snappy and lz4 tools.
 const (
 	Auto Codec = iota // detected from content and name
 	None              // plain text
@@ -73,7 +72,7 @@ var magics = []struct {
 }
 
 // extensions map the extension of a file's name to a codec with a magic, and to the codec without a magic that it may
-// mean.
+// stand for.
 var extensions = map[string]struct{ magic, bare Codec }{
 	".gz": {Gzip, None}, ".gzip": {Gzip, None}, ".bz2": {Bzip2, None}, ".bz": {Bzip2, None},
 	".zst": {Zstd, None}, ".zstd": {Zstd, None},
@@ -81,9 +80,9 @@ var extensions = map[string]struct{ magic, bare Codec }{
 	".deflate": {None, Deflate}, ".zlib": {None, Deflate}, ".zz": {None, Deflate},
 }
 
-// Detect finds the codec of a file from its name and its first bytes, of which 512 are enough; None for plain text. If
-// name and content disagree, content that begins as a codec's does decides. A codec's extension on a file whose content
-// can't be that codec's is an error, and so is everything that can't be read as text: a *RefusedError.
+// Detect finds the codec of a file from its name and its first bytes (512 are enough); None for plain text. If name and
+// content disagree, a magic in the content decides. A codec's extension on content that the codec can't have written is
+// a *RefusedError, and so is everything that can't be read as text.
 func Detect(name string, head []byte) (Codec, error) {
 	ext := strings.ToLower(path.Ext(name))
 	if codec := ofMagic(head, ext); codec != None {
@@ -110,8 +109,9 @@ func Detect(name string, head []byte) (Codec, error) {
 	return None, mismatch(name, ext, head)
 }
 
-// ExpansionFactor estimates how many bytes of text one byte of a file with this name expands to, rather low than high:
-// table exports have 4 to 8 with gzip, bzip2 and zstd, and 2 to 4 with snappy and lz4. For Auto the extension decides.
+// ExpansionFactor estimates how many bytes of text one byte of a file with this name expands to, erring on the low
+// side: table exports reach 4 to 8 with gzip, bzip2 and zstd, and 2 to 4 with snappy and lz4. For Auto the extension
+// decides.
 func ExpansionFactor(name string, as Codec) int64 {
 	if as == Auto {
 		as = max(extensions[strings.ToLower(path.Ext(name))].magic, extensions[strings.ToLower(path.Ext(name))].bare)
@@ -146,8 +146,8 @@ func ofMagic(head []byte, ext string) Codec {
 	return None
 }
 
-// bzip2Header requires the level and the magic of the first block, or of the end of an empty stream: text may begin
-// with BZh.
+// bzip2Header requires the level and the magic of the first block, or of the end of an empty stream, because text may
+// begin with BZh.
 func bzip2Header(head []byte) bool {
 	if len(head) < 10 || string(head[:3]) != "BZh" || head[3] < '1' || head[3] > '9' {
 		return false

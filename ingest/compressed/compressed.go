@@ -1,6 +1,6 @@
-// Package compressed reads the text of input files, whatever they are compressed with: gzip, bzip2, zstd, deflate,
-// Hadoop's own framing of snappy and lz4, and the frame formats of both. One reader reads a file from start to end, in
-// bounded memory, whatever lengths the file claims. A file that is cut short is an error.
+// Package compressed reads the text of compressed and plain input files: gzip, bzip2, zstd, deflate, Hadoop's own
+// framing of snappy and lz4, and the frame formats of both. A reader reads one file from start to end, in bounded
+// memory whatever lengths the file claims. A truncated file is an error.
 //
 //	compressed.go  opening and reading a file
 //	codec.go       the codecs, and detecting them by content and name
@@ -35,13 +35,13 @@ type Decompressor struct {
 	in    *source
 	text  io.Reader
 	close func() // releases the codec's memory
-	at    int64  // of the text
+	at    int64  // offset in the text
 	err   error
 }
 
 // Open opens a file that had size bytes when it was listed, and must still have them. For Auto it detects the codec
-// from content and name; any other codec is used as given. What can't be read as text is a *RefusedError. Close closes
-// the file.
+// from content and name; any other codec is used as given. A file that can't be read as text gives a *RefusedError.
+// Close closes the file.
 func Open(fsys storage.FS, name string, size int64, as Codec) (*Decompressor, error) {
 	file, err := fsys.Open(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func Open(fsys storage.FS, name string, size int64, as Codec) (*Decompressor, er
 	return r, nil
 }
 
-// NewReader is Open for a file of size bytes that is already open, at its start. The reader's Close closes it.
+// NewReader is Open for a file that is already open at its start and has size bytes. The reader's Close closes it.
 func NewReader(file io.ReadCloser, name string, size int64, as Codec) (*Decompressor, error) {
 	in := &source{file: file, left: size}
 	buffered := bufio.NewReaderSize(in, int(min(max(size, headSize), readSize)))
@@ -107,7 +107,7 @@ func (r *Decompressor) Read(p []byte) (int, error) {
 // failure reports where and why reading stopped before the end of the text.
 func (r *Decompressor) failure(err error) error {
 	switch {
-	case r.in.err != nil: // the file, not what is in it
+	case r.in.err != nil: // reading the file failed, not decoding it
 		return fmt.Errorf("read %s at byte %d: %w", r.name, r.Consumed(), r.in.err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return errcode.InputDamaged.Errorf(

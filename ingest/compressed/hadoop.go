@@ -12,10 +12,10 @@ import (
 )
 
 // hadoopReader reads Hadoop's block framing (org.apache.hadoop.io.compress.BlockCompressorStream). A block is the
-// length of its text as four bytes, big-endian, and then chunks until the text is complete, each after the length of
-// its data. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader it
-// accepts concatenated files, and no file that is cut short. hfilewriter's codec has the framing of an HFile's block,
-// which is in memory, with its length known from the header.
+// length of its text as four big-endian bytes, followed by chunks, each preceded by the length of its data, until the
+// text is complete. A block without text has no chunks; Hadoop writes one for an empty file. Unlike Hadoop's own reader
+// it accepts concatenated files and refuses truncated ones. hfilewriter's codec reads the same framing of an HFile's
+// block, which is in memory and whose length is known from the header.
 type hadoopReader struct {
 	in     *bufio.Reader
 	left   int64 // of the file
@@ -36,7 +36,7 @@ func newBlocks(in *bufio.Reader, size int64, decode decoder) *hadoopReader {
 	return &hadoopReader{in: in, left: size, decode: decode}
 }
 
-// hadoopHeader reports whether a file may begin with a block. That is no proof, since there is no magic.
+// hadoopHeader reports whether a file may begin with a block. This proves nothing, because the framing has no magic.
 func hadoopHeader(head []byte) bool {
 	if len(head) == 4 {
 		return binary.BigEndian.Uint32(head) == 0
@@ -51,8 +51,8 @@ func hadoopHeader(head []byte) bool {
 	return text < 1<<31 && chunk > 0 && chunk < maxChunk+maxChunk/4
 }
 
-// looksLikeHadoop requires a block of at most 1 MiB whose first chunk is no longer than its text can become. So there
-// are zero bytes in at least two places, which no text has, and not in the places where text in UTF-16 has them.
+// looksLikeHadoop requires a block of at most 1 MiB whose first chunk is no longer than its text can become. Such a
+// header has zero bytes in at least two places. Text has none, and UTF-16 has them in other places.
 func looksLikeHadoop(head []byte) bool {
 	if len(head) < 9 || head[0] != 0 || head[4] != 0 {
 		return false

@@ -67,7 +67,7 @@ var unreadableNames = map[string]struct{ what, do string }{
 	".lzo_deflate": {"compressed with lzo", "export with another codec"},
 }
 
-// detectUnreadable returns an error for a file that is no text; nil for all others.
+// detectUnreadable returns an error for a file that is not text; nil for all others.
 func detectUnreadable(name, ext string, head []byte) error {
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return refuseZip(name, head)
@@ -105,16 +105,16 @@ func refuseZip(name string, head []byte) error {
 	return &RefusedError{Name: name, What: "a zip archive", Do: unpack}
 }
 
-// compressZ recognises a file of compress by the third byte, too: codes of at most 9 to 16 bits, and the highest bit.
-// The first two bytes alone may be a delimiter \x1f and half a character of GBK.
+// compressZ recognises a file of compress by its third byte, too, which has the highest bit set and a maximum code
+// length of 9 to 16 bits. The first two bytes alone may be a delimiter \x1f and half a character of GBK.
 func compressZ(head []byte) bool {
 	return len(head) > 2 && head[0] == 0x1f && head[1] == 0x9d && head[2]&0x60 == 0 &&
 		head[2]&0x1f >= 9 && head[2]&0x1f <= 16
 }
 
 // openPGP recognises a binary message that begins with an encrypted session key: a packet of type 1 or 3, of version 3,
-// 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). No such message is UTF-8: only 0xc3 may begin a
-// character, and the next byte would be 0x80 or above, a length that no session key encrypted with a password has.
+// 4 or 6 (RFC 4880 section 4.2, RFC 9580 sections 5.1 and 5.3). No such message is UTF-8. Only 0xc3 may begin a
+// character, and the next byte would then be 0x80 or above, a length that no session key encrypted with a password has.
 func openPGP(head []byte) bool {
 	if len(head) < 4 {
 		return false
@@ -122,7 +122,7 @@ func openPGP(head []byte) bool {
 	switch head[0] {
 	case 0x84, 0x8c: // old format, length of one byte
 		return head[2] >= 3 && head[2] <= 6
-	case 0x85, 0x8d: // of two
+	case 0x85, 0x8d: // old format, length of two bytes
 		return head[3] >= 3 && head[3] <= 6
 	case 0xc1: // new format, length of one byte
 		return head[1] < 192 && head[2] >= 3 && head[2] <= 6

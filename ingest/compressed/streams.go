@@ -13,8 +13,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// zstdWindow is the largest window of a zstd file, as in the zstd command: zstd --long uses it, all other options use
-// less.
+// zstdWindow is the largest window of a zstd file, as in the zstd command: zstd --long uses it, and all other options
+// use less.
 const zstdWindow = 128 << 20
 
 // open returns the text of a file of size bytes, and a function that releases the reader's memory.
@@ -45,8 +45,8 @@ func (c Codec) open(in *bufio.Reader, size int64) (text io.Reader, release func(
 	return text, release, err
 }
 
-// gzipMembers reads the members of a gzip file. Zeros may follow the last one: tapes and block devices fill their
-// blocks with them, and gzip and Java ignore them.
+// gzipMembers reads the members of a gzip file. Zeros may follow the last one, because tapes and block devices pad
+// their blocks with them; gzip and Java ignore them.
 type gzipMembers struct {
 	text *gzip.Reader
 	in   *bufio.Reader
@@ -98,7 +98,7 @@ func (g *gzipMembers) next() error {
 func openZstd(in io.Reader) (io.Reader, func(), error) {
 	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(zstdWindow),
-		zstd.WithDecoderMaxMemory(1<<63)) // of the whole text, of which only a window is kept
+		zstd.WithDecoderMaxMemory(1<<63)) // limits the whole text, of which only a window is held
 	if err != nil {
 		return nil, func() {}, err
 	}
@@ -130,7 +130,7 @@ func (e *endsFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// snappyFrames reads snappy's frame format. The library reports a truncated file as corrupt.
+// snappyFrames reads snappy's frame format. It recognises truncated files, which the library reports as corrupt.
 type snappyFrames struct {
 	text io.Reader
 	in   io.Reader
@@ -143,7 +143,7 @@ func openSnappyFrames(in io.Reader) io.Reader {
 	return s
 }
 
-// readerFunc is a function used as a reader's Read.
+// readerFunc makes a function an io.Reader.
 type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
@@ -162,11 +162,11 @@ func (s *snappyFrames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lz4Source is the file that the lz4 library reads. For each magic number of a legacy frame that follows another one
-// the library calls itself: millions of such empty frames, which no tool writes, would end the process.
+// lz4Source is the file that the lz4 library reads. The library recurses for each magic number of a legacy frame that
+// follows another one, so millions of such empty frames, which no tool writes, would end the process.
 type lz4Source struct {
 	in    io.Reader
-	empty int // legacy frames without a block, one after another
+	empty int // consecutive legacy frames without a block
 }
 
 func (s *lz4Source) Read(p []byte) (int, error) {

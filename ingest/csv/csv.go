@@ -1,5 +1,5 @@
 // Package csv reads CSV as SQL*Plus (set markup csv on) and SQLcl (set sqlformat csv) spool it: a heading with the
-// names of the columns, quotes doubled in a quoted value, line breaks in it, and what a client writes between the rows.
+// names of the columns, quoted values with doubled quotes and line breaks, and the client's own messages between rows.
 //
 //	csv.go      the form: what the job file says of the files
 //	reader.go   records out of one file
@@ -30,7 +30,7 @@ type Form struct {
 	NoHeading   bool             // the files begin with a record
 	Delimiter   byte             // between values
 	Quote       byte             // 0: values are never quoted
-	Null        []byte           // unquoted text of a null, in UTF-8, besides the empty one; nil: only that
+	Null        []byte           // unquoted text of a null, in UTF-8, as well as the empty one; nil: only that
 	Nulls       [][]byte         // several such texts, instead of Null
 	QuotedEmpty string           // meaning of a quoted empty value: "value" or "null"
 	SkipNoise   bool             // skip repeated headings, prompts and feedback; otherwise they are rejects
@@ -39,11 +39,11 @@ type Form struct {
 	Compression compressed.Codec // Auto: detected from content and name
 }
 
-// separator is the line after each record in the file of rejects, and only there: even a record with unmatched quotes
-// ends before it. See ingest.Unstuff.
+// separator is the line after each record in the file of rejects, and only there. It ends the record before it even if
+// that has unmatched quotes. See ingest.Unstuff.
 const separator = ingest.RejectSeparator
 
-// Check returns why the form is unusable.
+// Check says why the form is unusable.
 func (f *Form) Check() error {
 	switch {
 	case len(f.Columns) == 0:
@@ -60,7 +60,8 @@ func (f *Form) Check() error {
 	return nil
 }
 
-// Splits makes one split for each file: whether a line break ends a record, only a reader from the start can tell.
+// Splits makes one split for each file, because only a reader from the start can tell whether a line break ends a
+// record.
 func (f *Form) Splits(fsys storage.FS, files []ingest.InputFile, _ int64) ([]ingest.Split, error) {
 	if err := f.checkHeadings(fsys, files); err != nil {
 		return nil, err
@@ -83,8 +84,8 @@ func (f *Form) Codec() compressed.Codec { return f.Compression }
 // RowOffsets is false: a record's offset is that of its first byte.
 func (f *Form) RowOffsets() bool { return false }
 
-// Warnings is about the CR of line ends that the first line of a file does not have: it becomes a part of values that
-// are not quoted. It is also about a heading that is read as a record.
+// Warnings reports lines that end with CR LF although the first line of the file does not: the CR becomes part of an
+// unquoted value. It also reports a heading that is read as a record.
 func (f *Form) Warnings(fsys storage.FS, files []ingest.InputFile) (doubts []string) {
 	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.InputFile) {
 		if n := ingest.EndingWithCR(in); n > 0 {

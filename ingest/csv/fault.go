@@ -10,8 +10,8 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// rejectLine rejects the line in which a record with unmatched quotes begins, and continues with the next line. So
-// what is rejected depends on that line alone, not on what happens to follow.
+// rejectLine rejects the line in which a record with unmatched quotes begins, and continues with the next line. So the
+// reject depends on that line alone, not on the lines that happen to follow.
 func (r *reader) rejectLine() (*ingest.Record, error) {
 	line, err := r.consumeLine()
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *reader) consumeLine() ([]byte, error) {
 	return line, nil
 }
 
-// quoteReason says which quote of a line is wrong, given the scan's outcome.
+// quoteReason says which quote of a line is wrong, given the outcome of the scan.
 func (r *reader) quoteReason(line []byte, what outcome) string {
 	start := 0 // start of the value
 	if r.count > 0 && r.count <= len(r.spans) {
@@ -89,8 +89,8 @@ func charsetName(f *Form) string {
 	return f.Charset.Name()
 }
 
-// checkWholeText checks that all of the record is valid text if the delimiter can be a part of a character: otherwise
-// it may have been cut in the middle of one.
+// checkWholeText checks that the whole record is valid text if the delimiter can be a part of a character, because a
+// character may then have been cut in two.
 func (r *reader) checkWholeText() string {
 	if r.scanner.charset == nil {
 		return ""

@@ -123,7 +123,8 @@ func fold(name string) string {
 	}, name)
 }
 
-// find returns a name's position: as it is written, otherwise in any case, as Oracle treats unquoted names.
+// find returns a name's position. It looks for the exact name first, then for one that differs only in case, as Oracle
+// treats unquoted names.
 func (c columns) find(name string) (int, error) {
 	i, found := c.exact[name]
 	if !found {
@@ -163,7 +164,7 @@ func loneCR(line []byte) string {
 	return `; do its lines end with CR alone? Convert them to LF first, as with tr '\r' '\n'`
 }
 
-// otherDelimiter suggests a delimiter that occurs outside of quotes in a line of one value; "" if there is none.
+// otherDelimiter suggests a delimiter that occurs outside quotes in a line of one value; "" if there is none.
 func (r *reader) otherDelimiter(line []byte) string {
 	for _, d := range []string{",", ";", "|", "\t", "\x01"} {
 		if d[0] != r.form.Delimiter && r.occursUnquoted(line, d[0]) {
@@ -173,7 +174,7 @@ func (r *reader) otherDelimiter(line []byte) string {
 	return ""
 }
 
-// occursUnquoted reports whether a byte is in a line, outside of quotes.
+// occursUnquoted reports whether a byte occurs outside the quotes of a line.
 func (r *reader) occursUnquoted(line []byte, b byte) bool {
 	quoted := false
 	for _, c := range line {
@@ -187,7 +188,7 @@ func (r *reader) occursUnquoted(line []byte, b byte) bool {
 	return false
 }
 
-// checkHeadings checks that all files have the same heading: the file of rejects has only one.
+// checkHeadings checks that all files have the same heading, because the file of rejects has only one.
 func (f *Form) checkHeadings(fsys storage.FS, files []ingest.InputFile) error {
 	var first ingest.InputFile
 	heading := ""

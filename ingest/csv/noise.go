@@ -43,8 +43,8 @@ var (
 	continued = regexp.MustCompile(`^ *\d+[ *] `)
 )
 
-// classify returns the kind of a line that may be no row. A line with the right number of values (right) is a row,
-// unless it is the heading or a prompt: a value may contain ORA-00942.
+// classify returns the kind of a line that may not be a row. A line with the right number of values (right) is a row,
+// unless it is the heading or a prompt, because a value may contain ORA-00942.
 func (r *reader) classify(line []byte, right bool) nonRow {
 	switch {
 	case len(line) == 0, len(line) == 1 && line[0] == '\r':
@@ -69,8 +69,8 @@ func (r *reader) classify(line []byte, right bool) nonRow {
 	return r.classifyMessage(line)
 }
 
-// marks is how many bytes at the start of a line belong to no record: form feeds, with which SQL*Plus begins its pages
-// (set newpage 0), and the byte order marks of files that were joined.
+// marks is how many bytes at the start of a line do not belong to a record: form feeds, with which SQL*Plus begins its
+// pages (set newpage 0), and the byte order marks of concatenated files.
 func (r *reader) marks(line []byte) int {
 	n := 0
 	for n < len(line) {
@@ -114,7 +114,7 @@ func (r *reader) classifyMessage(line []byte) nonRow {
 	return noNoise
 }
 
-// handleNonRow returns nil if such a line is to be skipped, otherwise its error.
+// handleNonRow returns nil if such a line is to be skipped, and its error otherwise.
 func (r *reader) handleNonRow(kind nonRow, line []byte) error {
 	text, _ := r.form.Charset.Append(nil, line[:min(len(line), 200)])
 	if kind == failure {

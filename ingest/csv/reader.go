@@ -109,7 +109,7 @@ func (r *reader) Next() (*ingest.Record, error) {
 	return nil, r.err
 }
 
-// next reads one or several lines; neither a record nor an error if they are to be skipped.
+// next reads one or several lines. It returns neither a record nor an error if they are to be skipped.
 func (r *reader) next() (*ingest.Record, error) {
 	if r.form.SkipNoise {
 		if err := r.skipMarks(); err != nil {
@@ -168,13 +168,13 @@ func (r *reader) unstuff(raw []byte) []byte {
 	return text
 }
 
-// begun counts a record.
+// begun starts and counts a record.
 func (r *reader) begun(raw []byte) {
 	r.number++
 	r.rec.Number, r.rec.Raw = r.number, raw
 }
 
-// frame finds the end of the record at the start of the window, which holds all of it afterwards.
+// frame finds the end of the record at the start of the window. Afterwards the window holds the whole record.
 func (r *reader) frame() (end int, what outcome, err error) {
 	for {
 		if r.pos == r.fill && r.eof {
@@ -187,7 +187,7 @@ func (r *reader) frame() (end int, what outcome, err error) {
 			if bytes.IndexByte(r.rest(), '\n') < 0 {
 				return 0, cut, r.tooLong()
 			}
-			return len(r.rest()), unclosed, nil // a line break that ends no record is a quoted one
+			return len(r.rest()), unclosed, nil // a line break that does not end the record is inside quotes
 		}
 		if err := r.more(); err != nil {
 			return 0, cut, err

@@ -19,7 +19,7 @@ type span struct {
 type scanner struct {
 	delimiter, quote byte
 	quoting          bool // values may be quoted; otherwise quote is the delimiter
-	rejects          bool // the file is one of rejects: a separator ends the record before it
+	rejects          bool // the file is one of rejects, where a separator ends the record before it
 	spans            []span
 	count            int // of the record's values; those after len(spans) are only counted
 
@@ -27,7 +27,7 @@ type scanner struct {
 	charStart int              // where a character begins; for beginsChar
 }
 
-// outcome is the result of a scan.
+// outcome is how a scan ended.
 type outcome int
 
 const (
@@ -37,8 +37,8 @@ const (
 	unclosed                 // an open quote at the end of the file, or at the separator of rejects
 )
 
-// scan scans the record at the start of b; atEnd says that b reaches the end of the file. end is the position of its
-// line break, or len(b); for misquoted it is the position of the quote.
+// scan scans the record at the start of b; atEnd says that b reaches the end of the file. end is the position of the
+// record's line break, or len(b); for misquoted it is the position of the quote.
 func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 	s.count, s.charStart = 0, 0
 	for start := 0; ; {
@@ -67,7 +67,7 @@ func (s *scanner) scan(b []byte, atEnd bool) (end int, what outcome) {
 	}
 }
 
-// quoted finds the end of the quoted value whose opening quote is before b[from]: end is after its closing quote.
+// quoted finds the end of the quoted value whose opening quote precedes b[from]; end is after the closing quote.
 func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool, what outcome) {
 	stop := s.quote
 	if s.rejects {
@@ -106,7 +106,7 @@ func (s *scanner) quoted(b []byte, from int, atEnd bool) (end int, doubled bool,
 	}
 }
 
-// closes checks what follows the closing quote of a value, which is not a quote.
+// closes checks the bytes after a closing quote; they do not begin with a quote.
 func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	switch {
 	case len(behind) == 0 || behind[0] == s.delimiter || behind[0] == '\n':
@@ -119,7 +119,7 @@ func (s *scanner) closes(behind []byte, atEnd bool) outcome {
 	return complete
 }
 
-// skipCR advances from the byte after a closing quote to the value's end: a CR may be between.
+// skipCR advances from the byte after a closing quote to the value's end, past a CR if there is one.
 func (s *scanner) skipCR(b []byte, at int) int {
 	if at < len(b) && b[at] == '\r' && s.delimiter != '\r' {
 		return at + 1
@@ -127,7 +127,7 @@ func (s *scanner) skipCR(b []byte, at int) int {
 	return at
 }
 
-// bare finds the end of the unquoted value at b[start], or the quote in it.
+// bare finds the end of the unquoted value at b[start], or the first quote in it.
 func (s *scanner) bare(b []byte, start int) int {
 	delimiters, quotes, breaks := ingest.EveryByte*uint64(s.delimiter), ingest.EveryByte*uint64(s.quote),
 		uint64(ingest.EveryByte*'\n')
@@ -150,7 +150,7 @@ func (s *scanner) bare(b []byte, start int) int {
 	}
 }
 
-// beginsChar reports whether a character begins at b[at], rather than continuing there; one begins at b[from].
+// beginsChar reports whether a character begins at b[at], given that one begins at b[from].
 func (s *scanner) beginsChar(b []byte, from, at int) bool {
 	from = max(from, s.charStart)
 	for from < at {
@@ -160,7 +160,7 @@ func (s *scanner) beginsChar(b []byte, from, at int) bool {
 	return from == at
 }
 
-// scanWhole scans a record that is all of raw.
+// scanWhole scans a record that takes up all of raw.
 func (s *scanner) scanWhole(raw []byte) (end int, what outcome) {
 	rejects := s.rejects
 	s.rejects = false

@@ -12,13 +12,12 @@ import (
 
 const (
 	chunkSize = 1 << 20
-	// maxRecord is the longest record. In a longer one a quote is assumed to be unclosed.
+	// maxRecord is the length of the longest record. In a longer one a quote is assumed to be unclosed.
 	maxRecord = 32 << 20
 )
 
-// text is a window of a file: buf[pos:fill] was read from it and not yet delivered. It reads a stream from its start
-// to its end, since a quote may be open anywhere; delimited.Reader has a window that enters files at offsets and ends
-// with a split.
+// text is a window of a file: buf[pos:fill] was read from it and not yet delivered. It reads a stream from start to
+// end, because a quote may be open anywhere; delimited.Reader's window enters files at offsets and ends with a split.
 type text struct {
 	in   *compressed.Decompressor
 	path string
@@ -33,18 +32,18 @@ type text struct {
 
 func newText(in *compressed.Decompressor, file ingest.InputFile, window, longest int) *text {
 	if in.Codec() == compressed.None {
-		window = int(min(file.Size+1, int64(window))) // one more, to see the end
+		window = int(min(file.Size+1, int64(window))) // one byte more, to see the end
 	}
 	return &text{in: in, path: file.String(), buf: make([]byte, window), window: window, maxRecord: longest}
 }
 
-// rest is what was read and not yet delivered.
+// rest is the part of the window that was read and not yet delivered.
 func (t *text) rest() []byte { return t.buf[t.pos:t.fill] }
 
 // offset is the window's offset in the text.
 func (t *text) offset() int64 { return t.base + int64(t.pos) }
 
-// more fills the buffer. A record that fills it doubles it, so what is scanned again is proportional to the record's
+// more fills the buffer. A record that fills it doubles it, so the bytes scanned twice are proportional to the record's
 // length. It does nothing at the end of the file.
 func (t *text) more() error {
 	if t.eof {
@@ -71,10 +70,10 @@ func (t *text) compact() {
 	to := t.buf
 	switch {
 	case left*2 > len(t.buf) && len(t.buf) <= t.maxRecord:
-		// one more, for the line break or to see that the record is too long
+		// one byte more, for the line break or to see that the record is too long
 		to = make([]byte, min(2*len(t.buf), t.maxRecord+1))
 	case len(t.buf) > 4*t.window && left < t.window/2:
-		to = make([]byte, t.window) // the long record that needed the space is over
+		to = make([]byte, t.window) // the long record that needed the space has been consumed
 	}
 	copy(to, t.buf[t.pos:t.fill])
 	t.buf = to

@@ -8,8 +8,8 @@ import (
 	"bulkload/values"
 )
 
-// values fills in the columns of the record in r.rec. It returns the column that is not valid in the charset, and
-// where in the value; otherwise -1.
+// values fills in the columns of the record in r.rec. If a value is not valid in the charset, it returns the column and
+// the position in the value; otherwise -1.
 func (r *reader) values() (column, at int) {
 	raw := r.rec.Raw
 	r.decoded = r.decoded[:0]
@@ -54,7 +54,7 @@ func (r *reader) isNull(value []byte, quoted bool) bool {
 	return false
 }
 
-// unquote returns the text between the quotes, with doubled ones once.
+// unquote returns the text between the quotes, with doubled quotes made single.
 func (r *reader) unquote(value []byte, doubled bool) []byte {
 	value = value[1 : len(value)-1]
 	if !doubled {
@@ -73,7 +73,7 @@ func (r *reader) unquote(value []byte, doubled bool) []byte {
 	return r.decoded[start:len(r.decoded):len(r.decoded)]
 }
 
-// decode returns a value in UTF-8; bad is where it is not valid in the charset, or -1.
+// decode returns a value in UTF-8; bad is the position at which it is not valid in the charset, or -1.
 func (r *reader) decode(value []byte) (text []byte, bad int) {
 	start := len(r.decoded)
 	out, valid := r.form.Charset.Append(r.decoded, value)

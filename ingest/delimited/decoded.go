@@ -7,8 +7,8 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// checkCharset checks that delimiters can be distinguished from the bytes of a character: a record's end is searched
-// before the text is decoded.
+// checkCharset checks that delimiters can be told from the bytes of a character, because the end of a record is
+// searched before the text is decoded.
 func (d *Form) checkCharset() error {
 	if d.Charset.IsUTF8() {
 		return nil
@@ -26,7 +26,7 @@ func (d *Form) checkCharset() error {
 	return nil
 }
 
-// inUTF8 is the form by which a decoded record is split into fields.
+// inUTF8 is the form that splits a decoded record into fields.
 func (d *Form) inUTF8() *Form {
 	if d.Charset.IsUTF8() {
 		return d
@@ -51,8 +51,8 @@ func (r *Reader) nextDecoded() (*ingest.Record, error) {
 	return &r.rec, nil
 }
 
-// badCharacter makes the BadRecord of bytes that are no character of the charset; r.unescapedBuf holds what precedes
-// them.
+// badCharacter makes the BadRecord of bytes that are not a character of the charset; r.unescapedBuf holds the text
+// before them.
 func (r *Reader) badCharacter(at int) error {
 	b := &ingest.BadRecord{Position: r.rec.Position, Raw: r.rec.Raw, Code: errcode.RejectCharset,
 		Reason: fmt.Sprintf("not %s: % x at byte %d of the record",

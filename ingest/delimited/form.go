@@ -42,8 +42,8 @@ type Form struct {
 	// EncloseAll); 0: none.
 	Enclosure  byte
 	EncloseAll bool
-	// Strict: this program has written the files, with an escape before each special byte of a value. The text of a
-	// null that has escapes is a value, and nothing is between records.
+	// Strict says that this program wrote the files, with an escape before each special byte of a value. Then text that
+	// has escapes is never a null, and there is nothing between records.
 	Strict bool
 	// Compression of the files; Auto, the default, detects it for each one.
 	Compression compressed.Codec
@@ -51,7 +51,7 @@ type Form struct {
 	Charset *charset.Charset
 }
 
-// Check returns why the form is unusable: no columns, an empty delimiter, or delimiters that hide each other.
+// Check says why the form is unusable: no columns, an empty delimiter, or delimiters that hide each other.
 func (d *Form) Check() error {
 	switch {
 	case len(d.Columns) == 0:
@@ -93,17 +93,17 @@ func (d *Form) checkMarks() error {
 	return nil
 }
 
-// needsScanner reports whether records are more than bytes between delimiters.
+// needsScanner reports whether records can't be read by searching for delimiters alone.
 func (d *Form) needsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 
-// Splits cuts files into parts of about size bytes that can be read in parallel and together hold each record once,
-// in the order of the files. A file is not cut if it is compressed, if the form has escapes or enclosures, or if its
-// record delimiter can overlap itself, as || does: which bytes of ||| are the delimiter, only a reader from the start
-// can tell. Only files that would be cut are opened. Empty files give no split. A size of 0 or less cuts nothing.
+// Splits cuts files into parts of about size bytes that can be read in parallel and together hold each record once, in
+// the order of the files. It does not cut a compressed file, a file whose form has escapes or enclosures, or one whose
+// record delimiter can overlap itself, as || does: only a reader from the start can tell which bytes of ||| are the
+// delimiter. It opens only files that it would cut. Empty files yield no split. A size of 0 or less cuts nothing.
 //
 // A record belongs to the split in which it begins: a reader skips to the first delimiter that ends in its split, and
-// reads past the split's end to complete its last record. Two neighbours that apply another rule would lose a record
-// or read one twice.
+// reads past the split's end to complete its last record. If two neighbouring readers applied different rules, a record
+// would be lost or read twice.
 func (d *Form) Splits(fsys storage.FS, files []ingest.InputFile, size int64) ([]ingest.Split, error) {
 	var splits []ingest.Split
 	for _, f := range files {
@@ -151,8 +151,8 @@ func (d *Form) detectCodec(fsys storage.FS, f ingest.InputFile) (compressed.Code
 	return codec, err
 }
 
-// RejectDelimiter is the record delimiter, so that the rejects can be read as input again; with escapes or
-// enclosures, one that ends a reject whatever is open in it.
+// RejectDelimiter is the record delimiter, so that the rejects can be read as input again. With escapes or enclosures
+// it is one that ends a reject even inside an escape or an enclosure.
 func (d *Form) RejectDelimiter() []byte {
 	if !d.needsScanner() || d.Strict || d.Escape == ingest.RejectSeparator || d.Enclosure == ingest.RejectSeparator ||
 		bytes.IndexByte(d.RecordDelimiter, ingest.RejectSeparator) >= 0 ||

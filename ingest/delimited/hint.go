@@ -11,7 +11,7 @@ import (
 // file.
 const hintRecords = 1000
 
-// hint says what is wrong with the file as a whole, if its start suggests it. The record in r.rec is its first.
+// hint says what is wrong with the file as a whole, if its start suggests it. r.rec holds the first record.
 func (r *Reader) hint() string {
 	start := r.buf[:r.fill]
 	first := r.rec.Raw
@@ -54,15 +54,15 @@ func (r *Reader) driftHint(rest []byte) string {
 		seen, columns, len(r.form.Columns))
 }
 
-// quoted reports whether the record in r.rec has a value that begins with a double quote, which the form does not know.
+// quoted reports whether a value of r.rec begins with a double quote although the form has no enclosure.
 func (r *Reader) quoted() bool {
 	raw := r.rec.Raw
 	return r.form.Enclosure == 0 && (bytes.HasPrefix(raw, []byte{'"'}) ||
 		bytes.Contains(raw, append(bytes.Clone(r.form.FieldDelimiter), '"')))
 }
 
-// cutRecord cuts text after its first record; false if that may go on after text. A record delimiter may be escaped or
-// enclosed.
+// cutRecord cuts text after its first record; false if the record may continue after text. A record delimiter may be
+// escaped or enclosed.
 func (r *Reader) cutRecord(text []byte) (raw, after []byte, found bool) {
 	if r.scan == nil {
 		return bytes.Cut(text, r.form.RecordDelimiter)
@@ -110,7 +110,7 @@ func (r *Reader) delimitersIn(raw []byte, c string) int {
 	return max(newScanner(&other, r.split.File.Path).count(raw)-1, 0)
 }
 
-// suggest asks whether c, which occurs n times, is the delimiter.
+// suggest words the question whether c, which occurs n times, is the delimiter.
 func suggest(c string, n int, where string) string {
 	times := "once"
 	if n > 1 {
@@ -119,7 +119,7 @@ func suggest(c string, n int, where string) string {
 	return fmt.Sprintf(", but %s occurs %s%s: is that the delimiter?", ingest.FormatDelimiter([]byte(c)), times, where)
 }
 
-// otherDelimiter searches a piece of a file without delimiter for a byte that may be the real one.
+// otherDelimiter searches a piece of a file that has no delimiter for a byte that may be the real one.
 func otherDelimiter(piece, delimiter []byte) string {
 	for _, c := range []string{"\x10", "\n", "\x1e", "\x02"} {
 		if n := bytes.Count(piece, []byte(c)); n > 0 && string(delimiter) != c {

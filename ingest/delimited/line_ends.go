@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxUnended bounds how many files are named that may have been truncated.
+// maxUnended bounds how many possibly truncated files are named.
 const maxUnended = 10
 
 // maxOpenFiles is the number of files whose ends are read in parallel: in HDFS each takes several calls.
@@ -42,9 +42,9 @@ func (d *Form) Warnings(fsys storage.FS, files []ingest.InputFile) (doubts []str
 	return doubts
 }
 
-// LineEnds warns if the records of an input seem to end with CR LF although the form has LF: the CR would become a
-// part of the last column. It reads the start of the first file that is not empty. It returns "" if all is well, and
-// if the file can't be read, which its reader will report.
+// LineEnds warns if the records of an input seem to end with CR LF although the form has LF, because the CR would
+// become part of the last column. It reads the start of the first file that is not empty. It returns "" if all is well
+// or if the file can't be read, which its reader will report.
 func (d *Form) LineEnds(fsys storage.FS, files []ingest.InputFile) (doubt string) {
 	if string(d.RecordDelimiter) != "\n" {
 		return ""
@@ -59,9 +59,9 @@ func (d *Form) LineEnds(fsys storage.FS, files []ingest.InputFile) (doubt string
 	return doubt
 }
 
-// Unended returns the plain-text files whose last record has no delimiter after it: the only sign of a truncated
-// file, since Sqoop and SQL*Plus write one after every record. Files that can't be read are left out; their reader
-// will report them.
+// Unended returns the plain-text files without a delimiter after the last record. That is the only sign of a truncated
+// file, because Sqoop and SQL*Plus write a delimiter after every record. Files that can't be read are left out; their
+// reader will report them.
 func (d *Form) Unended(fsys storage.FS, files []ingest.InputFile) (unended []ingest.InputFile) {
 	found := make([]bool, len(files))
 	group := errgroup.Group{}

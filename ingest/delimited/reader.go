@@ -16,8 +16,8 @@ import (
 
 const (
 	chunkSize = 1 << 20
-	// maxRecord is the longest record. HBase's own limit for a value is 10 MB, and Sqoop stores none of more than 16
-	// MB in its text; each core that reads may have to hold twice as much.
+	// maxRecord is the length of the longest record. HBase's own limit for a value is 10 MB, and Sqoop stores no more
+	// than 16 MB in its text. Each core that reads may have to hold twice maxRecord.
 	maxRecord = 64 << 20
 	// overrun is how much is read at a time after the end of the split, where only the rest of one record is needed.
 	overrun = 64 << 10
@@ -27,9 +27,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Reader reads the records of one split. It is not safe for concurrent use.
 //
-// Each form has its own window on its file (here, in csv's text, in parquet's stream), since each reads differently.
-// This one reads a plain file at offsets, stops at the end of its split, except for the rest of one record, and checks
-// how each record begins.
+// Each form has its own window on its file (delimited's here, csv's in text, parquet's in stream), because each reads
+// differently. This one reads a plain file at offsets, stops at the end of its split except for the rest of one record,
+// and checks how each record begins.
 type Reader struct {
 	form  *Form
 	file  storage.File
@@ -87,7 +87,7 @@ func (r *Reader) begin() error {
 	return r.skipToDelimiter()
 }
 
-// beginFile advances to the first record of the file, and refuses a file that makes no sense with any delimiters.
+// beginFile advances to the first record of the file, and refuses a file that can't be text with any delimiters.
 func (r *Reader) beginFile() error {
 	if err := r.more(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (r *Reader) beginFile() error {
 	if err := ingest.DetectForeign(r.split.File.Path, head); err != nil {
 		return err
 	}
-	if !ingest.IsRejects(r.split.File.Path) { // that one begins as some record of the input does
+	if !ingest.IsRejects(r.split.File.Path) { // a file of rejects begins with any record of the input
 		err := r.form.Charset.CheckMark(head)
 		if err == nil && bytes.IndexByte(r.form.FieldDelimiter, 0) < 0 && bytes.IndexByte(r.form.RecordDelimiter, 0) < 0 {
 			err = r.form.Charset.CheckUTF16(head)
@@ -112,7 +112,7 @@ func (r *Reader) beginFile() error {
 	return nil
 }
 
-// skipMark returns the length of a byte order mark at the start of the file, if it concerns this split.
+// skipMark returns the length of a byte order mark at the start of the file if the split begins there.
 func (r *Reader) skipMark() (int64, error) {
 	if r.split.Start >= int64(len(byteOrderMark)+len(r.form.RecordDelimiter)) {
 		return 0, nil
@@ -152,11 +152,11 @@ func (r *Reader) skipToDelimiter() error {
 	}
 }
 
-// Next returns the next record, valid until the next call; io.EOF after the last one; a *BadRecord for one that can't
+// Next returns the next record, valid until the next call, or io.EOF after the last one. A *BadRecord is one that can't
 // be used, after which reading can continue; any other error ends the reading.
 func (r *Reader) Next() (*ingest.Record, error) {
 	rec, err := r.next()
-	// The mark of the file's first record was skipped. Another one would be a part of a key that looks like any other.
+	// The file's first byte order mark was skipped. A second one would silently become part of a key.
 	if err == nil && len(rec.Raw) > 0 && rec.Raw[0] == byteOrderMark[0] && bytes.HasPrefix(rec.Raw, byteOrderMark) &&
 		r.form.Charset.IsUTF8() {
 		return nil, &ingest.BadRecord{Position: rec.Position, Raw: rec.Raw, Code: errcode.RejectCharset,
@@ -213,7 +213,7 @@ func (r *Reader) consume(length, next int) {
 	}
 }
 
-// invalidField is the first field that is not UTF-8, and where; -1 if the delimiters are not.
+// invalidField is the first field that is not UTF-8 and the position in it; -1 if only a delimiter is not.
 func invalidField(fields []values.Value) (field, at int) {
 	for i, field := range fields {
 		f := field.Bytes()
@@ -229,7 +229,7 @@ func invalidField(fields []values.Value) (field, at int) {
 }
 
 // badText makes the BadRecord of a field that is not UTF-8. Java would hash other bytes for it in a row key, and a
-// reader of the table could not tell what they were.
+// reader of the table could not recover the original ones.
 func (r *Reader) badText(field, at int) error {
 	value := r.rec.Fields[field].Bytes()
 	return &ingest.BadRecord{Position: r.rec.Position, Column: r.form.Columns[field], Raw: r.rec.Raw,
@@ -270,7 +270,7 @@ func (r *Reader) delimit() (length, next int, err error) {
 	}
 }
 
-// more reads more, after what is in the buffer and not yet delivered.
+// more reads further bytes behind those in the buffer.
 func (r *Reader) more() error {
 	if r.eof {
 		return nil
@@ -296,7 +296,7 @@ func (r *Reader) more() error {
 	return nil
 }
 
-// compact moves what is not yet delivered to the front of the buffer, and enlarges a full buffer.
+// compact moves the undelivered bytes to the front of the buffer, and enlarges a full buffer.
 func (r *Reader) compact() error {
 	left := r.fill - r.pos
 	most := r.maxRecord + len(r.form.RecordDelimiter)
@@ -311,7 +311,7 @@ func (r *Reader) compact() error {
 	case left*2 > len(r.buf) && len(r.buf) < most:
 		to = make([]byte, min(2*len(r.buf), most))
 	case len(r.buf) > 4*chunkSize && left < chunkSize/2:
-		to = make([]byte, chunkSize) // the long record that needed the space is over
+		to = make([]byte, chunkSize) // the long record that needed the space has been consumed
 	}
 	copy(to, r.buf[r.pos:r.fill])
 	r.buf = to

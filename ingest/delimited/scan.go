@@ -8,7 +8,7 @@ import (
 	"bulkload/ingest"
 )
 
-// maxEnclosed is how far the end of an enclosed value is searched. Sqoop stores values of up to 16 MB in its text.
+// maxEnclosed is how far to search for the end of an enclosed value. Sqoop stores values of up to 16 MB in its text.
 const maxEnclosed = 32 << 20
 
 // What a byte may begin.
@@ -20,11 +20,11 @@ const (
 	separator // separates rejects, between two record delimiters: see ingest.RejectSeparator
 )
 
-// scanner finds the end of a record and its fields if the text has escapes or enclosures, or delimiters that may be a
-// part of a character. It implements the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the
-// next character literal, anywhere; an enclosure begins a value if it is its first character and ends it at the next
-// one without an escape before it, and only a delimiter may follow. Unlike that parser it treats an escape or an
-// enclosure that the end of the file cuts off as an error.
+// scanner finds the end of a record and its fields if the text has escapes or enclosures, or delimiters that may be
+// part of a character. It implements the states of Sqoop's org.apache.sqoop.lib.RecordParser: an escape makes the next
+// character literal, anywhere. An enclosure opens a value if it is the value's first character, and the next unescaped
+// one closes it; only a delimiter may follow. Unlike that parser it treats an escape or an enclosure cut off by the end
+// of the file as an error.
 type scanner struct {
 	form    *Form
 	rejects bool      // the file is one of rejects, with separators
@@ -43,7 +43,7 @@ type span struct {
 
 var errMore = errors.New("the record continues after the buffer")
 
-// badSyntax says what is wrong in a record, and where.
+// badSyntax says what is wrong in a record, and at which position.
 type badSyntax struct {
 	at     int
 	column int
@@ -52,7 +52,7 @@ type badSyntax struct {
 
 func (b *badSyntax) Error() string { return b.reason }
 
-// newScanner returns nil if the form needs none.
+// newScanner returns nil if the form does not need a scanner.
 func newScanner(d *Form, file string) *scanner {
 	if !d.needsScanner() {
 		return nil
@@ -82,7 +82,7 @@ func newScanner(d *Form, file string) *scanner {
 }
 
 // record finds the end of the record at the start of text, and where the next one begins. It returns errMore if text
-// ends before that, but not at the end of the file, and a *badSyntax if the record is malformed.
+// ends too early and is not the end of the file, and a *badSyntax if the record is malformed.
 func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	s.spans, s.columns = s.spans[:0], 0
 	for at := 0; ; {
@@ -104,7 +104,7 @@ func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	}
 }
 
-// field reads a field and the delimiter after it: which one, 0 at the end of the file, and where it ends.
+// field reads a field and the delimiter after it. ended is that delimiter, 0 at the end of the file; behind is its end.
 func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte, behind int, err error) {
 	if at == len(text) && !atEnd {
 		return span{}, 0, 0, errMore
@@ -197,7 +197,7 @@ func (s *scanner) enclosed(text []byte, start int, atEnd bool) (field span, ende
 	return field, ended, behind, err
 }
 
-// unclosed is the result for an enclosed value whose end is not in the text.
+// unclosed is the error for an enclosed value whose end is not in the text.
 func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	switch {
 	case at-start > maxEnclosed:
@@ -208,7 +208,7 @@ func (s *scanner) unclosed(start, at int, atEnd bool) error {
 	return errMore
 }
 
-// delimiter returns the delimiter at a position, 0 for none, and where it ends.
+// delimiter returns the delimiter at a position, or 0, and the position after it.
 func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind int, err error) {
 	means, rest := s.outside[text[at]], text[at:]
 	if means&endsRecord != 0 {
@@ -233,8 +233,8 @@ func (s *scanner) delimiter(text []byte, at int, atEnd bool) (ended byte, behind
 // maxCharacterLen is how many bytes a character of any charset may have.
 const maxCharacterLen = 4
 
-// step is the length of an escape and what it escapes, or of a character, or of a byte that is no delimiter after
-// all.
+// step is the length of an escape and the character it escapes, of a character, or of a byte that turns out not to be a
+// delimiter.
 func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error) {
 	if means&(escapes|character) == 0 {
 		return 1, nil
@@ -254,8 +254,8 @@ func (s *scanner) step(text []byte, at int, means byte, atEnd bool) (int, error)
 	return 2, nil
 }
 
-// end finds the end of a malformed record: its first record delimiter without an escape before it. So a stray
-// enclosure costs no more than its own record.
+// end finds the end of a malformed record: its first record delimiter without an escape before it. So a stray enclosure
+// costs only the record it is in.
 func (s *scanner) end(text []byte, atEnd bool) (end, next int, err error) {
 	for at := 0; ; {
 		_, ended, behind, err := s.open(text, at, atEnd)
@@ -287,7 +287,7 @@ func (s *scanner) bad(at int, format string, args ...any) error {
 	return &badSyntax{at, s.columns, fmt.Sprintf(format, args...)}
 }
 
-// whole scans a record that is all of raw; a *badSyntax if it is malformed.
+// whole scans a record that takes up all of raw. It returns a *badSyntax if the record is malformed.
 func (s *scanner) whole(raw []byte) error {
 	rejects := s.rejects
 	s.rejects = false

@@ -57,8 +57,8 @@ func (r *Reader) skipSeparators() error {
 	return nil
 }
 
-// unescapedRecord finds the end of a record without escape and enclosure, as most are; false for all others, and if
-// the search does not pay.
+// unescapedRecord finds the end of a record without escapes and enclosures, as most are. plain is false for all others,
+// and if the search is not worth its cost.
 func (r *Reader) unescapedRecord() (length int, plain bool) {
 	d := r.form
 	if len(d.FieldDelimiter) != 1 || len(d.RecordDelimiter) != 1 || d.EncloseAll || !d.Charset.IsUTF8() {
@@ -171,7 +171,7 @@ func (r *Reader) unescaped(column int, value []byte, escaped bool) values.Value 
 
 // badSyntax makes the BadRecord of a malformed record.
 func (r *Reader) badSyntax(wrong *badSyntax) error {
-	// In the file the fault may be after the record's end; this finds what is wrong with the record alone.
+	// In the file the fault may be after the record's end, so this looks for what is wrong with the record alone.
 	if err := r.scan.whole(r.rec.Raw); err != nil {
 		errors.As(err, &wrong)
 	}

@@ -34,7 +34,7 @@ func (r *Reader) decompress() error {
 	return r.more()
 }
 
-// wholeFile reads the file once, from its start, beginning with what is in the buffer.
+// wholeFile reads the file from its start, beginning with the bytes already in the buffer.
 func (r *Reader) wholeFile() io.ReadCloser {
 	read := int64(r.fill)
 	rest := io.NewSectionReader(r.file, read, r.split.File.Size-read)

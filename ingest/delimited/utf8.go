@@ -8,8 +8,8 @@ import (
 	"bulkload/ingest"
 )
 
-// validUTF8 is utf8.Valid for text that mixes ASCII and characters of three bytes, as Chinese does: after each of
-// them it returns to eight bytes at a time.
+// validUTF8 is utf8.Valid for text that mixes ASCII and characters of three bytes, as Chinese does. After each such
+// character it returns to eight bytes at a time.
 func validUTF8(b []byte) bool {
 	for len(b) >= 8 {
 		word := binary.LittleEndian.Uint64(b)

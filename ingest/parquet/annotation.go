@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow/go/v15/parquet/metadata"
 )
 
-// The fields of FileMetaData and of SchemaElement (parquet.thrift) that are needed here.
+// The fields of FileMetaData and of SchemaElement (parquet.thrift) that this file needs.
 const (
 	fieldVersion     = 1
 	fieldSchema      = 2

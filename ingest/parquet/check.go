@@ -13,15 +13,14 @@ var (
 	errPlain   = errors.New("the page ends before its values do")
 )
 
-// run is a run of Parquet's hybrid encoding of run lengths and packed bits: n times one value, or n values packed in
-// bytes.
+// run is a run of Parquet's hybrid of run lengths and bit packing: one value n times, or n values packed in bytes.
 type run struct {
 	n      int
 	packed []byte // nil: every value is value
 	value  uint32
 }
 
-// nextRun reads a run of values with a width of at most 32 bits; no more than want of them are used. An empty run is an
+// nextRun reads a run of values with a width of at most 32 bits, of which at most want are used. An empty run is an
 // error.
 func nextRun(data []byte, width, want int) (r run, rest []byte, ok bool) {
 	head, size := binary.Uvarint(data)
@@ -51,7 +50,7 @@ func nextRun(data []byte, width, want int) (r run, rest []byte, ok bool) {
 	return r, data[size:], true
 }
 
-// countPresent counts the values that are not null among n definition levels of one bit.
+// countPresent counts the values that are not null among n one-bit definition levels.
 func countPresent(levels []byte, n int) (present int, err error) {
 	for n > 0 {
 		r, rest, ok := nextRun(levels, 1, n)
@@ -134,7 +133,7 @@ func highestPacked(b []byte, width, n int) (highest uint32) {
 	return highest
 }
 
-// checkBooleans requires n booleans as run lengths, after the length of the runs.
+// checkBooleans requires n booleans as run lengths, preceded by the length of the runs.
 func checkBooleans(data []byte, n int) error {
 	if len(data) < 4 {
 		return errPlain
@@ -149,7 +148,7 @@ func checkBooleans(data []byte, n int) error {
 	return nil
 }
 
-// checkByteArrays requires n byte arrays, each after its length.
+// checkByteArrays requires n byte arrays, each preceded by its length.
 func checkByteArrays(data []byte, n int) error {
 	if int64(n)*4 > int64(len(data)) {
 		return errPlain

@@ -48,10 +48,10 @@ func (c *clock) look(seconds int64) {
 	}
 }
 
-// append appends a point in time as java.sql.Timestamp.toString does: 2026-11-20 01:02:03.0, with the digits after the
-// second up to the last one that is not zero, at least one.
+// append appends a point in time as java.sql.Timestamp.toString does, such as 2026-11-20 01:02:03.0. The fraction ends
+// with its last digit that is not zero, and has at least one digit.
 func (c *clock) append(dst []byte, seconds, nanos int64) (out []byte, problem string) {
-	const far = 1 << 40 // seconds, beyond all years that are shown, so that nothing below overflows
+	const far = 1 << 40 // seconds, beyond all years that can be shown, so that nothing below overflows
 	if seconds < -far || seconds > far {
 		return dst, problemYear
 	}
@@ -142,7 +142,7 @@ func dateOf(day int64, julian bool) (year, month, of int64) {
 	inYear := min(inFour/365, 3)
 	year += inYear
 	dayOfYear := inFour - 365*inYear
-	march := (5*dayOfYear + 2) / 153 // from March on the months have 31, 30, 31, 30, 31 days, again and again
+	march := (5*dayOfYear + 2) / 153 // from March on the months have 31, 30, 31, 30, 31 days, repeatedly
 	of = dayOfYear - (153*march+2)/5 + 1
 	if month = march + 3; month > 12 {
 		month -= 12

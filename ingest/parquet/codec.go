@@ -31,8 +31,8 @@ func codecName(c compress.Compression) string {
 	return c.String()
 }
 
-// maxUnpacked is the largest unpacked size that a page of n compressed bytes may claim. The ratio of Snappy is at most
-// 22, that of deflate 1032. The others can do better, and may claim enough for any page that a writer makes.
+// maxUnpacked is the largest unpacked size that a page of n compressed bytes may claim. Snappy's ratio is at most 22,
+// that of deflate 1032. The other codecs can reach more, so they may claim as much as any page that a writer makes.
 func maxUnpacked(c compress.Compression, n int) int64 {
 	const header, room = 64, 64 << 20
 	switch c {

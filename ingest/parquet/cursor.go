@@ -15,7 +15,7 @@ const batch = 1024
 // cursor steps through the values of one column.
 type cursor struct {
 	column
-	file  storage.File // the column's own, for chunks that are read piece by piece
+	file  storage.File // the column's own file, for chunks that are read piece by piece
 	pages pages
 
 	reader     file.ColumnChunkReader
@@ -24,7 +24,7 @@ type cursor struct {
 	buffer     decoded
 
 	levels []int16 // of the batch, 0 for a null; nil if there are none
-	at, n  int     // the next row in the batch, and its rows
+	at, n  int     // the next row in the batch, and the number of rows in it
 	value  int     // the next value in the batch
 	unread int     // rows of the page after the batch
 }

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// decimals shows decimals: with a point before the last digits, and zero without a sign.
+// decimals formats decimals, with a point before the fraction. Zero has no sign.
 type decimals struct {
 	scale int
-	zeros bool // zeros at the end of the fraction are shown
+	zeros bool // whether zeros at the end of the fraction are shown
 }
 
 // appendInt appends a decimal whose unscaled value is n.

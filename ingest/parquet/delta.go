@@ -12,7 +12,7 @@ const maxBlock = 1 << 16
 var errDelta = errors.New("the delta encoding is broken")
 
 // walkDeltas finds the end of a stream of DELTA_BINARY_PACKED, which must have exactly n values. It skips from block to
-// block without unpacking them.
+// block without unpacking.
 func walkDeltas(data []byte, n int) (end int, err error) {
 	if n == 0 && len(data) == 0 {
 		return 0, nil
@@ -122,10 +122,9 @@ func (d *deltaReader) takeBits() (n uint64) {
 // maxExpanded is the largest size of a page's values in bytes, once each has its shared prefix again.
 const maxExpanded = 256 << 20
 
-// expandDeltas appends n byte arrays in encoding PLAIN. They come from DELTA_LENGTH_BYTE_ARRAY, in which their lengths
-// come first, or from DELTA_BYTE_ARRAY, in which the lengths of the prefixes that they share with the one before come
-// first. All values must have the given width unless it is 0. v15 copies each such value, and can't read values of a
-// fixed width.
+// expandDeltas appends n byte arrays in encoding PLAIN. In DELTA_LENGTH_BYTE_ARRAY the lengths of the arrays come
+// first; in DELTA_BYTE_ARRAY the lengths of the prefixes that each shares with the one before. All values must have the
+// given width unless it is 0. It is used because v15 copies each such value, and can't read values of a fixed width.
 func expandDeltas(dst, data []byte, n, width int, prefixed bool) ([]byte, error) {
 	if n == 0 {
 		return dst, nil

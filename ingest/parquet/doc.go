@@ -1,8 +1,8 @@
 // Package parquet reads Parquet files as records of text: flat tables as Sqoop, Spark, Hive and pyarrow write them.
 //
-// The decoders are those of Apache Arrow's parquet/file (Go, v15), column by column. The code around them makes
-// untrusted files safe to read: it finds the pages, checks their checksums, unpacks them, and counts their values
-// before a decoder sees them, since the decoders panic, hang or ask for any amount of memory if counts don't match.
+// The decoders are those of Apache Arrow's parquet/file (Go, v15), column by column. They panic, hang or allocate
+// without limit if counts don't match. So the code around them makes untrusted files safe to read: it finds the pages,
+// checks their checksums, unpacks them, and counts their values before a decoder sees them.
 //
 //	form.go     the form of an input, and cutting its files into splits by row groups
 //	footer.go   a file's footer, read and checked: what can't be read is refused here

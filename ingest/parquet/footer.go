@@ -22,11 +22,11 @@ const (
 	magicEncrypted = "PARE"
 	tailLength     = 8 // the footer's length and the magic
 
-	// maxFooter is the longest footer: in memory it needs several times its length.
+	// maxFooter is the length of the longest footer, which takes several times its length in memory.
 	maxFooter = 256 << 20
 	// maxFooterBytes is how many bytes of footers are held in memory at a time.
 	maxFooterBytes = 32 << 20
-	// maxElements is the largest number of columns and groups in a schema: v15 reads it by recursion.
+	// maxElements is the largest number of columns and groups in a schema, bounded because v15 reads it by recursion.
 	maxElements = 100_000
 )
 
@@ -54,7 +54,8 @@ type chunk struct {
 	codec      compress.Compression
 }
 
-// footerLimit bounds the bytes of footers that the process holds at a time: parsing them needs several times as much.
+// footerLimit bounds the bytes of footers that the process holds at a time, because parsing needs several times as
+// much.
 type footerLimit struct {
 	bytes int64
 	sem   *semaphore.Weighted
@@ -62,8 +63,7 @@ type footerLimit struct {
 
 func newFooterLimit(bytes int64) footerLimit { return footerLimit{bytes, semaphore.NewWeighted(bytes)} }
 
-// acquire waits until a footer may be read. A footer longer than the limit is read alone. The returned call releases
-// the memory.
+// acquire waits until a footer may be read. A footer longer than the limit is read alone. free releases the memory.
 func (r footerLimit) acquire(length int64) (free func()) {
 	length = min(length, r.bytes)
 	_ = r.sem.Acquire(context.Background(), length) // it never fails, since nothing ends this context
@@ -113,7 +113,7 @@ func (f *FlatForm) readFooter(file storage.File, listed ingest.InputFile) (foot 
 	return foot, nil
 }
 
-// readMetaAt reads and checks a footer's metadata. odd are the columns whose types have annotations that are not known.
+// readMetaAt reads and checks a footer's metadata. odd are the columns with an unknown annotation.
 func readMetaAt(file storage.File, start, length int64) (meta *metadata.FileMetaData, odd map[int]bool, err error) {
 	raw := make([]byte, length)
 	if err := readAt(file, raw, start); err != nil {
@@ -125,8 +125,7 @@ func readMetaAt(file storage.File, start, length int64) (meta *metadata.FileMeta
 	return readMeta(raw)
 }
 
-// ColumnNames are the names of a file's columns that can be read, in their order: not those of lists, maps and
-// structures.
+// ColumnNames are the names of a file's readable columns, in order. Lists, maps and structures are not among them.
 func ColumnNames(fsys storage.FS, listed ingest.InputFile) (names []string, err error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
@@ -193,8 +192,8 @@ func findFooter(file storage.File, name string) (start, length int64, err error)
 	return start, length, nil
 }
 
-// checkFooter checks the footer (FileMetaData of parquet.thrift) before v15 reads it, which allocates as many elements
-// as a list claims to have.
+// checkFooter checks the footer (FileMetaData of parquet.thrift) before v15 reads it, because v15 allocates as many
+// elements as a list claims to have.
 func checkFooter(raw []byte) error {
 	c := compact{bytes: raw}
 	err := c.fields(func(id int16, kind byte) error {
@@ -213,8 +212,8 @@ func checkFooter(raw []byte) error {
 	return nil
 }
 
-// rowGroups collects what is needed of each row group, and refuses what can't be read or can't be true. Pages end
-// before end.
+// rowGroups collects the positions of each row group's columns, and refuses those that can't be read or can't be true.
+// All pages must end before end.
 func rowGroups(meta *metadata.FileMetaData, columns []column, end int64) ([]rowGroup, error) {
 	groups := make([]rowGroup, len(meta.RowGroups))
 	rows := int64(0)

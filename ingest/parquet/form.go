@@ -42,7 +42,7 @@ type FlatForm struct {
 	Binary Binary
 }
 
-// Check reports why the form is unusable: no columns, an unknown zone, or a column of Millis that is not read.
+// Check says why the form is unusable: no columns, an unknown zone, or a column of Millis that is not read.
 func (f *FlatForm) Check() error {
 	if len(f.Columns) == 0 {
 		return errors.New("read Parquet: no columns are named")
@@ -74,7 +74,7 @@ func (f *FlatForm) Codec() compressed.Codec { return compressed.Auto }
 // RowOffsets is true: the bytes of a row are not in one place of the file.
 func (f *FlatForm) RowOffsets() bool { return true }
 
-// Warnings returns none: a file describes its own content.
+// Warnings returns nothing, because a Parquet file describes its own content.
 func (f *FlatForm) Warnings(storage.FS, []ingest.InputFile) []string { return nil }
 
 // maxOpenFiles is the number of files whose footers are read in parallel.
@@ -133,7 +133,7 @@ func (f *FlatForm) outlines(fsys storage.FS, files []ingest.InputFile) ([]*foote
 }
 
 // outline reads a file's footer and drops the schema and the positions of the columns. A file with many row groups and
-// columns has many of them, and opening a split reads the footer again.
+// columns has many positions, and opening a split reads the footer again anyway.
 func (f *FlatForm) outline(fsys storage.FS, listed ingest.InputFile) (*footer, error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {

@@ -2,8 +2,8 @@ package parquet
 
 import "encoding/json"
 
-// Identity is the form as it appears in a run's identity; see ingest.Format. The names are frozen: the first version's
-// code used them for its types and fields.
+// Identity is the form's part of a run's identity; see ingest.Format. The names are frozen: the first version's code
+// used them for its types and fields.
 func (f *FlatForm) Identity() (string, error) {
 	text, err := json.Marshal(struct {
 		Columns   []string `json:"Columns"`

@@ -14,9 +14,9 @@ import (
 // maxPage is the largest page, in bytes. Writers make them of 1 MiB.
 const maxPage = 1 << 30
 
-// pages returns the pages of a column chunk to a column reader of v15, in place of v15's own: each is compared with its
-// checksum and its claims, and its values are counted. The column reader reads on at the end of each page, but it gets
-// the next page only when that was allowed, since the values of the last one are views of its buffer.
+// pages returns the pages of a column chunk to a column reader of v15, in place of v15's own. It compares each page
+// with its checksum and its claims, and counts its values. The column reader asks for a page at the end of each, but
+// gets it only if that was allowed, because the values of the last page are views of its buffer.
 type pages struct {
 	stream   stream
 	codec    compress.Compression
@@ -43,7 +43,7 @@ func (p *pages) SetMaxPageHeaderSize(int) {}
 // Page is the page that Next found.
 func (p *pages) Page() file.Page { return p.page }
 
-// Err is why Next found no page; nil if it was not allowed to.
+// Err is why Next found no page; nil if it was not allowed to look for one.
 func (p *pages) Err() error { return p.err }
 
 // Reset is not used: begin begins a chunk.
@@ -186,7 +186,7 @@ func (p *pages) load(h *pageHeader, buf *[]byte) ([]byte, error) {
 	data := sized(buf, int(h.unpacked))
 	copy(data, raw[:levels])
 	if levels == len(data) {
-		return data, nil // nothing but nulls
+		return data, nil // only nulls
 	}
 	if err := p.unpacker.unpack(p.codec, data[levels:], raw[levels:]); err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", codecName(p.codec), err)

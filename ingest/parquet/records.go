@@ -18,8 +18,9 @@ const (
 	separator = '\x01'
 	nullText  = `\N`
 
-	// maxWholeChunk is the longest column chunk that is read from the file that all columns share. A longer one gets its
-	// own open file: on HDFS that is a stream from a DataNode, which switching between columns would break off each time.
+	// maxWholeChunk is the longest column chunk that is read from the file that all columns share. A longer one gets
+	// its own open file, because on HDFS a file is a stream from a DataNode that switching between columns would break
+	// off each time.
 	maxWholeChunk = readAhead
 )
 
@@ -31,7 +32,7 @@ type records struct {
 	file    storage.File // shared by the columns, for what is read at once
 	groups  []rowGroup   // of the split, in the order of the file
 	cursors []cursor
-	byRow   bool // text is checked a row at a time: nothing in a row may be other than UTF-8
+	byRow   bool // text is checked a row at a time, because every field of a row must be UTF-8
 
 	group   int // the next one
 	rows    int64
@@ -145,7 +146,7 @@ func (r *records) invalid() (bad int, problem string) {
 	return -1, ""
 }
 
-// cut makes the fields of the record views of line. As a reject the record is line as it is, unless values contain
+// cut makes the fields of the record views of line. As a reject the record is line itself, unless values contain
 // characters that have a meaning in the rejects.
 func (r *records) cut() {
 	nulls := 0

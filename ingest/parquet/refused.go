@@ -9,8 +9,7 @@ import (
 	"bulkload/internal/storage"
 )
 
-// UnsupportedError says why a file, or one of its columns, can't be read although nothing went wrong. Trying again does
-// not help.
+// UnsupportedError says why a sound file, or one of its columns, can't be read. Trying again does not help.
 type UnsupportedError struct {
 	reason string
 	code   errcode.Code

@@ -71,7 +71,7 @@ func (v *decoded) bind(r file.ColumnChunkReader, levels []int16) func(n int64) (
 // formatFunc appends the text of one value of the batch, or says why the value is invalid.
 type formatFunc func(dst []byte, value int) (out []byte, problem string)
 
-// newFormat returns the formatFunc of a column. Text that is checked a row at a time is not checked there.
+// newFormat returns the formatFunc of a column. It does not check text that is checked a row at a time.
 func (c *cursor) newFormat(f *FlatForm, old legacy, byRow bool) (formatFunc, error) {
 	v, k := &c.buffer, c.kind
 	var s formatFunc
@@ -144,7 +144,7 @@ func (v *decoded) formatLong(f *FlatForm, k kind, old legacy) formatFunc {
 	case timestamp, instant:
 		c := clock{julian: old.dates}
 		if k.shape == instant {
-			c.location, _ = values.Location(f.Zone) // Check found it
+			c.location, _ = values.Location(f.Zone) // Check has validated it
 		}
 		return func(dst []byte, i int) ([]byte, string) {
 			seconds := floorDiv(v.longs[i], k.unit)
@@ -162,7 +162,7 @@ func (v *decoded) formatInt96(f *FlatForm, old legacy) formatFunc {
 		zone = f.Zone
 	}
 	c := clock{julian: old.int96}
-	c.location, _ = values.Location(zone) // Check found it
+	c.location, _ = values.Location(zone) // Check has validated it
 	return func(dst []byte, i int) ([]byte, string) {
 		raw := v.int96s[i][:]
 		nanos := int64(binary.LittleEndian.Uint64(raw))
