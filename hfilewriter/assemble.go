@@ -20,7 +20,7 @@ type readyChunk struct {
 
 // assembler builds a file from data blocks that arrive in order. After each of them it writes the inline blocks that
 // are ready, a leaf index block first (HFileWriterImpl.writeInlineBlocks). HBase's reader does not depend on that
-// order; the byte-for-byte equality with its writer does. The first error sticks: nothing is written after a failed
+// order, but byte-for-byte equality with its writer does. The first error sticks: nothing is written after a failed
 // block.
 type assembler struct {
 	blocks    *blockWriter

@@ -72,7 +72,7 @@ func parseBlockHeader(b []byte, limit int64) (h blockHeader, err error) {
 		return h, fmt.Errorf("%w: %s block of %d bytes does not fit in the %d that are left", ErrCorrupt, kind, onDisk, limit)
 	case raw < 0 || raw > maxBlockLen:
 		return h, fmt.Errorf("%w: %s block says %d bytes of payload", ErrCorrupt, kind, raw)
-	// Zero would be a division by zero below, and no writer uses less than a header.
+	// Zero would divide by zero below, and every writer uses at least a header.
 	case per < headerLen:
 		return h, fmt.Errorf("%w: %s block says %d bytes per checksum", ErrCorrupt, kind, per)
 	case data < headerLen || data+checksumLen*checksums(data, per) != onDisk:

@@ -94,11 +94,11 @@ func newBloomWriter(s *Settings, kind Bloom) *bloomWriter {
 	return &bloomWriter{params: newBloomParams(s, kind), rowCol: kind == BloomRowCol}
 }
 
-// add adds a key, which must differ from the last one. A full chunk is sealed first, so that the key belongs to the
-// new chunk and is its first key.
+// add adds a key, which must differ from the last one. A full chunk is sealed first, so the key is the first one of the
+// new chunk.
 //
-// The caller ensures that keys differ: a key that comes twice sets no new bit, but counts twice. Chunks would end at
-// other keys than HBase's, and the meta block would count too many.
+// The caller ensures that keys differ. A repeated key would set no new bit but count twice: chunks would end at other
+// keys than HBase's, and the meta block would count too many.
 func (b *bloomWriter) add(key []byte) {
 	// A full chunk is closed by the key that does not fit any more, not by the last one that does: so a chunk that is
 	// exactly full at the end of the file is still open, and is folded like any last chunk.
@@ -212,7 +212,7 @@ func (b *bloomWriter) seal(last bool) {
 // again at the new size.
 func (c *bloomChunk) fold() {
 	bits := c.bits()
-	// Only while the chunk is not half full: each fold up to doubles the share of set bits.
+	// Only while the chunk is not half full, because each fold up to doubles the share of set bits.
 	for len(bits)%2 == 0 && c.maxKeys > 2*c.keys {
 		half := len(bits) / 2
 		for i, b := range bits[half:] {
@@ -263,7 +263,7 @@ func (b *bloomWriter) appendMeta(dst []byte) []byte {
 	}
 	dst = appendVInt(dst, int64(len(comparator)))
 	dst = append(dst, comparator...)
-	// Only chunks in the file: one that is still in memory here would be missing, with all of its keys.
+	// Only chunks in the file: a chunk still in memory here would be missing, with all of its keys.
 	return appendRoot(dst, b.written)
 }
 

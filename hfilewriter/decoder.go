@@ -25,7 +25,7 @@ type blockDecoder struct {
 	timestamp uint64 // timestamp and type of the last cell, for DIFF and FAST_DIFF
 	kind      byte
 	cell      cell.Cell
-	// sameRow: the encoding says that row and family are those of the cell before, so they need no comparison.
+	// sameRow: the encoding says that row and family equal those of the cell before, so they need no comparison.
 	sameRow bool
 
 	// FAST_DIFF only.
@@ -51,7 +51,7 @@ func (d *blockDecoder) begin(kind blockType, payload []byte) error {
 		d.in.fail("block of encoding %s in a file of encoding %s", id, d.encoding)
 	}
 	if d.encoding.storesSize() {
-		d.in.uint32() // the unencoded length, which nothing here needs
+		d.in.uint32() // the unencoded length, which is not needed
 	}
 	if d.encoding == EncodeRowIndexV1 {
 		d.trimRowIndex()

@@ -97,7 +97,7 @@ func (r *Reader) Layout(visit func(*Block) error) (*FileLayout, error) {
 	return &l.layout, nil
 }
 
-// layouter collects a Layout.
+// layouter builds a FileLayout.
 type layouter struct {
 	r       *Reader
 	src     *source
@@ -213,7 +213,7 @@ func (l *layouter) finish() {
 }
 
 // DescribeKey formats a flat key as row/family:qualifier/timestamp/type, with \xNN for bytes that are not printable
-// ASCII. Keys that separate blocks have no family or no qualifier. Anything that is no flat key is formatted in hex.
+// ASCII. Keys that separate blocks have no family or no qualifier. Anything that is not a flat key is formatted in hex.
 func DescribeKey(key []byte) string {
 	c, err := parseKey(key)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // ErrCorrupt marks errors of a file that is not a sound HFile. The text names the block and its offset.
 var ErrCorrupt = errors.New("corrupt HFile")
 
-// ErrUnsupported marks an HFile that may be sound, and has something that this package can't read.
+// ErrUnsupported marks an HFile that may be sound but uses a feature that this package can't read.
 var ErrUnsupported = errors.New("not supported")
 
 // Reader reads an HFile: what Open loaded, and blocks on demand. It is safe for concurrent use if its io.ReaderAt is.
@@ -54,7 +54,7 @@ func Open(in io.ReaderAt, size int64) (*Reader, error) {
 // end is where the blocks end and the trailer begins.
 func (r *Reader) end() int64 { return r.size - trailerLen }
 
-// tailLen is how much of a file's end is read together with its trailer. Mostly that is all that Open needs, and each
+// tailLen is how much of a file's end is read together with its trailer. Usually Open needs no more than that, and each
 // jump within a file on HDFS costs a connection to a DataNode.
 const tailLen = 128 << 10
 
@@ -202,9 +202,9 @@ func (r *Reader) LastRow() []byte {
 	return c.Row
 }
 
-// RowsBetween returns up to n rows at about even distances between the first row and the last one, in order and without
-// repetition. Like FirstRow, they come from the index root, and not each of them need be in the file: the index has
-// shortened keys. A file of a few blocks has fewer.
+// RowsBetween returns up to n rows at roughly even distances between the first row and the last one, in order and
+// without repetition. Like FirstRow, they come from the index root, whose keys are shortened, so not all of them need
+// be in the file. A file of a few blocks has fewer.
 func (r *Reader) RowsBetween(n int) (rows [][]byte, err error) {
 	for i := 1; i <= n; i++ {
 		at := i * len(r.root) / (n + 1)
@@ -220,8 +220,8 @@ func (r *Reader) RowsBetween(n int) (rows [][]byte, err error) {
 	return rows, nil
 }
 
-// Settings returns the settings that the file was written with, as far as a file records them: the numbers are
-// unknown.
+// Settings returns the settings that the file was written with, as far as a file records them, which it does not for
+// the numbers.
 func (r *Reader) Settings() Settings {
 	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }

@@ -36,8 +36,8 @@ func NewColumns(family []byte, qualifiers [][]byte) (*Columns, error) {
 }
 
 // AppendRow adds one row of Puts: values[i] is the value of column i, null for no cell. The bytes are those of Append
-// for each cell, and it is faster: what the cells of a row share is compared and prepared once. A row without any
-// value adds nothing. The row and the values are not retained.
+// for each cell, but it is faster, because the part that a row's cells share is compared and prepared once. A row
+// without any value adds nothing. The row and the values are not retained.
 func (w *Writer) AppendRow(columns *Columns, row []byte, timestamp int64, fields []values.Value) error {
 	if w.err != nil {
 		return w.err
@@ -163,8 +163,8 @@ func (w *Writer) appendByTemplate(next *cell.Cell, i int, packed []byte) (rest [
 	}
 }
 
-// rowTemplate is the part of cells that depends neither on the row's bytes nor on the value, given that the cell
-// before is that of the column before, in the same row.
+// rowTemplate is the part of cells that depends neither on the row's bytes nor on the value, given that the cell before
+// is that of the column before, in the same row.
 type rowTemplate struct {
 	columns   *Columns
 	rowLen    int
@@ -376,8 +376,8 @@ func (e *blockEncoder) addTemplateUnencoded(c *cellTemplate, next *cell.Cell, va
 	e.unencoded += size
 }
 
-// syncPrev updates what Append compares with, which cells by template skip. Column i is the last one added. Without
-// it the next difference would be to an older cell, and the block could not be decoded.
+// syncPrev updates the cell that Append compares with, which cells by template skip. Column i is the last one added.
+// Otherwise the next difference would be to an older cell, and the block could not be decoded.
 func (e *blockEncoder) syncPrev(p *rowTemplate, i int) {
 	e.prev.qualifier = append(e.prev.qualifier[:0], p.cells[i].qualifier...)
 	e.prev.keyLen = p.cells[i].keyLen

@@ -15,8 +15,8 @@ type Verified struct {
 	Rows   int64
 }
 
-// CellBatch is what Verify shows at a time: a cell, and the cells of its row after it whose columns were shown
-// before. It is valid during the call.
+// CellBatch is what Verify passes to visit in one call: a cell, and the cells after it in its row whose columns have
+// occurred before. It is valid during the call.
 type CellBatch struct {
 	Cell   *cell.Cell
 	Column int // a number for the cell's qualifier, the same throughout the file, from 0; -1: none
@@ -303,7 +303,7 @@ func (v *verifier) checkBatch() error {
 	return nil
 }
 
-// denyKey is the error of a key that the bloom filter does not have. The key may be that of an earlier cell.
+// denyKey is the error for a key that the bloom filter does not have. The key may be that of an earlier cell.
 func (v *verifier) denyKey(key []byte) error {
 	v.denied = fmt.Errorf("%w: the bloom filter denies %q: gets would miss it", ErrCorrupt, key)
 	return v.denied
@@ -389,8 +389,8 @@ func (v *verifier) root(b *block) error {
 	return nil
 }
 
-// matchIndex compares an index block's entries with the first blocks that no index names yet: data blocks or index
-// blocks. Each block must be named once, in order: one left out is invisible to gets.
+// matchIndex compares an index block's entries with the first blocks that no index has named yet: data blocks or index
+// blocks. Each block must be named once, in order, because gets can't see one that is left out.
 func (v *verifier) matchIndex(entries []indexEntry, data bool) error {
 	if waiting := len(v.unindexedIndex) + len(v.unindexedData); data && len(entries) > len(v.unindexedData) || !data &&
 		len(entries) > len(v.unindexedIndex) {

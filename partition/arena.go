@@ -13,7 +13,7 @@ const headerLen = 4 + 8 + 2 + 4
 // indexLen is the size of an indexEntry in bytes.
 const indexLen = 16
 
-// indexEntry represents an entry while it is sorted. It has no pointer for the collector to follow.
+// indexEntry represents an entry while it is sorted. It has no pointer for the garbage collector to follow.
 type indexEntry struct {
 	prefix uint64 // first 8 bytes of the key, big-endian, zeros after its end
 	at     uint64 // chunk in the upper half, offset in it in the lower
@@ -96,7 +96,7 @@ func (a *arena) add(keyLen, payloadLen int, pos Origin) {
 	a.data += int64(keyLen + payloadLen)
 }
 
-// prefixOf is the first 8 bytes of key as a number that sorts like them; zeros replace missing bytes.
+// prefixOf is the first 8 bytes of key as a number that sorts like them. A shorter key is padded with zeros.
 func prefixOf(key []byte) uint64 {
 	if len(key) >= 8 {
 		return binary.BigEndian.Uint64(key)
@@ -116,8 +116,8 @@ func (a *arena) key(at uint64) []byte {
 // cacheLine is the size of a cache line, or a divisor of it, on most machines.
 const cacheLine = 64
 
-// prefetch reads the first cache lines of entries, so that they are in the cache when they are used. Sorted entries
-// are scattered over the arena: each would be waited for in turn, and these loads do not wait for each other.
+// prefetch reads the first cache lines of entries, so that they are in the cache when they are used. Sorted entries are
+// scattered over the arena, so each one would be waited for in turn; these loads do not wait for each other.
 func (a *arena) prefetch(ix []indexEntry, lines int) {
 	var all byte
 	for _, e := range ix {
@@ -152,7 +152,7 @@ func (a *arena) compare(x, y uint64, depth int) int {
 	return compareAfterKey(&e, &f)
 }
 
-// search is how many of the sorted entries are before row, counted from the given one.
+// search is how many of the sorted entries, counted from the given one, are before row.
 func (a *arena) search(from int, row []byte) int {
 	rest := a.index[from:]
 	return sort.Search(len(rest), func(i int) bool { return bytes.Compare(a.key(rest[i].at), row) >= 0 })
@@ -166,8 +166,8 @@ func compareEntries(e, f *Entry) int {
 	return compareAfterKey(e, f)
 }
 
-// compareAfterKey orders entries of one key: by position, and then by payload, so that the result never depends on
-// chance. Which of two records of a row wins follows from this order, so it must be the same for every memory size,
+// compareAfterKey orders entries of one key by position, and then by payload, so that the result never depends on
+// chance. The order decides which of two records of a row wins, so it must be the same for every memory size, for any
 // number of shards, and after every resume.
 func compareAfterKey(e, f *Entry) int {
 	if c := cmp.Compare(e.File, f.File); c != 0 {

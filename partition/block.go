@@ -27,12 +27,12 @@ import (
 //
 //	uvarint key length, uvarint payload length, uvarint file ordinal, uvarint offset in the file, key, payload
 //
-// Keys are stored in full, so an entry is a view of the block; Snappy removes what they share. Each block has its own
-// checksum, and everything is checked before it is used: a spill that changed on disk is an error (ErrDamaged), never
-// other rows. The checksum covers the lengths, too, since they decide how many bytes are read.
+// Keys are stored in full, so an entry is a view of the block; Snappy removes their common parts. Each block has its
+// own checksum, and everything is checked before it is used: a spill that changed on disk is an error (ErrDamaged), and
+// never yields other rows. The checksum covers the lengths, too, because they decide how many bytes are read.
 //
-// The first two fields are the header's only lengths, and equal ones mean "stored as it is": compression that gained
-// nothing must never be stored compressed, or its block would be read as entries. appendBlock ensures that.
+// The header has no flag for compression: equal lengths mean "stored as it is". So a compressed block that is no
+// shorter than its entries must never be stored, or it would be read as entries. appendBlock ensures that.
 //
 // The form has no version. A persistent run is read only by the program that wrote it, because the journal's first line
 // has the program's hash; other runs end with their process. Whoever lets another program read runs must add one.
@@ -66,7 +66,7 @@ func (r *spilledRun) bufferSize() int {
 
 func (r *spilledRun) size() int64 { return r.starts[len(r.starts)-1] }
 
-// from is the offset of a block at or before all entries of a slice.
+// from is the offset of a block that begins no later than the entries of a slice.
 func (r *spilledRun) from(s Slice) int64 {
 	at, end := r.starts[s.Region], r.starts[s.Region+1]
 	if len(s.Start) == 0 {
@@ -101,8 +101,8 @@ func (r *spilledRun) remove() error { return errors.Join(r.close(), r.store.Remo
 // maxStoredLen is how long a block of n bytes of entries can become.
 func maxStoredLen(n int) int { return blockHeaderLen + snappy.MaxEncodedLen(n) }
 
-// appendBlock appends a block of entries to dst, compressed unless uncompressed is set or compression does not pay.
-// Uncompressed entries may be in their place after dst already.
+// appendBlock appends a block of entries to dst, compressed unless plain is set or compression does not pay.
+// Uncompressed entries may already be in their place after dst.
 func appendBlock(dst, entries []byte, plain bool) []byte {
 	start := len(dst)
 	need := maxStoredLen(len(entries))
@@ -130,7 +130,7 @@ func appendBlock(dst, entries []byte, plain bool) []byte {
 	return dst
 }
 
-// checksum is the checksum of a block: of the lengths and of what is stored.
+// checksum is the checksum of a block, over the lengths and the stored bytes.
 func checksum(block []byte) uint32 {
 	sum := crc32.Update(0, castagnoli, block[:8])
 	return crc32.Update(sum, castagnoli, block[blockHeaderLen:])
@@ -145,13 +145,13 @@ type blockStart struct {
 	length int // of the block as stored, with its header; 0: not known yet
 }
 
-// readBlock reads a block of a run into stored, which is large enough for the run's largest block. No byte from end on
-// is read. If the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into dst,
-// which is large enough for the largest entries. next begins where the block ends.
+// readBlock reads a block of a run into stored, which is large enough for the run's largest block. It reads no byte
+// from end on. If the block is uncompressed, its entries are a view of stored; otherwise they are decompressed into
+// dst, which is large enough for the largest entries. next begins where the block ends.
 //
-// Nothing is believed before the checksum is compared, not even the lengths: a length is only used to find out how much
-// to sum up, and is bounded by what was read. The run's largest and largestStored, by which the buffers were made, come
-// from its footer or from its writer. A block that needs more than they say is damaged.
+// Nothing is trusted before the checksum is compared, not even the lengths: a length only determines how much to sum
+// up, and is bounded by the bytes read. The run's largest and largestStored, by which the buffers were made, come from
+// its footer or from its writer. A block that needs more than they say is damaged.
 func (r *spilledRun) readBlock(at blockStart, end int64, stored,
 	dst []byte) (entries []byte, next blockStart, err error) {
 	n, err := r.fetch(at, stored[:min(int64(len(stored)), end-at.offset)])
@@ -164,7 +164,7 @@ func (r *spilledRun) readBlock(at blockStart, end int64, stored,
 		checksum(stored[:length]) != binary.LittleEndian.Uint32(stored[8:]) {
 		return nil, next, r.fault(at.offset, ErrDamaged)
 	}
-	// From here on the block is as it was written. What follows can fail only because of a fault of the program.
+	// From here on the block is as it was written. Only a bug in the program can make the rest fail.
 	next.offset = at.offset + int64(length)
 	if n >= length+blockHeaderLen {
 		next.length = blockHeaderLen + int(binary.LittleEndian.Uint32(stored[length:]))
@@ -179,12 +179,12 @@ func (r *spilledRun) readBlock(at blockStart, end int64, stored,
 	return entries, next, nil
 }
 
-// firstRead is how many bytes are read of a block whose length is not known.
+// firstRead is how many bytes to read of a block whose length is not known.
 const firstRead = 4 << 10
 
-// fetch reads a block into stored, and the header of the next one if it fits. So the length of each block is known when
-// it is read, except for the first one, which is read in two steps unless it is short. Runs with blocks of unequal
-// lengths are thus read once, too. A length that is wrong costs bytes or ends in ErrDamaged, nothing else.
+// fetch reads a block into stored, and the header of the next one if it fits. So the length of each block is known
+// before it is read, except for the first one, which is read in two steps unless it is short. Thus runs with blocks of
+// unequal lengths are also read only once. A wrong length costs some bytes or ends in ErrDamaged, nothing worse.
 func (r *spilledRun) fetch(at blockStart, stored []byte) (n int, err error) {
 	want := firstRead
 	if at.length > 0 {
@@ -226,7 +226,7 @@ func appendEntry(block []byte, e *Entry) []byte {
 // decodeEntry reads the first entry of a block; rest is nil if it is damaged.
 //
 // The block has passed its checksum. The lengths are checked all the same, in an order in which no sum can overflow: a
-// view beyond the block would be other rows, or a panic in the middle of a merge.
+// view beyond the block would yield other rows, or a panic in the middle of a merge.
 func decodeEntry(block []byte, e *Entry) (rest []byte) {
 	var head [4]uint64
 	for i := range head {

@@ -100,7 +100,7 @@ func (c *cursor) nextBlock() (err error) {
 	if err != nil || len(c.block) == 0 || &c.block[0] == &own[0] {
 		return err
 	}
-	// A plain block is a view of what it was read into, which the next cursor needs.
+	// A plain block is a view of the buffer it was read into, which the next cursor needs.
 	if len(own) >= len(stored) { // large enough for any block of the run
 		c.reader.stored, c.buffers[0] = own, stored
 	} else {

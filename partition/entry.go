@@ -8,7 +8,7 @@ type Origin struct {
 	Offset int64  // of the record in it
 }
 
-// Entry is one record in the sort: its row key, where it came from, and its columns packed by the caller.
+// Entry is one record in the sort: its row key, its origin, and its columns packed by the caller.
 type Entry struct {
 	Key []byte
 	Origin

@@ -21,13 +21,13 @@ const (
 	runName      = "run-%06d"
 )
 
-// newFor is how long a folder may be without its final name. That takes milliseconds; an older one is from a killed
+// newFor is how long a folder may lack its final name. Renaming takes milliseconds; an older folder is from a killed
 // sort.
 const newFor = time.Hour
 
-// folder is where one sort has its spilled runs: the caller's store, where they outlive the process, or a folder of
-// its own, created for the first run. That one is on the local disk whatever the caller's store is: its runs are of
-// use to this process only, each is written and read once, and the lock that shows a killed sort is the machine's.
+// folder is where one sort has its spilled runs: the caller's store, where they outlive the process, or a folder of its
+// own, created for the first run. A sort's own folder is always on the local disk, because only this process needs its
+// runs, each is written and read once, and the lock that reveals a killed sort belongs to the machine.
 type folder struct {
 	work       string // the work folder; "" for persistent runs
 	persistent Store  // the caller's store, in which nothing is deleted; nil: a folder for this sort only
@@ -36,7 +36,7 @@ type folder struct {
 	path string // of the sort's own folder; "" until it exists
 	lock *os.File
 	runs int  // number of names given
-	made bool // the work folder did not exist before
+	made bool // the work folder did not exist before and was created
 }
 
 // newFolder returns a sort's folder in a work folder, by default the system's temporary one.
@@ -104,8 +104,8 @@ func NewLockedFolder(work, prefix string) (path string, lock *os.File, err error
 	return path, lock, nil
 }
 
-// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get what the umask
-// leaves: they are nobody's own. made is false if it existed.
+// MakeWorkFolder creates a work folder, mode 0700, unless it exists. Missing folders above it get the umask's mode,
+// because they are not private. made is false if the work folder existed.
 func MakeWorkFolder(work string) (made bool, err error) {
 	if _, err := os.Stat(work); errors.Is(err, fs.ErrNotExist) {
 		made = true
@@ -116,8 +116,8 @@ func MakeWorkFolder(work string) (made bool, err error) {
 	return made, os.MkdirAll(work, 0o700)
 }
 
-// CheckPrivateDir refuses a folder that others could have made or can write to, as os.Lstat describes it. Whoever can
-// write there could change sorted rows.
+// CheckPrivateDir refuses a folder, as described by os.Lstat, that others could have made or can write to, because they
+// could change sorted rows.
 func CheckPrivateDir(info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ok && int(stat.Uid) != os.Geteuid() {
@@ -126,9 +126,9 @@ func CheckPrivateDir(info fs.FileInfo) error {
 	return nil
 }
 
-// LockFolder locks a folder's lock file, which it creates if necessary, until it is closed: syscall.EWOULDBLOCK if
-// another process has locked it. The kernel holds the lock, for all containers of a machine, and releases it with the
-// process.
+// LockFolder locks a folder's lock file until it is closed, and creates the file if necessary. It returns
+// syscall.EWOULDBLOCK if another process has locked it. The kernel holds the lock for all containers of a machine, and
+// releases it with the process.
 func LockFolder(folder string) (*os.File, error) {
 	return lockFile(filepath.Join(folder, lockName), func() {})
 }
@@ -143,8 +143,8 @@ func lockFile(name string, opened func()) (*os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	// Its last holder may have deleted it with its folder meanwhile: the next process then locks another file of that
-	// name.
+	// Its last holder may meanwhile have deleted it with its folder, and the next process would lock another file of
+	// that name.
 	ours, err := lock.Stat()
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -155,8 +155,8 @@ func lockFile(name string, opened func()) (*os.File, error) {
 	return lock, nil
 }
 
-// RemoveStale removes the folders of this user's killed sorts without persistent runs from a work folder. It leaves
-// what it can't remove.
+// RemoveStale removes from a work folder the folders of this user's killed sorts without persistent runs. It skips
+// folders that it can't remove.
 func RemoveStale(work string) { removeStale(work, folderPrefix) }
 
 // removeStale is RemoveStale for folders with a prefix.
@@ -185,7 +185,7 @@ func removeStale(work, prefix string) {
 	}
 }
 
-// free says how many bytes can still be written there; "" if unknown.
+// free says how many bytes can still be written to the store; "" if unknown.
 func (f *folder) free() string {
 	store := f.persistent
 	if store == nil {
@@ -210,7 +210,7 @@ func (f *folder) release(runs []*spilledRun) error {
 	return errors.Join(errs...)
 }
 
-// remove deletes the folder with its content, and the work folder if it was created for it and is empty.
+// remove deletes the folder with its content, and the work folder if it was created for this sort and is empty.
 func (f *folder) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

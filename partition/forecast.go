@@ -8,7 +8,7 @@ type SpillForecast struct {
 	Entries int64 // in these runs
 }
 
-// Shape describes the entries of a sort to come.
+// Shape describes the entries of a future sort.
 type Shape struct {
 	Mean    float64 // bytes of an entry's key and payload
 	Largest int     // bytes of the largest entry
@@ -16,7 +16,7 @@ type Shape struct {
 }
 
 // ForecastSpill predicts what a sort with that many bytes of memory spills, by the rules of arena, Shard and planMerge.
-// It is exact if all entries have the same size and each shard gets what the Shape says.
+// It is exact if all entries have the same size and each shard gets as many as the Shape says.
 func ForecastSpill(memory int64, shape Shape) SpillForecast {
 	shards := len(shape.Shards)
 	s := Sorter{memory: max(memory, int64(shards)*minShare), shards: shards}
@@ -53,8 +53,7 @@ func (s *Shape) capacity(limit int64) int64 {
 	return n
 }
 
-// fill adds entries to an arena until it is full, or most are in it. It returns how many are in it, and the arena's
-// bytes.
+// fill adds entries to an arena until it is full or has most of them. It returns their number and the arena's bytes.
 func (s *Shape) fill(limit, most int64) (n, bytes int64) {
 	a := newArena(limit)
 	chunk := int64(a.chunkSize)
@@ -91,8 +90,8 @@ func (s *Sorter) mergeMemoryOf(runs, buffer int) int64 {
 	return (2*int64(runs) + 1) * int64(buffer) * int64(max(2, s.shards))
 }
 
-// Stored returns how many bytes the entries need in runs' blocks, as they are and compressed, for a sort with that many
-// bytes of memory. The entries must be sorted.
+// Stored returns how many bytes the entries need in the blocks of runs, uncompressed and compressed, for a sort with
+// that many bytes of memory. The entries must be sorted.
 func Stored(memory int64, entries iter.Seq[Entry]) (plain, compressed int64) {
 	s := Sorter{memory: memory}
 	size := s.blockSizeOf()

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxOpen bounds the spilled runs that are read at once: each is an open file.
+// maxOpen bounds the spilled runs that are read at once, because each is an open file.
 const maxOpen = 512
 
-// CanMerge reports whether what the shards hold can stay in memory while the regions are merged. If not, the shards
-// of a sort with persistent runs must be spilled before Sort. No shard may be in use.
+// CanMerge reports whether the shards' entries can stay in memory while the regions are merged. If not, the shards of a
+// sort with persistent runs must be spilled before Sort. No shard may be in use.
 func (s *Sorter) CanMerge() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,13 +55,13 @@ func (s *Sorter) planMerge(ctx context.Context) error {
 	return s.mergeSmallest(ctx)
 }
 
-// mergeMemory is the memory to read these runs: two blocks of each, and a stored one, for as many regions as are read
-// at once.
+// mergeMemory is the memory for reading these runs: two blocks and a stored one of each, for as many regions as are
+// read at once.
 func (s *Sorter) mergeMemory(runs []*spilledRun) int64 {
 	return readerMemory(runs) * int64(max(2, s.shards))
 }
 
-// readerMemory is the memory to read these runs in one goroutine.
+// readerMemory is the memory for reading these runs in one goroutine.
 func readerMemory(runs []*spilledRun) int64 {
 	sum, most := 0, 0
 	for _, r := range runs {
@@ -71,7 +71,7 @@ func readerMemory(runs []*spilledRun) int64 {
 	return int64(sum + most)
 }
 
-// spillArenas spills what is in memory, in parallel.
+// spillArenas spills the arenas in parallel.
 func (s *Sorter) spillArenas(ctx context.Context) error {
 	written := make([]*spilledRun, len(s.memRun))
 	err := s.parallel(len(s.memRun), len(s.memRun), func(i int) (err error) {
@@ -90,7 +90,7 @@ func (s *Sorter) spillArenas(ctx context.Context) error {
 	return err
 }
 
-// parallel does n things, at most so many at a time, and adds their time to the stats.
+// parallel runs do n times, at most that many at a time, and adds the time to the stats.
 func (s *Sorter) parallel(n, most int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(most)
@@ -126,12 +126,12 @@ func (s *Sorter) mergeSmallest(ctx context.Context) error {
 	}
 }
 
-// mergeRuns merges some of the smallest runs until keep are left, or one pass over them is done: a group of at most
-// keep (at least two) becomes one run, and groups are merged in parallel.
+// mergeRuns merges some of the smallest runs until keep are left, or one pass over them is done. A group of at most
+// keep runs (at least two) becomes one run, and groups are merged in parallel.
 func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
 	large, groups := groupRuns(s.runs, keep, s.shards)
 	most := s.shards
-	if len(groups[0]) > maxOpen/4 { // files
+	if len(groups[0]) > maxOpen/4 { // bounds open files
 		most = min(most, 2)
 	}
 	if keep < 2 { // even two runs take all of the memory
@@ -152,8 +152,8 @@ func (s *Sorter) mergeRuns(ctx context.Context, keep int) error {
 	return err
 }
 
-// groupRuns distributes the last of the runs, which are more than keep, over groups: as few as suffice, but as many
-// as shards if possible.
+// groupRuns distributes the last of the runs, which are more than keep, over groups: as few groups as suffice, but as
+// many as there are shards if possible.
 func groupRuns(runs []*spilledRun, keep, shards int) (large []*spilledRun, groups [][]*spilledRun) {
 	fan, excess := max(keep, 2), len(runs)-keep
 	n := max((excess+fan-2)/(fan-1), min(shards, excess)) // a group of m runs reduces them by m-1
@@ -169,10 +169,11 @@ func groupRuns(runs []*spilledRun, keep, shards int) (large []*spilledRun, group
 	return large, groups
 }
 
-// mergeGroup merges some runs into one that replaces them. A single run stays as it is: nil.
+// mergeGroup merges some runs into one that replaces them. For a single run, which stays as it is, it returns nil.
 //
-// The order keeps every entry in exactly one run that counts: the new run is complete, then replace records it, then
-// the old runs are deleted. A kill before the record leaves the old runs in force, after it the new one.
+// The order keeps every entry in exactly one run that counts: first the new run is complete, then replace records it,
+// then the old runs are deleted. If a kill comes before the record, the old runs count; if it comes later, the new one
+// does.
 func (s *Sorter) mergeGroup(ctx context.Context, from []*spilledRun) (*spilledRun, error) {
 	if len(from) < 2 {
 		return nil, ctx.Err()

@@ -11,13 +11,14 @@ import (
 )
 
 // PersistentRuns makes spilled runs outlive the process, so that a sort of the same entries into the same regions can
-// begin with the runs of an earlier one. The caller records what the runs contain: a shard's run holds what was
-// committed to the shard since its run before.
+// begin with the runs of an earlier one. The caller records the content of the runs: a shard's run holds the entries
+// committed to the shard since its previous run.
 //
-// The record decides, not the store: a run that is complete and sound does not count unless the record names it. Its
-// input is read again, so its entries would be sorted twice. Nothing in this file may use a run because it exists.
+// The record decides, not the store: a complete and sound run does not count unless the record names it. The input of
+// an unrecorded run is read again, so its entries would be sorted twice. Nothing in this file may use a run because it
+// exists.
 //
-// What a kill leaves, in the order of a run's life:
+// What a kill leaves behind, by the stage of a run's life:
 //
 //	while it is written       a file of any length, without a name in the record: deleted by clear
 //	written, not recorded     the same
@@ -25,20 +26,20 @@ import (
 //	merged, not recorded      the old runs count; the new one is deleted by clear
 //	merged and recorded       the new run counts; old ones that are still there are deleted by clear
 type PersistentRuns struct {
-	// Store holds the runs of this sort only. Everything in it that is not in Runs is deleted when the sort begins:
-	// without the caller's record nobody knows which input it holds. The caller deletes the rest.
+	// Store holds the runs of this sort only. Every run in it that is not in Runs is deleted when the sort begins,
+	// because without the caller's record nobody knows which input it holds. The caller deletes the rest.
 	Store Store
 	// Runs are those of an earlier sort.
 	Runs []RunFile
 	// Replace records that a run has replaced others, which are deleted when it returns. It is called from several
-	// goroutines. If the process is killed before it returns, the old runs count and the new one is deleted at the
-	// next start; after it, the other way round. So each entry is in exactly one run that counts.
+	// goroutines. If the process is killed before Replace returns, the old runs count and the new one is deleted at the
+	// next start; if it is killed afterwards, the other way round. So each entry is in exactly one run that counts.
 	Replace func(from []string, to RunFile) error
 }
 
 // RunFile is a run in a store, by its name there.
 //
-// It is part of the caller's record, and the only proof that a file is the run that was written: the file's size and
+// It is part of the caller's record, and the only proof that a file is the run that was written. The file's size and
 // its footer are compared with it before a block is read.
 type RunFile struct {
 	Name      string `json:"name"`
@@ -51,8 +52,8 @@ type RunFile struct {
 // ErrStaleRuns says that a persistent run is missing or has changed.
 var ErrStaleRuns = errors.New("the sorted runs that were kept can't be used")
 
-// runFooter is the JSON at the end of a persistent run, after its blocks. Its length and checksum are in RunFile,
-// that is, in the caller's record: a footer that belongs to another run does not match.
+// runFooter is the JSON at the end of a persistent run, after its blocks. RunFile, and so the caller's record, has its
+// length and checksum: the footer of another run does not match.
 //
 //	starts       offset of each region, and the end of the blocks
 //	largest      maximum length of a block's entries
@@ -64,10 +65,10 @@ var ErrStaleRuns = errors.New("the sorted runs that were kept can't be used")
 //
 // The JSON names are older than the fields' names, and frozen.
 //
-// What a fault of the writer would do, with the right checksum: counts that don't add up are ErrStaleRuns; a largest or
-// packed that is too small is ErrDamaged; wrong starts, or a mark that is too far on, take entries from a region, and
-// its files don't have the digest of what was sorted; another sample cuts other slices, and those that an earlier
-// process has recorded don't fit any more. None of these passes unnoticed, but each costs another sort.
+// These are the effects of a bug in the writer with a valid checksum. Counts that don't add up are ErrStaleRuns. A
+// largest or packed that is too small is ErrDamaged. Wrong starts, or a mark that is too far on, take entries from a
+// region, whose files then lack the digest of the sorted entries. Another sample cuts other slices, which don't fit
+// those that an earlier process has recorded. None of these passes unnoticed, but each costs another sort.
 type runFooter struct {
 	Starts     []int64     `json:"starts"`
 	Largest    int         `json:"largest"`
@@ -85,11 +86,11 @@ type indexMark struct {
 	Key []byte `json:"key"`
 }
 
-// writeFooter writes the footer after the blocks. On a local disk nothing is synced: that would make the sort wait
-// for the disk, and the kernel has everything that a killed process wrote. Only a crash of the machine loses some of
-// it, which CheckRun finds.
+// writeFooter writes the footer after the blocks. On a local disk nothing is synced, because the sort would have to
+// wait for the disk, and the kernel has everything that a killed process wrote. Only a crash of the machine loses some
+// of it, which CheckRun detects.
 func (w *runWriter) writeFooter(c *splitSample) error {
-	// What is stored is sorted, within the limits, and has no key twice.
+	// The stored candidates are sorted, within the limits, and have no key twice.
 	c.compact()
 	run := w.run
 	t := runFooter{Starts: run.starts, Largest: run.largest, Packed: run.largestStored, Counts: w.counts, Data: w.data,
@@ -104,13 +105,13 @@ func (w *runWriter) writeFooter(c *splitSample) error {
 	if err != nil {
 		return err
 	}
-	// They go into the RunFile, not into the file: a footer can't vouch for itself.
+	// They go into the RunFile, not into the file, because a footer can't vouch for itself.
 	run.footerLen, run.footerSum = len(text), crc32.Checksum(text, castagnoli)
 	_, err = w.file.Write(text)
 	return err
 }
 
-// file is the run's record. It is complete only after writeFooter: before that the footer has neither length nor
+// file is the run's record. It is complete only after writeFooter; before that it lacks the footer's length and
 // checksum.
 func (r *spilledRun) file() RunFile {
 	return RunFile{r.name, r.size() + int64(r.footerLen), r.footerLen, r.footerSum, r.entries}
@@ -119,10 +120,10 @@ func (r *spilledRun) file() RunFile {
 // restore begins with the runs of an earlier sort.
 //
 // It is all or nothing: after an error some runs may be in the list, and the sort must not be used. The caller has
-// checked the runs before it offers them (CheckRun), so an error here means that they changed since.
+// checked the runs before it offers them (CheckRun), so an error here means that they have changed since.
 func (s *Sorter) restore() error {
-	// First, because the names of new runs continue after those in the store: a leftover of a killed process would
-	// otherwise be in the way of a run of its name.
+	// This comes first, because the names of new runs continue after those in the store: a leftover of a killed process
+	// would otherwise block a run of its name.
 	if err := s.folder.clear(s.persistent.Runs); err != nil {
 		return fmt.Errorf("%w: %w", ErrStaleRuns, err)
 	}
@@ -132,8 +133,8 @@ func (s *Sorter) restore() error {
 			return fmt.Errorf("%w: %s: %w", ErrStaleRuns, s.persistent.Store.Path(f.Name), err)
 		}
 		s.addRun(r)
-		// The counts and the sample are those of the entries in the run, so the sort looks as if it had read them
-		// itself. Slices are cut by the sample: without it a resumed run would cut other ones.
+		// The counts and the sample are those of the entries in the run, so the sort behaves as if it had read them
+		// itself. Slices are cut by the sample; without it a resumed run would cut other ones.
 		s.stats.Entries += r.entries
 		s.stats.Bytes += t.Data
 		s.sample.merge(t.sample())
@@ -141,7 +142,7 @@ func (s *Sorter) restore() error {
 	return nil
 }
 
-// clear deletes everything but the given runs from the caller's store: what a killed sort left half written.
+// clear deletes everything but the given runs from the caller's store, such as the half-written runs of a killed sort.
 func (f *folder) clear(runs []RunFile) error {
 	names, err := f.persistent.List()
 	if len(runs) == 0 && err != nil {
@@ -170,8 +171,8 @@ func (f *folder) clear(runs []RunFile) error {
 	return nil
 }
 
-// CheckRun returns what is wrong with a run of a sort with so many regions. blocks: all blocks are read too, for a
-// run that may not have reached the disk.
+// CheckRun says what is wrong with a run of a sort with that many regions. With blocks set it reads all blocks too, for
+// a run that may not have reached the disk.
 //
 // It changes nothing, so it may be called for runs that turn out not to be used.
 func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
@@ -186,8 +187,7 @@ func CheckRun(store Store, f RunFile, regions int, blocks bool) error {
 		return err
 	}
 	stored, entries := make([]byte, r.largestStored), make([]byte, r.largest)
-	// From block to block by their lengths, over all regions: a block that is skipped here is one that a merge would
-	// find.
+	// It goes from block to block by their lengths, over all regions, because a merge would come to every block.
 	for at := (blockStart{}); at.offset < r.size() && err == nil; {
 		_, at, err = r.readBlock(at, r.size(), stored, entries)
 	}
@@ -215,7 +215,7 @@ func openPersistent(store Store, f RunFile, regions int, keep bool) (*spilledRun
 	if err != nil {
 		return nil, nil, err
 	}
-	// A file that is too short was not completely on the disk when the machine went down, or its disk is damaged.
+	// A shorter file was not completely on the disk when the machine went down, or its disk is damaged.
 	if size != f.Size {
 		return nil, nil, fmt.Errorf("it has %d bytes and had %d", size, f.Size)
 	}
@@ -233,16 +233,16 @@ func openPersistent(store Store, f RunFile, regions int, keep bool) (*spilledRun
 	r := &spilledRun{store: store, name: f.Name, starts: slices.Clone(t.Starts), largest: t.Largest,
 		largestStored: t.Packed, index: t.index(),
 		entries: f.Entries, footerLen: f.FooterLen, footerSum: f.FooterSum}
-	// Otherwise it is closed again: a sort may have more runs than a process may have open files. planMerge merges them
-	// first.
+	// Otherwise it is closed again, because a sort may have more runs than a process may have open files. planMerge
+	// merges them first.
 	if kept = keep; kept {
 		r.in = in
 	}
 	return r, t, nil
 }
 
-// parseFooter parses a footer and checks it against the run's size and the number of regions. Offsets are
-// checked here, the blocks as they are read.
+// parseFooter parses a footer and checks it against the run's size and the number of regions. It checks the offsets;
+// the blocks are checked as they are read.
 func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 	t := new(runFooter)
 	if err := json.Unmarshal(text, t); err != nil {
@@ -257,16 +257,16 @@ func parseFooter(text []byte, f RunFile, regions int) (*runFooter, error) {
 	switch {
 	case len(t.Starts) != regions+1 || len(t.Counts) != regions:
 		return nil, fmt.Errorf("it has %d regions, and there are %d", len(t.Counts), regions)
-	// Buffers are made by largest and packed, and reads begin at starts, so these must fit the file. Whether they are
-	// right shows when the blocks are read.
+	// Buffers are made by largest and packed, and reads begin at starts, so these must fit the file. Reading the blocks
+	// shows whether they are right.
 	case !slices.IsSorted(t.Starts) || t.Starts[0] != 0 || t.Starts[regions] != size,
 		entries != f.Entries, least < 0, t.Largest < 0 || t.Largest > maxEntry+maxBlock, t.Packed < 0 ||
 			t.Packed > maxStoredLen(t.Largest),
 		t.Level < 0 || t.Level > 64, t.Step < 0:
 		return nil, errors.New("its description does not fit it")
 	}
-	// The keys of marks are not compared with the blocks: that would mean reading them. See runFooter for what a wrong
-	// one does.
+	// The keys of marks are not compared with the blocks, which would have to be read for it. See runFooter for the
+	// effect of a wrong key.
 	for _, p := range t.Marks {
 		if p.At < 0 || p.At > size {
 			return nil, errors.New("its description does not fit it")
@@ -305,8 +305,8 @@ func (s *Sorter) replace(from []*spilledRun, to *spilledRun) error {
 	return s.persistent.Replace(names, to.file())
 }
 
-// sampleOf merges the split samples of persistent runs, from their footers: only the shards know which part of a key
-// is the row.
+// sampleOf merges the split samples from the footers of persistent runs. It can't make them from the entries, because
+// only the shards know which part of a key is the row.
 //
 // A merged run without the candidates of its sources would be sound and complete, and still change the cuts of the next
 // process that resumes with it.

@@ -65,9 +65,9 @@ func (r *Regions) End(i int) []byte {
 	return r.splits[i]
 }
 
-// CheckSalts refuses regions in which a salt value, out of all that keys can begin with, does not begin a region:
-// that region would hold rows of several salts. Further boundaries inside a salt, from later splits, are allowed. The
-// first salt is in the first region, whether or not a boundary begins it.
+// CheckSalts refuses regions unless every salt value that keys can begin with begins a region: otherwise a region would
+// hold rows of several salts. Further boundaries inside a salt, from later splits, are allowed. The first salt is in
+// the first region, whether or not a boundary begins it.
 func (r *Regions) CheckSalts(salts [][]byte) error {
 	for i, salt := range salts {
 		_, found := slices.BinarySearchFunc(r.splits, salt, bytes.Compare)

@@ -35,10 +35,10 @@ func (l *Shard) Buffer() []byte {
 	return tail[headerLen:headerLen:len(tail)]
 }
 
-// Commit adds the entry that was appended to Buffer's slice: a key of keyLen bytes, at most MaxKey, which begins with
-// a row of rowLen bytes, then the payload. A row's entries are never in two slices; a key that is longer than its row
-// has the row as encoded by sortentry.AppendRow. Commit may sort and spill the shard's arena; with persistent runs it
-// leaves that to Spill. After an error the shard refuses every further entry.
+// Commit adds the entry that was appended to Buffer's slice: a key of keyLen bytes, at most MaxKey, which begins with a
+// row of rowLen bytes, and then the payload. A row's entries are never in two slices; in a key that is longer than its
+// row, the row must be encoded by sortentry.AppendRow. Commit may sort and spill the shard's arena; with persistent
+// runs it leaves that to Spill. After an error the shard refuses every further entry.
 func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Origin) error {
 	switch {
 	case l.err != nil:
@@ -66,8 +66,7 @@ func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Origin) error {
 	return l.err
 }
 
-// isInArena reports whether the entry is still in Buffer's slice, and was not moved by an append that outgrew the
-// chunk.
+// isInArena reports whether the entry is still in Buffer's slice. An append that outgrew the chunk would have moved it.
 func (l *Shard) isInArena(entry []byte) bool {
 	tail := l.arena.tail()
 	return len(tail) >= headerLen+len(entry) && &tail[headerLen:][0] == &entry[0]
@@ -86,8 +85,8 @@ func (l *Shard) copyIn(entry []byte) error {
 	return nil
 }
 
-// spillIfFull spills the arena if it could not hold another entry. With persistent runs it only sets full: the caller
-// decides when to spill, since its record must describe exactly the entries of the run.
+// spillIfFull spills the arena if it could not hold another entry. With persistent runs it only sets full. The caller
+// then decides when to spill, because its record must describe exactly the entries of the run.
 func (l *Shard) spillIfFull() error {
 	a := l.arena
 	need := headerLen + l.reserve
@@ -102,8 +101,8 @@ func (l *Shard) spillIfFull() error {
 	return err
 }
 
-// Full reports whether it is time to spill: every further entry exceeds the shard's share of the memory. Without
-// persistent runs it is always false.
+// Full reports whether it is time to spill, because every further entry exceeds the shard's share of the memory.
+// Without persistent runs it is always false.
 func (l *Shard) Full() bool { return l.full }
 
 // Spill writes the entries committed since the last Spill as a persistent run, and returns the zero RunFile if there
@@ -146,14 +145,15 @@ func (l *Shard) spill() (*spilledRun, error) {
 	return run, nil
 }
 
-// times are the times that a shard's goroutine spent on anything but accepting entries.
+// times are the times that a shard's goroutine spent on work other than accepting entries.
 type times struct{ sort, spill time.Duration }
 
-// Busy is how long the shard has been sorting and writing its arena so far: everything that Commit does only now and
-// then. It belongs to the shard's goroutine.
+// Busy is how long the shard has been sorting and writing its arena so far, which Commit does only now and then. It
+// must be called by the shard's goroutine.
 func (l *Shard) Busy() time.Duration { return l.times.sort + l.times.spill }
 
-// Close ends the shard. What it still holds is sorted here, in its goroutine. A second Close does nothing.
+// Close ends the shard. It sorts the entries that the shard still holds, in the caller's goroutine. A second Close does
+// nothing.
 func (l *Shard) Close() error {
 	if l.closed || l.arena == nil {
 		return nil

@@ -7,20 +7,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A sort can be made of parts: each sorts some of the entries, in its own process, and leaves them as one run in a
-// store that others can read. OpenRuns merges such runs. The entries, and the cuts of Slices, are the same as if one
-// sort had had all of them.
+// A sort can be divided among processes: each sorts some of the entries and leaves them as one run in a store that
+// others can read. OpenRuns merges such runs. The entries, and the cuts of Slices, are the same as if one sort had had
+// all entries.
 
 // StoredFile is a run in a store.
 type StoredFile struct {
 	Store Store
 	RunFile
-	Keep bool // it will be read, so it stays open, and its store need not find it twice
+	Keep bool // it will be read, so it stays open, which saves the store a second look-up
 }
 
 // WriteRun writes all entries to a store as one run of this name, with a footer, for OpenRuns. It may be called more
-// than once. The run is complete when it returns without an error; otherwise nothing of it is left, unless the process
-// is killed.
+// than once. When it returns without an error, the run is complete; otherwise it leaves nothing behind, unless the
+// process is killed.
 func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFile, error) {
 	w := newRunWriter(s.regions, &folder{persistent: store}, s.blockSize)
 	w.name, w.advice = name, "free some space there"
@@ -31,15 +31,15 @@ func (s *Sorted) WriteRun(ctx context.Context, store Store, name string) (RunFil
 	return run.file(), nil
 }
 
-// MaxRuns is how many runs OpenRuns opens at most: each is an open file while it is read.
+// MaxRuns is how many runs OpenRuns opens at most, because each is an open file while it is read.
 const MaxRuns = maxOpen
 
-// footersAtOnce is how many footers OpenRuns reads side by side: most of the time is that of a remote store's answers.
-// While it is read, a footer can have some megabytes, with the candidates for cuts.
+// footersAtOnce is how many footers OpenRuns reads in parallel, because most of the time goes into waiting for a remote
+// store. While it is read, a footer may take some megabytes for the candidates for cuts.
 const footersAtOnce = 8
 
-// OpenRuns opens runs of WriteRun, each of which has some of the entries, as one sort into the same regions. A run that
-// is missing or has changed is a *RunError. Closing the result leaves the runs as they are.
+// OpenRuns opens runs of WriteRun, each of which holds some of the entries, as one sort into the same regions. If a run
+// is missing or has changed, it returns a *RunError. Closing the result leaves the runs as they are.
 func OpenRuns(regions *Regions, files []StoredFile) (*Sorted, error) {
 	if len(files) > MaxRuns {
 		return nil, fmt.Errorf("merge %d sorted runs: at most %d can be open at once", len(files), MaxRuns)

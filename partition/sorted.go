@@ -18,14 +18,14 @@ type Sorted struct {
 	folder  *folder // nil if the runs are shared
 
 	blockSize int  // of the blocks of runs, before compression
-	shared    bool // the runs are not this sort's own: they are opened when they are first read, and stay
+	shared    bool // the runs belong to other sorts: each is opened when it is first read, and is not deleted
 
 	mu     sync.Mutex // guards what follows
 	free   [][]byte   // buffers of closed readers
 	closed bool
 }
 
-// Stats says what the sort did.
+// Stats describes the work of a sort.
 type Stats struct {
 	Entries      int64
 	Bytes        int64         // of keys and payloads
@@ -35,7 +35,7 @@ type Stats struct {
 	SpillTime    time.Duration // for writing runs and merging them into larger ones
 }
 
-// Stats says what the sort did.
+// Stats describes the work of the sort.
 func (s *Sorted) Stats() Stats { return s.stats }
 
 // Region reads region i's entries in order of key, then of position.
@@ -64,8 +64,8 @@ func (s *Sorted) read(part Slice) (*RunReader, error) {
 	return r, nil
 }
 
-// cursors returns cursors for a slice's part of every run, at or before their first entries, and the size of buffer
-// that a stored block needs.
+// cursors returns cursors for a slice's part of every run, at or before their first entries, and the buffer size that a
+// stored block needs.
 func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int, err error) {
 	for _, m := range s.memory {
 		if ix := m.part(part); len(ix) > 0 {
@@ -84,7 +84,8 @@ func (s *Sorted) cursors(r *RunReader, part Slice) (cursors []cursor, room int, 
 	return cursors, room, nil
 }
 
-// open opens a shared run at its first reading: a process may read a part of the regions, and so of the runs.
+// open opens a shared run when it is first read, because a process may read only some of the regions, and so of the
+// runs.
 func (s *Sorted) open(run *spilledRun) error {
 	if !s.shared {
 		return nil
@@ -131,7 +132,7 @@ func (s *Sorted) buffer(n int) []byte {
 	return make([]byte, n)
 }
 
-// putBuffer takes buffers back for the next reader.
+// putBuffer returns buffers for the next reader.
 func (s *Sorted) putBuffer(buffers ...[]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,8 +157,8 @@ type RunReader struct {
 
 var errRunClosed = errors.New("the sorted run is closed")
 
-// Next returns the next entry, valid until the next call but one, so that an entry can be compared with the one
-// before it; io.EOF after the last. An error sticks.
+// Next returns the next entry, or io.EOF after the last one. The entry is valid until the next call but one, so that it
+// can be compared with the one before it. An error sticks.
 func (r *RunReader) Next() (*Entry, error) {
 	if r.err != nil {
 		return nil, r.err

@@ -11,16 +11,16 @@ import (
 // SortOptions of a sort.
 type SortOptions struct {
 	Regions *Regions
-	// Memory is for arenas, and for the merge's buffers after them, in bytes; at least 64 KiB for each shard.
+	// Memory, in bytes, is for the arenas and later for the merge's buffers; at least 64 KiB for each shard.
 	Memory int64
 	// WorkDir is the local folder for spilled runs; created if necessary, mode 0700; "": the system's temporary folder.
 	WorkDir string
 	// Shards is how many goroutines will add entries; each has its share of Memory.
 	Shards int
-	// Uncompressed is how many bytes of the first runs are spilled uncompressed: less computation, and two to three times
-	// the space in WorkDir.
+	// Uncompressed is how many bytes of the first runs are spilled uncompressed. This takes less CPU time, and two to
+	// three times the space in WorkDir.
 	Uncompressed int64
-	// Persistent lets spilled runs outlive the sort; nil: they end with it. If it is set, WorkDir is not used.
+	// Persistent lets spilled runs outlive the sort; if nil, they end with it. If it is set, WorkDir is not used.
 	Persistent *PersistentRuns
 }
 
@@ -53,8 +53,8 @@ type Sorter struct {
 	stats  Stats
 }
 
-// NewSorter begins a sort. It touches no disk before the memory is full, except for persistent runs of an earlier
-// sort: these are opened, and ErrStaleRuns says that they can't be used.
+// NewSorter begins a sort. It does not touch the disk before the memory is full, except to open persistent runs of an
+// earlier sort. If these can't be used, it returns ErrStaleRuns.
 func NewSorter(o SortOptions) (*Sorter, error) {
 	switch {
 	case o.Regions == nil:
@@ -75,8 +75,8 @@ func NewSorter(o SortOptions) (*Sorter, error) {
 	return s, nil
 }
 
-// NewShard returns the next of the Options' shards. A shard belongs to one goroutine. One shard too many, or one of a
-// sort that has ended, refuses every entry.
+// NewShard returns the next of the shards in SortOptions. A shard belongs to one goroutine. A surplus shard, or one of
+// a sort that has ended, refuses every entry.
 func (s *Sorter) NewShard() *Shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,8 @@ func newArena(limit int64) *arena {
 	return &arena{limit: limit, chunkSize: int(min(max(limit/16, minChunk), maxChunk))}
 }
 
-// Sort ends the adding. It fails if a shard is still open, and when the context ends. After a failure call Discard.
+// Sort ends the adding of entries. It fails if a shard is still open, and when the context ends. After a failure call
+// Discard.
 func (s *Sorter) Sort(ctx context.Context) (*Sorted, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +142,7 @@ func (s *Sorter) Discard() error {
 	return errors.Join(err, s.folder.remove())
 }
 
-// shardClosed adopts what a shard leaves.
+// shardClosed takes over the arena of a closed shard.
 func (s *Sorter) shardClosed(l *Shard, m *memoryRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,12 +11,12 @@ const (
 	maxMarkBytes = 64 << 10  // of their keys: at most 32 MiB for 512 open runs, and a hundredth of that with usual keys
 )
 
-// sparseIndex is a run's sparse index: offset and first key of some of its blocks, so that a slice can be read
-// without the blocks before it. When there are too many marks, their distance is doubled.
+// sparseIndex is a run's sparse index: offset and first key of some of its blocks, so that a slice can be read without
+// the blocks before it. When there are too many marks, every second one is dropped.
 type sparseIndex struct {
 	marks []blockMark
 	size  int   // of the keys
-	step  int64 // bytes from one to the next
+	step  int64 // distance of two marks, in bytes
 	next  int64 // offset from which on the next block is marked
 }
 
@@ -52,7 +52,8 @@ func (p *sparseIndex) downsample() {
 }
 
 // seek returns the last marked offset whose block begins with a key before row; 0 if there is none. It may be far
-// before the row, never after it: a cursor skips entries before its start, but can't find any that it did not read.
+// before the row, but never after it: a cursor skips entries before its start, but can't find those that it did not
+// read.
 func (p *sparseIndex) seek(row []byte) int64 {
 	n := sort.Search(len(p.marks), func(i int) bool { return bytes.Compare(p.marks[i].key, row) >= 0 })
 	if n == 0 {

@@ -16,8 +16,8 @@ const writeBuffer = 256 << 10
 // checkEvery is how many entries are written between two checks for cancellation.
 const checkEvery = 4096
 
-// Entries are prefetched so many at a time, and so many cache lines of each: enough for all the loads that a core can
-// have in flight.
+// Entries are prefetched in batches of this size, and this many cache lines of each: enough for all the loads that a
+// core can have in flight.
 const (
 	prefetchEntries = 16
 	prefetchLines   = 4
@@ -64,10 +64,10 @@ func newRunWriter(regions *Regions, f *folder, blockSize int) *runWriter {
 	return w
 }
 
-// write makes a run of what fill adds: size bytes, as far as known before. A persistent run's footer has the
-// candidates for cuts among its entries.
+// write makes a run of the entries that fill adds; size is their estimated size in bytes. A persistent run's footer has
+// the candidates for cuts among its entries.
 func (w *runWriter) write(size int64, c *splitSample, fill func() error) (*spilledRun, error) {
-	// Once a run exceeds the budget, all later runs are compressed.
+	// Once the runs exceed the budget for uncompressed bytes, all later ones are compressed.
 	w.uncompressed = w.uncompressedLeft != nil && w.uncompressedLeft.Add(-size) >= 0
 	if err := w.begin(); err != nil {
 		return nil, w.fault(size, err)
@@ -165,7 +165,7 @@ func (w *runWriter) beginBlock() {
 	w.block = w.scratch
 }
 
-// resetBuffer replaces a buffer that a large entry has enlarged by one of the usual size.
+// resetBuffer replaces a buffer that a large entry enlarged with one of the usual size.
 func (w *runWriter) resetBuffer() {
 	if usual := w.flushAt + maxStoredLen(w.blockSize); cap(w.buffer) != usual {
 		w.buffer = make([]byte, 0, usual)

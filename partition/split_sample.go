@@ -8,14 +8,14 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Where a region may be cut follows from the rows alone: a row is a candidate if the hash of its key ends in at least
-// level zero bits. The level is the smallest one that leaves at most maxCandidates candidates, of maxCandidateBytes
-// together, among all rows of the sort. A shard sees a part of the rows, so it never needs a higher level than the
-// whole. The shards' candidates are then merged and reduced by the same rule, so the result is the same however the
-// rows were distributed.
+// The rows alone determine where a region may be cut. A row is a candidate if the hash of its key ends in at least
+// level zero bits. The level is the smallest one that leaves at most maxCandidates candidates, with at most
+// maxCandidateBytes together, among all rows of the sort. A shard sees some of the rows, so it never needs a higher
+// level than the whole. The shards' candidates are then merged and reduced by the same rule, so the result is the same
+// however the rows were distributed.
 //
-// That matters beyond balance: slices are the unit of resuming. If another memory size or a resumed run chose other
-// cuts, recorded slices would not fit together with new ones.
+// That matters for more than balance, because slices are the unit of resuming. If another memory size or a resumed run
+// chose other cuts, recorded slices would not fit together with new ones.
 const (
 	maxCandidates     = 4096    // enough for a region with nine tenths of the rows to have 115 for each of 16 slices
 	maxCandidateBytes = 1 << 20 // for keys of kilobytes

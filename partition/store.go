@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// Store holds the spilled runs of one sort, each by its name. Folder is the one on the local disk. A sort whose runs
-// other machines read needs one on a shared file system. All methods may be called from several goroutines.
+// Store holds the spilled runs of one sort, each by its name. LocalStore is the one on the local disk. A sort whose
+// runs are read on other machines needs one on a shared file system. All methods may be called from several goroutines.
 //
-// A store need neither be durable at once nor rename: a run counts from the moment when the caller has recorded its
-// RunFile, which has the run's size and the footer's checksum.
+// A store need neither be durable at once nor support renaming, because a run counts only once the caller has recorded
+// its RunFile, which has the run's size and the footer's checksum.
 type Store interface {
 	// Create creates a run; fs.ErrExist if there is one of that name. It is complete when Close returns nil; after an
 	// error it is removed.
@@ -22,11 +22,11 @@ type Store interface {
 	Open(name string) (StoredRun, error)
 	// Remove deletes a run, complete or not.
 	Remove(name string) error
-	// List lists the names of all runs, including unfinished ones. None is no error.
+	// List lists the names of all runs, including unfinished ones. A store without runs is not an error.
 	List() ([]string, error)
 	// Free is how many more bytes the store can hold.
 	Free() (int64, error)
-	// Path is a run's name in errors; of the name "" that of the store.
+	// Path is a run's name in errors; for the name "" it is that of the store.
 	Path(name string) string
 }
 
