@@ -12,12 +12,12 @@ type group struct {
 	files  []*pendingFile
 }
 
-// assign finds each file's region. It refuses a file that reaches into a second region, and more than perFamily files
-// of a family in one.
+// assign finds each file's region. It refuses a file with rows of a second region, and more than perFamily files of one
+// family in a region.
 //
-// Every file is in exactly one group, or nothing is sent: a file that was left out would be missing from the table
-// without an error. A region server compares the rows, too, but says no without a reason. The number of files only
-// clients check, as HBase's own does.
+// Every file is in exactly one group, or nothing is sent: a file left out would be missing from the table without an
+// error. A region server compares the rows, too, but refuses without a reason. Only clients check the number of files,
+// as HBase's own does.
 func assign(files []*pendingFile, regions []Region, perFamily int) ([]group, error) {
 	byRegion := make([][]*pendingFile, len(regions))
 	for _, f := range files {

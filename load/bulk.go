@@ -21,28 +21,28 @@ type HFile struct {
 	URI      string // hdfs://…
 	FirstRow []byte
 	LastRow  []byte
-	Oldest   int64   // least timestamp of its cells, in epoch milliseconds; 0: that of one of Probes, or not known
+	Oldest   int64   // least timestamp of its cells, in epoch milliseconds; 0: that of one of Probes, or unknown
 	Probes   []Probe // cells by which a region proves that it serves the file
-	// of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
+	// the opening of its regions when the file was last known to be served, or about to be loaded: see Table.OpeningsOf
 	Opening string
 }
 
 // ServedBefore reports whether the table returned all known cells of the file before the file was loaded, so that none
-// of them can prove it.
+// of them can prove the load.
 func (f *HFile) ServedBefore() bool {
 	return len(f.Probes) > 0 && !slices.ContainsFunc(f.Probes, func(p Probe) bool { return !p.Before })
 }
 
-// Report says what a load did; after an error, how far it came.
+// Report describes the result of a load; after an error, how far it got.
 //
-// Files counts only what was reported to Hooks.Done. It is never too high: a file in doubt is not in it.
+// Files counts only files reported to Hooks.Done. It is never too high, because files in doubt are not counted.
 type Report struct {
-	Files   int           `json:"files"`   // that the table has now
+	Files   int           `json:"files"`   // files that are in the table now
 	Regions int           `json:"regions"` // requests that loaded something
 	Rounds  int           `json:"rounds"`
 	Probed  time.Duration `json:"-"` // time for probes before the first request
-	// Staging is the staging folder if it still exists: after an error because files may be in it or still arrive
-	// there, so that it must not be deleted unseen; after success because HBase did not delete it.
+	// Staging is the staging folder if it still exists. After an error it must not be deleted unseen, because files may
+	// be in it or still arrive there. After success it is set because HBase did not delete the folder.
 	Staging string `json:"staging,omitempty"`
 }
 
@@ -58,17 +58,17 @@ func (r *Report) Add(o *Report) {
 // Hooks are called as a load progresses; each may be nil. An error of a hook ends the load.
 //
 // They are called in this order, and each return is a barrier: ServedBefore, Staging, then for each request Before and
-// Done. What Staging and ServedBefore save has to be on the disk when they return, since the first request may follow
-// at once. Done is called by one goroutine at a time.
+// Done. Whatever Staging and ServedBefore save must be on the disk when they return, because the first request may
+// follow at once. Done is called by one goroutine at a time.
 type Hooks struct {
-	// Staging gets the URI of the staging folder before the first request: RecoverStaging needs it to bring back what
-	// an interrupted load leaves there. A folder that was not recorded before the first request could not be found
-	// after a kill.
+	// Staging gets the URI of the staging folder before the first request. RecoverStaging needs it to bring back the
+	// files that an interrupted load leaves there. A folder that was not recorded before the first request could not be
+	// found after a kill.
 	Staging func(folder string) error
-	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks on
-	// these.
+	// ServedBefore gets, before the first request, the files with cells that the table already returns, with new marks
+	// on these cells.
 	ServedBefore func([]HFile) error
-	// Looked gets how many more files the table was asked for, before the first request; it saves nothing.
+	// Looked gets, before the first request, how many more files the table was asked about. It saves nothing.
 	Looked func(files int)
 	// Before is called before each request, from several goroutines. If it returns an error, the request is not sent.
 	Before func() error
@@ -79,13 +79,13 @@ type Hooks struct {
 // LoadFrom loads files into the regions that hold their rows: one request for each region, with all its files. fs is
 // the file system that all of them are on.
 //
-// HBase moves the files: afterwards they are not at their sources. A file counts as loaded if a region server clearly
-// said so. After any other answer the open region is asked for the file's cells (see Probe), and files that it does
-// not serve are a *LostError at the end. If all went well, the caller must still Probe all files: see there. A file
-// that can't be loaded stays at its source, or is moved back. Nothing is sent if it is clear before that the load
-// would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one whose
-// rows are in more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight
-// are given 20 seconds.
+// HBase moves the files, so afterwards they are not at their sources. A file counts as loaded if a region server
+// clearly said so. After any other answer the open region is asked for the file's cells (see Probe), and files that it
+// does not serve become a *LostError at the end. Even after success the caller must Probe all files: see there. A file
+// that can't be loaded stays at its source, or is moved back. Nothing is sent if it is clear beforehand that the load
+// would fail: a family that the table lacks (ErrNotFound), a file that does not exist (fs.ErrNotExist), one with rows
+// of more than one region, or too many files for one region (ErrRefused). When ctx ends, requests in flight are given
+// 20 seconds.
 func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, files []HFile, hooks Hooks) (
 	report *Report, err error) {
 	l := newLoadRun(c, fsys)
@@ -95,7 +95,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	}
 	defer func() { err = l.explain(ctx, name, err) }()
 
-	// What can be refused is refused before anything is sent or made.
+	// Everything that can be refused is refused before anything is sent or created.
 	table, err := c.Table(ctx, name)
 	if err != nil {
 		return report, err
@@ -106,9 +106,9 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	if err := l.check(table, files); err != nil {
 		return report, err
 	}
-	l.regions = table.Regions // for the first round and the calls about staging: they were just looked up
+	l.regions = table.Regions // for the first round and the staging calls: they were just looked up
 
-	// Before the first request, after which equal cells could be the files' own.
+	// This must precede the first request, after which equal cells could be the files' own.
 	start := time.Now()
 	err = l.findServedBefore(ctx, table)
 	report.Probed = time.Since(start)
@@ -116,13 +116,14 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 		return report, err
 	}
 
-	// HBase creates the staging folder, and deletes it. A kill before the hook returns leaves an empty folder that nobody
-	// knows: no request was sent, so it holds no rows. The token is fetched on the way, which may fail after that.
+	// HBase creates and deletes the staging folder. A kill before the hook returns leaves an empty, unrecorded folder.
+	// As no request was sent, it holds no rows. The token is fetched on the way, which may fail after the folder was
+	// made.
 	defer l.cancelToken(ctx)
 	if err := l.requestStaging(ctx, table, c.limits.outage); err != nil {
 		return report, err
 	}
-	// After an error, too: it keeps the folder if a file is in doubt; otherwise no file is in it.
+	// This runs after an error, too. It keeps the folder if a file is in doubt; otherwise no file is in it.
 	defer l.cleanup(ctx)
 	if err := l.checkStaging(table); err != nil {
 		return report, err
@@ -134,13 +135,13 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	}
 
 	// Rounds of requests, until no file is left. A file is in l.left until it is certain that the table has it or that
-	// HBase lost it: only round takes it off, and never for an error or a timeout. A file that was dropped too early would
+	// HBase lost it: only round removes it, and never because of an error or a timeout. A file dropped too early would
 	// be missing from the table, and one that stays too long is offered again, until checkSource ends the load.
 	pause := c.servers.backoff("a round of load requests")
 	progress := time.Now()
 	for isFirst := true; len(l.left) > 0; isFirst = false {
 		if !isFirst {
-			// Regions may have moved or split. Those whose server has died are waited for.
+			// Regions may have moved or split. This waits for those whose server has died.
 			limited, cancel := context.WithTimeout(ctx, c.limits.outage)
 			l.regions, err = c.regionsThrough(limited, l.table)
 			cancel()
@@ -148,8 +149,8 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 				return report, err // explain classifies it
 			}
 		}
-		// Every split of a region may cost one round, so there are more rounds than the property says if there are
-		// many regions.
+		// Every split of a region may cost one round, so a table with many regions gets more rounds than the property
+		// says.
 		limit := max(c.limits.rounds, len(l.regions)+1)
 		if report.Rounds >= limit && time.Since(progress) > c.limits.outage {
 			return report, errcode.HBaseRegion.Errorf("%w: %d files are left after %d rounds (hbase.bulkload.retries.number), "+
@@ -181,7 +182,7 @@ func (c *Cluster) LoadFrom(ctx context.Context, fsys storage.FS, name string, fi
 	return report, nil
 }
 
-// explain completes the error of a load: files that HBase lost are one, and a staging folder that is left is named.
+// explain completes the error of a load: it adds files that HBase lost, and names a staging folder that remains.
 func (l *loadRun) explain(ctx context.Context, table string, err error) error {
 	if err == nil && len(l.lost) > 0 {
 		err = &LostError{Table: table, Files: l.lost}
@@ -208,7 +209,7 @@ type loadRun struct {
 	left    []*pendingFile
 	lost    []ProbeResult
 	report  Report
-	// resolve determines which files the table serves, of those that are neither at their source nor in staging:
+	// resolve determines, for files that are neither at their source nor in staging, which ones the table serves. It is
 	// prove, except in tests.
 	resolve func(ctx context.Context, files []*pendingFile) (loaded []*pendingFile, lost []ProbeResult, err error)
 }
@@ -222,17 +223,17 @@ func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
 // pendingFile is a file that is not yet loaded.
 //
 // inDoubt is never cleared: it is decided only when the file leaves l.left, as loaded or lost. Time alone proves
-// nothing, since a server may sleep for longer than any timeout.
+// nothing, because a server may be suspended for longer than any timeout.
 type pendingFile struct {
 	HFile
 	path     string    // in the file system
-	staged   string    // where a region server puts it before it moves it into the region
+	staged   string    // the place to which a region server moves it before it moves it into the region
 	refusals int       // times that a region did not load it
 	refused  time.Time // time of the first refusal
-	inDoubt  bool      // a server may still move it, or it is unknown where it is
+	inDoubt  bool      // a server may still move it, or its place is unknown
 }
 
-// hfilesOf returns files as the caller knows them.
+// hfilesOf returns the callers' descriptions of files.
 func hfilesOf(files []*pendingFile) []HFile {
 	var all []HFile
 	for _, f := range files {
@@ -260,9 +261,9 @@ func (l *loadRun) anyInDoubt() bool {
 // findServedBefore marks the cells that the table returns before the load (Probe.Before): they can't prove later that
 // their file was loaded.
 //
-// It must be complete before the first request, and saved: after a request equal cells in the table could be the file's
-// own. Another writer's cell that appears between this look and the request would count as the file's, if it has the
-// same timestamp and the same value.
+// It must be complete and saved before the first request, because after a request equal cells in the table could be the
+// file's own. A cell that another writer adds between this look and the request would count as the file's, if it has
+// the same timestamp and the same value.
 func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 	var asked []HFile
 	for _, f := range l.left {
@@ -299,7 +300,7 @@ func (l *loadRun) findServedBefore(ctx context.Context, table *Table) error {
 }
 
 // LostError says that HBase took files that the table does not serve, and may never serve: a region server that died,
-// or that wrongly believes it is alive, has moved them somewhere. They must be written and loaded again. It is
+// or that wrongly believes it is alive, moved them to an unknown place. They must be written and loaded again. It is
 // ErrUnavailable.
 type LostError struct {
 	Table string
@@ -319,9 +320,9 @@ func (e *LostError) Unwrap() error { return ErrUnavailable }
 
 // check refuses, before anything is sent, files that can't be loaded.
 //
-// It looks at everything before the first request, since a load that is refused halfway leaves a table with some rows.
+// It looks at all files before the first request, because a load that is refused halfway leaves a table with some rows.
 func (l *loadRun) check(table *Table, files []HFile) error {
-	// Two files of one name would overwrite each other in staging.
+	// Two files with the same name would overwrite each other in staging.
 	names := make(map[string]string) // family and base name, which identify a file in the staging folder
 	for _, f := range files {
 		if !table.hasFamily(f.Family) {
@@ -395,7 +396,7 @@ func (l *loadRun) requestStaging(ctx context.Context, table *Table, wait time.Du
 // checkStaging checks that the files can pass through the staging folder, and sets where each will be in it.
 //
 // The staged path is the one that HBase's SecureBulkLoadManager chooses: folder, family, base name. If a version chose
-// another one, recovery would not find files there, and would ask the table for them in vain.
+// another one, recovery would not find files there, and would ask the table about them in vain.
 func (l *loadRun) checkStaging(table *Table) error {
 	_, folder := storage.SplitURI(l.token)
 	for _, f := range l.left {
@@ -435,7 +436,8 @@ func (l *loadRun) enterStaging() (storage.Info, error) {
 	return info, nil
 }
 
-// checkTracker refuses a table whose store file tracker takes files of HBase's own user only: owner, who owns staging.
+// checkTracker refuses a table whose store file tracker takes only files of HBase's own user, which is owner, the owner
+// of staging.
 func (l *loadRun) checkTracker(table *Table, owner string) error {
 	tracker := fileTracker(table)
 	if tracker == "" || owner == l.cluster.user {
@@ -462,10 +464,11 @@ func fileTracker(table *Table) string {
 	return ""
 }
 
-// cleanup has HBase delete the staging folder and everything in it, only if every file is accounted for: a file in
+// cleanup has HBase delete the staging folder and everything in it, but only if every file is accounted for. A file in
 // doubt may be in the folder, or still arrive there, as the only copy of its rows.
 //
-// An error of the call is no error of the load: every file is accounted for, and the folder stays in the report.
+// An error of the call is not an error of the load, because every file is accounted for. The folder stays in the
+// report.
 func (l *loadRun) cleanup(ctx context.Context) {
 	if l.anyInDoubt() {
 		return
@@ -480,11 +483,11 @@ func (l *loadRun) cleanup(ctx context.Context) {
 	}
 }
 
-// onFirstRegion calls the region server of the table's first region, which is in charge of staging. A call whose
-// answer was lost is repeated: that creates another staging folder, or deletes one that is gone.
+// onFirstRegion calls the region server of the table's first region, which is in charge of staging. If the answer was
+// lost, the call is repeated: that creates another staging folder, or deletes one that is already gone.
 //
-// It is only for calls that may be done twice. BulkLoadHFile is not one: a repeated request could not tell a file that
-// was loaded from one that is missing.
+// It is only for calls that may be repeated. BulkLoadHFile may not: a repeated request could not tell a loaded file
+// from a missing one.
 func (l *loadRun) onFirstRegion(ctx context.Context, call func(context.Context, *hbase.Conn, []byte) error) error {
 	pause := l.cluster.servers.backoff("a call of the first region")
 	for regions := l.regions; ; {

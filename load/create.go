@@ -11,19 +11,19 @@ import (
 	"bulkload/internal/pause"
 )
 
-// createTimeout is how long the creation of a table may take while the master answers: a fresh cluster needs some 20
-// seconds for its first one.
+// createTimeout is how long the creation of a table may take while the master answers. A fresh cluster needs some 20
+// seconds for its first table.
 const createTimeout = 5 * time.Minute
 
 // pollEvery is the pause between two checks of a procedure.
 const pollEvery = 200 * time.Millisecond
 
-// Create makes a table with those families and splits through HBase's master, and its namespace if it is missing,
-// and waits until its regions are served. Of a family, Attributes are sent as they are, the other fields where they
-// are set. Splits are in ascending order. A table that is there already is ErrExists. It gives the namespace
-// that it had to make for it; "" where that was there.
+// Create makes a table with those families and splits through HBase's master, and its namespace if it is missing, and
+// waits until its regions are served. Of a family, Attributes are sent as they are, and the other fields if they are
+// set. Splits are in ascending order. A table that already exists is ErrExists. Create returns the namespace that it
+// had to create, "" if it existed.
 //
-// A kill does not stop the master, which completes what it has begun. The same call is ErrExists then.
+// A kill does not stop the master, which completes the creation. The same call then returns ErrExists.
 func (c *Cluster) Create(ctx context.Context, name string, families []Family,
 	splits [][]byte) (namespace string, err error) {
 	limited, cancel := context.WithTimeout(ctx, createTimeout)
@@ -78,8 +78,8 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family,
 	return namespace, err
 }
 
-// checkSplits refuses splits that the master would accept and never finish: Java's client checks them, the master
-// does not.
+// checkSplits refuses splits that the master would accept without ever finishing, because Java's client checks them and
+// the master does not.
 func checkSplits(splits [][]byte) error {
 	for i, row := range splits {
 		switch {
@@ -108,7 +108,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (made b
 	err = c.runProcedure(ctx, func(ctx context.Context, master *hbase.Conn) (uint64, error) {
 		return master.CreateNamespace(ctx, namespace, nonce)
 	})
-	if hbase.IsRemote(err, "NamespaceExistException") { // somebody else created it meanwhile
+	if hbase.IsRemote(err, "NamespaceExistException") { // somebody else has created it meanwhile
 		return false, nil
 	}
 	return err == nil, err
@@ -117,7 +117,8 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (made b
 // runProcedure starts a procedure of the master and waits for its end. start may be called more than once, so its
 // request carries a nonce.
 //
-// A procedure that the master no longer knows is an error: it may have been done or not. It is never regarded as done.
+// A procedure that the master no longer knows is an error: it may or may not have been done, and is never taken for
+// done.
 func (c *Cluster) runProcedure(ctx context.Context, start func(context.Context, *hbase.Conn) (uint64, error)) error {
 	var procedure uint64
 	err := c.onMasterBriefly(ctx, func(ctx context.Context, master *hbase.Conn) (err error) {
@@ -146,5 +147,6 @@ func (c *Cluster) onMasterBriefly(ctx context.Context, call func(context.Context
 	return c.onMaster(ctx, call)
 }
 
-// newNonce returns a random nonce. Neither half is 0: HBase reads 0 as none, and would do a repeated request twice.
+// newNonce returns a random nonce. Neither half is 0, because HBase reads 0 as no nonce, and would do a repeated
+// request twice.
 func newNonce() hbase.Nonce { return hbase.Nonce{Group: rand.Uint64() | 1, Value: rand.Uint64() | 1} }

@@ -19,7 +19,7 @@ type remedy int
 
 const (
 	noRetry       remedy = iota // permanent
-	reopenScanner               // the scanner is useless, the region is where it was: open another one
+	reopenScanner               // the scanner is useless, but the region has not moved: open another one
 	backOff                     // the server is overloaded
 	relocate                    // the region, or its server, has moved or gone
 )
@@ -28,13 +28,13 @@ const (
 var remedies = map[string]remedy{
 	"UnknownScannerException":        reopenScanner, // its lease ran out, or the server was started again
 	"LeaseException":                 reopenScanner, // the same, within a call
-	"OutOfOrderScannerNextException": reopenScanner, // the answer before got lost
+	"OutOfOrderScannerNextException": reopenScanner, // the previous answer was lost
 	"ScannerResetException":          reopenScanner, // the server could not continue with it
 
 	"CallDroppedException":      backOff,
 	"CallQueueTooBigException":  backOff,
 	"CallTimeoutException":      backOff,
-	"MultiActionResultTooLarge": backOff, // the first reads of the call have answers
+	"MultiActionResultTooLarge": backOff, // the first reads of the call were answered
 	"PleaseHoldException":       backOff,
 	"RegionTooBusyException":    backOff,
 	"RetryImmediatelyException": backOff,
@@ -73,7 +73,7 @@ var remedies = map[string]remedy{
 	"TableNotEnabledException":    noRetry,
 	"TableNotFoundException":      noRetry,
 
-	// What HDFS refuses to the server, and faults of a request or of the server. HBase does not forbid to try these again.
+	// Refusals by HDFS, and faults of a request or of the server, that HBase does not forbid to try again.
 	"AccessControlException":              noRetry,
 	"DSQuotaExceededException":            noRetry,
 	"IllegalArgumentException":            noRetry,
@@ -95,11 +95,11 @@ func remedyOfException(e *hbase.RemoteError) remedy {
 	return r
 }
 
-// isTransient reports whether err says that a server can't do it now, or not any more (regions move): asking again,
-// after a look at where the region is, will help.
+// isTransient reports whether err says that a server can't do it now, or not any more because regions move. Asking
+// again, after looking up the region, will help.
 //
-// An exception that is in no list is not transient: a read tries a few more times (reopenScanner), and a load goes on
-// (see mayPass). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is
+// An exception that is not in remedies is not transient: a read tries a few more times (reopenScanner), and a load goes
+// on (see mayPass). Whoever adds one to the list must be sure that the server did nothing, or that doing it twice is
 // harmless.
 func isTransient(err error) bool {
 	var remote *hbase.RemoteError
@@ -110,16 +110,17 @@ func isTransient(err error) bool {
 	return r == backOff || r == relocate
 }
 
-// mayPass reports whether the same request of a load may succeed later: isTransient, and any exception that is in no
-// list unless the server forbids to try again, such as an IOException of the server's own client of HDFS. It is for
-// requests that may be sent twice, with an end to the tries; for BulkLoadHFile attempt looks for the files first.
+// mayPass reports whether the same request of a load may succeed later: after isTransient errors, and after any
+// unlisted exception, such as an IOException of the server's own HDFS client, unless the server forbids a retry. It is
+// for requests that may be sent twice and whose retries are bounded. For BulkLoadHFile, attempt looks for the files
+// first.
 func mayPass(err error) bool {
 	var remote *hbase.RemoteError
 	return isTransient(err) || errors.As(err, &remote) && remedyOfException(remote) != noRetry
 }
 
-// classify adds what kind of error it is, for callers to decide on. ctx is the caller's: where it ended, that is the
-// reason.
+// classify marks an error with its kind, for callers to decide on. ctx is the caller's: if it is done, its error takes
+// precedence.
 func classify(ctx context.Context, err error) error {
 	var conn *hbase.ConnError
 	var remote *hbase.RemoteError
@@ -144,8 +145,7 @@ func classify(ctx context.Context, err error) error {
 	return err
 }
 
-// isLogin reports a permanent failure to prove who we are: a refusal by a KDC or a server, not one that does not
-// answer.
+// isLogin reports a permanent failure to authenticate: a KDC or a server refused, rather than did not answer.
 func isLogin(err error) bool {
 	var ticket *kerberos.Error
 	var server *hbase.AuthError
@@ -172,7 +172,7 @@ type backoff struct {
 	log  *slog.Logger // nil: no log
 }
 
-// backoff returns one whose waits are logged.
+// backoff returns a backoff whose waits are logged.
 func (s *servers) backoff(what string) backoff {
 	return backoff{what: what, log: s.options.Log}
 }
@@ -191,8 +191,8 @@ func (b *backoff) wait(ctx context.Context) bool {
 
 // onMaster calls the active master, and repeats the call while the master says that it can't serve it now.
 //
-// The call may be sent more than once. So it must be one that changes nothing, one that leads to the same end, or one
-// with a nonce.
+// The call may be sent more than once. So it must change nothing, lead to the same result when repeated, or carry a
+// nonce.
 func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbase.Conn) error) error {
 	backoff := c.servers.backoff("a call of the master")
 	for {
@@ -204,14 +204,14 @@ func (c *Cluster) onMaster(ctx context.Context, call func(context.Context, *hbas
 		if !isTransient(err) {
 			return err
 		}
-		c.servers.forget(conn) // another one may be active by now
+		c.servers.forget(conn) // another master may be active by now
 		if !backoff.wait(ctx) {
 			return err
 		}
 	}
 }
 
-// withTimeout limits a call that should be answered at once. A connection on which it was not answered gets no more
+// withTimeout limits a call that should be answered at once. A connection that did not answer in time gets no more
 // calls.
 func (c *Cluster) withTimeout(ctx context.Context, conn *hbase.Conn, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limits.call)

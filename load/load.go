@@ -25,7 +25,7 @@ var (
 	ErrStraddles = errors.New("rows of several regions")
 )
 
-// notFound is an ErrNotFound whose text says all.
+// notFound is an ErrNotFound with its complete text.
 type notFound string
 
 func (e notFound) Error() string { return string(e) }
@@ -34,8 +34,8 @@ func (e notFound) Error() string { return string(e) }
 func (notFound) Is(target error) bool { return target == ErrNotFound }
 
 // Cluster is a connection to an HBase cluster. Its methods are safe for concurrent use; each fails within a minute if
-// HBase does not answer. A load or a scan that has begun waits longer, for as long as a region server's death may
-// last.
+// HBase does not answer. Once a load or a scan has begun, it waits longer: as long as the recovery from a region
+// server's death may take.
 type Cluster struct {
 	conf    *siteconf.Conf
 	user    string // the user's name for HDFS and grants: with Kerberos the first part of the principal
@@ -50,19 +50,19 @@ type Cluster struct {
 
 // ConnectAs finds the cluster of the site files. It fails within a minute.
 //
-// Properties that it reads: hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent say
-// where the cluster is; hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
-// hbase.client.scanner.timeout.period how long to wait (milliseconds, never over 55 seconds but for a load request,
-// which gets at least ten minutes); hbase.client.scanner.caching and hbase.client.scanner.max.result.size what one
-// answer to a scan holds; hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
-// hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily how LoadFrom goes about it.
-// hbase.security.authentication, hbase.rpc.protection, hbase.master.kerberos.principal and
-// hbase.regionserver.kerberos.principal say how servers are proved who we are, and how the connections are protected.
+// It reads these properties. hbase.zookeeper.quorum, hbase.zookeeper.property.clientPort and zookeeper.znode.parent
+// locate the cluster. hbase.rpc.timeout, hbase.ipc.client.socket.timeout.connect and
+// hbase.client.scanner.timeout.period say how long to wait, in milliseconds: never over 55 seconds, except for a load
+// request, which gets at least ten minutes. hbase.client.scanner.caching and hbase.client.scanner.max.result.size bound
+// one answer to a scan. hbase.bulkload.retries.number, hbase.loadincremental.threads.max and
+// hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily control LoadFrom. hbase.security.authentication,
+// hbase.rpc.protection, hbase.master.kerberos.principal and hbase.regionserver.kerberos.principal control
+// authentication and the protection of connections.
 func ConnectAs(ctx context.Context, conf *siteconf.Conf, who Caller) (*Cluster, error) {
 	return ConnectVia(ctx, conf, who, nil)
 }
 
-// ConnectVia is ConnectAs by another network; nil: ZooKeeper and TCP.
+// ConnectVia is ConnectAs over another network; nil: ZooKeeper and TCP.
 func ConnectVia(ctx context.Context, conf *siteconf.Conf, who Caller, network Network) (*Cluster, error) {
 	c, err := open(conf, who, network)
 	if err != nil {

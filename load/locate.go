@@ -15,16 +15,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// metaTable has the places of all regions. It is one region, whose own server ZooKeeper knows.
+// metaTable lists the places of all regions. It is one region, whose own server is found through ZooKeeper.
 const (
 	metaTable  = "hbase:meta"
 	metaRegion = "hbase:meta,,1"
 )
 
-// locations remember where regions are. What they say may be out of date: the server then says so.
+// locations remembers where regions are. It may be out of date; the server then says so.
 //
-// Nothing here decides about files: loads and probes read hbase:meta anew (regionsThrough). A location that is out of
-// date costs a read one more try.
+// Nothing here decides about files: loads and probes read hbase:meta anew (regionsThrough). An outdated location costs
+// a read one more try.
 type locations struct {
 	mu     sync.Mutex
 	tables map[string][]*Region // in order, without overlaps, perhaps with gaps
@@ -42,7 +42,7 @@ func (l *locations) find(table string, row []byte) *Region {
 	return nil
 }
 
-// add remembers a region instead of those that share rows with it.
+// add remembers a region in place of those that share rows with it.
 func (l *locations) add(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *locations) add(table string, r *Region) {
 	l.tables[table] = slices.Replace(known, from, max(from, until), r)
 }
 
-// drop forgets a region, unless it was looked up again since.
+// drop forgets a region, unless it has been looked up again since.
 func (l *locations) drop(table string, r *Region) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,11 +98,12 @@ func (r *reader) lookUp(ctx context.Context, table string, row []byte) (*Region,
 	return found, err
 }
 
-// nearby is how many rows of hbase:meta a look-up reads: beside the region's own there may be those of its parents.
+// nearby is how many rows of hbase:meta a look-up reads. Next to the region's own row there may be those of its
+// parents.
 const nearby = 3
 
-// lookUpIn reads hbase:meta backwards from where a region that begins with the row would be at the latest: a colon
-// comes after all digits of a region's id.
+// lookUpIn reads hbase:meta backwards from the last possible place of a region that begins with the row: a colon sorts
+// after all digits of a region's id.
 func (r *reader) lookUpIn(ctx context.Context, meta *Region, table string, row []byte) (*Region, error) {
 	from := append(append([]byte(table+","), row...), ",:"...)
 	answer, err := r.scanOnce(ctx, metaTable, meta,

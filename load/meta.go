@@ -13,11 +13,11 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// metaColumns are the columns of hbase:meta that say what a region is and where.
+// metaColumns are the columns of hbase:meta that describe a region and its place.
 var metaColumns = []*pb.Column{{Family: []byte("info"), Qualifier: [][]byte{
 	[]byte("regioninfo"), []byte("server"), []byte("serverstartcode"), []byte("seqnumDuringOpen"), []byte("state")}}}
 
-// tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds); a table without is
+// tableState reads table:state in hbase:meta, and when it was written (epoch milliseconds). A table without it is
 // ErrNotFound.
 func (r *reader) tableState(ctx context.Context,
 	id hbase.TableName) (state hbase.TableState, written int64, err error) {
@@ -40,7 +40,7 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 		reader:  r,
 		table:   metaTable,
 		next:    []byte(id.String() + ",,"),
-		stop:    []byte(id.String() + " ,,"), // a blank comes right after the comma in hbase:meta's order of names
+		stop:    []byte(id.String() + " ,,"), // a blank sorts right after the comma in hbase:meta's order of names
 		columns: metaColumns,
 	}
 	r.metaScans.Add(1)
@@ -61,7 +61,8 @@ func (r *reader) regions(ctx context.Context, id hbase.TableName) ([]Region, err
 	return regions, nil
 }
 
-// region reads the row of one region, by its name; nil if it is no more. One without a server is errInTransition.
+// region reads the row of one region, by its name; nil if the region no longer exists. One without a server is
+// errInTransition.
 func (r *reader) region(ctx context.Context, name []byte) (*Region, error) {
 	found, err := r.get(ctx, metaTable, &pb.Get{Row: name, Column: metaColumns})
 	if err != nil {
@@ -132,8 +133,8 @@ func (m *metaRow) add(c *cell.Cell) (err error) {
 
 // metaNumber reads a number as Bytes.toBytes writes a long.
 //
-// Anything else than a long is 0. sameOpening then compares less: a region that was opened again by the same process
-// could pass for the same opening.
+// Anything but a long is 0. sameOpening then compares less: a region that was opened again by the same process could
+// pass for the same opening.
 func metaNumber(value []byte) int64 {
 	if len(value) != 8 {
 		return 0
@@ -146,7 +147,7 @@ func (m *metaRow) region() (*Region, error) {
 	switch {
 	case m.info == nil || m.info.Offline || m.info.Split || m.info.Replica != 0:
 		return nil, nil
-	// The server's column may still name the one from before. Only the state OPEN says that it serves the region.
+	// The server's column may still name the previous server. Only the state OPEN says that it serves the region.
 	case m.server == "" || m.state != "" && m.state != "OPEN":
 		return nil, fmt.Errorf("the region is not open (state %q, server %q): %w", m.state, m.server, errInTransition)
 	}

@@ -21,14 +21,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Probe is one cell of an HFile. A region that returns it has the file, or had an equal cell before.
+// Probe is one cell of an HFile. A region that returns it has the file, unless it had an equal cell before.
 type Probe struct {
 	Row       []byte
 	Qualifier []byte
 	Timestamp int64
 	Type      byte // KeyValue.Type's code
 	Value     ValueSum
-	// Before: the table returned an equal cell before the file was loaded, so this one proves nothing about the file.
+	// Before says that the table returned an equal cell before the file was loaded, so this one proves nothing about
+	// the file.
 	Before bool
 }
 
@@ -41,27 +42,27 @@ func SumValue(value []byte) ValueSum {
 	return ValueSum(sum[:16])
 }
 
-// Serving is what the open regions return of a file.
+// Serving says how the open regions serve a file.
 type Serving int
 
 const (
-	// Served says: the region returns a cell of the file.
+	// Served: the region returns a cell of the file.
 	Served Serving = iota
-	// Superseded says: there are so many newer versions that the table no longer keeps the cells, or they are delete
+	// Superseded: there are so many newer versions that the table no longer keeps the cells, or they are delete
 	// markers, which a major compaction removes.
 	Superseded
-	// Deleted says: a delete marker hides the cells.
+	// Deleted: a delete marker hides the cells.
 	Deleted
-	// Expired says: the cells are older than the family's TTL.
+	// Expired: the cells are older than the family's TTL.
 	Expired
-	// Missing says: the region does not return the cells and shows no reason.
+	// Missing: the region does not return the cells, and no reason is known.
 	Missing
 )
 
 // Readable reports whether a reader finds the file's rows as they were loaded, or newer ones.
 func (s Serving) Readable() bool { return s <= Superseded }
 
-// ProbeResult is what the open region that holds a file's rows returns of it.
+// ProbeResult says how the open regions that hold a file's rows serve it.
 type ProbeResult struct {
 	HFile
 	Serving Serving
@@ -69,26 +70,27 @@ type ProbeResult struct {
 	Why     string // for people; "" if the file is served
 	// Reopened: the region was opened again before this probe, so it knows every file in its folder.
 	Reopened bool
-	// Answers are those for the file's probes, in their order.
+	// Answers are the answers to the file's probes, in the same order.
 	Answers []Answer
 
 	regions []Region // that hold the rows of its probes
 }
 
-// Answer is what a region returns of one cell of a file.
+// Answer is what a region returned for one cell of a file.
 type Answer struct {
 	Serving Serving
 	Region  []byte // its name
 }
 
-// Proves reports whether the i-th probe proves that its region has the file: the region returns the cell, and did not
-// return it before the load.
+// Proves reports whether the i-th probe proves that its region has the file, because the region returns the cell and
+// did not return it before the load.
 func (f *ProbeResult) Proves(i int) bool {
 	return f.Answers[i].Serving == Served && !f.Probes[i].Before
 }
 
-// OnlyMarkers reports whether only delete markers of the file are known. That the table no longer has them says
-// nothing: a major compaction removes a marker with what it hides, and leaves no trace that a client could ask for.
+// OnlyMarkers reports whether only delete markers of the file are known. If the table no longer has them, that says
+// nothing: a major compaction removes a marker together with the cells it hides, and leaves no trace that a client
+// could ask for.
 func (f *HFile) OnlyMarkers() bool {
 	return len(f.Probes) > 0 && !slices.ContainsFunc(f.Probes, func(p Probe) bool { return !p.isMarker() })
 }
@@ -101,8 +103,8 @@ func (f *ProbeResult) String() string { return fmt.Sprintf("%s in %s: %s", f.URI
 // Probe asks the open regions of a table for cells of files that were loaded into it. It waits for regions that move
 // or whose server has died.
 //
-// An answer counts only if hbase:meta shows the same opening of the region before and after it. A server that hung
-// past its ZooKeeper session may wake up and answer for regions that are open elsewhere by now: it would see a file
+// An answer counts only if hbase:meta shows the same opening of the region before and after it. A server that hung past
+// its ZooKeeper session may wake up and answer for regions that are meanwhile open elsewhere, so it would see a file
 // that no reader can see. A file without probes is an error.
 //
 // It needs the permission to read. Deleted and expired cells are looked for too, so the result reports whether rows can
@@ -116,7 +118,7 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Prob
 		table, err := c.describe(once, name)
 		cancel()
 		if err == nil {
-			return c.ProbeTable(ctx, table, files, nil) // which looks up the regions
+			return c.ProbeTable(ctx, table, files, nil) // ProbeTable looks up the regions
 		}
 		if !mayProbeAgain(err) || !pause.wait(limited) {
 			return nil, wrapProbe(ctx, name, err)
@@ -125,9 +127,9 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Prob
 }
 
 // ProbeTable is Probe for a table that was just looked up, which saves a look-up. watch gets the number of files whose
-// rows were answered for since its last call, from one goroutine at a time; nil: nobody counts.
+// rows were answered for since its last call, from one goroutine at a time; it may be nil.
 //
-// It asks until every probe has a valid answer, and gives up after a time without any.
+// It asks until every probe has a valid answer, and gives up after some time without any.
 func (c *Cluster) ProbeTable(ctx context.Context, table *Table, files []HFile, watch func(files int)) (
 	findings []ProbeResult, err error) {
 	defer func() {
@@ -193,9 +195,10 @@ func wrapProbe(ctx context.Context, table string, err error) error {
 	return fmt.Errorf("look up the files' rows in table %s: %w", table, classify(ctx, err))
 }
 
-// CheckRead refuses (ErrRefused) families of a table that the user may not read: without reading, nobody can determine
-// whether a file is served, or whether a row exists. A right to some of the columns is not enough, since HBase then
-// hides the other cells. The error is ErrUnchecked if HBase can't answer now, for example because the region has moved.
+// CheckRead refuses (ErrRefused) families of a table that the user may not read, because without reading nobody can
+// determine whether a file is served, or whether a row exists. A right to some of the columns is not enough, because
+// HBase then hides the other cells. The error is ErrUnchecked if HBase can't answer now, for example because the region
+// has moved.
 func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -216,7 +219,7 @@ func (c *Cluster) CheckRead(ctx context.Context, table *Table, families []string
 	return classify(ctx, err)
 }
 
-// askRights asks the AccessController, if HBase has one. If there is an error, family is the family that it is about.
+// askRights asks the AccessController, if HBase has one. After an error, family is the family that it concerns.
 func (c *Cluster) askRights(ctx context.Context, table *Table, families []string) (family string, err error) {
 	id, err := parseName(table.Name)
 	if err != nil {
@@ -278,7 +281,7 @@ type prober struct {
 	open  []int           // probes of each file without an answer; for watch
 }
 
-// tryRead reads from a region a row that hardly exists. If there is an error, family is the family that it is about.
+// tryRead reads a row that is unlikely to exist from a region. After an error, family is the family that it concerns.
 func (c *Cluster) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {
@@ -303,7 +306,7 @@ type pendingProbe struct {
 	file   int // in the caller's list
 	index  int // among the file's probes
 	region Region
-	// thorough: use three reads. One read decides nearly always: see quickGet.
+	// thorough says to use three reads. One read almost always decides: see quickGet.
 	thorough bool
 	serving  Serving
 	why      string
@@ -313,14 +316,14 @@ type pendingProbe struct {
 const (
 	probesPerCall = 500 // in one call
 	getsPerProbe  = 3   // of a thorough probe
-	quickLimit    = 8   // cells of a column, with values, in the one read that decides nearly always
+	quickLimit    = 8   // cells of a column, with values, in the single read that almost always decides
 	markerLimit   = 64  // newer versions and delete markers of a column that are read
 )
 
-// add applies the answer for one probe. The worst answer counts: a file is served only if all of its probes are.
+// add applies the answer to one probe. The worst answer counts: a file is served only if all of its probes are.
 //
-// So all known rows must be there. After a split they may be in several regions, and each may have lost its part of the
-// file.
+// So all known rows must be returned. After a split they may be in several regions, each of which may have lost its
+// part of the file.
 func (f *ProbeResult) add(q *pendingProbe) {
 	f.regions = append(f.regions, q.region)
 	f.Answers[q.index] = Answer{q.serving, q.region.Name}
@@ -330,15 +333,15 @@ func (f *ProbeResult) add(q *pendingProbe) {
 	}
 }
 
-// round asks for each probe once, several servers and calls at a time, between two looks at hbase:meta. It returns the
-// probes with valid answers, and an error that kept others from an answer.
+// round asks for each probe once, with several servers and calls at a time, between two looks at hbase:meta. It returns
+// the probes with valid answers, and an error that prevented other answers.
 //
-// An answer is valid if the region is still open as it was when it was asked. What is discarded is asked again.
+// An answer is valid if the region is still open as it was when it was asked. Discarded probes are asked again.
 func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pendingProbe, err error) {
 	limited, cancel := context.WithTimeout(ctx, p.cluster.limits.outage)
 	defer cancel()
-	// Only the first round may use regions that were known before. Later ones ask again what was discarded, or what got no
-	// answer, and the regions' places are the likely reason.
+	// Only the first round may use regions that were known before. Later ones repeat probes whose answers were
+	// discarded or missing, most likely because the regions have moved.
 	regions := p.regions
 	if p.regions = nil; regions == nil {
 		if regions, err = p.cluster.regionsThrough(limited, p.id); err != nil {
@@ -379,7 +382,8 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	for i := range regions {
 		byName[string(regions[i].Name)] = &regions[i]
 	}
-	// Also an opening by the same server counts as another: it may have read a folder with other files.
+	// Even another opening by the same server makes the answer invalid, because it may have read a folder with other
+	// files.
 	moved := func(q *pendingProbe) bool {
 		r := byName[string(q.region.Name)]
 		return r == nil || !r.sameOpening(&q.region)
@@ -387,8 +391,8 @@ func (p *prober) round(ctx context.Context, all []*pendingProbe) (answered []*pe
 	return slices.DeleteFunc(answered, moved), failed
 }
 
-// count passes on how many files have an answer to all of their probes now. An answer that round discards counts, too;
-// the one that replaces it does not count again.
+// count reports how many files now have an answer to all of their probes. An answer that round discards counts, too;
+// its replacement does not count again.
 func (p *prober) count(answered []*pendingProbe) {
 	files := 0
 	for _, q := range answered {
@@ -428,10 +432,10 @@ func regionOf(regions []Region, row []byte) int {
 	return max(i-1, 0)
 }
 
-// ask asks one server for a batch of probes: one read for each, and three, in further calls, for those that it does not
-// decide.
+// ask asks one server for a batch of probes: one read for each and, in further calls, three for those that the first
+// read does not decide.
 //
-// What is answered counts even if another call fails: the rest is asked again.
+// Answers count even if another call fails; the other probes are asked again.
 func (p *prober) ask(ctx context.Context, batch []*pendingProbe) (answered []*pendingProbe, err error) {
 	for calls := [][]*pendingProbe{batch}; len(calls) > 0; calls = calls[1:] {
 		call := calls[0]
@@ -494,9 +498,9 @@ func (q *pendingProbe) gets() []hbase.RawGet {
 	return []hbase.RawGet{q.quickGet(q.family)}
 }
 
-// quickGet reads the first few cells that matter to a probe: the delete markers of the family,
-// then the delete markers and newer versions of its column, then the cell itself. HBase returns them in this order.
-// So if the cell is in the answer, everything before it is, too, and an answer with fewer cells than the limit is
+// quickGet reads the first few cells that matter to a probe: the delete markers of the family, then the delete markers
+// and newer versions of its column, then the cell itself. HBase returns them in this order.
+// So if the answer has the cell, it has everything before it, and an answer with fewer cells than the limit is
 // complete; any other answer decides nothing.
 func (b *Probe) quickGet(family string) hbase.RawGet {
 	return hbase.RawGet{Row: b.Row, Family: family, Qualifier: append([]byte{}, b.Qualifier...), Markers: true,
@@ -531,11 +535,11 @@ func (b *Probe) gets(family string) []hbase.RawGet {
 	return []hbase.RawGet{one, newer, markers}
 }
 
-// decide evaluates the answers for a probe, if they are enough to decide. The error is one that kept the region from
-// an answer.
+// decide evaluates the answers to a probe, if they are enough to decide. The error is one that kept the region from
+// answering.
 //
-// A probe with an error stays undecided and is asked again. It must not count as Missing: a file would be declared lost
-// because a region was busy.
+// A probe with an error stays undecided and is asked again. It must not count as Missing, or a file would be declared
+// lost because a region was busy.
 func (p *prober) decide(q *pendingProbe, answers []hbase.GetAnswer) (decided bool, err error) {
 	for _, answer := range answers {
 		if answer.Err != nil {
@@ -553,7 +557,7 @@ func (p *prober) decide(q *pendingProbe, answers []hbase.GetAnswer) (decided boo
 	return true, nil
 }
 
-// cell evaluates one cell: whether the region returns it, and otherwise, or if other readers don't see it, why.
+// cell evaluates one cell: whether the region returns it and, if it or other readers do not see it, why.
 //
 // The order matters. Raw reads return cells that no reader sees, so what hides a cell is looked for before the cell
 // itself; and only a cell that is neither hidden nor returned can be Superseded or Missing.

@@ -33,8 +33,8 @@ func newReader(servers *servers, limits settings) *reader {
 // far less than a scanner's lease, which is a minute.
 const longestPause = 10
 
-// throttle bounds the bytes a second that scans read. The more scans share the rate, the smaller an answer is, so that
-// the pauses between a scan's answers stay far below its scanner's lease.
+// throttle bounds the bytes a second that scans read. The more scans share the rate, the smaller each answer is, so
+// that the pauses between a scan's answers stay far below its scanner's lease.
 func (r *reader) throttle(limit *throttle.Limit) {
 	if limit == nil {
 		return
@@ -44,7 +44,7 @@ func (r *reader) throttle(limit *throttle.Limit) {
 	r.limits.scanBytes = min(r.limits.scanBytes, second, longestPause*second/uint64(Scans()))
 }
 
-// Scans is how many scans of a table a command may make side by side: a scan mostly waits for its server.
+// Scans is how many scans of a table a command may make in parallel: a scan mostly waits for its server.
 func Scans() int { return 2 * parallel.Workers() }
 
 // closeGrace is how long Close waits for scanners that are being closed, so that their servers need not wait for the
@@ -86,7 +86,8 @@ func (r *reader) getOnce(ctx context.Context, tries *retries, table string, get 
 	return row, err
 }
 
-// invalidate forgets a region's location if a failure says that it has moved, and a connection that did not answer.
+// invalidate forgets a region's location if a failure says that it has moved, and drops a connection that did not
+// answer.
 func (r *reader) invalidate(table string, region *Region, conn *hbase.Conn, err error) {
 	if remedyOf(err) == relocate {
 		r.locations.drop(table, region)
@@ -100,7 +101,7 @@ type retries struct {
 	answered time.Time     // time of the last answer, or of the start
 	failures int           // exceptions since the read last progressed
 	pause    backoff
-	usable   func(context.Context) error // whether the table is there and enabled; nil: not asked
+	usable   func(context.Context) error // checks that the table exists and is enabled; nil: not checked
 }
 
 // maxFailures is how many consecutive exceptions are considered transient.
@@ -124,9 +125,9 @@ func (t *retries) progressed() {
 	t.failures, t.pause.next = 0, 0
 }
 
-// wait waits before the next try. It returns an error if there should be none.
+// wait waits before the next try. It returns an error if there should not be one.
 //
-// Only exceptions with the remedy reopenScanner are counted. Those of regions that move or servers that are busy end by
+// Only exceptions with the remedy reopenScanner are counted. Those of moving regions or busy servers pass by
 // themselves, and are bounded by the time without an answer. The regions of a table that was disabled or dropped never
 // come back.
 func (t *retries) wait(ctx context.Context, err error) error {

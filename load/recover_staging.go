@@ -20,16 +20,16 @@ type location int
 const (
 	atSource  location = iota // where the load found it: not loaded
 	inStaging                 // not loaded: HBase began, and failed or is still working
-	gone                      // HBase renamed it: loaded, unless the server that did it has lost the region
+	gone                      // HBase renamed it: loaded, unless the server that did it had lost the region
 )
 
 // RecoverStaging moves files of an interrupted load from its staging folder, whose URI is folder, back to their
-// sources, and has HBase delete the folder. folder may be empty if none is known. It waits until nothing moves any
-// more: a region server may still be working on the files. Of those that are not at their source then, it returns the
-// ones that the table serves; the error is a *LostError if it does not serve all of them.
+// sources, and has HBase delete the folder. folder may be empty if it is unknown. RecoverStaging waits until nothing
+// moves any more, because a region server may still be working on the files. Of the files that are then not at their
+// source, it returns those that the table serves; the error is a *LostError if it does not serve all of them.
 //
-// The files that it returns are in the table, whatever the error. Of the others nothing is known after an error other
-// than *LostError. It may then be called again: it moves only what it finds in the folder.
+// The returned files are in the table, whatever the error. After an error other than *LostError, nothing is known of
+// the others. RecoverStaging may then be called again: it moves only the files that it finds in the folder.
 func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, folder string,
 	files []HFile) (loaded []HFile, err error) {
 	l := newLoadRun(c, fsys)
@@ -55,7 +55,7 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 		return loaded, ctx.Err()
 	}
 	if folder != "" {
-		// Also if some are lost: they are not in the folder, or locate would have found them there.
+		// This holds even if some are lost: they are not in the folder, or locate would have found them there.
 		l.left = nil // all are accounted for, so the folder may be deleted
 		l.cleanup(ctx)
 	}
@@ -65,16 +65,16 @@ func (c *Cluster) RecoverStaging(ctx context.Context, fsys storage.FS, table, fo
 	return loaded, nil
 }
 
-// recover finds the files that HBase took, and moves those that it left in staging back. If a server may still be
-// working (unclear), it waits until nothing moves any more. The files that are left are in doubt then, because the
-// server may still return to them. On an error it is unknown where some of the files are, and all of them stay in
-// doubt. The outcome's own errors are not set.
+// recover finds the files that HBase took, and moves back those that it left in staging. If a server may still be
+// working (unclear), it waits until nothing moves any more. The files that remain are then in doubt, because the server
+// may still return to them. After an error the place of some files is unknown, and all of them stay in doubt. The
+// outcome's own errors are not set.
 //
 // "Gone" alone does not mean loaded: resolve asks the table. A server that lost the region while it hung moves files
 // into a folder that the open region has not read.
 //
-// The order of looking and asking matters. A file is looked for first: one that is at its source or in staging can't be
-// in the table by this request, and the table is asked only for the others.
+// Looking must precede asking. A file found at its source or in staging can't be in the table by this request, so the
+// table is asked only about the others.
 func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear bool) (o outcome, err error) {
 	places, err := l.locate(ctx, files, unclear)
 	if err != nil {
@@ -91,10 +91,10 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 		if places[i] == atSource {
 			continue
 		}
-		// A rename is one step: the file is in one of the two places whenever it fails or the process is killed. The
-		// source's name is free, since HBase only moves the file there and back. Rename refuses to overwrite, should it be
-		// taken after all. If it fails, as when the server renames the file first, the file stays in left and in doubt, so
-		// the staging folder is not deleted.
+		// A rename is one step: the file is in one of the two places even if it fails or the process is killed. The
+		// source's name is free, because HBase only moves the file away and back. Should it be taken after all, Rename
+		// refuses to overwrite. If it fails, for example because the server renames the file first, the file stays in
+		// left and in doubt, so the staging folder is not deleted.
 		if failed := l.fs.Rename(f.staged, f.path); failed != nil {
 			f.inDoubt = true
 			err = errors.Join(err, fmt.Errorf("move file %s back from staging folder %s: %w", f.URI, l.token, failed))
@@ -103,7 +103,7 @@ func (l *loadRun) recover(ctx context.Context, files []*pendingFile, unclear boo
 	if unclear {
 		markInDoubt(o.left)
 	}
-	// Files that are gone: only the table can tell.
+	// For files that are gone only the table can tell.
 	loaded, lost, undecided := l.resolve(ctx, away)
 	if undecided != nil {
 		markInDoubt(away)
@@ -123,8 +123,8 @@ func markInDoubt(files []*pendingFile) {
 }
 
 // locate finds out where files are. If a server may still be moving them (unclear), it looks until two consecutive
-// looks show the same, or all files are gone: one look shows a state, not its end, since HBase moves a request's files
-// one by one. It can't prove that a server is idle; that is why files stay in doubt even then.
+// looks agree, or all files are gone: a single look shows a moment, not the end, because HBase moves a request's files
+// one by one. It can't prove that a server is idle, so files stay in doubt even then.
 func (l *loadRun) locate(ctx context.Context, files []*pendingFile, unclear bool) ([]location, error) {
 	var before []location
 	for {
@@ -146,8 +146,8 @@ func (l *loadRun) locate(ctx context.Context, files []*pendingFile, unclear bool
 // locateFile looks for a file at the source, in staging, and at the source again. The third look is necessary: HBase
 // may move the file back between the first two, and it would seem to be gone.
 //
-// Any error other than "not there" ends the search: a file that can't be seen must not count as gone, because gone
-// means that the table is asked, and lost if it does not serve it.
+// Any error other than "not there" ends the search. A file that can't be seen must not count as gone, because then the
+// table is asked, and declares it lost if it does not serve it.
 func (l *loadRun) locateFile(f *pendingFile) (location, error) {
 	for _, at := range []struct {
 		path  string

@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// Region is a region and where it is served.
+// Region is a region and the place where it is served.
 type Region struct {
 	Name   []byte // as in hbase:meta
 	Start  []byte // empty: the first
@@ -24,18 +24,18 @@ type Region struct {
 	opened    int64 // when it was opened last, in epoch milliseconds; 0 if hbase:meta does not say
 }
 
-// sameOpening reports whether two look-ups found a region opened by the same process, and not anew in between.
+// sameOpening reports whether two look-ups found a region opened by the same process, and not opened again in between.
 //
-// Everything that is proved by probes rests on this. The name changes with a split or merge, the start code with the
-// server's process, and the sequence number with each opening by one process, except that of a truncated region, which
-// begins again: the time of the opening changes then.
+// Every proof by probes rests on this. The name changes with a split or merge, the start code with the server's
+// process, and the sequence number with each opening by one process. A truncated region's sequence numbers begin again,
+// but the time of the opening changes then.
 func (r *Region) sameOpening(o *Region) bool {
 	return bytes.Equal(r.Name, o.Name) && r.Server == o.Server && r.startCode == o.startCode &&
 		r.openSeq == o.openSeq && r.opened == o.opened
 }
 
-// EncodedName is the part of a region's name that is its folder's name, and its name in the HBase shell: between the
-// last two dots.
+// EncodedName is the part of a region's name between the last two dots, which names its folder and, in the HBase shell,
+// the region.
 func (r *Region) EncodedName() string {
 	name := strings.TrimSuffix(string(r.Name), ".")
 	return name[strings.LastIndexByte(name, '.')+1:]
@@ -49,11 +49,11 @@ func (r *Region) holds(row []byte) bool {
 	return bytes.Compare(row, r.Start) >= 0 && (len(r.End) == 0 || bytes.Compare(row, r.End) < 0)
 }
 
-// errInTransition says that hbase:meta shows a region on its way: a moment later all may be well.
+// errInTransition says that hbase:meta shows a region in transition, which may be over in a moment.
 var errInTransition = errors.New("in transition")
 
-// regions reads a table's regions from hbase:meta. While regions split, merge and move they can be without a server
-// and the chain of their rows broken; it waits for that to pass, as long as ctx lets it.
+// regions reads a table's regions from hbase:meta. While regions split, merge and move, they can lack a server, and the
+// chain of their rows can have gaps; regions waits for that to pass, as long as ctx lets it.
 func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	pause := c.servers.backoff("regions in transition")
 	for {
@@ -73,8 +73,8 @@ func (c *Cluster) regions(ctx context.Context, id hbase.TableName) ([]Region, er
 	}
 }
 
-// regionsThrough is regions for a call that continues while a server is down and its regions move: what fails for
-// another reason than that the table is gone or disabled is tried again until ctx ends.
+// regionsThrough is regions for a call that continues while a server is down and its regions move. It retries every
+// failure until ctx ends, unless the table is gone or disabled.
 func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Region, error) {
 	pause := c.servers.backoff("looking up the regions")
 	for {
@@ -89,8 +89,8 @@ func (c *Cluster) regionsThrough(ctx context.Context, id hbase.TableName) ([]Reg
 
 // checkChain checks that every row is in one region.
 //
-// hbase:meta is read row by row, not at one moment: during a split the answer may have parent and daughters, or
-// neither. With such regions a file would be sent to the wrong one, or a boundary be missed by a cut.
+// hbase:meta is read row by row, not at one moment, so during a split the answer may have both parent and daughters, or
+// neither. With such regions a file would be sent to the wrong one, or a cut would miss a boundary.
 func checkChain(regions []Region) error {
 	if len(regions) == 0 {
 		return fmt.Errorf("hbase:meta has no regions: %w", errInTransition)
@@ -121,7 +121,7 @@ func checkChain(regions []Region) error {
 // maxBreaks is how many faults of a table's regions an error names.
 const maxBreaks = 5
 
-// firstFew names the first of many faults. failure.FirstFew does the same for names; load uses nothing of jobs.
+// firstFew names the first of many faults. failure.FirstFew does the same for names, but load must not import jobs.
 func firstFew(faults []string) string {
 	if len(faults) <= maxBreaks {
 		return strings.Join(faults, ", ")

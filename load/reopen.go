@@ -16,17 +16,17 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that
-// is open elsewhere by now. The open region does not know that file until it is opened again. To move the region to
-// another server opens it again, and at no time could a crash leave it closed for good; to unassign and assign it
+// A region server that hung past its ZooKeeper session may wake up and move a file into the folder of a region that is
+// meanwhile open elsewhere. The open region does not know that file until it is opened again. Moving the region to
+// another server does that, and a crash at any moment can't leave it closed for good; unassigning and assigning it
 // could.
 
-// errNoOtherServer: there is no server to move a region to.
+// errNoOtherServer says that there is no other server to move a region to.
 var errNoOtherServer = errcode.LoadMove.New("there is no other region server to move it to")
 
 // ReopenAndProbe moves the regions of files to other servers, which opens them again, and probes the files once more.
-// It needs the permission to administer the table. If that is missing, or there is only one region server, the
-// findings are returned as they were, each with the reason.
+// It needs the permission to administer the table. Without it, or with only one region server, it returns the findings
+// unchanged, each with the reason.
 func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []ProbeResult) ([]ProbeResult, error) {
 	moved := map[string]error{}
 	for i := range findings {
@@ -62,7 +62,7 @@ func (c *Cluster) ReopenAndProbe(ctx context.Context, name string, findings []Pr
 	return append(result, again...), err
 }
 
-// notMoved is why one of a file's regions was not moved; nil if all were.
+// notMoved says why one of a file's regions was not moved; nil if all were.
 func (f *ProbeResult) notMoved(moved map[string]error) error {
 	for i := range f.regions {
 		if err := moved[string(f.regions[i].Name)]; err != nil {
@@ -72,7 +72,7 @@ func (f *ProbeResult) notMoved(moved map[string]error) error {
 	return nil
 }
 
-// sameOpenings reports whether a region of a file is still open as it was at an earlier look.
+// sameOpenings reports whether one of a file's regions is still open as it was at an earlier look.
 func (f *ProbeResult) sameOpenings(o *ProbeResult) bool {
 	return slices.ContainsFunc(f.regions, func(r Region) bool {
 		return slices.ContainsFunc(o.regions, func(before Region) bool { return r.sameOpening(&before) })
@@ -111,11 +111,10 @@ func (c *Cluster) ReopenRegion(ctx context.Context, table *Table, row []byte) er
 	}
 }
 
-// move moves a region to a server other than its current one, the n-th of those, and waits until the master has done
-// so.
+// move moves a region to the n-th server other than its current one, and waits until the master has done so.
 //
-// r may be out of date. If the region is on the chosen server by now, it stays open there and is not opened again,
-// without an error. So callers compare the openings in hbase:meta.
+// r may be out of date. If the region is already on the chosen server, it stays open there and is not opened again,
+// without an error. So callers must compare the openings in hbase:meta.
 func (c *Cluster) move(ctx context.Context, r *Region, n int) error {
 	limited, cancel := c.limit(ctx)
 	defer cancel()
@@ -139,7 +138,7 @@ func (t *Table) OpenedSince(row []byte, mark string) bool { return t.Opening(row
 // Opening names the current opening of the region that holds a row. It changes when the region moves, splits or is
 // opened again for another reason.
 //
-// The text is stored in the ledger, so its form must not change: with another one every region would seem to be opened
+// The text is stored in the ledger, so its form must not change. Otherwise every region would seem to have been opened
 // since, and a corrected load would not wait for files that may still appear.
 func (t *Table) Opening(row []byte) string {
 	return t.Regions[regionOf(t.Regions, row)].opening()
@@ -149,8 +148,8 @@ func (r *Region) opening() string {
 	return fmt.Sprintf("%s@%s,%d,%d", r.EncodedName(), r.Server, r.startCode, r.openSeq)
 }
 
-// OpeningsOf is Openings for the rows of one file: it changes as well if the settings of the file's family change, or
-// the family is gone.
+// OpeningsOf is Openings for the rows of one file. It also changes if the settings of the file's family change, or the
+// family is gone.
 func (t *Table) OpeningsOf(f *HFile) string {
 	h := sha256.New()
 	for _, family := range t.Families {
@@ -180,13 +179,12 @@ func (t *Table) Openings(first, last []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// prove decides about files that are neither at their source nor in staging, after an answer that was not a clear
-// yes. A file is loaded if its region returns cells that it did not return before the load. Otherwise the region is
-// opened again, which shows it files that are in its folder without its knowledge. Files that are not served then are
-// lost.
+// prove decides about files that are neither at their source nor in staging, after any answer but a clear yes. A file
+// is loaded if its region returns cells that it did not return before the load. Otherwise the region is opened again,
+// which shows it files that are in its folder without its knowledge. Files that are still not served are lost.
 //
-// It must not be asked before the files stopped moving: one that is still in a server's hands would be declared lost,
-// written again, and be loaded twice.
+// It must not be called before the files have stopped moving: one that a server is still moving would be declared lost,
+// written again, and loaded twice.
 func (l *loadRun) prove(ctx context.Context,
 	files []*pendingFile) (loaded []*pendingFile, lost []ProbeResult, err error) {
 	if len(files) == 0 {
@@ -197,13 +195,13 @@ func (l *loadRun) prove(ctx context.Context,
 			return nil, nil, fmt.Errorf("no cells of file %s are known, so it is not known whether the table serves it", f.URI)
 		}
 	}
-	// Looked up anew: the regions that were known before the request may be open elsewhere by now.
+	// They are looked up anew, because the regions known before the request may be open elsewhere by now.
 	name := l.table.String()
 	findings, err := l.cluster.Probe(ctx, name, hfilesOf(files))
 	if err != nil {
 		return nil, nil, err
 	}
-	// What the regions do not prove by themselves.
+	// These are the findings that the regions do not prove by themselves.
 	doubtful := slices.DeleteFunc(findings, func(f ProbeResult) bool { return !f.unproven() })
 	for i := range doubtful {
 		doubtful[i].Why = cmp.Or(doubtful[i].Why, "it had cells like those of its first and last row before")
@@ -229,9 +227,9 @@ func (l *loadRun) prove(ctx context.Context,
 	return loaded, lost, nil
 }
 
-// unproven reports whether a finding leaves it open that HBase loaded a file which it took without a clear yes. One of
-// its cells must be there that was not there before, unless the region was opened again: then it knows all files in its
-// folder, and cells of earlier loads, and newer versions that may have hidden this file's cells, don't matter.
+// unproven reports whether a finding leaves open whether HBase loaded a file that it took without a clear yes. One of
+// its cells must be returned that was not there before, unless the region was opened again. Then the region knows all
+// files in its folder, and neither cells of earlier loads nor newer versions that may hide this file's cells matter.
 func (f *ProbeResult) unproven() bool {
 	if f.Serving == Missing {
 		return true
@@ -244,11 +242,10 @@ func (f *ProbeResult) unproven() bool {
 	return true
 }
 
-// withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has
-// opened the region: the server that has the request is dead, or wrongly believes it is alive.
+// withWatch returns a context for a request to a region. It ends when hbase:meta shows that another process has opened
+// the region, because the server that has the request is then dead, or wrongly believes it is alive.
 //
-// The end of the watch says nothing about the files: the request counts as one without an answer, and is resolved as
-// such.
+// The end of the watch says nothing about the files: the request counts as unanswered, and is resolved as such.
 func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	go func() {
@@ -267,9 +264,9 @@ func (l *loadRun) withWatch(ctx context.Context, r *Region) (context.Context, co
 	return watched, cancel
 }
 
-// openedElsewhere reports whether a region is open in another place, or no longer exists. It returns an error if that
-// is unknown: hbase:meta can't be read, or the region stays in transition. It looks only at the row of this region,
-// since it is called for each request with files that were served before.
+// openedElsewhere reports whether a region is open in another place, or no longer exists. It returns an error if it
+// can't tell, because hbase:meta can't be read or the region stays in transition. It reads only the row of this region,
+// because it is called for each request with files that were served before.
 func (l *loadRun) openedElsewhere(ctx context.Context, r *Region) (bool, error) {
 	limited, cancel := l.cluster.limit(ctx)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// grace is how long a request in flight may still take after the caller's context ends. A known outcome is cheaper
-// than the recovery of an unknown one.
+// grace is how long a request in flight may still take after the caller's context ends. Learning its outcome costs less
+// than recovering from an unknown one.
 const grace = 20 * time.Second
 
 // outcome is the result of one request. Each of its files is in exactly one of loaded, left and lost.
@@ -26,22 +26,22 @@ type outcome struct {
 	loaded    []*pendingFile
 	left      []*pendingFile // at their source, unless they are in doubt
 	lost      []ProbeResult
-	transient error // why to try again
-	err       error // why not to try again
+	transient error // an error after which to try again
+	err       error // an error after which not to try again
 }
 
-// round sends the groups' requests, several at a time, and collects the outcomes. transient is why files are left if
-// another round may load them.
+// round sends the groups' requests, several at a time, and collects the outcomes. If another round may load the
+// remaining files, transient says why they remain.
 //
 // After an error, or the end of ctx, no request is begun. But every group has an outcome, sent or not, and all of them
-// are collected: the files of a request that was sent would otherwise be in neither list. Loaded files are reported
-// even if their request or another one failed: they are in the table, and would be sought in vain later. An error of
-// the hook ends the load, but does not undo anything: recovery finds these files in the table.
+// are collected, because the files of a sent request would otherwise be in neither list. Loaded files are reported even
+// if their request or another one failed: they are in the table, and a later search for their sources would fail. An
+// error of the hook ends the load, but does not undo anything: recovery finds these files in the table.
 func (l *loadRun) round(ctx context.Context, groups []group) (transient, err error) {
 	going, halt := context.WithCancel(ctx)
 	defer halt()
 	l.left = nil // filled again by the outcomes
-	// of the outcomes, of what l knows of the files, and of Hooks.Done, which one goroutine calls at a time
+	// guards the outcomes, l's knowledge of the files, and Hooks.Done, which one goroutine calls at a time
 	var mu sync.Mutex
 	var requests errgroup.Group
 	requests.SetLimit(l.cluster.limits.parallel)
@@ -79,18 +79,18 @@ func (l *loadRun) round(ctx context.Context, groups []group) (transient, err err
 	return transient, err
 }
 
-// attempt sends one request and determines what happened to its files.
+// attempt sends one request and determines what became of its files.
 //
-// The order is the protocol: what an earlier request has done, the files' sources, the token, the output's lock, the
-// request, and after any answer but a certain yes the files again, then the table.
+// The order is the protocol: first the result of an earlier request, then the files' sources, the token, the output's
+// lock, and the request. After any answer but a certain yes it looks for the files again, and then asks the table.
 func (l *loadRun) attempt(ctx context.Context, g group) outcome {
-	// The server of an earlier request may have finished it after we gave up, and a second request would hide that.
-	// There is no wait until nothing moves (unclear is false): the wait after the earlier request is over. A file that
-	// the server takes later is missing for the next request, which then fails instead of loading it twice.
+	// The server may have finished an earlier request after we gave up, and a second request would hide that. There is
+	// no wait until nothing moves (unclear is false), because the wait after the earlier request is over. If the server
+	// takes a file later, the next request misses it and fails instead of loading it twice.
 	if slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.inDoubt }) {
 		o, err := l.recover(ctx, g.files, false)
 		if err != nil || len(o.left) < len(g.files) {
-			return o.failed(err) // what is left of the group is a new one for the next round
+			return o.failed(err) // the rest of the group forms a new one in the next round
 		}
 	}
 	// HBase answers a missing file like any other failure, so it is checked here, where the reason is known.
@@ -106,7 +106,8 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	if err != nil {
 		return outcome{left: g.files, transient: err}
 	}
-	// The token is asked for before each request, since a load may outlast one. Only HBase without Kerberos gets none.
+	// The token is fetched before each request, because a load may outlast one. It is nil only if HBase has no
+	// Kerberos.
 	token, err := l.rights.forRequest(ctx)
 	if err == nil && token == nil && l.cluster.secured {
 		err = errNoToken
@@ -121,7 +122,7 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	for _, f := range g.files {
 		request.Files = append(request.Files, hbase.FamilyPath{Family: f.Family, Path: f.URI})
 	}
-	// The output's lock comes last before the request: a process that lost it while it waited above must not send.
+	// The output's lock comes last before the request: a process that lost it during the waits above must not send.
 	if l.hooks.Before != nil {
 		if err := l.hooks.Before(); err != nil {
 			return outcome{left: g.files, err: err}
@@ -142,22 +143,22 @@ func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	if neverSent(answer) {
 		return outcome{left: g.files, transient: answer}
 	}
-	// An answer from the server, even an exception, ends its work on the request, and with a clear no (answer is nil) it
-	// has moved the files back. Without an answer it may still be working on them: then recover waits, and what is left
-	// is in doubt.
+	// An answer from the server, even an exception, ends its work on the request; with a clear no (answer is nil) it
+	// has moved the files back. Without an answer it may still be working on them: recover then waits, and the
+	// remaining files are in doubt.
 	var noAnswer *hbase.ConnError
 	unclear := errors.As(answer, &noAnswer)
 	o, err := l.recover(ctx, g.files, unclear)
 	switch {
 	case err != nil:
-		// It wins over the answer: while it is unknown where files are, nothing else matters.
+		// This error takes precedence over the answer: while the files' place is unknown, nothing else matters.
 		if answer == nil {
 			answer = fmt.Errorf("region server %s did not load files into %s", g.region.Server, &g.region)
 		}
 		return o.failed(fmt.Errorf("after %v: %w", answer, err))
 	case len(o.left) == 0:
 	case answer == nil:
-		// A clear no. It says nothing about the reason, so files are offered again for some time.
+		// A clear no gives no reason, so files are offered again for some time.
 		o.err = l.refused(g.region, o.left)
 	case mayPass(answer), unclear:
 		o.transient = answer
@@ -179,9 +180,9 @@ func (o outcome) failed(err error) outcome {
 
 // checkYes returns an error if a server's yes proves nothing.
 //
-// Some files can't be probed at the end of the load: the table returned equal cells before it, or they have delete
-// markers alone, of which nobody can say whether they never came or were compacted away. For them the server's answer
-// is the only evidence, and it is worthless if another server has opened the region meanwhile. If hbase:meta can't be
+// Some files can't be probed at the end of the load: either the table returned equal cells before it, or they have only
+// delete markers, of which nobody can say whether they never came or were compacted away. For them the server's answer
+// is the only evidence, and it is worthless if another server has meanwhile opened the region. If hbase:meta can't be
 // read, that is unknown, and the files are in doubt. ctx is the request's, which may outlive the caller's.
 func (l *loadRun) checkYes(ctx context.Context, g group) error {
 	if !slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.ServedBefore() || f.OnlyMarkers() }) {
@@ -197,7 +198,7 @@ func (l *loadRun) checkYes(ctx context.Context, g group) error {
 	return &hbase.ConnError{Addr: g.region.Server, Method: "BulkLoadHFile", Sent: true, Err: err}
 }
 
-// errNoToken refuses any request to HBase with Kerberos that has no token, whatever the reason.
+// errNoToken refuses every request without a token to an HBase with Kerberos, whatever the reason.
 var errNoToken = errcode.KerberosToken.Errorf(
 	"%w: no delegation token for a request to HBase with Kerberos, which would move the files in its own name; "+
 		"nothing was sent", ErrRefused)

@@ -21,15 +21,15 @@ type Columns = hbase.FamilyColumns
 type Lookup struct {
 	Row     []byte
 	Columns []Columns // of which any may have a cell; nil: all
-	// Other, in epoch milliseconds, is a timestamp that does not count: a row with cells of that timestamp only does not
-	// exist. Negative: all timestamps count.
+	// Other is a timestamp, in epoch milliseconds, that does not count: a row whose cells all have it does not exist.
+	// If negative, all timestamps count.
 	Other int64
 }
 
-// LookupsPerCall is how many rows one call to a region server asks for, at most.
+// LookupsPerCall is the largest number of rows in one call to a region server.
 const LookupsPerCall = 1000
 
-// Exist reports for each row whether readers of a table find it. It asks the servers side by side, with one call for at
+// Exist reports for each row whether readers of a table find it. It asks the servers in parallel, with one call for at
 // most LookupsPerCall rows of a server, and waits for regions that move or whose server has died. A server skips the
 // store files whose row bloom filter lacks the row. It needs the permission to read.
 func (c *Cluster) Exist(ctx context.Context, table string, rows []Lookup) ([]bool, error) {
@@ -56,10 +56,10 @@ type lookups struct {
 
 	mu     sync.Mutex
 	left   []int // without an answer yet: indexes of rows
-	failed error // why some have none
+	failed error // why some rows have no answer
 }
 
-// run asks until every row has an answer. It gives up after a time without any, or if asking again is useless.
+// run asks until every row has an answer. It gives up after some time without any, or if asking again is useless.
 func (l *lookups) run(ctx context.Context) error {
 	tries := l.reader.newTries()
 	tries.timeout, tries.usable = max(l.reader.limits.outage, l.reader.limits.idle), l.usable
@@ -87,7 +87,7 @@ func (l *lookups) run(ctx context.Context) error {
 	return nil
 }
 
-// round asks once for each row that is left.
+// round asks once about each remaining row.
 func (l *lookups) round(ctx context.Context) error {
 	calls, err := l.calls(ctx)
 	if err != nil {
@@ -117,13 +117,14 @@ type existCall struct {
 	rows   []existRow
 }
 
-// existRow is a row of a call, and the region that it is asked of.
+// existRow is a row of a call, and the region that is asked about it.
 type existRow struct {
 	index  int
 	region *Region
 }
 
-// calls groups the rows that are left by server. The rows of a region follow each other as they came, usually in order.
+// calls groups the remaining rows by server. The rows of a region stay in their given order, which is usually
+// ascending.
 func (l *lookups) calls(ctx context.Context) (calls []existCall, err error) {
 	limited, cancel := context.WithTimeout(ctx, l.reader.limits.idle)
 	defer cancel()
@@ -143,7 +144,7 @@ func (l *lookups) calls(ctx context.Context) (calls []existCall, err error) {
 	return calls, nil
 }
 
-// ask makes one call, and returns the rows that got no answer, with the reason.
+// ask makes one call, and returns the rows without an answer, with the reason.
 func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed error) {
 	answers, err := l.send(ctx, c)
 	next := 0
@@ -199,7 +200,7 @@ func (l *lookups) send(ctx context.Context, c existCall) ([]hbase.GetAnswer, err
 	return answers, err
 }
 
-// sizeOf is about how many bytes some answers have.
+// sizeOf is the approximate size of answers in bytes.
 func sizeOf(answers []hbase.GetAnswer) (n int) {
 	const overhead = 20 // of a cell: lengths, timestamp, type
 	for i := range answers {
@@ -210,8 +211,7 @@ func sizeOf(answers []hbase.GetAnswer) (n int) {
 	return n
 }
 
-// questions are the reads that answer a look-up: one, or one for the timestamps before Other and one for those after
-// it.
+// questions are the reads that answer a look-up: one, or two to cover the timestamps before and after Other.
 func (l *lookups) questions(i int) []hbase.RowGet {
 	q := &l.rows[i]
 	get := hbase.RowGet{Row: q.Row, Columns: q.Columns, First: true}

@@ -19,14 +19,14 @@ import (
 // last), in order, each once. The cells are valid during the call only. An error of visit ends the scan and is
 // returned.
 //
-// The scan continues when regions move, split or merge, and when a server dies: after its first answer it waits for
-// the next one as long as a region server's death may last.
+// The scan continues when regions move, split or merge, and when a server dies: after its first answer it waits for the
+// next one as long as the recovery from a region server's death may take.
 func (c *Cluster) ScanRange(ctx context.Context, table string, start, end []byte, visit func(*cell.Cell) error) error {
 	return c.scanCells(ctx, table, scan{next: start, stop: end}, nil, visit)
 }
 
 // ScanTimestamp is ScanRange for the cells with one timestamp, in epoch milliseconds, in some families (nil: all).
-// HBase does not read files that have none of them.
+// HBase skips files without such cells.
 func (c *Cluster) ScanTimestamp(ctx context.Context, table string, families []string, start, end []byte,
 	timestamp int64, visit func(*cell.Cell) error) error {
 	return c.scanCells(ctx, table, scan{next: start, stop: end, from: timestamp, before: timestamp + 1}, families, visit)
@@ -62,14 +62,14 @@ func (c *Cluster) scanCells(ctx context.Context, table string, s scan, families 
 	return nil
 }
 
-// visitError is an error of the scan's caller.
+// visitError is an error returned by the scan's caller.
 type visitError struct{ error }
 
 // scan iterates over a range of rows, region by region.
 //
-// Invariant: last and within describe the last cell that was visited. A scanner that was lost is opened again at the
-// row next, and alreadyVisited skips the cells of that row up to last. So each cell is visited exactly once, however
-// often the scanner is lost.
+// Invariant: last and within describe the last cell that was visited. A lost scanner is opened again at the row next,
+// and alreadyVisited skips the cells of that row up to last. So each cell is visited exactly once, however often the
+// scanner is lost.
 type scan struct {
 	reader  *reader
 	table   string
@@ -149,8 +149,8 @@ func (s *scan) connect(ctx context.Context, tries *retries) (*Region, *hbase.Con
 	return region, conn, err
 }
 
-// opening is the request that opens a scanner for the rest of the region. Rows read once are not worth the servers'
-// cache, but hbase:meta is.
+// opening is the request that opens a scanner for the rest of the region. hbase:meta is cached by the server; other
+// rows, which are read once, are not.
 func (s *scan) opening(region *Region) *pb.ScanRequest {
 	m := &pb.Scan{StartRow: s.next, StopRow: s.stop, Column: s.columns, MaxResultSize: &s.reader.limits.scanBytes}
 	if s.before > 0 {
@@ -189,8 +189,8 @@ func (s *scan) visit(answer *hbase.Scanned, tries *retries, visit func(*cell.Cel
 
 // alreadyVisited reports whether a cell of the next row was visited before.
 //
-// Family and qualifier are enough: a scan returns the newest version of each column only. If a newer one was put since,
-// it is skipped as well, and the column is visited once.
+// Family and qualifier are enough, because a scan returns only the newest version of each column. If a newer one has
+// been put since, it is skipped as well, and the column is visited once.
 func (s *scan) alreadyVisited(c *cell.Cell) bool {
 	return bytes.Equal(c.Row, s.last.Row) && compareColumns(c, &s.last) <= 0
 }
@@ -204,7 +204,7 @@ func compareColumns(a, b *cell.Cell) int {
 
 // visited records the last cell of an answer: its row is complete, or continues in the next answer.
 //
-// It is called once for an answer, after all its cells were visited. If visit fails in between, the scan ends.
+// It is called once for an answer, after all its cells were visited. If visit fails before, the scan ends.
 func (s *scan) visited(c *cell.Cell, partial bool) {
 	s.last, s.within = *c, partial
 	s.next = c.Row
@@ -222,7 +222,7 @@ func (s *scan) nextRegion(region *Region, more bool) (done bool) {
 	return false
 }
 
-// openScanner is a scanner that a region server keeps for us. Its requests are numbered. At most one is in flight.
+// openScanner is a scanner that a region server holds for us. Its requests are numbered. At most one is in flight.
 type openScanner struct {
 	scan   *scan
 	conn   *hbase.Conn

@@ -14,7 +14,7 @@ import (
 	"bulkload/internal/throttle"
 )
 
-// Caller is who a program is for HBase, and where its calls are logged.
+// Caller is a program's identity towards HBase, the log of its calls and their rate.
 type Caller struct {
 	User  string          // on a cluster without Kerberos
 	Login *kerberos.Login // on one with Kerberos; nil if there is none
@@ -30,8 +30,8 @@ const (
 	regionServerProperty   = "hbase.regionserver.kerberos.principal"
 )
 
-// refusedProperties ask, when they are true, for what this program can't do. Without it servers would refuse it, or
-// worse, not.
+// refusedProperties, if true, ask for protection that this program does not support. Without it servers would refuse
+// the program or, worse, accept it.
 var refusedProperties = map[string]string{
 	"hbase.client.netty.tls.enabled": "TLS to HBase's servers is not supported: use " +
 		"hbase.rpc.protection=privacy with Kerberos instead",
@@ -41,8 +41,8 @@ var refusedProperties = map[string]string{
 		"files of a port without TLS",
 }
 
-// identify makes the names and the handshake of who we are. What the site files ask for and can't be had is refused by
-// name, so that nothing is done with less protection.
+// identify makes the user's name and the handshake. If the site files ask for something unsupported, it names it in an
+// error, so that nothing is done with less protection.
 func identify(conf *siteconf.Conf, who Caller) (user string, options hbase.Options, err error) {
 	for property, why := range refusedProperties {
 		if strings.EqualFold(conf.Get(property, "false"), "true") {

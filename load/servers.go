@@ -10,7 +10,7 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// servers keeps one connection to each server, and makes a new one after it broke.
+// servers keeps one connection to each server, and replaces one that broke.
 type servers struct {
 	finder  finder
 	options hbase.Options
@@ -29,7 +29,7 @@ func newServers(finder finder, options hbase.Options) *servers {
 	return &servers{finder: finder, options: options, conns: make(map[server]*hbase.Conn)}
 }
 
-// master is a connection to the master that is active now.
+// master is a connection to the currently active master.
 func (s *servers) master(ctx context.Context) (*hbase.Conn, error) {
 	s.mu.Lock()
 	for key, conn := range s.conns {
@@ -77,7 +77,7 @@ func (s *servers) connect(ctx context.Context, key server) (*hbase.Conn, error) 
 	return conn, nil
 }
 
-// overdue makes the next call open a new connection after a call got no answer in time: the old connection may be
+// overdue makes the next call open a new connection if a call got no answer in time, because the old connection may be
 // dead without notice. Calls in flight may continue.
 func (s *servers) overdue(conn *hbase.Conn, err error) {
 	if conn == nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -87,13 +87,13 @@ func (s *servers) overdue(conn *hbase.Conn, err error) {
 	conn.Retire()
 }
 
-// forget drops a connection to a server that is useless now, such as a master that is not active.
+// forget drops a connection to a server that is of no use now, such as an inactive master.
 func (s *servers) forget(conn *hbase.Conn) {
 	s.drop(conn)
 	conn.Close()
 }
 
-// drop gives the connection to no further calls. It stays open.
+// drop gives the connection no further calls. It stays open.
 func (s *servers) drop(conn *hbase.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

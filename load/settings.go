@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// callTimeout is how long a call is repeated while HBase does not answer, or answers that it can't serve it now.
+	// callTimeout is how long to repeat a call while HBase does not answer, or answers that it can't serve it now.
 	callTimeout = 50 * time.Second
 	// maxTimeout bounds the configured timeouts, so that a cluster that is down is reported within a minute.
 	maxTimeout = 55 * time.Second
@@ -35,7 +35,7 @@ type settings struct {
 	idle           time.Duration // between two answers to a scan
 	scanRows       uint32        // in one answer
 	scanBytes      uint64        // in one answer
-	rounds         int           // of Load
+	rounds         int           // of LoadFrom
 	parallel       int           // regions loaded at a time
 	filesPerFamily int           // in one region
 	quiescence     time.Duration // between two looks at files that a server may still be moving

@@ -12,10 +12,10 @@ import (
 	"bulkload/internal/storage"
 )
 
-// ErrUnchecked is the result of a check that another one's failure has prevented.
+// ErrUnchecked is the result of a check that was not made because another one failed.
 var ErrUnchecked = errors.New("not checked")
 
-// StagingChecks is what CheckStaging found: nil for what is in order, ErrUnchecked for what could not be checked.
+// StagingChecks are the results of CheckStaging: nil for success, ErrUnchecked if something could not be checked.
 type StagingChecks struct {
 	Folder    string // its URI
 	Above     string // the path of its parent, which has the staging folders of all loads; "" if the user may not enter it

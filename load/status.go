@@ -10,11 +10,11 @@ import (
 	"bulkload/internal/hbase"
 )
 
-// Status is how a cluster is: as its servers have reported to the master in the last few seconds.
+// Status is the state of a cluster, as its servers have reported it to the master in the last few seconds.
 type Status struct {
-	Version string                  // of HBase; "" if the master does not say
+	Version string                  // HBase's version; "" if the master does not say
 	Servers int                     // region servers that are alive
-	Clocks  map[string]time.Time    // by host:port, when each server reported last, by its own clock
+	Clocks  map[string]time.Time    // by host:port, when each server last reported, by its own clock
 	Regions map[string]RegionStatus // by the regions' names
 }
 
@@ -64,9 +64,9 @@ type RowRange struct {
 // Rows is the range of a file's rows.
 func (f *HFile) Rows() RowRange { return RowRange{First: f.FirstRow, Last: f.LastRow} }
 
-// SizeOf is the size of the store files, in bytes, of the regions that have rows of some ranges (nil: of all
-// regions), all of their families together. The ranges must be in order, without overlaps. HBase counts whole MiB,
-// and a region that is not empty as one at least.
+// SizeOf is the size in bytes of the store files, of all families, in the regions that have rows of some ranges (nil:
+// in all regions). The ranges must be in order, without overlaps. HBase counts whole MiB, and at least one for a region
+// that is not empty.
 func (c *Cluster) SizeOf(ctx context.Context, table string, ranges []RowRange) (size int64, err error) {
 	id, err := parseName(table)
 	if err != nil {

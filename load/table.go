@@ -26,10 +26,10 @@ type Table struct {
 }
 
 // Identity is a text that changes when the table is dropped and created, truncated, restored to a snapshot, or disabled
-// and enabled, because HBase then writes the table's state anew. What concerns only some of its regions, or a family,
-// changes OpeningsOf their files instead.
+// and enabled, because HBase then writes the table's state anew. A change of only some regions, or of a family, changes
+// OpeningsOf their files instead.
 //
-// Manifest and ledger store it. With another form every table would seem changed.
+// Manifest and ledger store it, so its form must not change: every table would seem changed.
 func (t *Table) Identity() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", t.Name, t.stateWritten))
 	return hex.EncodeToString(sum[:12])
@@ -89,7 +89,7 @@ func (c *Cluster) Describe(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// LookUpRegions adds the regions to a described table. It waits at most so long for regions that are moving.
+// LookUpRegions adds the regions to a described table. It waits at most that long for regions that are moving.
 func (c *Cluster) LookUpRegions(ctx context.Context, t *Table, wait time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -109,7 +109,7 @@ func (c *Cluster) lookUpError(ctx context.Context, name string, err error) error
 			"%w: user %s may not read its families: grant '%s', 'C', '%s' in the HBase shell (%w)",
 			ErrRefused, c.user, c.user, name, err)
 	}
-	if text := notFound(""); errors.As(err, &text) { // it names the table
+	if text := notFound(""); errors.As(err, &text) { // err itself names the table
 		return err
 	}
 	return fmt.Errorf("look up table %s: %w", name, classify(ctx, err))
@@ -215,7 +215,7 @@ func parseFamily(s hbase.FamilySchema) (Family, error) {
 	return f, nil
 }
 
-// schema is the other way round: fields that are set win over Attributes, what neither has is left to HBase.
+// schema is the reverse: fields that are set override Attributes, and anything set in neither is left to HBase.
 func (f *Family) schema() hbase.FamilySchema {
 	s := hbase.FamilySchema{Name: f.Name, Attributes: maps.Clone(f.Attributes)}
 	if s.Attributes == nil {

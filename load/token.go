@@ -12,8 +12,8 @@ import (
 	"bulkload/internal/storage"
 )
 
-// delegation is the token with which region servers move the files in our name. Without it they would do so in their
-// own name: a file that they may read but do not own would be lost. So no request is sent without it.
+// delegation is the token with which region servers move the files in our name. Without it they would use their own
+// name, and a file that they may read but do not own would be lost. So no request is sent without it.
 //
 // It serves several requests at once.
 type delegation struct {
@@ -27,7 +27,7 @@ type delegation struct {
 	end    time.Time       // when it expires
 }
 
-// newDelegation returns nil if neither HBase nor HDFS has Kerberos: there are no tokens then.
+// newDelegation returns nil if neither HBase nor HDFS has Kerberos, because then there are no tokens.
 func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	delegator, ok := storage.DelegatorOf(fs)
 	switch {
@@ -41,8 +41,8 @@ func newDelegation(c *Cluster, fs storage.FS) (*delegation, error) {
 	return nil, nil
 }
 
-// forRequest returns the token for a request that is sent now: one that has more than half of its life left. If the
-// exchange fails, the old one is used until it expires, and the exchange is tried again every minute.
+// forRequest returns the token for a request that is sent now, with more than half of its life left. If the exchange
+// fails, the old one is used until it expires, and the exchange is tried again every minute.
 func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, error) {
 	if d == nil {
 		return nil, nil
@@ -62,7 +62,7 @@ func (d *delegation) forRequest(ctx context.Context) (*hbase.DelegationToken, er
 	return &hbase.DelegationToken{Identifier: t.Identifier, Password: t.Password, Kind: t.Kind, Service: t.Service}, nil
 }
 
-// fetch gets a new token instead of one whose life is half over.
+// fetch gets a new token to replace one whose life is half over.
 func (d *delegation) fetch(ctx context.Context) error {
 	begun := time.Now()
 	t, err := d.fs.DelegationToken(ctx, d.user)
@@ -82,8 +82,8 @@ const (
 	unknownLife   = 10 * time.Minute
 )
 
-// life is how long a token is valid, as the NameNode says when it is renewed. If it does not say, as to everybody but
-// the renewer, nothing is assumed: the token is exchanged every few minutes.
+// life is how long a token is valid, as the NameNode says when it is renewed. The NameNode tells only the renewer;
+// otherwise nothing is assumed, and the token is exchanged every few minutes.
 func (d *delegation) life(ctx context.Context, t storage.Token, begun time.Time) time.Duration {
 	until, err := d.fs.RenewToken(ctx, t)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Network is a way to a cluster other than ZooKeeper and TCP.
+// Network is a way to reach a cluster other than ZooKeeper and TCP.
 type Network interface {
 	finder
 	// Dial makes a connection to a server ("host:port").
 	Dial(ctx context.Context, addr string) (net.Conn, error)
 }
 
-// finder finds the servers by which all others are found.
+// finder finds the servers from which all others are found.
 type finder interface {
 	// Master is the address of the active master.
 	Master(ctx context.Context) (addr string, err error)
@@ -33,7 +33,7 @@ type finder interface {
 	Meta(ctx context.Context) (addr string, err error)
 }
 
-// zooKeeper finds the cluster's servers through ZooKeeper. It keeps no session: it is asked only now and then.
+// zooKeeper finds the cluster's servers through ZooKeeper. It keeps no session, because it is rarely asked.
 type zooKeeper struct {
 	servers []string // host:port
 	quorum  string   // the servers of the site files, for answeredQuorums
@@ -42,7 +42,7 @@ type zooKeeper struct {
 	last atomic.Int32 // the server that answered last
 }
 
-// answeredQuorums has the quorums of which a server has answered this process. They are kept here, since a process may
+// answeredQuorums has the quorums from which a server has answered this process. They are global, because a process may
 // connect to its cluster several times, each time with a zooKeeper of its own.
 var answeredQuorums sync.Map
 
@@ -81,8 +81,8 @@ func (z *zooKeeper) Meta(ctx context.Context) (string, error) {
 
 // server reads the address of a server from its znode.
 //
-// The answer may be out of date, as one server of a quorum may be behind the others. The address is only where to ask
-// next: a server that is not the one it was refuses, and the place is looked up again.
+// The address may be out of date, because one server of a quorum may be behind the others. It is only where to ask
+// next: a server that no longer has that role refuses, and the address is looked up again.
 func (z *zooKeeper) server(ctx context.Context, znode string) (string, error) {
 	name := path.Join(z.parent, znode)
 	data, err := z.get(ctx, name)
@@ -118,14 +118,14 @@ type answer struct {
 	err    error
 }
 
-// answered reports whether the server has answered: that there is no such znode is an answer.
+// answered reports whether the server has answered. The answer that there is no such znode counts.
 func (a *answer) answered() bool { return a.err == nil || errors.Is(a.err, zk.ErrNoNode) }
 
 // get reads a znode from the first server that answers. Its errors are ErrUnavailable, wrap zk.ErrNoNode, or are
 // ErrRefused if no server of the quorum has answered this process yet and no name server knows any of them.
 //
-// The servers are asked one after another, beginning with the one that answered last. After a failure the next one is
-// asked at once, after silence within a second. So the others replace those that are down, or whose names can't be
+// The servers are asked one after another, beginning with the one that answered last. The next one is asked at once
+// after a failure, and after a second of silence. So other servers replace those that are down, or whose names can't be
 // resolved.
 func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, zooKeeperTimeout)
@@ -171,7 +171,7 @@ func (z *zooKeeper) get(ctx context.Context, name string) ([]byte, error) {
 func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 	addr := z.servers[server]
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr) // a session would retry for ever without saying why
+	conn, err := d.DialContext(ctx, "tcp", addr) // a session would retry forever without saying why
 	if err != nil {
 		return answer{server: server, err: err}
 	}
@@ -198,7 +198,7 @@ func (z *zooKeeper) ask(ctx context.Context, server int, name string) answer {
 	}
 }
 
-// fault is why a server did not answer.
+// fault says why a server did not answer.
 type fault struct {
 	addr string
 	err  error
@@ -251,10 +251,10 @@ func (f faults) unknown() bool {
 	return true
 }
 
-// unavailable is the error if no server returns a znode.
+// unavailable is the error for a znode that no server returned.
 //
-// Names that are not known are wrong in the site files only as long as none of the servers has answered. Later the name
-// service is at fault, as when it reloads or all pods of a headless service start again, and waiting helps.
+// Unknown names are an error of the site files only as long as none of the servers has ever answered. Later the name
+// service is at fault, for example while it reloads or all pods of a headless service restart, and waiting helps.
 func (z *zooKeeper) unavailable(name string, all faults) error {
 	if _, answered := answeredQuorums.Load(z.quorum); !answered && all.unknown() {
 		return errcode.Address.Errorf("%w: hbase.zookeeper.quorum names no known host: %w", ErrRefused, all)
