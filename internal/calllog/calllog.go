@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Level is the level of a call to a server: below slog.LevelDebug, since there are many.
+// Level is the level of a call to a server. It is below slog.LevelDebug, because there are many calls.
 const Level = slog.LevelDebug - 4
 
 // Call logs a call that has ended. log may be nil. No argument of a call is logged: it may be a credential.
@@ -23,7 +23,7 @@ func Call(ctx context.Context, log *slog.Logger, server, method string, began ti
 	log.LogAttrs(ctx, Level, "call", attributes...)
 }
 
-// Again logs that something is tried again, after a pause. log may be nil.
+// Again logs that an operation is tried again, after a pause. log may be nil.
 func Again(ctx context.Context, log *slog.Logger, what string, pause time.Duration, err error) {
 	if log == nil || !log.Enabled(ctx, Level) {
 		return

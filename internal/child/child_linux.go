@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// EndWithThread has the kernel kill a process when the thread that starts it ends. So it ends with this process, even
-// if that is killed. A caller whose thread may end earlier must lock it until the process has ended
+// EndWithThread has the kernel kill a process when the thread that started it ends. So the process ends with this one,
+// even if this one is killed. A caller whose thread may end earlier must lock it until the process has ended
 // (runtime.LockOSThread).
 func EndWithThread(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {

@@ -5,6 +5,6 @@ package child
 
 import "os/exec"
 
-// EndWithThread does nothing: only Linux kills a process when the thread that started it ends. What a task leaves then
-// is as good as that of any other attempt.
+// EndWithThread does nothing, because only Linux kills a process when the thread that started it ends. A task that
+// lives on then is as good as any other attempt.
 func EndWithThread(*exec.Cmd) {}

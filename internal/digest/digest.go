@@ -1,5 +1,5 @@
-// Package digest computes an order-independent digest of cells. The digest goes from the sort to the HFiles and to the
-// reading back, and is compared at each step.
+// Package digest computes an order-independent digest of cells. It follows the cells from the sort to the HFiles and
+// through reading them back, and is compared at each step.
 //
 // A cell's contribution is, for the digest without the timestamp and the one with it,
 //
@@ -18,9 +18,9 @@
 //	more    XXH3(value)                            0
 //
 // XXH3 is its 64-bit form with seed 0; the constants and avalanche are XXH64's. The parts are hashed separately, so
-// that the hash of a row, a column or a timestamp serves many cells. A short value is not hashed at all: it is in a
-// product with two hashes. The row is in both factors, so that swapping values between two rows changes the sum. Each
-// cell of a run is hashed here twice. The digest finds accidents; it is no signature.
+// that the hash of a row, a column or a timestamp serves many cells. A short value is not hashed at all, because it is
+// in a product with two hashes. The row is in both factors, so that swapping values between two rows changes the sum.
+// Each cell of a run is hashed here twice. The digest detects accidents; it is not a signature.
 //
 // The digest of a set of cells is the sum of the contributions modulo 2^64. With a sum instead of an XOR, a cell
 // written twice does not cancel, and cells can be removed from a sum again.
@@ -87,7 +87,7 @@ func words(value []byte) (low, high uint64) {
 		prime2 * uint64(n)
 }
 
-// otherWords returns them for a value of at most 3 bytes, or more than 16.
+// otherWords returns low and high of a value of at most 3 bytes, or more than 16.
 func otherWords(value []byte) (low, high uint64) {
 	n := len(value)
 	switch {
@@ -155,7 +155,7 @@ type Stream struct {
 	stamp   int64
 	moment  uint64 // of stamp; 0 before the first cell
 	columns []column
-	next    int // the probable place of the next column in columns
+	next    int // the probable index of the next column in columns
 
 	numbered []uint64 // columns' hashes by number
 }
@@ -222,7 +222,7 @@ func (t *Stream) column(c *cell.Cell) uint64 {
 	return hash
 }
 
-// sumJSON is a Sum in a manifest or a summary: not every reader of JSON handles 64-bit numbers.
+// sumJSON is a Sum in a manifest or a summary, as text because not every reader of JSON handles 64-bit numbers.
 type sumJSON struct {
 	Cells    int64  `json:"cells"`
 	Timed    string `json:"with_timestamp"`

@@ -1,6 +1,6 @@
-// Package errcode gives errors their codes. A code, such as BL-INPUT-MISSING, is the name of one thing that a person
-// can do. It stays the same when the text changes, so that people can search for it and programs can decide by it.
-// Codes may be merged. None is used again for something else. Table has the cause and the remedy of each.
+// Package errcode gives errors their codes. A code, such as BL-INPUT-MISSING, names one action that a person can take.
+// It stays the same when the text changes, so that people can search for it and programs can decide by it. Codes may be
+// merged, but are never reused for another meaning. Table has the cause and the remedy of each.
 //
 // An error gets its code, and its text, where it is created: search for the name of the code, such as
 // errcode.InputMissing. Packages that wrap it add their words and keep the code. A package that knows more than the one
@@ -19,10 +19,10 @@ type Kind int
 
 // The kinds of errors.
 const (
-	Failed      Kind = iota // it went wrong
+	Failed      Kind = iota // the command failed
 	Usage                   // the command line or the job file is wrong
 	Rejects                 // more bad records than the job accepts
-	Interrupted             // stopped from outside; the same command goes on
+	Interrupted             // stopped from outside; repeating the command continues
 	Refused                 // a person must do something first
 	Differs                 // a difference was found, or a damaged file
 	Later                   // worth another try: locked, or a server is down
@@ -65,7 +65,7 @@ func (c Code) Wrap(err error) error {
 // Kind is the kind of errors with this code; Failed for a code that is not in the table.
 func (c Code) Kind() Kind { return kinds[c] }
 
-// Find is the entry of a code, or nil if there is none. The case does not count, and BL- may be left out.
+// Find is the entry of a code, or nil if there is none. The case is ignored, and BL- may be left out.
 func Find(name string) *Doc {
 	for _, section := range Table {
 		for i := range section.Entries {
@@ -89,8 +89,8 @@ var kinds = func() map[Code]Kind {
 }()
 
 // Visit calls see for an error and all errors that it wraps, from the outermost to the innermost, until see returns
-// true. Of errors that were joined (errors.Join) it visits the first one only, because the others are those of a
-// cleanup after it, which never say what the user can do about the first.
+// true. Of errors that were joined (errors.Join) it visits only the first, because the others come from the cleanup
+// after it, and never say what the user can do about the first.
 func Visit(err error, see func(error) bool) bool {
 	if err == nil {
 		return false
@@ -115,11 +115,11 @@ func Visit(err error, see func(error) bool) bool {
 	return false
 }
 
-// joined is the type of what errors.Join returns, which has no name outside of its package. An error of fmt.Errorf with
-// several %w is one error with several marks, and so is any other error that wraps several.
+// joined is the type of the result of errors.Join, which is not exported. An error of fmt.Errorf with several %w is one
+// error with several marks, and so is any other error that wraps several.
 var joined = reflect.TypeOf(errors.Join(errors.New("")))
 
-// Is is errors.Is for what Visit visits.
+// Is is errors.Is for the errors that Visit visits.
 func Is(err, target error) bool {
 	return Visit(err, func(e error) bool {
 		if e == target {

@@ -92,7 +92,7 @@ func (c *Conn) BulkLoadHFile(ctx context.Context, r *BulkLoadHFileRequest) (load
 }
 
 // CleanupBulkLoad deletes a staging folder and its content: CleanupBulkLoadRequest{1 bulk_token, 2 region}. The server
-// deletes any folder that the token names, with its own rights: pass only what PrepareBulkLoad returned.
+// deletes any folder that the token names, with its own rights, so pass only what PrepareBulkLoad returned.
 func (c *Conn) CleanupBulkLoad(ctx context.Context, token string, region []byte) error {
 	var m message
 	m.string(1, token)

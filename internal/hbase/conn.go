@@ -3,8 +3,8 @@
 //
 // It uses the protocol of HBase 2 (hbase-protocol-shaded's RPC.proto, org.apache.hadoop.hbase.ipc): a preamble, a
 // connection header, then frames of requests and responses, matched by their call ids. Messages are those of gohbase's
-// pb, which are HBase 1's; what HBase 2 added is encoded by hand, with the .proto's name and the fields' numbers beside
-// it. Cells come in blocks after the message. It logs only the calls themselves, if a log is given.
+// pb, which are HBase 1's; HBase 2's additions are encoded by hand, with the .proto's name and the fields' numbers
+// beside them. Cells come in blocks after the message. It logs only the calls themselves, if a log is given.
 package hbase
 
 import (
@@ -62,7 +62,7 @@ type Conn struct {
 // Reply is the answer to a call.
 type Reply struct {
 	Message []byte // the encoded response message
-	Cells   []byte // the block of cells that came after it, as the package cellblock reads it; mostly empty
+	Cells   []byte // the block of cells that follows, as package cellblock reads it; usually empty
 }
 
 type answer struct {
@@ -117,7 +117,7 @@ func greet(ctx context.Context, socket net.Conn, service Service, user string,
 	if err != nil {
 		return nil, fmt.Errorf("greet: %w", err)
 	}
-	if !stop() { // the deadline is, or is being, set
+	if !stop() { // the deadline is set, or is being set
 		return nil, ctx.Err()
 	}
 	return stream, nil
@@ -131,15 +131,15 @@ func sendHeader(stream io.Writer, service Service, user string) error {
 	return err
 }
 
-// Err is the reason why the connection can make no more calls; nil while it can.
+// Err is why the connection can make no more calls; nil while it can.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-// Retire closes the connection once no call is under way. It is for a connection that returns no answers: a call that
-// may take long is not interrupted.
+// Retire closes the connection once no call is in progress. It is for a connection that returns no answers, but must
+// not interrupt a call that may take long.
 func (c *Conn) Retire() {
 	c.mu.Lock()
 	c.retired = true
@@ -150,7 +150,7 @@ func (c *Conn) Retire() {
 	}
 }
 
-// Close ends the connection; calls under way fail.
+// Close ends the connection. Calls in progress fail.
 func (c *Conn) Close() error {
 	c.fail(net.ErrClosed)
 	return nil
@@ -201,7 +201,7 @@ func (c *Conn) ask(ctx context.Context, method string, request proto.Message) (R
 	return c.Exchange(ctx, method, param)
 }
 
-// exchange calls a method with a message and reads its answer, which may be nil if its content does not matter.
+// exchange calls a method with a message and reads its answer into answer, which may be nil.
 func (c *Conn) exchange(ctx context.Context, method string, request, answer proto.Message) error {
 	reply, err := c.ask(ctx, method, request)
 	if err != nil || answer == nil {
@@ -262,7 +262,7 @@ func (c *Conn) send(ctx context.Context, frame []byte) error {
 	stop := context.AfterFunc(ctx, func() { c.socket.SetWriteDeadline(time.Now()) })
 	_, err := c.stream.Write(frame)
 	if !stop() && err == nil {
-		err = ctx.Err() // a deadline set meanwhile would fail the next call
+		err = ctx.Err() // a deadline that was set meanwhile would fail the next call
 	}
 	if err != nil {
 		c.fail(err) // half a frame may have been sent
@@ -299,7 +299,7 @@ func (c *Conn) receive() {
 }
 
 // deliver passes an answer to its call. An answer without a call id concerns the connection, which the server then
-// closes. An answer that no call waits for any more is dropped.
+// closes. An answer that no call waits for any longer is dropped.
 func (c *Conn) deliver(r *response) bool {
 	a := answer{reply: Reply{Message: r.param, Cells: r.cells}}
 	if r.exception != nil {

@@ -16,7 +16,7 @@ var ErrMalformed = errcode.HBaseAnswer.New("malformed answer")
 // ConnError is a failure of the connection: no answer arrived.
 type ConnError struct {
 	Addr   string // host:port
-	Method string // what was called; "" while connecting
+	Method string // the called method; "" while connecting
 	Sent   bool   // the server may have seen the request, and may still be working on it
 	Err    error
 }
@@ -34,10 +34,10 @@ func (e *ConnError) Unwrap() error { return e.Err }
 // RemoteError is an exception with which the server answered (ExceptionResponse of RPC.proto).
 type RemoteError struct {
 	Addr       string // of the server that answered
-	Method     string // what was called
+	Method     string // the called method
 	Class      string // with its package
 	Message    string // the first line of the stack trace, without the class
-	Host       string // where a moved region went; "" if the server does not say
+	Host       string // the new host of a moved region; "" if the server does not say
 	Port       int
 	DoNotRetry bool
 }

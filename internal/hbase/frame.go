@@ -17,11 +17,12 @@ import (
 const (
 	// maxFrame bounds an answer, in bytes: a scan's is about 2 MiB and one cell, a table's descriptor far less.
 	maxFrame = 64 << 20
-	// trustedFrame is how much memory an answer gets at once because of its length; more is allocated as its bytes arrive.
+	// trustedFrame is how much memory an answer gets at once by its claimed length; more is allocated as its bytes
+	// arrive.
 	trustedFrame = 4 << 20
 )
 
-// noCallID is the id of an answer that belongs to no call (-1 in ServerRpcConnection).
+// noCallID is the id of an answer without a call (-1 in ServerRpcConnection).
 const noCallID = math.MaxUint32
 
 // appendConnectionHeader appends the connection header's frame: its length in 4 bytes and the header. It asks a region
@@ -39,7 +40,7 @@ func appendConnectionHeader(b []byte, service Service, user string) ([]byte, err
 }
 
 // appendRequest appends a request's frame: the length of the rest in 4 bytes, then the header and the parameter, each
-// after a varint of its length. timeout is in milliseconds; 0: the server's own.
+// preceded by its length as a varint. timeout is in milliseconds; 0: the server's own.
 func appendRequest(b []byte, id uint32, method string, timeout uint32, param []byte) ([]byte, error) {
 	header := &pb.RequestHeader{CallId: &id, MethodName: &method, RequestParam: proto.Bool(true)}
 	if timeout > 0 {
@@ -121,5 +122,5 @@ func parseResponse(frame []byte) (*response, error) {
 	return r, nil
 }
 
-// errNoID is an answer that belongs to no call.
+// errNoID is an answer without a call id.
 var errNoID = errors.New("answer without a call id")

@@ -12,7 +12,7 @@ const (
 	authSimple = "\x50"
 )
 
-// Handshake prepares a new connection for its connection header: it sends the preamble, proves our identity, and
+// Handshake prepares a new connection for its connection header. It sends the preamble, proves our identity, and
 // returns the stream for everything that follows – the connection itself, or a layer that wraps every write. With
 // GSSAPI it is made for one server, whose host name is in the service's principal. A deadline of ctx is already set on
 // the connection.

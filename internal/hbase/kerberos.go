@@ -51,8 +51,8 @@ func (k *Kerberos) Handshake(addr string, service Service) Handshake {
 	}
 }
 
-// authenticate sends the preamble and exchanges tokens, each after its length in 4 bytes
-// (HBaseSaslRpcClient.saslConnect). The server does not answer the last one; if it refuses it, the first call fails.
+// authenticate sends the preamble and exchanges tokens, each preceded by its length in 4 bytes
+// (HBaseSaslRpcClient.saslConnect). The server does not answer the last token; if it refuses it, the first call fails.
 func authenticate(connection io.ReadWriter, client sasl.Client, principal string) error {
 	token, err := client.Start()
 	if err != nil {
@@ -80,7 +80,8 @@ func authenticate(connection io.ReadWriter, client sasl.Client, principal string
 	}
 }
 
-// readChallenge reads a status in 4 bytes, and a token after its length; if the status is 1, the reason of a refusal.
+// readChallenge reads a status in 4 bytes, and a token with its length or, if the status is 1, the reason for a
+// refusal.
 func readChallenge(r io.Reader, principal string) ([]byte, error) {
 	var word [4]byte
 	if _, err := io.ReadFull(r, word[:]); err != nil {
@@ -113,7 +114,7 @@ func readPart(r io.Reader, size uint32) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readRefusal reads an exception's class and message, each after its length.
+// readRefusal reads an exception's class and message, each preceded by its length.
 func readRefusal(r io.Reader, principal string) error {
 	var parts [2]string
 	for i := range parts {
@@ -134,7 +135,7 @@ func readRefusal(r io.Reader, principal string) error {
 		"or has an older one (kvno), or its clock is wrong", class, parts[1])}
 }
 
-// AuthError is why authentication between a server and us failed. Trying again does not help.
+// AuthError says why authentication between a server and us failed. Trying again does not help.
 type AuthError struct {
 	Service string // the principal of the server
 	Err     error

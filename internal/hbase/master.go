@@ -8,7 +8,8 @@ import (
 	"github.com/tsuna/gohbase/pb"
 )
 
-// Nonce marks a request to the master, so that a request sent twice is done once: two random 64-bit numbers, not 0.
+// Nonce identifies a request to the master, so that a repeated request is done only once. It is two nonzero random
+// numbers of 64 bits.
 type Nonce struct{ Group, Value uint64 }
 
 // TableDescriptor gets a table's schema from the master; nil if there is no such table.
@@ -61,7 +62,7 @@ func (c *Conn) CreateTable(ctx context.Context, schema *TableSchema, splits [][]
 }
 
 // MoveRegion moves a region to another server and waits until it is open there. If ctx ends first, the master
-// continues. A region that is moved to the server that has it open stays open there and is not opened again.
+// continues. A region that is already open on that server stays open and is not opened again.
 func (c *Conn) MoveRegion(ctx context.Context, encodedName string, to ServerName) error {
 	region := &pb.RegionSpecifier{Type: pb.RegionSpecifier_ENCODED_REGION_NAME.Enum(), Value: []byte(encodedName)}
 	return c.exchange(ctx, "MoveRegion", &pb.MoveRegionRequest{Region: region, DestServerName: to.message()}, nil)

@@ -34,7 +34,7 @@ func (m *message) message(number protowire.Number, build func(*message)) {
 	m.data(number, inner.bytes)
 }
 
-// known is a part that pb has.
+// known appends a part that pb has.
 func (m *message) known(number protowire.Number, part proto.Message) {
 	b, err := proto.Marshal(part)
 	if err != nil && m.err == nil {
@@ -43,7 +43,7 @@ func (m *message) known(number protowire.Number, part proto.Message) {
 	m.data(number, b)
 }
 
-// field is one field of a message that is read: its number and, depending on its wire type, a number or bytes.
+// field is one field of a parsed message: its number and, depending on its wire type, a number or bytes.
 type field struct {
 	number protowire.Number
 	uint   uint64

@@ -22,7 +22,7 @@ type RawGet struct {
 	From, To  int64  // timestamps from From to before To
 	// Markers also reads the column without a name, where the family's delete markers are.
 	Markers  bool
-	Limit    int  // the most cells that are returned; 0: all
+	Limit    int  // the largest number of cells to return; 0: all
 	KeysOnly bool // values are omitted; only with a Qualifier
 }
 

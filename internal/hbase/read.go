@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Get reads a row of a region. A row that does not exist has no cells. They are views of the answer.
+// Get reads a row of a region. The cells are views of the answer. A row that does not exist has no cells.
 func (c *Conn) Get(ctx context.Context, region []byte, get *pb.Get) ([]cell.Cell, error) {
 	const method = "Get"
 	reply, err := c.ask(ctx, method, &pb.GetRequest{Region: regionSpecifier(region), Get: get})
@@ -39,7 +39,7 @@ func parseGet(reply Reply) ([]cell.Cell, error) {
 	return cells, allRead(&block)
 }
 
-// resultCells are a result's cells: those inside it, or as many of the block's next ones as it counts.
+// resultCells are a result's cells: those inside it, or as many of the block's next ones as the result counts.
 func resultCells(result *pb.Result, block *cellblock.Reader) ([]cell.Cell, error) {
 	var cells []cell.Cell
 	for _, m := range result.GetCell() {
@@ -93,8 +93,8 @@ func ScanOnce(region []byte, scan *pb.Scan, rows uint32) *pb.ScanRequest {
 		CloseScanner: proto.Bool(true)}
 }
 
-// NextOf is a request to an open scanner. number counts its requests; the first one had 0. A server refuses a number
-// out of order (OutOfOrderScannerNextException), so that the rows of a lost answer are not skipped.
+// NextOf is a request to an open scanner. number counts the scanner's requests from 0. A server refuses a number out of
+// order (OutOfOrderScannerNextException), so that the rows of a lost answer are not skipped.
 func NextOf(scanner uint64, rows uint32, number uint64) *pb.ScanRequest {
 	return &pb.ScanRequest{
 		ScannerId: &scanner, NumberOfRows: &rows, NextCallSeq: &number,
@@ -115,7 +115,7 @@ type Scanned struct {
 	Partial      bool   // cells of the last row may follow in the next answer
 	Bytes        int    // of the answer: its message and its cells
 
-	cells    int // of the block, not read yet
+	cells    int // cells of the block that were not read yet
 	block    cellblock.Reader
 	messages []*pb.Result // from a server that sends no blocks
 }

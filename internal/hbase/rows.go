@@ -8,12 +8,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// RowGet reads a row as other readers see it: the newest version of each cell, none that is deleted or expired.
+// RowGet reads a row as other readers see it: the newest version of each cell that is neither deleted nor expired.
 type RowGet struct {
 	Row      []byte
 	Columns  []FamilyColumns
 	From, To int64 // timestamps from From to before To; both 0: any
-	// First returns the first cell only, without its value: enough to know whether there is one.
+	// First returns only the first cell, without its value, which shows whether there is one.
 	First bool
 }
 
@@ -23,7 +23,7 @@ type FamilyColumns struct {
 	Qualifiers [][]byte
 }
 
-// RegionRows are such reads of one region.
+// RegionRows are reads (RowGet) of one region.
 type RegionRows struct {
 	Region []byte // its name
 	Gets   []RowGet
@@ -33,8 +33,8 @@ type RegionRows struct {
 const firstKeyOnlyFilter = "org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter"
 
 // MultiRows makes many reads in one call, as MultiGet does. A region server skips the store files whose row bloom
-// filter does not have a row. existence_only is not used: within a Multi, HBase 2 says that a row exists, and sends its
-// cells all the same (RSRpcServices.doNonAtomicRegionMutation).
+// filter lacks the row. existence_only is not used, because within a Multi HBase 2 says that a row exists, and sends
+// its cells all the same (RSRpcServices.doNonAtomicRegionMutation).
 func (c *Conn) MultiRows(ctx context.Context, regions []RegionRows) ([][]GetAnswer, error) {
 	return c.multi(ctx, len(regions), func(i int) (*pb.RegionAction, error) { return regions[i].action() })
 }

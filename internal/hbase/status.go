@@ -21,14 +21,14 @@ type ServerLoad struct {
 	Reported int64 // when it reported, by its own clock, in epoch milliseconds; 0 if it does not say
 }
 
-// ClusterStatus is what the master knows of the cluster.
+// ClusterStatus is the master's view of the cluster.
 type ClusterStatus struct {
 	Version string // of the master's HBase; "" if it does not say
 	Servers []ServerLoad
 	Regions []RegionLoad
 }
 
-// ClusterStatus asks the master for its version, the live region servers and what their regions hold.
+// ClusterStatus asks the master for its version, the live region servers and the contents of their regions.
 func (c *Conn) ClusterStatus(ctx context.Context) (*ClusterStatus, error) {
 	const method = "GetClusterStatus"
 	var answer pb.GetClusterStatusResponse

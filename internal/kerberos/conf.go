@@ -20,7 +20,7 @@ type conf struct {
 	lifetime time.Duration
 	skew     time.Duration
 	etypes   []int32           // the permitted ones, the best first
-	answered map[string]string // by realm, the address of the KDC that answered last; the turn of the login guards it
+	answered map[string]string // by realm, the KDC that answered last; guarded by Login.turn
 }
 
 // known are the encryption types that gokrb5 supports and that current tickets use, in the order of MIT's default.
@@ -91,7 +91,7 @@ func permitted(list string) ([]int32, error) {
 }
 
 // realmOf is the realm of a host according to [domain_realm]: that of its own name, or else of the longest listed
-// domain; "" if there is none.
+// domain; "" if neither is listed.
 func (c *conf) realmOf(host string) string {
 	host = strings.ToLower(host)
 	if realm := c.profile.get("", "domain_realm", host); realm != "" {
@@ -110,7 +110,8 @@ func (c *conf) realmOf(host string) string {
 	return ""
 }
 
-// next is the realm to ask on the way from one realm to another: the one in [capaths], or else the other realm itself.
+// next is the realm to ask next on the way from one realm to another: the one in [capaths], or else the other realm
+// itself.
 func (c *conf) next(from, to string) string {
 	if via := c.profile.get("", "capaths", from, to); via != "" && via != "." {
 		return via

@@ -100,7 +100,7 @@ func (c *client) send(ctx context.Context, request *messages.ASReq) ([]byte, str
 	return c.conf.ask(ctx, c.realm, b)
 }
 
-// proof is the time, encrypted with the key of the type that the KDC names first.
+// proof is the current time, encrypted with the key of the type that the KDC names first.
 func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, error) {
 	key, ok := k.forType(c.wanted(k, asked.EData))
 	if !ok {
@@ -120,7 +120,8 @@ func (c *client) proof(k *keys, asked messages.KRBError) (types.PADataSequence, 
 	return types.PADataSequence{{PADataType: patype.PA_ENC_TIMESTAMP, PADataValue: value}}, err
 }
 
-// wanted is the first type named by the KDC (ETYPE-INFO2) for which there is a key; without names, the first key's.
+// wanted is the first type named by the KDC (ETYPE-INFO2) for which there is a key. If the KDC names none, it is the
+// first key's.
 func (c *client) wanted(k *keys, data []byte) int32 {
 	var list types.PADataSequence
 	if parse(func() error { return list.Unmarshal(data) }) != nil {
@@ -221,8 +222,8 @@ func (c *client) isOurs(r messages.KDCRepFields) error {
 	return nil
 }
 
-// isAsked checks that a ticket is for the server that was asked for, and that the server's name, which is sent in clear
-// with the ticket, is the one that the KDC has encrypted.
+// isAsked checks that a ticket is for the requested server, and that the server's name, which is sent in clear with the
+// ticket, is the one that the KDC has encrypted.
 func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.EncKDCRepPart) error {
 	switch {
 	case part.SRealm != asked.Realm:
@@ -240,15 +241,16 @@ func isAsked(asked messages.KDCReqBody, r messages.KDCRepFields, part messages.E
 	return nil
 }
 
-// leadsOn reports whether an answer is a ticket for the KDC of another realm, which is on the way to the server that
-// was asked for (RFC 4120, 3.3.3). A request for the ticket-granting ticket of the KDC's own realm accepts no other.
+// leadsOn reports whether an answer is a ticket for the KDC of another realm, on the way to the requested server (RFC
+// 4120, 3.3.3). A request for the ticket-granting ticket of the KDC's own realm accepts no other.
 func leadsOn(asked messages.KDCReqBody, got types.PrincipalName) bool {
 	name := got.NameString
 	return len(name) == 2 && name[0] == "krbtgt" && name[1] != "" && name[1] != asked.Realm &&
 		!slices.Equal(asked.SName.NameString, granting(asked.Realm).NameString)
 }
 
-// ticket gets a ticket for a server with a ticket-granting one (RFC 4120, 3.3). With renew it renews that one instead.
+// ticket gets a ticket for a server with a ticket-granting one (RFC 4120, 3.3). With renew it renews the latter
+// instead.
 func (c *client) ticket(ctx context.Context, by credential, realm string, server types.PrincipalName,
 	renew bool) (credential, string, error) {
 	request := messages.TGSReq{KDCReqFields: messages.KDCReqFields{PVNO: iana.PVNO, MsgType: msgtype.KRB_TGS_REQ,

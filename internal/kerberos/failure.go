@@ -18,8 +18,8 @@ type Error struct {
 	Principal string // the client, with the realm
 	Service   string // the service asked for; "" while logging in
 	Source    string // the keytab or the ticket cache
-	KDC       string // the address of the one that refused; "" if none was asked
-	Err       error  // the cause, and what to do
+	KDC       string // the address of the KDC that refused; "" if none was asked
+	Err       error  // the cause and the remedy
 }
 
 func (e *Error) Error() string {
@@ -57,7 +57,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
-// ErrorCode is the code for what a person must do.
+// ErrorCode is the code for the remedy.
 func (r *refusal) ErrorCode() errcode.Code {
 	switch r.code {
 	case errorcode.KDC_ERR_S_PRINCIPAL_UNKNOWN:

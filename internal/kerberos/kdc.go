@@ -27,8 +27,8 @@ const maxReply = 1 << 20
 // kdcTimeout is the longest time for one KDC before the next is asked.
 const kdcTimeout = 5 * time.Second
 
-// ask sends a request to the realm's KDCs, one after another until one answers, beginning with the one that answered
-// last. It returns the address of the one that did. An answer may be a messages.KRBError.
+// ask sends a request to the realm's KDCs, one after another, beginning with the one that answered last, until one
+// answers. It returns that one's address. An answer may be a messages.KRBError.
 func (c *conf) ask(ctx context.Context, realm string, request []byte) (reply []byte, kdc string, err error) {
 	addrs := c.kdcs(realm)
 	if len(addrs) == 0 && c.byDNS() {
@@ -67,7 +67,7 @@ func first(addrs []string, addr string) []string {
 	return append([]string{addr}, slices.Delete(slices.Clone(addrs), i, i+1)...)
 }
 
-// timeoutShare is the time for the next of the remaining KDCs: each has its share of the time that is left.
+// timeoutShare is the time for the next of the remaining KDCs, which share the time that is left.
 func timeoutShare(ctx context.Context, kdcs int) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -95,8 +95,8 @@ func lookUp(ctx context.Context, realm string) []string {
 	return addrs
 }
 
-// askOne asks a KDC by TCP, since tickets with many groups don't fit into a datagram, and by UDP if that fails. A
-// firewall may swallow what goes to the port of TCP, so TCP gets a part of the patience.
+// askOne asks a KDC by TCP, because tickets with many groups don't fit into a datagram, and by UDP if that fails. A
+// firewall may silently drop packets to the TCP port, so TCP gets only a part of patience.
 func askOne(ctx context.Context, addr string, patience time.Duration, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -141,7 +141,7 @@ func byTCP(ctx context.Context, addr string, request []byte) ([]byte, error) {
 	return reply, nil
 }
 
-// readReply reads an answer after its length in four bytes (RFC 4120, 7.2.2).
+// readReply reads an answer preceded by its length in four bytes (RFC 4120, 7.2.2).
 func readReply(r io.Reader) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -184,8 +184,8 @@ func krbError(reply []byte) error {
 
 var errDamaged = errors.New("the answer can't be read")
 
-// parse calls a function that reads untrusted bytes. gokrb5 panics on some damaged ones. Its errors are not passed on,
-// since some contain the bytes.
+// parse calls a function that reads untrusted bytes, because gokrb5 panics on some damaged ones. Its errors are not
+// passed on, because some contain the bytes.
 func parse(read func() error) (err error) {
 	defer func() {
 		if recover() != nil {

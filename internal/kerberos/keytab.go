@@ -24,7 +24,8 @@ type keyOf struct {
 	version uint32 // kvno
 }
 
-// readKeytab reads a principal's keys. It refuses a file that others may read: whoever has it can act as the principal.
+// readKeytab reads a principal's keys. It refuses a file that others may read, because whoever has it can act as the
+// principal.
 func readKeytab(file, principal string) (*keys, error) {
 	text, err := readSecret(file)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/types"
 )
 
-// Config is who logs in and how.
+// Config says who logs in, and how.
 type Config struct {
 	Principal string // "" : the cache's own, or the only one of the keytab; without a realm: of default_realm
 	Keytab    string // a file; "" : the ticket cache is used
@@ -32,12 +32,12 @@ type Config struct {
 type Login struct {
 	client  *client
 	short   string
-	keytab  string // one of the two
+	keytab  string // one of the two is set
 	cache   string
 	turn    chan struct{}         // held by the goroutine that talks to the KDC and uses the fields below
 	granted map[string]credential // the ticket-granting tickets by realm, including our own
 	tickets map[string]credential // by service
-	again   map[string]time.Time  // by service, "" for our ticket-granting one: the time before which it is not renewed
+	again   map[string]time.Time  // by service, "" for our ticket-granting one: when it may be renewed next
 }
 
 // Open logs in. With a keytab it asks the KDC; a ticket cache must have a ticket that is valid now.
@@ -114,7 +114,7 @@ func (l *Login) openCache(c Config) (err error) {
 	return err
 }
 
-// CheckPrincipal fails if a text is no principal: NAME, NAME/INSTANCE, or either with @REALM.
+// CheckPrincipal fails if a text is not a principal: NAME, NAME/INSTANCE, or either with @REALM.
 func CheckPrincipal(text string) error {
 	_, _, err := (&conf{realm: "REALM"}).parsePrincipal(text)
 	return err
@@ -144,7 +144,7 @@ func (l *Login) Principal() string { return l.client.principal() }
 // String names only the principal and the source.
 func (l Login) String() string { return l.Principal() + " with " + l.Source() }
 
-// GoString is String: keys don't get into logs by %#v either.
+// GoString is String, so that %#v does not show keys either.
 func (l Login) GoString() string { return l.String() }
 
 // Short is the principal's name in HDFS and HBase, which owns its files: by the default rule the first part of the
@@ -162,8 +162,8 @@ func (l *Login) Source() string {
 // File is the keytab or the ticket cache.
 func (l *Login) File() string { return l.keytab + l.cache }
 
-// Expiry is when the last ticket that this login can get without a person's help ends; zero for a keytab, which logs in
-// again when necessary.
+// Expiry is when the last ticket that this login can get without a person's help ends. It is zero for a keytab, with
+// which the login is repeated when necessary.
 func (l *Login) Expiry() time.Time {
 	if l.keytab != "" {
 		return time.Time{}
@@ -181,7 +181,7 @@ func (l *Login) failed(service, kdc string, err error) error {
 	return &Error{Principal: l.Principal(), Service: service, Source: l.Source(), KDC: kdc, Err: err}
 }
 
-// take waits for the turn to talk to the KDC.
+// take waits for the turn, the right to talk to the KDC.
 func (l *Login) take(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -191,7 +191,7 @@ func (l *Login) take(ctx context.Context) error {
 	}
 }
 
-// fresh reports whether a ticket will serve for a while. The last sixth of its life is left for getting another one.
+// fresh reports whether a ticket is good for some time. The last sixth of its life is left for getting another one.
 func (l *Login) fresh(c credential) bool {
 	return l.client.now().Add(c.end.Sub(c.start) / 6).Before(c.end)
 }
@@ -207,13 +207,13 @@ func (l *Login) own(ctx context.Context) (credential, error) {
 	return l.ownLocked(ctx)
 }
 
-// renewalPause is how long a ticket that is still valid stays in use after a failed renewal, before the next attempt:
-// otherwise each connection would wait for a KDC that is down.
+// renewalPause is how long a ticket that is still valid stays in use after a failed renewal, before the next attempt.
+// Without it each connection would wait for a KDC that is down.
 const renewalPause = time.Minute
 
-// renewed returns a ticket, a new one from get if the old one is about to expire. If that fails, the old one serves to
-// its end. While the old one is valid, get has only part of the caller's time: the connection that wants the ticket
-// needs the rest.
+// renewed returns the old ticket or, if that is about to expire, a new one from get. If get fails, the old one is used
+// to its end. While the old one is valid, get has only part of the caller's time, because the connection that wants the
+// ticket needs the rest.
 func (l *Login) renewed(ctx context.Context, service string, old credential,
 	get func(context.Context) (credential, error)) (credential, error) {
 	valid := l.valid(old)
@@ -251,7 +251,7 @@ func (l *Login) ownLocked(ctx context.Context) (credential, error) {
 	})
 }
 
-// byKeytab logs in. It reads the file again, since it may have been replaced.
+// byKeytab logs in. It reads the file again, because it may have been replaced.
 func (l *Login) byKeytab(ctx context.Context, _ credential) (credential, error) {
 	k, err := readKeytab(l.keytab, l.Principal())
 	if err != nil {
@@ -264,7 +264,7 @@ func (l *Login) byKeytab(ctx context.Context, _ credential) (credential, error) 
 	return cred, nil
 }
 
-// byCache uses the cache's ticket, if kinit has put a new one there, or else renews the old one.
+// byCache uses a new ticket that kinit has put into the cache, or else renews the old one.
 func (l *Login) byCache(ctx context.Context, old credential) (credential, error) {
 	file, err := readCache(l.cache)
 	if err != nil {
@@ -295,7 +295,7 @@ func (l *Login) renew(ctx context.Context, cred credential) (credential, error) 
 			cred.end.UTC().Format(time.RFC3339), now.Sub(cred.end).Round(time.Second)))
 	}
 	if !cred.renewTill.After(cred.end) {
-		return cred, nil // it serves to its end
+		return cred, nil // it is used to its end
 	}
 	renewed, kdc, err := l.client.ticket(ctx, cred, l.client.realm, granting(l.client.realm), true)
 	if err != nil {
@@ -368,7 +368,8 @@ func (l *Login) explain(err error, realm, target string) error {
 	return err
 }
 
-// serviceName is a service's name and realm: the one in the name, or else [domain_realm] of its host, or else ours.
+// serviceName is a service's name and realm. The realm is the one in the name, or else that of its host in
+// [domain_realm], or else ours.
 func (l *Login) serviceName(service string) (types.PrincipalName, string, error) {
 	text, realm, ok := strings.Cut(service, "@")
 	parts := strings.Split(text, "/")

@@ -11,13 +11,13 @@ import (
 
 // rule is a rule of hadoop.security.auth_to_local (org.apache.hadoop.security.authentication.util.KerberosName.Rule).
 type rule struct {
-	byDefault bool           // the first part of principals of the default realm
+	byDefault bool           // it yields the first part of principals of the default realm
 	parts     int            // number of parts of the principals to which it applies
 	format    string         // $0 is the realm, $1 and $2 the parts
 	match     *regexp.Regexp // what the whole formatted text must match; nil: any text
 	from      *regexp.Regexp // nil: nothing is replaced
 	to        string
-	all       bool // replace more than the first
+	all       bool // replace all matches, not only the first
 	lower     bool
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // profile is the content of krb5.conf: relations, each under the names of its section and subsections. It follows MIT's
-// prof_parse.c, but skips lines that it does not understand: programs and distributions extend these files.
+// prof_parse.c, but skips lines that it does not understand, because programs and distributions extend these files.
 type profile struct {
 	relations []relation
 	files     []string // that were read
@@ -29,8 +29,8 @@ type relation struct {
 // maxIncludes bounds how deep files include files.
 const maxIncludes = 10
 
-// readProfile reads the files of KRB5_CONFIG, which are separated by colons. Of several files, those that exist are
-// read.
+// readProfile reads the files of KRB5_CONFIG, which are separated by colons. It skips files that do not exist, but
+// needs at least one.
 func readProfile(paths string) (*profile, error) {
 	p := &profile{}
 	var missing error
@@ -95,8 +95,8 @@ func (p *profile) parse(file, text string, depth int) error {
 	return nil
 }
 
-// relation reads NAME = VALUE or NAME = {. It returns the path for the next lines, and the name if its brace may
-// follow.
+// relation reads NAME = VALUE or NAME = {. It returns the path for the next lines, and the name if its brace may follow
+// on the next line.
 func (p *profile) relation(path []string, line string) ([]string, string) {
 	name, value, ok := strings.Cut(line, "=")
 	if !ok || len(path) == 0 {

@@ -31,11 +31,11 @@ func (t *Ticket) Expiry() time.Time { return t.credential.end }
 // String names only the service.
 func (t Ticket) String() string { return "ticket for " + t.service }
 
-// GoString is String: keys don't get into logs by %#v either.
+// GoString is String, so that %#v does not show keys either.
 func (t Ticket) GoString() string { return t.String() }
 
-// contextFlags ask for the possible protections of a connection, and for numbered tokens; not for an answer to the
-// request, since the server proves its identity by what it signs next.
+// contextFlags ask for the possible protections of a connection and for numbered tokens, but not for an answer to the
+// request, because the server proves its identity by the token that it signs next.
 const contextFlags = gssapi.ContextFlagInteg | gssapi.ContextFlagConf | gssapi.ContextFlagReplay |
 	gssapi.ContextFlagSequence
 

@@ -1,4 +1,4 @@
-// Package lex splits text of a job file's two languages, row keys and filters, into tokens. Names, names in backticks,
+// Package lex splits texts of a job file's two languages, row keys and filters, into tokens. Names, names in backticks,
 // and literals in quotes have the same form in both. Each language defines its other tokens itself.
 package lex
 
@@ -32,7 +32,7 @@ func (l *Lexer) SkipSpace() bool {
 	return l.Pos < len(l.Text)
 }
 
-// Run reads the characters that belong together.
+// Run reads characters as long as they belong to the token.
 func (l *Lexer) Run(belongs func(rune) bool) string {
 	start := l.Pos
 	for l.Pos < len(l.Text) {
@@ -72,7 +72,7 @@ func (l *Lexer) Backticked() (string, error) {
 	return l.Text[start+1 : l.Pos-1], nil
 }
 
-// Quoted reads a text in single or double quotes, in which a backslash escapes, and returns its meaning.
+// Quoted reads a text in single or double quotes, in which a backslash escapes, and returns its value.
 func (l *Lexer) Quoted() (string, error) {
 	start, quote := l.Pos, l.Text[l.Pos]
 	var value []byte
@@ -95,7 +95,8 @@ func (l *Lexer) Quoted() (string, error) {
 	return "", l.Fail(start, "the quote %c is not closed", quote)
 }
 
-// escape reads what follows a backslash. It returns its byte and its length in the text; 0 if it is no escape.
+// escape reads the text after a backslash. It returns the byte that it stands for and its length; 0 if it is not an
+// escape.
 func escape(rest string) (value byte, size int) {
 	if rest == "" {
 		return 0, 0
@@ -113,7 +114,7 @@ func escape(rest string) (value byte, size int) {
 	return byte(high<<4 | low), 3
 }
 
-// Shown is a text as an error shows it, readable whatever it contains: at most 200 bytes, in quotes.
+// Shown is a text as an error shows it: at most 200 bytes, in quotes, readable whatever it contains.
 func Shown(text string) string {
 	const most = 200
 	if len(text) > most {

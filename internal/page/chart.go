@@ -12,8 +12,8 @@ const (
 	chartWidth  = 720
 	chartHeight = 252
 	chartLeft   = 64 // for the numbers of the axis
-	chartBottom = 46 // for the names below the bars, and what they are
-	chartTop    = 30 // for what the numbers are
+	chartBottom = 46 // for the names below the bars, and their axis title
+	chartTop    = 30 // for the title of the numbers
 	rowHeight   = 26
 	nameWidth   = 200
 	letterWidth = 6.5
@@ -22,10 +22,10 @@ const (
 
 // Chart is a picture of bars.
 type Chart struct {
-	Title, Says   string // the title, and what to notice
+	Title, Says   string // the title, and the point that the chart makes
 	Width, Height float64
 	Bars          []Bar
-	Legend        []Bar // a mark of each colour with its name, if the bars are too small for theirs
+	Legend        []Bar // a mark of each colour with its name, if bars are too small for their names
 	Ticks         []Tick
 	Times         []Tick // of an axis below the bars
 	Lines         []Line
@@ -35,7 +35,7 @@ type Chart struct {
 	top float64 // of the axis
 }
 
-// Axis says what the numbers at the left of a chart and the names below it are, with their unit.
+// Axis has the titles of the numbers at the left of a chart and of the names below it, with their units.
 type Axis struct{ Y, X string }
 
 // Bar is a rectangle with its name and value. Class selects its colour.
@@ -68,7 +68,7 @@ type Value struct {
 	More  string // for the tooltip
 }
 
-// Scale is how the values of an axis are shown, and which steps its ticks may have.
+// Scale says how the values of an axis are shown, and which steps its ticks may have.
 type Scale struct {
 	Step func(least float64) float64
 	Show func(float64) string
@@ -80,7 +80,7 @@ var (
 	OfBytes  = Scale{byteStep, func(n float64) string { return bytesize.Format(int64(n)) }}
 )
 
-// Columns draws vertical bars, with an axis of a scale.
+// Columns draws vertical bars, with an axis that has a scale.
 func Columns(title, says string, axis Axis, values []Value, of Scale) *Chart {
 	c := &Chart{Title: title, Says: says, Axis: axis, Width: chartWidth, Height: chartHeight, Left: chartLeft,
 		Base: chartHeight - chartBottom}
@@ -124,7 +124,7 @@ func (c *Chart) ticks(values []Value, of Scale) {
 	}
 }
 
-// nameX moves a name that is centred at x to the left, as far as necessary to stay within the chart.
+// nameX moves a name that is centred at x to the left, just far enough to stay within the chart.
 func (c *Chart) nameX(x float64, name string) float64 {
 	return math.Min(x, c.Width-float64(len([]rune(name)))*letterWidth/2)
 }
@@ -146,8 +146,8 @@ func (c *Chart) Mark(size float64, text string) {
 const MostBars = 120
 
 // Regions draws a bar for each region with its bytes of HFiles, in the order of the table, and marks the mean. Bars
-// above hot times the mean have another colour. skew is the ratio of the largest to the mean. Of very many regions only
-// the largest are drawn.
+// above hot times the mean have another colour. skew is the ratio of the largest to the mean. If there are very many
+// regions, only the largest are drawn.
 func Regions(values []Value, skew, hot float64) *Chart {
 	says := fmt.Sprintf("Largest region / mean: %.2f.", skew)
 	mean := 0.0
@@ -190,7 +190,7 @@ func Rows(title, says string, values []Value, show func(float64) string) *Chart 
 	return c
 }
 
-// Span is something that took time.
+// Span is a stage that took time.
 type Span struct {
 	Name     string
 	From, To float64 // seconds
@@ -198,7 +198,7 @@ type Span struct {
 	More     string // for the tooltip
 }
 
-// Timeline draws what happened when, from 0 to all seconds.
+// Timeline draws each span at its time, from 0 to all seconds.
 func Timeline(title, says string, spans []Span, all float64) *Chart {
 	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: float64(len(spans)*rowHeight + 32), Left: nameWidth,
 		Base: float64(len(spans)*rowHeight + 8)}
@@ -222,7 +222,7 @@ func Timeline(title, says string, spans []Span, all float64) *Chart {
 	return c
 }
 
-// axisSeconds writes a time of an axis with as many digits as its step needs.
+// axisSeconds formats a time of an axis with as many digits as its step needs.
 func axisSeconds(seconds, step float64) string {
 	if step >= 10 || step <= 0 {
 		return Duration(seconds)
@@ -231,7 +231,7 @@ func axisSeconds(seconds, step float64) string {
 	return fmt.Sprintf("%.*f s", digits, seconds)
 }
 
-// Stack draws one bar made of all values, in the units that show writes.
+// Stack draws one bar made of all values, whose sizes show formats.
 func Stack(title, says string, values []Value, show func(float64) string) *Chart {
 	c := &Chart{Title: title, Says: says, Width: chartWidth, Height: 64, Base: 40}
 	all := 0.0
@@ -260,7 +260,7 @@ func shorten(text string, most int) string {
 	return string(r[:most-1]) + "…"
 }
 
-// roundStep is 1, 2 or 5 times a power of ten, n at least.
+// roundStep is the smallest of 1, 2 or 5 times a power of ten that is at least n.
 func roundStep(n float64) float64 {
 	if n <= 0 {
 		return 0
@@ -274,7 +274,7 @@ func roundStep(n float64) float64 {
 	return 10 * power
 }
 
-// byteStep is a power of two, n at least: so that ticks are whole or half units.
+// byteStep is a power of two of at least n, so that ticks are whole or half units.
 func byteStep(n float64) float64 {
 	if n <= 0 {
 		return 0

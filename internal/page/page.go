@@ -39,7 +39,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 // WritePlan writes the page of a plan, whose content is a stats.PlanPage.
 func WritePlan(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "plan.html", content) }
 
-// WriteRun writes the page of what a command did, whose content is a summary.RunPage.
+// WriteRun writes the page of a command's result, whose content is a summary.RunPage.
 func WriteRun(w io.Writer, content any) error { return pages.ExecuteTemplate(w, "run.html", content) }
 
 // Fact is one of the figures at the top of a table's part.
@@ -48,7 +48,7 @@ type Fact struct{ Name, Value, More string }
 // Check is a finding. Class selects its colour: problem or warning.
 type Check struct{ Class, State, Code, Text, Remedy string }
 
-// RegionTable lists regions of a table: the largest, in their order, and the number of the others.
+// RegionTable lists the largest regions of a table, in their order, and the number of the others.
 type RegionTable struct {
 	Heads   []string // of the figures
 	Regions []RegionLine
@@ -63,8 +63,8 @@ type RegionLine struct {
 	Figures    []string
 }
 
-// WriteFile writes a page, and replaces an older one at once: a reader finds the old page or the new one, never a part.
-// Only the owner may read it, since pages show row keys and records.
+// WriteFile writes a page and atomically replaces an older one: a reader finds the old page or the new one, never a
+// part. Only the owner may read it, because pages show row keys and records.
 func WriteFile(name string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".bulkload-page-*") // with mode 0600
 	if err != nil {
@@ -80,8 +80,8 @@ func WriteFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Text shows a text of the data, the job file or the file system: what could not be seen, such as a control character,
-// a change of the writing direction or a byte that is no UTF-8, is written as an escape.
+// Text shows a text of the data, the job file or the file system. Anything that could not be seen, such as a control
+// character, a change of the writing direction or a byte that is not UTF-8, is written as an escape.
 func Text(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
 		return s
@@ -111,12 +111,12 @@ func hidden(r rune) bool { return !unicode.IsGraphic(r) }
 // Cut shortens a text to n characters, and marks that with an ellipsis.
 func Cut(n int, s string) string { return shorten(s, n) }
 
-// start is the start of a record, of which the end may be cut off.
+// start is the start of a record whose end may be cut off.
 func start(record []byte, cut bool) string {
 	if !cut {
 		return string(record)
 	}
-	for n := 1; n < utf8.UTFMax && n <= len(record); n++ { // no half of a character at the end
+	for n := 1; n < utf8.UTFMax && n <= len(record); n++ { // not half of a character at the end
 		if last := record[len(record)-n:]; utf8.RuneStart(last[0]) {
 			if !utf8.FullRune(last) {
 				record = record[:len(record)-n]

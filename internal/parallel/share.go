@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Share gives items to workers, in order, each to the next worker that is free. A worker has one item at a time, and
-// its own goroutine. Share ends with the first error of do, or with that of ctx.
+// Share gives items to workers in order, each to the next free worker. A worker has its own goroutine and one item at a
+// time. Share ends with the first error of do or of ctx.
 func Share[W, T any](ctx context.Context, workers []W, items []T,
 	do func(ctx context.Context, worker W, item T) error) error {
 	group, ctx := errgroup.WithContext(ctx)

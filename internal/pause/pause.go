@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// For waits for d, or until the context ends: then the error is the context's, also if d is over by then.
+// For waits for d, or until the context ends. If the context has ended, the error is the context's, even if d is over,
+// too.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

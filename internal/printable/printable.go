@@ -45,9 +45,9 @@ func All(all [][]byte) []string {
 	return out
 }
 
-// Name is the name of a file as errors and messages show it: what a terminal would obey, or what would begin another
-// line of a log, is escaped, and so are bytes that are not UTF-8. Whoever may write files into a folder chooses their
-// names.
+// Name is the name of a file as errors and messages show it. Characters that a terminal would obey, or that would begin
+// another line of a log, are escaped, and so are bytes that are not UTF-8, because whoever may write files into a
+// folder chooses their names.
 func Name(name string) string { return escaped(name, "") }
 
 // Text is Name for a whole message, whose line breaks and tabs stay.

@@ -12,7 +12,7 @@ import (
 
 // Hash is the hash of the executable, in hex.
 var Hash = sync.OnceValues(func() (string, error) {
-	f, err := os.Open("/proc/self/exe") // which is still this program after a new one was installed
+	f, err := os.Open("/proc/self/exe") // still this program after a new one was installed
 	if err != nil {
 		return "", fmt.Errorf("look which program this is: %w", err)
 	}

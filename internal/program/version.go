@@ -8,11 +8,11 @@ import (
 // release is the version of a release: its build sets it by -ldflags "-X bulkload/internal/program.release=v1.2.3".
 var release string
 
-// Build says how this program was built.
+// Build describes the build of a program.
 type Build struct {
 	Version  string `json:"version"`            // v1.2.3; "devel" without a release or a module's version
 	Commit   string `json:"commit,omitempty"`   // of the source, in hex
-	Modified bool   `json:"modified,omitempty"` // the source had changes that are in no commit
+	Modified bool   `json:"modified,omitempty"` // the source had uncommitted changes
 	Go       string `json:"go"`                 // the version of Go
 	Platform string `json:"platform"`           // linux/amd64
 }

@@ -21,8 +21,8 @@ import (
 )
 
 // sealer encrypts and checks with one session key for one key usage: AES in CBC mode with ciphertext stealing and a
-// HMAC, according to RFC 3962 (SHA-1) and RFC 8009 (SHA-2). gokrb5 only derives the keys: for each message it would
-// derive them again, and copy the bytes several times. It is not safe for concurrent use.
+// HMAC, according to RFC 3962 (SHA-1) and RFC 8009 (SHA-2). gokrb5 is used only to derive the keys, because it would
+// derive them again for each message, and copy the bytes several times. sealer is not safe for concurrent use.
 type sealer struct {
 	block    cipher.Block
 	sealed   hash.Hash // with the key for encrypted messages

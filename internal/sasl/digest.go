@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Digest is who logs in with DIGEST-MD5, and to what. It is never printed: Password is a secret.
+// Digest says who logs in with DIGEST-MD5, and to which service. It is never printed, because Password is a secret.
 type Digest struct {
 	User      string // of a token: its identifier in base64
 	Password  string // of a token: its password in base64
@@ -41,7 +41,7 @@ type digest struct {
 	challenge challenge
 	cnonce    string
 	chosen    Protection
-	step      int // tokens of the server that were accepted
+	step      int // number of the server's tokens that were accepted
 	layer     Layer
 }
 
@@ -76,10 +76,10 @@ func (d *digest) Next(token []byte) ([]byte, bool, error) {
 // Layer returns the protection that was agreed on.
 func (d *digest) Layer() Layer { return d.layer }
 
-// The values of fields that never vary here: each nonce is used for one request.
+// The values of fields that never vary here, because each nonce is used for one request.
 const (
 	nonceCount = "00000001"
-	noBody     = ":00000000000000000000000000000000" // instead of a body's hash if there is protection
+	noBody     = ":00000000000000000000000000000000" // in place of a body's hash if there is protection
 )
 
 func (d *digest) answer(token []byte) ([]byte, error) {
@@ -284,7 +284,7 @@ func directiveValue(b []byte) (value string, rest []byte, err error) {
 	return "", nil, errDirective
 }
 
-// isToken reports whether b is a token. It also accepts "=" and "/", since base64 without quotes contains them.
+// isToken reports whether b is a token. It also accepts "=" and "/", because base64 without quotes contains them.
 func isToken(b []byte) bool {
 	for _, c := range b {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"[]?{}`, c) >= 0 {

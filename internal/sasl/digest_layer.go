@@ -172,7 +172,7 @@ func (l *digestLayer) Unwrap(token []byte) ([]byte, error) {
 	}
 	plain := body[:n-macSize]
 	if w.block > 1 {
-		// The MAC covers the padding, so the value of its bytes has no effect on the answer.
+		// The MAC covers the padding, so the value of its bytes can't change the outcome.
 		plain = plain[:len(plain)-min(int(body[n-macSize-1]), len(plain))]
 	}
 	if !hmac.Equal(w.seal(plain), body[n-macSize:]) {

@@ -7,9 +7,9 @@ import (
 	"bulkload/internal/kerberos"
 )
 
-// GSSAPI is the exchange with a Kerberos ticket (RFC 4752): its first token is the request, the server answers with the
+// GSSAPI is the exchange with a Kerberos ticket (RFC 4752). Its first token is the request, the server answers with the
 // protections that it offers, and the client chooses the first of preferred that is offered. The offer proves the
-// server's identity, since only a holder of the service's key can sign it. Each connection has its own key, so the
+// server's identity, because only a holder of the service's key can sign it. Each connection has its own key, so the
 // offer of an earlier one proves nothing.
 func GSSAPI(t *kerberos.Ticket, preferred []Protection) Client {
 	return &gssapi{ticket: t, preferred: preferred}
@@ -27,7 +27,7 @@ type gssapi struct {
 const maxBuffer = 1<<24 - 1
 
 // Start returns the initial token of RFC 4121, 4.1. Its subkey protects both directions (RFC 4121, 2): the server makes
-// no subkey, since the client wants no AP-REP.
+// no subkey, because the client does not ask for an AP-REP.
 func (g *gssapi) Start() (token []byte, err error) {
 	token, key, err := g.ticket.Request()
 	if err != nil {

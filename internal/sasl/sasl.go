@@ -1,5 +1,5 @@
-// Package sasl has the client side of the two SASL mechanisms of HBase, HDFS's NameNode and its DataNodes:
-// GSSAPI with a Kerberos ticket (RFC 4752, RFC 4121) and DIGEST-MD5 with a token (RFC 2831).
+// Package sasl has the client side of the two SASL mechanisms of HBase, HDFS's NameNode and its DataNodes: GSSAPI with
+// a Kerberos ticket (RFC 4752, RFC 4121) and DIGEST-MD5 with a token (RFC 2831).
 //
 // A mechanism is a Client, which is independent of the network: each server frames its tokens differently. After the
 // exchange, Layer protects the connection; Stream applies it to a connection.
@@ -15,7 +15,7 @@ import (
 type Client interface {
 	// Start returns the first token to send; nil if the server begins.
 	Start() ([]byte, error)
-	// Next returns the answer to the server's token. If done is true, the exchange ends for the client once the response,
+	// Next returns the answer to the server's token. If done is true, the exchange ends for the client once response,
 	// if it is not nil, is sent.
 	Next(challenge []byte) (response []byte, done bool, err error)
 	// Layer is the protection of the connection after Next has returned done; nil for authentication alone.
@@ -31,8 +31,8 @@ type Layer interface {
 	Unwrap(token []byte) ([]byte, error)
 }
 
-// Protection is how a connection protects its bytes; as a sum, it is what a server offers. The values are those of
-// RFC 4752, 3.1.
+// Protection is how a connection protects its bytes. A sum of them is a server's offer. The values are those of RFC
+// 4752, 3.1.
 type Protection uint8
 
 // The protections, weakest first.

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// MaxToken bounds a received token, in bytes: servers put a whole answer into one.
+// MaxToken bounds a received token, in bytes, because servers put a whole answer into one.
 const MaxToken = 64<<20 + 1<<10
 
-// Stream applies a layer to a connection in the form that HBase and DataNodes use: each token after its length in four
-// bytes, most significant first. Each Write is one token and one Write to the connection. With a nil layer it returns
-// the connection itself. One goroutine may read while another writes.
+// Stream applies a layer to a connection in the form that HBase and DataNodes use: each token is preceded by its length
+// in four bytes, most significant first. Each Write is one token and one Write to the connection. With a nil layer it
+// returns the connection itself. One goroutine may read while another writes.
 func Stream(connection io.ReadWriter, layer Layer) io.ReadWriter {
 	if layer == nil {
 		return connection
@@ -71,8 +71,8 @@ func (s *stream) token() ([]byte, error) {
 	return ReadToken(s.connection, &s.in)
 }
 
-// ReadToken reads one token, after its length, into buffer, and returns the buffer's bytes. Memory grows with the bytes
-// that arrive, not with the claimed length. The end of the connection before a token is io.EOF.
+// ReadToken reads one token, preceded by its length, into buffer, and returns the buffer's bytes. Memory grows with the
+// bytes that arrive, not with the claimed length. If the connection ends before a token, the error is io.EOF.
 func ReadToken(r io.Reader, buffer *bytes.Buffer) ([]byte, error) {
 	var prefix [4]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {

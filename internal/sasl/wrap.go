@@ -12,8 +12,8 @@ import (
 )
 
 // A wrap token (RFC 4121, 4.2.6.2) is a header of 16 bytes – 05 04, flags, FF, the size of the extra bytes (EC), how
-// far the rest is rotated to the right (RRC), the sequence number – and then the bytes with their checksum, or, sealed,
-// bytes and header encrypted.
+// far the rest is rotated to the right (RRC), the sequence number – followed by the bytes with their checksum or, if
+// sealed, by the encrypted bytes and header.
 const (
 	headerSize = 16
 

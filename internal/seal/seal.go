@@ -4,8 +4,8 @@
 //
 //	"checksum": "<64 hex digits>"
 //
-// It is the SHA-256 of the document without that field and without white space between the values. So other indentation
-// does not change it; another order of the fields, another value or another spelling of one does.
+// It is the SHA-256 of the document without that field and without white space between the values. So indentation does
+// not change it, but the order of the fields, a value, or another spelling of a value does.
 package seal
 
 import (
@@ -19,11 +19,11 @@ import (
 
 // The reasons for refusing a document.
 var (
-	// ErrMalformed means that it is no JSON object, or does not have the expected form.
+	// ErrMalformed means that it is not a JSON object, or does not have the expected form.
 	ErrMalformed = errors.New("malformed")
 	// ErrUnsealed is an ErrMalformed: the object does not end with a checksum.
 	ErrUnsealed = fmt.Errorf("%w: it does not end with its checksum", ErrMalformed)
-	// ErrMismatch means that the content is not the one from which the checksum was computed.
+	// ErrMismatch means that the checksum was computed from other content.
 	ErrMismatch = errors.New("its checksum does not match its content")
 )
 
@@ -45,7 +45,7 @@ func Seal(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	body := bytes.TrimRight(text, " \t\r\n")
-	body = bytes.TrimRight(body[:len(body)-1], " \t\r\n") // without the last brace
+	body = bytes.TrimRight(body[:len(body)-1], " \t\r\n") // without the closing brace
 	sealed := make([]byte, 0, len(body)+len(field)+2*sha256.Size+16)
 	sealed = append(sealed, body...)
 	if len(content) > len("{}") {
@@ -67,8 +67,8 @@ func Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// Schema is the number in the field "schema" of a JSON object, which need not have a checksum; 0 if there is none. It
-// names the format of a document that can't be read.
+// Schema is the number in the field "schema" of a JSON object, which need not have a checksum; 0 if there is no such
+// field. It names the format of a document that can't be read.
 func Schema(text []byte) int {
 	var d struct {
 		Schema int `json:"schema"`
@@ -85,14 +85,14 @@ func open(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := bytes.LastIndex(text, []byte(field)) // inside a string the quotes would be escaped
+	at := bytes.LastIndex(text, []byte(field)) // a quote inside a string would be escaped
 	if at <= 0 {
 		return nil, ErrUnsealed
 	}
 	value, last := bytes.CutSuffix(text[at+len(field):], []byte(`"}`))
 	before := text[at-1]
 	if !last || bytes.IndexByte(value, '"') >= 0 || before != ',' && before != '{' {
-		return nil, ErrUnsealed // the field belongs to an inner object, or others follow
+		return nil, ErrUnsealed // the field belongs to an inner object, or more fields follow
 	}
 	content := append(bytes.Clone(bytes.TrimSuffix(text[:at], []byte{','})), '}')
 	if want := sum(content); want != string(value) {

@@ -19,7 +19,7 @@ func parse(r io.Reader, source string) ([]property, error) {
 	if err := p.file(); err != nil {
 		line, _ := p.xml.InputPos()
 		var syntax *xml.SyntaxError
-		if errors.As(err, &syntax) { // it names its line itself
+		if errors.As(err, &syntax) { // err itself names its line
 			return nil, errcode.SiteRead.Errorf("parse site file %s:%d: %s", source, syntax.Line, syntax.Msg)
 		}
 		return nil, errcode.SiteRead.Errorf("parse site file %s:%d: %w", source, line, err)
@@ -77,7 +77,7 @@ func (p *parser) configuration() error {
 	})
 }
 
-// children visits the elements up to the end of the current one; visit must consume each.
+// children visits the elements up to the end of the current one; visit must consume each of them.
 func (p *parser) children(visit func(xml.StartElement) error) error {
 	for {
 		token, err := p.xml.Token()
@@ -127,7 +127,7 @@ func (p *parser) property(element xml.StartElement) error {
 	if name == "" {
 		return errors.New("a <property> without a <name>")
 	}
-	if value, ok := parts["value"]; ok { // without a value Hadoop ignores it, too
+	if value, ok := parts["value"]; ok { // Hadoop, too, ignores a property without a value
 		final := strings.TrimSpace(parts["final"]) == "true"
 		p.found = append(p.found, property{name: name, value: value, source: p.source, final: final})
 	}

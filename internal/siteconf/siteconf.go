@@ -51,12 +51,13 @@ func Load(dirs ...string) (*Conf, error) {
 }
 
 // FindDirs lists the configuration folders of this machine in the order that Load needs: Hadoop's, then HBase's. Each
-// comes from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. If a variable is not set, its folder is that of packages,
-// /etc/hadoop/conf or /etc/hbase/conf, if that exists. But if the other variable's folder itself has core-site.xml or
-// hbase-site.xml, only that folder is used: the files of packages may belong to another cluster.
+// comes from its variable, HADOOP_CONF_DIR or HBASE_CONF_DIR. If a variable is not set, its folder is the one that
+// packages use, /etc/hadoop/conf or /etc/hbase/conf, if that exists. But if the other variable's folder itself has
+// core-site.xml or hbase-site.xml, only that folder is used, because the files of packages may belong to another
+// cluster.
 func FindDirs() []string { return findDirs("/etc") }
 
-// findDirs is FindDirs with another folder instead of /etc.
+// findDirs is FindDirs with another folder in place of /etc.
 func findDirs(etc string) []string {
 	hadoop, hbase := os.Getenv("HADOOP_CONF_DIR"), os.Getenv("HBASE_CONF_DIR")
 	var dirs []string

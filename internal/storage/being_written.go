@@ -15,9 +15,9 @@ type openFiles interface {
 
 var _ openFiles = (*hdfsFS)(nil)
 
-// IsBeingWritten reports whether a file is still being written, as far as the file system knows: its size is not that
-// of what it will hold. HDFS also says so of a file whose writer has died, until it ends the writer's lease. A file
-// that does not exist is not being written.
+// IsBeingWritten reports whether a file is still being written, as far as the file system knows, so that its size is
+// not yet final. HDFS also says so of a file whose writer has died, until it ends the writer's lease. A file that does
+// not exist is not being written.
 func IsBeingWritten(fsys FS, name string) (bool, error) {
 	if f, ok := extension[openFiles](fsys); ok {
 		return f.isBeingWritten(name)

@@ -8,7 +8,7 @@ import (
 )
 
 // The messages of Hadoop's datatransfer.proto, as far as checking a block needs them. As in protobuf, the last value of
-// a repeated scalar field counts, messages are merged, and a field with a type other than its own is unknown.
+// a repeated scalar field counts, messages are merged, and a field with another type than its own is unknown.
 
 // readRequest is a READ_BLOCK request: a part of a block.
 type readRequest struct {
@@ -32,7 +32,7 @@ const (
 	maxOperation    = 64 << 10
 )
 
-// parseOperation returns the request of a READ_BLOCK operation; false if b does not hold all of it.
+// parseOperation returns the request of a READ_BLOCK operation; false if b does not hold the whole operation.
 func parseOperation(b []byte) (readRequest, bool) {
 	if !beginsRead(b) {
 		return readRequest{}, false

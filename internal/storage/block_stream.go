@@ -16,8 +16,8 @@ import (
 //	packet:   int32 4 + length of checksums and data | int16 length of header | PacketHeaderProto | checksums | data
 //
 // Data begins at a multiple of the bytes per checksum. A packet has one checksum of 4 bytes for each such chunk of its
-// data, the last of which may be shorter. The DataNode sends checksums as they are on its disk, and compares nothing:
-// the client must do so.
+// data, the last of which may be shorter. The DataNode sends checksums as they are on its disk and compares nothing, so
+// the client must.
 
 // blockStream reads such an answer and returns its bytes unchanged, but only those of chunks with the right checksum.
 type blockStream struct {
@@ -30,9 +30,9 @@ type blockStream struct {
 	at           int64  // position in the block at which the next data must begin
 	buf          []byte // the current message or packet
 	joined       []byte // memory for joined packets
-	out          []byte // what is still to be returned
-	follow       []byte // and then this
-	err          error  // and then this
+	out          []byte // bytes still to be returned
+	follow       []byte // bytes to be returned after out
+	err          error  // the error to be returned after these
 }
 
 // checksums describe how a replica's data is checksummed.
@@ -59,7 +59,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) // the same table in all packages
 
-// errBare refuses a replica without checksums, since another one may have them.
+// errBare refuses a replica without checksums, because another one may have them.
 var errBare = errors.New("the replica has no checksums (dfs.checksum.type NULL)")
 
 // damagedError reports a chunk of a replica whose checksum does not match.
@@ -104,7 +104,7 @@ func (s *blockStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads the message or a packet. Even with an error, out may have sound bytes from before it.
+// next reads the message or a packet. Even after an error, out may have sound bytes that precede it.
 func (s *blockStream) next() error {
 	s.buf = s.buf[:0]
 	switch {
@@ -184,10 +184,10 @@ const (
 	joinedData  = 64 << 10 // bytes of data up to which small packets are joined
 )
 
-// small reports whether the cost of a packet is greater than that of its bytes.
+// small reports whether a packet costs more than its bytes.
 func (p *packet) small() bool { return !p.header.last && len(p.data) <= smallPacket }
 
-// packets reads a packet. It joins small ones: a DataNode whose connections are protected sends 4 KiB at once
+// packets reads a packet and joins small ones. A DataNode whose connections are protected sends 4 KiB at a time
 // (io.file.buffer.size), and the library has a cost for each packet.
 func (s *blockStream) packets() error {
 	first, err := s.packet()
@@ -214,7 +214,7 @@ func (s *blockStream) packets() error {
 	return nil
 }
 
-// joining joins packets: checksums from the left, data from front on.
+// joining joins packets: it writes checksums from the left, and data from front on.
 type joining struct {
 	buf            []byte
 	front, sumsEnd int
@@ -229,7 +229,7 @@ func (j *joining) add(p packet) {
 // joinedHeader is the size of a PacketHeaderProto with offset, number, last and length.
 const joinedHeader = 9 + 9 + 2 + 5
 
-// packet returns the joined packet. Its number is 0, since a reader does not use it.
+// packet returns the joined packet. Its number is 0, because a reader does not use it.
 func (j *joining) packet() []byte {
 	sums := j.buf[packetLead+joinedHeader : j.sumsEnd]
 	data := j.buf[j.front:]

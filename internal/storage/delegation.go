@@ -9,11 +9,11 @@ import (
 
 // Delegator is a file system that lets another program act in our name, with a token. HDFS is one.
 type Delegator interface {
-	// Delegates reports whether the cluster has such tokens: without Kerberos nobody needs one.
+	// Delegates reports whether the cluster has such tokens; without Kerberos nobody needs them.
 	Delegates() bool
-	// DelegationToken returns a new token, whose service is the name by which every client finds it. renewer is the short
-	// name of the user who may renew it. If we ourselves authenticate with a token, it returns that one: HDFS issues none
-	// then.
+	// DelegationToken returns a new token, whose service is the name by which every client finds it. renewer is the
+	// short name of the user who may renew it. If we ourselves authenticate with a token, it returns that one, because
+	// HDFS then issues no other.
 	DelegationToken(ctx context.Context, renewer string) (Token, error)
 	// RenewToken extends a token's lifetime, for the user who is its renewer, and returns its new end.
 	RenewToken(ctx context.Context, t Token) (time.Time, error)
@@ -21,7 +21,7 @@ type Delegator interface {
 	CancelToken(ctx context.Context, t Token) error
 }
 
-// DelegatorOf finds the Delegator of a file system, also below file systems that have Unwrap.
+// DelegatorOf finds the Delegator of a file system, looking through wrappers with Unwrap.
 func DelegatorOf(fsys FS) (Delegator, bool) { return extension[Delegator](fsys) }
 
 var _ Delegator = (*hdfsFS)(nil)

@@ -8,7 +8,7 @@ import (
 )
 
 // When HDFS denies a call, the client library reports only the denial. The NameNode's message names the file or folder
-// and the missing right; it is kept here for the error.
+// and the missing right, so it is kept here for the error.
 
 // denial is the NameNode's message about a call that it denied (FSPermissionChecker.toAccessControlString).
 type denial struct{ user, access, inode string }
@@ -27,18 +27,18 @@ func parseDenial(message string) (denial, bool) {
 	return denial{m[1], m[2], m[3]}, true
 }
 
-// homes is the folder of the users' home folders in HDFS (dfs.user.home.dir.prefix, which nobody changes).
+// homes is the folder of the users' home folders in HDFS (dfs.user.home.dir.prefix, which is hardly ever changed).
 const homes = "/user"
 
-// ofFolder names the missing right by which a folder can't be made, and what to do. As a rule that is the command that
-// grants the right. But no user is given the right to write in / or in the folder of all homes: what is missing is a
-// folder of its own.
+// ofFolder names the missing right by which a folder can't be made, and a remedy. Usually that is the command that
+// grants the right. But nobody should grant a user the right to write in / or in the folder of all homes, so there the
+// remedy is a folder of the user's own.
 func (d denial) ofFolder(name string) string {
 	if d.access != "WRITE" || d.inode != "/" && d.inode != homes || name == d.inode {
 		return d.String()
 	}
 	first := path.Join(d.inode, firstElement(name, d.inode))
-	// not the first one, such as /tmp or /data: others use it, too
+	// not the first element, such as /tmp or /data, because others use it, too
 	kind, missing := "folder", path.Join(first, firstElement(name, first))
 	if home := path.Join(homes, firstElement(name, homes)); home != homes && Below(homes, name) {
 		kind, missing = "home folder", home
@@ -61,8 +61,8 @@ func (d denial) String() string {
 		d.inode, d.user, d.rights(), d.inode)
 }
 
-// rights are the rights to grant: those asked for, and for reading and writing also the others that a folder's user
-// needs, since an entry for a user replaces the one before.
+// rights are the rights to grant: those asked for and, for reading and writing, also the others that a folder's user
+// needs, because an entry for a user replaces the previous one.
 func (d denial) rights() string {
 	switch {
 	case strings.Contains(d.access, "WRITE"):

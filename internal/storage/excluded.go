@@ -15,10 +15,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The client library asks the NameNode for a block without saying which DataNodes have just failed. A NameNode regards
-// a silent DataNode as dead after ten minutes, so until then it would name the same one again. As Java's client does,
-// the list of failed ones is added to the library's requests (AddBlockRequestProto.excludeNodes,
-// ClientNamenodeProtocol.proto).
+// The client library asks the NameNode for a block without saying which DataNodes have just failed. A NameNode takes
+// ten minutes to declare a silent DataNode dead, and would name it again until then. So, like Java's client, this adds
+// the list of failed ones to the library's requests (AddBlockRequestProto.excludeNodes, ClientNamenodeProtocol.proto).
 
 // excludedFor is how long a DataNode that failed gets no new block: Java's
 // dfs.client.write.exclude.nodes.cache.expiry.interval.millis.
@@ -37,7 +36,7 @@ type excludedNodes struct {
 // learn keeps the DataNodes that an answer to addBlock names: AddBlockResponseProto{1 LocatedBlockProto{3
 // DatanodeInfoProto}}.
 func (e *excludedNodes) learn(answer []byte) {
-	_ = eachField(answer, func(block field) error { // the library's own parser reports what is wrong
+	_ = eachField(answer, func(block field) error { // the library's own parser reports the fault
 		if block.key() != bytesField(1) {
 			return nil
 		}
@@ -60,7 +59,7 @@ func (e *excludedNodes) learn(answer []byte) {
 
 // nodeAddresses are the addresses by which a DataNode may be dialed.
 func nodeAddresses(info []byte) (all []string) {
-	ip, host, port, _ := parseNode(info) // what is malformed has no address
+	ip, host, port, _ := parseNode(info) // a malformed node has no address
 	for _, name := range []string{ip, host} {
 		if name != "" {
 			all = append(all, net.JoinHostPort(name, fmt.Sprint(port)))
@@ -79,7 +78,7 @@ func (e *excludedNodes) fail(address string) {
 	e.failed[address] = time.Now()
 }
 
-// refused forgets all failures if the NameNode has no DataNode left because of them: one that failed is better than
+// refused forgets all failures if they leave the NameNode without any DataNode, because one that failed is better than
 // none.
 func (e *excludedNodes) refused(r *remoteError) {
 	if !strings.Contains(r.message, areExcluded) {
@@ -90,14 +89,14 @@ func (e *excludedNodes) refused(r *remoteError) {
 	clear(e.failed)
 }
 
-// list returns the DataNodes to exclude, as DatanodeInfoProto. If all that are known have failed, the one whose failure
-// is the longest ago gets another chance: the NameNode may have no other one and would refuse the call, which not every
-// caller makes again. And it may have been the wrong one: if the second DataNode of a pipeline hangs, the first one is
-// blamed, which is silent for as long.
+// list returns the DataNodes to exclude, as DatanodeInfoProto. If all known ones have failed, the one that failed
+// longest ago gets another chance: the NameNode may have no other one and would refuse the call, which not every caller
+// repeats. Also, the wrong one may have been blamed: if the second DataNode of a pipeline hangs, the first one is
+// silent for as long, and is blamed.
 func (e *excludedNodes) list() (all [][]byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	last := map[string]time.Time{} // of the failures of each DataNode: one may be known by several addresses
+	last := map[string]time.Time{} // last failure of each DataNode, which may be known by several addresses
 	for address, when := range e.failed {
 		switch info := string(e.known[address]); {
 		case time.Since(when) > excludedFor:
@@ -116,7 +115,7 @@ func (e *excludedNodes) list() (all [][]byte) {
 	return all
 }
 
-// allIn reports whether these are all DataNodes that are known, and not none.
+// allIn reports whether failed is not empty and has all known DataNodes.
 func (e *excludedNodes) allIn(failed map[string]time.Time) bool {
 	for _, info := range e.known {
 		if _, is := failed[string(info)]; !is {
@@ -136,7 +135,7 @@ func (e *excludedNodes) addTo(frame []byte) []byte {
 	request, rest, err2 := delimited(rest)
 	body, rest, err3 := delimited(rest)
 	if err := errors.Join(err1, err2, err3); err != nil || len(rest) > 0 {
-		return frame // the NameNode reports what is wrong
+		return frame // the NameNode reports the fault
 	}
 	added := message(append([]byte(nil), body...))
 	for _, info := range all {
@@ -150,7 +149,7 @@ func (e *excludedNodes) addTo(frame []byte) []byte {
 	return out
 }
 
-// watched is a dialer of DataNodes that notes which of them can't be reached, or fail in a write.
+// watched makes a dialer of DataNodes note which of them can't be reached, or fail in a write.
 func (e *excludedNodes) watched(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
@@ -219,7 +218,7 @@ func (c *writtenConn) check(err error) {
 // version.
 const opWriteBlock = 80
 
-// operation adds to what was written of the operation. Once it is whole, the pipeline is known: OpWriteBlockProto{2
+// operation adds to the written part of the operation. Once it is whole, the pipeline is known: OpWriteBlockProto{2
 // targets}.
 func (c *writtenConn) operation(p []byte) {
 	c.sent = append(c.sent, p...)
@@ -244,22 +243,22 @@ func (c *writtenConn) operation(p []byte) {
 }
 
 // perNode is how much longer a pipeline's answer may take for each of its DataNodes:
-// HdfsConstants.READ_TIMEOUT_EXTENSION, which DFSClient.getDatanodeReadTimeout adds. The first DataNode waits for the
-// next one less long, so it can say that that one fails.
+// HdfsConstants.READ_TIMEOUT_EXTENSION, which DFSClient.getDatanodeReadTimeout adds. The first DataNode waits less long
+// for the next one, so it can report that the next one fails.
 const perNode = 5 * time.Second
 
 // patientConn is a connection whose reads may be given more time.
 type patientConn interface{ waitLonger(d time.Duration) }
 
-// answered reads what the DataNode says about itself and the others: first BlockOpResponseProto{1 status, 2
-// firstBadLink}, then PipelineAckProto{2 status of each DataNode}, each after its length (datatransfer.proto).
+// answered reads the DataNode's reports on itself and the others: first BlockOpResponseProto{1 status, 2 firstBadLink},
+// then PipelineAckProto{2 status of each DataNode}, each after its length (datatransfer.proto).
 func (c *writtenConn) answered(p []byte) {
 	c.answers = append(c.answers, p...)
 	for {
 		m, rest, err := delimited(c.answers)
 		if err != nil {
 			if len(c.answers) > maxMessage {
-				c.pipeline = nil // not an answer that we know
+				c.pipeline = nil // not an answer that this program knows
 			}
 			return
 		}

@@ -39,7 +39,7 @@ type hdfsFS struct {
 	log         *slog.Logger // of calls; nil: no log
 	rate        *throttle.Limit
 	stopped     <-chan struct{} // see Interrupt; nil: never
-	noticed     atomic.Int64    // when that was seen first, in Unix nanoseconds
+	noticed     atomic.Int64    // when the stop was first seen, in Unix nanoseconds
 	closing     sync.Once
 }
 
@@ -76,8 +76,7 @@ func connectHDFS(conf *siteconf.Conf, authority string, addresses []string, who 
 	return h, nil
 }
 
-// readDefaults asks the NameNode for its settings. After that the client does not fetch them itself, which it would do
-// without a lock.
+// readDefaults asks the NameNode for its settings, so that the client does not fetch them itself, without a lock.
 func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 	var defaults hdfs.ServerDefaults
 	err := h.call("connect", h.uri, true, func() (err error) {
@@ -103,7 +102,7 @@ func (h *hdfsFS) readDefaults(conf *siteconf.Conf) error {
 	return err
 }
 
-// connect tries for patience.start: a NameNode that was just restarted is up again soon.
+// connect tries for timeouts.start, because a NameNode that was just restarted is soon up again.
 func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	begun := time.Now()
 	for {
@@ -127,7 +126,7 @@ func (h *hdfsFS) connect(options hdfs.ClientOptions) error {
 	}
 }
 
-// newFiles returns replication and block size of new files: the client's own settings, as in Java, or else the
+// newFiles returns the replication and block size of new files: the client's own settings, as in Java, or else the
 // NameNode's.
 func newFiles(conf *siteconf.Conf, defaults hdfs.ServerDefaults) (replication int, blockSize int64, err error) {
 	replication, blockSize = defaults.Replication, defaults.BlockSize
@@ -192,7 +191,7 @@ func (h *hdfsFS) Create(name string, perm fs.FileMode) (FileWriter, error) {
 // flagEncrypted is HdfsFileStatusProto.Flags.HAS_CRYPT.
 const flagEncrypted = 2
 
-// refuseFolder refuses directories in which the library would write files that nobody can read.
+// refuseFolder refuses directories in which files written by the library could not be read.
 func (h *hdfsFS) refuseFolder(dir string) error {
 	info, err := h.stat("create", dir)
 	if err != nil {
@@ -221,7 +220,7 @@ func (h *hdfsFS) stat(op, name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// status is the NameNode's own description; the methods of a nil one return zero values.
+// status is the NameNode's own description. If it is nil, its methods return zero values.
 func status(info fs.FileInfo) *hdfs.FileStatus {
 	s, _ := info.Sys().(*hdfs.FileStatus)
 	return s
@@ -288,7 +287,7 @@ func (h *hdfsFS) MkdirAll(name string, perm fs.FileMode) error {
 	return h.mkdirAll(name, name, perm)
 }
 
-// mkdirAll creates a directory for the sake of name.
+// mkdirAll creates a directory on behalf of a call for name.
 func (h *hdfsFS) mkdirAll(name, dir string, perm fs.FileMode) error {
 	return h.call("mkdir", name, true, func() error { return h.client.MkdirAll(dir, perm.Perm()&^h.umask) })
 }
@@ -358,7 +357,7 @@ func (h *hdfsFS) Close() error {
 	h.closing.Do(func() {
 		h.names.close()
 		if err = h.client.Close(); errors.Is(err, net.ErrClosed) {
-			err = nil // the connection had ended before
+			err = nil // the connection had already ended
 		}
 	})
 	return err

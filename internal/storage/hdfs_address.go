@@ -58,8 +58,8 @@ func defaultAuthority(conf *siteconf.Conf) (string, error) {
 	return authority, nil
 }
 
-// nameNodes returns the addresses of an authority: those of the name service that it names (never of others, which
-// the client library would mix), or the authority itself.
+// nameNodes returns the addresses of an authority: those of the name service that it names, or the authority itself. It
+// never includes those of other name services, which the client library would mix.
 func nameNodes(conf *siteconf.Conf, authority string) ([]string, error) {
 	if ids := fields(conf.Get("dfs.ha.namenodes."+authority, "")); len(ids) > 0 {
 		return serviceAddresses(conf, authority, ids)
@@ -95,7 +95,7 @@ func fields(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// SameNameNode reports whether two authorities of URIs are one. Either may lack the default port.
+// SameNameNode reports whether two authorities of URIs are the same. Either may lack the default port.
 func SameNameNode(a, b string) bool { return withPort(a) == withPort(b) }
 
 func withPort(address string) string {

@@ -9,14 +9,14 @@ import (
 )
 
 // checkedConn is a connection to a DataNode as the client library sees it. When the library reads a block, bytes are
-// passed on only if their checksums match. The library (v2.4.0) compares them too, but returns them all the same; an
-// error of the connection makes it continue at the next DataNode, at the next byte that it needs. Other operations pass
-// unchanged. Authentication and encryption belong below this connection.
+// passed on only if their checksums match. The library (v2.4.0) compares them too, but returns them all the same. An
+// error of the connection makes it continue at the next DataNode, with the next byte that it needs. Other operations
+// pass unchanged. Authentication and encryption belong below this connection.
 type checkedConn struct {
 	net.Conn
 	address   string
 	replicas  *replicas
-	operation []byte // what was written, while that can still be a READ_BLOCK operation
+	operation []byte // the written part, while that can still be a READ_BLOCK operation
 	other     bool   // it is another operation
 	stream    *blockStream
 }
@@ -61,14 +61,14 @@ func (c *checkedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail ends a connection, since the library does not when it continues at another DataNode.
+// fail closes a connection, because the library does not when it continues at another DataNode.
 func (c *checkedConn) fail(request readRequest, err error) error {
 	c.Conn.Close() // err is the one to report
 	return c.replicas.failedAt(c.address, request, err)
 }
 
 // checked adds the check to a dialer's connections. A DataNode that can't be reached is reported at the first write,
-// since only the request says which block was wanted.
+// because only the request says which block was wanted.
 func (r *replicas) checked(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)

@@ -14,7 +14,7 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// timeouts are the times that HDFS is given. The client library itself waits forever.
+// timeouts are how long HDFS may take. The client library itself waits forever.
 type timeouts struct {
 	dial     time.Duration // to connect
 	nameNode time.Duration // for the NameNode to accept or send something
@@ -22,7 +22,7 @@ type timeouts struct {
 	start    time.Duration // to keep trying to reach any NameNode
 	retry    time.Duration // to keep trying in a call, e.g. during a failover
 	complete time.Duration // for a closed file's last block to be replicated
-	stopped  time.Duration // for all of that once the command was stopped
+	stopped  time.Duration // for all of these once the command was stopped
 }
 
 // hdfsTimeouts returns the times for a real cluster: NameNodes that are down or hang are detected within about 30 s.
@@ -35,12 +35,13 @@ func hdfsTimeouts(conf *siteconf.Conf) timeouts {
 		start: 12 * time.Second, retry: 25 * time.Second, complete: time.Minute, stopped: 3 * time.Second}
 }
 
-// timedConn sets a deadline for each read and write. After a failure it is closed for good: nobody can know to which
-// call a late answer belongs. The library, which keeps a connection whose read failed, gets an error at its next write.
+// timedConn sets a deadline for each read and write. After a failure it is closed for good, because nobody can know to
+// which call a late answer belongs. The library keeps a connection whose read failed, so it gets an error at its next
+// write.
 type timedConn struct {
 	net.Conn
 	wait time.Duration
-	more atomic.Int64 // how much longer a read may take, in nanoseconds
+	more atomic.Int64 // additional time for a read, in nanoseconds
 
 	heard atomic.Bool // something was read
 
@@ -63,7 +64,7 @@ func (c *timedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// waitLonger gives each read from now on so much more time.
+// waitLonger gives each later read that much more time.
 func (c *timedConn) waitLonger(d time.Duration) { c.more.Store(int64(d)) }
 
 // first returns the first failure of the connection.
@@ -79,7 +80,7 @@ func (c *timedConn) first(err error) error {
 	return err
 }
 
-// endedError is the use of a connection that failed before.
+// endedError reports the use of a connection that failed before.
 type endedError struct{ first error }
 
 func (e endedError) Error() string   { return "the connection had ended: " + e.first.Error() }
@@ -97,9 +98,9 @@ func (c *timedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// answered returns why a write has failed: what the server said before it closed the connection, if that can still be
-// read. A server that is no NameNode, or a NameNode that does not let us in, may do so while the greeting is being
-// written. If anything was read before, it is err.
+// answered returns why a write has failed: the server's message before it closed the connection, if that can still be
+// read. A server that is not a NameNode, or a NameNode that does not let us in, may send one while the greeting is
+// being written. If anything was read before, answered returns err.
 func (c *timedConn) answered(err error) error {
 	if c.heard.Load() || !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) ||
 		c.Conn.SetReadDeadline(time.Now().Add(time.Second)) != nil {
@@ -121,8 +122,8 @@ func (c *timedConn) answered(err error) error {
 // SetDeadline does nothing: the library sets "never" on every new connection.
 func (c *timedConn) SetDeadline(time.Time) error { return nil }
 
-// smallReads is how much is read at once if less is asked for. A packet of a block begins with three small pieces: its
-// lengths, its header and its checksums. The data after them are read directly, without the buffer.
+// smallReads is how much to read at once if less is asked for. A packet of a block begins with three small pieces: its
+// lengths, its header and its checksums. The data after them is read directly, without the buffer.
 const smallReads = 4 << 10
 
 // packetConn is a connection to a DataNode.
@@ -151,7 +152,7 @@ func (p timeouts) packets() dialFunc {
 	return p.connect(func(c net.Conn) net.Conn { return newPacketConn(c, p.dataNode, smallReads) })
 }
 
-// protectedReads is how much is read at once from a DataNode that sends small packets or tokens.
+// protectedReads is how much to read at once from a DataNode that sends small packets or tokens.
 const protectedReads = 64 << 10
 
 // tokens is dialer for DataNodes whose connections are protected.

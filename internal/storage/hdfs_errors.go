@@ -21,7 +21,7 @@ import (
 type failure int
 
 const (
-	refused   failure = iota // an answer: trying again would return the same
+	refused   failure = iota // an answer: another try would return the same
 	notDone                  // the NameNode has not done it: it was not reached, is on standby or in safe mode
 	uncertain                // the connection was lost: it may have been done
 )
@@ -46,7 +46,7 @@ const noDataNodes = "could only be written to 0 of the "
 const noReplica = "no available datanodes"
 
 // isFinal reports a refusal that needs a person: by a server that does not let us in, or by us. Other errors may be
-// joined with it, such as those of another server, or of the use of the connection after that; they don't make it less
+// joined with it, for example those of another server, or of a later use of the connection; they don't make it less
 // final.
 func isFinal(err error) bool {
 	var login *loginError
@@ -86,7 +86,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// explain gives an error of the library the form that this package promises.
+// explain turns an error of the library into the form that this package promises.
 func (h *hdfsFS) explain(op, name string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
@@ -141,8 +141,8 @@ func remoteText(class, message string) string {
 	return class[strings.LastIndexByte(class, '.')+1:] + ": " + text
 }
 
-// call makes a call of the library. Within the file system's patience it repeats the call after an error that shows
-// that it was not done and, if repeatable, after one that leaves this uncertain.
+// call makes a call of the library. Within timeouts.retry it repeats the call after an error that shows that it was not
+// done and, if repeatable, after one that leaves this uncertain.
 func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	begun := time.Now()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -166,7 +166,8 @@ func (h *hdfsFS) call(op, name string, repeatable bool, f func() error) error {
 	}
 }
 
-// pause waits for another try. It is false, and the last error counts, some seconds after the command was stopped.
+// pause waits before another try. Some seconds after the command was stopped it returns false, so the last error
+// counts.
 func (h *hdfsFS) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -23,14 +23,14 @@ type hdfsFile struct {
 	streaming bool
 	next      int64 // position at which Read continues
 	closed    bool
-	examined  uint64 // the number of the last damaged replica that was examined
+	examined  uint64 // the number of the last examined damaged replica
 }
 
-// readOver is how many bytes are skipped by reading them, instead of opening the stream again. The library would do so
-// itself in Seek, but (v2.4.0) loses track of it: if the DataNode then fails, it continues at the wrong place.
+// readOver is how many bytes are skipped by reading them rather than by opening the stream again. The library would do
+// so itself in Seek, but (v2.4.0) it loses count: if the DataNode then fails, it continues at the wrong place.
 const readOver = 64 << 10
 
-// open finds the file and its blocks; it is called again after a failed read.
+// open finds the file and its blocks. It is called again after a failed read.
 func (f *hdfsFile) open() error {
 	var reader *hdfs.FileReader
 	err := f.fs.call("open", f.name, true, func() (err error) {
@@ -82,7 +82,7 @@ func (f *hdfsFile) ReadAt(p []byte, off int64) (int, error) {
 	return total, nil
 }
 
-// read reads something at off. It tries again after a failure, and asks for the blocks' locations anew.
+// read reads something at off. After a failure it tries again with new locations of the blocks.
 func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 	switch {
 	case f.closed:
@@ -108,7 +108,7 @@ func (f *hdfsFile) read(p []byte, off int64) (int, error) {
 			return 0, f.fs.explain("read", f.name, err)
 		case isBlock && f.acceptBare(blocked):
 			// It was not a failure.
-		// The first time, the library may have asked only the DataNodes that it had not asked for earlier bytes.
+		// The first time, the library may have asked only the DataNodes that did not serve earlier bytes.
 		case isBlock && blocked.damaged() && again, time.Since(begun) >= f.fs.timeouts.retry:
 			return 0, f.fs.explain("read", f.name, err)
 		case !f.fs.pause(pause):
@@ -139,7 +139,7 @@ func (f *hdfsFile) readStream(p []byte, off int64) (int, error) {
 	f.fs.rate.Wait(n)
 	f.streaming = err == nil
 	if n == 0 && (err == nil || err == io.EOF) {
-		err = io.ErrUnexpectedEOF // the NameNode's size says there is more
+		err = io.ErrUnexpectedEOF // according to the NameNode's size, there is more
 	}
 	return n, err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// hdfsWriter writes a file in pieces of writeBuffer. The library does not repair a broken pipeline: when a DataNode
+// hdfsWriter writes a file in pieces of writeBuffer. The library does not repair a broken pipeline, so when a DataNode
 // fails, the whole file has to be written again.
 type hdfsWriter struct {
 	fs     *hdfsFS
@@ -83,8 +83,7 @@ func (w *hdfsWriter) complete() error {
 	}
 }
 
-// explain is hdfsFS.explain for what may be an error of a DataNode: any error that is not the NameNode's, and not
-// final.
+// explain is hdfsFS.explain, but attributes any error to a DataNode that is neither the NameNode's nor final.
 func (w *hdfsWriter) explain(op string, err error) error {
 	cause := rootCause(err)
 	var remote hdfs.Error
@@ -101,8 +100,8 @@ func (w *hdfsWriter) explain(op string, err error) error {
 		Err: code.Errorf("%w: %s: %w: %s", ErrUnavailable, w.fs.uri, mark, text)}
 }
 
-// nameNodeLost is an ErrDataNode by what follows: the file is written again, by then perhaps to another NameNode. Its
-// text says what has failed.
+// nameNodeLost is an ErrDataNode in its effect: the file is written again, by then perhaps at another NameNode. Its
+// text says what failed.
 type nameNodeLost struct{}
 
 func (nameNodeLost) Error() string { return "the connection to the NameNode has ended" }
@@ -119,7 +118,7 @@ func (w *hdfsWriter) Abort() error {
 	}
 	w.closed, w.err = true, &fs.PathError{Op: "write", Path: printable.Name(w.name), Err: errAborted}
 	err := w.fs.Remove(w.name)
-	w.file.Close() // ends the connection to the DataNode; it fails, since the file is gone
+	w.file.Close() // ends the connection to the DataNode; it fails, because the file is gone
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -22,18 +22,19 @@ const (
 	plainGreeting = "hrpc\x09\x00\x00"
 	saslGreeting  = "hrpc\x09\x00\xdf"
 
-	saslCall    = -33 // the call's number of SASL messages
-	contextCall = -3  // and of the connection's context
+	saslCall    = -33 // call number of SASL messages
+	contextCall = -3  // call number of the connection's context
 
 	nameNodeProtocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 
 	// maxFrame bounds a NameNode's answer, in bytes (ipc.maximum.response.length).
 	maxFrame = 128 << 20
 
-	// firstFrame is how much memory a frame gets at first, in bytes; most answers have less.
+	// firstFrame is how much memory a frame gets at first, in bytes; most answers need less.
 	firstFrame = 4 << 10
 
-	// maxLoginFrame bounds an answer of a server that has not yet proved its identity, in bytes; they have some hundreds.
+	// maxLoginFrame bounds an answer of a server that has not yet proved its identity, in bytes; real ones have some
+	// hundreds.
 	maxLoginFrame = 64 << 10
 
 	// maxOffers bounds the number of login methods that a server offers; Hadoop has three.
@@ -91,7 +92,7 @@ var errHTTP = errcode.Address.New("the server answers in HTTP, so this is not th
 	"fs.defaultFS or dfs.namenode.rpc-address must name that one")
 
 // readFrame reads a frame into buf, and returns buf and the frame with its length. buf grows with the bytes that
-// arrive, not with the length that is claimed.
+// arrive, not with the claimed length.
 func readFrame(r io.Reader, buf []byte) ([]byte, error) { return readFrameUpTo(r, buf, maxFrame) }
 
 // readFrameUpTo is readFrame for frames of at most limit bytes.
@@ -115,7 +116,7 @@ func readFrameUpTo(r io.Reader, buf []byte, limit uint32) ([]byte, error) {
 }
 
 // readMore reads until buf has n bytes. buf grows to first bytes and then doubles, with the bytes that arrive, not with
-// a length that is claimed. An end before the first byte of an empty buf is io.EOF.
+// a claimed length. An end before the first byte of an empty buf is io.EOF.
 func readMore(r io.Reader, buf []byte, n, first int) ([]byte, error) {
 	for len(buf) < n {
 		have := len(buf)
@@ -185,7 +186,7 @@ func parseReply(frame []byte) (response, error) {
 	return r, err
 }
 
-// delimited returns a message that follows its length, and the bytes after it.
+// delimited returns a message preceded by its length, and the bytes after it.
 func delimited(b []byte) (first, rest []byte, err error) {
 	v, n := protowire.ConsumeBytes(b)
 	if n < 0 {
@@ -217,7 +218,7 @@ type saslOffer struct {
 	challenge                           []byte // nil: the client begins
 }
 
-// choice is the offer as a client returns it: without the challenge.
+// choice is the offer as a client returns it, without the challenge.
 func (o saslOffer) choice() message {
 	return message(nil).text(1, o.method).text(2, o.mechanism).text(3, o.protocol).text(4, o.server)
 }
@@ -286,7 +287,7 @@ func exchange(c io.ReadWriter, client []byte, m message) (saslMessage, error) {
 	return parseSasl(r.body)
 }
 
-// noEOF turns io.EOF into io.ErrUnexpectedEOF: the connection ended before an expected answer.
+// noEOF turns io.EOF into io.ErrUnexpectedEOF, because the connection ended before an expected answer.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

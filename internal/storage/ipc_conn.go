@@ -17,8 +17,8 @@ import (
 
 // nameNodeConn is a connection to a NameNode as the client library sees it: one without security, whatever the cluster
 // has. The library writes a greeting and frames. The greeting is dropped if we have already sent one, and frames are
-// wrapped if the connection is protected. Answers are unwrapped, and the servers' defaults never ask the library to
-// encrypt its connections to DataNodes, since that is done below it.
+// wrapped if the connection is protected. Answers are unwrapped. The server defaults shown to the library never ask it
+// to encrypt its connections to DataNodes, because that is done below it.
 type nameNodeConn struct {
 	net.Conn
 	layer  sasl.Layer // nil: in clear
@@ -32,7 +32,7 @@ type nameNodeConn struct {
 	calls map[int32]string // the methods of the calls that have no answer yet
 
 	encrypts func(bool)         // is called with whether the DataNodes want encryption
-	refuses  func(*remoteError) // is called when a call is refused
+	refuses  func(*remoteError) // is called when the server refuses a call
 	ended    func(error)        // is called when the connection has ended, with the reason
 	heard    *atomic.Bool       // the server has answered as a NameNode does
 	nodes    *excludedNodes     // nil: no DataNode is excluded
@@ -119,14 +119,14 @@ func (c *nameNodeConn) send(frame []byte) error {
 	return err
 }
 
-// note remembers a call until its answer.
+// note remembers a call until it is answered.
 func (c *nameNodeConn) note(call int32, method string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[call] = method
 }
 
-// noted returns the method of a call, and forgets it; false if the call was not made, or was answered already.
+// noted returns the method of a call, and forgets it; false if the call was not made, or has already been answered.
 func (c *nameNodeConn) noted(call int32) (method string, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *nameNodeConn) next() error {
 		return c.untrusted(err)
 	}
 	c.heard.Store(true)
-	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer that belongs to no call
+	if r.refusal != nil && r.call < 0 && !r.refusal.later() { // the library expects no answer without a call
 		return c.refused(r.refusal)
 	}
 	method, due := c.noted(r.call)
@@ -235,8 +235,8 @@ func (c *nameNodeConn) frame() ([]byte, error) {
 	return frame, nil
 }
 
-// untrustedError is the end of a connection on which something was changed, repeated or lost on the way, or came from
-// another sender. Like one that was cut, it gets no more calls, and another one may be sound.
+// untrustedError is the end of a connection on which something was changed, repeated or lost, or came from another
+// sender. Like a connection that was cut, it gets no more calls; a new one may be sound.
 type untrustedError struct{ err error }
 
 func (e *untrustedError) Error() string {
@@ -244,8 +244,8 @@ func (e *untrustedError) Error() string {
 }
 func (e *untrustedError) Unwrap() error { return e.err }
 
-// untrusted is the error of an answer that can't be the NameNode's. A server that has never answered otherwise, and has
-// not logged us in, is no NameNode.
+// untrusted is the error for an answer that can't be the NameNode's. A server that has never answered otherwise, and
+// has not logged us in, is not a NameNode.
 func (c *nameNodeConn) untrusted(err error) error {
 	if c.plain && !c.heard.Load() {
 		return errcode.Address.Errorf("%v does not answer as a NameNode does (%w): is this its port for clients?",
@@ -254,7 +254,7 @@ func (c *nameNodeConn) untrusted(err error) error {
 	return &untrustedError{err}
 }
 
-// refused is the server's refusal of the connection itself.
+// refused is the error for the server's refusal of the connection itself.
 func (c *nameNodeConn) refused(e *remoteError) error {
 	var err error
 	switch {
@@ -273,7 +273,8 @@ func (c *nameNodeConn) refused(e *remoteError) error {
 
 var errNotWrapped = errors.New("the NameNode answers in clear on a protected connection")
 
-// unwrap returns the frame inside a frame. Nothing may come in clear, not even a refusal: anybody could have sent it.
+// unwrap returns the frame inside a frame. Nothing may come in clear, not even a refusal, because anybody could have
+// sent it.
 func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 	r, err := parseReply(frame)
 	if err != nil {
@@ -302,7 +303,7 @@ func (c *nameNodeConn) unwrap(frame []byte) ([]byte, error) {
 // clearEncryption sets encryptDataTransfer (field 6) to false in the servers' defaults, and reports its former value.
 func (c *nameNodeConn) clearEncryption(r response) {
 	encrypts := false
-	_ = eachField(r.body, func(f field) error { // the library's own parser reports what is wrong
+	_ = eachField(r.body, func(f field) error { // the library's own parser reports the fault
 		if f.key() == bytesField(1) {
 			encrypts = clearBool(f.bytes, 6)
 		}

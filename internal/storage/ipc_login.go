@@ -14,9 +14,9 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// loginError is a refused login, by a server or by us: trying again would have the same result.
+// loginError is a login refused by a server or by us, so that another try would have the same result.
 type loginError struct {
-	server string // and its address
+	server string // name and address of the server
 	err    error
 }
 
@@ -28,8 +28,8 @@ func (e *loginError) ErrorCode() errcode.Code {
 	return cmp.Or(errcode.Outermost(e.err), errcode.KerberosService)
 }
 
-// logIn authenticates on a new connection, on which nothing was sent yet, and returns the layer that protects it from
-// then on; nil for none.
+// logIn authenticates on a new, unused connection. It returns the layer that protects the connection from then on; nil
+// for none.
 func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.Layer, error) {
 	layer, err := s.greet(ctx, c, address)
 	if err != nil && !passes(err) {
@@ -38,10 +38,11 @@ func (s *security) logIn(ctx context.Context, c net.Conn, address string) (sasl.
 	return layer, err
 }
 
-// passes reports whether another try may help: a NameNode or a KDC does not answer, or a NameNode can't log us in now.
+// passes reports whether another try may help, because a NameNode or a KDC does not answer, or a NameNode can't log us
+// in now.
 func passes(err error) bool {
 	var ticket *kerberos.Error
-	if errors.As(err, &ticket) { // which may also be about a file, whose errors look like those of a network
+	if errors.As(err, &ticket) { // it may also be about a file, whose errors look like those of a network
 		return errors.Is(err, kerberos.ErrNoKDC) || errors.Is(err, context.DeadlineExceeded)
 	}
 	var remote *remoteError
@@ -76,7 +77,7 @@ func (s *security) greet(ctx context.Context, c net.Conn, address string) (sasl.
 	return layer, err
 }
 
-// loginWay is an offer of the server and what we use for it.
+// loginWay is an offer of the server with the credentials that we use for it.
 type loginWay struct {
 	client sasl.Client
 	offer  saslOffer
@@ -84,7 +85,8 @@ type loginWay struct {
 	cure   string // what to do if the server refuses it
 }
 
-// noSimple refuses to continue without authentication, whatever the site files allow: the server may be a stranger.
+// noSimple refuses to continue without authentication, whatever the site files allow, because the server may be a
+// stranger.
 func (s *security) noSimple() error {
 	why := ""
 	if s.fallback {
@@ -145,8 +147,8 @@ func (s *security) byTicket(ctx context.Context, o saslOffer, c net.Conn, addres
 			"(kvno), or its clock is wrong"}, nil
 }
 
-// nameNodeService returns the NameNode's principal from the site files. It must be the one that the NameNode claims
-// (SaslRpcClient.getServerPrincipal). For _HOST the host is that of the address, or a name of its IP.
+// nameNodeService returns the NameNode's principal from the site files. The NameNode must claim the same one
+// (SaslRpcClient.getServerPrincipal). _HOST stands for the host of the address, or a name of its IP.
 func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn, address string) (string, error) {
 	said := o.protocol + "/" + o.server
 	if s.pattern != nil {
@@ -177,7 +179,7 @@ func (s *security) nameNodeService(ctx context.Context, o saslOffer, c net.Conn,
 			"take the property over from the cluster's hdfs-site.xml", said, s.principal, first)
 }
 
-// hostNames returns the address's host, and then the names of its IP. It looks these up only if the caller continues.
+// hostNames returns the address's host, and then the names of its IP, which it looks up only if the caller continues.
 func hostNames(ctx context.Context, c net.Conn, address string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		host, _, _ := net.SplitHostPort(address)
@@ -185,7 +187,7 @@ func hostNames(ctx context.Context, c net.Conn, address string) iter.Seq[string]
 		if !yield(host) || !ok {
 			return
 		}
-		found, _ := net.DefaultResolver.LookupAddr(ctx, remote.IP.String()) // an IP may have no name
+		found, _ := net.DefaultResolver.LookupAddr(ctx, remote.IP.String()) // not every IP has a name
 		for _, name := range found {
 			if !yield(strings.TrimSuffix(name, ".")) {
 				return

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Local is the local file system. Its changes are on disk, not only in the page cache, when the calls return, except
-// for removals.
+// Local is the local file system. When a call returns, its changes are on disk, not only in the page cache, except for
+// removals.
 var Local FS = localFS{}
 
 type localFS struct{}
@@ -96,7 +96,7 @@ func (l localFS) ReadDir(name string) ([]Info, error) {
 	return infos, nil
 }
 
-// isAbove reports whether a folder is dir or one above it, on the way by which dir was reached.
+// isAbove reports whether a folder is dir or above it, on the path by which dir was reached.
 func isAbove(folder fs.FileInfo, dir string) bool {
 	for {
 		if st, err := os.Stat(dir); err == nil && os.SameFile(st, folder) {
@@ -111,7 +111,7 @@ func isAbove(folder fs.FileInfo, dir string) bool {
 }
 
 // entryInfo follows a symbolic link to its target. A link without a target is described as a link, so that opening it
-// fails with an error. A link to a folder above itself is described as both, so that nobody follows it for ever.
+// fails with an error. A link to a folder above itself is described as both, so that nobody follows it forever.
 func entryInfo(dir string, e fs.DirEntry) (Info, error) {
 	if e.Type()&fs.ModeSymlink != 0 {
 		if st, err := os.Stat(filepath.Join(dir, e.Name())); err == nil {
@@ -185,7 +185,7 @@ func move(from, to string, rename func(from, to string) error) error {
 	return nil
 }
 
-// blamedPath returns the name, of the two of a failed rename, that the error is about.
+// blamedPath returns which name of a failed rename the error is about.
 func blamedPath(from, to string, err error) string {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTEMPTY) {
 		return to
@@ -196,8 +196,8 @@ func blamedPath(from, to string, err error) string {
 	return from
 }
 
-// linkNew renames without overwriting, for systems and file systems that have no call for it. Directories can't be
-// linked: for them the test and the move are two steps.
+// linkNew renames without overwriting, for systems and file systems without a call for it. Directories can't be linked,
+// so for them the test and the move are two steps.
 func linkNew(from, to string) error {
 	st, err := os.Lstat(from)
 	if err != nil {
@@ -220,8 +220,8 @@ func (localFS) Remove(name string) error {
 	if err != nil {
 		return err
 	}
-	// A caller that deletes a directory means one that is empty, and the system deletes a link whatever is in the
-	// directory.
+	// A caller that deletes a directory means an empty one, but the system deletes a link whatever the directory
+	// contains.
 	if link, err := os.Lstat(name); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		if to, err := os.Stat(name); err == nil && to.IsDir() {
 			return &fs.PathError{Op: "remove", Path: printable.Name(name),
@@ -267,14 +267,14 @@ func syncDir(dir string) error {
 		return err
 	}
 	defer d.Close()
-	// Some network file systems can't sync a directory and return EINVAL: then they decide what is durable.
+	// Some network file systems can't sync a directory and return EINVAL, so they decide what is durable.
 	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return asPathError("sync", dir, err)
 	}
 	return nil
 }
 
-// asPathError gives an error of package os the form that this package promises.
+// asPathError turns an error of package os into the form that this package promises.
 func asPathError(op, name string, err error) error {
 	var link *os.LinkError
 	if errors.As(err, &link) {

@@ -23,14 +23,14 @@ type rpcClient struct {
 	opened, heard atomic.Bool // a server has accepted a connection, and has answered as a NameNode does
 
 	mu    sync.Mutex
-	peers map[string]bool // the addresses that connections had at their other end
+	peers map[string]bool // the remote addresses of the connections
 	// why the last connection could not be opened, or has ended, by address; nil while it is open
 	failures map[string]error
 	encrypts bool      // DataNodes want encrypted connections, by the servers' defaults
 	active   int       // index in addresses of the one that answered last
 	idle     *callConn // for our next call; nil if there is none
 	closed   bool      // no connection is kept any more
-	denials  []denial  // of the library's calls, the newest last
+	denials  []denial  // those of the library's calls, the newest last
 }
 
 // connect is the library's dialer.
@@ -108,7 +108,7 @@ func (n *rpcClient) refusal() error {
 	return refused
 }
 
-// accepts reports whether a server accepts connections, and has never answered as a NameNode does.
+// accepts reports whether a server accepts connections although it has never answered as a NameNode does.
 func (n *rpcClient) accepts() bool {
 	return n.opened.Load() && !n.heard.Load()
 }

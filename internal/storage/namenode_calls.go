@@ -22,7 +22,7 @@ type answer struct {
 type callConn struct {
 	*nameNodeConn
 	address string // of the NameNode, as the site files have it
-	calls   int32  // made on it so far
+	calls   int32  // number of calls made on it so far
 	used    time.Time
 }
 
@@ -63,7 +63,7 @@ func (n *rpcClient) call(ctx context.Context, method string, request message) (a
 	return answer{}, fmt.Errorf("%w: %w", ErrUnavailable, failed)
 }
 
-// callAt makes a call at one NameNode, on the kept connection unless the NameNode has closed it meanwhile.
+// callAt makes a call at one NameNode, on the idle connection unless the NameNode has closed it meanwhile.
 func (n *rpcClient) callAt(ctx context.Context, address, method string, request message) (answer, error) {
 	if c := n.takeIdle(address); c != nil {
 		a, err := n.callOn(c, method, request)

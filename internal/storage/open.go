@@ -12,9 +12,9 @@ import (
 	"bulkload/internal/throttle"
 )
 
-// ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path or
+// ResolveAs returns the file system of a path of a job file, and the path's name in it. The path is a local path, a
 // file: URI, or an hdfs: URI, for which conf has the NameNodes and the protection of connections; conf may be nil for a
-// local path. A relative local path is relative to base. For an HDFS path it connects to HDFS: if that fails, the error
+// local path. A relative local path is relative to base. For an HDFS path it connects to HDFS; if that fails, the error
 // is ErrUnavailable. The caller closes the file system.
 func ResolveAs(path, base string, conf *siteconf.Conf, who Identity) (FS, string, error) {
 	scheme, rest := splitScheme(path)
@@ -42,23 +42,23 @@ func Listen(fsys FS, log *slog.Logger) {
 	}
 }
 
-// Throttle bounds the bytes a second that are read from and written to files in HDFS; local disks have no limit. What
-// counts is the files' content: neither its replication nor calls to the NameNode. Call it before files are opened.
+// Throttle bounds the bytes a second that are read from and written to files in HDFS; local disks have no limit. Only
+// the content of files counts, not its replication or calls to the NameNode. Call it before files are opened.
 func Throttle(fsys FS, limit *throttle.Limit) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.rate = limit
 	}
 }
 
-// Interrupt says by a channel that the command was stopped. What it still saves in HDFS is tried for some seconds from
-// then on, and no call waits longer for a NameNode or a DataNode. Call it before files are opened.
+// Interrupt sets a channel that reports that the command was stopped. From then on, whatever it still saves in HDFS is
+// tried for only some seconds, and no call waits longer for a NameNode or a DataNode. Call it before files are opened.
 func Interrupt(fsys FS, stopped <-chan struct{}) {
 	if h, ok := fsys.(*hdfsFS); ok {
 		h.stopped = stopped
 	}
 }
 
-// splitScheme cuts off a URI's scheme. A colon alone makes no scheme: 10:30/part-0 is a local path.
+// splitScheme cuts off a URI's scheme. A colon alone does not make a scheme: 10:30/part-0 is a local path.
 func splitScheme(path string) (scheme, rest string) {
 	scheme, rest, found := strings.Cut(path, ":")
 	if !found || strings.ContainsAny(scheme, "/*?[. ") {

@@ -13,7 +13,7 @@ func IsHDFS(uri string) bool { return strings.HasPrefix(uri, "hdfs:") }
 // Below reports whether a name is inside a directory.
 func Below(dir, name string) bool { return strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/") }
 
-// Missing are a directory and those above it that do not exist, the innermost first.
+// Missing returns those of a directory and the directories above it that do not exist, the innermost first.
 func Missing(fsys FS, dir string) (missing []string, err error) {
 	for ; ; dir = path.Dir(dir) {
 		switch _, err := fsys.Stat(dir); {
@@ -26,8 +26,8 @@ func Missing(fsys FS, dir string) (missing []string, err error) {
 	}
 }
 
-// RemoveEmpty deletes directories, as Missing names them, that were made and are empty. A symbolic link to nothing,
-// which Missing names, too, stays: only its owner knows what it is for.
+// RemoveEmpty deletes directories listed by Missing that have since been made and are empty. A symbolic link without a
+// target, which Missing also lists, stays, because only its owner knows its purpose.
 func RemoveEmpty(fsys FS, dirs []string) {
 	for _, dir := range dirs {
 		if info, err := fsys.Stat(dir); err == nil && info.Dir {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Quota is what a directory may hold and what it holds, with everything below it. A limit of NoQuota is none.
+// Quota is the limits and the use of a directory, with everything below it. A limit of NoQuota means no limit.
 type Quota struct {
 	Names, NamesUsed int64 // files and directories
 	Bytes, BytesUsed int64 // of all replicas
@@ -20,15 +20,15 @@ const NoQuota = -1
 
 // Quoter is a file system with quotas on directories. HDFS is one.
 type Quoter interface {
-	// Quota asks for the quotas of a directory. If it has none, HDFS counts everything below it: that takes about a
+	// Quota asks for the quotas of a directory. If it has none, HDFS counts everything below it, which takes about a
 	// second for a million files. The error is fs.ErrPermission if the user may not list the directory.
 	Quota(ctx context.Context, name string) (Quota, error)
 }
 
-// QuoterOf finds the Quoter of a file system, also below file systems that have Unwrap.
+// QuoterOf finds the Quoter of a file system, looking through wrappers with Unwrap.
 func QuoterOf(fsys FS) (Quoter, bool) { return extension[Quoter](fsys) }
 
-// extension finds what a file system, or one below it (Unwrap), can do besides.
+// extension finds a further interface that a file system, or one that it wraps (Unwrap), implements.
 func extension[T any](fsys FS) (found T, ok bool) {
 	for {
 		if found, ok = fsys.(T); ok {
@@ -49,7 +49,7 @@ func (h *hdfsFS) Quota(ctx context.Context, name string) (Quota, error) {
 	if err != nil {
 		return Quota{}, err
 	}
-	// On a connection of its own: the library's has one call at a time, and this one may take long.
+	// It needs a separate connection: the library's carries one call at a time, and this one may take long.
 	a, err := h.names.call(ctx, "getQuotaUsage", message(nil).text(1, name))
 	var q Quota
 	if err == nil {

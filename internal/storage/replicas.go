@@ -15,30 +15,30 @@ import (
 var ErrChecksum = errors.New("no replica matches its checksums")
 
 // replicas remembers, for one file system, which replicas could not be read, and why. The client library asks one
-// DataNode after the other and reports only the last answer; this has all answers.
+// DataNode after another and reports only the last answer; replicas keeps all of them.
 type replicas struct {
 	mu     sync.Mutex
 	failed map[readRequest][]replicaFailure
-	bare   map[blockID]bool // read without checksums, since no replica has any
-	noted  map[string]bool  // what was already reported
+	bare   map[blockID]bool // read without checksums, because no replica has any
+	noted  map[string]bool  // messages that were already logged
 	log    *slog.Logger     // nil: no log
 
 	damages []damage // the last ones, in the order of their numbers
 	latest  atomic.Uint64
 }
 
-// replicaFailure is why a DataNode did not return what was asked for.
+// replicaFailure says why a DataNode did not return the requested bytes.
 type replicaFailure struct {
 	address string
 	err     error
 }
 
 const (
-	maxFailed = 1024 // requests; a message lacks those that were forgotten
+	maxFailed = 1024 // requests; a message lacks forgotten ones
 	maxNoted  = 20   // notes
 )
 
-// blockError has the result of a request at each DataNode that was asked.
+// blockError is the result of a request at each DataNode that was asked.
 type blockError struct {
 	request  readRequest
 	failures []replicaFailure
@@ -71,7 +71,7 @@ func (e *blockError) damaged() bool {
 	})
 }
 
-// failedAt records that a DataNode could not serve a request. The error has all DataNodes that could not.
+// failedAt records that a DataNode could not serve a request. The error names all DataNodes that could not.
 func (r *replicas) failedAt(address string, request readRequest, err error) *blockError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *replicas) failedAt(address string, request readRequest, err error) *blo
 	return &blockError{request, failures}
 }
 
-// reportDamage logs that a replica is damaged, since nobody else does if another one is sound. The reader of its file
+// reportDamage logs that a replica is damaged, because nobody else does if another one is sound. The reader of its file
 // reports it to the NameNode.
 func (r *replicas) reportDamage(address string, block blockID, err error) {
 	var wrong *damagedError
@@ -109,7 +109,7 @@ func (r *replicas) reportBare(uri string) {
 		" (dfs.checksum.type NULL): a byte that changes on a disk is not noticed")
 }
 
-// acceptBare allows a block to be read without checksums, if the lack of them is why it could not be read.
+// acceptBare allows a block to be read without checksums, if it could not be read because they are missing.
 func (r *replicas) acceptBare(e *blockError) bool {
 	if !errors.Is(e, errBare) {
 		return false

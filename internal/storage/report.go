@@ -18,7 +18,7 @@ type damage struct {
 	address string
 }
 
-// maxDamages bounds how many are kept until the readers of their files have seen them.
+// maxDamages bounds how many damages are kept until the readers of their files have seen them.
 const maxDamages = 256
 
 // newDamages returns the damages found after number.
@@ -32,8 +32,8 @@ func (r *replicas) newDamages(number uint64) []damage {
 	return slices.Clone(r.damages[i:])
 }
 
-// reportDamages reports damaged replicas of this file to the NameNode. It finds out here which file a block belongs to,
-// since the library does not say so where the damage is found.
+// reportDamages reports damaged replicas of this file to the NameNode. It has to look up which file a block belongs to,
+// because the library does not say so where the damage is found.
 func (f *hdfsFile) reportDamages() {
 	latest := f.fs.replicas.latest.Load()
 	found := f.fs.replicas.newDamages(f.examined)
@@ -77,7 +77,7 @@ type locatedBlock struct {
 	replicas []replica // where the block is
 }
 
-// replica is one place of a block.
+// replica is one copy of a block on a DataNode.
 type replica struct {
 	node        []byte // DatanodeInfoProto
 	addresses   []string
@@ -147,7 +147,8 @@ func parseReplica(b []byte) (replica, error) {
 	return r, err
 }
 
-// parseNode reads by what a DataNode may be dialed: DatanodeInfoProto{1 DatanodeIDProto{1 ip, 2 host, 4 port}}.
+// parseNode reads the addresses by which a DataNode may be dialed: DatanodeInfoProto{1 DatanodeIDProto{1 ip, 2 host, 4
+// port}}.
 func parseNode(info []byte) (ip, host string, port uint64, err error) {
 	err = eachField(info, func(id field) error {
 		if id.key() != bytesField(1) {
@@ -168,8 +169,8 @@ func parseNode(info []byte) (ip, host string, port uint64, err error) {
 	return ip, host, port, err
 }
 
-// damaged returns the block with its damaged replicas only. It returns nil if none is damaged, or if all of several
-// are: then the fault may be ours (DFSInputStream.reportCheckSumFailure).
+// damaged returns the block with its damaged replicas only. It returns nil if no replica is damaged, or if there are
+// several and all are, because the fault may then be ours (DFSInputStream.reportCheckSumFailure).
 func (l *locatedBlock) damaged(found []damage) message {
 	bad := slices.DeleteFunc(slices.Clone(l.replicas), func(r replica) bool {
 		return !slices.ContainsFunc(found, func(d damage) bool {

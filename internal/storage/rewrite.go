@@ -8,8 +8,8 @@ import (
 	"bulkload/internal/pause"
 )
 
-// rewriteTries is how many times Rewrite calls write at most. A DataNode that has failed gets no new block, so several
-// tries are needed only if DataNodes fail one after the other, or if all are gone for some minutes.
+// rewriteTries bounds the calls of write by Rewrite. A DataNode that has failed gets no new block, so several tries are
+// needed only if DataNodes fail one after another, or if all are gone for some minutes.
 const rewriteTries = 12
 
 // The pauses between two tries.
@@ -18,9 +18,9 @@ const (
 	lastRewritePause  = 30 * time.Second
 )
 
-// Rewrite calls write, and again if a DataNode fails (ErrDataNode): a file of HDFS that is being written can't be
-// continued then. write must start its files from the beginning each time, and leave none if it fails. failed is called
-// with the error of each try that is followed by another one.
+// Rewrite calls write, and repeats it if a DataNode fails (ErrDataNode), because a half-written HDFS file can't be
+// continued after that. write must start its files from the beginning each time, and leave none if it fails. failed is
+// called with the error of each try that another one follows.
 func Rewrite(ctx context.Context, write func() error, failed func(error)) error {
 	return rewrite(ctx, rewriteTries, write, failed)
 }

@@ -14,14 +14,14 @@ import (
 	"bulkload/internal/siteconf"
 )
 
-// Identity is who a program is on HDFS.
+// Identity is a program's identity on HDFS.
 type Identity struct {
-	User   string          // on a cluster without Kerberos; "": HADOOP_USER_NAME, else the system user
-	Login  *kerberos.Login // on one with Kerberos; nil: use only Tokens
+	User   string          // on a cluster without Kerberos; "": HADOOP_USER_NAME, or else the system user
+	Login  *kerberos.Login // on a cluster with Kerberos; nil: use only Tokens
 	Tokens []Token         // delegation tokens, such as those of TokensOfEnvironment; unused if there is a Login
 }
 
-// security is how the connections of one file system are protected, according to the site files and our identity.
+// security is the protection of one file system's connections, according to the site files and our identity.
 type security struct {
 	kerberos  bool              // hadoop.security.authentication; nothing else matters if it is false
 	rpc       []sasl.Protection // hadoop.rpc.protection, the preferred one first
@@ -34,7 +34,7 @@ type security struct {
 	useIP     bool              // hadoop.security.token.service.use_ip
 
 	login   *kerberos.Login
-	tokens  []Token // for HDFS only
+	tokens  []Token // only those for HDFS
 	service string  // of tokens, with several NameNodes: ha-hdfs:NAME
 }
 
@@ -57,8 +57,8 @@ var deciders = []string{"hadoop.security.saslproperties.resolver.class",
 
 const aesSuite = "AES/CTR/NoPadding"
 
-// readSecurity reads the site files. It names and refuses what it does not support: nothing is done with less
-// protection than they ask for.
+// readSecurity reads the site files. It names and refuses settings that it does not support, so that nothing is done
+// with less protection than they ask for.
 func readSecurity(conf *siteconf.Conf) (*security, error) {
 	s := &security{
 		principal: conf.Get(principalProperty, ""),
@@ -162,7 +162,8 @@ func (s *security) as(who Identity, conf *siteconf.Conf, authority string,
 		return hdfsUser(who.User)
 	}
 	if s.login = who.Login; s.login != nil {
-		// A login with a token gets no delegation token from HDFS, and HBase needs one.
+		// A login with a token gets no delegation token from HDFS, which HBase needs. So the login takes precedence
+		// over tokens.
 		return s.login.Principal(), nil
 	}
 	for _, t := range who.Tokens {
@@ -196,7 +197,7 @@ func (s *security) ownToken(addresses []string) (Token, bool) {
 			return t, true
 		}
 		host, port, _ := net.SplitHostPort(address)
-		found, _ := net.LookupHost(host) // none: then connecting fails, too, and reports why
+		found, _ := net.LookupHost(host) // if there is none, connecting fails, too, and reports why
 		for _, ip := range found {
 			if t, ok := s.tokenFor(net.JoinHostPort(ip, port), nil); ok {
 				return t, true

@@ -52,14 +52,14 @@ func createOnce(fsys FS, name string, content []byte, perm fs.FileMode) error {
 // smallFileTries is how many times a small file is written at most if DataNodes fail.
 const smallFileTries = 5
 
-// small writes a small file, again if a DataNode fails. Unlike Rewrite it does not end early: a lock or a manifest is
-// written even if the run is being stopped.
+// small writes a small file, and repeats it if a DataNode fails. Unlike Rewrite it does not end early, because a lock
+// or a manifest is written even if the run is being stopped.
 func small(write func() error) error {
 	return rewrite(context.Background(), smallFileTries, write, func(error) {})
 }
 
-// ReplaceFile atomically replaces a file by one with the given content and FilePerm. temp must be a name in the same
-// file system that nobody else uses. If a DataNode fails, the content is written again.
+// ReplaceFile atomically replaces a file with one that has the given content and FilePerm. temp must be a name in the
+// same file system that nobody else uses. If a DataNode fails, the content is written again.
 func ReplaceFile(fsys FS, name, temp string, content []byte) error {
 	return ReplaceFileAs(fsys, name, temp, content, FilePerm)
 }
@@ -77,7 +77,7 @@ func ReplaceFileAs(fsys FS, name, temp string, content []byte, perm fs.FileMode)
 	})
 }
 
-// List lists a directory; empty if the directory does not exist.
+// List lists a directory. The list is empty if the directory does not exist.
 func List(fsys FS, dir string) ([]Info, error) {
 	infos, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,16 +11,16 @@ import (
 	"bulkload/internal/printable"
 )
 
-// ErrUnavailable marks errors of a file system that can't be reached now: try again later.
+// ErrUnavailable marks errors of a file system that can't be reached now. The caller may try again later.
 var ErrUnavailable = errors.New("file system unavailable")
 
 // ErrDataNode marks, together with ErrUnavailable, errors of DataNodes while a file is written or read. The NameNode
-// answers, so the file may be written again: it goes to other DataNodes, or to the same ones when they are back.
+// answers, so the file may be written again, to other DataNodes or to the same ones when they are back.
 var ErrDataNode = errors.New("a DataNode failed")
 
 // FS is a file system: local or HDFS. Names are slash-separated absolute paths of that file system. Errors are
 // *fs.PathError around fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, ErrUnavailable, ErrChecksum or the system's
-// error. All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories; on a local
+// error. All methods are safe for concurrent use. A perm of 0 means 0644 for files and 0755 for directories. On a local
 // disk the process's umask applies, on HDFS that of the site files, fs.permissions.umask-mode.
 type FS interface {
 	// Open opens a file for reading. Each opened File belongs to one goroutine.
@@ -30,20 +30,20 @@ type FS interface {
 	Stat(name string) (Info, error)
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(name string) ([]Info, error)
-	// MkdirAll creates a directory. Missing directories above it get the default permissions, not perm: they may be
-	// others' way to directories of their own.
+	// MkdirAll creates a directory. Missing directories above it get the default permissions, not perm, because others
+	// may have to pass through them to their own directories.
 	MkdirAll(name string, perm fs.FileMode) error
-	// Rename moves a file or directory to a name that is not taken: fs.ErrExist otherwise. On a local disk the change
-	// is durable when it returns. On HDFS the test for the name and the move are two calls (the client library can
-	// only overwrite), so two processes that rename to one name at the same time may both succeed: use names that only one
-	// of them would choose.
+	// Rename moves a file or directory to a name that is not taken; if it is, the error is fs.ErrExist. On a local disk
+	// the change is durable when it returns. On HDFS the test for the name and the move are two calls, because the
+	// client library can only overwrite. So two processes that rename to one name at the same time may both succeed:
+	// use names that only one of them would choose.
 	Rename(from, to string) error
 	// Replace moves a file over another one, atomically and durably.
 	Replace(from, to string) error
-	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist. A symbolic link to a directory
-	// stays, with an error: it is neither.
+	// Remove deletes a file or an empty directory; fs.ErrNotExist if it does not exist. It refuses a symbolic link to a
+	// directory, which is neither.
 	Remove(name string) error
-	// RemoveAll deletes a tree; it is no error if it does not exist.
+	// RemoveAll deletes a tree. A tree that does not exist is not an error.
 	RemoveAll(name string) error
 	// Free is the free space, in bytes, where name is or would be. On HDFS it is the cluster's free space divided by the
 	// replication of new files; quotas are ignored.
@@ -80,7 +80,7 @@ type Info struct {
 	Dir     bool
 	Mode    fs.FileMode // of a directory with ModeSymlink: a local link to a folder above itself
 	Owner   string      // HDFS only
-	// Encrypted: it is in an encryption zone. ErasureCoded: it has an erasure coding policy. HDFS only.
+	// Encrypted says that it is in an encryption zone, ErasureCoded that it has an erasure coding policy. HDFS only.
 	Encrypted, ErasureCoded bool
 }
 

@@ -14,8 +14,8 @@ import (
 	"bulkload/internal/sasl"
 )
 
-// Token is a delegation token: its holder may act as its owner on one service. It is never printed: Password is a
-// secret.
+// Token is a delegation token, whose holder may act as its owner on one service. It is never printed, because Password
+// is a secret.
 type Token struct {
 	Identifier []byte
 	Password   []byte
@@ -45,7 +45,7 @@ const (
 // TokenDetails is the content of a delegation token's identifier.
 type TokenDetails struct {
 	Owner, Renewer string
-	Issued, Max    time.Time // Max: when it ends, however often it is renewed
+	Issued, Max    time.Time // Max: the latest end, however often the token is renewed
 }
 
 // Details reads the identifier of an HDFS token (AbstractDelegationTokenIdentifier.readFields).
@@ -64,8 +64,8 @@ func (t Token) Details() (TokenDetails, error) {
 	return d, nil
 }
 
-// TokensOfEnvironment reads the file named by HADOOP_TOKEN_FILE_LOCATION; none if that is not set. YARN and Oozie give
-// their programs such a file.
+// TokensOfEnvironment reads the file named by HADOOP_TOKEN_FILE_LOCATION, if that is set. YARN and Oozie give their
+// programs such a file.
 func TokensOfEnvironment() ([]Token, error) {
 	name := os.Getenv(tokenFileName)
 	if name == "" {
@@ -161,7 +161,7 @@ func (t Token) message() message {
 	return message(nil).bytes(1, t.Identifier).bytes(2, t.Password).text(3, t.Kind).text(4, t.Service)
 }
 
-// writable reads what Java's Writables write. After an error it returns zeros.
+// writable reads the output of Java's Writables. After an error it returns zeros.
 type writable struct {
 	b   []byte
 	err error
@@ -204,7 +204,7 @@ func (w *writable) number() int64 {
 	return v
 }
 
-// count reads a number of things that have at least one byte each.
+// count reads a number of elements that have at least one byte each.
 func (w *writable) count() int {
 	n := w.number()
 	if w.err == nil && (n < 0 || n > int64(len(w.b))) {

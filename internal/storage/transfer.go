@@ -22,7 +22,7 @@ import (
 //	client: message with the answer, and the ciphers to choose from
 //	server: message with the proof, and the cipher with its keys
 //
-// where each message is a DataTransferEncryptorMessageProto after its varint length. The secret is that of the first
+// Each message is a DataTransferEncryptorMessageProto after its varint length. The secret is that of the first
 // operation's block token or, if the cluster encrypts (dfs.encrypt.data.transfer), a key from the NameNode. After the
 // exchange come tokens, each after its length, or a stream of AES.
 
@@ -74,10 +74,10 @@ func (c *transferConn) Read(p []byte) (int, error) {
 	return c.stream.Read(p)
 }
 
-// waitLonger gives each read from now on so much more time.
+// waitLonger gives each later read that much more time.
 func (c *transferConn) waitLonger(d time.Duration) { waitLonger(c.Conn, d) }
 
-// waitLonger gives each read of a connection from now on so much more time, if it has timeouts.
+// waitLonger gives each later read of a connection that much more time, if it has timeouts.
 func waitLonger(c net.Conn, d time.Duration) {
 	if t, is := c.(patientConn); is {
 		t.waitLonger(d)
@@ -159,8 +159,8 @@ func (t *transfers) connect(ctx context.Context, network, address string) (net.C
 	return c, nil
 }
 
-// unprotectedConn is a connection on which the site files ask for no exchange. A DataNode that wants one closes it
-// without an answer, as one that has just ended does. So it is asked what it wants.
+// unprotectedConn is a connection for which the site files ask for no exchange. A DataNode that wants one closes it
+// without an answer, and so does one that has just ended. So the DataNode is asked whether it wants one.
 type unprotectedConn struct {
 	net.Conn
 	again func() (net.Conn, error)
@@ -179,7 +179,7 @@ func (c *unprotectedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wantsExchange reports whether the DataNode begins an exchange on another connection. It needs no token for that.
+// wantsExchange reports whether the DataNode begins an exchange on another connection, which needs no token.
 func (c *unprotectedConn) wantsExchange() bool {
 	other, err := c.again()
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *unprotectedConn) wantsExchange() bool {
 	return err == nil && len(challenge.payload) > 0
 }
 
-// waitLonger gives each read from now on so much more time.
+// waitLonger gives each later read that much more time.
 func (c *unprotectedConn) waitLonger(d time.Duration) { waitLonger(c.Conn, d) }
 
 // protected reports whether connections are encrypted with the NameNode's key. If not, a connection to a DataNode on a
@@ -218,7 +218,7 @@ func privileged(remote net.Addr) bool {
 	return ok && tcp.Port < 1024
 }
 
-// authenticate is the exchange with a block token.
+// authenticate runs the exchange with a block token.
 func (t *transfers) authenticate(c net.Conn, operation []byte) (io.ReadWriter, error) {
 	token, err := blockToken(operation)
 	if err != nil {
@@ -229,8 +229,8 @@ func (t *transfers) authenticate(c net.Conn, operation []byte) (io.ReadWriter, e
 	return t.agree(c, d)
 }
 
-// encrypt is the exchange with the NameNode's key, repeated with a new key if the DataNode no longer knows the first
-// one.
+// encrypt runs the exchange with the NameNode's key, and repeats it with a new key if the DataNode no longer knows the
+// first one.
 func (t *transfers) encrypt(ctx context.Context, conn *transferConn,
 	again func() (net.Conn, error)) (io.ReadWriter, error) {
 	for first := true; ; first = false {
@@ -250,7 +250,7 @@ func (t *transfers) encrypt(ctx context.Context, conn *transferConn,
 	}
 }
 
-// agree runs the exchange, and returns what protects the connection from then on.
+// agree runs the exchange, and returns the stream that protects the connection from then on.
 func (t *transfers) agree(c net.Conn, d sasl.Digest) (io.ReadWriter, error) {
 	d.Service, d.Host = "hdfs", "0" // the values of SaslParticipant
 	stream, err := t.exchange(c, d)
@@ -305,7 +305,7 @@ func (t *transfers) round(c net.Conn, m message) (transferReply, error) {
 	return parseTransfer(b)
 }
 
-// readDelimited reads a message after its length, and no byte more.
+// readDelimited reads a message preceded by its length, and not a byte more.
 func readDelimited(r io.Reader, limit uint64) ([]byte, error) {
 	var length uint64
 	var b [1]byte

@@ -23,7 +23,7 @@ var (
 )
 
 // readUmask returns the permissions that new files and folders in HDFS must not have. Hadoop's client removes them
-// (DFSClient.applyUMask), since the NameNode does not.
+// (DFSClient.applyUMask), because the NameNode does not.
 func readUmask(conf *siteconf.Conf) (fs.FileMode, error) {
 	text := conf.Get(umaskProperty, "")
 	if text == "" {
@@ -53,7 +53,7 @@ func parseUmask(text string) (mask fs.FileMode, ok bool) {
 	return 0o777 &^ left, true
 }
 
-// applySymbolic changes the permissions of some classes of users, all of them if none is named.
+// applySymbolic changes the permissions of some classes of users, or of all if none is named.
 func applySymbolic(mode fs.FileMode, classes, operator, letters string) fs.FileMode {
 	var bits fs.FileMode
 	for _, letter := range letters {

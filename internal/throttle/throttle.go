@@ -12,8 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Minimum is the lowest rate, in bytes a second. At lower ones, DataNodes and region servers would end connections on
-// which nothing comes for a minute.
+// Minimum is the lowest rate, in bytes a second. At lower rates, DataNodes and region servers would end connections
+// that carry nothing for a minute.
 const Minimum = 1_000_000
 
 // Limit is a number of bytes a second that all goroutines of a command share. A nil Limit limits nothing.
@@ -57,12 +57,12 @@ func (l *Limit) PerSecond() int64 {
 	return int64(l.limiter.Limit())
 }
 
-// Moved returns the number of bytes that Wait was called for: tests compare it with what had to be moved.
+// Moved returns the number of bytes that Wait was called for; tests compare it with the expected traffic.
 func (l *Limit) Moved() int64 { return l.moved.Load() }
 
-// Wait waits until n bytes more may be moved, or were allowed to have been moved.
+// Wait waits until n more bytes may be moved, or until n bytes that were already moved are allowed.
 //
-// It asks for small pieces: goroutines take turns, so that a few bytes, such as those of a lock, need not wait until
+// It asks for small pieces, so that goroutines alternate and a few bytes, such as those of a lock, need not wait until
 // another goroutine has moved megabytes.
 func (l *Limit) Wait(n int) {
 	if l == nil {

@@ -33,8 +33,8 @@ type Reader struct {
 // NewReader begins with a block's first cell.
 func NewReader(block []byte) Reader { return Reader{rest: block, size: len(block)} }
 
-// Next reads the next cell, as views of the block. It returns false at the block's end, and also with an error, which
-// has the position of bytes that are not a cell.
+// Next reads the next cell, as views of the block. It returns false at the block's end, and with an error that gives
+// the position of bytes that are not a cell.
 func (r *Reader) Next(c *cell.Cell) (bool, error) {
 	b := r.rest
 	if len(b) < shortest {
