@@ -24,7 +24,7 @@ func writeRunChecks(w io.Writer, r *jobs.CheckReport, colours bool) {
 	}
 }
 
-// writeCheck prints one check, and in a second line what to do.
+// writeCheck prints one check, and its remedy in a second line.
 func writeCheck(w io.Writer, f *preflight.CheckResult, colours bool) {
 	state := fmt.Sprintf("%-8s", f.State)
 	switch f.State {

@@ -42,7 +42,7 @@ func (c *cleanCommand) do(ctx context.Context, s *session) (report, error) {
 	return r, err
 }
 
-// age is a duration: 30d, or what Go reads as a duration, such as 12h.
+// age is a duration: 30d, or a duration in Go's notation, such as 12h.
 type age time.Duration
 
 // UnmarshalText parses an age.
@@ -78,7 +78,7 @@ func writeOutputs(w io.Writer, r *retention.Report) {
 	}
 }
 
-// writeCleaned reports what was done with each output.
+// writeCleaned reports what became of each output.
 func writeCleaned(w io.Writer, r *retention.Report, dryRun bool) {
 	would := ""
 	if dryRun {

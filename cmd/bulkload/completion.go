@@ -11,9 +11,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts are our own: the libraries that complete kong's commands, kongplete and kong-completion, run the program
-// at each keystroke, show no help beside a word, and depend on packages that have had no release since 2020. A script
-// is a file, which a package can install.
+// The scripts are our own, because the libraries that complete kong's commands, kongplete and kong-completion, run the
+// program at each keystroke, show no help beside a word, and depend on packages that have had no release since 2020. A
+// script is a file, which a package can install.
 
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
@@ -25,7 +25,7 @@ func (c *completionCommand) do(_ context.Context, s *session) (report, error) {
 	return nil, s.print(func(w *bytes.Buffer) { scripts[c.Shell](w, s.model) })
 }
 
-// print writes output that is no report, and has no JSON form.
+// print writes output that is not a report, and has no JSON form.
 func (s *session) print(write func(*bytes.Buffer)) error {
 	if s.JSON.wanted() {
 		return usage(errors.New("it prints a file, not an object: leave --json out"))
@@ -50,7 +50,7 @@ func flagsOf(app *kong.Application, command *kong.Node) []*kong.Flag {
 	return slices.Concat(ownFlags(command), app.Flags)
 }
 
-// ownFlags are a command's own flags; of a group those of its commands.
+// ownFlags are a command's own flags; for a group, those of its commands.
 func ownFlags(command *kong.Node) []*kong.Flag {
 	own := slices.Clone(command.Flags)
 	for _, c := range command.Children {
@@ -73,7 +73,7 @@ func flagWords(flags []*kong.Flag) string {
 	return strings.Join(words, " ")
 }
 
-// argumentWords are the values of a command's argument, if they are a fixed list: of a group its commands.
+// argumentWords are the values of a command's argument, if they are a fixed list; for a group, its commands.
 func argumentWords(command *kong.Node) (words []string) {
 	for _, c := range command.Children {
 		words = append(words, c.Name)

@@ -16,14 +16,14 @@ import (
 // clock returns the current time. Tests have their own.
 var clock = time.Now
 
-// dated are the flags of the commands that read a job file. A pointer distinguishes "not given" from "given as an empty
-// text", which is a shell variable that was empty.
+// dated are the flags of the commands that read a job file. A pointer distinguishes a flag that was not given from one
+// given as "", which comes from an empty shell variable.
 type dated struct {
 	Date *string           `placeholder:"DATE" help:"The logical date, which is $${date} in the job file: a day (2026-11-20, today, yesterday, -2d) or an hour (2026-11-20T05, -1h)."`
 	Zone string            `placeholder:"ZONE" help:"The time zone of today, yesterday and hours, such as Asia/Shanghai (default: UTC)."`
 	Set  map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Sets $${NAME} in the job file."`
 
-	used map[string]bool // the names of Set that a job file has
+	used map[string]bool // the names of Set that some job file uses
 	now  time.Time       // of the command: read once, so that all dates are relative to the same moment
 }
 
@@ -40,7 +40,7 @@ func (d *dated) checkSet() error {
 	return nil
 }
 
-// checkUsed refuses a setting that no job file has which was read.
+// checkUsed refuses a setting that none of the job files read uses.
 func (d *dated) checkUsed() error {
 	for _, name := range slices.Sorted(maps.Keys(d.Set)) {
 		if !d.used[name] {
@@ -76,7 +76,7 @@ func (d *dated) wantedDate() []any {
 	return []any{"date", text}
 }
 
-// read reads a job file for the given date. A signal ends it even while the file gives no bytes.
+// read reads a job file for the given date. A signal ends it even while reading the file blocks.
 func (d *dated) read(ctx context.Context, path string, o jobfile.ReadOptions) (*jobfile.Job, error) {
 	if err := d.checkSet(); err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (d *dated) read(ctx context.Context, path string, o jobfile.ReadOptions) (*
 	return orStopped(ctx, func() (*jobfile.Job, error) { return jobfile.Read(path, o) })
 }
 
-// orStopped returns what work returns, or ctx's error as soon as ctx ends. Work that changes nothing needs no context
-// of its own: the process ends before it does.
+// orStopped returns the result of work, or ctx's error as soon as ctx ends. Work that changes nothing needs no context
+// of its own, because the process ends first.
 func orStopped[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -126,7 +126,7 @@ type ranged struct {
 	To   *string `placeholder:"DATE" help:"The last of several dates."`
 }
 
-// wantedRange is --from and --to for a log, as they were written.
+// wantedRange is --from and --to for a log, as they were given.
 func (r *ranged) wantedRange() (all []any) {
 	if r.From != nil {
 		all = append(all, "from", *r.From)
@@ -137,7 +137,7 @@ func (r *ranged) wantedRange() (all []any) {
 	return all
 }
 
-// list is the range; nil if none is given.
+// list is the range of dates; nil if no range is given.
 func (r *ranged) list(d *dated) ([]jobfile.LogicalDate, error) {
 	switch {
 	case r.From == nil && r.To == nil:
@@ -158,7 +158,7 @@ func (r *ranged) list(d *dated) ([]jobfile.LogicalDate, error) {
 // relativeDate is a date that looks like a short flag.
 var relativeDate = regexp.MustCompile(`^-[0-9]+[a-z]$`)
 
-// joinDates writes "--date -1d" as "--date=-1d": kong reads whatever begins with a dash as a flag.
+// joinDates writes "--date -1d" as "--date=-1d", because kong reads everything that begins with a dash as a flag.
 func joinDates(args []string) []string {
 	var joined []string
 	for i := 0; i < len(args); i++ {

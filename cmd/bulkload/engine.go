@@ -20,7 +20,7 @@ import (
 	"bulkload/jobs/tasks/yarn"
 )
 
-// engineFlags say how a run is done.
+// engineFlags say which engine runs the work.
 type engineFlags struct {
 	Engine string `placeholder:"local|local-tasks|yarn" enum:"local,local-tasks,yarn" default:"local" help:"Who does the run: this process (local, the default), tasks as processes of this machine, or tasks on YARN. The result is the same."`
 	sized
@@ -57,12 +57,12 @@ func (c *engineFlags) checkEngine(s *session) error {
 	return nil
 }
 
-// settings are the job file's, and over them the flags'.
+// settings are the job file's settings, overridden by the flags.
 func (c *engineFlags) settings(job *jobfile.Job) (jobfile.EngineSettings, error) {
 	e := job.Engine
 	e.Properties = nil
 	for name, value := range job.Engine.Properties {
-		_ = e.Set("properties", name+"="+value) // it was read before
+		_ = e.Set("properties", name+"="+value) // it was validated before
 	}
 	for _, text := range c.EngineSet {
 		key, value, ok := strings.Cut(text, "=")
@@ -76,7 +76,7 @@ func (c *engineFlags) settings(job *jobfile.Job) (jobfile.EngineSettings, error)
 	return e, nil
 }
 
-// byTasks is how a job is run; nil: in this process.
+// byTasks says how the engine runs a job; nil: in this process.
 func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
 	if c.Engine == "local" {
 		return nil, nil
@@ -110,8 +110,8 @@ func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (
 	return &run.ByTasks{Engine: engine, Sizes: sizes}, nil
 }
 
-// shareMemory is how many tasks, at most one for each core, share the memory of a run, and what each has. Runs side by
-// side have a part of --memory each.
+// shareMemory is how many tasks, at most one for each core, share the memory of a run, and how much each gets. Parallel
+// runs each have a part of --memory.
 func shareMemory(all int64, cores int) (parallel int, each int64) {
 	parallel = max(1, min(cores, int(all/options.MinMemory)))
 	return parallel, all / int64(parallel)
@@ -125,17 +125,17 @@ func (s *session) cores() int {
 	return *s.Cores
 }
 
-// interactive reports whether somebody can be asked.
+// interactive reports whether there is somebody to ask.
 func (s *session) interactive() bool {
 	_, out := terminal(s.screen.out)
 	_, in := terminal(os.Stdin)
 	return in && out
 }
 
-// answerTime is how long an answer may take: a signal also comes from programs.
+// answerTime bounds the wait for an answer, because a signal also comes from programs.
 const answerTime = 30 * time.Second
 
-// askKill asks whether a job shall be killed. A further Ctrl-C ends this process, and the job goes on.
+// askKill asks whether to kill a job. Another Ctrl-C ends this process, and the job continues.
 func (s *session) askKill(application string) bool {
 	s.endBar()
 	fmt.Fprintf(s.screen, "%s goes on when this command ends. Kill it? [y/N] ",

@@ -53,7 +53,7 @@ func exitCode(err error) int {
 	}
 }
 
-// setOutcome sets how a command, or one of its runs, ended.
+// setOutcome records how a command, or one of its runs, ended.
 func setOutcome(o *failure.Outcome, err error) {
 	if o.Exit = exitCode(err); err != nil {
 		o.Status, o.Error, o.Code = failure.StatusFailed, err.Error(), string(failure.CodeOf(err))

@@ -16,14 +16,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// helpCommand is in the list of commands. parse does its work for a command: help COMMAND is COMMAND --help.
+// helpCommand is in the list of commands. parse turns "help COMMAND" into "COMMAND --help".
 type helpCommand struct {
 	Name string `arg:"" optional:"" help:"A command, or an error's code, such as BL-INPUT-MISSING (default: all commands)."`
 }
 
 // do explains the code of an error.
 func (c *helpCommand) do(_ context.Context, s *session) (report, error) {
-	if c.Name == "" || isCommand(s.model, c.Name) { // with other flags
+	if c.Name == "" || isCommand(s.model, c.Name) { // given with other flags
 		return nil, nil
 	}
 	if e := errcode.Find(c.Name); e != nil {
@@ -38,7 +38,7 @@ func (c *helpCommand) do(_ context.Context, s *session) (report, error) {
 	for _, command := range s.model.Children {
 		names = append(names, command.Name)
 	}
-	name := c.Name[:min(len(c.Name), 64)] // no name is longer, and the comparison takes time
+	name := c.Name[:min(len(c.Name), 64)] // no name is longer, and comparing longer texts would take time
 	return nil, usage(fmt.Errorf("%q is neither a command nor the code of an error; do you mean %s?", name,
 		strings.Join(nearestNames(name, names), ", ")))
 }
@@ -47,8 +47,8 @@ func isCommand(app *kong.Application, name string) bool {
 	return slices.ContainsFunc(app.Children, func(n *kong.Node) bool { return n.Name == name })
 }
 
-// nearestNames are the names that begin with a text, or else the three that differ least from it. The case and BL-
-// don't count.
+// nearestNames are the names that begin with a text, or else the three that differ least from it. It ignores the case
+// and BL-.
 func nearestNames(text string, names []string) []string {
 	plain := func(name string) string { return strings.TrimPrefix(strings.ToUpper(name), "BL-") }
 	text = plain(text)
@@ -62,10 +62,10 @@ func nearestNames(text string, names []string) []string {
 	return names[:3]
 }
 
-// markdownLink is a link, of which it finds the target.
+// markdownLink is a Markdown link; its group is the target.
 var markdownLink = regexp.MustCompile(`\[[^\]]*\]\(([^)]*)\)`)
 
-// codeHelp is the page of a code on a terminal. It shows the files that links lead to by their paths in the repository.
+// codeHelp is the help about a code on a terminal. It replaces links to files by their paths in the repository.
 func codeHelp(e *errcode.Doc) string {
 	const columns = 80
 	var page strings.Builder
@@ -81,7 +81,7 @@ func codeHelp(e *errcode.Doc) string {
 	return page.String()
 }
 
-// saidElsewhere is the sentence with the words of other programs for the same cause.
+// saidElsewhere is the sentence with other programs' words for the same cause.
 func saidElsewhere(e *errcode.Doc) string {
 	if len(e.Words) == 0 {
 		return ""
@@ -89,10 +89,11 @@ func saidElsewhere(e *errcode.Doc) string {
 	return "Other programs say `" + strings.Join(e.Words, "`, `") + "`."
 }
 
-// unbroken is what fold leaves in one line: a word, or words between backticks, which people search for or copy.
+// unbroken matches text that fold keeps in one line: a word, or words between backticks, which people search for or
+// copy.
 var unbroken = regexp.MustCompile("(`[^`]*`|[^`\\s])+")
 
-// fold breaks a text into lines of at most so many columns, unless what must stay in one line is longer.
+// fold breaks a text into lines of at most that many columns, unless an unbreakable part is longer.
 func fold(text string, columns int) string {
 	var folded strings.Builder
 	at := 0
@@ -113,7 +114,7 @@ func fold(text string, columns int) string {
 	return folded.String()
 }
 
-// withHelp replaces the command help by the flag --help, unless it is about an error's code.
+// withHelp replaces the command help with the flag --help, unless it is about an error's code.
 func withHelp(app *kong.Application, args []string) []string {
 	if len(args) == 0 || args[0] != "help" || len(args) > 3 {
 		return args
@@ -124,7 +125,7 @@ func withHelp(app *kong.Application, args []string) []string {
 	return append(args[1:len(args):len(args)], "--help")
 }
 
-// examples are the command lines that each command's help shows. They run as they are, from a folder with the
+// examples are the command lines shown in the help of each command. They run as they are, from a folder with the
 // repository's jobs.
 var examples = map[string][]string{
 	"run": {

@@ -34,12 +34,12 @@ func (c *convertCommand) do(_ context.Context, s *session) (report, error) {
 	return c.write(s, func(string) ([]byte, error) { return draft.ConvertFile(c.Properties) })
 }
 
-// newJobFile is where a new job file goes.
+// newJobFile says where to write a new job file.
 type newJobFile struct {
 	Output string `short:"o" placeholder:"FILE" help:"Writes the job file here instead of to stdout. The file must not exist."`
 }
 
-// write makes a job file and writes it. written is given the folder that it will be in.
+// write makes a job file and writes it. It calls written with the folder that the file will be in.
 func (n *newJobFile) write(s *session, written func(base string) ([]byte, error)) (report, error) {
 	if s.JSON.wanted() {
 		return nil, usage(errors.New("it writes a job file, not an object: leave --json out"))

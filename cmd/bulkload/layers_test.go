@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -44,10 +44,9 @@ func layers(t *testing.T) map[string]layer {
 	return config.Linters.Settings.Depguard.Rules
 }
 
-// importsOfFiles are the imports of all Go files but tests, by the files' paths from the module's folder.
-func importsOfFiles(t *testing.T) map[string][]string {
+// sources calls visit with each Go file of the module but tests, and its path from the module's folder.
+func sources(t *testing.T, mode parser.Mode, visit func(name string, file *ast.File)) {
 	t.Helper()
-	all := map[string][]string{}
 	err := filepath.WalkDir("../..", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -58,25 +57,74 @@ func importsOfFiles(t *testing.T) map[string][]string {
 		if entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, mode)
 		if err != nil {
 			return err
 		}
-		name = strings.TrimPrefix(filepath.ToSlash(name), "../../")
-		all[name] = []string{}
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				return err
-			}
-			all[name] = append(all[name], imported)
-		}
+		visit(strings.TrimPrefix(filepath.ToSlash(name), "../../"), file)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// importsOf are the imports of a file.
+func importsOf(file *ast.File) []string {
+	all := []string{}
+	for _, spec := range file.Imports {
+		all = append(all, strings.Trim(spec.Path.Value, `"`))
+	}
 	return all
+}
+
+// importsOfFiles are the imports of all Go files but tests, by the files' paths from the module's folder.
+func importsOfFiles(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	sources(t, parser.ImportsOnly, func(name string, file *ast.File) { all[name] = importsOf(file) })
+	return all
+}
+
+// TestTypesHaveNamesOfTheirOwn: no two packages that meet in a file, by its imports or as its own, export types of one
+// name for different things.
+func TestTypesHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	exported := map[string]map[string]bool{} // by package
+	meet := map[string][]string{}            // the packages that meet in a file
+	sources(t, parser.SkipObjectResolution, func(name string, file *ast.File) {
+		if strings.HasPrefix(name, "internal/test/") || strings.HasPrefix(name, "tools/") {
+			return
+		}
+		pkg := path.Join("bulkload", path.Dir(name))
+		meet[name] = append(importsOf(file), pkg)
+		if exported[pkg] == nil {
+			exported[pkg] = map[string]bool{}
+		}
+		for _, decl := range file.Decls {
+			if decl, ok := decl.(*ast.GenDecl); ok && decl.Tok == token.TYPE {
+				for _, spec := range decl.Specs {
+					if spec := spec.(*ast.TypeSpec); spec.Name.IsExported() && !spec.Assign.IsValid() {
+						exported[pkg][spec.Name.Name] = true
+					}
+				}
+			}
+		}
+	})
+	if len(exported) < 50 || !exported["bulkload/load"]["Table"] {
+		t.Fatalf("%d packages", len(exported))
+	}
+	for name, packages := range meet {
+		owner := map[string]string{}
+		for _, pkg := range packages {
+			for typeName := range exported[pkg] {
+				if other := owner[typeName]; other != "" && other != pkg {
+					t.Errorf("%s: %s is a type of %s and of %s", name, typeName, other, pkg)
+				}
+				owner[typeName] = pkg
+			}
+		}
+	}
 }
 
 // matcher is a pattern for files as depguard reads it.

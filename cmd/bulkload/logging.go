@@ -19,12 +19,12 @@ import (
 // A command's log has two kinds of readers. People read plain lines on stderr, with a bar below them on a terminal.
 // Programs, and people later, read records with time and attributes: on stderr with --log, in a file with --log-file.
 
-// logMode lets a log file be read by its group, too, under which log collectors run. Others may not read it: a log
-// names hosts, tables and files, and errors may name row keys.
+// logMode lets a log file be read also by its group, under which log collectors run. Others may not read it, because a
+// log names hosts, tables and files, and errors may name row keys.
 const logMode = 0o640
 
-// openLog makes the loggers. s.log gets everything; s.records only what people don't need, such as a command's start
-// and end.
+// openLog makes the loggers. s.log gets everything; s.records gets only records that people don't need, such as a
+// command's start and end.
 func (s *session) openLog() error {
 	var handlers []slog.Handler
 	if s.LogFile != "" {
@@ -128,7 +128,7 @@ func (h *plainHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs implements slog.Handler. People know which run they are watching.
+// WithAttrs implements slog.Handler. It drops the attributes, because people know which run they are watching.
 func (h *plainHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 // WithGroup implements slog.Handler.
@@ -151,7 +151,7 @@ func (s *session) logBegin(cmd command, what string) {
 
 // whoAmI returns the user and the host, as far as they are known.
 func whoAmI() (name, host string) {
-	host, _ = os.Hostname() // an empty one does no harm
+	host, _ = os.Hostname() // an empty name does no harm
 	if u, err := user.Current(); err == nil {
 		return u.Username, host
 	}
@@ -216,10 +216,10 @@ func outputAttrs(s *summary.OutputSummary) []slog.Attr {
 		slog.Int("files_loaded", s.Load.Files)}
 }
 
-// beat is how often a command logs its progress when nobody sees a bar.
+// beat is how often a command logs its progress when there is no bar.
 const beat = time.Minute
 
-// heartbeat logs the command's progress from time to time, until the function that it returns is called.
+// heartbeat logs the command's progress from time to time, until the returned function is called.
 func (s *session) heartbeat() (stop func()) {
 	return every(beat, s.logProgress, func() {})
 }

@@ -1,4 +1,4 @@
-// Command bulkload turns exports into HFiles and hands them to HBase. docs/cli.md describes it.
+// Command bulkload turns exports into HFiles and loads them into HBase. docs/cli.md describes it.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signals = append(signals, syscall.SIGHUP)
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // for good, because a lost terminal sends it twice
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // never undone, because a lost terminal sends it twice
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop) // a second SIGINT or SIGTERM ends the process at once
@@ -39,8 +39,8 @@ func main() {
 	os.Exit(code)
 }
 
-// lastingStderr is stderr that may lose its reader. Go ends a program that writes to file descriptor 2 after that, but
-// a load must not end with whoever reads its log. A write to another descriptor only fails.
+// lastingStderr is stderr that may lose its reader. Without it Go would end a program that then writes to file
+// descriptor 2, but a load must not end with the reader of its log. A write to another descriptor only fails.
 func lastingStderr() *os.File {
 	fd, err := syscall.Dup(int(os.Stderr.Fd()))
 	if err != nil {
@@ -58,7 +58,7 @@ type command interface {
 	do(context.Context, *session) (report, error)
 }
 
-// session is what all commands share: the common flags and where to write.
+// session is the state that all commands share: the common flags and the outputs.
 type session struct {
 	common
 	stopped <-chan struct{} // is closed when the command is stopped
@@ -70,13 +70,13 @@ type session struct {
 	draw    func() // draws the bar
 	endBar  func() // removes it
 
-	limit    *throttle.Limit // all runs of the command share it; nil: none
-	measured *measured       // the run whose metrics are wanted; nil: none
-	reported *reported       // the page that is wanted; nil: none
+	limit    *throttle.Limit // shared by all runs of the command; nil: none
+	measured *measured       // the runs whose metrics are wanted; nil: none
+	reported *reported       // the wanted page; nil: none
 
 	log     *slog.Logger // see openLog
 	records *slog.Logger
-	plain   slog.Handler // of the lines for people
+	plain   slog.Handler // handler of the lines for people
 	logFile *os.File     // nil without --log-file
 }
 
@@ -125,7 +125,7 @@ func (s *session) watch(p options.Progress) {
 	}
 }
 
-// people is where text for people goes that is no note, such as the summary of a run.
+// people is where text for people goes that is not a note, such as the summary of a run.
 func (s *session) people() io.Writer {
 	switch {
 	case s.Quiet:
@@ -172,8 +172,8 @@ func (s *session) finish(r report, err error) int {
 	return out.Exit
 }
 
-// bytesAsGiven reads a text. kong's own way is by JSON, which replaces bytes that are not UTF-8, so a file with such a
-// name would not be found.
+// bytesAsGiven reads a text unchanged. kong decodes it through JSON, which replaces bytes that are not UTF-8, so a file
+// with such a name would not be found.
 func bytesAsGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err == nil {
@@ -182,7 +182,7 @@ func bytesAsGiven(ctx *kong.DecodeContext, target reflect.Value) error {
 	return err
 }
 
-// parse reads the command line. helped is true if help was asked for and printed.
+// parse reads the command line. helped is true if help was requested and printed.
 func parse(args []string, s *session) (cmd command, name string, helped bool, err error) {
 	var c cli
 	k, err := kong.New(&c, kong.Name("bulkload"),
@@ -195,7 +195,7 @@ func parse(args []string, s *session) (cmd command, name string, helped bool, er
 	if len(args) == 0 {
 		return nil, "", false, usage(errors.New("give a command, such as plan or run; bulkload help lists them"))
 	}
-	if args[0] == "--version" { // as other programs have it
+	if args[0] == "--version" { // as in other programs
 		args = append([]string{"version"}, args[1:]...)
 	}
 	addExamples(k.Model)
@@ -236,7 +236,7 @@ func (s *session) readLimits() (err error) {
 	return nil
 }
 
-// useCores has the process compute on at most --cores cores. The function that it returns undoes that.
+// useCores limits the process to --cores cores. The returned function undoes that.
 func (s *session) useCores() (undo func()) {
 	before := runtime.GOMAXPROCS(0)
 	if s.Cores == nil || *s.Cores >= before {
@@ -246,5 +246,5 @@ func (s *session) useCores() (undo func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
-// tuneCollector lets garbage grow only as far as the budget allows.
+// tuneCollector lets garbage grow only as far as the memory budget allows.
 func tuneCollector(memory int64) { debug.SetMemoryLimit(memory + memory/8) }

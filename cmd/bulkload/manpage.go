@@ -9,9 +9,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The page is our own: mango-kong, the library that makes man pages of kong's commands, leaves out their arguments,
-// examples and exit codes, and writes the build date into each page, so that no two builds are equal. It has had no
-// release since 2022.
+// The page is our own, because mango-kong, the library that makes man pages of kong's commands, leaves out their
+// arguments, examples and exit codes, and writes the build date into each page, so that no two builds are equal. It has
+// had no release since 2022.
 
 type manCommand struct{}
 
@@ -20,7 +20,7 @@ func (manCommand) do(_ context.Context, s *session) (report, error) {
 }
 
 // roff escapes a text for man pages (groff_man(7)), where a backslash, a hyphen, and a dot or quote at the start of a
-// line have a meaning.
+// line have a special meaning.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "$$", "$").Replace(text)
 	lines := strings.Split(text, "\n")
@@ -61,7 +61,7 @@ func manPage(w *bytes.Buffer, app *kong.Application) {
 	}
 }
 
-// leaves are the commands that do something: those of a group instead of it.
+// leaves are the commands that do something: in place of a group, its commands.
 func leaves(app *kong.Application) (all []*kong.Node) {
 	for _, c := range app.Children {
 		if c.Children == nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// metricsFlags say where a command's metrics go.
+// metricsFlags say where to write a command's metrics.
 type metricsFlags struct {
 	MetricsFile string `placeholder:"FILE.prom" help:"Writes metrics for node_exporter's textfile collector when the command has ended, even if it failed."`
 	MetricsPush string `placeholder:"URL" help:"Pushes the metrics to a Prometheus Pushgateway: http://host:9091."`
@@ -40,8 +40,8 @@ const (
 // metricNames are the names of a command's metrics.
 type metricNames struct {
 	prefix  string
-	what    string // of which the metrics are, in their help
-	label   string // what distinguishes two of them in a file
+	what    string // what the metrics describe, for their help
+	label   string // the label that distinguishes two of them in a file
 	success string // the time of the last success
 	command string // in the group of a push; "" for run
 }
@@ -54,7 +54,8 @@ var (
 		"bulkload_last_verify_success_timestamp_seconds", "verify"}
 )
 
-// check refuses a file that can't be written and a URL to which metrics can't be pushed, before anything is done.
+// check refuses a file that can't be written, and a URL to which metrics can't be pushed, before the command does
+// anything.
 func (f metricsFlags) check() error {
 	if f.MetricsFile != "" {
 		if err := checkReplaced("--metrics-file", f.MetricsFile); err != nil {
@@ -65,7 +66,7 @@ func (f metricsFlags) check() error {
 		return nil
 	}
 	u, err := url.Parse(f.MetricsPush)
-	if err != nil { // its text would contain the credentials
+	if err != nil { // err's text would contain the credentials
 		return usage(errors.New("--metrics-push: not a URL; write it as http://host:9091"))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -115,11 +116,11 @@ func (m *measured) ended(name string, e ended) {
 	}
 }
 
-// now is the time as metrics have it.
+// now is the current time in the form of metrics.
 func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// report writes and pushes the metrics. whole is how the command ended: if no run has ended by itself, it holds for
-// all. A failed report is logged, and does not fail a completed run.
+// report writes and pushes the metrics. whole is how the command ended: if no run was recorded on its own, it holds for
+// all of them. A failed report is logged, and does not fail a completed run.
 func (m *measured) report(s *session, whole ended) {
 	if len(m.ends) == 0 {
 		for _, name := range m.names {
@@ -143,7 +144,7 @@ func (m *measured) report(s *session, whole ended) {
 	}
 }
 
-// write atomically replaces the file. If no run of a job ended well in this command, the metrics of the job's last
+// write atomically replaces the file. If no run of a job succeeded in this command, the metrics of the job's last
 // success stay in the file.
 func (m *measured) write() error {
 	registry := prometheus.NewRegistry()
@@ -162,7 +163,7 @@ func (m *measured) write() error {
 	return prometheus.WriteToTextfile(m.MetricsFile, registry)
 }
 
-// push sends the metrics of a job. Those of a failed run replace only metrics of the same names, so that the time of
+// push sends the metrics of a job. Those of a failed run replace only metrics with the same names, so that the time of
 // the last success is kept.
 func (m *measured) push(name string, e ended) error {
 	u, err := url.Parse(m.MetricsPush)
@@ -176,7 +177,7 @@ func (m *measured) push(name string, e ended) error {
 	m.registerSuccess(registry, m.succeeded[name])
 	p := push.New(u.String(), "bulkload").Grouping(m.label,
 		name).Gatherer(registry).Client(&http.Client{Timeout: pushTime})
-	if m.command != "" { // a group of its own: what is pushed replaces the group
+	if m.command != "" { // a group of its own, because a push replaces the group
 		p = p.Grouping("command", m.command)
 	}
 	if who != nil {
@@ -189,7 +190,7 @@ func (m *measured) push(name string, e ended) error {
 	return p.Push()
 }
 
-// successHelp is the help of the metrics that a failure leaves as they are.
+// successHelp is the help of the metrics that a failure leaves unchanged.
 func (n *metricNames) successHelp() map[string]string {
 	help := map[string]string{n.success: "When the last " + n.what + " ended that ended well, in seconds since 1970."}
 	if n.command == "" {
@@ -205,7 +206,7 @@ func (n *metricNames) registerSuccess(to prometheus.Registerer, success map[stri
 	}
 }
 
-// register adds the known metrics of a command, or of a run. A run that read no row says nothing of how long runs take.
+// register adds the known metrics of a command, or of a run. A run that read no row does not report durations.
 func (n *metricNames) register(to prometheus.Registerer, e ended) {
 	gauge(to, n.prefix+"_timestamp_seconds", "When the last "+n.what+" ended, in seconds since 1970.", now())
 	gauge(to, n.prefix+"_exit_code", "The exit code of the last "+n.what+".", float64(e.exit))
@@ -228,7 +229,7 @@ func (n *metricNames) register(to prometheus.Registerer, e ended) {
 	}
 }
 
-// hasRead reports whether a run read rows.
+// hasRead reports whether a run has read rows.
 func hasRead(r report) bool {
 	sum, ok := r.(*summary.Summary)
 	if !ok || !slices.ContainsFunc(sum.Phases, isReading) {
@@ -287,8 +288,8 @@ func registerPhases(to prometheus.Registerer, sum *summary.Summary) {
 	}
 }
 
-// registerOutputs adds the figures of each table. Of a night that was loaded before, they are those of its run, as far
-// as the output still has them.
+// registerOutputs adds the figures of each table. If a night was already loaded, they are those of the earlier run, as
+// far as the output still has them.
 func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	vector := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, append([]string{"table"}, labels...))
@@ -303,7 +304,7 @@ func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	loaded := vector("bulkload_last_run_loaded_files", "HFiles that were loaded into HBase in the last run.")
 	add := func(table, status string, s *summary.OutputSummary) {
 		b := s.Counts
-		if b.Read == 0 && status != failure.StatusEmpty { // nothing is known of the rows
+		if b.Read == 0 && status != failure.StatusEmpty { // the rows are unknown
 			return
 		}
 		for outcome, n := range map[string]int64{"read": b.Read, "written": b.Written, "rejected": b.Rejected,
@@ -327,14 +328,14 @@ func registerOutputs(to prometheus.Registerer, sum *summary.Summary) {
 	}
 }
 
-// successes reads from the metrics file the times of the last successes, by job file or table. It returns none for a
-// missing file, or one that is not ours.
+// successes reads from the metrics file the times of the last successes, by job file or table. It returns none if the
+// file is missing or was not written by bulkload.
 func (m *measured) successes() map[string]map[string]float64 {
 	f, err := os.Open(m.MetricsFile)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // only read
+	defer func() { _ = f.Close() }() // it was only read
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(f)
 	if err != nil {

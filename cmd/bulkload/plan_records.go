@@ -10,14 +10,14 @@ import (
 	"bulkload/jobs/stats"
 )
 
-// How much of a record the text of a plan shows; --json and --html show more.
+// Limits of a record in the text of a plan; --json and --html show more.
 const (
 	columnsShown = 40
 	widthShown   = 34 // characters of a value
 )
 
-// writeRecords shows the first records side by side: what each column holds, the cell that it becomes, and the parts of
-// the row key.
+// writeRecords shows the first records side by side: the value of each column, the cell that it becomes, and the parts
+// of the row key.
 func writeRecords(w io.Writer, p *stats.InputReport) {
 	t := stats.NewRecordTable(p, columnsShown, widthShown)
 	if t == nil {
@@ -48,10 +48,10 @@ func writeRecords(w io.Writer, p *stats.InputReport) {
 	}
 }
 
-// rejectWidth is how many characters of a record that can't be used are shown.
+// rejectWidth is how many characters of an unusable record are shown.
 const rejectWidth = 80
 
-// writeRejected shows the first records that can't be used: where they are, why, and how they begin.
+// writeRejected shows the first unusable records: their place, the reason and their beginning.
 func writeRejected(w io.Writer, p *stats.InputReport) {
 	title := "rejected"
 	for i := range p.RejectedRecords {
@@ -64,7 +64,7 @@ func writeRejected(w io.Writer, p *stats.InputReport) {
 	}
 }
 
-// columnsOf is how many columns of a terminal a text takes: Chinese characters have two.
+// columnsOf is how many columns of a terminal a text takes, two for each Chinese character.
 func columnsOf(text string) int {
 	n := 0
 	for _, r := range text {

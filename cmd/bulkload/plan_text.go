@@ -11,8 +11,8 @@ import (
 	"bulkload/jobs/stats"
 )
 
-// writePlan shows a plan: one for each table, if there are several, and two keys side by side if two were compared.
-// With colours, problems and warnings are highlighted.
+// writePlan shows a plan: one part for each table, if there are several, and two keys side by side if two were
+// compared. With colours, problems and warnings are highlighted.
 func writePlan(w io.Writer, p *plan.PlanReport, colours bool) {
 	for _, out := range p.Outputs {
 		writePlan(w, out, colours)

@@ -10,18 +10,17 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// tracker knows the progress of a command. Its zero value has seen none yet.
+// tracker tracks the progress of a command. Its zero value has seen none yet.
 type tracker struct {
 	mu      sync.Mutex
 	begun   time.Time // the command
 	latest  options.Progress
 	stage   time.Time // the latest phase
-	before  int64     // done at the start: a run that continues begins with what was done before
+	before  int64     // done before the start, by the run that this one continues
 	changed time.Time // the latest progress
 }
 
-// show receives progress, from several goroutines, whose calls may arrive out of order. It reports whether a phase
-// begins.
+// show takes progress from several goroutines, whose calls may arrive out of order. It reports whether a phase begins.
 func (t *tracker) show(p options.Progress) (begins bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +41,7 @@ type state struct {
 	options.Progress
 	running time.Duration // of the command
 	silent  time.Duration // since the latest progress
-	rate    float64       // done a second in this phase; 0: unknown
+	rate    float64       // units a second in this phase; 0: unknown
 	left    time.Duration // of this phase; 0: unknown
 }
 
@@ -78,7 +77,7 @@ func (s state) String() string {
 	}
 	switch {
 	case s.Done >= s.Total:
-	case s.Unit == "seconds": // a wait: it has no rate but the clock's
+	case s.Unit == "seconds": // a wait, whose only rate would be the clock's
 		fmt.Fprintf(&b, ", %s left", time.Duration(s.Total-s.Done)*time.Second)
 	case s.rate > 0:
 		fmt.Fprintf(&b, ", %s/s, %s left", s.amount(int64(s.rate)), s.left.Round(time.Second))
@@ -110,7 +109,7 @@ func (s state) amount(n int64) string {
 // barWidth is the number of characters between a bar's brackets.
 const barWidth = 20
 
-// line is the state as a bar for the whole command, followed by its words, in at most width characters.
+// line is the state as a bar for the whole command, followed by text, in at most width characters.
 func (s state) line(width int) string {
 	full := int(s.Whole * barWidth)
 	bar := strings.Repeat("=", full)

@@ -17,7 +17,7 @@ import (
 	"bulkload/jobs/run/summary"
 )
 
-// reportFlag says where the page of a run goes.
+// reportFlag says where to write the page of a run.
 type reportFlag struct {
 	Report string `placeholder:"FILE.html" help:"Writes what the runs did to an HTML page with charts, even if they failed. Only its owner may read it: it shows row keys and rejected records."`
 }
@@ -25,7 +25,7 @@ type reportFlag struct {
 // check refuses a file that can't be written, before anything is done.
 func (f reportFlag) check() error { return checkPage("--report", f.Report) }
 
-// checkPage refuses a file for a page that can't be written, or that may be no page. "" is none.
+// checkPage refuses a file for a page that can't be written, or that may not be a page. "" means no page.
 func checkPage(flag, name string) error {
 	if name == "" {
 		return nil
@@ -36,14 +36,14 @@ func checkPage(flag, name string) error {
 	if err := checkReplaced(flag, name); err != nil {
 		return err
 	}
-	// else it may be a job file, for want of a name
+	// otherwise it may be a job file, because the flag's value was forgotten
 	if ext := strings.ToLower(filepath.Ext(name)); ext != ".html" && ext != ".htm" {
 		return usage(fmt.Errorf("%s %s: the page replaces the file; give a name that ends with .html", flag, name))
 	}
 	return nil
 }
 
-// checkReplaced refuses a file that can't be replaced at once by one that is made beside it.
+// checkReplaced refuses a file that can't be replaced atomically by one made beside it.
 func checkReplaced(flag, name string) error {
 	switch info, err := os.Stat(name); {
 	case err == nil && !info.Mode().IsRegular():
@@ -61,11 +61,11 @@ func checkReplaced(flag, name string) error {
 	return nil
 }
 
-// reported is a page that is wanted.
+// reported is a requested page.
 type reported struct {
 	file string
 	*summary.RunReport
-	wanted []jobs.Series // the runs that were asked for, as far as their job files could be read
+	wanted []jobs.Series // the requested runs, as far as their job files could be read
 }
 
 func (s *session) newReported(f reportFlag) *reported {
@@ -76,7 +76,7 @@ func (s *session) newReported(f reportFlag) *reported {
 	return &reported{f.Report, summary.NewRunReport(s.tracker.begun, strings.Trim(name+"@"+host, "@")), nil}
 }
 
-// add adds a run that ended; it does nothing if no page is wanted.
+// add adds a run that has ended; it does nothing if no page is requested.
 func (r *reported) add(sum *summary.Summary, took time.Duration) {
 	if r != nil {
 		r.Add(sum, took)
@@ -92,7 +92,7 @@ func (r *reported) write(s *session, out *failure.Outcome, took time.Duration) {
 
 var exitLine = regexp.MustCompile(`(?m)^  ([0-9]+) +(.*)$`)
 
-// meaning is what the help says about an exit code.
+// meaning is the explanation of an exit code in the help.
 func meaning(exit int) string {
 	for _, m := range exitLine.FindAllStringSubmatch(exitHelp, -1) {
 		if m[1] == strconv.Itoa(exit) {

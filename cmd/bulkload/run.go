@@ -57,7 +57,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	engine := func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) { return c.byTasks(s, job, o) }
 	c.limit = throttle.NewCount(ctx, c.Lookups)
 	s.reported = s.newReported(c.reportFlag)
-	if !c.Check { // checks alone are no run
+	if !c.Check { // checks alone are not a run
 		s.measured = newMeasured(c.metricsFlags, runMetrics, c.Jobs...)
 	}
 	dates, err := c.list(&c.dated)
@@ -100,7 +100,7 @@ func (c *runCommand) onlyCheck(ctx context.Context, s *session, all []jobs.Serie
 	return r, err
 }
 
-// readAll reads every job file for every date before the first is run. dates is nil without a range.
+// readAll reads every job file for every date before the first run begins. dates is nil without a range.
 func (c *runCommand) readAll(ctx context.Context, dates []jobfile.LogicalDate) (all []jobs.Series, err error) {
 	for i, path := range c.Jobs {
 		if slices.ContainsFunc(c.Jobs[:i], func(other string) bool { return filepath.Clean(other) == filepath.Clean(path) }) {
@@ -143,7 +143,7 @@ func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
 	wait := options.Wait{For: c.Wait, QuietPeriod: options.DefaultSettle}
 	if c.WaitSettle != nil {
 		if wait.QuietPeriod = *c.WaitSettle; wait.QuietPeriod <= 0 {
-			wait.QuietPeriod = -1 // 0 is the default
+			wait.QuietPeriod = -1 // because 0 means the default
 		}
 	}
 	switch {
@@ -158,7 +158,7 @@ func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
 	return wait, nil
 }
 
-// several runs job files, each for its dates, and reports them all together.
+// several runs job files, each for its dates, and reports them together.
 func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series, engine run.EngineOf) (report, error) {
 	o := jobs.SeveralOptions{Options: s.options(), By: engine, Parallel: c.Parallel}
 	o.Prepare = func(job *jobfile.Job, o options.Options) options.Options {
@@ -185,10 +185,10 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series,
 	return r, err
 }
 
-// manyDates is the number of runs after which a region has so many files that HBase delays its writes, by default.
+// manyDates is the number of runs after which a region has so many files that HBase, by default, delays writes to it.
 const manyDates = 16
 
-// adviseHistory advises to load many dates in one run, which does less harm.
+// adviseHistory advises loading many dates in one run, which makes fewer files.
 func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
 		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, and each adds a file to every region. One run over a glob, "+
@@ -197,7 +197,7 @@ func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
 	}
 }
 
-// labelled is the logger of one of several runs that log at the same time: it shows people which run logs.
+// labelled is the logger of one of several runs that log at the same time. It shows people which run a line is from.
 func (s *session) labelled(job *jobfile.Job) *slog.Logger {
 	label := job.Info().Job
 	if date := job.DateText(); date != "" {

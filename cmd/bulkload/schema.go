@@ -19,10 +19,10 @@ func (schemaCommand) do(_ context.Context, s *session) (report, error) {
 	return nil, s.print(func(w *bytes.Buffer) { w.Write(schema) })
 }
 
-// schemaFile is the schema beside a job file. Editors find it by the line that a new job file begins with.
+// schemaFile is the schema beside a job file. The first line of a new job file leads editors to it.
 const schemaFile = "job.schema.json"
 
-// withSchema begins a new job file in a folder with the line for editors, if the schema is in that folder.
+// withSchema puts the line for editors at the start of a new job file, if the schema is in its folder.
 func withSchema(folder string, job []byte) []byte {
 	if _, err := os.Stat(filepath.Join(folder, schemaFile)); err != nil {
 		return job

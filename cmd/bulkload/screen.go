@@ -24,10 +24,11 @@ type screen struct {
 	ended bool // the bar is no longer wanted
 }
 
-// redrawn is how often the bar is drawn again.
+// redrawn is how often the bar is redrawn.
 const redrawn = 200 * time.Millisecond
 
-// newScreen detects what stderr can show. A dumb terminal gets no bar and no colours; NO_COLOR turns only colours off.
+// newScreen detects the abilities of stderr. A dumb terminal gets no bar and no colours; NO_COLOR turns off only
+// colours.
 func newScreen(stderr io.Writer) *screen {
 	s := &screen{out: stderr, colours: coloured(stderr)}
 	if f, ok := terminal(stderr); ok && os.Getenv("TERM") != "dumb" {
@@ -71,8 +72,8 @@ func paint(on bool, colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// continued indents all lines of a message but the first. So a line break in the name of a folder, a job file or a
-// server's text can't begin what looks like another message.
+// continued indents all lines of a message but the first, so that a line break in the name of a folder, a job file or a
+// server's text can't begin a line that looks like another message.
 func continued(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
 // Write removes the bar and writes; the bar is drawn again below.
@@ -86,8 +87,8 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// visible is a text without what a terminal would obey, except for our own colours: names of files and texts of servers
-// may have anything in them.
+// visible removes from a text everything that a terminal would obey, except for our own colours, because names of files
+// and texts of servers may contain anything.
 func visible(p []byte, colours bool) []byte {
 	if !colours {
 		return []byte(printable.Text(string(p)))
@@ -130,7 +131,7 @@ func (s *screen) draw(t *tracker) {
 	if s.ended {
 		return
 	}
-	// The last column stays empty: otherwise some terminals continue on the next line.
+	// The last column stays empty, because otherwise some terminals continue on the next line.
 	fmt.Fprintf(s.out, "\r\x1b[K%s", state.line(s.width()-1))
 	s.drawn = true
 }
@@ -150,8 +151,8 @@ func (s *screen) wipe() {
 	s.drawn = false
 }
 
-// every calls do repeatedly, until the function that it returns is called. That function calls last; when called again,
-// it does nothing.
+// every calls do repeatedly, until the returned function is called. That function calls last; further calls of it do
+// nothing.
 func every(pause time.Duration, do, last func()) (stop func()) {
 	stopped, gone := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// jsonForm is how much JSON is wanted: none, all, or a summary short enough for the place where a scheduler keeps
+// jsonForm is how much JSON is wanted: none, all, or a summary short enough for the field in which a scheduler keeps
 // results.
 type jsonForm string
 
@@ -57,12 +57,12 @@ func jsonOf(args []string) jsonForm {
 }
 
 const (
-	shortBytes = 2048 // of a short summary, with its newline
-	shortText  = 300  // bytes of a text in it, before it is quoted
+	shortBytes = 2048 // limit of a short summary, with its newline
+	shortText  = 300  // limit of a text in it, in bytes, before it is quoted
 )
 
-// shortSummary is what a scheduler needs to know about a command. Its names are those of the full object, if that has
-// them.
+// shortSummary is what a scheduler needs to know about a command. It uses the names of the full object where that has
+// the field.
 type shortSummary struct {
 	failure.Outcome
 	Job         string  `json:"job,omitempty"`

@@ -23,8 +23,8 @@ import (
 	"bulkload/jobs/stats"
 )
 
-// answers is where the answers of plan, inspect and get go: stdout, or nowhere with --json, whose object has stdout to
-// itself. A failed write is reported when the answer is flushed at the end.
+// answers is where the answers of plan, inspect and get go: stdout, or nowhere with --json, because stdout then has
+// only the object. A failed write is reported when the answer is flushed at the end.
 func (s *session) answers() io.Writer {
 	if s.JSON.wanted() {
 		return io.Discard
@@ -32,7 +32,7 @@ func (s *session) answers() io.Writer {
 	return s.answer
 }
 
-// writeSummary describes what a run did.
+// writeSummary describes the result of a run.
 func writeSummary(w io.Writer, s *summary.Summary, took time.Duration, verbose bool) {
 	title := fmt.Sprintf("%s into table %s", s.Run.Job, s.Run.Table)
 	if s.Run.Date != "" {
@@ -67,7 +67,7 @@ func writeSummary(w io.Writer, s *summary.Summary, took time.Duration, verbose b
 	writeLoadLine(w, s.OutputSummary, s.Status, verbose)
 }
 
-// summaries are those of all outputs of a run.
+// summaries are the summaries of all outputs of a run.
 func summaries(s *summary.Summary) (all []*summary.OutputSummary) {
 	if s.OutputSummary != nil {
 		return []*summary.OutputSummary{s.OutputSummary}
@@ -78,7 +78,7 @@ func summaries(s *summary.Summary) (all []*summary.OutputSummary) {
 	return all
 }
 
-// doneBefore is what an earlier run has done, of which this one had nothing to do.
+// doneBefore describes work that an earlier run had completed, so that this run had nothing to do.
 func doneBefore(s *summary.Summary) string {
 	var rows, bytes int64
 	files, loaded, places := 0, false, ""
@@ -104,8 +104,8 @@ func doneBefore(s *summary.Summary) string {
 	return text
 }
 
-// dropped says at the end of a title that a run has dropped records that were no copies: it did what the job file says,
-// but a key that is too short looks the same.
+// dropped is the end of a title if a run has dropped records that were not copies. The job file may want this, but a
+// key that is too short looks the same.
 func dropped(s *summary.Summary) string {
 	var n int64
 	for _, out := range summaries(s) {
@@ -117,7 +117,7 @@ func dropped(s *summary.Summary) string {
 	return fmt.Sprintf(", but %s dropped, unlike what was kept under the same row key", plural(n, "record"))
 }
 
-// plural is a count with commas and what is counted.
+// plural is a count with commas and its noun.
 func plural(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -151,7 +151,7 @@ func writeSeveral(w io.Writer, r *jobs.Several, all []jobs.Series) {
 	fmt.Fprintf(w, "%s%s; %s written\n", jobfile.Plural(wanted, "run"), text, plural(rows, "row"))
 }
 
-// rowsWritten is the number of rows that a run has written now.
+// rowsWritten is the number of rows that this run has written.
 func rowsWritten(s *summary.Summary) (rows int64) {
 	if s.OutputSummary != nil && s.Status == failure.StatusDone {
 		return s.Counts.Written
@@ -164,7 +164,7 @@ func rowsWritten(s *summary.Summary) (rows int64) {
 	return rows
 }
 
-// writeOutput describes what was written for one output.
+// writeOutput describes one output.
 func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 	b := s.Counts
 	line(w, "rows", "%s read = %s written + %s rejected + %s + %s filtered",
@@ -191,7 +191,7 @@ func writeOutput(w io.Writer, s *summary.OutputSummary, status string) {
 			used++
 		}
 	}
-	if len(s.Files) > 0 || status != failure.StatusNothing { // else only the ledger is left
+	if len(s.Files) > 0 || status != failure.StatusNothing { // otherwise only the ledger is left
 		line(w, "files", "%s, %s, in %d of %s, under %s", count(int64(len(s.Files))), bytesize.Format(bytes), used,
 			jobfile.Plural(len(s.Regions), "region"), place(s.Output))
 	}
@@ -245,7 +245,7 @@ func writeDuplicates(w io.Writer, s *summary.OutputSummary) {
 	}
 }
 
-// writeExisting says what the table had of the rows before the load.
+// writeExisting says which of the rows the table had before the load.
 func writeExisting(w io.Writer, s *summary.OutputSummary) {
 	e := s.Existing
 	if e == nil {
@@ -294,7 +294,7 @@ func writePhases(w io.Writer, s *summary.Summary, took time.Duration, verbose bo
 }
 
 // writeTook ends the list of times. The times of the consecutive stages and of everything else add up to the total
-// time, to the digits that are shown.
+// time, to the precision shown.
 func writeTook(w io.Writer, s *summary.Summary, took time.Duration) {
 	stages := 0
 	for _, p := range s.Phases {
@@ -315,12 +315,12 @@ func writeTook(w io.Writer, s *summary.Summary, took time.Duration) {
 	line(w, "took", "%.2f s%s", float64(all)/100, largest)
 }
 
-// boundAfter is how long, in hundredths of a second, a run must have taken for its largest part to mean something.
+// boundAfter is how long, in hundredths of a second, a run must have taken before its largest part is worth naming.
 const boundAfter = 100
 
 func hundredths(seconds float64) int { return int(math.Round(seconds * 100)) }
 
-// limitOf is the largest part of a run and what limits it.
+// limitOf is the largest part of a run and its limit.
 func limitOf(b *summary.Bound) string {
 	switch b.Phase {
 	case "read":
@@ -337,7 +337,7 @@ func limitOf(b *summary.Bound) string {
 	return fmt.Sprintf("%s (limit: CPU; %s were %.0f%% busy)", b.Phase, jobfile.Plural(b.Cores, "core"), 100*b.Busy)
 }
 
-// writeLoadLine shows what was loaded of an output and, with verbose, what is in its regions.
+// writeLoadLine shows the loaded files of an output and, with verbose, its regions.
 func writeLoadLine(w io.Writer, s *summary.OutputSummary, status string, verbose bool) {
 	if verbose {
 		defer writeRegions(w, s)
@@ -407,7 +407,7 @@ func writeVerification(w io.Writer, r *verify.Verification, verbose bool) {
 			count(r.Resumed.Rows), r.Resumed.Since.Format(time.DateTime+" MST"))
 	}
 	extra := r.Extra + r.ExtraRows
-	if r.Stale != nil { // it has a message
+	if r.Stale != nil { // r.Stale has a message
 		extra = 0
 	}
 	if r.Missing+r.Different+extra+r.Rejected > 0 {
@@ -481,7 +481,7 @@ func unencoded(r *lookup.InspectReport) string {
 	return fmt.Sprintf(", %.1f without encoding", float64(r.Unencoded)/float64(max(r.Cells, 1)))
 }
 
-// writeCell writes a cell as a line that no other cell has: Printable leaves no tab, and a value is quoted.
+// writeCell writes a cell as a line that no other cell has, because Printable leaves no tab, and a value is quoted.
 func writeCell(w io.Writer, c *cell.Cell) error {
 	_, err := fmt.Fprintf(w, "%s\t%s:%s\t%d\ttype=%d\t%q\n", printable.Bytes(c.Row), printable.Bytes(c.Family),
 		printable.Bytes(c.Qualifier),

@@ -19,7 +19,7 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// taskCommand has the steps of a run that is done by tasks, for schedulers. run --engine does them all.
+// taskCommand has the steps of a run by tasks, for schedulers. run --engine does them all.
 type taskCommand struct {
 	Plan   taskPlanCommand   `cmd:"" help:"Begins a run: writes the plan of its tasks into the output."`
 	Map    taskMapCommand    `cmd:"" help:"Does a map task: sorts its part of the input."`
@@ -28,7 +28,7 @@ type taskCommand struct {
 	Finish taskFinishCommand `cmd:"" help:"Ends a run: gives the files their names, checks that the counts agree, and loads."`
 }
 
-// sized is the flag of the commands that cut a run into tasks.
+// sized is the flags of the commands that cut a run into tasks.
 type sized struct {
 	TaskSize string `placeholder:"SIZE" help:"Input of a map task, and sorted rows of a reduce task (default: 512MiB)."`
 }
@@ -90,7 +90,7 @@ func (c *taskGatherCommand) do(ctx context.Context, s *session) (report, error) 
 	return s.handedOver(jobs.GatherTasks(ctx, c.Plan, o, sizes))
 }
 
-// handedOver says which tasks must run now.
+// handedOver says which tasks the scheduler must run now.
 func (s *session) handedOver(r *jobs.TaskReport, err error) (report, error) {
 	s.endBar()
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *session) handedOver(r *jobs.TaskReport, err error) (report, error) {
 	return r, nil
 }
 
-// span is the indexes of tasks for people.
+// span formats the indexes of tasks for people.
 func span(indexes []int) string {
 	first, last := indexes[0], indexes[len(indexes)-1]
 	switch {
@@ -137,7 +137,7 @@ func (c *taskReduceCommand) do(ctx context.Context, s *session) (report, error) 
 	return s.task(ctx, tasks.Reduce, c.Units, c.Index)
 }
 
-// task does one task.
+// task runs one task.
 func (s *session) task(ctx context.Context, do func(context.Context, string, int, options.Options) error, document,
 	index string) (report, error) {
 	task, err := readIndex(index, os.Stdin)
@@ -160,8 +160,8 @@ func (s *session) task(ctx context.Context, do func(context.Context, string, int
 	return done, nil
 }
 
-// readIndex reads a task's index, from stdin if it is "-": the lines that Hadoop Streaming gives may have other fields
-// after it.
+// readIndex reads a task's index, from stdin if it is "-". In the lines of Hadoop Streaming further fields may follow
+// it.
 func readIndex(text string, stdin io.Reader) (int, error) {
 	if text == "-" {
 		line, err := bufio.NewReader(stdin).ReadString('\n')
@@ -177,7 +177,7 @@ func readIndex(text string, stdin io.Reader) (int, error) {
 	return n, nil
 }
 
-// reportStatus tells Hadoop Streaming how far the task is: one that says nothing for long is killed.
+// reportStatus reports the task's progress to Hadoop Streaming, which kills a task that is silent for long.
 func (s *session) reportStatus() {
 	if os.Getenv("mapreduce_task_attempt_id") != "" {
 		fmt.Fprintf(s.screen, "reporter:status:%v\n", s.tracker.state())

@@ -1,5 +1,5 @@
-// Command mutate measures how much a package's tests notice: it draws mutants of the package, each with one line that
-// is wrong, and runs tests with each of them. See usage.
+// Command mutate measures how many faults a package's tests notice: it draws mutants of the package, each with one
+// wrong line, and runs tests with each of them. See usage.
 package main
 
 import (
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// measure prints a line for each mutant, and the sums. enough: so many percent of those that are reached are killed.
+// measure prints a line for each mutant, and the sums. enough is the percentage of reached mutants that must be killed.
 func measure(ctx context.Context, out io.Writer, dir string, commands []string, n int, seed uint64, least,
 	parallel int) (enough bool, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -84,12 +84,12 @@ func measure(ctx context.Context, out io.Writer, dir string, commands []string, 
 	close(queue)
 	var killed, missed int
 	var survivors []string
-	var mu sync.Mutex // of the output and the sums
+	var mu sync.Mutex // guards the output and the sums
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(parallel, 1))
 	for range n {
 		group.Go(func() error {
-			for m := range queue { // until one is compiled
+			for m := range queue { // until one compiles
 				by, err := t.try(ctx, m)
 				if errors.Is(err, errNotCompiled) {
 					continue
@@ -123,12 +123,12 @@ func measure(ctx context.Context, out io.Writer, dir string, commands []string, 
 	return killed*100 >= least*reached, nil
 }
 
-// tests are the commands that are to notice a mutant.
+// tests are the commands that should notice a mutant.
 type tests struct {
 	temp, dir string
 	commands  []string
 	limits    []time.Duration
-	covered   []map[string]map[int]bool // the lines that each of them runs, by the file's name
+	covered   []map[string]map[int]bool // the lines that each command runs, by the file's name
 }
 
 // newTests runs the commands without a mutant. They must pass.
@@ -157,7 +157,7 @@ func newTests(ctx context.Context, temp, dir string, commands []string) (*tests,
 	return t, nil
 }
 
-// linesOf are the lines that a profile says were run.
+// linesOf are the lines that were run according to a profile.
 func linesOf(profile string) (map[string]map[int]bool, error) {
 	f, err := os.Open(profile)
 	if err != nil {
@@ -184,7 +184,7 @@ func linesOf(profile string) (map[string]map[int]bool, error) {
 	return covered, lines.Err()
 }
 
-// reaches: one of the commands runs the mutant's line.
+// reaches reports whether one of the commands runs the mutant's line.
 func (t *tests) reaches(m *mutant) bool { return slices.ContainsFunc(t.covered, m.isIn) }
 
 var errNotCompiled = errors.New("the mutant is not compiled")
@@ -224,7 +224,7 @@ func (t *tests) try(ctx context.Context, m *mutant) (by string, err error) {
 	return "", nil
 }
 
-// run runs a shell's command with flags for go, in a process group of its own, which ends with it.
+// run runs a shell command with flags for go, in its own process group, which ends with it.
 func run(ctx context.Context, limit time.Duration, command, flags string) (output []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -37,7 +37,7 @@ func short(text string) string {
 	return text
 }
 
-// isIn reports whether its line is one of these, by the file's name.
+// isIn reports whether the mutant's line is one of these, by the file's name.
 func (m *mutant) isIn(lines map[string]map[int]bool) bool {
 	return lines[filepath.Base(m.file)][m.line]
 }
@@ -51,7 +51,7 @@ func (m *mutant) apply() ([]byte, error) {
 	return slices.Concat(text[:m.from], []byte(m.with), text[m.to:]), nil
 }
 
-// mutantsOf are the possible mutants of the package in a folder, its tests left aside: one a line, drawn at random, in
+// mutantsOf are the possible mutants of the package in a folder, without its tests: one per line, drawn at random, in
 // random order.
 func mutantsOf(dir string, r *rand.Rand) ([]*mutant, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -147,7 +147,7 @@ var opposites = map[token.Token]token.Token{
 	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND,
 }
 
-// isError reports whether a result is an error: err, or what makes one.
+// isError reports whether an expression is an error: err, or a call that makes one.
 func isError(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -159,7 +159,7 @@ func isError(e ast.Expr) bool {
 	return false
 }
 
-// isState reports whether something that outlives the function is assigned, or may be.
+// isState reports whether an assignment changes, or may change, a value that outlives the function.
 func isState(to []ast.Expr) bool {
 	return slices.ContainsFunc(to, func(e ast.Expr) bool {
 		switch e.(type) {

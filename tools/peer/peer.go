@@ -1,6 +1,6 @@
-// Package peer holds the Spark job that bulkload replaces, to compare the two: java/Peer.java, run in one JVM with
-// the test cluster's HBase and HDFS. Nothing of it is in the bulkload binary. See its folder compare for the program
-// that `make bench` runs.
+// Package peer holds the Spark job that bulkload replaces, to compare the two: java/Peer.java, run in one JVM with the
+// test cluster's HBase and HDFS. It is not part of the bulkload binary. Its folder compare has the program that `make
+// bench` runs.
 package peer
 
 import (

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// archive writes the tar.gz, for those who can install no package: a folder with the program at its top, and the jobs,
+// archive writes the tar.gz, for users who can't install a package: a folder with the program at its top, and the jobs,
 // schedules and documents as in a package.
 func (r *release) archive(p platform, root string) error {
 	top := fmt.Sprintf("bulkload-%s", strings.TrimPrefix(r.version, "v"))
@@ -22,7 +22,7 @@ func (r *release) archive(p platform, root string) error {
 		case name == programPath:
 			return top + "/bulkload"
 		case name == docsPath+"/jobs", name == docsPath+"/deploy":
-			return "" // the folders are there
+			return "" // the folders exist
 		case strings.HasPrefix(name, docsPath+"/"):
 			return top + strings.TrimPrefix(name, docsPath)
 		case strings.HasPrefix(name, jobsPath+"/"):
@@ -42,7 +42,7 @@ func (r *release) archive(p platform, root string) error {
 }
 
 // tarOf is a tar file of the files below root in the order of their names, which rename may change; "" leaves a file
-// out. Its bytes depend on names, contents and whether files can be executed alone.
+// out. Its bytes depend only on names, contents and whether files are executable.
 func tarOf(root string, at time.Time, rename func(string) string) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -95,7 +95,7 @@ func addBytes(w *tar.Writer, name string, mode fs.FileMode, at time.Time, text [
 	return err
 }
 
-// writeSums writes SHA256SUMS, as sha256sum -c reads it, of all other files of the folder.
+// writeSums writes SHA256SUMS, in the format of sha256sum -c, of all other files of the folder.
 func writeSums(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An OCI image layout is four kinds of JSON documents and a tar file, whose types come from the specification's own
-// module. The libraries that write one bring registries and container engines along.
+// An OCI image layout is four kinds of JSON documents and a tar file. Their types come from the specification's own
+// module, because the libraries that write one depend on registries and container engines.
 
-// user is who runs in the image: no user of the host, and not root.
+// user is the user ID in the image: not a user of the host, and not root.
 const user = 65532
 
 // image is one platform's image: blobs by their digests, and the descriptor of its manifest.
@@ -37,8 +37,9 @@ func (i *image) addJSON(mediaType string, document any) (v1.Descriptor, error) {
 	return i.add(mediaType, text), err
 }
 
-// image makes the image of what was staged in root: one layer, with the program, its jobs and documents, and what a
-// program finds on any system: /tmp, and a name for its user. It has no shell, no certificates and no other program.
+// image makes the image of the files staged in root: one layer, with the program, its jobs and documents, and the parts
+// of a system that programs rely on: /tmp, and a name for its user. It has no shell, no certificates and no other
+// program.
 func (r *release) image(p platform, root string) (image, error) {
 	made := image{blobs: map[digest.Digest][]byte{}}
 	layer, err := r.layer(root)
@@ -87,14 +88,14 @@ func (r *release) layer(root string) ([]byte, error) {
 	if err := addBytes(w, "etc/passwd", 0o644, r.time, []byte(passwd)); err != nil {
 		return nil, err
 	}
-	if err := w.Flush(); err != nil { // no end yet: the files follow
+	if err := w.Flush(); err != nil { // not the end of the tar file: the files follow
 		return nil, err
 	}
 	return append(b.Bytes(), files...), nil
 }
 
 // writeImages writes the layout of all images as one tar file, which "skopeo copy oci-archive:FILE", podman load and
-// ctr image import read.
+// ctr image import can read.
 func (r *release) writeImages(images []image) error {
 	all := image{blobs: map[digest.Digest][]byte{}}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}

@@ -34,14 +34,14 @@ func main() {
 	}
 }
 
-// release is what is to be made.
+// release is a release to be made.
 type release struct {
 	version   string // v1.2.3
 	source    string // the checkout's root
 	out       string // the folder that gets the files
-	work      string // a folder for what is not published; it is deleted at the end
+	work      string // a folder for unpublished files, deleted at the end
 	platforms []platform
-	time      time.Time // of the commit; of everything in the files
+	time      time.Time // of the commit, and of everything in the files
 	flags     []string  // further flags of go build
 }
 
@@ -50,7 +50,7 @@ type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
 
-// versions are what deb and rpm can order without rewriting: a release, or a candidate of one (v1.2.3-rc1).
+// versions are those that deb and rpm can order without rewriting: a release, or a candidate for one (v1.2.3-rc1).
 var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[a-z]+[0-9]*)?$`)
 
 func run(ctx context.Context, args []string) error {
@@ -115,7 +115,7 @@ func (r *release) make(ctx context.Context) (err error) {
 	return nil
 }
 
-// say prints what is made now: a release takes minutes.
+// say prints the current step, because a release takes minutes.
 func (r *release) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "release %s: "+format+"\n", append([]any{r.version}, args...)...)
 }
@@ -144,7 +144,7 @@ func (r *release) name(p platform, suffix string) string {
 		strings.TrimPrefix(r.version, "v"), p.os, p.arch, suffix))
 }
 
-// commitTime is when the checkout's commit was made: another build of the same commit has the same times.
+// commitTime is when the checkout's commit was made, so that another build of the same commit has the same times.
 func commitTime(ctx context.Context, source string) (time.Time, error) {
 	text, err := command(ctx, source, nil, "git", "log", "-1", "--format=%ct")
 	if err != nil {
@@ -157,7 +157,7 @@ func commitTime(ctx context.Context, source string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// emptyFolder makes a folder, and refuses one with files: a release has no files of another one.
+// emptyFolder makes a folder, and refuses one with files, because a release must not contain files of another.
 func emptyFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // releases are public
 		return err

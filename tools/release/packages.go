@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// nfpm makes deb and rpm packages. It is run and not linked: its 60 modules stay out of go.mod. Later versions need
-// modules that the module proxies don't all serve.
+// nfpm makes deb and rpm packages. It is run rather than linked, so that its 60 modules stay out of go.mod. Later
+// versions need modules that not all module proxies serve.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2"
 
-// packages writes the deb and the rpm package of what was staged in root, as nfpm.yaml describes them.
+// packages writes the deb and the rpm package of the files staged in root, as nfpm.yaml describes them.
 func (r *release) packages(ctx context.Context, p platform, root string) error {
 	environment := []string{"STAGED=" + root, "ARCH=" + p.arch, "VERSION=" + r.version,
 		"SOURCE_DATE_EPOCH=" + strconv.FormatInt(r.time.Unix(), 10), "GOFLAGS=-pgo=off"}

@@ -11,7 +11,7 @@ import (
 )
 
 // writeSBOM writes the modules that are linked into the program, as the program itself records them, in CycloneDX. The
-// document has no serial number and no time: the same program gives the same bytes.
+// document has no serial number and no time, so the same program gives the same bytes.
 func (r *release) writeSBOM(p platform, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

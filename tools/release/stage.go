@@ -11,7 +11,7 @@ import (
 	"runtime"
 )
 
-// Where things are in a package and in an image.
+// Paths in a package and in an image.
 const (
 	programPath = "usr/bin/bulkload"
 	jobsPath    = "usr/share/bulkload/jobs"
@@ -46,7 +46,7 @@ func (r *release) stage(ctx context.Context, p platform, root string) error {
 	})
 }
 
-// links are symbolic links in the folder of the documents, whose own links lead there.
+// links are symbolic links in the folder of the documents, for the targets of the documents' own links.
 var links = map[string]string{
 	docsPath + "/jobs": "../../bulkload/jobs", docsPath + "/deploy": "../../bulkload/deploy",
 	docsPath + "/LICENSE": "copyright",
@@ -81,8 +81,8 @@ func (r *release) build(ctx context.Context, p platform, to string) error {
 	return err
 }
 
-// stageGenerated writes what the program itself prints: its manual and the shells' completions. They don't depend on
-// the platform, so that the program of this machine's platform prints them for all.
+// stageGenerated writes the output of the program itself: its manual and the shells' completions. They don't depend on
+// the platform, so the program of this machine's platform prints them for all.
 func (r *release) stageGenerated(ctx context.Context, root string) error {
 	native := filepath.Join(r.work, "native")
 	if _, err := os.Stat(native); err != nil {
@@ -113,7 +113,7 @@ func (r *release) stageGenerated(ctx context.Context, root string) error {
 	return nil
 }
 
-// compressed is a gzip file without a name and a time, as gzip -n makes it.
+// compressed is a gzip file without a name and a time, as from gzip -n.
 func compressed(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -134,8 +134,8 @@ func writeFile(name string, text []byte) error {
 	return os.WriteFile(name, text, 0o644) //nolint:gosec // a package's files are public
 }
 
-// copyAll copies a file, or a folder with all that is below it. Of the permissions it keeps whether a file can be
-// executed.
+// copyAll copies a file, or a folder with everything below it. Of the permissions it keeps only whether a file is
+// executable.
 func copyAll(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -160,7 +160,7 @@ func copyAll(from, to string) error {
 	})
 }
 
-// modeOf is 0755 for what its owner can execute and 0644 for other files, whatever the umask of the checkout was.
+// modeOf is 0755 for files that their owner can execute and 0644 for others, whatever the umask of the checkout was.
 func modeOf(entry fs.DirEntry) fs.FileMode {
 	if info, err := entry.Info(); err == nil && info.Mode()&0o100 != 0 {
 		return 0o755

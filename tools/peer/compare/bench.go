@@ -29,7 +29,7 @@ const (
 	input   = "/peer/in/" + night
 )
 
-// cost is what one run of a program used.
+// cost is the resources that one run of a program used.
 type cost struct {
 	CPU  time.Duration // user and system
 	Wall time.Duration
@@ -111,8 +111,8 @@ func (b *bench) prepare(ctx context.Context, rows int) error {
 	return errors.Join(b.shell(ctx, "-put", local, input+"/part-m-00000"), os.Remove(local), b.writeJob(ctx))
 }
 
-// The Spark job's properties, of which bulkload makes its job: the comparison of cells is one of the command convert,
-// too.
+// properties configures the Spark job, from which bulkload makes its own job. The comparison of cells thus also covers
+// the command convert.
 const properties = `namespace=peer
 tableName=check
 cf=` + family + `
@@ -136,7 +136,7 @@ func (b *bench) writeJob(ctx context.Context) error {
 	return errors.Join(err, os.WriteFile(b.jobFile(), job, 0o644))
 }
 
-// pair runs both in turn, and compares their cells.
+// pair runs both programs one after the other, and compares their cells.
 func (b *bench) pair(ctx context.Context, rows int, mode string) (pair, error) {
 	var ours, spark []cost
 	for i := range b.runs {
@@ -183,7 +183,7 @@ func (b *bench) runSpark(ctx context.Context, mode string) (cost, error) {
 	return measure(cmd)
 }
 
-// measure runs a program and adds up its CPU time; it shows the program's output if it fails.
+// measure runs a program and adds up its CPU time. It shows the program's output if it fails.
 func measure(cmd *exec.Cmd) (cost, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -200,7 +200,7 @@ func measure(cmd *exec.Cmd) (cost, error) {
 	return cost{CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), Wall: wall, RSS: use.Maxrss << 10}, nil
 }
 
-// sameCells compares the digests of both outputs. The timestamps differ: Spark's cells have the time of writing.
+// sameCells compares the digests of both outputs, without timestamps: Spark's cells have the time of writing.
 func (b *bench) sameCells(ctx context.Context) error {
 	say("comparing the cells")
 	ours, err := b.digest(ctx, "hdfs:///peer/ours/"+night)

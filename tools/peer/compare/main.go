@@ -1,6 +1,6 @@
-// Command compare measures bulkload against the Spark job that it replaces: both turn the same generated rows in HDFS
-// into HFiles for the same table, without the load, one after another in one session on one machine. It prints a table
-// of ratios, and draws them with -svg. Both outputs must contain the same cells.
+// Command compare measures bulkload against the Spark job that it replaces. Both turn the same generated rows in HDFS
+// into HFiles for the same table, without the load, one after the other in one session on one machine. It prints a
+// table of ratios, and draws them with -svg. Both outputs must contain the same cells.
 //
 //	make bench ROWS=1000000,5000000
 //
