@@ -1,6 +1,6 @@
 // Package hbasetest is the server's side of HBase's protocol, without a cluster: it accepts connections as a real
-// server does, and answers calls as its caller says. Tests use it for faults that a real server does not show on
-// demand.
+// server does, and gives the answers that its caller chooses. Tests use it for faults that a real server does not show
+// on demand.
 package hbasetest
 
 import (
@@ -19,7 +19,7 @@ type Request struct {
 	Param  []byte
 }
 
-// Answer is the answer to a call: a message, an exception, or nothing at all.
+// Answer is the answer to a call: a message, an exception, or no answer at all.
 type Answer struct {
 	Param     []byte
 	Cells     []byte // a block of cells, sent after the message

@@ -12,7 +12,7 @@ import (
 	"bulkload/internal/test/testfs"
 )
 
-// CheckJob is the job of the check table, over input in the folder in.
+// CheckJob is the job of the check table, whose input is in the folder in.
 const CheckJob = `table: tinawang:check
 family: f
 input:
@@ -30,7 +30,7 @@ output: out/${date}
 // SlicedJob is CheckJob with slices so small that a few thousand rows make several.
 var SlicedJob = strings.Replace(CheckJob, "max_size: 10GiB", "max_size: 10GiB, slice_size: 100kB", 1)
 
-// SpillingRows make more than 8 MB of input: with options.MinMemory they are spilled.
+// SpillingRows are enough for more than 8 MB of input: with options.MinMemory they are spilled.
 const SpillingRows = 70_000
 
 // HotRegion is the region of most rows of Skewed.
@@ -42,7 +42,7 @@ func Check(t testing.TB, job string, rows int) string {
 	return checkFiles(t, job, 4, sample.Options{Rows: rows})
 }
 
-// Skewed is Check in two files, with rows of which some percent fall into one region.
+// Skewed is Check in two files, with a percentage of the rows in one region.
 func Skewed(t testing.TB, job string, rows int, o sample.Options) string {
 	t.Helper()
 	o.Rows = rows
@@ -64,7 +64,7 @@ func checkFiles(t testing.TB, job string, files int, o sample.Options) string {
 	return testfs.Tree(t, all)
 }
 
-// Parts are the input files of a folder that Check made.
+// Parts are the input files of a folder made by Check.
 func Parts(t testing.TB, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, night, "part-m-*"))
@@ -74,7 +74,7 @@ func Parts(t testing.TB, dir string) []string {
 	return all
 }
 
-// RejectsEvery spoils some of the records of a folder that Check made.
+// RejectsEvery spoils every n-th record of a folder made by Check.
 func RejectsEvery(t testing.TB, dir string, n int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, night, "*"))

@@ -14,16 +14,16 @@ import (
 // Date is the logical date of the jobs; their input is in in/2026-11-20.
 var Date = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-// night is where the input of Date is.
+// night is the folder with the input of Date.
 const night = "in/2026-11-20"
 
-// Write writes a job file into a folder of its own, and returns its path.
+// Write writes a job file into a new folder, and returns its path.
 func Write(t testing.TB, text string) string {
 	t.Helper()
 	return filepath.Join(testfs.Tree(t, map[string]string{"job.yaml": text}), "job.yaml")
 }
 
-// Of makes a folder with check.yaml, a job over one input of the given text.
+// Of makes a folder with check.yaml, a job over one input with the given text.
 func Of(t testing.TB, job string, input []byte) string {
 	t.Helper()
 	return testfs.Tree(t, map[string]string{"check.yaml": job, night + "/part-0": string(input)})
@@ -53,7 +53,7 @@ func Repository(t testing.TB) string {
 	}
 }
 
-// Joined puts files into one, as they follow each other.
+// Joined concatenates files into one.
 func Joined(t testing.TB, dir, glob string) string {
 	t.Helper()
 	paths, err := filepath.Glob(glob)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// NumbersJob is a job of three columns of text; its row key is to be filled in.
+// NumbersJob is a job of three text columns, whose row key is to be filled in.
 const NumbersJob = `table: ns:t
 family: f
 input:
@@ -22,7 +22,7 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row}
 output: out/${date}
 `
 
-// Numbers writes rows id|user|city: id counts, a user has ten rows, one after another.
+// Numbers writes rows id|user|city: id counts up, and each user has ten consecutive rows.
 func Numbers(rows int) []byte {
 	var b bytes.Buffer
 	for i := range rows {

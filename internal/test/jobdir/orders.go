@@ -9,7 +9,7 @@ import (
 	"bulkload/internal/test/testfs"
 )
 
-// OrdersJob feeds the orders by seller, by buyer, and an index from order number to both, from one reading.
+// OrdersJob writes, from one reading, the orders by seller, by buyer, and an index from order number to both.
 const OrdersJob = `input:
   path: in/${date}
   columns: [order_id, seller, buyer, ts, amount, note]
@@ -36,8 +36,8 @@ outputs:
   output: out/index
 `
 
-// Orders makes a folder with orders.yaml, which is OrdersJob or a job like it, and orders in several files; every 500th
-// has a buyer that is too long for its table, and every 700th comes again.
+// Orders makes a folder with orders.yaml, which is OrdersJob or a job like it, and orders in several files. Every 500th
+// order has a buyer that is too long for its table, and every 700th is repeated.
 func Orders(t testing.TB, job string, rows int) string {
 	t.Helper()
 	all := map[string]string{"orders.yaml": job}
@@ -62,7 +62,7 @@ func Orders(t testing.TB, job string, rows int) string {
 	return testfs.Tree(t, all)
 }
 
-// WideOutput is one more output of OrdersJob: a row a buyer, with all orders in it.
+// WideOutput is a further output of OrdersJob: one row per buyer, with all orders in it.
 const WideOutput = `- table: ns:buyers
   rowkey: pad(buyer, 10, '0')
   wide:

@@ -13,7 +13,7 @@ import (
 	"bulkload/internal/test/testfs"
 )
 
-// WideHead is what the jobs of WideCases begin with: two columns of users, of which one follows the other.
+// WideHead is the start of the jobs of WideCases: two columns of users, one of whom follows the other.
 const WideHead = `table: ns:wide
 family: f
 input:
@@ -28,7 +28,7 @@ hfile: {compression: snappy, encoding: fast_diff, bloom: row, slice_size: 20KiB}
 output: out
 `
 
-// WideCase is a wide table and, computed independently, the cells of a record: family and qualifier by value.
+// WideCase is a wide table and, computed independently, the cells of a record: values by family and qualifier.
 type WideCase struct {
 	Job   string
 	Row   func(fields []string) string
@@ -78,8 +78,8 @@ func bigEndian(text string) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
 
-// Wide makes a folder with wide.yaml, which is WideHead and a job of WideCases, and followers in several files: half of
-// them of one user, some more than once, a few not to be used.
+// Wide makes a folder with wide.yaml, which is WideHead and a job of WideCases, and followers in several files. Half of
+// them belong to one user, some occur more than once, and a few are unusable.
 func Wide(t testing.TB, job string, records int) string {
 	t.Helper()
 	all := map[string]string{"wide.yaml": WideHead + job + "\n"}

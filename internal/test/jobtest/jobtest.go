@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Open reads a job file's text, and opens its source and its target. No cluster is asked.
+// Open reads a job file's text, and opens its source and its target. It does not ask a cluster.
 func Open(t *testing.T, text string) (*jobfile.Job, *source.Source, *targets.Target) {
 	t.Helper()
 	j, err := jobfile.Parse("job.yaml", strings.NewReader(text), jobfile.ReadOptions{})

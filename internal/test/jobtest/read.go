@@ -21,7 +21,7 @@ func Read(t testing.TB, path string) *jobfile.Job {
 	return j
 }
 
-// Check reads the job of a folder that jobdir.Check made, with another output.
+// Check reads the job of a folder made by jobdir.Check, with another output.
 func Check(t testing.TB, dir, output string) *jobfile.Job {
 	t.Helper()
 	j := Read(t, filepath.Join(dir, "check.yaml"))
@@ -29,7 +29,8 @@ func Check(t testing.TB, dir, output string) *jobfile.Job {
 	return j
 }
 
-// CheckTo reads jobdir.CheckJob of a folder, with another output in the job file itself: a plan of tasks has its text.
+// CheckTo reads jobdir.CheckJob of a folder, with another output in the job file itself, because a plan of tasks has
+// the file's text.
 func CheckTo(t testing.TB, dir, output string) *jobfile.Job {
 	t.Helper()
 	text := strings.Replace(jobdir.CheckJob, "out/${date}", output, 1)
@@ -39,7 +40,7 @@ func CheckTo(t testing.TB, dir, output string) *jobfile.Job {
 	return Check(t, dir, output)
 }
 
-// Orders reads the job of a folder that jobdir.Orders made, with outputs below another folder.
+// Orders reads the job of a folder made by jobdir.Orders, with outputs below another folder.
 func Orders(t testing.TB, dir, out string) *jobfile.Job {
 	t.Helper()
 	j := Read(t, filepath.Join(dir, "orders.yaml"))
@@ -49,7 +50,7 @@ func Orders(t testing.TB, dir, out string) *jobfile.Job {
 	return j
 }
 
-// Wide reads the job of a folder that jobdir.Wide made, which needs no date, with another output.
+// Wide reads the job of a folder made by jobdir.Wide, which needs no date, with another output.
 func Wide(t testing.TB, dir, output string) *jobfile.Job {
 	t.Helper()
 	j, err := jobfile.Read(filepath.Join(dir, "wide.yaml"), jobfile.ReadOptions{})
@@ -60,7 +61,7 @@ func Wide(t testing.TB, dir, output string) *jobfile.Job {
 	return j
 }
 
-// Rules makes a folder with a job of rules and its input. A rule instead of a key of the job's replaces it.
+// Rules makes a folder with a job of rules and its input. A rule for a key that the job already has replaces it.
 func Rules(t testing.TB, rules, input string) *jobfile.Job {
 	t.Helper()
 	job := jobdir.RuleJob

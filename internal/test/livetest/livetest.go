@@ -1,5 +1,5 @@
-// Package livetest runs the example job against a real HBase and HDFS, and compares the rows of the table with what
-// HBase's own classes say.
+// Package livetest runs the example job against a real HBase and HDFS, and compares the rows of the table with those
+// that HBase's own classes compute.
 package livetest
 
 import (
@@ -24,11 +24,11 @@ type Live struct {
 	Out    string // in HDFS, the folder of the nights' outputs
 
 	Who        jobfile.Kerberos  // who logs in, on a cluster with Kerberos
-	Properties map[string]string // beside those of the site files
+	Properties map[string]string // in addition to those of the site files
 }
 
-// New copies examples/check-hbase.yaml and gives it a table, an input and an output of its own. So the tests with
-// a cluster run in parallel: they mostly wait for its servers.
+// New copies examples/check-hbase.yaml with a table, an input and an output of its own. So tests with a cluster can run
+// in parallel, because they mostly wait for its servers.
 func New(t *testing.T) *Live {
 	t.Helper()
 	c := testcluster.Use(t)
@@ -45,7 +45,7 @@ func On(t *testing.T, c *testcluster.Cluster) *Live {
 	return &Live{Cluster: c, Folder: t.TempDir()}
 }
 
-// Retarget writes the job file for the present table.
+// Retarget writes the job file for the current table.
 func (l *Live) Retarget(t *testing.T) {
 	t.Helper()
 	l.Out = "hdfs:///user/test/" + strings.ReplaceAll(l.Table, ":", "_")

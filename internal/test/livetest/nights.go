@@ -34,7 +34,7 @@ func (l *Live) Night(t *testing.T, date string, rows int, seed uint64) {
 	}
 }
 
-// WrittenNight is a table with ten regions, and a night for it whose files are written and not loaded.
+// WrittenNight is a table with ten regions and a night for it, whose files are written but not loaded.
 func WrittenNight(t *testing.T, rows int, seed uint64) *Live {
 	t.Helper()
 	l := New(t)
@@ -46,7 +46,7 @@ func WrittenNight(t *testing.T, rows int, seed uint64) *Live {
 	return l
 }
 
-// KeepAll switches compactions of a table off: one of all files of a region drops deleted cells.
+// KeepAll disables compactions of a table, because one of all files of a region drops deleted cells.
 const KeepAll = "TABLE:COMPACTION_ENABLED=false"
 
 // Table10 creates the table with a region for each salt.
@@ -55,7 +55,7 @@ func (l *Live) Table10(t *testing.T) {
 	l.Ask(t, "create", l.Table, "f", "1,2,3,4,5,6,7,8,9", "COMPRESSION=SNAPPY", "DATA_BLOCK_ENCODING=FAST_DIFF", "BLOOMFILTER=ROW")
 }
 
-// Correct changes one record of a night, and no row key.
+// Correct changes one record of a night without changing a row key.
 func (l *Live) Correct(t *testing.T, date string) {
 	t.Helper()
 	name := filepath.Join(l.Folder, "in", date, "part-m-00000")
@@ -70,7 +70,7 @@ func (l *Live) Correct(t *testing.T, date string) {
 	}
 }
 
-// NewNight is a table with the night's input, on which a change is about to be tried.
+// NewNight is a table with the night's input, to which a test then applies a change.
 func NewNight(t *testing.T, before func(t *testing.T, l *Live)) *Live {
 	t.Helper()
 	l := New(t)

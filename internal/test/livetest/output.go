@@ -68,7 +68,7 @@ func closing(t *testing.T, c io.Closer) {
 	})
 }
 
-// Written makes one night's files, not loaded, and opens their output.
+// Written writes one night's files without loading them, and opens their output.
 func (l *Live) Written(t *testing.T, date string) *Output {
 	t.Helper()
 	o := l.Options()

@@ -13,10 +13,10 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// SessionMillis is after how long the cluster takes a server that hangs for dead.
+// SessionMillis is how long a server may hang before the cluster considers it dead.
 const SessionMillis = 6000
 
-// Moments is how many moments of a load a test tries; BULKLOAD_MOMENTS=20 tries more than a test run has time for.
+// Moments is how many moments of a load a test tries. BULKLOAD_MOMENTS=20 tries more than a test run has time for.
 func Moments(t *testing.T, least int) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv("BULKLOAD_MOMENTS"))
@@ -26,16 +26,16 @@ func Moments(t *testing.T, least int) int {
 	return n
 }
 
-// NewFragile is New with a cluster of its own, with two region servers: such tests run beside others, too.
+// NewFragile is New with its own cluster of two region servers, so that such tests also run beside others.
 func NewFragile(t *testing.T) *Live {
 	t.Helper()
 	return NewOwn(t, 2)
 }
 
-// NewOwn starts a cluster for one test, with so many region servers.
+// NewOwn starts a cluster for one test, with that many region servers.
 func NewOwn(t *testing.T, servers int) *Live {
 	t.Helper()
-	testcluster.Use(t) // where no cluster is wanted, none is started
+	testcluster.Use(t) // skips the test before a cluster is started if none is wanted
 	t.Parallel()
 	c, err := testcluster.Start(t.Context(), testcluster.Options{Dir: filepath.Join(t.TempDir(), "cluster"), RegionServers: servers, Session: SessionMillis})
 	if err != nil {
@@ -49,8 +49,8 @@ func NewOwn(t *testing.T, servers int) *Live {
 	return On(t, c)
 }
 
-// Orphan leaves a file as a server does that hangs past its session and wakes up in the middle of a load: it is in the
-// folder of a region that is open elsewhere and does not know it. The manifest says that a load is under way.
+// Orphan leaves a file as a server does that hangs past its session and wakes up in the middle of a load: the file is
+// in the folder of a region that is open elsewhere and does not know it. The manifest says that a load is in progress.
 func (l *Live) Orphan(t *testing.T, date string, n int) {
 	t.Helper()
 	w := l.Written(t, date)

@@ -15,7 +15,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Manifest is that of Night20's output.
+// Manifest is the manifest of Night20's output.
 func (l *Live) Manifest(t *testing.T) *manifest.Manifest {
 	t.Helper()
 	fsys, name := l.HDFS(t, l.Out+"/"+Night20)
@@ -26,7 +26,7 @@ func (l *Live) Manifest(t *testing.T) *manifest.Manifest {
 	return m
 }
 
-// OtherTools has HFileOutputFormat2 write cells into a directory, a file for each family.
+// OtherTools has HFileOutputFormat2 write cells into a directory, one file for each family.
 func (l *Live) OtherTools(t *testing.T, dir string, lines []string) {
 	t.Helper()
 	local := filepath.Join(t.TempDir(), "cells")
@@ -36,7 +36,7 @@ func (l *Live) OtherTools(t *testing.T, dir string, lines []string) {
 	l.Ask(t, "output", local, dir, "COMPRESSION=GZ", "BLOCKSIZE=4096")
 }
 
-// Damage flips a byte of a file in HDFS on the DataNode's disk, and gives the name of the block.
+// Damage flips a byte of an HDFS file on the DataNode's disk, and returns the name of the block.
 func (l *Live) Damage(t *testing.T, uri string, at int64) string {
 	t.Helper()
 	content := l.ReadHDFS(t, uri)
@@ -50,7 +50,7 @@ func (l *Live) Damage(t *testing.T, uri string, at int64) string {
 	return replicas[0].Block()
 }
 
-// HDFS is the file system of a URI, and the path there.
+// HDFS is the file system of a URI, and the path in it.
 func (l *Live) HDFS(t *testing.T, uri string) (storage.FS, string) {
 	t.Helper()
 	s, err := site.Open(l.Options(), jobfile.HBase{Kerberos: l.Who}, true)
@@ -65,7 +65,7 @@ func (l *Live) HDFS(t *testing.T, uri string) (storage.FS, string) {
 	return fsys, name
 }
 
-// ReadHDFS returns what is in a file of HDFS.
+// ReadHDFS returns the content of a file in HDFS.
 func (l *Live) ReadHDFS(t *testing.T, uri string) []byte {
 	t.Helper()
 	fsys, name := l.HDFS(t, uri)
@@ -85,7 +85,7 @@ func (l *Live) WithoutOutput(t *testing.T, date string) {
 	}
 }
 
-// Ledger is that of the cluster.
+// Ledger is the ledger of the cluster.
 func (l *Live) Ledger(t *testing.T) *ledger.Ledger {
 	t.Helper()
 	s, err := site.Open(l.Options(), jobfile.HBase{}, true)

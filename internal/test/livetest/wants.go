@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/run/preflight"
 )
 
-// Findings makes the checks of a night, and returns them by name, of several with one name the worst, and the error of
-// the worst.
+// Findings makes the checks of a night. It returns them by name, only the worst of several with the same name, and the
+// error of the worst of all.
 func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[string]preflight.CheckResult, error) {
 	t.Helper()
 	o, err := o.WithDefaults()
@@ -40,7 +40,7 @@ func (l *Live) Findings(t *testing.T, date string, o options.Options) (map[strin
 	return all, err
 }
 
-// WantFinding compares a check's state, and looks for texts in what it says.
+// WantFinding compares a check's state, and looks for texts in its message.
 func WantFinding(t *testing.T, all map[string]preflight.CheckResult, name string, state preflight.State, texts ...string) {
 	t.Helper()
 	f := all[name]
@@ -54,7 +54,7 @@ func WantFinding(t *testing.T, all map[string]preflight.CheckResult, name string
 	}
 }
 
-// Expected are the cells that Java computes for a night, a line each.
+// Expected are the cells that Java computes for a night, one per line.
 func (l *Live) Expected(t *testing.T, date string) []string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "expected")
@@ -100,7 +100,8 @@ func (l *Live) WantRowsOfAKey(t *testing.T, date string) {
 	}
 }
 
-// WantStoreFiles counts the files that were loaded into the table, halves of regions that have split since left aside.
+// WantStoreFiles counts the files that were loaded into the table, without halves of regions that have since been
+// split.
 func (l *Live) WantStoreFiles(t *testing.T, want int) {
 	t.Helper()
 	n := 0

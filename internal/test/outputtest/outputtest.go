@@ -9,8 +9,8 @@ import (
 	"bulkload/jobs/pipeline/output"
 )
 
-// Lock locks a directory until the test ends. A process that was killed there is one that the test has only pretended
-// to be: its lock is deleted.
+// Lock locks a directory until the test ends. If a killed process holds the lock, the test has only simulated that
+// process, so the lock is deleted.
 func Lock(t *testing.T, d *output.Dir) *output.Dir {
 	t.Helper()
 	if err := storage.RemoveIfThere(storage.Local, d.Path, lock.LockName); err != nil {

@@ -10,7 +10,7 @@ import (
 	"bulkload/jobs/pipeline/hfiles"
 )
 
-// Cells are all cells of a directory of HFiles, as lines of the oracle's form.
+// Cells are all cells of a directory of HFiles, as lines in the oracle's format.
 func Cells(t *testing.T, output string) []string {
 	t.Helper()
 	d, err := hfiles.OpenDirectory(storage.Local, output)

@@ -10,8 +10,7 @@ import (
 	"bulkload/internal/test/testrand"
 )
 
-// FaultsOf are the calls that are to fail: the first, the last, and others, drawn at random; in make exhaustive each of
-// them.
+// FaultsOf are the calls to fail: the first, the last, and others, drawn at random; in make exhaustive, each of them.
 func FaultsOf(t *testing.T, calls int64, some int) []int64 {
 	t.Helper()
 	var all []int64
@@ -28,14 +27,14 @@ func FaultsOf(t *testing.T, calls int64, some int) []int64 {
 	return picked
 }
 
-// harmless matches calls whose failure ends no run: a lock that can't be read now is not lost, what can't be deleted is
-// cleared away later, unknown free space is no reason to stop, an output's old _SUCCESS is written anew, documents of
-// tasks whose size is not known are read all the same, what earlier attempts have left only explains failures, an
-// output's encryption zone is named by the first write as well, and the first looks at the input only find what to warn
-// of: its records are read later, and each test compares what comes of them.
+// harmless matches calls whose failure ends no run. A lock that can't be read now is not lost. Undeleted files are
+// cleared away later. Unknown free space is no reason to stop. An output's old _SUCCESS is written anew. Documents of
+// tasks whose size is not known are read all the same. The remains of earlier attempts only explain failures. The first
+// write also reports an output's encryption zone. The first looks at the input only look for warnings: its records are
+// read later, and each test compares the result.
 var harmless = regexp.MustCompile(`^((open|read) (_lock|part-.*)|remove .*|statfs .*|list (\.tasks|map|reduce)|stat (_SUCCESS|plan\.json|units-.*\.json|\d{4}-\d\d-\d\d))$`)
 
-// WantHarmless is for a run that ended well although its n-th call was to fail.
+// WantHarmless checks a run that succeeded although its n-th call was to fail.
 func WantHarmless(t *testing.T, f *testfs.Fault, n int64) {
 	t.Helper()
 	if what := f.Failed(); f.Left.Load() <= 0 && !harmless.MatchString(what) {

@@ -25,7 +25,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Killed is a process that a test starts: what it does, and when it kills itself. It is the test's own program, so the
+// Killed is a process that a test starts: its task, and when it kills itself. It is the test's own program, so the
 // package needs a TestMain that calls Main.
 type Killed struct {
 	Dir  string // of the job file
@@ -34,7 +34,7 @@ type Killed struct {
 	Out  string // the output's folder in Dir, or the folder of several; "": as the job file says, and with its max_rejects
 
 	Verify      bool   // the process verifies what the run has written or loaded, instead of running the job
-	Load, Table string // it loads this directory into this table instead
+	Load, Table string // the process loads this directory into this table instead
 
 	Conf   string // the folder of the cluster's site files
 	Work   string
@@ -42,19 +42,19 @@ type Killed struct {
 	Tasks  bool // the run is done by tasks, in the same process
 
 	At    options.Point // it kills itself when it reaches this point,
-	Times int           // so often,
-	Part  float64       // or when so much of the input is read
+	Times int           // for this many times,
+	Part  float64       // or when this share of the input has been read
 }
 
-// childEnvironment has the Killed of a process that Command starts, as JSON.
+// childEnvironment has the Killed of a process started by Command, as JSON.
 const childEnvironment = "BULKLOAD_TEST_KILLED"
 
-// ready says that TestMain has called Main. Without it a child would run the package's tests, and start children of its
+// ready says that TestMain has called Main. Otherwise a child would run the package's tests, and start children of its
 // own.
 var ready bool
 
 // Main runs a package's tests, and fails if a goroutine of this program is still running after the last of them. In a
-// process that Command has started it does what that process is there for.
+// process started by Command it does that process's task.
 func Main(m *testing.M) {
 	text := os.Getenv(childEnvironment)
 	if text == "" {
@@ -74,7 +74,7 @@ func Main(m *testing.M) {
 	os.Exit(0)
 }
 
-// do is what the process does.
+// do does the process's task.
 func (k Killed) do() error {
 	die := func() {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -113,7 +113,7 @@ func (k Killed) do() error {
 	return err
 }
 
-// Options are those of the process, for the same command again.
+// Options are those of the process, for repeating the command.
 func (k Killed) Options() options.Options {
 	return options.Options{Conf: k.Conf, Memory: k.Memory, WorkDir: k.Work}
 }
@@ -166,7 +166,7 @@ func (k Killed) Command(t testing.TB) *exec.Cmd {
 	return cmd
 }
 
-// Died runs the process until it ends, and reports whether it has killed itself.
+// Died runs the process until it ends, and reports whether it killed itself.
 func (k Killed) Died(t testing.TB) (died bool, output []byte) {
 	t.Helper()
 	cmd := k.Command(t)
@@ -182,13 +182,13 @@ func (k Killed) Kill(t testing.TB) {
 	}
 }
 
-// Crash kills a run of a folder that jobdir.Check made, with the output out, when it reaches a point the n-th time.
+// Crash kills a run of a folder made by jobdir.Check, with the output out, when it reaches a point for the n-th time.
 func Crash(t testing.TB, dir string, at options.Point, times int) {
 	t.Helper()
 	Killed{Dir: dir, Out: "out", At: at, Times: times}.Kill(t)
 }
 
-// KillAnew is Kill of a run that finds no output.
+// KillAnew is Kill of a run without an earlier output.
 func (k Killed) KillAnew(t testing.TB) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(k.Dir, k.Out)); err != nil {
@@ -197,8 +197,8 @@ func (k Killed) KillAnew(t testing.TB) {
 	k.Kill(t)
 }
 
-// KillAndResume kills a run that finds no output, and compares what the same command makes of it then with a run that
-// was not killed.
+// KillAndResume kills a run without an earlier output, resumes it with the same command, and compares the result with
+// that of a run that was not killed.
 func (k Killed) KillAndResume(t *testing.T, base string, want *summary.Summary) *summary.Summary {
 	t.Helper()
 	k.KillAnew(t)
@@ -207,14 +207,15 @@ func (k Killed) KillAndResume(t *testing.T, base string, want *summary.Summary) 
 	return got
 }
 
-// ManyProcesses skips a test of many processes in a short run; TestKilledAtAnyTime is left.
+// ManyProcesses skips a test of many processes in a short run. TestKilledAtAnyTime remains.
 func ManyProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 }
 
-// SameRun wants a resumed run to have done what the undisturbed one did, and nothing to be left in the work folder.
+// SameRun requires a resumed run to have the same result as the undisturbed one, and to leave nothing in the work
+// folder.
 func SameRun(t *testing.T, k Killed, base string, want, got *summary.Summary) {
 	t.Helper()
 	SameFiles(t, "resumed", filepath.Join(k.Dir, base), filepath.Join(k.Dir, k.Out))

@@ -11,7 +11,7 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// ManifestOf is the manifest of an output, but for the time at which it was finished.
+// ManifestOf is the manifest of an output, without the time at which it was finished.
 func ManifestOf(t *testing.T, dir string) []*manifest.Manifest {
 	t.Helper()
 	m, err := manifest.Read(storage.Local, dir)
@@ -22,14 +22,15 @@ func ManifestOf(t *testing.T, dir string) []*manifest.Manifest {
 	return []*manifest.Manifest{m}
 }
 
-// EqualManifests wants manifests to say the same.
+// EqualManifests requires manifests to be equal.
 func EqualManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
 	t.Helper()
 	SameManifests(t, what, want, got)
 	SameManifests(t, what+", the other way round", got, want)
 }
 
-// SameManifests wants today's manifests to say all that the stored ones do, but for the schema. They may say more.
+// SameManifests requires the current manifests to contain everything in the stored ones, except the schema. They may
+// contain more.
 func SameManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
 	t.Helper()
 	if len(want) != len(got) {
@@ -46,7 +47,7 @@ func SameManifests(t *testing.T, what string, want, got []*manifest.Manifest) {
 	}
 }
 
-// wantWithin wants all that one value of JSON holds to be in the other.
+// wantWithin requires one JSON value to contain another.
 func wantWithin(t *testing.T, at string, small, large any) {
 	t.Helper()
 	switch s := small.(type) {

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// Notes gathers what is said from several goroutines.
+// Notes collects messages from several goroutines.
 type Notes struct {
 	Said []string
-	Seen func(string) // is called with each note; nil: nobody else listens
+	Seen func(string) // called with each note; nil: not called
 
-	mu sync.Mutex // of Said
+	mu sync.Mutex // guards Said
 }
 
 // Say adds a note.
@@ -32,7 +32,7 @@ func (n *Notes) Has(text string) bool {
 	return slices.ContainsFunc(n.Said, func(s string) bool { return strings.Contains(s, text) })
 }
 
-// Count is how many notes have a text.
+// Count is how many notes contain a text.
 func (n *Notes) Count(text string) (found int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// OneRegion makes an output of one region's files.
+// OneRegion makes an output with the files of one region.
 func OneRegion(t *testing.T) string {
 	t.Helper()
 	job := strings.Replace(jobdir.CheckJob, "splits: ['1', '2', '3', '4', '5', '6', '7', '8', '9']", "splits: []", 1)
@@ -27,7 +27,7 @@ func OneRegion(t *testing.T) string {
 	return out
 }
 
-// Files is the content of all HFiles below an output: path to hash.
+// Files maps the paths of all HFiles below an output to their hashes.
 func Files(t testing.TB, output string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -56,7 +56,7 @@ func Files(t testing.TB, output string) map[string]string {
 	return all
 }
 
-// SameFiles wants two outputs to hold the same names with the same bytes.
+// SameFiles requires two outputs to have the same names with the same bytes.
 func SameFiles(t *testing.T, what, a, b string) {
 	t.Helper()
 	fa, fb := Files(t, a), Files(t, b)
@@ -70,7 +70,7 @@ func SameFiles(t *testing.T, what, a, b string) {
 	}
 }
 
-// NothingLeft wants no lock, no temporary file and no reject in an output.
+// NothingLeft requires an output without locks, temporary files and rejects.
 func NothingLeft(t *testing.T, output string) {
 	t.Helper()
 	for _, name := range []string{lock.LockName, manifest.RejectsDir} {
@@ -83,7 +83,7 @@ func NothingLeft(t *testing.T, output string) {
 	}
 }
 
-// NoTasks wants nothing left of tasks in an output.
+// NoTasks requires an output without remains of tasks.
 func NoTasks(t *testing.T, out string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(out, manifest.TasksDir)); !errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +91,7 @@ func NoTasks(t *testing.T, out string) {
 	}
 }
 
-// NoFilesIn wants no file below a folder; an empty folder may be left where deleting it has failed.
+// NoFilesIn requires that there are no files below a folder. An empty folder may remain if deleting it failed.
 func NoFilesIn(t *testing.T, what, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {

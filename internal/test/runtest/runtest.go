@@ -1,5 +1,5 @@
 // Package runtest does whole runs for tests, in this process, by tasks, and in processes that are killed, and compares
-// what they leave.
+// their results.
 package runtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Must does a run that is expected to come to an end.
+// Must does a run that is expected to succeed.
 func Must(t testing.TB, j *jobfile.Job, o options.Options) *summary.Summary {
 	t.Helper()
 	s, err := run.Job(context.Background(), nil, j, o)
@@ -22,7 +22,7 @@ func Must(t testing.TB, j *jobfile.Job, o options.Options) *summary.Summary {
 	return s
 }
 
-// Counting counts how often a point is reached, for a run on one core or whose points are few.
+// Counting counts how often a point is reached, for a run on one core or with few such points.
 func Counting(n *int, at options.Point) func(options.Point) {
 	reached := make(chan struct{}, 1)
 	return func(p options.Point) {

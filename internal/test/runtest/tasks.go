@@ -14,14 +14,14 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// InProcess is an engine that runs tasks in this process, one after the other.
+// InProcess is an engine that runs tasks in this process, one after another.
 type InProcess struct {
 	Options options.Options
 	Ran     []string // phase and index of each task
-	// Instead is asked before each task is done; nil: none is handled by it.
+	// Instead is called before each task and may handle it; nil: it handles none.
 	Instead func(ctx context.Context, p tasks.Phase, task int) (handled bool, err error)
 
-	mu sync.Mutex // of Ran
+	mu sync.Mutex // guards Ran
 }
 
 // Run does the tasks of a phase, until one fails.
@@ -55,7 +55,7 @@ func (e *InProcess) one(ctx context.Context, p tasks.Phase, task int) error {
 // SmallTasks cuts a run into as many tasks as possible.
 var SmallTasks = tasks.Sizes{Task: 1, Memory: options.MinMemory}
 
-// SameByTasks does the job of a folder in this process and by some tasks or more.
+// SameByTasks does the job of a folder in this process and by at least some number of tasks, and compares the results.
 func SameByTasks(t *testing.T, what, dir string, sizes tasks.Sizes, least int) {
 	t.Helper()
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")

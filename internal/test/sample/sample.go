@@ -23,7 +23,7 @@ var CheckColumns = []string{
 	"operator", "city", "result", "amount", "ext_info", "version", "comments", "remark",
 }
 
-// OpinionColumns are the columns of the opinion table: what people wrote about an application.
+// OpinionColumns are the columns of the opinion table: people's remarks on an application.
 var OpinionColumns = []string{
 	"id", "apply_no", "node_code", "conclusion", "opinion", "created_at", "operator", "status",
 }
@@ -46,11 +46,11 @@ type Options struct {
 	FirstKey string
 	// Null is the text of a null; "" makes none.
 	Null string
-	// KeyRows is the most rows that share a key; 0 is 12.
+	// KeyRows is the largest number of rows that share a key; 0 is 12.
 	KeyRows int
 	// FirstKeyRows is the number of FirstKey's rows; 0 lets the seed choose it. A million make one query key very large.
 	FirstKeyRows int
-	// Skew is the percentage of the keys that get the salt HotSalt, besides those that have it by chance.
+	// Skew is the percentage of the keys that get the salt HotSalt, in addition to those that have it by chance.
 	Skew int
 }
 
@@ -107,7 +107,7 @@ func generate(w io.Writer, o Options, table uint64, next func(*rows)) error {
 	return nil
 }
 
-// nextKey changes to another application when the last one has all its rows.
+// nextKey changes to another application once the last one has all its rows.
 func (r *rows) nextKey() {
 	if r.left == 0 {
 		r.key = r.newKey()
@@ -120,7 +120,7 @@ func (r *rows) nextKey() {
 	r.left--
 }
 
-// newKey has 4 to 11 digits: numbers of all ages, of which the old ones are short.
+// newKey has 4 to 11 digits, because applications have numbers of all ages, and the old ones are short.
 func (r *rows) newKey() string { return "A" + pad(r.IntN(1_000_000_000), 4+r.IntN(8)) }
 
 // salt is salt(key, 10) of an ASCII key: the last digit of Java's String.hashCode.
@@ -141,8 +141,8 @@ func pad(n, width int) string {
 	return s
 }
 
-// guids counts like SYS_GUID of an Oracle server process: 16 bytes, of which only some in the middle change from one
-// row to the next, since the others identify the host and the process.
+// guids counts like SYS_GUID of an Oracle server process: 16 bytes, of which only some in the middle change from row to
+// row, because the others identify the host and the process.
 type guids struct {
 	head, tail [6]byte
 	counter    uint32
@@ -153,7 +153,7 @@ func newGUIDs(r *rand.Rand, seed, table uint64) guids {
 	for i := range g.head {
 		g.head[i], g.tail[i] = byte(r.Uint32()), byte(r.Uint32())
 	}
-	// The seed itself is in the id, so that the ids of two seeds always differ.
+	// The id contains the seed itself, so that the ids of two seeds always differ.
 	binary.BigEndian.PutUint16(g.head[:], uint16(seed))
 	g.tail[5] = byte(table)
 	g.counter = r.Uint32()

@@ -1,10 +1,10 @@
 // Package simcluster is an HBase cluster that exists only in memory, for tests that need thousands of clusters or
 // faults in a certain order. It is a state machine: tables, regions, servers and store files as sets of cells, with
-// HBase's rules for what a reader sees and what a compaction keeps. It is spoken to in HBase's own framing over
-// connections in memory, so a *load.Cluster works on it as on a real one (load.ConnectVia). What happens to a table is
-// a call of a method.
+// HBase's rules for what a reader sees and what a compaction keeps. Clients talk to it in HBase's own framing over
+// connections in memory, so a *load.Cluster works with it as with a real one (load.ConnectVia). Events of a table are
+// calls of methods.
 //
-// Nothing in it is random, and it has no clock of its own: within testing/synctest its time is the bubble's.
+// Nothing in it is random, and it has no clock of its own: within testing/synctest it uses the bubble's time.
 package simcluster
 
 import (
@@ -37,8 +37,8 @@ type Cluster struct {
 	lastID    uint64 // of a scanner
 	waiting   int    // calls until interrupt
 	interrupt func()
-	staging   string // has the loads' staging folders; "": nobody may load
-	folder    string // the staging folder that was made last
+	staging   string // the folder of the loads' staging folders; "": nobody may load
+	folder    string // the newest staging folder
 	serve     Serve
 }
 
@@ -79,7 +79,7 @@ type region struct {
 	stores     map[string][]file // by family
 }
 
-// New makes a cluster with so many region servers, and without tables.
+// New makes a cluster with that many region servers, and without tables.
 func New(servers int) *Cluster {
 	c := &Cluster{tables: map[string]*table{}, snapshots: map[string]*table{}, scanners: map[uint64]*scanner{}}
 	for i := range servers + 1 {
@@ -88,7 +88,7 @@ func New(servers int) *Cluster {
 	return c
 }
 
-// now is the time in epoch milliseconds, later with each call: no two events have the same time.
+// now is the time in epoch milliseconds. It increases with each call, so that no two events have the same time.
 func (c *Cluster) now() int64 {
 	c.lastTime = max(time.Now().UnixMilli(), c.lastTime+1)
 	return c.lastTime
@@ -108,7 +108,7 @@ func (c *Cluster) Dial(_ context.Context, addr string) (net.Conn, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("there is no server %s", addr)
 	}
-	// net.Pipe has no buffer. That is enough, because both sides read while they write.
+	// net.Pipe has no buffer, which works because both sides read while they write.
 	client, conn := net.Pipe()
 	s := c.servers[i]
 	s.conns = append(s.conns, conn)
@@ -132,8 +132,8 @@ func (s *server) disconnect() {
 	s.conns = nil
 }
 
-// Restart ends a region server's process, the i-th from 0, and begins another on the same host. Its regions open
-// elsewhere.
+// Restart ends the process of the i-th region server, counted from 0, and starts another on the same host. Its regions
+// open elsewhere.
 func (c *Cluster) Restart(i int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,14 +149,15 @@ func (c *Cluster) Restart(i int) {
 	}
 }
 
-// Interrupt calls a function once, after so many more calls of clients and before the next one is answered; nil: never.
+// Interrupt calls a function once, after that many more calls of clients and before the next one is answered; nil:
+// never.
 func (c *Cluster) Interrupt(calls int, do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting, c.interrupt = calls, do
 }
 
-// interrupted calls what Interrupt was given, if its time has come.
+// interrupted calls the function given to Interrupt, if its time has come.
 func (c *Cluster) interrupted() {
 	c.mu.Lock()
 	do := c.interrupt
@@ -172,20 +173,20 @@ func (c *Cluster) interrupted() {
 	}
 }
 
-// DenyMoves lets the master refuse to move regions, as if the user lacked the permission.
+// DenyMoves makes the master refuse to move regions, as if the user lacked the permission.
 func (c *Cluster) DenyMoves(deny bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.denyMoves = deny
 }
 
-// Serve is what a region server does with the files of a load request: it may move them to the load's staging folder,
-// or take them. All are on the local disk. It returns the cells that the region has by them, and whether the server
-// says that they are loaded. An error is an exception; ErrHangUp breaks the connection. It must not call methods of the
-// cluster.
+// Serve decides what a region server does with the files of a load request: it may move them to the load's staging
+// folder, or take them. All are on the local disk. It returns the cells that the region gets from them, and whether the
+// server says that they are loaded. An error is an exception; ErrHangUp breaks the connection. Serve must not call
+// methods of the cluster.
 type Serve func(folder string, files []string) (cells []cell.Cell, loaded bool, err error)
 
-// ErrHangUp lets a server break the connection instead of answering a load request.
+// ErrHangUp makes a server break the connection instead of answering a load request.
 var ErrHangUp = errors.New("hang up")
 
 // Loads lets clients load files. Each load gets a new staging folder below staging. Without this call the user lacks
@@ -196,7 +197,7 @@ func (c *Cluster) Loads(staging string, serve Serve) {
 	c.staging, c.serve = staging, serve
 }
 
-// after is the region server after another one; itself if there is only one.
+// after is the region server that follows another one, which is itself if there is only one.
 func (c *Cluster) after(s *server) *server {
 	all := c.servers[1:]
 	return all[(slices.Index(all, s)+1)%len(all)]
@@ -220,7 +221,7 @@ func (c *Cluster) newRegion(t *table, start, end []byte) *region {
 	return &region{table: t.name, id: id, name: fmt.Appendf(name, ".%x.", md5.Sum(name)), start: start, end: end, stores: map[string][]file{}, seq: 1}
 }
 
-// encoded is the part of the name that is the folder's name.
+// encoded is the part of the name that names the region's folder.
 func (r *region) encoded() []byte { return r.name[len(r.name)-1-2*md5.Size : len(r.name)-1] }
 
 func (r *region) holds(row []byte) bool {

@@ -114,7 +114,7 @@ func (c *Cluster) TruncateRegion(name string, row []byte) error {
 	})
 }
 
-// Alter sets a table's families. The files of those that it has no more are gone. Its regions are opened again.
+// Alter sets a table's families. The files of removed families are gone. Its regions are opened again.
 func (c *Cluster) Alter(name string, families ...Family) error {
 	return c.change(name, func(t *table) error {
 		t.families = families
@@ -141,7 +141,7 @@ func (t *table) family(name string) *Family {
 	return nil
 }
 
-// Snapshot keeps what a table has now.
+// Snapshot saves the current state of a table.
 func (c *Cluster) Snapshot(name, snapshot string) error {
 	return c.change(name, func(t *table) error { c.snapshots[snapshot] = t.copy(); return nil })
 }
@@ -157,8 +157,8 @@ func (t *table) copy() *table {
 	return same
 }
 
-// Restore makes a table what it was when the snapshot was taken, also the names and sequence numbers of its regions,
-// and enables it. The table may have been dropped since: that is a clone of the snapshot with the table's name.
+// Restore returns a table to the state of the snapshot, including the names and sequence numbers of its regions, and
+// enables it. If the table has been dropped since, this is a clone of the snapshot with the table's name.
 func (c *Cluster) Restore(snapshot string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,7 +172,7 @@ func (c *Cluster) Restore(snapshot string) error {
 	return nil
 }
 
-// Split splits the region of a row at that row. A region is not split at its first row.
+// Split splits the region of a row at that row, unless it is the region's first row.
 func (c *Cluster) Split(name string, row []byte) error {
 	return c.changeRegion(name, row, func(t *table, i int) error {
 		parent := t.regions[i]
@@ -238,7 +238,7 @@ func (c *Cluster) Compact(name string, row []byte, n int, major bool) error {
 	})
 }
 
-// Put writes cells, which may be delete markers, as a client does: one after the other.
+// Put writes cells, which may be delete markers, one after another, as a client does.
 func (c *Cluster) Put(name string, cells ...cell.Cell) error {
 	for i := range cells {
 		if err := c.BulkLoad(name, cells[i:i+1]); err != nil {
@@ -248,7 +248,7 @@ func (c *Cluster) Put(name string, cells ...cell.Cell) error {
 	return nil
 }
 
-// BulkLoad adds one file for each region and family that the cells belong to.
+// BulkLoad adds one file for each region and family to which the cells belong.
 func (c *Cluster) BulkLoad(name string, cells []cell.Cell) error {
 	return c.change(name, func(t *table) error {
 		if t.state != hbase.Enabled {
@@ -266,7 +266,7 @@ func (c *Cluster) BulkLoad(name string, cells []cell.Cell) error {
 	})
 }
 
-// add adds a file for each family of those cells that are the region's.
+// add adds a file for each family, with those of the cells that belong to the region.
 func (r *region) add(t *table, cells []cell.Cell) {
 	for _, f := range t.families {
 		part := slices.DeleteFunc(slices.Clone(cells), func(c cell.Cell) bool { return string(c.Family) != f.Name || !r.holds(c.Row) })
@@ -277,8 +277,9 @@ func (r *region) add(t *table, cells []cell.Cell) {
 	}
 }
 
-// Unreadable are those of some cells that readers of a table find neither as they are nor in enough newer versions:
-// what is true, whatever a client found out. Enough are so many, or, with 0, as many as the family keeps.
+// Unreadable returns those cells that readers of a table find neither unchanged nor superseded by enough newer
+// versions. This is the truth, whatever a client found out. enough is that number of versions; 0: as many as the family
+// keeps.
 func (c *Cluster) Unreadable(name string, enough int, cells []cell.Cell) (lost []cell.Cell) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Package pb has neither the requests that make and delete staging folders nor their answers. What matters of them is a
+// Package pb lacks the requests that make and delete staging folders, and their answers. Their only relevant field is a
 // text in field 1, as in wrapperspb.StringValue: the folder.
 
 // prepareBulkLoad makes a staging folder.
@@ -22,7 +22,7 @@ func (c *Cluster) prepareBulkLoad(*server, *wrapperspb.StringValue, *[]byte) (pr
 	return wrapperspb.String("file://" + c.folder), err
 }
 
-// cleanupBulkLoad deletes a staging folder and all that is in it.
+// cleanupBulkLoad deletes a staging folder and everything in it.
 func (c *Cluster) cleanupBulkLoad(_ *server, request *wrapperspb.StringValue, _ *[]byte) (proto.Message, error) {
 	return new(wrapperspb.StringValue), os.RemoveAll(strings.TrimPrefix(request.Value, "file://"))
 }

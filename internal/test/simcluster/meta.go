@@ -39,7 +39,7 @@ func (r *region) meta(state string) []cell.Cell {
 	if !split && !r.open {
 		state = "CLOSED"
 	}
-	// has no error: all is set
+	// can't fail: all fields are set
 	info, _ := proto.Marshal(&pb.RegionInfo{RegionId: proto.Uint64(uint64(r.id)), StartKey: r.start, EndKey: r.end, Offline: &split, Split: &split,
 		TableName: &pb.TableName{Namespace: []byte(r.table.Namespace), Qualifier: []byte(r.table.Qualifier)}})
 	long := func(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
@@ -56,15 +56,15 @@ func metaCell(row, family, qualifier string, timestamp int64, value []byte) cell
 	return cell.Cell{Row: []byte(row), Family: []byte(family), Qualifier: []byte(qualifier), Timestamp: timestamp, Type: cell.Put, Value: value}
 }
 
-// compareMeta is the order of rows of hbase:meta (MetaCellComparator): by the table's name, the start row, then the
-// rest.
+// compareMeta is the order of rows of hbase:meta (MetaCellComparator): by the table's name, then the start row, then
+// the rest.
 func compareMeta(a, b []byte) int {
 	table1, start1, rest1 := cutMeta(a)
 	table2, start2, rest2 := cutMeta(b)
 	return cmp.Or(strings.Compare(table1, table2), strings.Compare(start1, start2), strings.Compare(rest1, rest2))
 }
 
-// cutMeta cuts a region's name at the first and at the last comma. A part that there is not comes before an empty one.
+// cutMeta cuts a region's name at the first and at the last comma. A missing part sorts before an empty one.
 func cutMeta(name []byte) (table, start, rest string) {
 	table, start, found := strings.Cut(string(name), ",")
 	if !found {
@@ -103,7 +103,7 @@ func (c *Cluster) metaScan(q *question, scan *pb.Scan) (rows [][]cell.Cell) {
 	return rows
 }
 
-// ofMeta are the cells of a row that are asked for. Clients ask hbase:meta neither for versions nor with filters.
+// ofMeta are the requested cells of a row. Clients ask hbase:meta neither for versions nor with filters.
 func (q *question) ofMeta(row []cell.Cell) (found []cell.Cell) {
 	for _, c := range row {
 		if q.wants(string(c.Family), c.Qualifier) {

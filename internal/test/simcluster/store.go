@@ -11,10 +11,10 @@ import (
 	"bulkload/cell"
 )
 
-// A file is a store file, or a part of what is in memory: cells in order. It never changes.
+// file is a store file, or a part of the memstore: cells in order. It never changes.
 type file []stored
 
-// stored is a cell with the sequence number of its change: among equal keys the latest counts.
+// stored is a cell with the sequence number of its change: of equal keys, the latest counts.
 type stored struct {
 	cell.Cell
 	seq int64
@@ -33,7 +33,7 @@ func newFile(cells []cell.Cell, seq int64) file {
 	return merged([]file{f})
 }
 
-// merged are the cells of some files in order. Of equal keys only the latest is left, as in any scan of HBase.
+// merged are the cells of some files in order. Of equal keys only the latest remains, as in any scan of HBase.
 func merged(files []file) file {
 	all := slices.Concat(files...)
 	slices.SortStableFunc(all, func(a, b stored) int { return cmp.Or(compareKeys(&a, &b), cmp.Compare(b.seq, a.seq)) })
@@ -50,7 +50,7 @@ func (f file) rows(from, to []byte) file {
 	return f[first:max(first, last)]
 }
 
-// stored are the cells of a family and some rows, of all of the region's files.
+// stored are the cells of a family and a range of rows, from all of the region's files.
 func (r *region) stored(family string, from, to []byte) file {
 	var parts []file
 	for _, f := range r.stores[family] {
@@ -59,13 +59,13 @@ func (r *region) stored(family string, from, to []byte) file {
 	return merged(parts)
 }
 
-// view is how a reader or a compaction looks at the cells of a family.
+// view determines which cells of a family a reader or a compaction sees.
 type view struct {
 	raw      bool // everything that is stored
 	markers  bool // delete markers, too
 	from, to int64
 	versions int   // of a column, at most
-	least    int   // versions that are kept though they are expired
+	least    int   // versions that are kept even if expired
 	oldest   int64 // timestamp that is not expired
 }
 
@@ -86,7 +86,7 @@ func viewOf(f *Family, now int64) view {
 
 // visible are the cells that a view shows of one row of a family.
 //
-// A delete marker hides puts by their timestamps, however late they came: HBase's rule without NEW_VERSION_BEHAVIOR.
+// A delete marker hides puts by their timestamps, however late they come: HBase's rule without NEW_VERSION_BEHAVIOR.
 func (v *view) visible(row file) file {
 	var found file
 	var family, column markers
@@ -118,12 +118,12 @@ func (v *view) visible(row file) file {
 
 // markers are delete markers of a family or a column.
 type markers struct {
-	until  int64          // hides this timestamp and all before
+	until  int64          // hides this timestamp and all earlier ones
 	some   bool           // until is set
 	single map[int64]bool // hides these timestamps
 }
 
-// add notes a marker; those of the type single hide one timestamp.
+// add records a marker. Those of the type single hide one timestamp.
 func (m *markers) add(s *stored, single cell.KeyType) {
 	if s.Type != single {
 		m.until, m.some = max(m.until, s.Timestamp), true
@@ -139,8 +139,8 @@ func (m *markers) hide(s *stored) bool {
 	return m.some && s.Timestamp <= m.until || m.single[s.Timestamp]
 }
 
-// compact replaces some files of a family, all if n is 0 and otherwise the first n, by one without the cells that no
-// reader can see, and without delete markers if major. It is how HBase forgets versions beyond VERSIONS.
+// compact replaces some files of a family (the first n, or all if n is 0) with one that lacks the cells that no reader
+// can see and, if major, the delete markers. This is how HBase forgets versions beyond VERSIONS.
 func (r *region) compact(f *Family, n int, major bool, now int64) {
 	files := r.stores[f.Name]
 	if n == 0 || n > len(files) {
@@ -159,7 +159,7 @@ func (r *region) compact(f *Family, n int, major bool, now int64) {
 	r.stores[f.Name] = rest
 }
 
-// eachRow cuts cells in order by row.
+// eachRow splits ordered cells by row.
 func eachRow(all file) (rows []file) {
 	for len(all) > 0 {
 		n := sort.Search(len(all), func(i int) bool { return !bytes.Equal(all[i].Row, all[0].Row) })

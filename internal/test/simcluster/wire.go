@@ -25,8 +25,8 @@ func notServing(region []byte) error {
 	return refusal{exceptions + "NotServingRegionException", fmt.Sprintf("%q is not open here", region)}
 }
 
-// goesOn reports whether a call goes on with a scan, or closes it. A scanner returns what was there when it was opened,
-// so a change before such a call is one after the client's last look.
+// goesOn reports whether a call continues a scan, or closes it. A scanner returns the state at its opening, so a change
+// before such a call comes after the client's last look.
 func goesOn(r hbasetest.Request) bool {
 	var request pb.ScanRequest
 	return r.Method == "Scan" && proto.Unmarshal(r.Param, &request) == nil && request.Scan == nil
@@ -168,7 +168,7 @@ func (c *Cluster) moveRegion(_ *server, request *pb.MoveRegionRequest, _ *[]byte
 	return &pb.MoveRegionResponse{}, nil
 }
 
-// question is what a Get or a Scan asks of a row.
+// question is the cells of a row that a Get or a Scan asks for.
 type question struct {
 	columns []*pb.Column // nil: all
 	view    view
@@ -183,7 +183,7 @@ type filter struct {
 	keys  bool // without values
 }
 
-// asker is what Get and Scan have in common.
+// asker is the common part of Get and Scan.
 type asker interface {
 	GetColumn() []*pb.Column
 	GetAttribute() []*pb.NameBytesPair
@@ -250,7 +250,7 @@ func parseFilterList(b []byte) (f filter, err error) {
 	return f, nil
 }
 
-// wants reports whether a column is asked for.
+// wants reports whether the question asks for a column.
 func (q *question) wants(family string, qualifier []byte) bool {
 	return q.columns == nil || slices.ContainsFunc(q.columns, func(c *pb.Column) bool {
 		return string(c.Family) == family && (len(c.Qualifier) == 0 || slices.ContainsFunc(c.Qualifier, func(b []byte) bool { return bytes.Equal(b, qualifier) }))
@@ -357,7 +357,7 @@ func exception(err error) *pb.NameBytesPair {
 	return &pb.NameBytesPair{Name: &class, Value: []byte(class + ": " + err.Error())}
 }
 
-// scanner is what an open scanner has still to return, row by row.
+// scanner has the rows that an open scanner has yet to return.
 type scanner struct {
 	server *server
 	rows   [][]cell.Cell

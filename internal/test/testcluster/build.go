@@ -20,8 +20,8 @@ import (
 //go:embed java/pom.xml java/*.java java/2.4/*.java java/*.properties java/zone.jceks
 var javaFiles embed.FS
 
-// errNoJava marks that this machine can't run Java programs: java, javac or mvn is missing, or Maven can't fetch the
-// jars.
+// errNoJava marks that this machine can't run Java programs, because java, javac or mvn is missing, or Maven can't
+// fetch the jars.
 var errNoJava = errors.New("no Java here")
 
 // classpath returns the jars of a release and of Hadoop in the form of java's -cp. Maven is asked once for each pom and
@@ -50,8 +50,8 @@ func classpath(ctx context.Context, hbase release, profiles ...string) (string, 
 	return readClasspath(dir)
 }
 
-// JDK returns an error that says why the JDK here can't run the tests: it is missing, or of another version than 17 and
-// 21. Hadoop does not run on newer ones, which have no security manager.
+// JDK returns an error that says why this machine's JDK can't run the tests: it is missing, or its version is neither
+// 17 nor 21. Hadoop does not run on newer ones, which have no security manager.
 var JDK = sync.OnceValue(func() error {
 	out, err := exec.Command("javac", "-version").CombinedOutput() // javac 17.0.15
 	if err != nil {
@@ -130,8 +130,8 @@ func oracleClasses(ctx context.Context, cp string, hbase release) (string, error
 	return cached("oracle-"+hash(content...), func(dir string) error { return compile(ctx, cp, all, dir) }, compiled)
 }
 
-// compile writes the oracle's sources to dir/src and javac's classes to dir, and beside them the files that the oracle
-// finds on its class path.
+// compile writes the oracle's sources to dir/src and javac's classes to dir, with the files that the oracle needs on
+// its class path.
 func compile(ctx context.Context, cp string, files []string, dir string) error {
 	args := []string{"-nowarn", "-encoding", "UTF-8", "-cp", cp, "-d", dir}
 	if err := os.Mkdir(filepath.Join(dir, "src"), 0o755); err != nil {
@@ -160,9 +160,9 @@ func compile(ctx context.Context, cp string, files []string, dir string) error {
 	return nil
 }
 
-// cached returns the folder name in the user's cache. It is filled by fill, unless it exists and whole accepts it. One
-// builder fills it at a time, and the others wait. It is filled in another place and renamed, so that a killed builder
-// leaves no incomplete folder.
+// cached returns the folder name in the user's cache. fill fills it, unless it exists and whole accepts it. One builder
+// fills it at a time, and the others wait. It is filled in another place and renamed, so that a killed builder leaves
+// no incomplete folder.
 func cached(name string, fill func(dir string) error, whole func(dir string) bool) (string, error) {
 	root, err := cacheRoot()
 	if err != nil {
@@ -193,7 +193,7 @@ func cacheRoot() (string, error) {
 	return root, os.MkdirAll(root, 0o755)
 }
 
-// build fills a folder beside dir and moves it to dir.
+// build fills a folder beside dir and then moves it to dir.
 func build(dir string, fill func(dir string) error) error {
 	aside, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*")
 	if err != nil {

@@ -23,7 +23,7 @@ type Options struct {
 	Port int `json:"port"`
 	// RegionServers and DataNodes count the processes; 0 is 1.
 	RegionServers int `json:"region_servers"`
-	// QuickDeaths: the NameNode regards a silent DataNode as dead after about 14 seconds, not after ten minutes.
+	// QuickDeaths makes the NameNode declare a silent DataNode dead after about 14 seconds instead of ten minutes.
 	QuickDeaths bool `json:"quick_deaths,omitempty"`
 	DataNodes   int  `json:"data_nodes"`
 	// HA makes two NameNodes, nn1 and nn2, under the name service "bulkload". nn1 is active first; see Failover.
@@ -37,8 +37,8 @@ type Options struct {
 	Session int `json:"session"`
 	// Kerberos makes it a secured cluster; nil: simple authentication.
 	Kerberos *Kerberos `json:"kerberos,omitempty"`
-	// HBase and Hadoop are the versions to run, as Maven names them, such as 2.5.12-hadoop3 and 3.3.6. "": those of
-	// pom.xml.
+	// HBase and Hadoop are the versions to run, as Maven names them, such as 2.5.12-hadoop3 and 3.3.6. If empty, they
+	// are those of pom.xml.
 	HBase  string `json:"hbase,omitempty"`
 	Hadoop string `json:"hadoop,omitempty"`
 	// Measure lets the JVMs optimize fully, for measurements; the cluster then needs twice the CPU time to start.
@@ -65,7 +65,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	if c.Port == 0 {
-		// Until its ports are open, no other cluster may choose them.
+		// No other cluster may choose its ports until they are open.
 		unlock, err := lockPorts()
 		if err != nil {
 			return nil, err
@@ -291,7 +291,7 @@ func (c *Cluster) Stop() error {
 var ErrNotRunning = errors.New("it isn't running")
 
 // Kill ends a role (nn, or nn1 and nn2 with HA; dn1…; zk; master; rs1…; rm; nm) as a crash would. The containers of a
-// NodeManager go on; see KillNode. HBase survives the loss of its NameNode for a while, but not that of its only
+// NodeManager continue; see KillNode. HBase survives the loss of its NameNode for a while, but not that of its only
 // DataNode: its servers end at their next write. Tests that kill must have their own cluster (Start), not that of Use.
 func (c *Cluster) Kill(name string) error {
 	if _, err := c.role(name); err != nil {
@@ -304,7 +304,7 @@ func (c *Cluster) Kill(name string) error {
 	return err
 }
 
-// Pause suspends a role's process (SIGSTOP), like a long garbage collection or a machine that sleeps. Resume continues
+// Pause suspends a role's process (SIGSTOP), like a long garbage collection or a suspended machine. Resume continues
 // it.
 func (c *Cluster) Pause(name string) error { return c.signal(name, syscall.SIGSTOP) }
 

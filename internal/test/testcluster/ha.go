@@ -29,7 +29,7 @@ func (c *Cluster) haSite() []property {
 	return p
 }
 
-// copyNames copies nn1's new namespace to nn2: what the NameNode's -bootstrapStandby does, without a JVM.
+// copyNames copies nn1's new namespace to nn2, like the NameNode's -bootstrapStandby, but without a JVM.
 func (c *Cluster) copyNames() error {
 	return os.CopyFS(c.path("data", "nn2"), os.DirFS(c.path("data", "nn1")))
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Hadoop and HBase use internals of these packages of the JDK, which Java must be asked to open since version 17.
+// opened are packages of the JDK whose internals Hadoop and HBase use. Since version 17, Java must be told to open
+// them.
 var opened = strings.Fields(`
 	java.base/java.io java.base/java.lang java.base/java.lang.reflect java.base/java.math java.base/java.net java.base/java.nio java.base/java.text
 	java.base/java.util java.base/java.util.concurrent java.base/jdk.internal.misc java.base/jdk.internal.ref java.base/sun.nio.ch
@@ -16,17 +17,17 @@ var exported = strings.Fields(`java.base/jdk.internal.misc java.security.jgss/su
 
 // jvm is a Java program to start.
 type jvm struct {
-	heap       string   // as of -Xmx, such as 384m
+	heap       string   // as in -Xmx, such as 384m
 	classpath  []string // folders and jars, first found first
-	properties []string // as of -D
+	properties []string // as in -D
 	class      string
 	args       []string
 	env        []string
-	brief      bool // not worth compiling well: it starts with half the CPU time
+	brief      bool // too short to optimize: it starts with half the CPU time
 }
 
-// command returns the process, not started. The class path is in the environment: it has many thousand characters,
-// which no list of processes should show.
+// command returns the process, not started. The class path is in the environment, because it has many thousand
+// characters, which would clutter every list of processes.
 func (j jvm) command() *exec.Cmd {
 	args := []string{"-Xmx" + j.heap, "-XX:+UseSerialGC", "-Dfile.encoding=UTF-8"}
 	if j.brief {

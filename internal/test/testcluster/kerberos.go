@@ -14,7 +14,7 @@ import (
 )
 
 // Kerberos makes a secured cluster: its own KDC, HDFS with block tokens, HBase with its AccessController. The user
-// hbase may do anything in HBase and is no superuser of HDFS. "" is authentication.
+// hbase may do anything in HBase but is not a superuser of HDFS. A protection of "" is authentication.
 type Kerberos struct {
 	RPC      string `json:"rpc"`      // hadoop.rpc.protection
 	Transfer string `json:"transfer"` // dfs.data.transfer.protection
@@ -105,8 +105,8 @@ func (c *Cluster) kdcRoles() []role {
 	return []role{{name: kdcRole, stage: stageKeys, port: portKDC, program: func() (*exec.Cmd, error) { return c.KDC().Command() }}}
 }
 
-// secured adds to a Java program what it needs on a cluster with Kerberos: krb5.conf, and the ticket of a service. conf
-// is the cluster's.
+// secured adds the settings that a Java program needs on a cluster with Kerberos: krb5.conf, and the ticket of a
+// service. conf is the cluster's folder.
 func (j jvm) secured(conf, service string) jvm {
 	file := filepath.Join(conf, "krb5.conf")
 	if _, err := os.Stat(file); err != nil {

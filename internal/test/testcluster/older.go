@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// release is a version of HBase in Maven, and after a slash one of Hadoop, if it is not that of pom.xml: 2.5.12-hadoop3
-// or 2.5.12-hadoop3/3.3.6. ofCluster is the one that pom.xml names and clusters run, unless Options say otherwise.
+// release is a version of HBase in Maven and, after a slash, one of Hadoop, unless it is that of pom.xml:
+// 2.5.12-hadoop3 or 2.5.12-hadoop3/3.3.6. ofCluster is the one that pom.xml names and clusters run, unless Options say
+// otherwise.
 type release string
 
 const ofCluster release = ""
@@ -24,7 +25,7 @@ func OlderJava(t testing.TB, hbase string) *Oracle {
 	return oracleOf(t, release(hbase))
 }
 
-// releaseOf returns the release of two versions; an empty one is that of pom.xml.
+// releaseOf returns the release of two versions. An empty version is that of pom.xml.
 func releaseOf(hbase, hadoop string) release {
 	if hadoop == "" {
 		return release(hbase)
@@ -55,8 +56,8 @@ func (r release) pom(common []byte) []byte {
 	return bytes.Replace(common, []byte(pinned), []byte(pinned+own), 1)
 }
 
-// sources returns the oracle's files: those of java. A folder of java that is named by the first two numbers of the
-// release replaces some of them.
+// sources returns the oracle's files: those of java, some of them replaced by the files in the folder of java named by
+// the first two numbers of the release.
 func (r release) sources() ([]string, error) {
 	entries, err := javaFiles.ReadDir("java")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// toolJVM is a Java program that uses a cluster (conf) or files alone (conf is "").
+// toolJVM is a Java program that uses a cluster (conf), or only files (conf is "").
 func toolJVM(conf, classes, jars, class string, args []string) jvm {
 	j := jvm{heap: "1500m", classpath: []string{classes, jars}, properties: []string{"log4j.configuration=oracle.log4j.properties"}, class: class, args: args}
 	if conf != "" {
@@ -23,17 +23,17 @@ func toolJVM(conf, classes, jars, class string, args []string) jvm {
 const oracleClass = "oracle.Oracle"
 
 // Oracle runs the commands of java/Oracle.java in a JVM, which starts with the first command and ends with this
-// process. Many goroutines may use it: a command that comes while all of its JVMs are busy starts another, up to
-// oracleJVMs, or waits.
+// process. Many goroutines may use it: if all of its JVMs are busy, a command starts another one, up to oracleJVMs, or
+// waits.
 type Oracle struct {
 	jvm   jvm
 	turns chan struct{} // has an entry for each running command
 
 	mu   sync.Mutex
-	idle []*oracleProcess // the one used last is the last
+	idle []*oracleProcess // the most recently used one last
 }
 
-// oracleJVMs is the most JVMs of an oracle: most commands wait for a cluster.
+// oracleJVMs is the largest number of JVMs of an oracle, because most commands wait for a cluster.
 const oracleJVMs = 3
 
 // newOracle makes an oracle that acts as a service if the cluster has Kerberos.
@@ -44,8 +44,8 @@ func newOracle(conf, classes, jars, service string) *Oracle {
 	}
 }
 
-// Run runs a command of the oracle, such as "diff", a, b, and returns what it printed. The error is the oracle's, which
-// for diff and check can also mean that something differs; the output then says what. Arguments contain neither TAB nor
+// Run runs a command of the oracle, such as "diff", a, b, and returns its output. The error is the oracle's; for diff
+// and check it can also mean that there is a difference, which the output describes. Arguments contain neither TAB nor
 // line break.
 func (o *Oracle) Run(args ...string) (string, error) {
 	for _, a := range args {
@@ -86,7 +86,7 @@ func (o *Oracle) process() (*oracleProcess, error) {
 	return startOracle(o.jvm)
 }
 
-// Close ends the JVMs, once they are idle. A test process need not call it: they end with it.
+// Close ends the JVMs once they are idle. A test process need not call it, because they end with the process.
 func (o *Oracle) Close() (err error) {
 	for range cap(o.turns) {
 		o.turns <- struct{}{}
@@ -149,7 +149,7 @@ func (p *oracleProcess) kill() {
 	_ = p.cmd.Wait()
 }
 
-// tail keeps the last part of what is written to it.
+// tail keeps the end of the bytes written to it.
 type tail struct {
 	mu sync.Mutex
 	b  []byte

@@ -17,12 +17,12 @@ const (
 	portZooKeeper     = 5
 	portKDC           = 6
 	portMaster        = 10
-	portRegionServer  = 20  // of rs1, the next ones after it
+	portRegionServer  = 20  // of rs1; the next ones follow
 	portYARN          = 40  // of the ResourceManager and the NodeManager; see yarn.go
-	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; the next one's are higher by ten
+	portDataNode      = 100 // of dn1: transfer, HTTP, IPC; those of the next one are higher by ten
 	portDataNodeStep  = 10
 
-	portSpan = 200 // the most that a cluster uses
+	portSpan = 200 // the largest number of ports that a cluster uses
 
 	maxRegionServers = portYARN - portRegionServer
 	maxDataNodes     = (portSpan - portDataNode) / portDataNodeStep

@@ -26,8 +26,8 @@ const goneIn = 10 * time.Second
 // tailLines is how much of a role's log an error quotes.
 const tailLines = 25
 
-// endedLooks is how many times in a row a role must be seen without its process before it counts as ended: while a
-// process replaces its program it has no command line.
+// endedLooks is how many times in a row a role must be seen without its process before it counts as ended, because a
+// process that is replacing its program has no command line.
 const endedLooks = 20
 
 // pause is the time between two checks of a condition.
@@ -41,7 +41,7 @@ func (c *Cluster) marker(role string) string {
 	return "bulkload.testcluster=" + filepath.Join(c.Dir, role)
 }
 
-// argument is what identifies a role's process on its command line.
+// argument identifies a role's process on its command line.
 func (c *Cluster) argument(role string) string {
 	if role == kdcRole {
 		return c.KDC().Marker()
@@ -56,7 +56,7 @@ func (c *Cluster) launch(r role) (logged int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
 	}
-	defer func() { _ = log.Close() }() // the child has its own
+	defer func() { _ = log.Close() }() // the child has its own descriptor
 	info, err := log.Stat()
 	if err != nil {
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
@@ -70,7 +70,7 @@ func (c *Cluster) launch(r role) (logged int64, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
 	}
-	go func() { _ = cmd.Wait() }() // so that it is not left as a zombie if it ends before us
+	go func() { _ = cmd.Wait() }() // avoids a zombie if it ends before this process
 	if err := os.WriteFile(c.pidFile(r.name), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644); err != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		return 0, fmt.Errorf("start %s: %w", r.name, err)
@@ -147,13 +147,13 @@ func (c *Cluster) pid(role string) (int, bool) {
 	if err != nil || pid <= 1 {
 		return 0, false
 	}
-	// The number may belong to another process by now; a process that has ended, but was not waited for, has an empty
+	// The number may belong to another process by now. A process that has ended but was not waited for has an empty
 	// command line.
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return pid, err == nil && bytes.Contains(line, []byte(c.argument(role)+"\x00"))
 }
 
-// gone reports whether a process has ended with all its threads, and so holds no port any more. A zombie counts as
+// gone reports whether a process has ended with all its threads, so that it no longer holds a port. A zombie counts as
 // gone.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

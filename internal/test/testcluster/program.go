@@ -18,13 +18,13 @@ var openedToPrograms = strings.Fields(`
 
 // Program is a Java program in another folder of this repository, a pom.xml and *.java at the top of files. It runs
 // with its own jars before the cluster's, and with the cluster's configuration. It is compiled once for each version of
-// its files. The process is not started; it has the JVM's own choice of garbage collector and a heap such as 4g.
+// its files. The process is not started; it has the JVM's default garbage collector and a heap such as 4g.
 func (c *Cluster) Program(ctx context.Context, files fs.FS, heap, class string, args ...string) (*exec.Cmd, error) {
 	return program(ctx, files, []string{c.ConfDir()}, []string{c.classes, c.jars}, heap, class, args)
 }
 
-// Program is a Java program like that of Cluster.Program, without a cluster: for what the classes of Hadoop and other
-// programs write and read. The test is skipped, or fails if CI=true, only if this machine has no Java to run it.
+// Program is a Java program like that of Cluster.Program, without a cluster, for tests of data that Hadoop's classes
+// and other programs write and read. The test is skipped, or fails if CI=true, only if this machine can't run Java.
 func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exec.Cmd {
 	t.Helper()
 	jars, err := classpath(t.Context(), ofCluster)
@@ -48,7 +48,7 @@ func Program(t testing.TB, files fs.FS, heap, class string, args ...string) *exe
 	return cmd
 }
 
-// program returns the process of a program whose class path is that of first, its own classes and jars, and last.
+// program returns the process of a program whose class path is first, its own classes and jars, and then last.
 func program(ctx context.Context, files fs.FS, first, last []string, heap, class string, args []string) (*exec.Cmd, error) {
 	pom, err := fs.ReadFile(files, "pom.xml")
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 // role is one of the cluster's processes.
 type role struct {
 	name    string // nn (nn1 and nn2 with HA), dn1…, zk, master, rs1…
-	stage   int    // the roles of a stage start together, once the stage before is ready
+	stage   int    // the roles of a stage start together, once the previous stage is ready
 	heap    string
 	class   string
-	program func() (*exec.Cmd, error) // instead of a JVM's
+	program func() (*exec.Cmd, error) // in place of a JVM's
 	args    []string
 	port    int      // offset of the port that is open when the role is ready
 	address string   // of that port, if it is not at the offset
-	ready   []string // what its log also says when it is ready
+	ready   []string // further texts in its log when it is ready
 	jars    string   // its class path, if it is not that of HBase and HDFS
-	env     []string // beside the cluster's
+	env     []string // in addition to the cluster's
 }
 
 const (
@@ -64,8 +64,8 @@ func (c *Cluster) nameNodes() []role {
 	return []role{nn1, nn2}
 }
 
-// blocksKnown is what a NameNode's log says once the running DataNodes have reported their blocks. Before that it is in
-// safe mode, and HBase's servers end when they try to write.
+// blocksKnown is the text in a NameNode's log once the running DataNodes have reported their blocks. Before that it is
+// in safe mode, and HBase's servers end when they try to write.
 func (c *Cluster) blocksKnown() []string {
 	for i := range c.DataNodes {
 		if _, alive := c.pid(dataNodeName(i + 1)); alive {
@@ -85,7 +85,7 @@ func (c *Cluster) dataNode(i int) role {
 	var registered []string
 	for _, nn := range c.nameNodes() {
 		if _, alive := c.pid(nn.name); alive {
-			// Before the report of its blocks no client is sent to it to read them.
+			// Until a DataNode has reported its blocks, no client is sent to it to read them.
 			registered = append(registered, fmt.Sprintf(":%d successfully registered with NN", c.Port+nn.port), "Successfully sent block report")
 			if c.HA { // each NameNode gets one; older releases don't name it
 				registered = append(registered, fmt.Sprintf(":%d,  containing", c.Port+nn.port))

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// property is one of a Hadoop site file.
+// property is a property of a Hadoop site file.
 type property struct {
 	Name  string `xml:"name"`
 	Value string `xml:"value"`
@@ -89,9 +89,9 @@ func (c *Cluster) coreSite() []property {
 	return append(p, c.secureCore()...)
 }
 
-// ZoneKey is a key for encryption zones, on a cluster without Kerberos: hdfs crypto -createZone. It is in a keystore
-// that Hadoop reads without a KMS. It was made once: hadoop key create zone -provider jceks://file/…/zone.jceks, with
-// Hadoop's default password.
+// ZoneKey is a key for encryption zones (hdfs crypto -createZone) on a cluster without Kerberos. It is in a keystore
+// that Hadoop reads without a KMS, which was made once: hadoop key create zone -provider jceks://file/…/zone.jceks,
+// with Hadoop's default password.
 const ZoneKey = "zone"
 
 func (c *Cluster) zoneKeys() string { return c.path("conf", "zone.jceks") }
@@ -102,7 +102,7 @@ func (c *Cluster) hdfsSite() []property {
 		{"dfs.namenode.fs-limits.min-block-size", "1024"},
 		{"dfs.namenode.safemode.extension", "0"},
 		{"dfs.client.socket-timeout", "60000"},
-		{"dfs.heartbeat.interval", "1"}, // seconds; so quickly a DataNode finds a restarted NameNode
+		{"dfs.heartbeat.interval", "1"}, // seconds; soon enough for a DataNode to find a restarted NameNode
 	}
 	if c.QuickDeaths {
 		p = append(p, property{"dfs.namenode.heartbeat.recheck-interval", "2000"})

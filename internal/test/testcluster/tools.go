@@ -31,8 +31,8 @@ func RunOracle(ctx context.Context, dir string, args ...string) error {
 	return attached(ctx, toolJVM(conf, classes, jars, oracleClass, args).secured(conf, "hbase"))
 }
 
-// attached runs a Java program to its end on this process's input and output; a status other than 0 is an
-// *exec.ExitError. The heap is HEAP of the environment, if it is set.
+// attached runs a Java program to its end on this process's input and output. A status other than 0 is an
+// *exec.ExitError. HEAP in the environment sets the heap.
 func attached(ctx context.Context, j jvm) error {
 	if heap := os.Getenv("HEAP"); heap != "" {
 		j.heap = heap

@@ -84,7 +84,7 @@ var oracles struct {
 	of map[[2]string]*Oracle // by the folders of conf and classes
 }
 
-// sharedOracle returns this process's one oracle for a conf folder and a release's classes.
+// sharedOracle returns this process's only oracle for a conf folder and a release's classes.
 func sharedOracle(conf, classes, jars string) *Oracle {
 	oracles.Lock()
 	defer oracles.Unlock()
@@ -98,20 +98,21 @@ func sharedOracle(conf, classes, jars string) *Oracle {
 	return oracles.of[key]
 }
 
-// Without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
+// Without ends a test that can't run on this machine: with a loud message, and as a failure if all tests must run
+// (CI=true).
 func Without(t testing.TB, why string) {
 	t.Helper()
 	apt.Without(t, why)
 }
 
-// suiteEnvironment is the variable with the make target that runs the tests, if it is not make test.
+// suiteEnvironment is the variable with the make target that runs the tests, unless it is make test.
 const suiteEnvironment = "BULKLOAD_SUITE"
 
 // In reports whether the tests run in one of these make targets.
 func In(targets ...string) bool { return slices.Contains(targets, os.Getenv(suiteEnvironment)) }
 
-// OnlyIn skips a test for which make test has no time, unless one of these make targets runs it. The Makefile's line of
-// such a target is compared with its tests (cmd/bulkload, TestSuites).
+// OnlyIn skips a test for which make test has no time, unless one of these make targets runs it. TestSuites of
+// cmd/bulkload compares the Makefile's line of such a target with its tests.
 func OnlyIn(t testing.TB, targets ...string) {
 	t.Helper()
 	if !In(targets...) {
@@ -165,7 +166,7 @@ func UseSecured(t testing.TB) *Cluster {
 	return c
 }
 
-// YARNEnvironment is the variable with the folder of a cluster with YARN that tests use; it needs no HBase: cluster up
+// YARNEnvironment is the variable with the folder of a cluster with YARN that tests use. It needs no HBase: cluster up
 // -yarn -hdfs.
 const YARNEnvironment = "BULKLOAD_YARN"
 

@@ -15,9 +15,9 @@ import (
 )
 
 // YARN adds a ResourceManager (role rm) and a NodeManager (nm) with MapReduce's shuffle service. Containers find
-// Hadoop's jars where Maven has them, so that no job uploads any. Only memory is scheduled.
+// Hadoop's jars in Maven's repository, so no job uploads any. Only memory is scheduled.
 type YARN struct {
-	// Memory is what the NodeManager has for containers, in MiB; 0: 4096.
+	// Memory is the NodeManager's memory for containers, in MiB; 0: 4096.
 	Memory int `json:"memory,omitempty"`
 	// TokenLife is how long the ResourceManager's delegation tokens last without a renewal, in milliseconds; 0: 24
 	// hours.
@@ -69,7 +69,7 @@ func javaHome() []string {
 		java, err = filepath.EvalSymlinks(java)
 	}
 	if err != nil {
-		return nil // the NodeManager itself does not start then
+		return nil // the NodeManager itself then does not start
 	}
 	return []string{"JAVA_HOME=" + filepath.Dir(filepath.Dir(java))}
 }
@@ -84,7 +84,7 @@ func (c *Cluster) yarnSites() map[string][]property {
 	return map[string][]property{
 		"yarn-site.xml":   append(c.yarnSite(), c.secureYARN()...),
 		"mapred-site.xml": c.mapredSite(),
-		// The default scheduler's file is in none of the jars.
+		// None of the jars has the default scheduler's file.
 		"capacity-scheduler.xml": {
 			{"yarn.scheduler.capacity.root.queues", "default,other"},
 			{"yarn.scheduler.capacity.root.default.capacity", "90"},
@@ -116,14 +116,14 @@ func (c *Cluster) yarnSite() []property {
 		{"yarn.nodemanager.local-dirs", c.path("data", "nm")},
 		{"yarn.nodemanager.log-dirs", c.path("log", "containers")},
 		{"yarn.nodemanager.disk-health-checker.enable", "false"},
-		// A first check is made anyway: a disk of which more than 90 percent are used would get no container.
+		// The disks are checked once anyway: one that is more than 90 percent full would get no container.
 		{"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", "100"},
 		{"yarn.nodemanager.resource.memory-mb", fmt.Sprint(cmp.Or(c.YARN.Memory, 4096))},
 		{"yarn.nodemanager.resource.cpu-vcores", "8"},
 		{"yarn.scheduler.minimum-allocation-mb", "64"},
 		{"yarn.nodemanager.vmem-check-enabled", "false"},
 		{"yarn.cluster.max-application-priority", "5"}, // VERY_HIGH
-		// Where it is true, and there are no cgroups, a container beyond its memory is not killed.
+		// If it were true without cgroups, a container beyond its memory would not be killed.
 		{"yarn.nodemanager.resource.memory.enforced", "false"},
 		{"yarn.nodemanager.container-monitor.interval-ms", "500"},
 		{"yarn.application.classpath", c.containerClasses()},
@@ -144,7 +144,7 @@ func (c *Cluster) mapredSite() []property {
 		{"yarn.app.mapreduce.am.command-opts", "-Xmx384m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
 		{"mapred.child.java.opts", "-Xmx320m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"},
 	}
-	if c.Kerberos != nil { // the names of users are those of the realm
+	if c.Kerberos != nil { // the users' names are those of the realm
 		realm := "-Djava.security.krb5.conf=" + c.Krb5Conf()
 		p = append(p, property{"yarn.app.mapreduce.am.admin-command-opts", realm}, property{"mapreduce.admin.map.child.java.opts", realm})
 	}
@@ -190,7 +190,7 @@ func (c *Cluster) prepareYARN() error {
 	return nil
 }
 
-// hadoopScript is a script for the commands that tests need. It does what those of a Hadoop installation do.
+// hadoopScript is a script for the commands that tests need. It does the same as those of a Hadoop installation.
 func (c *Cluster) hadoopScript() string {
 	var open strings.Builder
 	for _, p := range opened {
@@ -228,7 +228,7 @@ func (c *Cluster) stopContainers() error {
 	return errors.Join(err, c.killContainers())
 }
 
-// killContainers kills each container's process group. The NodeManager must be gone: it would start others.
+// killContainers kills each container's process group. The NodeManager must be gone, because it would start others.
 func (c *Cluster) killContainers() error {
 	pids, err := c.containers()
 	if err != nil {
@@ -249,8 +249,8 @@ func (c *Cluster) killContainers() error {
 	return nil
 }
 
-// containers returns the processes of the running containers, from the files that the NodeManager keeps of them. A
-// number may belong to another process by now: the command line of a container's process names this cluster's folder.
+// containers returns the processes of the running containers, from the NodeManager's own files. A number may belong to
+// another process by now; the command line of a container's process names this cluster's folder.
 func (c *Cluster) containers() (pids []int, err error) {
 	err = filepath.WalkDir(c.path("data", "nm"), func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile, or no container has ever run

@@ -9,10 +9,10 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Fault lets one call of the file systems fail that have it, with syscall.EIO.
+// Fault makes one call of the file systems that have it fail, with syscall.EIO.
 type Fault struct {
-	Left    atomic.Int64 // calls until the one that fails; it goes on below 0, so it also counts calls
-	Instead func()       // is called, and the call does not fail; nil: it fails
+	Left    atomic.Int64 // calls until the one that fails; it continues below 0, so it also counts calls
+	Instead func()       // called, so that the call does not fail; nil: it fails
 	failed  atomic.Value // a string
 }
 
@@ -40,7 +40,7 @@ type Failing struct {
 	*Fault
 }
 
-// Open is that of storage.FS.
+// Open implements storage.FS.
 func (f *Failing) Open(name string) (storage.File, error) {
 	if err := f.call("open", name); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (f *Failing) Open(name string) (storage.File, error) {
 	return &failingFile{file, f, name}, nil
 }
 
-// Create is that of storage.FS.
+// Create implements storage.FS.
 func (f *Failing) Create(name string, perm fs.FileMode) (storage.FileWriter, error) {
 	if err := f.call("create", name); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (f *Failing) Create(name string, perm fs.FileMode) (storage.FileWriter, err
 	return &failingWriter{w, f, name}, nil
 }
 
-// Stat is that of storage.FS.
+// Stat implements storage.FS.
 func (f *Failing) Stat(name string) (storage.Info, error) {
 	if err := f.call("stat", name); err != nil {
 		return storage.Info{}, err
@@ -72,7 +72,7 @@ func (f *Failing) Stat(name string) (storage.Info, error) {
 	return f.FS.Stat(name)
 }
 
-// ReadDir is that of storage.FS.
+// ReadDir implements storage.FS.
 func (f *Failing) ReadDir(name string) ([]storage.Info, error) {
 	if err := f.call("list", name); err != nil {
 		return nil, err
@@ -80,32 +80,32 @@ func (f *Failing) ReadDir(name string) ([]storage.Info, error) {
 	return f.FS.ReadDir(name)
 }
 
-// MkdirAll is that of storage.FS.
+// MkdirAll implements storage.FS.
 func (f *Failing) MkdirAll(name string, perm fs.FileMode) error {
 	return first(f.call("mkdir", name), func() error { return f.FS.MkdirAll(name, perm) })
 }
 
-// Rename is that of storage.FS.
+// Rename implements storage.FS.
 func (f *Failing) Rename(from, to string) error {
 	return first(f.call("rename", from), func() error { return f.FS.Rename(from, to) })
 }
 
-// Replace is that of storage.FS.
+// Replace implements storage.FS.
 func (f *Failing) Replace(from, to string) error {
 	return first(f.call("replace", to), func() error { return f.FS.Replace(from, to) })
 }
 
-// Remove is that of storage.FS.
+// Remove implements storage.FS.
 func (f *Failing) Remove(name string) error {
 	return first(f.call("remove", name), func() error { return f.FS.Remove(name) })
 }
 
-// RemoveAll is that of storage.FS.
+// RemoveAll implements storage.FS.
 func (f *Failing) RemoveAll(name string) error {
 	return first(f.call("remove all of", name), func() error { return f.FS.RemoveAll(name) })
 }
 
-// Free is that of storage.FS.
+// Free implements storage.FS.
 func (f *Failing) Free(name string) (int64, error) {
 	if err := f.call("statfs", name); err != nil {
 		return 0, err

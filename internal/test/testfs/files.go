@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Read returns what is in a file of the local disk.
+// Read returns the content of a file on the local disk.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(name)
@@ -17,13 +17,13 @@ func Read(t testing.TB, name string) []byte {
 	return b
 }
 
-// Lines returns the lines of a file of the local disk.
+// Lines returns the lines of a file on the local disk.
 func Lines(t testing.TB, name string) []string {
 	t.Helper()
 	return strings.Split(strings.TrimSuffix(string(Read(t, name)), "\n"), "\n")
 }
 
-// Damage changes a byte in the middle of each file that a pattern matches.
+// Damage changes a byte in the middle of each file that matches a pattern.
 func Damage(t testing.TB, pattern string) {
 	t.Helper()
 	names, err := filepath.Glob(pattern)

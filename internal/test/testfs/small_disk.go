@@ -8,7 +8,7 @@ import (
 	"bulkload/internal/test/testcluster"
 )
 
-// SmallDisk is a folder on a disk of its own with so many bytes.
+// SmallDisk is a folder on a separate disk of that many bytes.
 func SmallDisk(t *testing.T, size int64) string {
 	t.Helper()
 	dir := t.TempDir()

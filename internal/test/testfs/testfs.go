@@ -79,8 +79,7 @@ func HDFS(t *testing.T, name string) (fsys storage.FS, root string) {
 	return fsys, root
 }
 
-// LostDataNode is a file system on which a DataNode fails once: while the file that is created as the Nth one is
-// written.
+// LostDataNode is a file system on which a DataNode fails once, while the Nth created file is being written.
 type LostDataNode struct {
 	storage.FS
 	Nth int64

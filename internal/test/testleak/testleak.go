@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// endIn is how long a goroutine may take to end: some are about to.
+// endIn is how long a goroutine may take to end, because some are about to.
 const endIn = 10 * time.Second
 
 // Check requires that no goroutine of this program is running after the test. The test must not run in parallel with

@@ -18,8 +18,8 @@ import (
 	"bulkload/internal/test/testcluster/apt"
 )
 
-// browser finds a headless browser, or installs Debian's where a test may. Without one the test is skipped, loudly, and
-// fails where CI=true.
+// browser finds a headless browser, or installs Debian's where a test may. Without one the test is skipped with a loud
+// message, or fails if CI=true.
 func browser(t *testing.T) string {
 	t.Helper()
 	find := func() string {
@@ -54,10 +54,10 @@ func browse(t *testing.T, page string, args ...string) string {
 	return out.String()
 }
 
-// DOM is a page as the browser has read it, after its scripts, if it had any.
+// DOM is a page as the browser has parsed it, after running its scripts, if it had any.
 func DOM(t *testing.T, page string) string { return browse(t, page, "--dump-dom") }
 
-// The colours of the page's paper and of its first bars.
+// modes has the colours of the page's paper and of its first bars.
 var modes = map[string]struct {
 	setting     string
 	paper, bars uint32
@@ -116,7 +116,7 @@ func pixels(r image.Rectangle) func(func(image.Point) bool) {
 
 var outside = regexp.MustCompile(`(?i)<script|<link|<img|<iframe|<object|<embed|@import|url\(|https?:|src=|\son[a-z]+=`)
 
-// CheckSelfContained fails the test if a page has a script, or refers to anything elsewhere.
+// CheckSelfContained fails the test if a page has a script, or refers to anything outside itself.
 func CheckSelfContained(t *testing.T, text []byte) {
 	t.Helper()
 	if found := outside.FindAll(text, 5); len(found) > 0 {

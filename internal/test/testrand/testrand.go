@@ -1,4 +1,4 @@
-// Package testrand returns random numbers for tests, with which a failing test can be repeated.
+// Package testrand returns random numbers for tests, such that a failing test can be repeated.
 package testrand
 
 import (

@@ -1,5 +1,5 @@
-// Package testwords looks at the words of an error: whether it names the facts that it must name, and what wrapping has
-// doubled. What an error is, its code and its kind say; its sentences are in the scripts of cmd/bulkload.
+// Package testwords checks the words of an error: whether it names the required facts, and whether wrapping has doubled
+// any. The kind of an error follows from its code; its sentences are in the scripts of cmd/bulkload.
 package testwords
 
 import (
@@ -17,14 +17,14 @@ func Names(err error, facts ...string) bool {
 	return !slices.ContainsFunc(facts, func(fact string) bool { return !strings.Contains(text, fact) })
 }
 
-// Two parts of an error do not share so many words by chance: at their beginnings, or anywhere.
+// The numbers of words that two parts of an error do not share by chance, at their beginnings or anywhere.
 const (
 	leading  = 3
 	anywhere = 5
 )
 
 // Doubled returns words that a line of a text has in two of its parts, as in "look up table x: look up table x"; "" if
-// there are none. A part ends with a colon and a space: each is the work of one wrapping.
+// there are none. A part ends with a colon and a space, because each is added by one wrapping.
 func Doubled(text string) string {
 	for line := range strings.Lines(text) {
 		seen := map[string]int{}

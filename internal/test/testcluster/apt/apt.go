@@ -1,5 +1,5 @@
-// Package apt installs what tests need from the system's packages, where this process may do so, and ends tests that
-// can't run without.
+// Package apt installs system packages that tests need, where this process may do so, and ends tests that can't run
+// without them.
 package apt
 
 import (
@@ -15,7 +15,7 @@ import (
 // ErrUnable means that this process may not install anything: it is not root, CI is not true, or there is no apt-get.
 var ErrUnable = errors.New("only root with CI=true installs it by itself")
 
-// allowed reports whether this process may use apt-get: nobody's machine is changed unless it is CI's.
+// allowed reports whether this process may use apt-get: only CI's machines are changed.
 func allowed() bool { return os.Geteuid() == 0 && os.Getenv("CI") == "true" }
 
 // Install installs packages, without those that they recommend. The error has apt-get's output.
@@ -30,7 +30,8 @@ func Install(packages ...string) error {
 	return run("", "apt-get", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
 }
 
-// Unpack unpacks a package into a folder, without installing it and what it depends on. So no service is started.
+// Unpack unpacks a package into a folder. It installs neither the package nor its dependencies, so it starts no
+// service.
 func Unpack(dir, name string) error {
 	if !allowed() {
 		return ErrUnable
@@ -49,7 +50,8 @@ func Unpack(dir, name string) error {
 	return run(dir, "dpkg-deb", "-x", files[0], dir)
 }
 
-// Without ends a test that can't run here: with a loud message, and as a failure if all tests must run (CI=true).
+// Without ends a test that can't run on this machine: with a loud message, and as a failure if all tests must run
+// (CI=true).
 func Without(t testing.TB, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -68,7 +70,7 @@ func exclude() (end func()) {
 	if err != nil {
 		return func() {}
 	}
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX) // without it, apt-get itself says what is in its way
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX) // if it fails, apt-get itself reports what blocks it
 	return func() { _ = f.Close() }
 }
 

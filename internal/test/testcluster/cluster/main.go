@@ -1,4 +1,4 @@
-// Command cluster starts and stops the test cluster and offers its tools to people. See usage.
+// Command cluster starts and stops the test cluster and makes its tools available. See usage.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	case errors.Is(err, errUsage):
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
-	case errors.As(err, &exit) && err == error(exit): // a program on our own output, which has reported why
+	case errors.As(err, &exit) && err == error(exit): // a program with our stdout and stderr, which has reported why
 		os.Exit(max(exit.ExitCode(), 1))
 	default:
 		fmt.Fprintln(os.Stderr, "cluster:", err)

@@ -1,7 +1,7 @@
 // Package kdc runs MIT's Kerberos KDC for tests: a separate realm in a folder, on a port of this machine.
 //
-// It needs Debian's krb5-kdc, krb5-admin-server and krb5-user. It installs them if the process is root and there is
-// apt-get. The machine's own Kerberos is neither read nor changed.
+// It needs Debian's krb5-kdc, krb5-admin-server and krb5-user, and installs them if the process is root and there is
+// apt-get. It neither reads nor changes the machine's own Kerberos configuration.
 package kdc
 
 import (
@@ -30,7 +30,7 @@ type Options struct {
 	// Types are the encryption types of keys, the best first; nil is aes256-cts-hmac-sha1-96 and
 	// aes128-cts-hmac-sha1-96.
 	Types []string
-	// Others are the files of krb5.conf with other realms, to include.
+	// Others are the krb5.conf files of other realms, to include.
 	Others []string
 }
 
@@ -59,7 +59,7 @@ var install = sync.OnceValue(func() error {
 	return nil
 })
 
-// find also searches the folders of administrators.
+// find also searches the folders of programs for administrators.
 func find(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
