@@ -1,4 +1,5 @@
-# make quick is for a change that is being made. make test runs everything that CI runs. It needs Go, and for the tests against a real HBase java and javac 17 and mvn.
+# make quick is for work in progress. make test runs everything that CI runs. It needs Go and, for the tests against a real HBase,
+# java and javac 17 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 HISTORIES ?= 20000
@@ -15,14 +16,14 @@ PLATFORMS := linux/arm64 darwin/arm64
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/bulkload ./cmd/bulkload
 
-# The tests with a cluster mostly wait for its servers. Race tests, fuzzing and other builds use the processors meanwhile, at a lower
-# priority: a server that gets no time loses its session. The check for vulnerabilities is the last of these, since it may fail for want of the
-# database, which says nothing about the rest.
+# The tests with a cluster mostly wait for its servers. Meanwhile race tests, fuzzing and other builds use the processors, at a
+# lower priority, because a server that gets no time loses its session. The check for vulnerabilities is the last of these,
+# because it may fail for lack of the database, which says nothing about the rest.
 test:
 	$(MAKE) step-lint step-tidy step-build
 	$(MAKE) -j2 --output-sync step-unit step-background
 
-# The quick tests among those that need neither a cluster nor Java, for a change that is being made.
+# The quick tests among those that need neither a cluster nor Java, for work in progress.
 quick:
 	go build ./...
 	go vet ./...
@@ -42,18 +43,18 @@ lint:
 	go run $(GOLANGCI) run ./...
 	cd tools && go run $(GOLANGCI) run ./...
 
-# go.mod and go.sum name what is used, and nothing else.
+# go.mod and go.sum name the modules in use, and no others.
 tidy:
 	go mod tidy -diff
 	cd tools && go mod tidy -diff
 
-# Known vulnerabilities in code that can be reached from here.
+# Known vulnerabilities in code that this program can reach.
 vulncheck:
 	.ci/vulncheck go run $(VULNCHECK)
 	cd tools && ../.ci/vulncheck go run $(VULNCHECK)
 
-# The program for the other platforms that it is meant for: build makes that for linux/amd64. Without the profile, whose use would
-# compile every package anew.
+# The program for the other supported platforms; build makes that for linux/amd64. It is built without the profile, which would
+# have every package compiled anew.
 crossbuild:
 	for platform in $(PLATFORMS); do \
 	  echo "build $$platform"; \
@@ -65,13 +66,14 @@ PYTHON := $(CURDIR)/out/python
 $(PYTHON)/bin/pyflakes:
 	-python3 -m venv $(PYTHON) && $(PYTHON)/bin/pip install --quiet --disable-pip-version-check pyflakes==3.2.0
 
-# Brings a real HBase up, and one with Kerberos, runs all tests against them, and takes them down, whatever came of them. The first has
-# two region servers, between which tests move regions.
-# The tests of jobs and of its parts take the longest, and those on a cluster mostly wait for its servers, so they run beside the other
-# packages: first those of jobs itself, then the parts that have some, then what jobs itself has besides (-skip with the same names).
-# Of the other packages those come first that wait for servers the longest, so that nothing is left to wait for alone in the end.
-# golangci-lint has vetted the code. Without the profile, whose use would compile every package anew.
-# Without Java, Maven or a KDC the tests that need a cluster are skipped one by one; with CI=true nothing is.
+# Brings up a real HBase, and one with Kerberos, runs all tests against them, and takes them down, whatever the result. The first
+# has two region servers, between which tests move regions.
+# The tests of jobs and of its parts take the longest, and those on a cluster mostly wait for its servers, so they run beside the
+# other packages: first the cluster tests of jobs itself, then those of its parts, then the other tests of jobs itself (-skip with
+# the same names). Of the other packages, those that wait for servers the longest come first, so that none of them is left waiting
+# alone at the end.
+# golangci-lint has vetted the code. Tests are built without the profile, which would have every package compiled anew.
+# Without Java, Maven or a KDC the tests that need a cluster are skipped one by one; with CI=true no test is.
 unit: $(PYTHON)/bin/pyflakes
 	mkdir -p $(CLUSTER) $(SECURED)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(CLUSTER); go run ./internal/test/testcluster/cluster down -dir $(SECURED)' EXIT; \
@@ -90,11 +92,12 @@ unit: $(PYTHON)/bin/pyflakes
 	(cd tools && $$tests ./...) || failed=1; \
 	wait $$jobs && [ $$failed = 0 ]
 
-# More random histories for the proof that loads are readable than make test has time for, on simulated clusters.
+# Random histories for the proof that loads are readable, more than make test has time for, on simulated clusters.
 search:
 	BULKLOAD_HISTORIES=$(HISTORIES) go test -count=1 -timeout 24h -vet=off -pgo=off -v -run '^TestProofHistories$$' ./jobs/loading
 
-# The same on a real cluster, whose servers are restarted: one test at a time, since all use the same. make search-cluster HISTORIES=100
+# The same on a real cluster, whose servers are restarted: one test at a time, because all use the same cluster. make
+# search-cluster HISTORIES=100
 search-cluster: HISTORIES = 30
 search-cluster:
 	mkdir -p $(CLUSTER)
@@ -102,17 +105,17 @@ search-cluster:
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2 && \
 	BULKLOAD_SUITE=search-cluster BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_HISTORIES=$(HISTORIES) go test -v -count=1 -timeout 180m -vet=off -pgo=off -parallel 1 -run 'ProofHistoriesOnCluster|WhatLosesNoRowsIsNoLoss' ./jobs/loading
 
-# What takes longer on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of
-# several ticket lives, servers that offer some protections only. One package after the other, since most start a cluster of
-# their own. BULKLOAD_CLUSTER, too, names the secured cluster:
-# TestSecuredHDFS starts one of its own, but only where a cluster is wanted at all.
+# Longer tests on a cluster with Kerberos: every pair of protections, NameNodes that fail over, servers that die, a run of several
+# ticket lives, servers that offer only some protections. One package runs after another, because most start a cluster of their
+# own. BULKLOAD_CLUSTER also names the secured cluster: TestSecuredHDFS starts one of its own, but only if a cluster is wanted at
+# all.
 test-secured:
 	mkdir -p $(SECURED)
 	trap 'go run ./internal/test/testcluster/cluster down -dir $(SECURED)' EXIT; \
 	go run ./internal/test/testcluster/cluster up -dir $(SECURED) -kerberos $(ALL),$(ALL),$(ALL); \
 	BULKLOAD_SUITE=test-secured BULKLOAD_CLUSTER=$(SECURED) BULKLOAD_SECURED=$(SECURED) go test -count=1 -timeout 45m -p 1 -run Secured ./jobs ./load ./internal/storage
 
-# The Airflow example in real Airflows, of which a virtual environment each is made. make test has stand-ins for their parts.
+# The Airflow example in real Airflows, each in its own virtual environment. make test has stand-ins for their parts.
 AIRFLOWS := 2.10.5 3.1.8
 .PHONY: test-airflow
 test-airflow:
@@ -122,15 +125,15 @@ test-airflow:
 	interpreters=$$(printf '$(CURDIR)/out/airflow/%s/bin/python:' $(AIRFLOWS)); \
 	BULKLOAD_AIRFLOW=$${interpreters%:} go test -v -count=1 -timeout 30m -pgo=off -run Airflow ./cmd/bulkload
 
-# What takes longer on YARN: attempts and machines that fail, memory, Kerberos. One test after the other, since most start a
+# Longer tests on YARN: attempts and machines that fail, memory, Kerberos. One test runs after another, because most start a
 # cluster of their own.
 .PHONY: test-yarn
 test-yarn:
 	mkdir -p $(CLUSTER)
 	BULKLOAD_SUITE=test-yarn BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 60m -p 1 -run 'YARN' ./jobs/tasks/yarn ./cmd/bulkload
 
-# Loads while everything else fails, for about half an hour on a quiet machine: 20 loads of chains, and 20 moments at which a server
-# hangs or dies. BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
+# Loads while everything else fails, for about half an hour on a quiet machine: 20 loads of chains, and 20 moments at which a
+# server hangs or dies. BULKLOAD_SEED repeats a run. TestClientsDuringALoad is a small one here.
 .PHONY: chaos
 chaos:
 	mkdir -p $(CLUSTER)
@@ -146,7 +149,8 @@ clients:
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -measure && \
 	BULKLOAD_SUITE=clients BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 30m -run ClientsDuringALoad ./jobs
 
-# Each call of storage fails once in runs, loads and tasks, of which make test draws some, and HBase reads 5,000 files of random settings: hours.
+# Each call of storage fails once in runs, loads and tasks (make test draws some), and HBase reads 5,000 files of random settings:
+# hours.
 .PHONY: exhaustive
 exhaustive:
 	mkdir -p $(CLUSTER)
@@ -154,7 +158,7 @@ exhaustive:
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) && \
 	BULKLOAD_SUITE=exhaustive BULKLOAD_CLUSTER=$(CLUSTER) go test -v -count=1 -timeout 600m -run 'EveryCall|Recipes' ./jobs ./jobs/tasks ./jobs/loading/cutting ./hfilewriter
 
-# Runs on inputs that are large in other ways than by their rows: figures of docs/performance.md.
+# Runs on inputs that are large in other ways than by their rows, for the figures of docs/performance.md.
 .PHONY: big
 big:
 	BULKLOAD_SUITE=big go test -v -count=1 -timeout 60m -run BigCases ./cmd/bulkload
@@ -165,7 +169,8 @@ yarn-costs:
 	mkdir -p $(CLUSTER)
 	BULKLOAD_SUITE=yarn-costs BULKLOAD_CLUSTER=$(CLUSTER) BULKLOAD_ROWS=$(ROWS) go test -v -count=1 -timeout 120m -run YARNCosts ./cmd/bulkload
 
-# Which wrong lines of a package its tests notice: make mutants PACKAGE=jobs/loading/cutting MUTATE='-n 40 -seed 7'. 40 take about an hour.
+# Which wrong lines of a package its tests detect: make mutants PACKAGE=jobs/loading/cutting MUTATE='-n 40 -seed 7'. 40 take about
+# an hour.
 .PHONY: mutants
 mutants:
 	@[ -n "$(PACKAGE)" ] || { echo "name a package: make mutants PACKAGE=jobs/loading/cutting"; exit 2; }
@@ -174,7 +179,7 @@ mutants:
 	go run ./internal/test/testcluster/cluster up -dir $(CLUSTER) -rs 2; \
 	BULKLOAD_CLUSTER=$(CLUSTER) .ci/mutants $(PACKAGE) $(MUTATE)
 
-# Runs one of the suites that take too long for CI, on a commit without changes, and writes a line of the table in
+# Runs one of the suites that take too long for CI, on a commit without changes, and writes its line of the table in
 # docs/dev/faults.md: make record-chaos, make record-test-secured, make record-test-yarn.
 record-%:
 	.ci/record $*
@@ -184,9 +189,10 @@ record-%:
 versions:
 	BULKLOAD_SUITE=versions go test -v -count=1 -timeout 60m -pgo=off -run 'TestVersions$$' ./cmd/bulkload -update-docs
 
-# The packages that start goroutines or share something between them. CI= and -short: what needs a cluster or a tool that is not here, and
-# what takes long, is skipped; unit runs it. So are whole runs about limits and measurements of memory, whose goroutines are those of other
-# tests. Of jobs, whose tests run all of them, of hfilewriter and of the command, the tests that have the most goroutines side by side.
+# The packages that start goroutines or share data between them. CI= and -short skip tests that take long, or need a cluster or a
+# missing tool; unit runs these. Whole runs about limits and measurements of memory are skipped, too, because other tests have the
+# same goroutines. Of jobs, whose tests run all of them, of hfilewriter and of the command, only the tests with the most parallel
+# goroutines run.
 THREADS = '"sync"|"sync/atomic"|errgroup|^[[:space:]]*go (func|[a-z])'
 THREADED = $(shell grep -rlE --include='*.go' --exclude='*_test.go' $(THREADS) ingest internal/hbase internal/parallel internal/storage internal/throttle jobs load partition | xargs -n1 dirname | sort -u)
 MANY_THREADS = 'Deterministic|SideBySide|Interrupted|KilledOutputs|EveryCallOfStorage|FullDisks|OutputsResume|DamagedSpill'
@@ -201,8 +207,8 @@ race:
 	$(RACE) -run 'EveryFailedWrite|RowAtATime' ./hfilewriter
 	$(RACE) -run $(OF_THE_COMMAND) ./cmd/bulkload
 
-# Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, since Go's fuzzer now
-# and then takes the end of its time for a failure.
+# Each fuzz target for a few seconds: make fuzz FUZZTIME=1m for longer. The short run counts inputs, because Go's fuzzer sometimes
+# takes the end of its time for a failure.
 fuzz:
 	.ci/fuzz $(FUZZTIME)
 
@@ -210,8 +216,8 @@ fuzz:
 microbench:
 	go test -run '^$$' -bench . -benchmem ./...
 
-# The profile by which the compiler arranges the hot path (default.pgo: go build takes it by itself). To be made again where
-# the hot path has changed, on a quiet machine.
+# The profile by which the compiler arranges the hot path (default.pgo: go build uses it automatically). Make it again after
+# changes to the hot path, on a quiet machine.
 profile:
 	go test ./jobs -run '^$$' -bench 'Shapes/(check$$|opinion)' -benchtime 12x -cpuprofile cmd/bulkload/default.pgo -o out/jobs.test
 

@@ -28,8 +28,9 @@ NIGHT = "{{ data_interval_start.in_timezone('" + ZONE + "') | ds }}"  # the day 
 TABLES = {"check": "jobs/examples/check-hbase.yaml", "opinion": "jobs/examples/opinion-hbase.yaml"}
 SETTINGS = {
     "cwd": "/opt/bulkload",
-    # What a killed try has sorted is in the work folder: all workers that may get the next try need the same one, on a shared disk,
-    # or else the task a queue of one worker. The metrics are pushed, because the next try may run elsewhere.
+    # The work folder holds the runs that a killed try has sorted. All workers that may get the next try need the same folder, on
+    # a shared disk; otherwise give the task a queue with one worker. The metrics are pushed, because the next try may run
+    # elsewhere.
     "flags": ["--work-dir=/var/lib/bulkload", "--metrics-push=http://pushgateway:9091"],
     "env": {"HADOOP_CONF_DIR": "/etc/hadoop/conf", "HBASE_CONF_DIR": "/etc/hbase/conf"},
     "retries": 18,
@@ -37,7 +38,7 @@ SETTINGS = {
     "execution_timeout": timedelta(hours=8),
 }
 
-# The interval of a run is the day before it, in Airflow 3, too, whose plain cron schedules have none.
+# The data interval of a run is the day before it, also in Airflow 3, whose plain cron schedules have no interval.
 with DAG(
     dag_id="bulkload_nights",
     description="Last night's exports of the check and opinion tables, as HFiles, into HBase",

@@ -54,7 +54,7 @@ class BulkloadOperator(BaseOperator):
         summary = {}
         for line in self.process.stdout:
             line = line.rstrip("\n")
-            if line.startswith("{"):  # the only line that does: records are key=value
+            if line.startswith("{"):  # only the result does: log records are key=value
                 summary = json.loads(line)
             else:
                 self.log.info("%s", line)
@@ -72,7 +72,7 @@ class BulkloadOperator(BaseOperator):
         if code in AGAIN:
             raise AirflowException(f"{AGAIN[code]}: {reason}")
         if code < 0:
-            raise AirflowException(f"it was ended by signal {-code}")  # the same command goes on
+            raise AirflowException(f"it was ended by signal {-code}")  # the same command continues
         raise AirflowFailException(f"exit code {code}: {reason}")
 
     def is_last(self, context):
