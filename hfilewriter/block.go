@@ -132,8 +132,8 @@ type handle struct {
 	size   int
 }
 
-// blockWriter compresses payloads and writes blocks one after another. It writes strictly forward: offset is the
-// file's length so far, and what an index entry says of a block is known only after the block was written.
+// blockWriter compresses payloads and writes blocks one after another. It writes strictly forward: offset is the file's
+// length so far, and a block's index entry is known only after the block was written.
 type blockWriter struct {
 	out      io.Writer
 	settings *Settings

@@ -22,9 +22,9 @@ import (
 //
 // A chunk's payload is its bits alone: bit i is bit i%8 of byte i/8.
 //
-// A bloom filter must never deny a key that the file holds. A get trusts it: it skips the file, and the row is lost
-// to readers although it is stored. The other way round costs only one read. So each row is added before its cell is
-// written, a chunk's bits are complete before it is folded and written, and the verifier asks for every row again.
+// A bloom filter must never deny a key that the file holds. A get trusts it: it skips the file, and the row is lost to
+// readers although it is stored. The opposite mistake costs only one read. So each row is added before its cell is
+// written, a chunk's bits are complete before it is folded and written, and the verifier looks up every row again.
 // Chunks are found by bisection over their first keys, which therefore must ascend.
 const (
 	bloomVersion     = 3
@@ -144,7 +144,7 @@ func (q *bloomBatch) add(key []byte) bool {
 	return q.n == len(q.keys)
 }
 
-// probes returns the bit probes of the n keys in the batch, for filters of so many bits, and empties the batch. The
+// probes returns the bit probes of the n keys in the batch, for filters of that many bits, and empties the batch. The
 // keys stay valid until the next add.
 func (q *bloomBatch) probes(bits int) (probes [murmurWidth]bitProbe, n int) {
 	n, q.n = q.n, 0
@@ -355,7 +355,7 @@ func murmur(key []byte, seed int32) int32 {
 
 const murmurM = 0x5bd1e995
 
-// murmurMix returns what the first word of b contributes.
+// murmurMix returns the contribution of the first word of b.
 func murmurMix(b []byte) uint32 {
 	k := binary.LittleEndian.Uint32(b) * murmurM
 	k ^= k >> 24

@@ -22,8 +22,8 @@ import (
 // ingest/compressed reads the same framing of whole files: a stream of any length, of chunks of any size, of which
 // nothing else is known. Here a block is in memory, its header says its length, and HBase writes slices of one size.
 //
-// An empty payload is the int 0 alone. The slices' lengths are those of the codecs' 256 KiB buffers, less what a
-// codec may add to incompressible bytes.
+// An empty payload is the int 0 alone. The slices' lengths are those of the codecs' 256 KiB buffers, minus the bytes
+// that a codec may add to incompressible data.
 const (
 	codecBuffer    = 256 << 10
 	snappySliceLen = codecBuffer - (codecBuffer/6 + 32)   // 218,422

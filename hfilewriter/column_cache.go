@@ -8,11 +8,11 @@ import (
 )
 
 // columnCache is a FAST_DIFF decoder's memory of a table's columns. Most rows of a table have the same columns in the
-// same order, so the bytes between two values are mostly those of the row before. Where they are equal, they need not
-// be parsed again, and what was checked of the key that they encode holds again.
+// same order, so the bytes between two values are mostly those of the row before. If they are equal, they need not be
+// parsed again, and the checks of the key that they encode still hold.
 //
-// Only cells are cached that are Puts with the timestamp and type of the cell before them, in the same row. That is
-// what makes the shortcut safe: such a cell's key follows from the bytes compared, the row, and the timestamp, all of
+// Only cells are cached that are Puts with the timestamp and type of the cell before them, in the same row. This makes
+// the shortcut safe, because such a cell's key follows from the bytes compared, the row, and the timestamp, all of
 // which are part of the comparison. Whatever doesn't match byte for byte is decoded in full.
 type columnCache struct {
 	columns []cachedColumn

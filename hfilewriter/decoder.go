@@ -102,7 +102,7 @@ func (d *blockDecoder) nextFast() (bool, error) {
 	return true, nil
 }
 
-// finishCell assembles the cell from what was decoded.
+// finishCell assembles the cell from its decoded parts.
 func (d *blockDecoder) finishCell() (bool, error) {
 	if d.mvcc && d.in.vlong() != 0 {
 		d.skippedSequences = true
@@ -182,7 +182,7 @@ type cursor struct {
 
 func (c *cursor) bad() bool { return c.err != nil }
 
-// fail records what is wrong at the current position.
+// fail records the fault at the current position.
 func (c *cursor) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: at payload byte %d: %s", ErrCorrupt, c.at, fmt.Sprintf(format, args...))

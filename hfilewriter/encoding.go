@@ -153,7 +153,7 @@ func qualifierOffset(rowLen, familyLen int) int {
 	return rowLengthLen + rowLen + familyLengthLen + familyLen
 }
 
-// appendRowRest appends what follows the first common bytes of 2-byte row length and row
+// appendRowRest appends 2-byte row length and row without their first common bytes
 // (BufferedDataBlockEncoder.writeRowKeyExcludingCommon).
 func appendRowRest(dst, row []byte, common int) []byte {
 	switch common {

@@ -21,7 +21,7 @@ import (
 //
 // HBase takes more than statistics from it. A wrong LASTKEY hides the cells after it, a wrong TIMERANGE those outside
 // it, a wrong DATA_BLOCK_ENCODING makes every block unreadable, and BLOOM_FILTER_TYPE decides whether the filter is
-// asked. The verifier reads the cells by what is written here, and checkInfo (verify.go) compares the rest with them.
+// used. The verifier reads the cells according to this block, and checkInfo (verify.go) compares the rest with them.
 const fileInfoMagic = "PBUF"
 
 // The keys of a bulk-loaded file's info (HFileInfo, HStoreFile, BloomFilterFactory).
@@ -122,8 +122,8 @@ func (f FileInfo) OldestPut() (timestamp int64, known bool) {
 	return 0, false
 }
 
-// Uncopied names what a file's properties tell of it that a copy of its cells (Scanner, Writer) lacks: tags and
-// sequence IDs, and references to MOB files, which belong to some of the cells and are counted for all.
+// Uncopied names the features of a file, according to its properties, that a copy of its cells (Scanner, Writer) lacks:
+// tags, sequence IDs, and references to MOB files, which belong to some of the cells and are counted for all.
 func (f FileInfo) Uncopied() []string {
 	var names []string
 	for _, p := range []struct{ what, key string }{

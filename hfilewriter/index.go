@@ -228,7 +228,7 @@ func (x *indexWriter) writeRoot() (root handle, entries, levels int, err error) 
 		level, levels, mid = x.root, 2, x.middle()
 	}
 	// The first block of a pass has more than minEntries entries, so each level is smaller than the one below. The
-	// number of levels is bounded besides, as in HBase.
+	// The number of levels is also bounded, as in HBase.
 	// The trailer stores the number of levels, and a reader descends that many: with one more or less it would parse a
 	// data block as an index block, or the other way round.
 	for rootLen(level) > x.maxSize && len(level) > x.minEntries && levels < maxIndexLevels {

@@ -195,8 +195,8 @@ func (l *layouter) count(d *Block) {
 	l.layout.Types = append(l.layout.Types, BlockType{d.Type, 1, d.Stored, d.Raw, d.Entries, d.Raw, d.Raw})
 }
 
-// finish fills in what is known at the end. The expected share of false positives follows from the set bits: a key
-// passes if all of its hashes meet one.
+// finish fills in the totals. The expected share of false positives follows from the set bits: a key passes if all of
+// its hashes meet one.
 func (l *layouter) finish() {
 	names := [...]string{"file_info_offset", "load_on_open_data_offset", "uncompressed_data_index_size",
 		"total_uncompressed_bytes", "data_index_count",

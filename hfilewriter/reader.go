@@ -35,7 +35,7 @@ type Reader struct {
 }
 
 // Open reads a file's trailer and the load-on-open section between the data and the trailer: index root, file info,
-// bloom metas. size is the file's length in bytes. A damaged file, or one that is no HFile, gives ErrCorrupt.
+// bloom metas. size is the file's length in bytes. A damaged file, or one that is not an HFile, gives ErrCorrupt.
 func Open(in io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{in: in, size: size}
 	tail, err := r.loadTrailer()
@@ -226,8 +226,8 @@ func (r *Reader) Settings() Settings {
 	return Settings{Compression: r.trailer.compression, Encoding: r.decoder.encoding, Bloom: r.kind, BloomPrefix: r.prefix}
 }
 
-// MayContainRow asks the bloom filter whether the file can hold a row; true if there is no filter of rows, or one with
-// a hash that is unknown here.
+// MayContainRow looks up in the bloom filter whether the file can hold a row. It returns true if there is no filter of
+// rows, or one with a hash that this package does not have.
 func (r *Reader) MayContainRow(row []byte) (bool, error) {
 	key := row
 	switch {

@@ -282,9 +282,9 @@ func (e *blockEncoder) addTemplateFastDiff(c *cellTemplate, value []byte) {
 	e.unencoded += cellOverhead + c.keyLen + len(value) + mvccLen
 }
 
-// templateWindow is how many bytes appendFast may write besides the value: flag and length as a word, the value's
-// length, and rest and a short value as two words each. It may write past a cell's end; the next cell overwrites
-// that.
+// templateWindow is how many bytes appendFast may write in addition to the value: flag and length as a word, the
+// value's length, and rest and a short value as two words each. It may write past a cell's end; the next cell
+// overwrites that.
 const templateWindow = 8 + 1 + 16 + 16
 
 // appendFast does the work of addTemplateFastDiff for the cells after column i, writing words instead of bytes, as

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Compression is a codec. Its number is what a trailer stores (Compression.Algorithm's ordinal).
+// Compression is a codec, with the number stored in a trailer (Compression.Algorithm's ordinal).
 type Compression uint8
 
 // The codecs that this package writes and reads, with the framing of HBase's own codec classes.
@@ -114,8 +114,8 @@ func nameOf[T ~uint8](v T, names map[T]string) string {
 	return fmt.Sprintf("unknown(%d)", uint8(v))
 }
 
-// Settings are what a column family and a cluster's configuration ask of a file. For numbers, 0 means HBase's
-// default.
+// Settings are the settings of a file that follow from a column family and a cluster's configuration. For numbers, 0
+// means HBase's default.
 type Settings struct {
 	Compression Compression // the zero value is not a codec: name one
 	Encoding    Encoding
@@ -139,13 +139,13 @@ type Provenance struct {
 	Loaded  int64  // BULKLOAD_TIMESTAMP, epoch ms
 	Task    string // BULKLOAD_SOURCE_TASK
 
-	// Copied, if it is not nil, is the file info of the file whose cells are copied. Every property that does not follow
-	// from the cells and the Settings is taken from it, also by being absent, and the fields above are ignored. Keys that
-	// begin with "hfile." are HBase's own; of them only the time of creation is taken.
+	// Copied, if it is not nil, is the file info of the file whose cells are copied. Every property that does not
+	// follow from the cells and the Settings is then as in Copied, even if absent there, and the fields above are
+	// ignored. Keys that begin with "hfile." are HBase's own; of these, only the time of creation is taken.
 	Copied FileInfo
 }
 
-// withDefaults fills in HBase's defaults and refuses what can't be written.
+// withDefaults fills in HBase's defaults and refuses settings that no file can be written with.
 func (s Settings) withDefaults() (Settings, error) {
 	setDefault(&s.BlockSize, 64<<10)
 	setDefault(&s.IndexBlockSize, 128<<10)

@@ -83,8 +83,8 @@ func (t *trailer) appendTo(dst []byte) []byte {
 // nothing.
 //
 // No field is required here: a missing one is zero, except the comparator and the compression, for which HBase has
-// defaults. loadTrailer refuses what can't be opened then, loadOnOpen compares metaIndexCount with the meta index, and
-// Verify the other offsets and counts with the blocks.
+// defaults. loadTrailer refuses trailers that then can't be opened, loadOnOpen compares metaIndexCount with the meta
+// index, and Verify compares the other offsets and counts with the blocks.
 func parseTrailer(b []byte) (*trailer, error) {
 	version := binary.BigEndian.Uint32(b[trailerVersionOffset:])
 	if major := version & 0xffffff; major != majorVersion {

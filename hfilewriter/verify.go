@@ -34,8 +34,8 @@ type CellBatch struct {
 // The first fault is returned, as ErrCorrupt unless reading or visit failed, or as ErrUnsupported if something can't be
 // checked.
 //
-// The rule for every check: what a reader of HBase trusts without looking must be compared here with the bytes that
-// were read. A check that compares a stored number only with another stored number proves nothing.
+// The rule for every check: data that a reader of HBase trusts unseen must be compared here with the bytes that were
+// read. A check that compares a stored number only with another stored number proves nothing.
 func (r *Reader) Verify(visit func(*CellBatch) error) (*Verified, error) {
 	v := &verifier{r: r, src: newSource(r), dec: r.decoder, visit: visit, bloomSrc: newSource(r), chunk: -1,
 		firstData: noBlock, lastData: noBlock}
@@ -66,7 +66,7 @@ type verifier struct {
 	roots               int
 
 	stats          stats
-	prev           previous        // stale, except for what a row's cells share, while lastQualifier is not nil
+	prev           previous        // stale while lastQualifier is not nil, except for the parts that a row's cells share
 	lastQualifier  []byte          // the last cell's qualifier, if it came from the column cache
 	unindexedData  []expectedEntry // data blocks that no leaf has named yet
 	unindexedIndex []indexEntry    // leaf or intermediate blocks that no block above has named yet
@@ -78,7 +78,7 @@ type verifier struct {
 	bloomKey       []byte
 }
 
-// expectedEntry is what the index entry of a data block must match.
+// expectedEntry is the expected index entry of a data block.
 type expectedEntry struct {
 	block       handle
 	before, key []byte // the last key of the block before; the block's first key

@@ -73,7 +73,7 @@ func NewWriter(out io.Writer, s Settings, provenance Provenance) (*Writer, error
 // Append adds a cell. It must not sort before the last one (ErrOrder); a cell with an equal key is added too. All
 // cells of a file are of one family. The cell's bytes are not retained.
 //
-// HBase's readers bisect, so a cell out of order would be stored and never found: the order is checked for every
+// HBase's readers bisect, so a cell out of order would be stored but never found. So the order is checked for every
 // cell, whatever the caller promises.
 func (w *Writer) Append(c *cell.Cell) error {
 	if w.err != nil {
@@ -326,7 +326,7 @@ func (w *Writer) finish() error {
 		return err
 	}
 	dataRoot := w.file.blocks.raw[blockRootIndex]
-	if _, err := w.writeLoadOnOpen(blockRootIndex, nil); err != nil { // of the meta blocks: there are none
+	if _, err := w.writeLoadOnOpen(blockRootIndex, nil); err != nil { // the index of the meta blocks, which is empty
 		return err
 	}
 	info, err := w.writeLoadOnOpen(blockFileInfo, w.fileInfo().appendTo(nil))

@@ -5,8 +5,8 @@ import (
 	"cmp"
 )
 
-// RejectCounter counts rejects, and keeps what the error for too many of them needs. All code that limits rejects uses
-// it, so that trials, tasks and runs fail alike. It is not safe for concurrent use.
+// RejectCounter counts rejects, and keeps the details for the error about too many of them. All code that limits
+// rejects uses it, so that trials, tasks and runs fail alike. It is not safe for concurrent use.
 type RejectCounter struct {
 	Limit Limit
 

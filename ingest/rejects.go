@@ -168,7 +168,7 @@ func (r *Rejects) removeOld() error {
 	return nil
 }
 
-// finish merges the runs and what is in memory into the two files.
+// finish merges the runs and the rejects in memory into the two files.
 func (r *Rejects) finish() error {
 	slices.SortFunc(r.kept, reject.compare)
 	merged, err := openRuns(r.fsys, r.runs, r.kept)

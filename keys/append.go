@@ -39,7 +39,7 @@ func checkLength(n, least int) error {
 	return nil
 }
 
-// evaluate appends what the steps compute from a record.
+// evaluate appends the results of the steps for a record.
 func (e *Expr) evaluate(steps []step, dst []byte, fields []values.Value, last []memo) ([]byte, error) {
 	if len(fields) < len(e.columns) {
 		return dst, &ValueError{Column: -1, Reason: fmt.Sprintf("the record has %d columns, the row key is made for %d",

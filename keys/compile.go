@@ -7,7 +7,7 @@ import (
 	"bulkload/values"
 )
 
-// stepKind is what one step of a compiled expression does.
+// stepKind is the kind of one step of a compiled expression.
 type stepKind int
 
 const (
@@ -37,7 +37,7 @@ type step struct {
 	layout    []datePart
 	zone      *time.Location  // nil: UTC, and clocks as they were written
 	unit      time.Duration   // of a number that is a point in time; 0: its digits decide
-	typed     values.TypeKind // what the column holds
+	typed     values.TypeKind // the column's declared type
 }
 
 // part is a term of the sum that is the key.

@@ -130,7 +130,7 @@ func (e *Expr) onlyLiterals(before int) bool {
 	return !slices.ContainsFunc(e.parts[:before], func(p part) bool { return !p.literal() })
 }
 
-// query checks what a reader's columns determine.
+// query checks the prefix that a reader's columns determine.
 func (f *findings) query(columns []string) {
 	q, err := f.expr.Query(columns)
 	if err != nil {

@@ -2,7 +2,7 @@ package keys
 
 import "bulkload/internal/lex"
 
-// tokenKind is what a piece of an expression's text is.
+// tokenKind is the kind of a piece of an expression's text.
 type tokenKind int
 
 const (

@@ -93,5 +93,5 @@ func applyInt32(_ *step, dst, x []byte) ([]byte, string) {
 	return binary.BigEndian.AppendUint32(dst, uint32(n)), ""
 }
 
-// applyUnhex accepts what a column of type hex may hold.
+// applyUnhex accepts the same texts as a column of type hex.
 func applyUnhex(_ *step, dst, x []byte) ([]byte, string) { return values.AppendHex(dst, x) }

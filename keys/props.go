@@ -39,7 +39,7 @@ var contentNames = [...]string{
 // numeric reports whether the values sort by size once they are padded.
 func (c content) numeric() bool { return c >= contentDigits && c <= contentNumber }
 
-// props is what the expression and the declared columns say about a value.
+// props are the properties of a value that follow from the expression and the declared columns.
 type props struct {
 	content content
 	most    int64 // the greatest number that it can be; 0: unknown

@@ -42,7 +42,7 @@ var remedies = map[string]remedy{
 	"ServerTooBusyException":    backOff,
 	"TimeoutIOException":        backOff,
 
-	// What the server's own client of HDFS says while a NameNode or a DataNode is away, or in safe mode.
+	// Errors of the server's own HDFS client while a NameNode or a DataNode is away, or in safe mode.
 	"BlockMissingException":   backOff,
 	"ConnectException":        backOff,
 	"ConnectTimeoutException": backOff,
@@ -168,7 +168,7 @@ func isClassified(err error) bool {
 // backoff is the pause between two tries.
 type backoff struct {
 	next time.Duration
-	what string       // what is tried again, for the log
+	what string       // the operation that is tried again, for the log
 	log  *slog.Logger // nil: no log
 }
 

@@ -564,7 +564,7 @@ func (p *prober) decide(q *pendingProbe, answers []hbase.GetAnswer) (decided boo
 func (p *prober) cell(family string, b *Probe, answers []hbase.GetAnswer) (Serving, string) {
 	at := cell.Printable(b.Row)
 	f := p.family(family)
-	newer := int64(0) // versions that readers find: one that was deleted by its timestamp alone is none of them
+	newer := int64(0) // versions that readers find, without those deleted by their timestamp alone
 	for _, c := range answers[1].Cells {
 		deleted := func(m cell.Cell) bool {
 			return (m.Type == cell.Delete || m.Type == cell.DeleteFamilyVersion) && m.Timestamp == c.Timestamp

@@ -205,8 +205,8 @@ var errNoToken = errcode.KerberosToken.Errorf(
 
 // withGrace returns a context for a request. It has the request's own deadline, and ends grace after ctx does.
 //
-// A request that is given up is not withdrawn: the server goes on with it. So it is given up late, and what it did is
-// found out afterwards.
+// A request that is given up is not withdrawn: the server continues with it. So it is given up late, and its outcome is
+// determined afterwards.
 func (l *loadRun) withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.cluster.limits.load)
 	stop := context.AfterFunc(ctx, func() {

@@ -18,7 +18,7 @@ type Status struct {
 	Regions map[string]RegionStatus // by the regions' names
 }
 
-// RegionStatus is what a region holds. Sizes are whole megabytes.
+// RegionStatus is the contents of a region. Sizes are whole megabytes.
 type RegionStatus struct {
 	Files    int   // of all families
 	Bytes    int64 // of the files

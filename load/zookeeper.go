@@ -111,7 +111,7 @@ const (
 	nextServerDelay = time.Second
 )
 
-// answer is one server's answer, or why there is none.
+// answer is one server's answer, or the reason why it gave none.
 type answer struct {
 	server int
 	data   []byte

@@ -16,7 +16,7 @@
 // Each shard fills an arena of plain byte chunks and an index of pointer-free entries: the first 8 bytes of the key as
 // a number, and the position of the record. A full arena is sorted by its index and written to the work folder as a
 // run, in compressed blocks that never span two regions, so that regions can be read independently and in parallel.
-// What is in the arenas at the end is sorted and stays there. Reading a region merges its part of all runs.
+// Entries left in the arenas at the end are sorted and stay there. Reading a region merges its part of all runs.
 //
 // # Memory
 //
@@ -38,8 +38,8 @@
 //
 // # Runs that outlive the process
 //
-// With Options.Persistent the caller decides when shards are spilled, between two records, and records what each run
-// holds. A persistent run ends with a footer: offsets of the regions, sparse index, counts, candidates for cuts. A
-// later sort begins with such runs as if its own shards had spilled them. Runs that were merged are deleted only after
-// the caller has recorded the run that replaces them.
+// With SortOptions.Persistent the caller decides when shards are spilled, between two records, and records the content
+// of each run. A persistent run ends with a footer: offsets of the regions, sparse index, counts, candidates for cuts.
+// A later sort begins with such runs as if its own shards had spilled them. Runs that were merged are deleted only
+// after the caller has recorded the run that replaces them.
 package partition

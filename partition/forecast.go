@@ -2,7 +2,7 @@ package partition
 
 import "iter"
 
-// SpillForecast is what a sort will spill.
+// SpillForecast is the expected spilling of a sort.
 type SpillForecast struct {
 	Runs    int   // as Stats has them: runs that are merged into larger ones count once
 	Entries int64 // in these runs
@@ -82,7 +82,7 @@ func (s *Shape) buffer(blockSize int) int {
 	return r.bufferSize()
 }
 
-// mergeMemoryOf is mergeMemory for so many runs, with buffers of so many bytes.
+// mergeMemoryOf is mergeMemory for a number of runs, with buffers of a number of bytes.
 func (s *Sorter) mergeMemoryOf(runs, buffer int) int64 {
 	if runs == 0 {
 		return 0

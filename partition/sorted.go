@@ -20,7 +20,7 @@ type Sorted struct {
 	blockSize int  // of the blocks of runs, before compression
 	shared    bool // the runs belong to other sorts: each is opened when it is first read, and is not deleted
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	free   [][]byte   // buffers of closed readers
 	closed bool
 }

@@ -30,7 +30,7 @@ const (
 	maxChunk  = 1 << 20
 	minBlock  = 4 << 10
 	maxBlock  = 64 << 10
-	inReserve = 8 // one part in so many of the memory is reserved for blocks
+	inReserve = 8 // the reserve for blocks is the memory divided by this
 )
 
 // Sorter accepts entries in any order. Close every shard, then call Sort.
@@ -43,7 +43,7 @@ type Sorter struct {
 	persistent   *PersistentRuns // nil: none
 	uncompressed atomic.Int64    // bytes that may still be spilled uncompressed
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	issued []*Shard
 	open   int  // number of shards
 	ended  bool // by Sort or Discard

@@ -35,7 +35,7 @@ type runWriter struct {
 	uncompressed     bool          // blocks are not compressed
 	uncompressedLeft *atomic.Int64 // of all writers together; nil: none
 	name             string        // of the run; "": the folder's next one
-	advice           string        // what to do if there is no space
+	advice           string        // the remedy if there is no space
 
 	file    io.WriteCloser
 	run     *spilledRun

@@ -2,8 +2,8 @@ package sortentry
 
 import "bytes"
 
-// In a wide table many entries share a row, and a key is the row followed by what orders the entries in it. The row
-// is encoded so that keys sort first by row, whatever the rows' lengths, and then by what follows: each zero byte is
+// In a wide table many entries share a row, and a key is the row followed by bytes that order the entries in it. The
+// row is encoded so that keys sort first by row, whatever the rows' lengths, and then by those bytes: each zero byte is
 // followed by rowZero, and two zero bytes end the row. So no encoded row is a prefix of another one.
 //
 //	row 61 00 62, then q   →   61 00 FF 62 00 00 71

@@ -12,7 +12,7 @@ type DateTime struct {
 }
 
 // ParseClock parses a date with or without a time, for keys and cells alike. The problem is "" if it succeeded. Each
-// form is what a java.time.format.DateTimeFormatter with ResolverStyle.STRICT parses:
+// form is parsed as by a java.time.format.DateTimeFormatter with ResolverStyle.STRICT:
 //
 //	uuuu-MM-dd or uuuu/MM/dd; with a time after a blank or a T: HH:mm, HH:mm:ss, HH:mm:ss and a point with 1 to 9 digits;
 //	with an offset after that, with a blank between or without: Z, +HH:mm, +HHmm, +HH, at most 18 hours

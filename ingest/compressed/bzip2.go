@@ -149,7 +149,7 @@ func (z *bzip2Reader) readSymbols() ([]byte, error) {
 	return symbols, z.in.err
 }
 
-// readTables reads the Huffman tables of so many symbols, and the order in which they are used.
+// readTables reads the Huffman tables for that many symbols, and the order in which they are used.
 func (z *bzip2Reader) readTables(symbols int) (selectors []byte, err error) {
 	tables, n := int(z.in.bits(3)), int(z.in.bits(15))
 	if z.in.err == nil && (tables < 2 || tables > len(z.tree) || n == 0) {

@@ -11,7 +11,7 @@ import (
 	"github.com/golang/snappy"
 )
 
-// RefusedError reports a file that can't be read as text: what it is, and what to do.
+// RefusedError reports a file that can't be read as text, with its kind and a remedy.
 type RefusedError struct {
 	Name string // of the file
 	What string // e.g. "compressed with lzop"
@@ -21,7 +21,7 @@ type RefusedError struct {
 // ErrorCode is that of an input in another format than the job file says.
 func (e *RefusedError) ErrorCode() errcode.Code { return errcode.InputFormat }
 
-// Error names the file, what it is and what to do.
+// Error names the file, its kind and the remedy.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("read %s: it is %s, which can't be read; %s", printable.Name(e.Name), e.What, e.Do)
 }
@@ -132,7 +132,7 @@ func openPGP(head []byte) bool {
 	return false
 }
 
-// mismatch reports that a file's content is not what its name says.
+// mismatch reports that a file's content does not match its name.
 func mismatch(name, ext string, head []byte) error {
 	e := &RefusedError{Name: name, What: fmt.Sprintf("named %s, but its content is something else", ext),
 		Do: "if it is plain text rename it, or say so with input.compression: none"}

@@ -23,8 +23,8 @@ import (
 )
 
 // Form is how CSV files are written. A record is a line, or several if a quoted value contains line breaks. Lines end
-// with LF or CR LF, as the first one of the file does. An empty line is no record. A value is quoted from its first
-// byte to its last or not at all; in a quoted value a quote is written twice.
+// with LF or CR LF, as the first one of the file does. An empty line is not a record. A value is quoted from its first
+// byte to its last or not at all; in a quoted value a quote is doubled.
 type Form struct {
 	Columns     []string         // by their names in the heading; all columns of the file, in order, if NoHeading is set
 	NoHeading   bool             // the files begin with a record

@@ -64,7 +64,7 @@ func (t *text) more() error {
 	return nil
 }
 
-// compact moves what is not yet delivered to the front of the buffer.
+// compact moves the undelivered bytes to the front of the buffer.
 func (t *text) compact() {
 	left := t.fill - t.pos
 	to := t.buf

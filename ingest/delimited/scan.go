@@ -11,7 +11,7 @@ import (
 // maxEnclosed is how far to search for the end of an enclosed value. Sqoop stores values of up to 16 MB in its text.
 const maxEnclosed = 32 << 20
 
-// What a byte may begin.
+// The things that a byte may begin.
 const (
 	escapes byte = 1 << iota
 	endsField

@@ -38,7 +38,7 @@ func (r *Reader) nextScanned() (*ingest.Record, error) {
 	return &r.rec, nil
 }
 
-// skipSeparators advances to the next record that is no separator of rejects.
+// skipSeparators advances to the next record that is not a separator of rejects.
 func (r *Reader) skipSeparators() error {
 	d := r.form.RecordDelimiter
 	for r.scan.rejects {

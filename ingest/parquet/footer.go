@@ -30,7 +30,7 @@ const (
 	maxElements = 100_000
 )
 
-// footer is what a file's footer says about the columns to read.
+// footer is the part of a file's footer about the columns to read.
 type footer struct {
 	file    ingest.InputFile
 	columns []column

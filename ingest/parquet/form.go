@@ -118,7 +118,7 @@ func (f *FlatForm) Rows(fsys storage.FS, files []ingest.InputFile) (int64, error
 	return rows, nil
 }
 
-// outlines reads the footers of all files, and keeps only what is needed to cut them into splits.
+// outlines reads the footers of all files, and keeps only the parts needed to cut the files into splits.
 func (f *FlatForm) outlines(fsys storage.FS, files []ingest.InputFile) ([]*footer, error) {
 	all := make([]*footer, len(files))
 	group := errgroup.Group{}

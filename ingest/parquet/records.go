@@ -29,7 +29,7 @@ type records struct {
 	form    *FlatForm
 	fsys    storage.FS
 	split   ingest.Split
-	file    storage.File // shared by the columns, for what is read at once
+	file    storage.File // shared by the columns, for chunks that are read at once
 	groups  []rowGroup   // of the split, in the order of the file
 	cursors []cursor
 	byRow   bool // text is checked a row at a time, because every field of a row must be UTF-8

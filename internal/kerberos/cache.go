@@ -72,7 +72,7 @@ func readCache(file string) (*cache, error) {
 
 var errCache = errors.New("damaged, or no ticket cache of version 3 or 4: run kinit again")
 
-// parseCache reads a cache file. It omits what it can't use: configuration entries, and other kinds of tickets.
+// parseCache reads a cache file. It omits unusable entries: configuration, and other kinds of tickets.
 func parseCache(text []byte) (c *cache, err error) {
 	if len(text) < 4 || text[0] != 5 || text[1] != 3 && text[1] != 4 {
 		return nil, errCache

@@ -174,7 +174,7 @@ type writtenConn struct {
 	whole    bool       // the operation was written
 	pipeline []string   // of a write: the addresses of its DataNodes; nil for other operations
 	closed   bool
-	answers  []byte // what was read of the current answer
+	answers  []byte // the part of the current answer that was read
 	begun    bool   // the first answer was read
 }
 

@@ -169,7 +169,7 @@ func emptyFolder(dir string) error {
 	return err
 }
 
-// command runs a program and returns what it printed. The error has the output.
+// command runs a program and returns its output. The error has the output.
 func command(ctx context.Context, dir string, environment []string, name string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, name, args...) //nolint:gosec // the commands of this program's own text
 	c.Dir, c.Env = dir, append(os.Environ(), environment...)

@@ -1,4 +1,4 @@
-// Package sortingtest sorts a job's input for tests of what comes after the sort.
+// Package sortingtest sorts a job's input for tests of the stages after the sort.
 package sortingtest
 
 import (
