@@ -6,7 +6,7 @@ import (
 	"bulkload/cell"
 )
 
-// A cell without encoding (NoneEncoder.write, KeyValueUtil.oswrite):
+// addUnencoded adds a cell without encoding (NoneEncoder.write, KeyValueUtil.oswrite):
 //
 //	int key length, int value length, key, value
 //	[short tags length, tags]   only in files with tags
@@ -28,7 +28,8 @@ func (d *blockDecoder) nextUnencoded() {
 	}
 }
 
-// ROW_INDEX_V1 (RowIndexEncoderV1) stores unencoded cells, then the offset of each row:
+// addRowIndex adds a cell in ROW_INDEX_V1 (RowIndexEncoderV1), which stores unencoded cells, then the offset of each
+// row:
 //
 //	int n, int offset[n]   of a row's first cell, from the block's first cell
 //	int length of all cells

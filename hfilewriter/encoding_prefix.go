@@ -6,7 +6,7 @@ import (
 	"bulkload/cell"
 )
 
-// PREFIX (PrefixKeyDeltaEncoder.addKV):
+// addPrefix adds a cell in PREFIX (PrefixKeyDeltaEncoder.addKV):
 //
 //	compressed int key length less common, compressed int value length, compressed int common
 //	the key's bytes after the first common ones, value

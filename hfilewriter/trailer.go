@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The trailer, the file's last 4,096 bytes (FixedFileTrailer.serialize):
+// trailer is the file's last 4,096 bytes (FixedFileTrailer.serialize):
 //
 //	offset   size
 //	     0      8   `TRABLK"$`

@@ -83,13 +83,14 @@ func TokensOfEnvironment() ([]Token, error) {
 	return tokens, nil
 }
 
-// A token file (org.apache.hadoop.security.Credentials) is "HDTS", a byte for its format, and then
+// parseTokenFile reads a token file (org.apache.hadoop.security.Credentials), which is "HDTS", a byte for its format,
+// and then
 //
 //	0 (writable): vint count, each: text alias, token | vint count of secrets, each: text alias, vint length, bytes
 //	1 (protobuf): varint length, CredentialsProto
 //
-// where a writable token is vint length, identifier | vint length, password | text kind | text service. The secrets
-// are not used.
+// Here a writable token is vint length, identifier | vint length, password | text kind | text service. The secrets are
+// not used.
 func parseTokenFile(b []byte) ([]Token, error) {
 	format, ok := strings.CutPrefix(string(b[:min(len(b), 5)]), "HDTS")
 	switch {
