@@ -227,7 +227,7 @@ func newLoadRun(c *Cluster, fsys storage.FS) *loadRun {
 type pendingFile struct {
 	HFile
 	path     string    // in the file system
-	staged   string    // the place to which a region server moves it before it moves it into the region
+	staged   string    // where a region server puts it before it moves it into the region
 	refusals int       // times that a region did not load it
 	refused  time.Time // time of the first refusal
 	inDoubt  bool      // a server may still move it, or its place is unknown

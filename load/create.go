@@ -78,7 +78,7 @@ func (c *Cluster) create(ctx context.Context, name string, families []Family,
 	return namespace, err
 }
 
-// checkSplits refuses splits that the master would accept without ever finishing, because Java's client checks them and
+// checkSplits refuses splits with which the master would accept a table and never finish it. Java's client checks them,
 // the master does not.
 func checkSplits(splits [][]byte) error {
 	for i, row := range splits {

@@ -118,7 +118,7 @@ func (c *Cluster) Probe(ctx context.Context, name string, files []HFile) ([]Prob
 		table, err := c.describe(once, name)
 		cancel()
 		if err == nil {
-			return c.ProbeTable(ctx, table, files, nil) // ProbeTable looks up the regions
+			return c.ProbeTable(ctx, table, files, nil) // it looks up the regions
 		}
 		if !mayProbeAgain(err) || !pause.wait(limited) {
 			return nil, wrapProbe(ctx, name, err)
@@ -281,7 +281,7 @@ type prober struct {
 	open  []int           // probes of each file without an answer; for watch
 }
 
-// tryRead reads a row that is unlikely to exist from a region. After an error, family is the family that it concerns.
+// tryRead reads from a region, at a row that is unlikely to exist. After an error, family is the family that it concerns.
 func (c *Cluster) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {

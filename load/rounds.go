@@ -86,7 +86,7 @@ func (l *loadRun) round(ctx context.Context, groups []group) (transient, err err
 func (l *loadRun) attempt(ctx context.Context, g group) outcome {
 	// The server may have finished an earlier request after we gave up, and a second request would hide that. There is
 	// no wait until nothing moves (unclear is false), because the wait after the earlier request is over. If the server
-	// takes a file later, the next request misses it and fails instead of loading it twice.
+	// takes a file later, the next request finds it missing and fails instead of loading it twice.
 	if slices.ContainsFunc(g.files, func(f *pendingFile) bool { return f.inDoubt }) {
 		o, err := l.recover(ctx, g.files, false)
 		if err != nil || len(o.left) < len(g.files) {
