@@ -281,7 +281,8 @@ type prober struct {
 	open  []int           // probes of each file without an answer; for watch
 }
 
-// tryRead reads from a region, at a row that is unlikely to exist. After an error, family is the family that it concerns.
+// tryRead reads from a region, at a row that is unlikely to exist. After an error, family is the family that it
+// concerns.
 func (c *Cluster) tryRead(ctx context.Context, region *Region, families []string) (family string, err error) {
 	question := hbase.RegionGets{Region: region.Name}
 	for _, f := range families {
