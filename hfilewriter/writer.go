@@ -287,8 +287,8 @@ type Times struct {
 // Times is valid after Close.
 func (w *Writer) Times() Times { return w.file.times }
 
-// Written describes a finished file.
-type Written struct {
+// FileSummary describes a finished file.
+type FileSummary struct {
 	Cells    int64
 	Bytes    int64 // the file's length
 	RawSize  int64 // see Writer.RawSize
@@ -300,7 +300,7 @@ type Written struct {
 
 // Close writes everything after the data. It does not close the io.Writer. A file without cells is an error: HBase
 // refuses to load one.
-func (w *Writer) Close() (*Written, error) {
+func (w *Writer) Close() (*FileSummary, error) {
 	if w.err == nil && w.stats.cells == 0 {
 		w.err = errors.New("close HFile: it has no cells, and HBase loads no empty file")
 	}
@@ -314,7 +314,7 @@ func (w *Writer) Close() (*Written, error) {
 		return nil, w.err
 	}
 	w.err = errClosed
-	return &Written{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow,
+	return &FileSummary{Cells: w.stats.cells, Bytes: w.file.blocks.offset, RawSize: w.RawSize(), FirstRow: w.firstRow,
 		LastRow: w.enc.prev.row, OldestPut: w.stats.earliestPut}, nil
 }
 

@@ -14,7 +14,7 @@ const firstRecords = 1000
 
 // Sample opens the first file that is not empty for look. It does not report a file that can't be read, because the
 // file's reader will.
-func Sample(form Format, fsys storage.FS, files []InputFile, look func(in Records, file InputFile)) {
+func Sample(form Format, fsys storage.FS, files []SourceFile, look func(in Records, file SourceFile)) {
 	for _, f := range files {
 		if f.Size == 0 {
 			continue

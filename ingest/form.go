@@ -12,7 +12,7 @@ type Format interface {
 	Check() error
 	// Splits cuts files into parts of about size bytes, in the order of the files, that can be read in parallel and
 	// together hold each record once. It may open the files. A size of 0 or less cuts nothing.
-	Splits(fsys storage.FS, files []InputFile, size int64) ([]Split, error)
+	Splits(fsys storage.FS, files []SourceFile, size int64) ([]Split, error)
 	// Open opens a split. The file must be as long as when it was listed.
 	Open(fsys storage.FS, split Split) (Records, error)
 	// Identity is all settings of the form as text, which becomes part of a run's identity. The same settings must give
@@ -25,7 +25,7 @@ type Format interface {
 	RowOffsets() bool
 	// Warnings says, in a sentence each, where the files look different from the form's settings. No warning ends a
 	// run. Files that can't be read are left out, because reading them will report it.
-	Warnings(fsys storage.FS, files []InputFile) []string
+	Warnings(fsys storage.FS, files []SourceFile) []string
 	// RejectDelimiter follows each rejected record in the file of rejects.
 	RejectDelimiter() []byte
 }
@@ -49,6 +49,6 @@ type Skipper interface {
 
 // Split is a part of a file: the records that begin in [Start, End).
 type Split struct {
-	File       InputFile
+	File       SourceFile
 	Start, End int64
 }

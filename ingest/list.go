@@ -15,9 +15,9 @@ import (
 	"bulkload/internal/storage"
 )
 
-// InputFile is one input file. Its Ordinal is its index in the sorted list of the job's input. If two records for one
+// SourceFile is one input file. Its Ordinal is its index in the sorted list of the job's input. If two records for one
 // row differ, the ordinal decides which one wins.
-type InputFile struct {
+type SourceFile struct {
 	Path    string // in the form that the storage accepts
 	Size    int64
 	ModTime time.Time
@@ -35,15 +35,15 @@ var ErrLoop = errcode.InputPath.New(
 	"is a symbolic link to a folder above itself, so the input has no end; move the link away")
 
 // String is the file's name in errors and messages.
-func (f InputFile) String() string { return printable.Name(f.Path) }
+func (f SourceFile) String() string { return printable.Name(f.Path) }
 
 // Same reports whether two listings describe the same content: equal path, size and time.
-func (f InputFile) Same(o InputFile) bool {
+func (f SourceFile) Same(o SourceFile) bool {
 	return f.Path == o.Path && f.Size == o.Size && f.ModTime.Equal(o.ModTime)
 }
 
 // CheckUnchanged checks that a file still has the size and the time with which it was listed.
-func (f InputFile) CheckUnchanged(fsys storage.FS) error {
+func (f SourceFile) CheckUnchanged(fsys storage.FS) error {
 	info, err := fsys.Stat(f.Path)
 	if err != nil {
 		return fmt.Errorf("look whether the input has changed: %w", err)
@@ -59,7 +59,7 @@ func (f InputFile) CheckUnchanged(fsys storage.FS) error {
 
 // Listing is the files and folders that an input's path stands for.
 type Listing struct {
-	Files []InputFile
+	Files []SourceFile
 	// Folders are the directories that the path matches, and those of the files that it matches, in order.
 	Folders []Folder
 	// Unfinished are the folders, at any depth, with TemporaryName and without SuccessName.
@@ -85,7 +85,7 @@ const (
 
 // Equal reports whether nothing has changed between two listings.
 func (l *Listing) Equal(o *Listing) bool {
-	return slices.EqualFunc(l.Files, o.Files, InputFile.Same) && slices.Equal(l.Folders, o.Folders) &&
+	return slices.EqualFunc(l.Files, o.Files, SourceFile.Same) && slices.Equal(l.Folders, o.Folders) &&
 		slices.Equal(l.Unfinished, o.Unfinished)
 }
 
@@ -93,7 +93,7 @@ func (l *Listing) Equal(o *Listing) bool {
 // _ or .) or a glob (of *, ? and [a-z] in any element; its matches may be files or directories, and only an element
 // that itself begins with _ or . matches hidden names). They are sorted by the bytes of their path. A path that
 // matches nothing is fs.ErrNotExist; an empty directory gives no files and no error.
-func List(fsys storage.FS, name string) ([]InputFile, error) {
+func List(fsys storage.FS, name string) ([]SourceFile, error) {
 	l, err := Look(fsys, name)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func Look(fsys storage.FS, name string) (*Listing, error) {
 			return nil, fmt.Errorf("look whether the export is finished: %w", err)
 		}
 	}
-	slices.SortFunc(l.Files, func(a, b InputFile) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(l.Files, func(a, b SourceFile) int { return strings.Compare(a.Path, b.Path) })
 	for i := range l.Files {
 		l.Files[i].Ordinal = i
 	}
@@ -258,7 +258,7 @@ func (l *Listing) collect(fsys storage.FS, at found, root bool) error {
 		return fmt.Errorf("%s: %w", printable.Name(at.path), ErrNoFile)
 	}
 	if !at.Dir {
-		l.Files = append(l.Files, InputFile{Path: at.path, Size: at.Size, ModTime: at.ModTime})
+		l.Files = append(l.Files, SourceFile{Path: at.path, Size: at.Size, ModTime: at.ModTime})
 		if strings.HasSuffix(at.path, CopyingSuffix) {
 			l.Copying = append(l.Copying, at.path)
 		}

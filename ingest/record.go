@@ -9,7 +9,7 @@ import (
 
 // Position is where a record is.
 type Position struct {
-	File   InputFile
+	File   SourceFile
 	Offset int64 // of the record's first byte in the file
 	Number int64 // from 1; 0 if a reader in the middle of a file can't know it and Rejects determines it
 	Rows   bool  // Offset is the row's number from 0, as in Parquet, rather than a byte offset
@@ -30,7 +30,7 @@ func (p Position) Location() string {
 }
 
 // PositionIn is the position of a record for a reader of that file.
-func PositionIn(fsys storage.FS, file InputFile, offset, number int64) Position {
+func PositionIn(fsys storage.FS, file SourceFile, offset, number int64) Position {
 	return Position{File: file, Offset: offset, Number: number, fsys: fsys}
 }
 

@@ -13,7 +13,7 @@ func TestLimitErrorNamesTheFirst(t *testing.T) {
 	t.Parallel()
 	raw := []byte("the record")
 	at := func(file int, offset int64, reason, hint string, code errcode.Code) *BadRecord {
-		return &BadRecord{Position: Position{File: InputFile{Path: "in", Ordinal: file}, Offset: offset}, Reason: reason, Hint: hint, Code: code, Raw: raw}
+		return &BadRecord{Position: Position{File: SourceFile{Path: "in", Ordinal: file}, Offset: offset}, Reason: reason, Hint: hint, Code: code, Raw: raw}
 	}
 	c := RejectCounter{Limit: Limit{Count: 3}}
 	for i, b := range []*BadRecord{at(1, 5, "c", "", errcode.RejectKey), at(0, 90, "b", "late", errcode.RejectType), at(0, 10, "a", "", errcode.RejectKey), at(0, 70, "x", "early", errcode.RejectColumns)} {

@@ -23,7 +23,7 @@ type reject struct {
 
 // input is a file that had rejects.
 type input struct {
-	file InputFile
+	file SourceFile
 	fsys storage.FS // nil if the position came from no reader
 }
 

@@ -24,7 +24,7 @@ func sqoop(columns ...string) *delimited.Form {
 }
 
 // feed reads files in splits of size in several goroutines, as a run does.
-func feed(t *testing.T, d *delimited.Form, r *ingest.Rejects, files []ingest.InputFile, size int64) (read int64, err error) {
+func feed(t *testing.T, d *delimited.Form, r *ingest.Rejects, files []ingest.SourceFile, size int64) (read int64, err error) {
 	t.Helper()
 	splits, err := d.Splits(storage.Local, files, size)
 	if err != nil {
@@ -69,7 +69,7 @@ func feedSplit(d *delimited.Form, r *ingest.Rejects, split ingest.Split) (read i
 }
 
 // badInput has two files of 1,000 records each, of which every 50th of the first has a column too many.
-func badInput(t *testing.T) ([]ingest.InputFile, string) {
+func badInput(t *testing.T) ([]ingest.SourceFile, string) {
 	var a, b, want strings.Builder
 	for i := 1; i <= 1000; i++ {
 		record := fmt.Sprintf("%d\x01规\n则", i)
@@ -109,7 +109,7 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-func checkRejectFiles(t *testing.T, dir string, in ingest.InputFile, want string) {
+func checkRejectFiles(t *testing.T, dir string, in ingest.SourceFile, want string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "rejects.dat"))
 	if err != nil || string(data) != want {

@@ -57,7 +57,7 @@ func TestNoRejects(t *testing.T) {
 func TestRejectsOfAnEarlierRun(t *testing.T) {
 	dir := testfs.Tree(t, map[string]string{"rejects.dat": "old", "rejects.jsonl": "old", ".tmp-run-007": "old", ".tmp-rejects.dat": "old"})
 	r := NewRejects(storage.Local, dir, Limit{Count: 5}, []byte{0x10})
-	if err := r.Add(&BadRecord{Position: Position{File: InputFile{Path: "/in"}, Offset: 3}, Column: "x", Reason: "no", Raw: []byte("raw")}); err != nil {
+	if err := r.Add(&BadRecord{Position: Position{File: SourceFile{Path: "/in"}, Offset: 3}, Column: "x", Reason: "no", Raw: []byte("raw")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(9); err != nil {
@@ -107,7 +107,7 @@ func TestReasons(t *testing.T) {
 	r := NewRejects(storage.Local, filepath.Join(t.TempDir(), ".rejects"), Limit{Count: 10_000}, []byte{'\n'})
 	add := func(offset int64, column, reason, raw string) {
 		t.Helper()
-		if err := r.Add(&BadRecord{Position: Position{File: InputFile{Path: "/in"}, Offset: offset, Number: offset + 1}, Column: column, Reason: reason, Raw: []byte(raw)}); err != nil {
+		if err := r.Add(&BadRecord{Position: Position{File: SourceFile{Path: "/in"}, Offset: offset, Number: offset + 1}, Column: column, Reason: reason, Raw: []byte(raw)}); err != nil {
 			t.Fatal(err)
 		}
 	}

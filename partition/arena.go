@@ -81,7 +81,7 @@ func (a *arena) growIndex(forced bool) bool {
 }
 
 // add adds the entry whose key and payload are in the tail, after headerLen bytes.
-func (a *arena) add(keyLen, payloadLen int, pos Origin) {
+func (a *arena) add(keyLen, payloadLen int, pos EntryOrigin) {
 	last := len(a.chunks) - 1
 	chunk := a.chunks[last]
 	at := len(chunk)

@@ -37,7 +37,7 @@ func benchSort(b *testing.B, memory int64) {
 				key = fmt.Appendf(key[:0], "%d%016x%016x", r.IntN(10), r.Uint64(), r.Uint64())
 			}
 			key = fmt.Appendf(key[:33], "59C1%08X01ECE053C5013807B6BE", i)
-			if err := commit(shard, append(append(shard.Buffer(), key...), payload...), len(key), Origin{0, int64(i)}); err != nil {
+			if err := commit(shard, append(append(shard.Buffer(), key...), payload...), len(key), EntryOrigin{0, int64(i)}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -88,7 +88,7 @@ func filledArena(n int) *arena {
 		}
 		key := fmt.Appendf(a.tail()[headerLen:headerLen], "%s59C1%08X01ECE053C5013807B6BE", head, i*2654435761)
 		a.growIndex(false)
-		a.add(len(key), 200, Origin{0, int64(i)})
+		a.add(len(key), 200, EntryOrigin{0, int64(i)})
 	}
 	return a
 }

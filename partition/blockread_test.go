@@ -52,7 +52,7 @@ func bytesOf(t *testing.T, sorted *Sorted, regions int) int64 {
 func TestCompressedBlocksAreReadOnce(t *testing.T) {
 	entries := make([]Entry, 100_000)
 	for i := range entries {
-		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", uint32(i)*2654435761), Origin: Origin{0, int64(i)},
+		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", uint32(i)*2654435761), EntryOrigin: EntryOrigin{0, int64(i)},
 			Payload: fmt.Appendf(nil, "the same text in every record, and then %d", i)}
 	}
 	sorted := sortEntries(t, SortOptions{Regions: regions(t, "5"), Memory: 1 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
@@ -98,7 +98,7 @@ func TestUnequalBlocksAreReadOnce(t *testing.T) {
 				entries := make([]Entry, 40_000)
 				for i := range entries {
 					first := byte('0' + i/36_000) // one in ten is in the second region
-					entries[i] = Entry{Key: fmt.Appendf([]byte{first}, "%08x", uint32(i)*2654435761), Origin: Origin{0, int64(i)}, Payload: payload(r, i)}
+					entries[i] = Entry{Key: fmt.Appendf([]byte{first}, "%08x", uint32(i)*2654435761), EntryOrigin: EntryOrigin{0, int64(i)}, Payload: payload(r, i)}
 				}
 				sorted := sortEntries(t, SortOptions{Regions: regions(t, "1"), Memory: 4 << 20, WorkDir: t.TempDir(), Shards: 1, Uncompressed: plain}, entries)
 				var spilled int64

@@ -2,8 +2,8 @@ package partition
 
 import "math"
 
-// Origin orders entries of one key, and says where a record came from.
-type Origin struct {
+// EntryOrigin orders entries of one key, and says where a record came from.
+type EntryOrigin struct {
 	File   uint32 // ordinal of the input file
 	Offset int64  // of the record in it
 }
@@ -11,7 +11,7 @@ type Origin struct {
 // Entry is one record in the sort: its row key, its origin, and its columns packed by the caller.
 type Entry struct {
 	Key []byte
-	Origin
+	EntryOrigin
 	Payload []byte
 }
 

@@ -49,7 +49,7 @@ func TestForecastSpill(t *testing.T) {
 					e := append(shard.Buffer(), make([]byte, c.least+r.IntN(c.most-c.least+1))...)
 					copy(e, fmt.Sprintf("%08x", r.Uint32()))
 					sum, rows, expected.Largest = sum+len(e), rows+1, max(expected.Largest, len(e))
-					if err := shard.Commit(e, 8, 8, Origin{File: uint32(i), Offset: at}); err != nil {
+					if err := shard.Commit(e, 8, 8, EntryOrigin{File: uint32(i), Offset: at}); err != nil {
 						t.Fatal(err)
 					}
 				}

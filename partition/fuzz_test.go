@@ -16,7 +16,7 @@ func FuzzBlock(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte, plain bool) {
 		var entries []byte
 		for n := 0; n <= len(data) && len(entries) < 1<<16; n = 2*n + 1 {
-			entries = appendEntry(entries, &Entry{Key: data[:n], Payload: data[n:], Origin: Origin{uint32(n), int64(n) << 30}})
+			entries = appendEntry(entries, &Entry{Key: data[:n], Payload: data[n:], EntryOrigin: EntryOrigin{uint32(n), int64(n) << 30}})
 		}
 		block := appendBlock(nil, entries, plain)
 		block[uint(at)%uint(len(block))] ^= flip

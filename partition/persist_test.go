@@ -83,7 +83,7 @@ func (k *keeper) live(t *testing.T, o SortOptions, entries []Entry, killed int) 
 		}
 		killed--
 		e, shard := &entries[n], shards[n%o.Shards]
-		if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Origin); err != nil {
+		if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.EntryOrigin); err != nil {
 			t.Fatal(err)
 		}
 		since[n%o.Shards] = append(since[n%o.Shards], n)
@@ -292,7 +292,7 @@ func TestSortEndsWithItsContext(t *testing.T) {
 		shard := s.NewShard()
 		for i := range entries {
 			e := &entries[i]
-			err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Origin)
+			err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.EntryOrigin)
 			if err == nil && shard.Full() {
 				var run RunFile
 				run, err = shard.Spill()

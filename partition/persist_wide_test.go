@@ -41,7 +41,7 @@ func sortWide(t *testing.T, k *keeper, o SortOptions, entries int) *Sorted {
 		rowLen := len(key)
 		key = fmt.Appendf(key, "q%06d", i)
 		entry := append(key, bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 31)}, 60)...)
-		if err := shard.Commit(entry, rowLen, len(key), Origin{Offset: int64(i)}); err != nil {
+		if err := shard.Commit(entry, rowLen, len(key), EntryOrigin{Offset: int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if !shard.Full() && i+1 < entries {

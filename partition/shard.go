@@ -39,7 +39,7 @@ func (l *Shard) Buffer() []byte {
 // row of rowLen bytes, and then the payload. A row's entries are never in two slices; in a key that is longer than its
 // row, the row must be encoded by sortentry.AppendRow. Commit may sort and spill the shard's arena; with persistent
 // runs it leaves that to Spill. After an error the shard refuses every further entry.
-func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos Origin) error {
+func (l *Shard) Commit(entry []byte, rowLen, keyLen int, pos EntryOrigin) error {
 	switch {
 	case l.err != nil:
 		return l.err

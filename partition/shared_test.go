@@ -78,7 +78,7 @@ func wantSame(t *testing.T, a, b *Sorted, s Slice) {
 		t.Fatal(err)
 	}
 	if !slices.EqualFunc(x, y, func(a, b Entry) bool {
-		return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.Origin == b.Origin
+		return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.EntryOrigin == b.EntryOrigin
 	}) {
 		t.Errorf("%v has %d entries, and %d in one sort", s, len(x), len(y))
 	}

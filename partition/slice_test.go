@@ -24,7 +24,7 @@ func skewedEntries(n, payload int) []Entry {
 		if r.IntN(10) == 0 {
 			salt = r.IntN(5)
 		}
-		entries[i] = Entry{Key: fmt.Appendf(nil, "%d%08d", salt, r.IntN(n)), Origin: Origin{uint32(i % 3), int64(i)}, Payload: noise}
+		entries[i] = Entry{Key: fmt.Appendf(nil, "%d%08d", salt, r.IntN(n)), EntryOrigin: EntryOrigin{uint32(i % 3), int64(i)}, Payload: noise}
 	}
 	return entries
 }
@@ -121,7 +121,7 @@ func readSlice(sorted *Sorted, part Slice) (all []Entry, err error) {
 		if len(part.Start) > 0 && bytes.Compare(e.Key, part.Start) < 0 || len(part.End) > 0 && bytes.Compare(e.Key, part.End) >= 0 {
 			return nil, fmt.Errorf("key %q in the slice from %q to %q", e.Key, part.Start, part.End)
 		}
-		all = append(all, Entry{Key: bytes.Clone(e.Key), Origin: e.Origin, Payload: bytes.Clone(e.Payload)})
+		all = append(all, Entry{Key: bytes.Clone(e.Key), EntryOrigin: e.EntryOrigin, Payload: bytes.Clone(e.Payload)})
 	}
 }
 
@@ -132,7 +132,7 @@ func TestOneKeyIsNeverCut(t *testing.T) {
 		if i < 10 {
 			key = fmt.Sprint("another", i)
 		}
-		entries = append(entries, Entry{Key: []byte(key), Origin: Origin{0, int64(i)}})
+		entries = append(entries, Entry{Key: []byte(key), EntryOrigin: EntryOrigin{0, int64(i)}})
 	}
 	sorted := sortEntries(t, SortOptions{Regions: regions(t), Memory: 1, WorkDir: t.TempDir(), Shards: 2}, entries)
 	parts := sorted.Slices(0, 16)
@@ -161,7 +161,7 @@ func TestSlicesReadOnlyTheirPart(t *testing.T) {
 		for k := range payload {
 			payload[k] = byte(r.Uint32())
 		}
-		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", r.Uint32()), Origin: Origin{0, int64(i)}, Payload: payload}
+		entries[i] = Entry{Key: fmt.Appendf(nil, "%08x", r.Uint32()), EntryOrigin: EntryOrigin{0, int64(i)}, Payload: payload}
 	}
 	sorted := sortEntries(t, SortOptions{Regions: regions(t), Memory: 8 << 20, WorkDir: t.TempDir(), Shards: 1}, entries)
 	if len(sorted.runs) == 0 {

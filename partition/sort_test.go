@@ -40,7 +40,7 @@ func randomEntries(r *rand.Rand, n, largest int) []Entry {
 		for n := 0; n < len(payload); {
 			n += copy(payload[n:], noise[r.IntN(1000):])
 		}
-		entries[i] = Entry{Key: key, Origin: Origin{uint32(i % 3), int64(i)}, Payload: payload}
+		entries[i] = Entry{Key: key, EntryOrigin: EntryOrigin{uint32(i % 3), int64(i)}, Payload: payload}
 	}
 	return entries
 }
@@ -60,7 +60,7 @@ func sortEntries(t testing.TB, o SortOptions, entries []Entry) *Sorted {
 			for i := n; i < len(entries); i += o.Shards {
 				e := &entries[i]
 				b := append(append(shard.Buffer(), e.Key...), e.Payload...)
-				if err := commit(shard, b, len(e.Key), e.Origin); err != nil {
+				if err := commit(shard, b, len(e.Key), e.EntryOrigin); err != nil {
 					t.Error(err)
 				}
 			}
@@ -148,7 +148,7 @@ func compareRegion(t *testing.T, sorted *Sorted, region int, want []Entry) {
 			return
 		}
 		if !same(e, &want[i]) || last != nil && !same(last, &want[i-1]) {
-			t.Errorf("region %d: entry %d is %q %v, want %q %v, or the one before it has changed", region, i, e.Key, e.Origin, want[i].Key, want[i].Origin)
+			t.Errorf("region %d: entry %d is %q %v, want %q %v, or the one before it has changed", region, i, e.Key, e.EntryOrigin, want[i].Key, want[i].EntryOrigin)
 			return
 		}
 		last = e
@@ -156,7 +156,7 @@ func compareRegion(t *testing.T, sorted *Sorted, region int, want []Entry) {
 }
 
 func same(a, b *Entry) bool {
-	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.Origin == b.Origin
+	return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Payload, b.Payload) && a.EntryOrigin == b.EntryOrigin
 }
 
 func TestOpenLaneIsRefused(t *testing.T) {
@@ -168,7 +168,7 @@ func TestOpenLaneIsRefused(t *testing.T) {
 	if _, err := s.Sort(t.Context()); err == nil {
 		t.Fatal("a sort began before its lane was closed")
 	}
-	if err := commit(shard, shard.Buffer(), 0, Origin{}); err == nil {
+	if err := commit(shard, shard.Buffer(), 0, EntryOrigin{}); err == nil {
 		t.Fatal("an entry without key was taken")
 	}
 }
@@ -179,11 +179,13 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 		t.Fatal(err)
 	}
 	shard := s.NewShard()
-	one := func(l *Shard, keyLen int) error { return commit(l, append(l.Buffer(), "key"...), keyLen, Origin{}) }
+	one := func(l *Shard, keyLen int) error {
+		return commit(l, append(l.Buffer(), "key"...), keyLen, EntryOrigin{})
+	}
 	for name, err := range map[string]error{
 		"no key":          one(shard, 0),
 		"key too short":   one(shard, 4),
-		"key too long":    commit(shard, make([]byte, MaxKey+1000), MaxKey+1, Origin{}),
+		"key too long":    commit(shard, make([]byte, MaxKey+1000), MaxKey+1, EntryOrigin{}),
 		"a lane too many": one(s.NewShard(), 3),
 		"too few lanes":   second(NewSorter(SortOptions{Regions: regions(t)})),
 		"no regions":      second(NewSorter(SortOptions{Shards: 1})),
@@ -192,7 +194,7 @@ func TestLanesRefuseWhatTheyCannotTake(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, Origin{}); err != nil {
+	if err := commit(shard, append(shard.Buffer(), bytes.Repeat([]byte("k"), MaxKey)...), MaxKey, EntryOrigin{}); err != nil {
 		t.Errorf("the longest key: %v", err)
 	}
 	for range 2 {
@@ -259,7 +261,7 @@ func TestSkewedKeys(t *testing.T) {
 		default:
 			key = append(bytes.Clone(beginning[:r.IntN(3)]), make([]byte, 1+r.IntN(20))...)
 		}
-		entries = append(entries, Entry{Key: key, Origin: Origin{uint32(r.IntN(2)), int64(i)}})
+		entries = append(entries, Entry{Key: key, EntryOrigin: EntryOrigin{uint32(r.IntN(2)), int64(i)}})
 	}
 	for _, memory := range []int64{1 << 18, 1 << 26} {
 		o := SortOptions{Regions: regions(t, "0123", "0123456789012345678901234567895"), Memory: memory, WorkDir: t.TempDir(), Shards: 2}
@@ -279,7 +281,7 @@ func TestCommitAllocatesNothing(t *testing.T) {
 	shard, payload, n := s.NewShard(), make([]byte, 200), int64(0)
 	commit := func() {
 		b := strconv.AppendInt(shard.Buffer(), 1_000_000+n*7919%1_000_000, 10)
-		if err := commit(shard, append(b, payload...), 7, Origin{0, n}); err != nil {
+		if err := commit(shard, append(b, payload...), 7, EntryOrigin{0, n}); err != nil {
 			t.Fatal(err)
 		}
 		n++
@@ -316,6 +318,6 @@ func TestNextAllocatesNothing(t *testing.T) {
 }
 
 // commit adds an entry whose key is a row.
-func commit(l *Shard, entry []byte, keyLen int, pos Origin) error {
+func commit(l *Shard, entry []byte, keyLen int, pos EntryOrigin) error {
 	return l.Commit(entry, keyLen, keyLen, pos)
 }

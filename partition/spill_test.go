@@ -61,7 +61,7 @@ func TestBudgetIsKept(t *testing.T) {
 	shards, payload := []*Shard{s.NewShard(), s.NewShard()}, bytes.Repeat([]byte("payload "), 30)
 	for i := range 200_000 { // 50 MB
 		b := fmt.Appendf(shards[i%2].Buffer(), "%08x", uint32(i)*2654435761)
-		if err := commit(shards[i%2], append(b, payload...), 8, Origin{0, int64(i)}); err != nil {
+		if err := commit(shards[i%2], append(b, payload...), 8, EntryOrigin{0, int64(i)}); err != nil {
 			t.Fatal(err)
 		}
 		if i%20_000 == 0 {
@@ -148,9 +148,9 @@ func readToEnd(sorted *Sorted) error {
 }
 
 func TestEntriesOfABlockAreHeldToItsEnd(t *testing.T) {
-	block := appendEntry(nil, &Entry{Key: []byte("key"), Payload: []byte("payload"), Origin: Origin{1 << 31, 1 << 50}})
+	block := appendEntry(nil, &Entry{Key: []byte("key"), Payload: []byte("payload"), EntryOrigin: EntryOrigin{1 << 31, 1 << 50}})
 	var e Entry
-	if rest := decodeEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.Origin != (Origin{1 << 31, 1 << 50}) {
+	if rest := decodeEntry(block, &e); rest == nil || len(rest) > 0 || string(e.Key) != "key" || string(e.Payload) != "payload" || e.EntryOrigin != (EntryOrigin{1 << 31, 1 << 50}) {
 		t.Errorf("%+v, rest %v", e, rest)
 	}
 	for n := range block {
@@ -173,7 +173,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 	if err = fill(shard); !testwords.Names(err, "--work-dir", file) {
 		t.Fatalf("a work folder that can't be made gives %v", err)
 	}
-	if again := commit(shard, append(shard.Buffer(), 'k'), 1, Origin{}); !errors.Is(again, err) {
+	if again := commit(shard, append(shard.Buffer(), 'k'), 1, EntryOrigin{}); !errors.Is(again, err) {
 		t.Errorf("after the failure the lane says %v", again)
 	}
 	if err := errors.Join(shard.Close(), s.Discard()); err != nil {
@@ -184,7 +184,7 @@ func TestSpillFailureIsTold(t *testing.T) {
 // fill commits entries until the shard fails.
 func fill(shard *Shard) error {
 	for i := range 100_000 {
-		if err := commit(shard, append(shard.Buffer(), "some key of an entry"...), 8, Origin{0, int64(i)}); err != nil {
+		if err := commit(shard, append(shard.Buffer(), "some key of an entry"...), 8, EntryOrigin{0, int64(i)}); err != nil {
 			return err
 		}
 	}

@@ -142,7 +142,7 @@ func (k *keeper) life(t *testing.T, o SortOptions, entries []Entry) (read []Entr
 	for n := range entries {
 		if !k.covered[n] {
 			e := &entries[n]
-			if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.Origin); err != nil {
+			if err := commit(shard, append(append(shard.Buffer(), e.Key...), e.Payload...), len(e.Key), e.EntryOrigin); err != nil {
 				return nil, err
 			}
 			since = append(since, n)
@@ -181,7 +181,7 @@ func readAll(sorted *Sorted) (all []Entry, err error) {
 		}
 		var e *Entry
 		for e, err = run.Next(); err == nil; e, err = run.Next() {
-			all = append(all, Entry{Key: bytes.Clone(e.Key), Origin: e.Origin, Payload: bytes.Clone(e.Payload)})
+			all = append(all, Entry{Key: bytes.Clone(e.Key), EntryOrigin: e.EntryOrigin, Payload: bytes.Clone(e.Payload)})
 		}
 		if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, errors.Join(err, run.Close())
@@ -239,7 +239,7 @@ func TestEveryCallOfTheStoreFails(t *testing.T) {
 func wantEntries(t *testing.T, at int, got, want []Entry) {
 	t.Helper()
 	if !slices.EqualFunc(got, want, func(a, b Entry) bool {
-		return bytes.Equal(a.Key, b.Key) && a.Origin == b.Origin && bytes.Equal(a.Payload, b.Payload)
+		return bytes.Equal(a.Key, b.Key) && a.EntryOrigin == b.EntryOrigin && bytes.Equal(a.Payload, b.Payload)
 	}) {
 		t.Errorf("with call %d: %d entries, not the %d that were sorted", at, len(got), len(want))
 	}

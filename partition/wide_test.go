@@ -42,7 +42,7 @@ func TestWideRowsAreNotCut(t *testing.T) {
 			rowLen := len(entry)
 			entry = fmt.Appendf(entry, "%d", r.IntN(1e6))
 			want[regions.Find(entry[:rowLen])] = append(want[regions.Find(entry[:rowLen])], string(entry))
-			if err := l.Commit(append(entry, "payload"...), rowLen, len(entry), Origin{Offset: int64(i)}); err != nil {
+			if err := l.Commit(append(entry, "payload"...), rowLen, len(entry), EntryOrigin{Offset: int64(i)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -68,7 +68,7 @@ func (t try) summary(midnight time.Time) *summary.Summary {
 	s.Run.Job, s.Run.Table, s.Run.Date = "a.yaml", "ns:t", midnight.AddDate(0, 0, t.date).Format(time.DateOnly)
 	s.Counts.Read, s.Counts.Written, s.Counts.Rejected = t.read, t.read-t.rejected, t.rejected
 	if t.read > 0 {
-		s.Phases = []timing.Span{{Name: "sort"}}
+		s.Phases = []timing.PhaseTime{{Name: "sort"}}
 	}
 	return s
 }

@@ -240,7 +240,7 @@ func hasRead(r report) bool {
 }
 
 // isReading reports whether a phase is the one that reads the input.
-func isReading(p timing.Span) bool { return p.Name == "sort" && p.Of == "" }
+func isReading(p timing.PhaseTime) bool { return p.Name == "sort" && p.Of == "" }
 
 func (n *metricNames) registerVerification(to prometheus.Registerer, r *verify.Verification) {
 	gauge(to, n.prefix+"_rows", "Rows of the source that the last verification compared.", float64(r.Rows))

@@ -19,7 +19,7 @@ import (
 func TestTimesAddUp(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)^  (\w+) +([0-9]+\.[0-9]{2}) s`)
 	for i := range 200 {
-		s := &summary.Summary{Phases: []timing.Span{
+		s := &summary.Summary{Phases: []timing.PhaseTime{
 			{Name: "sort", Seconds: 0.004 + float64(i)*0.0137}, {Name: "key", Of: "sort", Seconds: 7},
 			{Name: "write", Seconds: 0.005 * float64(i)}, {Name: "load", Seconds: 0.0049},
 		}}

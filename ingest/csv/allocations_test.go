@@ -22,7 +22,7 @@ func TestNoAllocations(t *testing.T) {
 		{"gbk and bars", "\xd6\xd0|\"\x81\x7c\"\"\"|x\n", with(gbk, func(f *Form) { f.Delimiter = '|' })},
 	} {
 		content := strings.ReplaceAll("A,B,C\n", ",", string(c.form.Delimiter)) + strings.Repeat(c.line, 4*chunkSize/len(c.line))
-		in, err := c.form.Open(testfs.Memory{Content: []byte(content)}, ingest.Split{File: ingest.InputFile{Path: "/memory", Size: int64(len(content))}})
+		in, err := c.form.Open(testfs.Memory{Content: []byte(content)}, ingest.Split{File: ingest.SourceFile{Path: "/memory", Size: int64(len(content))}})
 		if err != nil {
 			t.Fatal(err)
 		}

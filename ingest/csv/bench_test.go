@@ -135,7 +135,7 @@ func benchmark(b *testing.B, f ingest.Format, content []byte) {
 	b.SetBytes(int64(len(content)))
 	b.ReportAllocs()
 	for b.Loop() {
-		in, err := f.Open(testfs.Memory{Content: content}, ingest.Split{File: ingest.InputFile{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
+		in, err := f.Open(testfs.Memory{Content: content}, ingest.Split{File: ingest.SourceFile{Path: "/memory", Size: int64(len(content))}, End: int64(len(content))})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -62,7 +62,7 @@ func (f *Form) Check() error {
 
 // Splits makes one split for each file, because only a reader from the start can tell whether a line break ends a
 // record.
-func (f *Form) Splits(fsys storage.FS, files []ingest.InputFile, _ int64) ([]ingest.Split, error) {
+func (f *Form) Splits(fsys storage.FS, files []ingest.SourceFile, _ int64) ([]ingest.Split, error) {
 	if err := f.checkHeadings(fsys, files); err != nil {
 		return nil, err
 	}
@@ -86,15 +86,15 @@ func (f *Form) RowOffsets() bool { return false }
 
 // Warnings reports lines that end with CR LF although the first line of the file does not: the CR becomes part of an
 // unquoted value. It also reports a heading that is read as a record.
-func (f *Form) Warnings(fsys storage.FS, files []ingest.InputFile) (doubts []string) {
-	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.InputFile) {
+func (f *Form) Warnings(fsys storage.FS, files []ingest.SourceFile) (doubts []string) {
+	ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.SourceFile) {
 		if n := ingest.EndingWithCR(in); n > 0 {
 			doubts = append(doubts, fmt.Sprintf("the first %d records of %s end with CR LF and its first line with LF: the CR "+
 				"becomes a part of the last value; give all lines the same end", n, file))
 		}
 	})
 	if f.NoHeading {
-		ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.InputFile) {
+		ingest.Sample(f, fsys, files, func(in ingest.Records, file ingest.SourceFile) {
 			if heading := ingest.HeadingIn(in); heading != "" {
 				doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: "+
 					"remove input.header: false", file, heading))

@@ -51,7 +51,7 @@ func readWindow(t testing.TB, f *Form, content string, window, longest int) ([]g
 
 func readNamed(t testing.TB, f *Form, name, content string, window, longest int) ([]got, error) {
 	t.Helper()
-	file := ingest.InputFile{Path: name, Size: int64(len(content))}
+	file := ingest.SourceFile{Path: name, Size: int64(len(content))}
 	if err := f.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestHeadingReadAsRecord(t *testing.T) {
 	for content, warned := range map[string]bool{
 		"ID,NAME\n1,x\n2,y\n": true, "ID,NAME\nx,2026-11-20\n": true, "ID,NAME\nx,y\n": false, "ID,NAME\n": false, "1,NAME\n2,x\n": false, "ID,NAME\n1,x\nb,z\n": false, "ID,\n1,x\n": false,
 	} {
-		files := []ingest.InputFile{{Path: "/memory", Size: int64(len(content))}}
+		files := []ingest.SourceFile{{Path: "/memory", Size: int64(len(content))}}
 		if got := f.Warnings(testfs.Memory{Content: []byte(content)}, files); (len(got) == 1 && strings.Contains(got[0], "looks like a heading (ID, NAME)")) != warned {
 			t.Errorf("%q: %q", content, got)
 		}
@@ -330,7 +330,7 @@ func TestHeadingReadAsRecord(t *testing.T) {
 // CR.
 func TestMixedLineEnds(t *testing.T) {
 	for content, warned := range map[string]bool{"id,note\n1,x\r\n2,y\r\n": true, "id,note\r\n1,x\r\n": false, "id,note\n1,x\n2,y\r\n": false, "id,note\n": false} {
-		files := []ingest.InputFile{{Path: "/memory", Size: int64(len(content))}}
+		files := []ingest.SourceFile{{Path: "/memory", Size: int64(len(content))}}
 		if got := form("id", "note").Warnings(testfs.Memory{Content: []byte(content)}, files); (len(got) > 0) != warned {
 			t.Errorf("%q: %q", content, got)
 		}
@@ -373,7 +373,7 @@ func TestHeadings(t *testing.T) {
 // TestHint: where a heading is missing, only the first record can tell that the delimiter is another one.
 func TestHint(t *testing.T) {
 	f := with(form("a", "b"), func(f *Form) { f.NoHeading = true })
-	in, err := f.Open(testfs.Memory{Content: []byte("1;2\n3;4\n")}, ingest.Split{File: ingest.InputFile{Path: "/memory", Size: 8}, End: 8})
+	in, err := f.Open(testfs.Memory{Content: []byte("1;2\n3;4\n")}, ingest.Split{File: ingest.SourceFile{Path: "/memory", Size: 8}, End: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,13 +391,13 @@ func TestHint(t *testing.T) {
 // TestSameHeadings: files whose headings differ are not one input.
 func TestSameHeadings(t *testing.T) {
 	dir := t.TempDir()
-	var files []ingest.InputFile
+	var files []ingest.SourceFile
 	for i, content := range []string{"ID,NOTE\n1,2\n", "", "\nID,NOTE\r\n", "NOTE,ID\n"} {
 		name := filepath.Join(dir, string(rune('a'+i)))
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, ingest.InputFile{Path: name, Size: int64(len(content)), Ordinal: i})
+		files = append(files, ingest.SourceFile{Path: name, Size: int64(len(content)), Ordinal: i})
 	}
 	f := form("id")
 	if splits, err := f.Splits(storage.Local, files[:3], 4); err != nil || len(splits) != 2 {

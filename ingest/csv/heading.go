@@ -189,8 +189,8 @@ func (r *reader) occursUnquoted(line []byte, b byte) bool {
 }
 
 // checkHeadings checks that all files have the same heading, because the file of rejects has only one.
-func (f *Form) checkHeadings(fsys storage.FS, files []ingest.InputFile) error {
-	var first ingest.InputFile
+func (f *Form) checkHeadings(fsys storage.FS, files []ingest.SourceFile) error {
+	var first ingest.SourceFile
 	heading := ""
 	for _, file := range files {
 		if f.NoHeading || file.Size == 0 {

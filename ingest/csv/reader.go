@@ -18,7 +18,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // reader reads the records of one file. It is not safe for concurrent use.
 type reader struct {
 	form *Form
-	file ingest.InputFile
+	file ingest.SourceFile
 	*text
 	scanner
 
@@ -36,11 +36,11 @@ type reader struct {
 	err      error
 }
 
-func (f *Form) open(fsys storage.FS, file ingest.InputFile) (*reader, error) {
+func (f *Form) open(fsys storage.FS, file ingest.SourceFile) (*reader, error) {
 	return f.openSized(fsys, file, chunkSize, maxRecord)
 }
 
-func (f *Form) openSized(fsys storage.FS, file ingest.InputFile, window, longest int) (*reader, error) {
+func (f *Form) openSized(fsys storage.FS, file ingest.SourceFile, window, longest int) (*reader, error) {
 	in, err := compressed.Open(fsys, file.Path, file.Size, f.Compression)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ const keptIn = "/out/.rejects/" + ingest.RejectsFile
 // rejected reads a file and gives its rejects, and the file in which they are kept; "" where there are none.
 func rejected(t testing.TB, f *Form, name, content string) (bad []*ingest.BadRecord, kept string) {
 	t.Helper()
-	in, err := f.Open(testfs.Memory{Content: []byte(content)}, ingest.Split{File: ingest.InputFile{Path: name, Size: int64(len(content))}})
+	in, err := f.Open(testfs.Memory{Content: []byte(content)}, ingest.Split{File: ingest.SourceFile{Path: name, Size: int64(len(content))}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type text struct {
 	maxRecord int   // longest record
 }
 
-func newText(in *compressed.Decompressor, file ingest.InputFile, window, longest int) *text {
+func newText(in *compressed.Decompressor, file ingest.SourceFile, window, longest int) *text {
 	if in.Codec() == compressed.None {
 		window = int(min(file.Size+1, int64(window))) // one byte more, to see the end
 	}

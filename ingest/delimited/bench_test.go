@@ -57,7 +57,7 @@ func BenchmarkReadLocal(b *testing.B) {
 		b.Fatal(err)
 	}
 	size := int64(len(content))
-	benchmarkRead(b, checkForm(), storage.Local, ingest.Split{File: ingest.InputFile{Path: name, Size: size}, End: size})
+	benchmarkRead(b, checkForm(), storage.Local, ingest.Split{File: ingest.SourceFile{Path: name, Size: size}, End: size})
 }
 
 // Delimiters of two bytes take the slow path.

@@ -59,7 +59,7 @@ func TestCharsetSplits(t *testing.T) {
 	whole := read(t, form, content)
 	m := testfs.Memory{Content: []byte(content)}
 	for size := int64(1); size < 40; size += 3 {
-		splits, err := form.Splits(m, []ingest.InputFile{fileOf(m)}, size)
+		splits, err := form.Splits(m, []ingest.SourceFile{fileOf(m)}, size)
 		if err != nil {
 			t.Fatal(err)
 		}

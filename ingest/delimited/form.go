@@ -104,7 +104,7 @@ func (d *Form) needsScanner() bool { return d.Escape != 0 || d.Enclosure != 0 }
 // A record belongs to the split in which it begins: a reader skips to the first delimiter that ends in its split, and
 // reads past the split's end to complete its last record. If two neighbouring readers applied different rules, a record
 // would be lost or read twice.
-func (d *Form) Splits(fsys storage.FS, files []ingest.InputFile, size int64) ([]ingest.Split, error) {
+func (d *Form) Splits(fsys storage.FS, files []ingest.SourceFile, size int64) ([]ingest.Split, error) {
 	var splits []ingest.Split
 	for _, f := range files {
 		whole := size <= 0 || d.needsScanner() || overlapsItself(d.RecordDelimiter)
@@ -129,7 +129,7 @@ func (d *Form) Splits(fsys storage.FS, files []ingest.InputFile, size int64) ([]
 }
 
 // detectCodec detects a file's compression, and refuses files that are not text.
-func (d *Form) detectCodec(fsys storage.FS, f ingest.InputFile) (compressed.Codec, error) {
+func (d *Form) detectCodec(fsys storage.FS, f ingest.SourceFile) (compressed.Codec, error) {
 	file, err := fsys.Open(f.Path)
 	if err != nil {
 		return compressed.None, err

@@ -20,11 +20,11 @@ const maxUnended = 10
 const maxOpenFiles = 8
 
 // Warnings are about how records end, see LineEnds and Unended, and about a heading that is read as a record.
-func (d *Form) Warnings(fsys storage.FS, files []ingest.InputFile) (doubts []string) {
+func (d *Form) Warnings(fsys storage.FS, files []ingest.SourceFile) (doubts []string) {
 	if doubt := d.LineEnds(fsys, files); doubt != "" {
 		doubts = append(doubts, doubt)
 	}
-	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.InputFile) {
+	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.SourceFile) {
 		if heading := ingest.HeadingIn(in); heading != "" {
 			doubts = append(doubts, fmt.Sprintf("the first record of %s looks like a heading (%s), and is loaded as a row: "+
 				"export without it, or read the file with format: csv", f, heading))
@@ -45,11 +45,11 @@ func (d *Form) Warnings(fsys storage.FS, files []ingest.InputFile) (doubts []str
 // LineEnds warns if the records of an input seem to end with CR LF although the form has LF, because the CR would
 // become part of the last column. It reads the start of the first file that is not empty. It returns "" if all is well
 // or if the file can't be read, which its reader will report.
-func (d *Form) LineEnds(fsys storage.FS, files []ingest.InputFile) (doubt string) {
+func (d *Form) LineEnds(fsys storage.FS, files []ingest.SourceFile) (doubt string) {
 	if string(d.RecordDelimiter) != "\n" {
 		return ""
 	}
-	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.InputFile) {
+	ingest.Sample(d, fsys, files, func(in ingest.Records, f ingest.SourceFile) {
 		if n := ingest.EndingWithCR(in); n > 0 {
 			doubt = fmt.Sprintf(
 				`the first %d records of %s end with CR, which becomes a part of column %s: is the record delimiter \r\n?`,
@@ -62,7 +62,7 @@ func (d *Form) LineEnds(fsys storage.FS, files []ingest.InputFile) (doubt string
 // Unended returns the plain-text files without a delimiter after the last record. That is the only sign of a truncated
 // file, because Sqoop and SQL*Plus write a delimiter after every record. Files that can't be read are left out; their
 // reader will report them.
-func (d *Form) Unended(fsys storage.FS, files []ingest.InputFile) (unended []ingest.InputFile) {
+func (d *Form) Unended(fsys storage.FS, files []ingest.SourceFile) (unended []ingest.SourceFile) {
 	found := make([]bool, len(files))
 	group := errgroup.Group{}
 	group.SetLimit(maxOpenFiles)
@@ -81,7 +81,7 @@ func (d *Form) Unended(fsys storage.FS, files []ingest.InputFile) (unended []ing
 	return unended
 }
 
-func (d *Form) unended(fsys storage.FS, file ingest.InputFile) bool {
+func (d *Form) unended(fsys storage.FS, file ingest.SourceFile) bool {
 	if file.Size < int64(len(d.RecordDelimiter)) {
 		return file.Size > 0
 	}

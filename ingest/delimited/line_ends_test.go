@@ -53,7 +53,7 @@ func TestUnended(t *testing.T) {
 	if got := strings.Join(names, " "); got != "b-cut d-short f-cut" {
 		t.Errorf("unended: %s", got)
 	}
-	if got := d.Unended(storage.Local, []ingest.InputFile{{Path: filepath.Join(dir, "gone"), Size: 10}}); got != nil {
+	if got := d.Unended(storage.Local, []ingest.SourceFile{{Path: filepath.Join(dir, "gone"), Size: 10}}); got != nil {
 		t.Errorf("a file that is not there: %v", got)
 	}
 }

@@ -145,7 +145,7 @@ func TestSplitsHoldEachRecordOnce(t *testing.T) {
 		whole := ingest.Split{File: fileOf(m), End: int64(len(m.Content))}
 		want := readAll(t, d, m, whole)
 		var all []got
-		for _, s := range splitsOf(t, m, d, []ingest.InputFile{fileOf(m)}, int64(1+r.IntN(20))) {
+		for _, s := range splitsOf(t, m, d, []ingest.SourceFile{fileOf(m)}, int64(1+r.IntN(20))) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		for i := range want {
@@ -171,7 +171,7 @@ func TestSplitAcrossChunks(t *testing.T) {
 	want := readAll(t, d, m, ingest.Split{File: fileOf(m), End: int64(content.Len())})
 	for _, size := range []int64{chunkSize - 1, chunkSize, 2*chunkSize + 1} {
 		var all []got
-		for _, s := range splitsOf(t, m, d, []ingest.InputFile{fileOf(m)}, size) {
+		for _, s := range splitsOf(t, m, d, []ingest.SourceFile{fileOf(m)}, size) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -186,7 +186,7 @@ func TestSplitAcrossChunks(t *testing.T) {
 }
 
 func TestSplits(t *testing.T) {
-	files := []ingest.InputFile{{Path: "/a", Size: 10}, {Path: "/b"}, {Path: "/c", Size: 3, Ordinal: 2}}
+	files := []ingest.SourceFile{{Path: "/a", Size: 10}, {Path: "/b"}, {Path: "/c", Size: 3, Ordinal: 2}}
 	type part struct {
 		path       string
 		start, end int64
@@ -349,17 +349,17 @@ func TestOpenRefuses(t *testing.T) {
 			"field delimiter"},
 		{"equal delimiters", &Form{Columns: []string{"a"}, FieldDelimiter: []byte{2}, RecordDelimiter: []byte{2}}, "",
 			ingest.Split{}, errcode.JobValue, `\x02`},
-		{"file grown", good, "abc", ingest.Split{File: ingest.InputFile{Path: "/f", Size: 2}, End: 2}, errcode.InputChanged,
+		{"file grown", good, "abc", ingest.Split{File: ingest.SourceFile{Path: "/f", Size: 2}, End: 2}, errcode.InputChanged,
 			"has 3 "},
-		{"beyond the end", good, "abc", ingest.Split{File: ingest.InputFile{Path: "/f", Size: 3}, End: 4}, "",
+		{"beyond the end", good, "abc", ingest.Split{File: ingest.SourceFile{Path: "/f", Size: 3}, End: 4}, "",
 			"no bytes 0 to 4"},
-		{"gzip", good, "\x1f\x8b\x08\x00\x10", ingest.Split{File: ingest.InputFile{Path: "/f", Size: 5}, End: 5},
+		{"gzip", good, "\x1f\x8b\x08\x00\x10", ingest.Split{File: ingest.SourceFile{Path: "/f", Size: 5}, End: 5},
 			errcode.InputDamaged, "gzip"},
-		{"bzip2", good, "BZh91AY&SY\x00\x10", ingest.Split{File: ingest.InputFile{Path: "/f", Size: 12}, End: 12},
+		{"bzip2", good, "BZh91AY&SY\x00\x10", ingest.Split{File: ingest.SourceFile{Path: "/f", Size: 12}, End: 12},
 			errcode.InputDamaged, "bzip2"},
-		{"parquet", good, "PAR1\x15\x04\x00", ingest.Split{File: ingest.InputFile{Path: "/f", Size: 7}, End: 7},
+		{"parquet", good, "PAR1\x15\x04\x00", ingest.Split{File: ingest.SourceFile{Path: "/f", Size: 7}, End: 7},
 			errcode.InputFormat, "Parquet"},
-		{"snappy by name", good, "abc", ingest.Split{File: ingest.InputFile{Path: "/f.snappy", Size: 3}, End: 3},
+		{"snappy by name", good, "abc", ingest.Split{File: ingest.SourceFile{Path: "/f.snappy", Size: 3}, End: 3},
 			errcode.InputFormat, "snappy"},
 	} {
 		_, err := c.form.Open(testfs.Memory{Content: []byte(c.content)}, c.split)
@@ -372,7 +372,7 @@ func TestOpenRefuses(t *testing.T) {
 // Text may begin as bzip2 does.
 func TestTextThatBeginsLikeBzip2(t *testing.T) {
 	for _, text := range []string{"BZh", "BZh9 is a name\x01b\x10", "BZh01AY&SY\x10"} {
-		if _, err := sqoop("a").Open(testfs.Memory{Content: []byte(text)}, ingest.Split{File: ingest.InputFile{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
+		if _, err := sqoop("a").Open(testfs.Memory{Content: []byte(text)}, ingest.Split{File: ingest.SourceFile{Path: "/f", Size: int64(len(text))}, End: int64(len(text))}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -455,7 +455,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%d records, %d delimiters", len(want), n)
 		}
 		var all []got
-		for _, s := range splitsOf(t, m, d, []ingest.InputFile{fileOf(m)}, int64(size)) {
+		for _, s := range splitsOf(t, m, d, []ingest.SourceFile{fileOf(m)}, int64(size)) {
 			all = append(all, readAll(t, d, m, s)...)
 		}
 		if len(all) != len(want) {
@@ -470,7 +470,7 @@ func FuzzReader(f *testing.F) {
 }
 
 // splitsOf are the splits of delimited files.
-func splitsOf(t testing.TB, fsys storage.FS, d *Form, files []ingest.InputFile, size int64) []ingest.Split {
+func splitsOf(t testing.TB, fsys storage.FS, d *Form, files []ingest.SourceFile, size int64) []ingest.Split {
 	t.Helper()
 	splits, err := d.Splits(fsys, files, size)
 	if err != nil {
@@ -480,6 +480,6 @@ func splitsOf(t testing.TB, fsys storage.FS, d *Form, files []ingest.InputFile, 
 }
 
 // fileOf is the file of a file system in memory.
-func fileOf(m testfs.Memory) ingest.InputFile {
-	return ingest.InputFile{Path: "/memory", Size: int64(len(m.Content))}
+func fileOf(m testfs.Memory) ingest.SourceFile {
+	return ingest.SourceFile{Path: "/memory", Size: int64(len(m.Content))}
 }

@@ -256,7 +256,7 @@ func readCounted(form *FlatForm, name string) (rows, bad int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	splits, err := form.Splits(storage.Local, []ingest.InputFile{{Path: name, Size: info.Size()}}, 0)
+	splits, err := form.Splits(storage.Local, []ingest.SourceFile{{Path: name, Size: info.Size()}}, 0)
 	if err != nil {
 		return 0, 0, err
 	}

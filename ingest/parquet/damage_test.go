@@ -38,7 +38,7 @@ func (m memoryFS) Open(name string) (storage.File, error) {
 // readBytes reads a file from memory. It counts good and bad rows.
 func readBytes(form *FlatForm, content []byte, visit func(*ingest.Record)) (rows int, err error) {
 	fsys := memoryFS{content: content}
-	splits, err := form.Splits(fsys, []ingest.InputFile{{Path: "/it", Size: int64(len(content))}}, 1)
+	splits, err := form.Splits(fsys, []ingest.SourceFile{{Path: "/it", Size: int64(len(content))}}, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -259,7 +259,7 @@ func TestDamagedPages(t *testing.T) {
 
 // readChunk reads the pages of one column, and counts the rows.
 func readChunk(form *FlatForm, foot *footer, column int, old chunk, want int64, chunkBytes []byte) (rows int, err error) {
-	split := ingest.Split{File: ingest.InputFile{Path: "/it", Size: int64(len(chunkBytes))}}
+	split := ingest.Split{File: ingest.SourceFile{Path: "/it", Size: int64(len(chunkBytes))}}
 	one := *form
 	one.Columns = form.Columns[column : column+1]
 	r := newRecords(&one, memoryFS{content: chunkBytes}, memoryFile{bytes.NewReader(chunkBytes)}, &footer{columns: foot.columns[column : column+1]}, split)
@@ -270,7 +270,7 @@ func readChunk(form *FlatForm, foot *footer, column int, old chunk, want int64, 
 
 // pageBodies finds the position of each page's bytes.
 func pageBodies(t *testing.T, form *FlatForm, content []byte) (foot *footer, bodies [][2]int64) {
-	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.InputFile{Path: "/it", Size: int64(len(content))})
+	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.SourceFile{Path: "/it", Size: int64(len(content))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func FuzzPage(f *testing.F) {
 		f.Fatal(err)
 	}
 	form := describe(f, "testdata/spark/spark-v2-delta.parquet").Form
-	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.InputFile{Path: "/it", Size: int64(len(content))})
+	foot, err := form.readFooter(memoryFile{bytes.NewReader(content)}, ingest.SourceFile{Path: "/it", Size: int64(len(content))})
 	if err != nil {
 		f.Fatal(err)
 	}

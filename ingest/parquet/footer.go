@@ -32,7 +32,7 @@ const (
 
 // footer is the part of a file's footer about the columns to read.
 type footer struct {
-	file    ingest.InputFile
+	file    ingest.SourceFile
 	columns []column
 	groups  []rowGroup
 	legacy  legacy
@@ -73,7 +73,7 @@ func (r footerLimit) acquire(length int64) (free func()) {
 var footers = newFooterLimit(maxFooterBytes)
 
 // readFooter reads a file's footer for the columns of a form. The file must have its listed length.
-func (f *FlatForm) readFooter(file storage.File, listed ingest.InputFile) (foot *footer, err error) {
+func (f *FlatForm) readFooter(file storage.File, listed ingest.SourceFile) (foot *footer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("its footer is damaged, or has types that this program does not know (%v)", p)
@@ -126,7 +126,7 @@ func readMetaAt(file storage.File, start, length int64) (meta *metadata.FileMeta
 }
 
 // ColumnNames are the names of a file's readable columns, in order. Lists, maps and structures are not among them.
-func ColumnNames(fsys storage.FS, listed ingest.InputFile) (names []string, err error) {
+func ColumnNames(fsys storage.FS, listed ingest.SourceFile) (names []string, err error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
 		return nil, err

@@ -79,9 +79,9 @@ func TestFootersAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	form := FlatForm{Columns: describe(t, "testdata/spark/spark-default.parquet").Columns}
-	var files []ingest.InputFile
+	var files []ingest.SourceFile
 	for i := range 64 {
-		files = append(files, ingest.InputFile{Path: fmt.Sprint("/", i), Size: int64(len(content))})
+		files = append(files, ingest.SourceFile{Path: fmt.Sprint("/", i), Size: int64(len(content))})
 	}
 	whole := footers
 	defer func() { footers = whole }()

@@ -75,7 +75,7 @@ func (f *FlatForm) Codec() compressed.Codec { return compressed.Auto }
 func (f *FlatForm) RowOffsets() bool { return true }
 
 // Warnings returns nothing, because a Parquet file describes its own content.
-func (f *FlatForm) Warnings(storage.FS, []ingest.InputFile) []string { return nil }
+func (f *FlatForm) Warnings(storage.FS, []ingest.SourceFile) []string { return nil }
 
 // maxOpenFiles is the number of files whose footers are read in parallel.
 const maxOpenFiles = 8
@@ -83,7 +83,7 @@ const maxOpenFiles = 8
 // Splits reads the footer of each file and cuts the files between row groups. It refuses files that can't be read, and
 // columns whose type is not the same in all files. A row group belongs to the split that contains its middle. A file
 // without rows has no split.
-func (f *FlatForm) Splits(fsys storage.FS, files []ingest.InputFile, size int64) ([]ingest.Split, error) {
+func (f *FlatForm) Splits(fsys storage.FS, files []ingest.SourceFile, size int64) ([]ingest.Split, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (f *FlatForm) Splits(fsys storage.FS, files []ingest.InputFile, size int64)
 }
 
 // Rows is how many rows the files have, as their footers say.
-func (f *FlatForm) Rows(fsys storage.FS, files []ingest.InputFile) (int64, error) {
+func (f *FlatForm) Rows(fsys storage.FS, files []ingest.SourceFile) (int64, error) {
 	all, err := f.outlines(fsys, files)
 	if err != nil {
 		return 0, err
@@ -119,7 +119,7 @@ func (f *FlatForm) Rows(fsys storage.FS, files []ingest.InputFile) (int64, error
 }
 
 // outlines reads the footers of all files, and keeps only the parts needed to cut the files into splits.
-func (f *FlatForm) outlines(fsys storage.FS, files []ingest.InputFile) ([]*footer, error) {
+func (f *FlatForm) outlines(fsys storage.FS, files []ingest.SourceFile) ([]*footer, error) {
 	all := make([]*footer, len(files))
 	group := errgroup.Group{}
 	group.SetLimit(maxOpenFiles)
@@ -134,7 +134,7 @@ func (f *FlatForm) outlines(fsys storage.FS, files []ingest.InputFile) ([]*foote
 
 // outline reads a file's footer and drops the schema and the positions of the columns. A file with many row groups and
 // columns has many positions, and opening a split reads the footer again anyway.
-func (f *FlatForm) outline(fsys storage.FS, listed ingest.InputFile) (*footer, error) {
+func (f *FlatForm) outline(fsys storage.FS, listed ingest.SourceFile) (*footer, error) {
 	file, err := fsys.Open(listed.Path)
 	if err != nil {
 		return nil, err

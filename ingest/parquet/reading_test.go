@@ -14,7 +14,7 @@ import (
 // row is a copy of a record; nil for a null.
 type row []*string
 
-func listed(t testing.TB, name string) []ingest.InputFile {
+func listed(t testing.TB, name string) []ingest.SourceFile {
 	t.Helper()
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(must(t, os.Getwd), name)
@@ -36,11 +36,11 @@ func must[T any](t testing.TB, f func() (T, error)) T {
 }
 
 // readAll reads all rows of files, split by split, and returns bad records with their reasons.
-func readAll(form *FlatForm, files []ingest.InputFile, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
+func readAll(form *FlatForm, files []ingest.SourceFile, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
 	return readFrom(storage.Local, form, files, size)
 }
 
-func readFrom(fsys storage.FS, form *FlatForm, files []ingest.InputFile, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
+func readFrom(fsys storage.FS, form *FlatForm, files []ingest.SourceFile, size int64) (rows []row, bad []*ingest.BadRecord, err error) {
 	splits, err := form.Splits(fsys, files, size)
 	if err != nil {
 		return nil, nil, err

@@ -362,7 +362,7 @@ func compareWritten(t *testing.T, how string, columns []*written, content []byte
 	for _, c := range columns {
 		form.Columns = append(form.Columns, c.name)
 	}
-	rows, bad, err := readFrom(memoryFS{content: content}, form, []ingest.InputFile{{Path: "/it", Size: int64(len(content))}}, size)
+	rows, bad, err := readFrom(memoryFS{content: content}, form, []ingest.SourceFile{{Path: "/it", Size: int64(len(content))}}, size)
 	if err != nil || len(bad) > 0 || len(rows) != len(columns[0].values) {
 		t.Fatalf("%s: %d rows of %d, %v, %v", how, len(rows), len(columns[0].values), bad, err)
 	}
@@ -408,7 +408,7 @@ func TestSplitsHaveEachRowOnce(t *testing.T) {
 	}
 	content := writeFile(t, []*written{c}, append(ends, 5000))
 	fsys, form := memoryFS{content: content}, &FlatForm{Columns: []string{"n"}}
-	listed := []ingest.InputFile{{Path: "/it", Size: int64(len(content))}}
+	listed := []ingest.SourceFile{{Path: "/it", Size: int64(len(content))}}
 	for _, size := range []int64{0, 1, 100, 1000, 10_000, math.MaxInt64} {
 		splits, err := form.Splits(fsys, listed, size)
 		if err != nil {

@@ -128,7 +128,7 @@ func (p *inProcess) sort(ctx context.Context, _ []*outputRun) error {
 	if err != nil {
 		return p.sortFailed(err)
 	}
-	s := sorting.Sorter{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits,
+	s := sorting.SortStage{Input: &p.opened.job.Input, Source: p.opened.source, Splits: p.checkpoints.Splits,
 		Checkpoints: p.checkpoints,
 		Rejects:     rejects}
 	for _, w := range p.opened.outputs {

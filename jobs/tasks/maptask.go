@@ -59,7 +59,7 @@ func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapResult, error)
 		return nil, err
 	}
 	a.rejects = newRejectSink(a.folder, w.job.Input.MaxRejects)
-	s := sorting.Sorter{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: a.rejects, Part: true}
+	s := sorting.SortStage{Input: &w.job.Input, Source: w.source, Splits: splits, Rejects: a.rejects, Part: true}
 	for i, out := range w.feeds() {
 		s.Outputs = append(s.Outputs, sorting.SortOutput{Job: out, Target: w.targets[i]})
 	}

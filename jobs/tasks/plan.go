@@ -54,7 +54,7 @@ func textID(text []byte) string {
 }
 
 // splitsOf are the splits of a map task, and the index of the first one.
-func (p *Plan) splitsOf(task int, files []ingest.InputFile) (first int, splits []ingest.Split) {
+func (p *Plan) splitsOf(task int, files []ingest.SourceFile) (first int, splits []ingest.Split) {
 	first, end := p.Pieces[task], len(p.Splits)
 	if task+1 < len(p.Pieces) {
 		end = p.Pieces[task+1]

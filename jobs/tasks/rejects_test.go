@@ -43,7 +43,7 @@ func rejectsOf(t *testing.T, limit ingest.Limit, of *source.Source, n, bytes int
 	return at, sink.log(), added, err
 }
 
-var oneFile = &source.Source{FS: storage.Local, Files: []ingest.InputFile{{Path: "/in/a", Size: 1 << 20}}}
+var oneFile = &source.Source{FS: storage.Local, Files: []ingest.SourceFile{{Path: "/in/a", Size: 1 << 20}}}
 
 // TestRejectsOfATask: the driver gets what the task has rejected, with its code and its value, also if the log is
 // longer than what is held in memory. A task without rejects leaves no log.

@@ -31,7 +31,7 @@ func workOf(t *testing.T) *Work {
 	}
 	p := &Plan{Job: &jobfile.Origin{}, Inputs: []jobfile.InputFile{{Path: "/in/a"}}, Splits: []SplitRef{{0, 0, 10}, {0, 10, 20}, {0, 20, 30}}, Pieces: []int{0, 2},
 		Outputs: []TaskOutput{{Dir: "out", Target: &targets.Fixed{}}}}
-	w := &Work{plan: p, options: o, sizes: Sizes{}.withDefaults(), source: &source.Source{FS: storage.Local, Files: []ingest.InputFile{{Path: "/in/a", Size: 30}}},
+	w := &Work{plan: p, options: o, sizes: Sizes{}.withDefaults(), source: &source.Source{FS: storage.Local, Files: []ingest.SourceFile{{Path: "/in/a", Size: 30}}},
 		outputs: []OutputDir{{Target: nil}}, folders: []runFolder{newRunFolder(storage.Local, t.TempDir(), "run")}}
 	if err := w.writePlan(p); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func sortedRuns(t *testing.T) *partition.Sorted {
 	shard := s.NewShard()
 	for row := range 600 {
 		key := fmt.Appendf(shard.Buffer(), "%04d a key, and what belongs to it", row)
-		check(shard.Commit(key, 11, 11, partition.Origin{Offset: int64(row)}))
+		check(shard.Commit(key, 11, 11, partition.EntryOrigin{Offset: int64(row)}))
 	}
 	check(shard.Close())
 	sorted, err := s.Sort(t.Context())

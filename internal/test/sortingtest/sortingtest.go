@@ -23,7 +23,7 @@ func Sort(t *testing.T, j *jobfile.Job, src *source.Source, into *targets.Target
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage := sorting.Sorter{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []sorting.SortOutput{{Job: j, Target: into}}}
+	stage := sorting.SortStage{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []sorting.SortOutput{{Job: j, Target: into}}}
 	rows, err := stage.Sort(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestPhasesAddUp(t *testing.T) {
 		write.Add(&WriteTimes{Total: 10 * time.Second, File: Stopwatch{Took: time.Second, Bytes: 10}, Compress: 2 * time.Second, Verify: 5 * time.Second, Merge: 1, Append: 6,
 			Entries: 1, Raw: 2, Encoded: 3, Checked: 4})
 	}
-	check := func(stage string, phases []Span, seconds map[string]float64, bytes map[string]int64) {
+	check := func(stage string, phases []PhaseTime, seconds map[string]float64, bytes map[string]int64) {
 		t.Helper()
 		for _, p := range phases {
 			if p.Of != stage || p.Seconds != seconds[p.Name] || p.Bytes != bytes[p.Name] || p.Seconds > 0 && p.Rate != float64(p.Bytes)/p.Seconds || p.Seconds == 0 && p.Rate != 0 {

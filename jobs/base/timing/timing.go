@@ -123,9 +123,9 @@ func (t *ReadTimes) Add(o *ReadTimes) {
 }
 
 // Phases are the parts of reading and sorting.
-func (t *ReadTimes) Phases(stats partition.Stats) []Span {
+func (t *ReadTimes) Phases(stats partition.Stats) []PhaseTime {
 	parse, key := apportion(t.Total-t.File.Took-t.Sorting, t.Parse, t.Visit)
-	return []Span{
+	return []PhaseTime{
 		partOf("sort", "read", t.File.Took, t.File.Bytes),
 		partOf("sort", "parse", parse, t.File.Bytes),
 		partOf("sort", "key", key, stats.Bytes),
@@ -164,9 +164,9 @@ func (t *WriteTimes) Add(o *WriteTimes) {
 }
 
 // Phases are the parts of writing.
-func (t *WriteTimes) Phases() []Span {
+func (t *WriteTimes) Phases() []PhaseTime {
 	merge, encode := apportion(t.Total-t.File.Took-t.Compress, t.Merge, t.Append)
-	return []Span{
+	return []PhaseTime{
 		partOf("write", "merge", merge, t.Entries),
 		partOf("write", "encode", encode, t.Raw),
 		partOf("write", "compress", t.Compress, t.Encoded),
@@ -176,23 +176,23 @@ func (t *WriteTimes) Phases() []Span {
 }
 
 // partOf is a part of a stage, whose time is the sum over all goroutines.
-func partOf(stage, name string, took time.Duration, bytes int64) Span {
+func partOf(stage, name string, took time.Duration, bytes int64) PhaseTime {
 	p := NewPhase(name, took, bytes)
 	p.Of = stage
 	return p
 }
 
 // NewPhase is a stage with its duration and bytes.
-func NewPhase(name string, took time.Duration, bytes int64) Span {
-	p := Span{Name: name, Seconds: took.Seconds(), Bytes: bytes}
+func NewPhase(name string, took time.Duration, bytes int64) PhaseTime {
+	p := PhaseTime{Name: name, Seconds: took.Seconds(), Bytes: bytes}
 	if p.Seconds > 0 {
 		p.Rate = float64(bytes) / p.Seconds
 	}
 	return p
 }
 
-// Span is a stage of a run with its duration, or a part of a stage, whose time is the sum over all cores.
-type Span struct {
+// PhaseTime is a stage of a run with its duration, or a part of a stage, whose time is the sum over all cores.
+type PhaseTime struct {
 	Name    string  `json:"name"`
 	Output  string  `json:"output,omitempty"` // the table, if there are several outputs and the stage is for one
 	Of      string  `json:"of,omitempty"`     // the stage; empty for a stage itself

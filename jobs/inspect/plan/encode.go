@@ -253,7 +253,7 @@ func (e *trialEncoder) replay() (all int64, err error) {
 		if err == nil {
 			e.target.Layout.DigestValues(&sum, row, named, e.values, timestamp)
 			packed := append(append(shard.Buffer(), key...), payload...)
-			err = shard.Commit(packed, len(key)-len(named), len(key), partition.Origin{Offset: int64(i)})
+			err = shard.Commit(packed, len(key)-len(named), len(key), partition.EntryOrigin{Offset: int64(i)})
 		}
 		if err != nil {
 			return 0, errors.Join(err, shard.Close(), sorter.Discard())

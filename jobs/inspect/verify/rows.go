@@ -19,7 +19,7 @@ import (
 // job's outputs. Of the report only the counts and the differences count. Rows beside the ranges may be compared as
 // well, since the source is compared in the slices that a run writes. The input must still have the given files: rows
 // of another one prove nothing (errcode.RunAgain).
-func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.InputFile,
+func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string, files []ingest.SourceFile,
 	ranges []load.RowRange) (report *Verification, err error) {
 	report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	v, err := openVerifyRun(ctx, j, o, true, func(out *jobfile.Job) []load.RowRange {
@@ -32,7 +32,7 @@ func Rows(ctx context.Context, j *jobfile.Job, o options.Options, output string,
 	if err != nil {
 		return report, err
 	}
-	same := func(a, b ingest.InputFile) bool {
+	same := func(a, b ingest.SourceFile) bool {
 		return a.Path == b.Path && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
 	}
 	if !slices.EqualFunc(files, v.source.Files, same) {

@@ -245,7 +245,7 @@ func (v *verifyRun) run(ctx context.Context, report *Verification) error {
 	if err != nil {
 		return err
 	}
-	s := sorting.Sorter{Input: &v.job.Input, Source: v.source, Splits: splits, Rejects: rejects}
+	s := sorting.SortStage{Input: &v.job.Input, Source: v.source, Splits: splits, Rejects: rejects}
 	for _, out := range v.outputs {
 		s.Outputs = append(s.Outputs, sorting.SortOutput{Job: out.job, Target: out.target})
 	}

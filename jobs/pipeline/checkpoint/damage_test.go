@@ -28,7 +28,7 @@ const checkpoints = 3
 
 var (
 	ofRun     = []StoredOutput{{URI: "file:///out", Run: "run", Splits: [][]byte{[]byte("m")}, Regions: 2}}
-	inputFile = ingest.InputFile{Path: "/in/a", Size: 3000}
+	inputFile = ingest.SourceFile{Path: "/in/a", Size: 3000}
 )
 
 func splitsOfRun() (splits []ingest.Split) {
@@ -42,7 +42,7 @@ func splitsOfRun() (splits []ingest.Split) {
 func openStore(t *testing.T, work string, outputs []StoredOutput, o options.Options) (*RunStore, error) {
 	t.Helper()
 	o.WorkDir = work
-	k, err := Open(outputs, &source.Source{FS: storage.Local, Files: []ingest.InputFile{inputFile}}, splitsOfRun(), o)
+	k, err := Open(outputs, &source.Source{FS: storage.Local, Files: []ingest.SourceFile{inputFile}}, splitsOfRun(), o)
 	t.Cleanup(func() { _ = k.closeFiles() })
 	return k, err
 }
@@ -72,7 +72,7 @@ func newRecorder(t *testing.T, k *RunStore) *recorder {
 func (r *recorder) spill(rows ...string) partition.RunFile {
 	r.t.Helper()
 	for _, row := range rows {
-		if err := r.shard.Commit(append(append(r.shard.Buffer(), row...), "payload"...), len(row), len(row), partition.Origin{}); err != nil {
+		if err := r.shard.Commit(append(append(r.shard.Buffer(), row...), "payload"...), len(row), len(row), partition.EntryOrigin{}); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -571,7 +571,7 @@ func TestSharesAreDifferences(t *testing.T) {
 // input is read again. A later process logs its rejects after them, in another span.
 func TestRejectsAfterTheLastCheckpoint(t *testing.T) {
 	t.Parallel()
-	files := []ingest.InputFile{inputFile}
+	files := []ingest.SourceFile{inputFile}
 	k := &RunStore{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &Journal{}}
 	reason := func(g gathered) string {
 		var all []string

@@ -25,7 +25,7 @@ func (g *gathered) Close(int64) error             { return nil }
 // TestRejectLogKeepsAll: a reject that a killed run has kept comes back with all that the files of rejects are made of.
 func TestRejectLogKeepsAll(t *testing.T) {
 	t.Parallel()
-	files := []ingest.InputFile{{Path: "/in/a.csv", Size: 9}, {Path: "/in/b.csv", Size: 7, Ordinal: 1}}
+	files := []ingest.SourceFile{{Path: "/in/a.csv", Size: 9}, {Path: "/in/b.csv", Size: 7, Ordinal: 1}}
 	k := &RunStore{source: &source.Source{FS: storage.Local, Files: files}, dir: t.TempDir(), journal: &Journal{}}
 	csv := ingest.PositionIn(storage.Local, files[1], 17, 3)
 	csv.Heading = "\"ID\",\"\xd6\xd0\""

@@ -18,7 +18,7 @@ type RecordedInput struct {
 }
 
 // Inputs returns the input files as a manifest records them, without their content.
-func Inputs(files []ingest.InputFile) []RecordedInput {
+func Inputs(files []ingest.SourceFile) []RecordedInput {
 	records := make([]RecordedInput, len(files))
 	for i, f := range jobfile.InputFiles(files) {
 		records[i].InputFile = f

@@ -19,7 +19,7 @@ type checkpointer struct {
 	filtered []int64 // likewise
 }
 
-func (s *Sorter) newCheckpointer(number int) checkpointer {
+func (s *SortStage) newCheckpointer(number int) checkpointer {
 	c := checkpointer{store: s.Checkpoints, split: -1, rejects: checkpoint.NewRejectLog(s.Checkpoints, s.Rejects, number),
 		filtered: make([]int64, len(s.Outputs))}
 	for i := range s.Outputs {

@@ -23,7 +23,7 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 	if len(files) == 0 {
 		return counts.Contents{}, nil
 	}
-	var wanted []ingest.InputFile
+	var wanted []ingest.SourceFile
 	for _, i := range files {
 		wanted = append(wanted, src.Files[i])
 	}

@@ -35,8 +35,8 @@ type Rows struct {
 	Times    timing.ReadTimes
 }
 
-// Sorter is the stage from input files to sorted rows, for all outputs of one reading.
-type Sorter struct {
+// SortStage is the stage from input files to sorted rows, for all outputs of one reading.
+type SortStage struct {
 	Input       *jobfile.Input
 	Source      *source.Source
 	Outputs     []SortOutput
@@ -50,7 +50,7 @@ type Sorter struct {
 
 // Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a
 // stage without checkpoints.
-func (s *Sorter) Ended() []checkpoint.EndedSplit { return s.ended }
+func (s *SortStage) Ended() []checkpoint.EndedSplit { return s.ended }
 
 // SortOutput is one output of the reading.
 type SortOutput struct {
@@ -71,7 +71,7 @@ func (o *SortOutput) regions() int {
 
 // Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
 // on failure only the counts. The rejects are closed in any case.
-func (s *Sorter) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
+func (s *SortStage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	workers := parallel.Workers()
 	warnOfMemory(o)
 	if err := s.newSorters(o, workers); err != nil {
@@ -101,7 +101,7 @@ func (s *Sorter) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 
 // newSorters makes a sort for every output that needs rows. They share the memory by the number of their cells, which
 // roughly predicts their bytes.
-func (s *Sorter) newSorters(o options.Options, shards int) error {
+func (s *SortStage) newSorters(o options.Options, shards int) error {
 	var all int64
 	for i := range s.Outputs {
 		all += s.Outputs[i].weight()
@@ -138,7 +138,7 @@ func Weight(t *targets.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
 
 // discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs
 // of their rows.
-func (s *Sorter) discard() error {
+func (s *SortStage) discard() error {
 	var errs []error
 	for _, out := range s.Outputs {
 		if out.sorter != nil {
@@ -166,7 +166,7 @@ func CloseRejects(rejects entry.RejectSink, failed error, read int64) error {
 func SortMemory(budget int64) int64 { return budget / 8 * 5 }
 
 // readAll sorts the remaining input.
-func (s *Sorter) readAll(ctx context.Context, n int) ([]*Rows, error) {
+func (s *SortStage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 	workers := make([]*sortWorker, n)
 	for i := range workers {
 		workers[i] = s.newSortWorker(i)
@@ -190,7 +190,7 @@ func (s *Sorter) readAll(ctx context.Context, n int) ([]*Rows, error) {
 
 // remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
 // before a checkpoint is not read again.
-func (s *Sorter) remainingPieces() ([]checkpoint.Piece, error) {
+func (s *SortStage) remainingPieces() ([]checkpoint.Piece, error) {
 	if s.Checkpoints == nil {
 		return checkpoint.NewResumeState(nil).Pieces(s.Splits), nil
 	}
@@ -213,7 +213,7 @@ func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.
 
 // finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
 // checkpoint, so that a kill during the write stage costs no reading.
-func (s *Sorter) finishShards(workers []*sortWorker) error {
+func (s *SortStage) finishShards(workers []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
 		fits = fits && (out.sorter == nil || out.sorter.CanMerge())
@@ -234,7 +234,7 @@ func (s *Sorter) finishShards(workers []*sortWorker) error {
 }
 
 // totals adds up the counts of the goroutines and of earlier processes.
-func (s *Sorter) totals(workers []*sortWorker) []*Rows {
+func (s *SortStage) totals(workers []*sortWorker) []*Rows {
 	all := make([]*Rows, len(s.Outputs))
 	for i := range s.Outputs {
 		rows := &Rows{Regions: make([]counts.RegionCounts, s.Outputs[i].regions()), Files: counts.Contents{}}
@@ -271,7 +271,7 @@ type RowsError struct{ error }
 func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
-func (s *Sorter) checkRows(read int64) error {
+func (s *SortStage) checkRows(read int64) error {
 	if s.Part {
 		return nil
 	}

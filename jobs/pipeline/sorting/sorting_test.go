@@ -43,7 +43,7 @@ func sorted(t *testing.T, j *jobfile.Job, src *source.Source, into *targets.Targ
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Sorter{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []SortOutput{{Job: j, Target: into}}}
+	s := SortStage{Input: &j.Input, Source: src, Splits: splits, Rejects: new(entry.CountedRejects), Outputs: []SortOutput{{Job: j, Target: into}}}
 	all, err := s.Sort(t.Context(), o)
 	if err != nil {
 		return all[0], err

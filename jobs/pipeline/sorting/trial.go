@@ -105,7 +105,7 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 // known.
 func inputLength(ctx context.Context, src *source.Source) int64 {
 	counted, ok := src.Job.Input.Form.(interface {
-		Rows(fsys storage.FS, files []ingest.InputFile) (int64, error)
+		Rows(fsys storage.FS, files []ingest.SourceFile) (int64, error)
 	})
 	if !ok {
 		return src.Text

@@ -27,7 +27,7 @@ type sortWorker struct {
 	checkpointer checkpointer
 }
 
-func (s *Sorter) newSortWorker(number int) *sortWorker {
+func (s *SortStage) newSortWorker(number int) *sortWorker {
 	f := &sortWorker{checkpointer: s.newCheckpointer(number)}
 	f.records = entry.NewReader(s.Input.Form, s.Source.FS, f.checkpointer.rejects, s.meter)
 	f.records.Busy = f.busy
@@ -171,5 +171,5 @@ func (f *outputShard) commit(r *ingest.Record) error {
 	region.Keys += int64(len(key.Key))
 	region.Bytes += int64(len(packed))
 	return f.shard.Commit(packed, key.RowLen, len(key.Key),
-		partition.Origin{File: uint32(r.File.Ordinal), Offset: r.Offset})
+		partition.EntryOrigin{File: uint32(r.File.Ordinal), Offset: r.Offset})
 }

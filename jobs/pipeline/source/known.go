@@ -9,7 +9,7 @@ import (
 )
 
 // Known is the source of a job whose files another process has found, by their ordinals.
-func Known(j *jobfile.Job, s *site.Site, files []ingest.InputFile) (*Source, error) {
+func Known(j *jobfile.Job, s *site.Site, files []ingest.SourceFile) (*Source, error) {
 	fsys, root, err := s.Resolve(j.Input.Path, j.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the input %s: %w", j.Input.Path, err)

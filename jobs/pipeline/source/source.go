@@ -24,7 +24,7 @@ type Source struct {
 	Job   *jobfile.Job
 	root  string // the path or glob that was searched
 	FS    storage.FS
-	Files []ingest.InputFile
+	Files []ingest.SourceFile
 	Bytes int64
 	Text  int64 // approximate bytes after decompression
 }
@@ -140,7 +140,7 @@ func (s *Source) Find(name string) error {
 	return err
 }
 
-func (s *Source) setFiles(files []ingest.InputFile) {
+func (s *Source) setFiles(files []ingest.SourceFile) {
 	s.Files = files
 	for _, f := range files {
 		s.Bytes += f.Size

@@ -62,9 +62,9 @@ type waiter struct {
 	job     *jobfile.Job
 	options options.Options
 	begun   time.Time
-	said    time.Time          // when it was last reported; zero: not yet
-	files   []ingest.InputFile // at the last check
-	since   time.Time          // when they were first seen like that
+	said    time.Time           // when it was last reported; zero: not yet
+	files   []ingest.SourceFile // at the last check
+	since   time.Time           // when they were first seen like that
 }
 
 // atRest is an error if the files may still be written.
@@ -73,7 +73,7 @@ func (w *waiter) atRest(src *Source) error {
 		return nil
 	}
 	now := w.options.Wait.Clock.Now()
-	if w.since.IsZero() || !slices.EqualFunc(w.files, src.Files, ingest.InputFile.Same) {
+	if w.since.IsZero() || !slices.EqualFunc(w.files, src.Files, ingest.SourceFile.Same) {
 		w.files, w.since = src.Files, now
 	}
 	if now.Sub(w.since) >= w.options.Wait.QuietPeriod {

@@ -26,7 +26,7 @@ type RecordPosition struct {
 
 // String returns the file and the byte or, counted from 1, the row.
 func (p RecordPosition) String() string {
-	return ingest.Position{File: ingest.InputFile{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
+	return ingest.Position{File: ingest.SourceFile{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
 }
 
 // maxSamples bounds how many differing duplicates are reported.

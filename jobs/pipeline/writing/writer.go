@@ -26,8 +26,8 @@ import (
 type Config struct {
 	Job         *jobfile.Job
 	Target      *targets.Target
-	Inputs      []ingest.InputFile // by their ordinals
-	RunID       string             // of the run that writes: it is in the files' names
+	Inputs      []ingest.SourceFile // by their ordinals
+	RunID       string              // of the run that writes: it is in the files' names
 	Destination hfiles.Destination
 	Parallel    int // how many slices are merged at a time; 0: one for each core
 	Log         *slog.Logger

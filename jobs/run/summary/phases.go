@@ -48,7 +48,7 @@ func (s *Summary) Shift(asked time.Duration) {
 }
 
 // AddParts adds the parts of a stage. output is as for Begin.
-func (s *Summary) AddParts(output string, parts []timing.Span) {
+func (s *Summary) AddParts(output string, parts []timing.PhaseTime) {
 	for _, p := range parts {
 		p.Output = output
 		s.Phases = append(s.Phases, p)

@@ -56,7 +56,7 @@ type RunEntry struct {
 	Name     string // the job file, and the date
 	Began    float64
 	Seconds  float64 // Began and Seconds: from the command's beginning
-	Phases   []timing.Span
+	Phases   []timing.PhaseTime
 	Largest  string // part of the work, with its share
 	Sort     string // what the sort used; "" without one
 	Resumed  string // what an earlier process had done; "" without one

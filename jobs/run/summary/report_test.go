@@ -46,7 +46,7 @@ func madePage(n int, text string) *RunPage {
 	t.SetRegions(regions)
 	t.SetFiles(files)
 	r := &RunEntry{Outcome: failure.Outcome{Status: failure.StatusFailed, Error: text, Code: "BL-X", Exit: 3}, Name: text, Seconds: 10, Tables: []*TableSummary{t},
-		Phases:   []timing.Span{{Name: "sort", Start: 1, Seconds: 4}, {Name: "read", Of: "sort", Seconds: 3}, {Name: "write", Output: text, Start: 5, Seconds: 3}},
+		Phases:   []timing.PhaseTime{{Name: "sort", Start: 1, Seconds: 4}, {Name: "read", Of: "sort", Seconds: 3}, {Name: "write", Output: text, Start: 5, Seconds: 3}},
 		Settings: []Setting{{"input", text}}, Largest: "read", Resumed: "earlier"}
 	r.SetInputs(inputs)
 	r.SetRejects(int64(n), text, reasons, 2)

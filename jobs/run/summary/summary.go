@@ -28,7 +28,7 @@ type Summary struct {
 	Run            jobfile.RunInfo     `json:"run"`
 	*OutputSummary                     // nil if there are several outputs
 	Outputs        []*OutputReport     `json:"outputs,omitempty"` // if there are several, in the order of the job file
-	Phases         []timing.Span       `json:"phases"`
+	Phases         []timing.PhaseTime  `json:"phases"`
 	Rejects        []RejectFile        `json:"rejects"`
 	Sort           *SortSummary        `json:"sort,omitempty"`
 	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
@@ -103,7 +103,7 @@ type SortSummary struct {
 // New begins the summary of a run of a job.
 func New(j *jobfile.Job) *Summary {
 	s := &Summary{Outcome: failure.NewOutcome(), began: time.Now(), job: j, Run: j.Info(),
-		Phases: []timing.Span{}, Rejects: []RejectFile{}}
+		Phases: []timing.PhaseTime{}, Rejects: []RejectFile{}}
 	for _, out := range j.Feeds() {
 		r := &OutputReport{Status: failure.Undone, Run: out.Info(),
 			OutputSummary: OutputSummary{Regions: []RegionSummary{}, Files: []hfiles.FileMeta{}}}

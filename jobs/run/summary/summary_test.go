@@ -20,7 +20,7 @@ import (
 // TestBound: the phase with the most time bounds a run, and a stage without parts counts for all cores.
 func TestBound(t *testing.T) {
 	t.Parallel()
-	s := Summary{Phases: []timing.Span{
+	s := Summary{Phases: []timing.PhaseTime{
 		{Name: "sort", Seconds: 2}, {Name: "key", Of: "sort", Seconds: 3}, {Name: "read", Of: "sort", Seconds: 0.5},
 		{Name: "write", Seconds: 3}, {Name: "encode", Of: "write", Seconds: 4.5},
 		{Name: "load", Seconds: 1}, // has no parts: it keeps both cores
@@ -60,7 +60,7 @@ func TestPhase(t *testing.T) {
 // same.
 func TestShift(t *testing.T) {
 	t.Parallel()
-	s := &Summary{Phases: []timing.Span{{Name: "sort", Seconds: 9}, {Name: "load", Start: 1, Seconds: 4, Bytes: 100}, {Name: "probe", Start: 5, Seconds: 2, Bytes: 100}}}
+	s := &Summary{Phases: []timing.PhaseTime{{Name: "sort", Seconds: 9}, {Name: "load", Start: 1, Seconds: 4, Bytes: 100}, {Name: "probe", Start: 5, Seconds: 2, Bytes: 100}}}
 	s.Shift(1500 * time.Millisecond)
 	load, probe := s.Phases[1], s.Phases[2]
 	if load.Seconds != 2.5 || load.Start != 1 || probe.Seconds != 3.5 || probe.Start != 3.5 || probe.Bytes != 100 || s.Phases[0].Seconds != 9 {

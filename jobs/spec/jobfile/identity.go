@@ -237,7 +237,7 @@ type InputFile struct {
 }
 
 // InputFiles converts the files of an input for a run's ID and its manifest.
-func InputFiles(files []ingest.InputFile) []InputFile {
+func InputFiles(files []ingest.SourceFile) []InputFile {
 	all := make([]InputFile, len(files))
 	for i, f := range files {
 		all[i] = InputFile{Path: f.Path, Size: f.Size, ModTime: TimeText(f.ModTime)}
@@ -249,14 +249,14 @@ func InputFiles(files []ingest.InputFile) []InputFile {
 func TimeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // Listed converts files back, with their ordinals.
-func Listed(files []InputFile) ([]ingest.InputFile, error) {
-	all := make([]ingest.InputFile, len(files))
+func Listed(files []InputFile) ([]ingest.SourceFile, error) {
+	all := make([]ingest.SourceFile, len(files))
 	for i, f := range files {
 		t, err := time.Parse(time.RFC3339Nano, f.ModTime)
 		if err != nil {
 			return nil, fmt.Errorf("the time of %s: %w", f.Path, err)
 		}
-		all[i] = ingest.InputFile{Path: f.Path, Size: f.Size, ModTime: t, Ordinal: i}
+		all[i] = ingest.SourceFile{Path: f.Path, Size: f.Size, ModTime: t, Ordinal: i}
 	}
 	return all, nil
 }

@@ -89,8 +89,8 @@ func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' 
 
 // ofDays makes the path of one day's export of a folder that has those of several days, and returns that day's files:
 // the latest that has records. If the files have no days in their paths, it is false.
-func (d *Draft) ofDays(folder string, files []ingest.InputFile) (latest []ingest.InputFile, found bool) {
-	days := map[string][]ingest.InputFile{}
+func (d *Draft) ofDays(folder string, files []ingest.SourceFile) (latest []ingest.SourceFile, found bool) {
+	days := map[string][]ingest.SourceFile{}
 	var paths, undated []string
 	for _, f := range files {
 		below, ok := strings.CutPrefix(f.Path, strings.TrimSuffix(folder, "/")+"/")
@@ -130,9 +130,9 @@ func whyUnclear(paths, undated []string) string {
 }
 
 // latestDay is the last day with a record, or else the last one.
-func latestDay(days map[string][]ingest.InputFile) (latest string) {
+func latestDay(days map[string][]ingest.SourceFile) (latest string) {
 	full := func(day string) bool {
-		return slices.ContainsFunc(days[day], func(f ingest.InputFile) bool { return f.Size > 0 })
+		return slices.ContainsFunc(days[day], func(f ingest.SourceFile) bool { return f.Size > 0 })
 	}
 	for day := range days {
 		if latest == "" || full(day) && !full(latest) || full(day) == full(latest) && day > latest {

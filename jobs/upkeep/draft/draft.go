@@ -74,7 +74,7 @@ func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 		files = latest
 	}
 	d.Files = len(files)
-	var full []ingest.InputFile
+	var full []ingest.SourceFile
 	for _, f := range files {
 		if d.Bytes += f.Size; f.Size > 0 {
 			full = append(full, f)
@@ -101,7 +101,7 @@ type sample struct {
 	whole bool // text is all of the file
 }
 
-func read(fsys storage.FS, files []ingest.InputFile) ([]sample, error) {
+func read(fsys storage.FS, files []ingest.SourceFile) ([]sample, error) {
 	var samples []sample
 	n := min(len(files), maxSamples)
 	for i := range n {
@@ -115,7 +115,7 @@ func read(fsys storage.FS, files []ingest.InputFile) ([]sample, error) {
 	return samples, nil
 }
 
-func readOne(fsys storage.FS, f ingest.InputFile) (s sample, err error) {
+func readOne(fsys storage.FS, f ingest.SourceFile) (s sample, err error) {
 	r, err := compressed.Open(fsys, f.Path, f.Size, compressed.Auto)
 	if err != nil {
 		return s, fmt.Errorf("look at %s: %w", printable.Name(fsys.URI(f.Path)), err)
@@ -134,7 +134,7 @@ func readOne(fsys storage.FS, f ingest.InputFile) (s sample, err error) {
 
 // ofParquet drafts from a footer: the file itself knows the names and types. It says nothing of the values, and so
 // nothing of the key.
-func (d *Draft) ofParquet(fsys storage.FS, file ingest.InputFile) error {
+func (d *Draft) ofParquet(fsys storage.FS, file ingest.SourceFile) error {
 	d.form = form{format: "parquet"}
 	names, err := parquet.ColumnNames(fsys, file)
 	if err != nil {
