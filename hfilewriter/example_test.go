@@ -109,8 +109,7 @@ func ExampleReader_Verify() {
 	}
 	// Output:
 	// 6 blocks, 1 rows, 1 cells
-	// verify HFile: block at offset 0: corrupt HFile: CRC32C of bytes 0 and on of the DATA block is ecfba6eb, stored
-	// edfba6eb
+	// verify HFile: block at offset 0: corrupt HFile: CRC32C of bytes 0 and on of the DATA block is ecfba6eb, stored edfba6eb
 }
 
 // Layout describes a file's parts.

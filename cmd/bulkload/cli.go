@@ -11,6 +11,7 @@ import (
 
 	"bulkload/cell"
 	"bulkload/internal/bytesize"
+	"bulkload/internal/errcode"
 	"bulkload/jobs/base/failure"
 	"bulkload/jobs/base/options"
 	"bulkload/jobs/inspect/lookup"
@@ -272,6 +273,7 @@ type getCommand struct {
 	Key []string `arg:"" help:"The values of the query columns, in the order of query."`
 	dated
 	From   string `placeholder:"DIR" help:"Reads HFiles in a directory instead of the table."`
+	Fail   bool   `help:"Ends with 1 if there is no such row."`
 	Output string `placeholder:"TABLE" help:"Which of several outputs to read (default: the one with the directory of --from, or else the only one whose query has that many columns)."`
 }
 
@@ -286,8 +288,12 @@ func (c *getCommand) do(ctx context.Context, s *session) (report, error) {
 		}
 	}
 	r, err := lookup.Get(ctx, job, s.options(), c.Key, c.From)
-	if err == nil {
-		writeRows(s.answers(), r)
+	if err != nil {
+		return r, err
 	}
-	return r, err
+	writeRows(s.answers(), r)
+	if c.Fail && len(r.Rows) == 0 {
+		return r, errcode.NotFound.Errorf("no row of %s has the key %s", r.Table, strings.Join(c.Key, " "))
+	}
+	return r, nil
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"time"
 
+	"bulkload/internal/errcode"
 	"bulkload/jobs/inspect/status"
 	"bulkload/jobs/spec/jobfile"
 )
@@ -14,6 +16,7 @@ type statusCommand struct {
 	Jobs []string `arg:"" name:"job" help:"The job file, or several."`
 	dated
 	ranged
+	Fail bool `help:"Ends with 1 if one of the runs was never begun."`
 }
 
 func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
@@ -24,6 +27,14 @@ func (c *statusCommand) do(ctx context.Context, s *session) (report, error) {
 	r, err := status.Collect(ctx, wanted, s.options())
 	s.endBar()
 	writeStatus(s.answers(), r, s.Verbose > 0)
+	if c.Fail && err == nil {
+		for _, run := range r.Runs {
+			if run.State == status.None {
+				return r, errcode.NotFound.Errorf("%s: nothing was written or loaded for table %s and date %s", run.Job, run.Table,
+					cmp.Or(run.Date, "none"))
+			}
+		}
+	}
 	return r, err
 }
 

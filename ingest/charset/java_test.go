@@ -124,7 +124,7 @@ func javaDecodes(t *testing.T, names []string, texts [][][]byte) [][][]byte {
 			in.Write(text)
 		}
 	}
-	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", oldGB18030, "-cp", compiled(t, "testdata/Decode.java"), "Decode")
+	cmd := exec.Command("java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", compiled(t, "testdata/Decode.java"), "Decode")
 	cmd.Stdin = &in
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -156,7 +156,7 @@ func javaName(name string) string {
 // TestTablesAreJavas: the tables are what their generator writes.
 func TestTablesAreJavas(t *testing.T) {
 	classes, dir := compiled(t, "testdata/Tables.java"), t.TempDir()
-	if out, err := exec.Command("java", oldGB18030, "-cp", classes, "Tables", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("java", "-cp", classes, "Tables", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	made, err := filepath.Glob(filepath.Join(dir, "*.gz"))
@@ -190,9 +190,6 @@ func unpacked(t *testing.T, file []byte) []byte {
 	}
 	return content
 }
-
-// oldGB18030 makes Java 21 decode GB18030 as Java 17 does, whose tables these are.
-const oldGB18030 = "-Djdk.charset.GB18030=2000"
 
 // compiled returns the folder of a Java program's classes.
 func compiled(t *testing.T, program string) string {

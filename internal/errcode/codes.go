@@ -132,6 +132,7 @@ const (
 	HFileCorrupt     Code = "BL-HFILE-CORRUPT"
 	HFileUnsupported Code = "BL-HFILE-UNSUPPORTED"
 	HFileMissing     Code = "BL-HFILE-MISSING"
+	NotFound         Code = "BL-NOT-FOUND"
 
 	// Ended from outside.
 	Stopped Code = "BL-INTERRUPTED"
@@ -724,6 +725,10 @@ var Table = []Chapter{
 				"one that has the outputs. If an output was loaded, its files are in the table: use `bulkload " +
 				"verify JOB --live`.",
 			[]string{"Bulk load operation did not find any files to load", "is not a directory"}},
+		{NotFound, Failed,
+			"With `--fail`, `get` found no row, or `status` a run that was never begun.",
+			"Check the key or the date; without `--fail` this is no error.",
+			nil},
 	}},
 	{"Ended from outside", "", []Doc{
 		{Stopped, Interrupted,

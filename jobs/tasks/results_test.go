@@ -146,7 +146,7 @@ func TestEndsOfAnAttempt(t *testing.T) {
 		failed error
 		leaves string
 	}{
-		"done":                    {t.Context(), nil, "result.json attempt.json rejects run"},
+		"done":                    {t.Context(), nil, "attempt.json rejects result.json run"},
 		"failed":                  {t.Context(), errcode.TableName.New("no"), "attempt.json failure.json rejects"},
 		"interrupted":             {ended, context.Canceled, ""},
 		"failed, and interrupted": {ended, errors.New("no"), ""},
