@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Journal is a journal that is being written. A line is:
+// Journal is an open journal. A line is:
 //
 //	8 hex digits   CRC32C of number, space and text
 //	space
@@ -31,23 +31,22 @@ import (
 // sorted rows were never stored.
 //
 // A line has neither a version nor a length: a reader finds lines by LF, which JSON writes as \n within a string. The
-// package knows nothing of the texts. What they mean, and which program may read them, is said by the first one
-// (checkpoint.Header).
+// journal does not interpret the texts: the first one (Header) says what they mean and which program may read them.
 type Journal struct {
 	mu    sync.Mutex
 	file  *os.File
 	lines int
-	err   error // that ended the writing
+	err   error // the first error; nothing is written after it
 }
 
-const sumLen = 9 // bytes before what a line's checksum is of
+const sumLen = 9 // the checksum and its space; the checksum covers the rest
 
 // limit bounds the bytes that Open reads, and with them its memory. What follows is cut off, as if it had never been
 // written. That loses work, but no rows: a kill at that moment would have left the same lines, and the input of the
 // other lines is read again. Only tests change it.
 var limit int64 = 1 << 30
 
-// ErrDamaged says that a line other than the last one is not as it was written, or not where it was written.
+// ErrDamaged means that a line other than the last one was changed or moved after it was written.
 var ErrDamaged = errors.New("the journal is damaged")
 
 // CreateJournal creates a journal, which must not exist.
@@ -102,7 +101,7 @@ func parseJournal(content []byte) (lines [][]byte, whole int, err error) {
 		switch {
 		case !ok:
 			bad = true
-		// A whole line after a bad one: not the trace of a kill.
+		// A whole line after a bad one, which no kill leaves.
 		case bad:
 			return nil, 0, ErrDamaged
 		// Each checksum is right, but lines are missing, doubled or exchanged.
@@ -155,13 +154,13 @@ func (j *Journal) Cut(lines [][]byte) error {
 }
 
 // Append appends a value as a line. It may be called from several goroutines. After an error nothing more is written:
-// the failed line may be half written, and a line after it would make it a damaged one.
+// the failed line may be half written, and another line after it would make the journal a damaged one.
 //
 // The file is not synced. A killed process loses nothing that way, since the kernel has the bytes. A crash of the
 // machine may lose some; Header.Boot tells the next process that one has happened.
 //
-// One write for each line, with its LF at the end: so a kill leaves a whole line or one without LF. The number is used
-// up even if the write fails, which does no harm, since no line follows then.
+// Each line is one write that ends with its LF, so a kill leaves a whole line or one without LF. A failed write uses up
+// the number too, which does no harm because no line follows it.
 func (j *Journal) Append(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

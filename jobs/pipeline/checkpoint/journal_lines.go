@@ -9,15 +9,15 @@ import (
 	"bulkload/partition"
 )
 
-// Checkpoint is a line of the journal: what one goroutine has read since its last checkpoint, all of which is now in
+// Checkpoint is a line of the journal: what one goroutine has read since its last checkpoint. All of it is now in
 // sorted runs on disk.
 //
-// A checkpoint is written between two records, and covers runs, counts, rejects and input position of the same
-// records. That is what makes resuming exact: a record is either in a run and in the counts and before the position,
-// or in none of them. If one of them were recorded at another moment, records would be lost or sorted twice.
+// A checkpoint is written between two records, and covers runs, counts, rejects and input position of the same records.
+// That is what makes resuming exact: a record is either in a run, in the counts and before the position, or in none of
+// them. If one of them were recorded at another moment, records would be lost or sorted twice.
 type Checkpoint struct {
 	Read    int64        `json:"read"`              // records, including rejected ones
-	Skipped int64        `json:"skipped,omitempty"` // lines that are no records
+	Skipped int64        `json:"skipped,omitempty"` // lines that are not records
 	Ended   []EndedSplit `json:"ended,omitempty"`
 	Part    *SplitPart   `json:"part,omitempty"` // of the split being read
 	Rejects *rejectSpan  `json:"rejects,omitempty"`
@@ -41,13 +41,13 @@ type SplitPart struct {
 type RunShare struct {
 	Output  int               `json:"output"`
 	Run     partition.RunFile `json:"run,omitzero"`
-	Regions []regionShare     `json:"regions,omitempty"` // those that got rows
-	Files   []fileShare       `json:"files,omitempty"`   // of the input, those that were read
+	Regions []regionShare     `json:"regions,omitempty"` // the regions that got rows
+	Files   []fileShare       `json:"files,omitempty"`   // the input files that were read
 
 	Filtered int64 `json:"filtered,omitempty"` // records that the output's filter dropped
 }
 
-// regionShare is a books.RegionCounts as stored in the journal.
+// regionShare is a counts.RegionCounts as stored in the journal.
 type regionShare struct {
 	Region int        `json:"region"`
 	Digest digest.Sum `json:"digest"`
@@ -65,8 +65,8 @@ type fileShare struct {
 	counts.Content
 }
 
-// replacement is a line of the journal: an output's run that replaces others, into which it was merged. The replaced
-// runs are deleted only after this line is written.
+// replacement is a line of the journal: a run of an output, merged from the runs that it replaces. The replaced runs
+// are deleted only after this line is written.
 type replacement struct {
 	Output int               `json:"output"`
 	From   []string          `json:"from"`
@@ -75,7 +75,7 @@ type replacement struct {
 
 // Line is any line of the journal but the first; exactly one field is set.
 type Line struct {
-	// the machine's boot in which everything named by earlier lines was read and found good
+	// the boot of the machine in which everything named by earlier lines was read and found intact
 	Boot       string       `json:"boot,omitempty"`
 	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
 	Merged     *replacement `json:"merged,omitempty"`
@@ -92,7 +92,7 @@ func FileShares(c counts.Contents) []fileShare {
 	return all
 }
 
-// SharesSince is the difference between two states of the regions' counts.
+// SharesSince returns the difference between two states of the regions' counts.
 func SharesSince(then, now []counts.RegionCounts) []regionShare {
 	var shares []regionShare
 	for i := range now {

@@ -15,11 +15,11 @@ import (
 	"bulkload/jobs/pipeline/source"
 )
 
-// RejectLog passes a goroutine's rejects on, and copies those since the last checkpoint for the next one: in memory,
-// and if there are many, in a file beside the sorted runs.
+// RejectLog passes a goroutine's rejects on, and copies those since the last checkpoint for the next one: in memory or,
+// if there are many, in a file beside the sorted runs.
 //
-// Rejects belong to a checkpoint like rows do. Input before a checkpoint is not read again, so its rejects must be
-// replayed from here; the rejects after it will be found again, so their copy must not be.
+// A checkpoint covers rejects as it covers rows. Input before it is not read again, so its rejects must be replayed
+// from the copy. Rejects after it are found again, so their copies must not be replayed.
 type RejectLog struct {
 	entry.RejectSink
 	store  *RunStore // nil: no copy
@@ -46,15 +46,15 @@ func NewRejectLog(k *RunStore, sink entry.RejectSink, number int) *RejectLog {
 
 // Add passes a reject on and copies it.
 func (l *RejectLog) Add(bad *ingest.BadRecord) error {
-	// First to the reject files: a limit that is exceeded ends the run, and then no copy is needed.
+	// The reject files come first: if there are too many rejects, the run ends and needs no copy.
 	if err := l.RejectSink.Add(bad); err != nil || l.store == nil {
 		return err
 	}
 	return l.copied.Add(bad)
 }
 
-// open opens the file to append to it. Bytes that a killed process has left there after its last checkpoint stay before
-// what is appended: no span names them.
+// open opens the file to append to it. Bytes that a killed process wrote after its last checkpoint stay in the file; no
+// span names them.
 func (l *RejectLog) open() (io.Writer, error) {
 	if err := l.store.Begin(); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (l *RejectLog) CutSpan() (*rejectSpan, error) {
 	return span, nil
 }
 
-// CloseFile closes the copy, not the rejects themselves.
+// CloseFile closes the file of copies, but not the sink.
 func (l *RejectLog) CloseFile() error {
 	if l.file == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// RejectWriter writes rejects to a log, from which ReplayRejects reads them. It is the only writer of such logs: of
-// those that a killed run leaves for the next process (RejectLog), and of those that map tasks leave for their driver.
-// It is not safe for concurrent use.
+// RejectWriter writes rejects to a log, from which ReplayRejects reads them. It writes all such logs: those that a
+// killed run leaves for the next process (RejectLog), and those that map tasks leave for their driver. It is not safe
+// for concurrent use.
 type RejectWriter struct {
 	Open func() (io.Writer, error) // the log; called when the first rejects are written
 
@@ -58,7 +58,7 @@ func (w *RejectWriter) Add(bad *ingest.BadRecord) error {
 	return w.Flush()
 }
 
-// Flush writes what is held in memory.
+// Flush writes the rejects that are still in memory.
 func (w *RejectWriter) Flush() (err error) {
 	if len(w.buffer) == 0 {
 		return nil
@@ -78,13 +78,14 @@ func (w *RejectWriter) Flush() (err error) {
 	return nil
 }
 
-// Written is the number of bytes that were written since the last Cut, and their checksum (CRC32C).
+// Written returns the number of bytes written since the last Cut, and their checksum (CRC32C).
 func (w *RejectWriter) Written() (bytes int64, sum uint32) { return w.bytes, w.sum }
 
 // Cut begins a new part of the log, for Written.
 func (w *RejectWriter) Cut() { w.bytes, w.sum = 0, 0 }
 
-// SumRejects reads a log, or a part of one, and returns what Written has returned for it, if it is unchanged.
+// SumRejects reads a log, or a part of one, and returns its size and checksum, which equal those of Written if it is
+// unchanged.
 func SumRejects(log io.Reader) (bytes int64, sum uint32, err error) {
 	h := crc32.New(castagnoli)
 	bytes, err = io.Copy(h, log)

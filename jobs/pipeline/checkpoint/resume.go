@@ -19,11 +19,11 @@ import (
 	"bulkload/partition"
 )
 
-// openExisting restores the state of an earlier process. Useless files are deleted.
+// openExisting restores the state of an earlier process, and deletes files that can't be used.
 func (k *RunStore) openExisting() error {
 	info, err := os.Lstat(k.dir)
 	if err != nil {
-		return nil // if it is more than a missing folder, the first spill reports it
+		return nil // usually the folder is missing; the first spill reports any other error
 	}
 	if err = partition.CheckPrivateDir(info); err != nil {
 		return errcode.Folder.Errorf(
@@ -36,12 +36,12 @@ func (k *RunStore) openExisting() error {
 		}
 		return fmt.Errorf("look for sorted runs of an earlier process: %w", err)
 	}
-	// Only now that the lock is held: --force must not delete the runs of a process that is still sorting.
+	// Done under the lock, because --force must not delete the runs of a process that is still sorting.
 	if k.options.Force {
 		return k.discard()
 	}
 	if err := k.resume(); errcode.Outermost(err) == errcode.ManifestVersion {
-		return err // whatever it has is left to the bulkload that wrote it
+		return err // its files are left to the bulkload that wrote them
 	} else if err != nil {
 		k.options.Infof("sorting from the beginning: the sorted runs that an earlier process left in %s can't be used: %v",
 			k.dir, err)
@@ -58,8 +58,8 @@ func (k *RunStore) openExisting() error {
 // anything new is appended, so that the journal never contains lines after a gap.
 //
 // All blocks of all runs are read if the machine was booted since, or if that is unknown: the kernel may not have
-// written them before it went down. Otherwise the runs' footers are enough, since the files of a killed process are
-// in the kernel's hands.
+// written them before it went down. Otherwise the runs' footers are enough, because the kernel keeps what a killed
+// process has written.
 func (k *RunStore) resume() error {
 	record, texts, err := OpenJournal(filepath.Join(k.dir, JournalName))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(texts) == 0 {
@@ -72,7 +72,8 @@ func (k *RunStore) resume() error {
 		return err
 	}
 	k.journal = record
-	// Another program of this format has merely sorted in vain. Of another format nothing is known, so nothing is deleted.
+	// If another program of this format wrote it, its sorting is merely lost. A journal of another format can't be
+	// interpreted, so nothing is deleted.
 	if schema := seal.Schema(texts[0]); schema != journalSchema {
 		return errcode.ManifestVersion.Errorf("%s has schema %d, this bulkload knows %d; finish or remove that run with "+
 			"the bulkload that began it",
@@ -85,7 +86,7 @@ func (k *RunStore) resume() error {
 	if err := k.matches(head); err != nil {
 		return err
 	}
-	boot := head.Boot // the latest that any line confirms: a run that resumes after a reboot appends a line for its own
+	boot := head.Boot // the last that a line confirms: a run that resumes after a reboot appends a line for it
 	lines := make([]Line, len(texts)-1)
 	for i, text := range texts[1:] {
 		if lines[i], err = ParseLine(text); err != nil {
@@ -101,7 +102,7 @@ func (k *RunStore) resume() error {
 	if len(sound) < len(lines) {
 		k.options.Warnf("%d of the %d checkpoints that an earlier process recorded in %s are lost",
 			len(lines)-len(sound), len(lines), k.dir)
-		// Before anything is appended: a line after a gap would be found at the next start, and count.
+		// Cut before anything is appended: otherwise the next start would find a line after a gap, and count it.
 		if err := k.journal.Cut(texts[:1+len(sound)]); err != nil {
 			return err
 		}
@@ -117,8 +118,8 @@ func (k *RunStore) resume() error {
 	return nil
 }
 
-// matches checks a journal's header against this run. An output that is complete now may not have been when the
-// journal was written, so its regions may differ from "".
+// matches checks a journal's header against this run. An output that is complete now, with regions "", may not have
+// been when the journal was written.
 func (k *RunStore) matches(head Header) (err error) {
 	if k.head.Program, err = program.Hash(); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (k *RunStore) matches(head Header) (err error) {
 		if want.Outputs[i].Regions == "" {
 			want.Outputs[i].Regions = head.Outputs[i].Regions
 		}
-		// The same run with other regions: its runs are sorted by the old boundaries.
+		// The same run with other regions: its rows were sorted by the old boundaries.
 		if head.Outputs[i].Run == want.Outputs[i].Run && head.Outputs[i] != want.Outputs[i] {
 			return errors.New("the table's regions have changed")
 		}
@@ -154,15 +155,15 @@ func (k *RunStore) matches(head Header) (err error) {
 // that a later line replaced: once that line is cut off, its source runs must exist again. So the check starts over
 // with each shorter prefix, until all its runs are found.
 func (k *RunStore) validPrefix(lines []Line, blocks bool) []Line {
-	type runName struct { // identifies a run among those of all outputs
+	type runName struct { // identifies a sorted run among those of all outputs
 		output int
 		name   string
 	}
-	// What came of each run: it is looked at once. No name is used twice in one journal, since a merged run gets a new
-	// one.
+	// The result for each run, so that it is checked only once. No name is used twice in one journal, because a merged
+	// run gets a new one.
 	checked := map[runName]error{}
 	for {
-		replaced := map[runName]bool{} // by these lines: they are deleted, and must not be required
+		replaced := map[runName]bool{} // runs that these lines replace: they are deleted, so they must not be required
 		for _, line := range lines {
 			if m := line.Merged; m != nil {
 				for _, name := range m.From {
@@ -173,7 +174,7 @@ func (k *RunStore) validPrefix(lines []Line, blocks bool) []Line {
 		lacks := func(output int, run partition.RunFile) bool {
 			id := runName{output, run.Name}
 			if run.Name == "" || replaced[id] || output < 0 || output >= len(k.regions) || k.regions[output] == 0 {
-				return false // it has no rows, or is not needed: its output is written, or is none, which Apply refuses
+				return false // no rows, or an output that needs none or is unknown, which Apply refuses
 			}
 			err, seen := checked[id]
 			if !seen {
@@ -207,6 +208,6 @@ func (k *RunStore) validPrefix(lines []Line, blocks bool) []Line {
 		if bad < 0 {
 			return lines
 		}
-		lines = slices.Clip(lines[:bad]) // and what was merged in a later line must be there again
+		lines = slices.Clip(lines[:bad]) // runs that a line cut off here replaced must exist again
 	}
 }

@@ -13,14 +13,14 @@ import (
 
 // ResumeState is the sum of all checkpoints of earlier processes.
 //
-// It is a sum of differences: each line holds what one goroutine did since its line before. So a line that is applied
-// twice, or left out while later ones count, makes counts, digests and runs disagree, and the run fails when its
+// It is a sum of differences: each line holds what one goroutine did since its previous line. If a line is applied
+// twice, or left out while later ones count, then counts, digests and sorted runs disagree, and the run fails when its
 // regions are compared.
 type ResumeState struct {
 	Read    int64
-	Skipped int64             // lines that are no records
-	ended   map[int]int64     // bytes of the splits that were read to their end
-	parts   map[int]SplitPart // of splits that were read in part
+	Skipped int64             // lines that are not records
+	ended   map[int]int64     // bytes of each split that was read to its end
+	parts   map[int]SplitPart // the splits that were read in part
 	Rejects []*rejectSpan
 	Outputs []outputState
 }
@@ -40,7 +40,7 @@ type Piece struct {
 	ResumeAfter int64 // records up to this offset are sorted already; -1: none
 }
 
-// NewResumeState returns the state of a run without checkpoints, with so many regions for each output.
+// NewResumeState returns the state of a run without checkpoints. regions has the number of regions of each output.
 func NewResumeState(regions []int) *ResumeState {
 	s := &ResumeState{ended: map[int]int64{}, parts: map[int]SplitPart{}}
 	for _, n := range regions {
@@ -83,7 +83,7 @@ func (s *ResumeState) applyCheckpoint(c *Checkpoint, splits int) error {
 		if e.Split < 0 || e.Split >= splits {
 			return fmt.Errorf("split %d of %d", e.Split, splits)
 		}
-		// A split may have had a part in an earlier line. It has ended now, which Pieces and Bytes test first.
+		// An earlier line may have recorded a part of this split. Pieces and Bytes look in ended first.
 		s.ended[e.Split] = e.Bytes
 	}
 	if p := c.Part; p != nil {
@@ -109,7 +109,7 @@ func (s *ResumeState) applyShare(share *RunShare) error {
 		return fmt.Errorf("output %d of %d", share.Output, len(s.Outputs))
 	}
 	out := &s.Outputs[share.Output]
-	// The output was written by then: it needs no rows, and the runs for it may be gone.
+	// The output is already written: it needs no rows, and its runs may be deleted.
 	if len(out.Regions) == 0 {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (s *ResumeState) applyMerge(m *replacement) error {
 	// The merged run has no counts of its own: its entries are those of the runs that it replaces, counted by their lines.
 	before := len(out.runs)
 	out.runs = slices.DeleteFunc(out.runs, func(r partition.RunFile) bool { return slices.Contains(m.From, r.Name) })
-	// Else some rows would be in two runs, or in none.
+	// Otherwise some rows would be in two runs, or in none.
 	if before-len(out.runs) != len(m.From) {
 		return errors.New("a merged run takes the place of runs that are not there")
 	}
@@ -150,9 +150,9 @@ func (s *ResumeState) applyMerge(m *replacement) error {
 	return nil
 }
 
-// Pieces are the parts of the splits that are still to be read. A split with a checkpoint is opened from its start
-// again, and the reader passes over the records up to ResumeAfter: no form of input needs a way to enter a file at a
-// record.
+// Pieces returns the parts of the splits that are still to be read. A split with a checkpoint is read from its start
+// again, and the reader skips the records up to ResumeAfter, so no input format must be able to start in the middle of
+// a split.
 func (s *ResumeState) Pieces(splits []ingest.Split) []Piece {
 	var left []Piece
 	for i, split := range splits {
@@ -168,7 +168,7 @@ func (s *ResumeState) Pieces(splits []ingest.Split) []Piece {
 	return left
 }
 
-// Bytes are those of the input that are already sorted; whole only those of splits that were read to their ends.
+// Bytes returns how many bytes of the input are already sorted; whole counts only splits that were read to their ends.
 func (s *ResumeState) Bytes() (all, whole int64) {
 	for _, n := range s.ended {
 		whole += n
@@ -182,7 +182,7 @@ func (s *ResumeState) Bytes() (all, whole int64) {
 	return all, whole
 }
 
-// Spilled is the size of the existing runs; 0 without a store.
+// Spilled returns the size of the existing runs; 0 without a store.
 func (k *RunStore) Spilled() int64 {
 	if k == nil {
 		return 0

@@ -34,14 +34,14 @@ import (
 //	rejects-000 …  a log of rejects for each goroutine
 //
 // The protocol of a checkpoint: write the runs, write the rejects, append one line to the journal. A kill between two
-// of these steps leaves files that no line names; they are deleted or overwritten, and their input is read again.
-// After the line, nothing of it is read again. Nothing that a line names is deleted or changed, except after a later
-// line that replaces it.
+// of these steps leaves files that no line names; they are deleted or overwritten, and their input is read again. After
+// the line, that input is not read again. Nothing that a line names is deleted or changed, except after a later line
+// that replaces it.
 const (
 	Prefix        = "bulkload-run-"
 	journalSchema = 1
 	JournalName   = "journal"
-	MaxAge        = 7 * 24 * time.Hour // files of another run are deleted if untouched for so long
+	MaxAge        = 7 * 24 * time.Hour // files of another run are deleted if nobody has touched them for this long
 )
 
 // Why the files of an earlier process can't be used.
@@ -50,13 +50,12 @@ var (
 	errEmpty    = errors.New("nothing is finished")
 )
 
-// Header is what must match for the sorted runs to be used. Everything is here on which the content of the runs
-// depends: other input, another job, other regions or another program would give other entries, and their mixture
-// would be loaded.
+// Header has everything that the content of the sorted runs depends on. The runs are used only if it matches: other
+// input, another job, other regions or another program would give other entries, and a mixture of both would be loaded.
 type Header struct {
 	Schema  int         `json:"schema"`
 	Program string      `json:"program"` // hash of the executable: another one may encode entries differently
-	Boot    string      `json:"boot"`    // of the machine: after a reboot, what was not on disk yet is lost
+	Boot    string      `json:"boot"`    // of the machine: a reboot loses what was not on disk yet
 	Splits  string      `json:"splits"`  // hash of the list of splits
 	Outputs []outputKey `json:"outputs"`
 }
@@ -68,7 +67,7 @@ type outputKey struct {
 	Regions string `json:"regions"` // hash of the boundaries; "" if no rows are needed
 }
 
-// RunStore stores what a run has sorted, beyond its process.
+// RunStore stores what a run has sorted so that it outlives the process.
 type RunStore struct {
 	options options.Options
 	source  *source.Source
@@ -82,11 +81,11 @@ type RunStore struct {
 	lock           *os.File // nil until something is stored
 	journal        *Journal
 	createdWorkDir bool // the work folder did not exist before
-	DiscardOnClose bool // the files are useless: the disk is full of them, or the same command would fail again
+	DiscardOnClose bool // the files can't help: they fill the disk, or the same command would fail with them again
 }
 
-// Open looks for files of an earlier process of the same run. It changes nothing if there are none. The store is
-// returned on failure too.
+// Open looks for files of an earlier process of the same run, and changes nothing if there are none. It returns the
+// store even if it fails.
 func Open(purposes []StoredOutput, src *source.Source, splits []ingest.Split, o options.Options) (*RunStore, error) {
 	k := &RunStore{options: o, source: src, Splits: splits}
 	k.head = Header{Schema: journalSchema, Boot: lock.BootID(), Splits: hashText(splitTexts(splits)...)}
@@ -116,7 +115,7 @@ type StoredOutput struct {
 	Regions int      // number of regions; 0: no rows are needed
 }
 
-// storeFolder is the folder for a run with these outputs.
+// storeFolder returns the folder for a run with these outputs.
 func storeFolder(work string, outputs []string) (string, error) {
 	if work == "" {
 		work = os.TempDir()
@@ -137,7 +136,7 @@ func RemoveFinished(workDir string, outputs []string) error {
 	}
 	info, err := os.Lstat(k.dir)
 	if err != nil || partition.CheckPrivateDir(info) != nil {
-		return nil // usually there are none, and another user's don't concern us
+		return nil // usually there are none; those of another user stay
 	}
 	if k.lock, err = partition.LockFolder(k.dir); err != nil {
 		return nil
@@ -145,7 +144,8 @@ func RemoveFinished(workDir string, outputs []string) error {
 	return k.discard()
 }
 
-// KeptBytes is the size of what a killed run with these outputs has left in the work folder; 0 if that can't be read.
+// KeptBytes returns the size of the files that a killed run with these outputs has left in the work folder; 0 if they
+// can't be read.
 func KeptBytes(workDir string, outputs []string) (sum int64) {
 	dir, err := storeFolder(workDir, outputs)
 	if err != nil {
@@ -202,7 +202,7 @@ func (k *RunStore) create() (err error) {
 	partition.RemoveStale(work)
 	RemoveOlder(work, MaxAge, false)
 	if k.head.Program, err = program.Hash(); err != nil {
-		k.head.Program = "unknown" // nobody can use the files then
+		k.head.Program = "unknown" // then no other process can use the files
 	}
 	if err := os.Mkdir(k.dir, 0o700); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (k *RunStore) create() (err error) {
 	if err != nil {
 		return err
 	}
-	// A kill before this leaves a journal without a whole line, which is errEmpty to read.
+	// A kill before this leaves a journal without a whole line: reading it returns errEmpty.
 	if err := record.Append(k.head); err != nil {
 		return errors.Join(err, record.Close())
 	}
@@ -222,9 +222,9 @@ func (k *RunStore) create() (err error) {
 	return nil
 }
 
-// RemoveOlder deletes the sorted runs and rejects that runs have left in a work folder ("": the system's temporary
-// one) and nobody has continued for an age. It returns the folders that it deleted, or would delete in a dry run.
-// Folders of other users and of running processes stay.
+// RemoveOlder deletes sorted runs and rejects in a work folder ("": the system's temporary folder) that no process has
+// continued for the given age. It returns the folders that it deleted, or would delete in a dry run. Folders of other
+// users and of running processes stay.
 func RemoveOlder(work string, age time.Duration, dryRun bool) (deleted []string) {
 	if work == "" {
 		work = os.TempDir()
@@ -276,8 +276,8 @@ func (k *RunStore) Add(c *Checkpoint) error {
 	return nil
 }
 
-// PersistentRuns are an output's runs, for its sort. Replace is called when runs were merged: the journal has to name
-// the new run before the old ones are deleted.
+// PersistentRuns returns an output's runs, for its sort. The sort calls Replace after it has merged runs, because the
+// journal must name the new run before the old ones are deleted.
 func (k *RunStore) PersistentRuns(output int) *partition.PersistentRuns {
 	return &partition.PersistentRuns{Store: k.runFolder(output), Runs: k.State.Outputs[output].runs,
 		Replace: func(from []string, to partition.RunFile) error {
@@ -290,12 +290,12 @@ func (k *RunStore) PersistentRuns(output int) *partition.PersistentRuns {
 		}}
 }
 
-// runFolder is the folder of an output's runs. It is on the local disk, like the journal that names them.
+// runFolder returns the folder of an output's runs. It is on the local disk, like the journal that names them.
 func (k *RunStore) runFolder(output int) partition.LocalStore {
 	return partition.LocalStore(filepath.Join(k.dir, fmt.Sprint(output)))
 }
 
-// Resumed is what earlier processes have sorted; nil if that is nothing.
+// Resumed returns what earlier processes have sorted; nil if they have sorted nothing.
 func (k *RunStore) Resumed() *Resumed {
 	all, _ := k.State.Bytes()
 	if k.State.Read == 0 {
@@ -306,8 +306,8 @@ func (k *RunStore) Resumed() *Resumed {
 
 // Free deletes the runs of an output that is written.
 //
-// Its lines stay in the journal. A process that resumes after this finds the output written and asks for no regions of
-// it, so nothing looks for the runs any more (validPrefix, applyShare).
+// Its lines stay in the journal. A process that resumes after this finds the output written and needs none of its
+// regions, so it does not look for the runs (validPrefix, applyShare).
 func (k *RunStore) Free(output int) error {
 	if k.journal == nil {
 		return nil
@@ -317,7 +317,7 @@ func (k *RunStore) Free(output int) error {
 
 // discard deletes everything. The store can be used again afterwards.
 //
-// The lock is released last. A kill in between leaves a folder with some of its files: validPrefix then finds that runs
+// The lock is released last. A kill in between leaves a folder with some of the files. Then validPrefix finds that runs
 // are missing, or there is no journal, and sorting begins anew or from an earlier checkpoint.
 func (k *RunStore) discard() error {
 	k.mu.Lock()
