@@ -11,7 +11,7 @@ import (
 	"bulkload/values"
 )
 
-// ErrFiltered says that the job's filter drops a record.
+// ErrFiltered means that the job's filter drops a record.
 var ErrFiltered = errors.New("the filter does not take the record")
 
 // columnRules applies columns_map, timestamp and filter to the records of one output, in one goroutine.
@@ -21,8 +21,8 @@ type columnRules struct {
 	none    bool             // values are stored unchanged
 	columns []columnRule     // the columns with rules
 	moments *timestampColumn // nil: all rows have the job's timestamp
-	values  []values.Value   // of the current record, then the constants
-	buf     []byte           // for values that are converted
+	values  []values.Value   // of the current record, followed by the constants
+	buf     []byte           // for converted values
 }
 
 // columnRule is the rule for one column's values.
@@ -114,7 +114,7 @@ func (r *columnRules) apply(record *ingest.Record) (all []values.Value, timestam
 	return r.values, timestamp, nil
 }
 
-// store converts a value to its stored form, or says what is wrong with it.
+// store converts a value to its stored form, or returns what is wrong with it.
 func (r *columnRules) store(rule *columnRule, value *values.Value) (problem string) {
 	x := value.Bytes()
 	switch {
@@ -133,7 +133,7 @@ func (r *columnRules) store(rule *columnRule, value *values.Value) (problem stri
 	return problem
 }
 
-// storeNull is store of a null.
+// storeNull is store for a null.
 func (rule *columnRule) storeNull(value *values.Value) (problem string) {
 	switch rule.null {
 	case jobfile.NullError:

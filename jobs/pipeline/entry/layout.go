@@ -16,18 +16,18 @@ import (
 )
 
 // RowLayout is the fixed order of a row's cells: by family, then by qualifier, as in HBase. A sort entry's payload has
-// the values in this order, after the row's timestamp if each row has its own. It is fixed by the job before the sort
-// begins: packed values have no names, so with another order they would end up in other columns.
+// the values in this order, after the row's timestamp if each row has its own. The job fixes it before the sort begins:
+// packed values have no names, so in another order they would end up in other columns.
 type RowLayout struct {
 	Wide      bool  // the cells' qualifiers begin with the record's qualifier
-	Sources   []int // for each cell: the input column, or after those the constant
+	Sources   []int // for each cell: the index of its input column or, after those, of its constant
 	hashes    []uint64
 	Families  []FamilyCells
 	Longest   int            // bytes of the longest family and qualifier together
 	family    []int          // for each cell: the index of its family
 	named     map[string]int // the indexes of families, by name
 	timed     bool           // each record has its own timestamp
-	timestamp int64          // of all records, where not
+	timestamp int64          // of all records, unless timed
 }
 
 // FamilyCells is one family's cells: those from first to before last.
@@ -86,8 +86,8 @@ func (l *RowLayout) Pack(dst []byte, fields []values.Value, timestamp int64) []b
 	return dst
 }
 
-// PackAndDigest is Pack, and also adds the values as cells to the row's digest: in one pass, since every record goes
-// through here. named is the beginning of their qualifiers in a wide table.
+// PackAndDigest is Pack, but also adds the values, as cells, to the row's digest. It does so in one pass because every
+// record goes through here. named is the beginning of their qualifiers in a wide table.
 func (l *RowLayout) PackAndDigest(dst []byte, row digest.Row, named []byte, fields []values.Value,
 	timestamp int64) ([]byte, digest.Row) {
 	dst = l.packTimestamp(dst, timestamp)
@@ -108,7 +108,7 @@ func (l *RowLayout) packTimestamp(dst []byte, timestamp int64) []byte {
 	return dst
 }
 
-// ErrPayload says that a sorted run is damaged: a payload of it can't be read.
+// ErrPayload means that a sorted run is damaged, because one of its payloads can't be read.
 var ErrPayload = fmt.Errorf("%w: a sort entry's payload can't be read", partition.ErrDamaged)
 
 // CutTimestamp returns a payload's timestamp and packed values.
@@ -183,7 +183,7 @@ func (l *RowLayout) wideHash(i int, named []byte) uint64 {
 	return digest.Column(f.Bytes, named, f.Qualifiers[i-f.First])
 }
 
-// FamilyNamed is the index of a family; 0 if it does not exist.
+// FamilyNamed returns the index of a family; 0 if it does not exist.
 func (l *RowLayout) FamilyNamed(name []byte) int { return l.named[string(name)] }
 
 // Cells visits a record's cells in order. The cell is valid during the call; its qualifier may be retained.
@@ -207,7 +207,7 @@ func (l *RowLayout) Cells(row, named []byte, fields []values.Value, timestamp in
 	return nil
 }
 
-// Count is how many of a family's values are cells.
+// Count returns how many of a family's values are cells.
 func (f *FamilyCells) Count(fields []values.Value) int64 {
 	var n int64
 	for _, v := range fields[f.First:f.Last] {

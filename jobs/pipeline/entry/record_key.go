@@ -20,16 +20,16 @@ type Key struct {
 	keys      *keys.Evaluator
 	qualifier *keys.Evaluator // of a wide table; nil: a record is a row
 	rules     columnRules
-	cut       []cutColumn // in which SQL*Plus may have cut values
+	cut       []cutColumn // columns in which SQL*Plus may have cut values
 
 	Key    []byte // of the current record, in the sort's form
-	RowLen int    // of its first part, the row
+	RowLen int    // the length of its first part, the row
 	Row    []byte
 
 	Values    []values.Value // of the current record, in the order of Job.valueColumns
 	Timestamp int64          // likewise
 
-	// why the last refused record has no row key or qualifier; nil if it was refused for another reason
+	// why the last refused record has no row key or qualifier; nil if there was another reason
 	Fault *keys.ValueError
 }
 
@@ -42,7 +42,7 @@ func NewKey(j *jobfile.Job) Key {
 		used = append(used, j.Wide.Qualifier.Columns()...)
 	}
 	if form := j.Input.Form; form == nil || form.RowOffsets() {
-		return k // Parquet has numbers as such
+		return k // Parquet stores numbers as numbers
 	}
 	for i := range j.Columns {
 		if kind := j.Columns[i].Type.Kind; kind != values.KindText && kind != values.KindBytes {
@@ -56,7 +56,7 @@ func NewKey(j *jobfile.Job) Key {
 // cutColumn is a column that may hold numbers or dates.
 type cutColumn struct {
 	column int
-	key    bool // it is in the row key or the qualifier, which need all digits
+	key    bool // the row key or the qualifier, which need all digits, use it
 }
 
 // checkCut refuses a record with a value that SQL*Plus has cut to the width of its column.
@@ -125,7 +125,7 @@ func (k *Key) Build(buffer []byte, record *ingest.Record) (err error) {
 	return nil
 }
 
-// Named is the beginning of the qualifiers of the record's cells; nil unless the table is wide.
+// Named returns the beginning of the qualifiers of the record's cells; nil unless the table is wide.
 func (k *Key) Named() []byte {
 	if k.qualifier == nil {
 		return nil
@@ -146,8 +146,8 @@ func (k *Key) refuse(record *ingest.Record, err error, qualifier bool) error {
 	return reject(errcode.RejectKey, record, k.Job, value.Column, value.Reason)
 }
 
-// reject makes the reject of a record that can't be used because of one of its columns; of none of them if column is
-// negative.
+// reject makes the reject of a record that can't be used because of one of its columns, or, if column is negative, for
+// another reason.
 func reject(code errcode.Code, record *ingest.Record, j *jobfile.Job, column int, reason string) *ingest.BadRecord {
 	bad := &ingest.BadRecord{Position: record.Position, Reason: reason, Raw: record.Raw, Code: code}
 	if column >= 0 && column < len(j.Columns) {

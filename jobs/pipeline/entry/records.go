@@ -31,7 +31,7 @@ type RecordReader struct {
 	meter       *options.Meter
 	Read        int64 // records so far, including rejected ones
 	Refused     int64 // rejected ones among them
-	Skipped     int64 // lines that are no records, such as repeated headings
+	Skipped     int64 // lines that are not records, such as repeated headings
 	At          int64 // offset of the last record
 	ResumeAfter int64 // records of a split up to this offset are skipped; -1: none
 	In          ingest.Records
@@ -39,10 +39,10 @@ type RecordReader struct {
 	Busy        func() time.Duration // time that the visitor has spent in another phase so far
 
 	skipper ingest.Skipper // of the split; nil for forms that skip no lines
-	passed  int64          // lines that it had skipped when the last record was read
+	passed  int64          // lines it had skipped when the last record was read
 }
 
-// NewReader is for one goroutine.
+// NewReader returns a reader for one goroutine.
 func NewReader(form ingest.Format, fsys storage.FS, rejects RejectSink, m *options.Meter) RecordReader {
 	t := new(timing.ReadTimes)
 	return RecordReader{Form: form, FS: timing.FS(fsys, &t.File), rejects: rejects, meter: m, ResumeAfter: -1,
@@ -81,14 +81,15 @@ func (r *RecordReader) ReadSplit(ctx context.Context, split ingest.Split,
 	}
 	if errors.Is(err, io.EOF) {
 		r.Skipped += r.newlySkipped()
-		// Readers compare only the size, when they open a file. One that was overwritten meanwhile has another time.
+		// Readers compare only the size, and only when they open a file. A file that was overwritten meanwhile has
+		// another time.
 		return reported, errors.Join(ctx.Err(), split.File.CheckUnchanged(r.FS))
 	}
 	return reported, err
 }
 
-// NextTimed is next with a measurement. A record during which the file was read or the arena sorted says nothing
-// about parsing and keys, and is not measured.
+// NextTimed is next with a measurement. A record during which the file was read or the arena sorted is not measured,
+// because it says nothing about parsing and keys.
 func (r *RecordReader) NextTimed(in ingest.Records, visit func(*ingest.Record) error) error {
 	calls, busy, begun := r.Times.File.Calls, r.Busy(), time.Now()
 	parsed := begun
@@ -130,7 +131,7 @@ func (r *RecordReader) count(offset int64) bool {
 	return true
 }
 
-// newlySkipped is how many lines were skipped since the last call.
+// newlySkipped returns how many lines were skipped since the last call.
 func (r *RecordReader) newlySkipped() int64 {
 	if r.skipper == nil {
 		return 0
@@ -140,8 +141,8 @@ func (r *RecordReader) newlySkipped() int64 {
 	return n
 }
 
-// Reject passes on a record that can't be used; the error says that there are too many. Any error but an
-// *ingest.BadRecord is returned.
+// Reject passes on a record that can't be used, and returns an error if there are now too many. It returns any err that
+// is not an *ingest.BadRecord unchanged.
 func (r *RecordReader) Reject(err error) error {
 	var bad *ingest.BadRecord
 	if !errors.As(err, &bad) {
@@ -151,7 +152,7 @@ func (r *RecordReader) Reject(err error) error {
 	return r.rejects.Add(bad)
 }
 
-// CheckEvery is the number of records between two checks for cancellation.
+// CheckEvery is the number of records between two checks whether the context has ended.
 const CheckEvery = 1024
 
 // CountedRejects counts rejects without storing them: verification and plan leave the output as it is.
@@ -160,7 +161,7 @@ type CountedRejects struct{ n atomic.Int64 }
 // Add counts a record that can't be used.
 func (c *CountedRejects) Add(*ingest.BadRecord) error { c.n.Add(1); return nil }
 
-// Count is the number of rejects.
+// Count returns the number of rejects.
 func (c *CountedRejects) Count() int64 { return c.n.Load() }
 
 // Close does nothing.
