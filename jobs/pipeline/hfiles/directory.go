@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Directory is a directory of HFiles: <family>/<file>. It holds no file open.
+// Directory is a directory of HFiles: <family>/<file>. It keeps no file open.
 type Directory struct {
 	FS    storage.FS
 	Path  string
@@ -31,19 +31,19 @@ type Directory struct {
 	families []family // the same files, for scans
 }
 
-// family is the files of one family, by first row. They may overlap.
+// family has the files of one family, by first row. They may overlap.
 type family struct {
 	files []*DirFile
 	last  [][]byte // for each file: the greatest last row of the files up to it
 }
 
-// DirFile is one file of a directory as it was found.
+// DirFile is a file of a directory as it was when the directory was opened.
 type DirFile struct {
 	Family      string
 	Path        string // below the directory
 	Size        int64
 	First, Last []byte      // rows
-	Oldest      int64       // least timestamp of its cells, as the file says; 0: not known
+	Oldest      int64       // least timestamp of its cells, according to the file; 0: unknown
 	Cells       []KnownCell // see PickProbes
 	Probes      []load.Probe
 }
@@ -157,7 +157,7 @@ func (d *Directory) Open(f *DirFile) (*openedFile, error) {
 	return &openedFile{reader, file}, nil
 }
 
-// PickProbes reads the cells of each file by which its region can prove later that it serves the file.
+// PickProbes reads from each file the cells by which its region can later prove that it serves the file.
 func (d *Directory) PickProbes(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel.Workers())
@@ -227,8 +227,8 @@ func (d *Directory) Scan(ctx context.Context, start, end []byte, visit func(*cel
 	return merge(ctx, open, end, visit)
 }
 
-// begin moves to the first cell. It is false if there is none, or if a single row is wanted and the bloom filter denies
-// it.
+// begin moves to the first cell. It returns false if there is none, or if a single row is wanted and the bloom filter
+// denies it.
 func (s *fileScan) begin(start, end []byte) (bool, error) {
 	if oneRow(start, end) {
 		if may, err := s.in.MayContainRow(start); err != nil || !may {
@@ -267,7 +267,7 @@ func merge(ctx context.Context, open []fileScan, end []byte, visit func(*cell.Ce
 	return nil
 }
 
-// minScan returns the scan with the first cell. There are few: a family's files follow each other.
+// minScan returns the scan with the first cell. There are few scans, because a family's files follow each other.
 func minScan(open []fileScan) int {
 	best := 0
 	for i := 1; i < len(open); i++ {

@@ -35,18 +35,18 @@ type FileMeta struct {
 	LastRow  string     `json:"last_row"`
 	First    int64      `json:"first_timestamp"`            // of the cells of the first row
 	Last     int64      `json:"last_timestamp"`             // of the last
-	Oldest   int64      `json:"oldest_timestamp,omitempty"` // of all cells; 0: it is one of these
+	Oldest   int64      `json:"oldest_timestamp,omitempty"` // of all cells; 0: it is First or Last
 	Digest   digest.Sum `json:"digest"`
 	Loaded   bool       `json:"loaded"`
-	// Probes are cells by which the open region proves that it serves the file; only the manifest has them.
+	// Probes are cells by which the open region proves that it serves the file. Only the manifest has them.
 	Probes []KnownCell `json:"probes,omitempty"`
-	// Opening is that of its regions when it was last known to be served, or about to be loaded: see
-	// load.Table.OpeningsOf.
+	// Opening identifies the openings of its regions when the file was last known to be served, or was about to be
+	// loaded: see load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 
-// Name is a file's name: 32 hex digits that follow from the run and from the file's region, slice, family and
-// sequence. So a run that was killed between rename and record knows the names of its unrecorded files.
+// Name returns a file's name: 32 hex digits that follow from the run and from the file's region, slice, family and
+// sequence. So after a kill between rename and record, the run still knows the names of its unrecorded files.
 func Name(run string, region, slice int, family string, sequence int) string {
 	sum := md5.Sum(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s\x00%d", run, region, slice, family, sequence))
 	return hex.EncodeToString(sum[:])
@@ -70,7 +70,7 @@ type Destination struct {
 	Temps func() (string, error) // returns the folder for unfinished files
 }
 
-// Create creates a file. The summary has its path, family, region, slice and sequence. clock measures the writing.
+// Create creates a file. summary must have its path, family, region, slice and sequence. clock measures the writing.
 func Create(p Destination, summary FileMeta, settings hfilewriter.Settings, stamp hfilewriter.Provenance,
 	clock *timing.Stopwatch) (*TempFile, error) {
 	temps, err := p.Temps()
@@ -177,7 +177,7 @@ func Interruptible(ctx context.Context, visit func(*hfilewriter.CellBatch) error
 	}
 }
 
-// PartName is the name of the part of a file that begins with a row: the same whenever the file is cut there.
+// PartName returns the name of the part of a file that begins with a row: the same whenever the file is cut there.
 func PartName(of string, row []byte) string {
 	sum := md5.Sum(fmt.Appendf(nil, "%s\x00part\x00%s", of, row))
 	return hex.EncodeToString(sum[:])

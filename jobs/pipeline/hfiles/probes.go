@@ -19,17 +19,17 @@ import (
 // KnownCell is a cell of a file as recorded in manifest and ledger; see load.Probe.
 type KnownCell = ledger.KnownCell
 
-// between is how many cells are recorded of a large file beside those of its first and last row. They lie at even
-// distances, so that some of them are left where a later load has superseded others, and most parts of a region that
-// was split have one. A file of less than largeFile bytes has none, since to read their blocks once more would cost a
-// good part of reading it.
+// between is how many cells of a large file are recorded in addition to those of its first and last row. They lie at
+// even distances, so that some are left if a later load supersedes others, and most parts of a region that was split
+// have one. A file of less than largeFile bytes has none, because reading their blocks once more would cost a good part
+// of reading the whole file.
 const (
 	between   = 4
 	largeFile = 1 << 20
 )
 
-// PickProbes picks cells of a file of size bytes by which its region can prove that it serves it: of the first row, of
-// the last row, and of some rows between them, in the order of the rows.
+// PickProbes picks cells of a file of size bytes by which its region can prove that it serves the file: one each of the
+// first row, the last row and some rows between them, in the order of the rows.
 func PickProbes(r *hfilewriter.Reader, size int64) ([]KnownCell, error) {
 	rows := [][]byte{r.FirstRow()}
 	if size >= largeFile {
@@ -42,8 +42,8 @@ func PickProbes(r *hfilewriter.Reader, size int64) ([]KnownCell, error) {
 	return probesOf(r, append(rows, r.LastRow()))
 }
 
-// probesOf picks a cell of each of some rows, which are in order; equal ones count once. Where a row has none that can
-// prove anything, it takes the next row that has one.
+// probesOf picks a cell of each of the given rows, which are in order; equal rows count once. If no cell of a row can
+// prove anything, it takes the next row that has such a cell.
 func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []KnownCell, err error) {
 	var first *KnownCell
 	for _, row := range slices.CompactFunc(rows, bytes.Equal) {
@@ -64,7 +64,7 @@ func probesOf(r *hfilewriter.Reader, rows [][]byte) (probes []KnownCell, err err
 	return probes, nil
 }
 
-// maxSought is how many cells of a file are looked at for one that can prove something.
+// maxSought is how many cells of a file are searched for one that can prove something.
 const maxSought = 4096
 
 // provingCell returns the first cell from a row on that readers of the file alone would see: the newest Put of its
@@ -100,14 +100,14 @@ func provingCell(r *hfilewriter.Reader, row []byte) (first *KnownCell, proves bo
 	return first, false, nil
 }
 
-// asProbe is a cell as it is recorded.
+// asProbe returns a cell in its recorded form.
 func asProbe(c *cell.Cell) *KnownCell {
 	sum := load.SumValue(c.Value)
 	return &KnownCell{Row: printable.Bytes(c.Row), Qualifier: printable.Bytes(c.Qualifier), Timestamp: c.Timestamp,
 		Type: int(c.Type), Value: hex.EncodeToString(sum[:])}
 }
 
-// Probe is a recorded cell in the form for the cluster.
+// Probe converts a recorded cell to the form for the cluster.
 func Probe(p *KnownCell) (load.Probe, error) {
 	row, err1 := printable.Parse(p.Row)
 	qualifier, err2 := printable.Parse(p.Qualifier)
@@ -122,16 +122,16 @@ func Probe(p *KnownCell) (load.Probe, error) {
 		Value: load.ValueSum(sum), Before: p.Before}, nil
 }
 
-// Loadable is a recorded file in the form for package load, without its URI.
+// Loadable converts a recorded file to the form for package load, without its URI.
 func (f *FileMeta) Loadable() (load.HFile, error) { return Loadable(f.InLedger("")) }
 
-// InLedger is what the ledger records of a file. uri is where it is, or was before HBase moved it.
+// InLedger returns what the ledger records of a file. uri is where it is, or was before HBase moved it.
 func (f *FileMeta) InLedger(uri string) ledger.LoadedFile {
 	return ledger.LoadedFile{URI: uri, Family: f.Family, FirstRow: f.FirstRow, LastRow: f.LastRow, Oldest: f.Oldest,
 		Probes: f.Probes, Opening: f.Opening}
 }
 
-// Loadable is a file of the ledger in the form for package load.
+// Loadable converts a file of the ledger to the form for package load.
 func Loadable(f ledger.LoadedFile) (load.HFile, error) {
 	first, err1 := printable.Parse(f.FirstRow)
 	last, err2 := printable.Parse(f.LastRow)
@@ -157,7 +157,7 @@ func IsName(name string) bool {
 	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// Check refuses a summary that no run writes.
+// Check refuses values that no run writes.
 func (f *FileMeta) Check() error {
 	if err := CheckFamily(f.Family); err != nil {
 		return err
