@@ -45,7 +45,7 @@ func errorsPage() string {
 		paragraph("## " + section.Title)
 		paragraph(section.About)
 		for _, e := range section.Entries {
-			paragraph(fmt.Sprintf("### %s (exit code %d)", e.Code, exitCode(e.Code.New(""))))
+			paragraph(fmt.Sprintf("### %s (%d)", e.Code, exitCode(e.Code.New(""))))
 			paragraph(e.Cause + " **Do:** " + e.Remedy)
 			paragraph(saidElsewhere(&e))
 		}

@@ -171,119 +171,113 @@ var Table = []Chapter{
 	{"The command line", "", []Doc{
 		{Command, Usage,
 			"The command line is wrong, or does not fit the job.",
-			"Correct it as the message says. `bulkload help COMMAND` lists the flags. `load` needs a directory in " +
-				"HDFS: copy local files there with `hdfs dfs -put`. `get` needs one value for each column of " +
-				"`query`, in that order. If the job has several outputs, choose one with `--output TABLE`.",
+			"Correct it as the message says; `bulkload help COMMAND` lists the flags. `load` needs a directory in HDFS: " +
+				"copy local files with `hdfs dfs -put`. `get` needs a value for each column of `query`, in order. If the job " +
+				"has several outputs, choose one with `--output TABLE`.",
 			[]string{"Wrong FS"}},
 		{CommandDate, Usage,
-			"The job needs a date that the command does not give, or the date is not one that HBase can hold as a " +
-				"timestamp.",
-			"Give `--date 2026-11-20` or `--date yesterday`. Write an hour as `2026-11-20T05`, with its offset if " +
-				"the clocks show it twice.",
+			"The job needs a date that the command does not give, or HBase can't hold the date as a timestamp.",
+			"Give `--date 2026-11-20` or `--date yesterday`; write an hour as `2026-11-20T05`, or with its offset " +
+				"(`2026-11-20T05+08:00`) if the hour occurs twice.",
 			nil},
 		{TableName, Usage,
 			"The text is not the name of a table.",
-			"Write `namespace:name`. A name has letters, digits, `_`, `.` and `-`, and at most one colon.",
+			"Write `namespace:name`, with letters, digits, `_`, `.` and `-`, and at most one colon.",
 			nil},
 		{Convert, Usage,
 			"`convert` can't make a job file with the same cells from these properties.",
-			"Correct the properties as the message says, or write the job file yourself.",
+			"Correct the properties, or write the job file yourself.",
 			nil},
 	}},
 	{"The job file", "A job file with several mistakes gets a line and a code for each.", []Doc{
 		{JobRead, Usage,
-			"The job file does not exist, can't be read, is empty, or is another file.",
-			"Check the path and its permissions. `verify DIR` needs an existing directory; any other name is read " +
-				"as a job file.",
+			"The job file does not exist, can't be read, is empty, or is not a job file.",
+			"Check the path and its permissions. `verify DIR` needs an existing directory; it reads any other name as a " +
+				"job file.",
 			nil},
 		{JobYaml, Usage,
 			"The job file is not YAML.",
-			"Correct the named line. Indent with spaces, not tabs. Put texts in quotes if they begin with `*`, " +
-				"`&`, `!`, `%`, `@`, `{` or a backtick.",
+			"Correct the named line. Indent with spaces, not tabs, and quote texts that begin with `*`, `&`, `!`, `%`, " +
+				"`@`, `{` or a backtick.",
 			nil},
 		{JobKey, Usage,
 			"The job file has an unknown key, lacks a key, or has one twice.",
-			"Correct the named line. The message has the nearest key, and [jobfile.md](jobfile.md#all-keys) lists " +
-				"all.",
+			"Correct the named line; [jobfile.md](jobfile.md#all-keys) lists all keys.",
 			nil},
 		{JobValue, Usage,
 			"A value in the job file is not accepted, or contradicts another one.",
-			"Correct the named line as the message says; [jobfile.md](jobfile.md#all-keys) has the values of each " +
-				"key. Columns are named as in `input.columns`, in the same case. Control characters are written " +
-				"`'\\x01'`, `'\\t'` or `0x01`, and splits in HBase's order, byte by byte. If a value is empty, " +
-				"look for a variable that is set to nothing.",
+			"Correct the named line; [jobfile.md](jobfile.md#all-keys) has the values of each key. Name columns as in " +
+				"`input.columns`, in the same case. Write control characters as `'\\x01'`, `'\\t'` or `0x01`. Sort splits " +
+				"byte by byte, as HBase does. If a value is empty, look for an empty variable.",
 			nil},
 		{JobVariable, Usage,
 			"A `${…}` is not defined, or not closed.",
-			"Give `--set NAME=VALUE`, or set the environment's variable. Under cron the environment is nearly " +
-				"empty: set it in the scheduler's own configuration.",
+			"Pass `--set NAME=VALUE`, or set the environment variable. Under cron the environment is nearly empty: set it " +
+				"in the scheduler's own configuration.",
 			nil},
 		{JobRowkey, Usage,
-			"The row key's expression is wrong at the named character, or the columns of `query` do not determine " +
-				"its beginning.",
-			"Correct it; [keys.md](keys.md) describes the language. Begin the row key with the columns that " +
-				"readers know, and put the salted column into `query`.",
+			"The row key's expression is wrong at the named character, or the columns of `query` don't determine its " +
+				"beginning.",
+			"Correct it; [keys.md](keys.md) describes the language. Begin the row key with columns that readers know. If " +
+				"it begins with a salt, `query` must have the salted column.",
 			nil},
 		{JobFilter, Usage,
 			"The filter is wrong at the named character.",
-			"Correct it; [jobfile.md](jobfile.md#filters) describes the language. Put texts in quotes, and unusual " +
-				"column names in backticks.",
+			"Correct it; [jobfile.md](jobfile.md#filters) describes the language. Quote texts, and put unusual column " +
+				"names in backticks.",
 			nil},
 	}},
 	{"Site files and addresses", "", []Doc{
 		{SiteRead, Usage,
 			"A site file or its folder can't be read.",
-			"Copy the cluster's client configuration again. XInclude is not supported: put the properties into the " +
-				"file.",
+			"Copy the cluster's client configuration again. Instead of XInclude, put the properties into the file.",
 			nil},
 		{SiteProperty, Refused,
-			"A property of the site files or of `-D` has a value that can't be used, or that is not the cluster's: " +
-				"its servers use another login or another protection.",
-			"Copy the cluster's client configuration, or correct the property that the message names. `-D " +
-				"NAME=VALUE` overrides one. If the cluster does not use Kerberos, take the keytab out of the job. " +
-				"bulkload never falls back to simple authentication.",
+			"A property of the site files or of `-D` has an unusable value, or differs from the cluster's: the servers " +
+				"use another authentication or protection.",
+			"Copy the cluster's client configuration, or correct the named property; `-D NAME=VALUE` overrides it. If the " +
+				"cluster does not use Kerberos, take the keytab out of the job. bulkload never falls back to simple " +
+				"authentication.",
 			[]string{"No rules applied to", "No common protection layer between client and server"}},
 		{SiteMissing, Refused,
 			"A property without a default is not set. Usually the site files were not found.",
-			"Name the folder of the cluster's client configuration with `--conf`, with `hbase.conf`, or with " +
-				"`HADOOP_CONF_DIR` and `HBASE_CONF_DIR`. Under cron and in containers these variables are usually " +
-				"not set.",
+			"Name the folder of the cluster's client configuration with `--conf`, `hbase.conf`, or `HADOOP_CONF_DIR` and " +
+				"`HBASE_CONF_DIR`. Under cron and in containers these variables are usually not set.",
 			nil},
 		{Address, Refused,
-			"A host or a name service is not known, or what answers there is not a NameNode.",
-			"Check the spelling, the port, and that `--conf` names the folder of the cluster's site files. A name " +
-				"service (HA) needs the cluster's `hdfs-site.xml`. If no host of `hbase.zookeeper.quorum` is " +
-				"known, check DNS.",
+			"A host or name service is unknown, or the server at the address is not a NameNode.",
+			"Check the spelling, the port, and that `--conf` names the cluster's site files. A name service (HA) needs " +
+				"the cluster's `hdfs-site.xml`. If no host of `hbase.zookeeper.quorum` is known, check DNS.",
 			[]string{"UnknownHostException"}},
 		{SecurityUnsupported, Refused,
-			"The site files ask for a protection that bulkload does not support, such as TLS, or that the server " +
-				"does not offer. Nothing was sent without it.",
-			"Look the property up in [security.md](security.md). If the cluster can't do without it, write to a " +
-				"local folder, copy it with `hdfs dfs -put`, and load it with `hbase completebulkload`.",
+			"The site files require a protection that bulkload lacks, such as TLS, or that the server does not offer. " +
+				"Nothing was sent unprotected.",
+			"Look the property up in [security.md](security.md). If the cluster requires it, write to a local folder, " +
+				"copy it with `hdfs dfs -put`, and load it with `hbase completebulkload`.",
 			nil},
 		{FileSystem, Refused,
-			"The path can't be used: it is on another file system (such as `s3a`, `abfs` or `viewfs`), in an " +
-				"encryption zone, erasure-coded, or not on HBase's own HDFS.",
-			"Use a local path, or one in HDFS with replication and outside of all zones: `hdfs crypto -listZones` " +
-				"lists those, and `hdfs ec -getPolicy -path PATH` shows erasure coding. Files to load must be on " +
-				"the HDFS of `hbase.rootdir`, under the same address.",
+			"The path is on another file system (such as `s3a`, `abfs` or `viewfs`), in an encryption zone, " +
+				"erasure-coded, or not on HBase's own HDFS.",
+			"Use a local path, or one in replicated HDFS outside encryption zones: `hdfs crypto -listZones` and `hdfs ec " +
+				"-getPolicy -path PATH` show them. Files to load must be on the HDFS of `hbase.rootdir`, under the same " +
+				"address.",
 			[]string{"No FileSystem for scheme", "Wrong FS"}},
 	}},
 	{"Kerberos", "", []Doc{
 		{KerberosConfig, Refused,
-			"`krb5.conf` is missing, can't be read, or does not lead to the realm.",
+			"`krb5.conf` is missing, can't be read, or does not lead to a KDC of the realm.",
 			"Copy the cluster's `krb5.conf`, or name it with `KRB5_CONFIG`.",
 			[]string{"Cannot locate KDC"}},
 		{KerberosKeytab, Refused,
 			"The keytab is missing, damaged or open to others, or has no key of the principal that the KDC accepts.",
-			"`klist -kt FILE` lists its principals and key numbers. Correct the path, the principal, the owner or " +
-				"the mode. If `kvno PRINCIPAL` shows another number, export the keytab again.",
+			"`klist -kt FILE` lists its principals and key numbers. Correct the path, principal, owner or mode. If `kvno " +
+				"PRINCIPAL` shows another number, export the keytab again.",
 			[]string{"Unable to obtain password from user", "Preauthentication failed",
 				"Pre-authentication information was invalid"}},
 		{KerberosNoLogin, Refused,
-			"The cluster uses Kerberos, and there is no usable ticket, or it has expired.",
-			"For a job that runs at night, use a keytab (`hbase.kerberos`); otherwise run `kinit`. If the message " +
-				"says that `hadoop.security.authentication` must say so, use the cluster's own site files.",
+			"The cluster uses Kerberos, and there is no valid ticket.",
+			"For nightly jobs use a keytab (`hbase.kerberos`), otherwise run `kinit`. If the message asks for " +
+				"`hadoop.security.authentication`, use the cluster's own site files.",
 			[]string{"GSS initiate failed", "Failed to find any Kerberos tgt", "Ticket expired",
 				"SIMPLE authentication is not enabled. Available:[TOKEN, KERBEROS]"}},
 		{KerberosToken, Refused,
@@ -296,29 +290,27 @@ var Table = []Chapter{
 			"Compare `date -u` on both, and set up NTP.",
 			[]string{"Clock skew too great"}},
 		{KerberosPrincipal, Refused,
-			"The KDC does not know the principal, does not let it log in, or has no encryption type in common with " +
-				"it.",
-			"Check the spelling and the realm, in the same case. Have whoever runs the KDC create or unlock the " +
-				"principal, or give it and the service AES keys.",
+			"The KDC does not know the principal, does not let it log in, or shares no encryption type with it.",
+			"Check the spelling and the realm, in the same case. Ask the KDC's administrator to create or unlock the " +
+				"principal, or to add AES keys to it and to the service.",
 			[]string{"Client not found in Kerberos database", "Clients credentials have been revoked",
 				"KDC has no support for encryption type"}},
 		{KerberosService, Refused,
 			"The KDC does not know the server's principal, or the server refuses the ticket.",
-			"Compare the `*.kerberos.principal` properties with the server's own. Check that the host name that " +
-				"replaces `_HOST` is the one in the principal (DNS, `[domain_realm]`), and the server's keytab. If " +
-				"the server refuses the ticket, its log has the cause.",
+			"Compare the `*.kerberos.principal` properties with the server's own. Check that `_HOST` becomes the host " +
+				"name in the service's principal (DNS, `[domain_realm]`), and check the server's keytab. If the server " +
+				"refuses the ticket, its log has the cause.",
 			[]string{"Server not found in Kerberos database", "Failure unspecified at GSS-API level"}},
 		{KerberosNoKDC, Later,
 			"No KDC answers.",
-			"Check the network and the firewall (port 88, TCP and UDP). Run the same command again later.",
+			"Check the network and the firewall (port 88, TCP and UDP), and run the same command again later.",
 			nil},
 	}},
 	{"YARN", "", []Doc{
 		{YarnCommands, Refused,
-			"Hadoop's commands or the jar of Hadoop Streaming, which `--engine yarn` uses, can't be found or " +
-				"started.",
-			"Run the command on a host with a Hadoop client, and set `HADOOP_HOME`, or `hadoop_home` and " +
-				"`streaming_jar` of the job file's `engine`.",
+			"Hadoop's commands or the jar of Hadoop Streaming, which `--engine yarn` uses, can't be found or started.",
+			"Use a host with a Hadoop client, and set `HADOOP_HOME`, or `hadoop_home` and `streaming_jar` of the job " +
+				"file's `engine`.",
 			nil},
 		{YarnSubmit, Refused,
 			"YARN does not accept the job. Nothing runs.",
@@ -326,8 +318,8 @@ var Table = []Chapter{
 			[]string{"submitted by user … to unknown queue", "Invalid resource request"}},
 		{YarnFailed, Failed,
 			"A task failed as often as YARN tries it, or somebody killed the job.",
-			"Remove the cause that the message quotes; if the container was too small, give tasks more memory. " +
-				"Then run the same command again: it runs only the tasks that are not done.",
+			"Remove the quoted cause; if the container was too small, give tasks more memory. Then run the same command " +
+				"again: it runs only the tasks that are not done.",
 			[]string{"running beyond the 'PHYSICAL' memory limit"}},
 		{YarnDown, Later,
 			"YARN's ResourceManager did not answer for ten minutes. The job goes on if YARN does.",
@@ -337,25 +329,25 @@ var Table = []Chapter{
 	{"HDFS", "", []Doc{
 		{HDFSDown, Later,
 			"No NameNode or DataNode answers, or the NameNode is on standby or in safe mode.",
-			"Run the same command again later. Check the address in the message, and `hdfs dfsadmin -safemode " +
-				"get`: the NameNode stays in safe mode if it entered it because a disk was full.",
+			"Run the same command again later. Check the address in the message, and `hdfs dfsadmin -safemode get`. After " +
+				"a full disk the NameNode stays in safe mode until an administrator frees space and runs `hdfs dfsadmin " +
+				"-safemode leave`.",
 			[]string{"Name node is in safe mode"}},
 		{HDFSNoDataNode, Later,
-			"No DataNode accepts a block, or one hung or died again and again while a file was read or written.",
-			"Check free space with `hdfs dfsadmin -report`, and that this host reaches the DataNodes' own " +
-				"addresses. Run the same command again later.",
+			"No DataNode accepts a block, or DataNodes hung or died repeatedly.",
+			"Check free space with `hdfs dfsadmin -report`, and that this host reaches the DataNodes. Run the same " +
+				"command again later.",
 			[]string{"could only be written to 0 of the", "could only be replicated to 0 nodes"}},
 		{HDFSBlockMissing, Later,
 			"None of the running DataNodes has the block.",
-			"Start the DataNodes, or write the file again. `hdfs fsck PATH -files -blocks -locations` shows where " +
-				"the replicas are.",
+			"Start the DataNodes, or write the file again. `hdfs fsck PATH -files -blocks -locations` shows its replicas.",
 			[]string{"BlockMissingException", "Could not obtain block"}},
 		{HDFSBlockCorrupt, Differs,
 			"No replica of a block matches its checksums.",
 			"Write the file again, or start a DataNode that has a sound replica.",
 			[]string{"ChecksumException"}},
 		{HDFSQuota, Refused,
-			"A quota of names or of space is exhausted.",
+			"A quota of names or space is exhausted.",
 			"`hdfs dfs -count -q -v PATH` shows it. Delete old outputs, or have the quota raised.",
 			[]string{"NSQuotaExceededException", "DSQuotaExceededException"}},
 	}},
@@ -370,15 +362,13 @@ var Table = []Chapter{
 			"Run the same command again when it is finished, or with `--wait 2h`. If it failed, export again.",
 			nil},
 		{InputPath, Refused,
-			"The input's path can't be used: it has braces, it overlaps the output, or it holds something that is " +
-				"not a file.",
-			"Write `*`, `?` or `[a-z]` instead of `{a,b}`, or a job for each path. Keep input and output apart. " +
-				"Export to files, not to pipes, and repair broken links.",
+			"The input's path has braces, overlaps the output, or holds something that is not a file.",
+			"Write `*`, `?` or `[a-z]` instead of `{a,b}`, or use one job per path. Keep input and output apart. Export " +
+				"to files, not to pipes, and repair broken links.",
 			nil},
 		{InputRows, Refused,
-			"The input has no records and `input.empty` is `fail`, or not as many as `input.expect_rows` says.",
-			"Compare with the `count(*)` of the database, and export again. If no records are normal on some days, " +
-				"set `input.empty: ok`.",
+			"The input is empty although `input.empty` is `fail`, or its number of records is not `input.expect_rows`.",
+			"Compare with the database's `count(*)`, and export again. If empty days are normal, set `input.empty: ok`.",
 			nil},
 		{InputChanged, Failed,
 			"An input file grew or was replaced while it was read.",
@@ -386,11 +376,10 @@ var Table = []Chapter{
 				"`_SUCCESS`.",
 			nil},
 		{InputFormat, Refused,
-			"A file is not in the form that the job file says: it has another format, compression, byte order mark " +
-				"or record delimiter.",
-			"The message names what the file is. Correct `input.format`, `input.compression`, `input.charset` or " +
-				"`input.record_delimiter`, rename the file, or export it again. `tail -c +$((BYTE+1)) FILE | head " +
-				"-c 300 | xxd` shows the bytes at a position.",
+			"A file has another format, compression, byte order mark or record delimiter than the job file says.",
+			"The message says what the file is. Correct `input.format`, `input.compression`, `input.charset` or " +
+				"`input.record_delimiter`, rename the file, or export it again. `tail -c +$((BYTE+1)) FILE | head -c 300 | " +
+				"xxd` shows the bytes at a position.",
 			nil},
 		{InputDamaged, Failed,
 			"A compressed or a Parquet file is damaged or cut short.",
@@ -398,12 +387,12 @@ var Table = []Chapter{
 			[]string{"unexpected end of file"}},
 		{InputColumns, Refused,
 			"The heading of a CSV file, or the columns of a Parquet file, are not those of the job.",
-			"Correct `input.columns`: exports from Oracle usually have upper case. If the first line of a CSV file " +
-				"is a record, set `input.header: false`.",
+			"Correct `input.columns`: Oracle usually exports upper case. If a CSV file's first line is a record, set " +
+				"`input.header: false`.",
 			nil},
 		{CSVExport, Refused,
-			"The client's error message is among the rows of a CSV file, so rows are probably missing.",
-			"Remove the cause of that message, and export again.",
+			"An error message of the database client is among the rows of a CSV file, so rows are probably missing.",
+			"Remove its cause, and export again.",
 			[]string{"ORA-01555: snapshot too old"}},
 		{ParquetUnsupported, Refused,
 			"A Parquet file has a codec, type or encoding that bulkload does not read, or the types of two files " +
@@ -412,7 +401,7 @@ var Table = []Chapter{
 			nil},
 		{InputUnknown, Refused,
 			"`bulkload init` could not find out how the files are written.",
-			"Look at the start of a file with `head -c 500 FILE | od -c`, and write the job file yourself; " +
+			"Look at a file with `head -c 500 FILE | od -c`, and write the job file yourself; " +
 				"[jobs/examples](../jobs/examples) has one for each kind of export.",
 			nil},
 	}},
@@ -421,32 +410,29 @@ var Table = []Chapter{
 		"a count or a percentage.", []Doc{
 		{RejectsMany, Rejects,
 			"More records were rejected than `input.max_rejects` allows.",
-			"Read `rejects.jsonl`, which has a reason for each. `verify` writes none: run the job, or look at its " +
+			"Read `rejects.jsonl`, which has a reason for each. `verify` writes no such file: run the job, or look at its " +
 				"`.rejects`.",
 			nil},
 		{RejectColumns, Rejects,
 			"A record can't be divided into the columns of the job file.",
 			"List all columns of the file in `input.columns`. Compare the delimiters, `quote`, `escaped_by` and " +
-				"`enclosed_by` with the export's settings; the message has the delimiter that fits. If values " +
-				"contain delimiters or newlines, export with `--escaped-by` or `--hive-drop-import-delims`, or as " +
-				"Parquet.",
+				"`enclosed_by` with the export's settings; the message has the delimiter that fits. If values contain " +
+				"delimiters or newlines, export with `--escaped-by` or `--hive-drop-import-delims`, or as Parquet.",
 			nil},
 		{RejectCharset, Rejects,
 			"Bytes are not a character of `input.charset`.",
 			"Set `input.charset`, for example to `gbk`, or set `NLS_LANG` to `.AL32UTF8` for the export.",
 			nil},
 		{RejectSQLPlus, Rejects,
-			"SQL*Plus or SQLcl wrote messages, headings or page breaks among the records, or cut a value that is " +
-				"too wide for its column.",
-			"Export again with the settings of [jobfile.md](jobfile.md#csv). `input.skip_noise: true` skips such " +
-				"lines. A value that was cut is not in the file: export with `set numwidth 40` and wider `column` " +
-				"formats.",
+			"SQL*Plus or SQLcl wrote messages, headings or page breaks among the records, or cut a wide value.",
+			"Export again with the settings of [jobfile.md](jobfile.md#csv). `input.skip_noise: true` skips such lines. A " +
+				"value that was cut is not in the file: export with `set numwidth 40` and wider `column` formats.",
 			nil},
 		{RejectType, Rejects,
-			"A value does not have the type that `columns_map`, the timestamp or the filter needs, or is null or " +
-				"out of range.",
-			"Correct the column's type, `format` or `zone`, or export it in another form. For dates such as " +
-				"`20-NOV-26` set `NLS_DATE_FORMAT` to `YYYY-MM-DD HH24:MI:SS` before the export.",
+			"A value does not fit the type that `columns_map`, the timestamp or the filter requires, or is null or out of " +
+				"range.",
+			"Correct the column's type, `format` or `zone`, or export it in another form. For dates such as `20-NOV-26` " +
+				"set `NLS_DATE_FORMAT` to `YYYY-MM-DD HH24:MI:SS` before the export.",
 			nil},
 		{RejectKey, Rejects,
 			"The row key can't be built: a part is null or not in the form that its function needs, or the key is " +
@@ -464,16 +450,16 @@ var Table = []Chapter{
 			"Free some space, and run the same command again.",
 			[]string{"No space left on device", "Disk quota exceeded"}},
 		{Permission, Refused,
-			"The user may not read or write a file or a folder, on this machine or in HDFS.",
-			"Check which user it is. On this machine it is the user of the process, under cron perhaps not yours: " +
-				"see `ls -ld` of the path and of all folders above it. In HDFS it is the principal's short name, " +
-				"or without Kerberos `HADOOP_USER_NAME` or the user of the process. " +
-				"[security.md](security.md#hdfs) has the rights and the commands that grant them.",
+			"The user may not read or write a file or folder, on this machine or in HDFS.",
+			"Find out which user it is. On this machine it is the process's user, under cron perhaps not yours: see `ls " +
+				"-ld` of the path and the folders above it. In HDFS it is the principal's short name, or without Kerberos " +
+				"`HADOOP_USER_NAME` or the process's user. [security.md](security.md#hdfs) has the commands that grant the " +
+				"rights.",
 			[]string{"Permission denied: user=…, access=WRITE, inode=…"}},
 		{Folder, Refused,
 			"The output, `--work-dir` or the ledger's folder can't be made or used.",
-			"Name another folder. For the ledger, first try to have the right granted or the home folder made: " +
-				"always use the same, because what was loaded is recorded there.",
+			"Name another folder. For the ledger, first try to get the right granted or the home folder made: always use " +
+				"the same one, because it records what was loaded.",
 			[]string{"File name too long", "Read-only file system"}},
 		{SpillDamaged, Failed,
 			"The sort's temporary files are not what was written.",
@@ -495,27 +481,26 @@ var Table = []Chapter{
 			"Give tasks more `--memory`, or make fewer runs with a larger `--task-size`.",
 			nil},
 		{TaskFailed, Failed,
-			"A task failed, or ended without the result that it writes last when it is done, as one does that was " +
-				"killed.",
-			"Read the engine's log of the attempt that the message names. Then run the same command again: it runs " +
-				"only the tasks that are not done.",
+			"A task failed, or was killed before it wrote its result.",
+			"Read the engine's log of the named attempt. Then run the same command again: it runs only the tasks that are " +
+				"not done.",
 			nil},
 	}},
 	{"The output", "", []Doc{
 		{OutputOther, Refused,
-			"The output has files of another run: of another date, of another job, of this job before it was " +
-				"changed, or not of bulkload at all.",
-			"Choose another output; with several dates, `output: …/${date}`. `--force` replaces the output of " +
-				"another run. It deletes no file that the manifest does not name: move such files away yourself.",
+			"The output has files of another run: of another date or job, of this job before it was changed, or not of " +
+				"bulkload at all.",
+			"Choose another output; with several dates, `output: …/${date}`. `--force` replaces another run's output, but " +
+				"deletes no file that the manifest does not name: move such files away yourself.",
 			nil},
 		{OutputInput, Refused,
-			"The input has other records than those that were written or loaded. The message lists what differs.",
-			"Restore the input, or, if the export was corrected, run with `--on-change reload`. Rows that are only " +
-				"in the old input stay in the table.",
+			"The input has other records than those that were written or loaded; the message lists what differs.",
+			"Restore the input, or, if the export was corrected, run with `--on-change reload`. Rows that only the old " +
+				"input has stay in the table.",
 			nil},
 		{OutputChanged, Refused,
-			"Files that were not loaded yet are missing, changed, or have other settings than the table or the " +
-				"site files now have.",
+			"Files that were not loaded yet are missing or changed, or the table or the site files now have other " +
+				"settings.",
 			"Run the job again with `--force`, which writes them again, or restore what was changed.",
 			nil},
 		{OutputUnfinished, Refused,
@@ -524,28 +509,26 @@ var Table = []Chapter{
 			nil},
 		{Locked, Later,
 			"Another run works on the same output.",
-			"Wait for it: the message names its process and host. The lock of a lost process is taken over within " +
-				"ten minutes. Delete it only if you know that the process is gone.",
+			"Wait for it: the message names its process and host. A dead process's lock is taken over within ten minutes. " +
+				"Delete it only if you know that the process is gone.",
 			nil},
 		{RunAgain, Later,
-			"Something changed while the command ran: its lock was deleted or taken over, perhaps because the " +
-				"process was suspended, or another command loaded or moved files. Nothing more was published.",
+			"Something changed while the command ran: its lock was deleted or taken over, perhaps because the process was " +
+				"suspended, or another command loaded or moved files. Nothing more was published.",
 			"Run the same command again.",
 			nil},
 		{ManifestChanged, Differs,
 			"A manifest or an entry of the ledger was changed after it was written.",
-			"Restore it. If you can't, move the directory of the manifest, or the entry, away, and check the table " +
-				"with `bulkload verify JOB --live`. Without its manifest, a job that loads still knows from the " +
-				"ledger what was loaded; without the entry it does not.",
+			"Restore it. If you can't, move the manifest's directory, or the entry, away, and check the table with " +
+				"`bulkload verify JOB --live`. Without the manifest, a job that loads still knows from the ledger what was " +
+				"loaded; without the entry it does not.",
 			nil},
 		{ManifestMalformed, Refused,
 			"A manifest or an entry of the ledger is not one that bulkload wrote.",
-			"Restore it. If you can't, move the directory of the manifest, or the entry, away, and check the table " +
-				"with `bulkload verify JOB --live`.",
+			"Restore it, or proceed as for BL-MANIFEST-CHANGED.",
 			nil},
 		{ManifestVersion, Refused,
-			"Another version of bulkload, which writes other manifests, journals or plans of tasks, began this " +
-				"output.",
+			"Another version of bulkload, with other manifests, journals or task plans, began this output.",
 			"Finish or remove it with that version.",
 			nil},
 		{Duplicates, Failed,
@@ -583,46 +566,46 @@ var Table = []Chapter{
 			"Enable it in the HBase shell.",
 			[]string{"TableNotEnabledException"}},
 		{TableSettings, Refused,
-			"The table lacks a family of the job, has other settings than the job file, or has settings that no " +
-				"HFile can have.",
-			"Correct `family`, or add it with `alter 'TABLE', 'FAMILY'`. With `regions: {from: table}` and without " +
-				"`hfile` the table's settings are used. Correct others as the message says.",
+			"The table lacks a family of the job, has other settings than the job file, or settings that an HFile can't " +
+				"have.",
+			"Correct `family`, or add the family with `alter 'TABLE', 'FAMILY'`. With `regions: {from: table}` and " +
+				"without `hfile` the table's settings are used. Correct others as the message says.",
 			[]string{"NoSuchColumnFamilyException"}},
 		{Regions, Refused,
-			"The region boundaries are not ascending, or do not suit the salts of the row key.",
-			"Correct them where `regions` takes them from: the splits, their file, or the table. Every salt except " +
-				"the first must be a boundary; the message lists them.",
+			"The region boundaries are not ascending, or don't suit the salts of the row key.",
+			"Correct their source: the job's splits, the splits file, or the table. Every salt except the first must be a " +
+				"boundary; the message lists them.",
 			nil},
 		{FilesLimit, Refused,
-			"There would be too many files: for a region more than HBase loads of one family, or for a run more " +
-				"than a manifest can hold.",
+			"There would be more files of one family in a region than HBase loads, or more in a run than a manifest can " +
+				"hold.",
 			"Raise `hfile.max_size`, which makes fewer and larger files. For a region, add regions or raise " +
-				"`hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily`; if regions have merged since the files " +
-				"were written, use `--force`. For a manifest, read fewer input files at a time, or use fewer " +
-				"regions.",
+				"`hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily`; if regions have merged since, use `--force`. For " +
+				"a manifest, read fewer input files at a time, or use fewer regions.",
 			[]string{"Trying to load more than 32 hfiles to one family of one region"}},
 		{TableTTL, Refused,
 			"The cells' timestamp is older than the family's TTL, so HBase would show none of them.",
-			"Give the family a longer TTL with `alter` in the HBase shell, or the cells a later `timestamp`.",
+			"Raise the family's TTL with `alter` in the HBase shell, or set a later `timestamp`.",
 			nil},
 		{TableBusy, Later,
-			"Another job loads into the table. The message names its process and its host.",
-			"Run the same command again later, or with `--on-busy wait`. The lock of a killed process is taken " +
-				"over at once on the same machine, and within ten minutes on another one.",
+			"Another job loads into the table; the message names its process and host.",
+			"Run the same command again later, or with `--on-busy wait`. A dead process's lock is taken over at once on " +
+				"the same machine, and within ten minutes on another.",
 			nil},
 	}},
 	{"HBase", "", []Doc{
 		{HBaseDown, Later,
 			"A region server, the master or ZooKeeper does not answer or is too busy, or no master is active.",
-			"Run the same command again later; it goes on where it stopped. Check what the message names: the " +
-				"server, the firewall, `hbase.zookeeper.quorum`. If a master runs, `zookeeper.znode.parent` may be " +
-				"another one, such as `/hbase-unsecure` or `/hbase-secure`: use the cluster's `hbase-site.xml`.",
+			"Run the same command again later; it goes on where it stopped. Check what the message names: the server, the " +
+				"firewall, `hbase.zookeeper.quorum`. If a master is running, `zookeeper.znode.parent` may be wrong (such as " +
+				"`/hbase` for `/hbase-unsecure`): use the cluster's `hbase-site.xml`.",
 			[]string{"RegionServerStoppedException", "RegionTooBusyException", "Call queue is full",
 				"CallTimeoutException", "KeeperErrorCode = ConnectionLoss for /hbase",
 				"KeeperErrorCode = NoNode for /hbase/master", "MasterNotRunningException"}},
 		{HBaseRegion, Later,
 			"Regions are not open, or are moving, or `hbase:meta` has holes.",
-			"Run the same command again later. If it stays, look at the master's web page, and run `hbase hbck`.",
+			"Run the same command again later. If it persists, look at the master's web page, and at the report of `hbase " +
+				"hbck`.",
 			[]string{"NotServingRegionException", "RegionMovedException"}},
 		{HBasePermission, Refused,
 			"The user lacks a right in HBase.",
@@ -630,11 +613,10 @@ var Table = []Chapter{
 				"the rights.",
 			[]string{"AccessDeniedException: Insufficient permissions"}},
 		{HBaseRefused, Refused,
-			"HBase refuses a request, or a region server does not load a file. A file that was not loaded is still " +
-				"where it was.",
-			"Read the region server's log at the time of the run: it has the cause, such as a missing permission " +
-				"in the staging folder, or a family with other settings. Remove that cause, and run the same " +
-				"command again.",
+			"HBase refuses a request, or a region server does not load a file. Files that were not loaded are still in " +
+				"their place.",
+			"The region server's log has the cause, such as a missing permission in the staging folder, or a family with " +
+				"other settings. Remove it, and run the same command again.",
 			[]string{"Failed to complete bulk load", "CorruptHFileException"}},
 		{HBaseAnswer, Failed,
 			"The answer does not follow HBase's protocol: another service listens there, or the connection damages " +
@@ -648,20 +630,19 @@ var Table = []Chapter{
 			"Run the same command again. bulkload cuts such files.",
 			[]string{"Split row keys", "HFile at … no longer fits inside a single region. Splitting..."}},
 		{LoadUncut, Refused,
-			"A file of another tool has rows of several regions, and can't be cut without losing its tags, " +
-				"sequence IDs or references to MOB files. It was not touched.",
+			"A file of another tool has rows of several regions, and can't be cut without losing tags, sequence IDs or " +
+				"references to MOB files. It was not touched.",
 			"Load it with `hbase completebulkload`, which splits it, or write it again for the present regions.",
 			nil},
 		{LoadFiles, Refused,
-			"Files of the directory exclude each other: two have the same name and family, or a file that was cut " +
-				"is there beside its parts, or `DIR/.cut` was changed. Nothing was deleted.",
-			"Move or rename one of the two as the message says. `DIR/.cut` keeps the files that were cut, and " +
-				"`DIR/.cut/_cuts.json` lists their parts. If a file and its parts are in the directory, delete " +
-				"first the parts, then the list.",
+			"Two files of the directory conflict: they have the same name and family, or a file that was cut is there " +
+				"beside its parts, or `DIR/.cut` was changed. Nothing was deleted.",
+			"Move or rename one of the two. `DIR/.cut` keeps the originals, and `DIR/.cut/_cuts.json` lists their parts. " +
+				"If an original and its parts are both in the directory, keep the original: delete the parts, then the list.",
 			nil},
 		{LoadStaging, Refused,
 			"The user can't enter HBase's staging folder, or it is in an encryption zone.",
-			"`/hbase` and `/hbase/staging` must have x for the user: mode 711, or the ACL of " +
+			"The user needs execute permission on `/hbase` and `/hbase/staging`: mode 711, or the ACL of " +
 				"[security.md](security.md#hdfs).",
 			[]string{"Permission denied: user=…, access=EXECUTE, inode=\"/hbase/staging\""}},
 		{LoadTracker, Refused,
@@ -673,41 +654,38 @@ var Table = []Chapter{
 			"Run the same command again; it finds out what is missing.",
 			nil},
 		{LoadLost, Refused,
-			"Rows that were loaded can't be read: they were deleted (a tombstone hides them), are older than the " +
-				"TTL, or are gone with the table.",
-			"Do what the message says, which names the cause. `--force` writes and loads the rows again.",
+			"Rows that were loaded can't be read: a delete marker hides them, they have expired by TTL, or the table was " +
+				"dropped or truncated.",
+			"Do what the message says. `--force` writes and loads the rows again.",
 			nil},
 		{LoadUnsure, Refused,
-			"The table may not be the one that was loaded, or may have rows of other loads that can't be told " +
-				"apart from this one's.",
-			"Compare it with `bulkload verify JOB --live`. If rows are missing, run the job with `--force`. For a " +
+			"The table may not be the one that was loaded, or has rows of other loads that can't be told from this one's.",
+			"Compare it with `bulkload verify JOB --live`; if rows are missing, run the job with `--force`. For a " +
 				"directory without a manifest, and for other loads, do what the message says; " +
-				"[jobfile.md](jobfile.md#rows-that-the-table-has-already) explains it. A major compaction removes " +
-				"delete markers without a trace, so whether a file of markers alone was loaded can't be found out " +
-				"after it.",
+				"[jobfile.md](jobfile.md#rows-that-the-table-has-already) explains it. A major compaction removes delete " +
+				"markers, so afterwards nobody can tell whether a file of only markers was loaded.",
 			nil},
 		{LoadOther, Refused,
 			"The files, or this job and date, were loaded before: into another table, or from another input.",
 			"Use another output, or load this input with `--on-change reload` or `--force`, as the message says.",
 			nil},
 		{LoadMove, Refused,
-			"A region server accepted a file and lost track of it. Its rows were loaded again. When the region is " +
-				"opened again, the old file may appear, so other rows with the same timestamps are refused until " +
-				"then.",
-			"Open the regions again with the commands that the message shows, in the HBase shell, or disable and " +
-				"enable the table. That needs the right `A` on the table, and for `move` a second region server. " +
-				"Then run the same command again.",
+			"A region server accepted a file but does not serve it, so its rows were loaded again. When the region is " +
+				"opened again, the old file may reappear and hide other values with the same timestamps, so loads of such " +
+				"values are refused until then.",
+			"Open the regions again with the HBase shell commands in the message, or disable and enable the table. That " +
+				"needs the right `A`, and `move` a second region server. Then run the same command again.",
 			nil},
 	}},
 	{"Files and verification", "", []Doc{
 		{VerifyDiffers, Differs,
 			"The files or the table differ from the source.",
-			"Read the list of differences. If cells are missing or different, run the job, with `--force` if it is " +
-				"finished. Extra cells are no longer in the source.",
+			"Read the list. If cells are missing or different, run the job, with `--force` if it is finished. Extra cells " +
+				"are no longer in the source.",
 			nil},
 		{VerifySource, Refused,
-			"The table has fewer cells of a run than it loaded: a later load replaced them, or they were deleted. " +
-				"Only the run's input shows which, and it is gone or changed.",
+			"The table has fewer cells of a run than it loaded: a later load replaced them, or they were deleted. Only " +
+				"the run's input can tell, and it is gone or changed.",
 			"Put the input back, and run the same command again.",
 			nil},
 		{HFileCorrupt, Differs,
@@ -721,9 +699,8 @@ var Table = []Chapter{
 			nil},
 		{HFileMissing, Refused,
 			"There are no HFiles and no output of bulkload at that path.",
-			"Check the path: name the directory above the folders of the families, or for `list` and `clean` the " +
-				"one that has the outputs. If an output was loaded, its files are in the table: use `bulkload " +
-				"verify JOB --live`.",
+			"Name the directory above the families' folders, or for `list` and `clean` the one above the outputs. If an " +
+				"output was loaded, its files are in the table: use `bulkload verify JOB --live`.",
 			[]string{"Bulk load operation did not find any files to load", "is not a directory"}},
 		{NotFound, Failed,
 			"With `--fail`, `get` found no row, or `status` a run that was never begun.",
