@@ -28,7 +28,7 @@ func (m *Manifest) Differences(other *Manifest) []string {
 	return append(out, inputDifferences(m.Inputs, other.Inputs)...)
 }
 
-// changedJob says that the job file has changed, and what of it if that is recorded.
+// changedJob describes that the job file has changed, and in which parts if that is recorded.
 func (m *Manifest) changedJob(other *Manifest) []string {
 	var changed []string
 	for part, sum := range other.JobParts {
@@ -49,7 +49,7 @@ func (m *Manifest) changedJob(other *Manifest) []string {
 	return []string{"the job file has changed since"}
 }
 
-// ChangedProperties lists the site properties that differ from those the files were made with.
+// ChangedProperties lists the site properties whose values differ from those that the files were made with.
 func (m *Manifest) ChangedProperties(other *Manifest) []string {
 	var out []string
 	for _, name := range site.ByteProperties {
@@ -60,7 +60,7 @@ func (m *Manifest) ChangedProperties(other *Manifest) []string {
 	return out
 }
 
-// mostFiles bounds how many input files are listed; all are counted.
+// mostFiles bounds how many differences are listed; all are counted.
 const mostFiles = 5
 
 // inputDifferences describes how the input files of two runs differ, and by how many records if both counts are

@@ -22,7 +22,7 @@ var maxBytes int64 = 256 << 20
 // Read reads the manifest of an output directory; nil if there is none.
 //
 // Only fs.ErrNotExist is "none". Any other error must end the command: a run that treated an unreadable manifest as
-// none would call its files foreign, or write and load them a second time.
+// missing would call its files foreign, or write and load them a second time.
 func Read(fsys storage.FS, dir string) (*Manifest, error) {
 	name := path.Join(dir, Name)
 	text, err := storage.ReadFile(fsys, name, maxBytes)
@@ -40,7 +40,7 @@ func Parse(text []byte, name string) (*Manifest, error) {
 	m := new(Manifest)
 	err := seal.Unmarshal(text, m)
 	if other := seal.Schema(text); errors.Is(err, seal.ErrMalformed) && other != 0 && other != Schema {
-		m.Schema, err = other, nil // of a format that has no checksum, another one, or fields of other types
+		m.Schema, err = other, nil // a format without a checksum, with another one, or with fields of other types
 	}
 	switch {
 	case errors.Is(err, seal.ErrMismatch):
@@ -66,8 +66,8 @@ func Parse(text []byte, name string) (*Manifest, error) {
 //
 // A kill leaves the old manifest or the new one, never half of one: the text is completely written in temps first, and
 // the rename is one step. The file system is the lock's (lock.Guarded): after the lock is lost, the rename is refused,
-// and what was saved belongs to the new owner. What an error leaves on the disk may be either, so the caller must stop.
-// A manifest that is too large to be read, or to be saved during its load, is not written (errcode.FilesLimit).
+// and what was saved belongs to the new owner. After an error the disk may have either manifest, so the caller must
+// stop. A manifest that is too large to be read, or to be saved during its load, is not written (errcode.FilesLimit).
 func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	text, err := m.Marshal()
 	if err == nil {
@@ -82,16 +82,16 @@ func (m *Manifest) Save(fsys storage.FS, dir, temps string) error {
 	return nil
 }
 
-// openingBytes is how many bytes a file's record grows by its opening during a load. It holds those of "loaded", too,
-// which gets shorter by one: of so many files that it matters, these bytes are enough for the name of the load's
+// openingBytes is how many bytes a file's record grows when a load records its opening. "loaded" becomes one byte
+// shorter at the same time: if there are so many files that size matters, the bytes saved hold the name of the load's
 // staging folder.
 const openingBytes = int64(len(`,"opening":"0123456789abcdef01234567"`))
 
-// markBytes is how many bytes each of a file's cells grows by a mark.
+// markBytes is how many bytes a mark adds to each of a file's cells.
 const markBytes = int64(len(`,"before":true`))
 
-// grows is how many bytes a load can add to a manifest before it begins: a load that can't record what it did must not
-// begin.
+// grows returns how many bytes a load can still add to the manifest of a run that has not begun to load. A load that
+// could not record what it did must not begin.
 func (m *Manifest) grows() (most int64) {
 	if m.State != Writing && m.State != Written {
 		return 0
@@ -115,8 +115,8 @@ func tooLarge(size int64) error {
 }
 
 // CheckSize refuses a run whose manifest will be too large to be read (errcode.FilesLimit), before its files are
-// written. sliced is the number of slices, and files that of the files of all families. Each is counted with the bytes
-// of the smallest record, and files with those of a load's marks.
+// written. sliced is the number of slices, and files that of all families' files. Each is counted with the size of the
+// smallest record, and each file also with that of a load's marks.
 func (m *Manifest) CheckSize(sliced, files int64) error {
 	frame := *m
 	frame.Slices = nil
@@ -149,8 +149,8 @@ func (m *Manifest) Marshal() ([]byte, error) {
 	return seal.Seal(text)
 }
 
-// MarshalContent encodes a slice a line. The manifest is saved with each slice, so the encoded form of the others is
-// reused.
+// MarshalContent encodes the manifest with one slice on each line. The manifest is saved after nearly every slice, so
+// the encoded form of the others is reused.
 func (m *Manifest) MarshalContent() ([]byte, error) {
 	bare := *m
 	bare.Slices = nil
@@ -158,8 +158,8 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 	if err != nil || len(m.Slices) == 0 {
 		return frame, err
 	}
-	// The first place with these bytes is the field itself: within a string the quotes would be escaped, and no field
-	// before it is an object with a null "slices". A field that is added before it must keep to that.
+	// The first match is the field itself: within a string the quotes would be escaped, and no field before it is an
+	// object with a null "slices". Whoever adds a field before it must keep that true.
 	before, after, _ := bytes.Cut(frame, []byte(`"slices": null`))
 	text := append(bytes.Clone(before), `"slices": [`...)
 	for i := range m.Slices {
@@ -176,7 +176,7 @@ func (m *Manifest) MarshalContent() ([]byte, error) {
 }
 
 func (r *RecordedSlice) marshal() (text []byte, err error) {
-	marks := 0 // those of loads are never removed, so their number reports whether text is current
+	marks := 0 // a load's marks are never removed, so their number shows whether text is current
 	for i := range r.Files {
 		f := &r.Files[i]
 		if f.Loaded {

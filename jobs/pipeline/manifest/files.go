@@ -14,7 +14,7 @@ import (
 	"bulkload/load"
 )
 
-// Files are files of a run. They point into its manifest: a mark on one of them is a mark in the manifest.
+// Files are files of a run. They point into its manifest, so a mark on one of them is a mark in the manifest.
 type Files []*hfiles.FileMeta
 
 // Files lists all files of the run.
@@ -68,7 +68,7 @@ func (all Files) Loadable(fsys storage.FS, dir string) ([]load.HFile, error) {
 	return out, nil
 }
 
-// Bytes is the size of all files together.
+// Bytes returns the total size of the files.
 func (all Files) Bytes() int64 {
 	var n int64
 	for _, f := range all {
@@ -77,7 +77,7 @@ func (all Files) Bytes() int64 {
 	return n
 }
 
-// Amount is the number of the files and their size, for people.
+// Amount describes the number of the files and their size, for people.
 func (all Files) Amount() string {
 	return fmt.Sprintf("%d files of %s", len(all), bytesize.Format(all.Bytes()))
 }
@@ -99,7 +99,8 @@ func (all Files) Most() (family string, region int, n int64) {
 	return family, region, n
 }
 
-// SetOpenings records for some files the openings of the regions that have their rows, as a table shows them.
+// SetOpenings records, for the files that which selects, the openings of the regions that have their rows, as t shows
+// them.
 func (m *Manifest) SetOpenings(t *load.Table, which func(*hfiles.FileMeta) bool) error {
 	for i := range m.Slices {
 		r := &m.Slices[i]
@@ -124,7 +125,7 @@ type PrintableRange struct {
 	Last  string `json:"last"` // is in the range
 }
 
-// SetMissing records the ranges whose rows are all to be asked for before the load is done.
+// SetMissing records the ranges whose rows must all be read from the table before the load is done.
 func (m *Manifest) SetMissing(ranges []load.RowRange) {
 	m.Missing = nil
 	for _, r := range ranges {
@@ -145,17 +146,17 @@ func (m *Manifest) MissingRows() (ranges []load.RowRange, err error) {
 	return ranges, nil
 }
 
-// ForgetLoaded removes files from those that the table serves of slices that are written again.
+// ForgetLoaded removes files from LoadedBefore.
 func (m *Manifest) ForgetLoaded(which func(*hfiles.FileMeta) bool) {
 	m.LoadedBefore = slices.DeleteFunc(m.LoadedBefore, func(f hfiles.FileMeta) bool { return which(&f) })
-	m.twins = twins{} // the index goes by the number of files, which may be the same after another one is added
+	m.twins = twins{} // the index relies on the number of files, which may be the same again after another file is added
 }
 
-// LoadedTwin is the record of an equal file that the table already serves; nil if there is none. The same slice gives
-// the same file again.
+// LoadedTwin returns the record of an equal file that the table already serves; nil if there is none. A slice that is
+// written again gives the same file.
 //
-// All three must be equal. The path alone is not enough: the files of a run have the same names whatever settings they
-// are written with, and a file with other bytes was not loaded.
+// All three fields of twin must be equal. The path alone is not enough, because the files of a run have the same names
+// whatever settings they are written with, and a file with other bytes was not loaded.
 func (m *Manifest) LoadedTwin(f *hfiles.FileMeta) *hfiles.FileMeta {
 	m.twins.update(m.LoadedBefore)
 	i, found := m.twins.index[twinOf(f)]
@@ -167,22 +168,22 @@ func (m *Manifest) LoadedTwin(f *hfiles.FileMeta) *hfiles.FileMeta {
 
 // twins finds equal files without a search.
 type twins struct {
-	index map[twin]int // of equal files, of the first
+	index map[twin]int // for equal files, the first one's index
 	files int          // how many files it covers
 }
 
-// update includes all files. Files are only ever added to them, so their number tells whether the index is complete.
+// update brings the index up to date. Files are only ever added, so their number shows whether the index is complete.
 func (t *twins) update(all []hfiles.FileMeta) {
 	if t.files == len(all) {
 		return
 	}
 	t.index, t.files = make(map[twin]int, len(all)), len(all)
-	for i := range slices.Backward(all) { // of equal files, the first one is the last to be put
+	for i := range slices.Backward(all) { // backward, so that of equal files the first one stays
 		t.index[twinOf(&all[i])] = i
 	}
 }
 
-// twin is what equal files have in common, see LoadedTwin.
+// twin has the fields in which equal files agree; see LoadedTwin.
 type twin struct {
 	path   string
 	bytes  int64

@@ -8,8 +8,8 @@ import (
 
 // RecordedInput is one input file as it was at the run's start.
 //
-// Size and time decide only whether a file has to be read again for the comparison: a copy changes the time and nothing
-// else. Content decides whether it has changed.
+// Size and time decide only whether a file must be read again for the comparison, because a copy changes nothing but
+// the time. Content decides whether it has changed.
 type RecordedInput struct {
 	jobfile.InputFile
 	// Content is what was read from the file; nil until all input is read. nil never
@@ -26,7 +26,7 @@ func Inputs(files []ingest.SourceFile) []RecordedInput {
 	return records
 }
 
-// SameFile reports whether a file was not even touched.
+// SameFile reports whether a file was not even touched: its path, size and time are the same.
 func (in *RecordedInput) SameFile(o *RecordedInput) bool {
 	return in.Path == o.Path && in.Size == o.Size && in.ModTime == o.ModTime
 }

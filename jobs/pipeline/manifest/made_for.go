@@ -10,28 +10,28 @@ import (
 	"bulkload/load"
 )
 
-// MadeFor is what the files of a run are made for: the regions and the settings of their table. It is embedded in the
-// manifest, since its fields are the manifest's own in JSON.
+// MadeFor has the regions and the settings of the table that a run's files are made for. It is embedded in the manifest
+// because its fields are the manifest's own in JSON.
 type MadeFor struct {
 	Splits   []string          `json:"splits"` // in the notation of Printable
 	Families map[string]string `json:"families"`
-	MaxSize  int64             `json:"max_size"` // at which a file ends, in bytes
-	// of a region and family, which limits the slices of a region; 0: HBase's default
+	MaxSize  int64             `json:"max_size"` // bytes at which a file ends
+	// MaxFiles limits the files of a region and family, and so the slices of a region; 0: HBase's default.
 	MaxFiles int64 `json:"max_files,omitempty"`
 }
 
-// Planned returns the boundaries that the run was given; nil if it was given none yet.
+// Planned returns the run's boundaries; nil if they are not set yet.
 func (m *MadeFor) Planned() (*targets.LiveTable, error) {
 	if m.MaxSize == 0 {
 		return nil, nil
 	}
-	// Written by SetTable, perhaps by a process that was killed before its first slice: planning boundaries may mean
-	// reading all of the input, so they are kept.
+	// SetTable has recorded them, perhaps in a process that was killed before its first slice. They are kept because
+	// planning boundaries may mean reading all of the input.
 	splits, err := m.Boundaries()
 	return &targets.LiveTable{Splits: splits}, err
 }
 
-// Boundaries are the run's region boundaries.
+// Boundaries returns the run's region boundaries.
 func (m *MadeFor) Boundaries() (splits [][]byte, err error) {
 	for _, text := range m.Splits {
 		split, err := printable.Parse(text)
@@ -45,8 +45,8 @@ func (m *MadeFor) Boundaries() (splits [][]byte, err error) {
 
 // SameTable reports whether the boundaries and the family settings are still those that the files were made for.
 //
-// The settings are compared as texts, in full: files with other settings would be valid HFiles, and the table would
-// have two kinds. Splits are compared though each file could be cut, because slices and counts are by these regions.
+// The settings are compared as texts, in full: files with other settings would be valid HFiles, so the table would have
+// two kinds. Splits are compared although each file could be cut, because slices and counts refer to these regions.
 func (m *MadeFor) SameTable(t *targets.Target) bool {
 	if m.MaxSize != t.MaxSize || m.MaxFiles != recordedFiles(t.MaxFiles) || len(m.Families) != len(t.Families) ||
 		!slices.Equal(m.Splits, printable.All(t.Splits)) {
@@ -69,7 +69,7 @@ func (m *MadeFor) SetTable(t *targets.Target) {
 	}
 }
 
-// recordedFiles is the recorded form of the limit of files: 0 for HBase's default.
+// recordedFiles returns the recorded form of the limit of files: 0 for HBase's default.
 func recordedFiles(limit int64) int64 {
 	if limit == load.DefaultMaxFiles {
 		return 0

@@ -17,25 +17,26 @@ import (
 const (
 	Name       = "_manifest.json"
 	RejectsDir = ".rejects"
-	// CutsDir is in a directory of another tool, which has no manifest: the files that were cut before a load. CutsName is
-	// in it during a cut.
+	// CutsDir has the originals of files that were cut before a load, in a directory of another tool, which has no
+	// manifest. CutsName is in it during a cut.
 	CutsDir  = ".cut"
 	CutsName = "_cuts.json"
-	// TasksDir has what the tasks of an unfinished run have left, if the run is done by tasks.
+	// TasksDir has the results of an unfinished run's tasks, if tasks do the run.
 	TasksDir = ".tasks"
 )
 
-// Schema is the form of a manifest, which says it. A program refuses any other, and leaves the output alone.
+// Schema is the version of the manifest's form, recorded in it. A program refuses any other, and leaves the output
+// alone.
 //
-// A field may be added without a new schema: an older program of this schema ignores it, finds the checksum right all
-// the same, since that is of the text, and drops the field with its next Save. So a new field must do no harm if it is
-// lost. One whose loss would delete a file, load one twice or leave one out needs a new schema.
+// A field may be added without a new schema: an older program of this schema ignores it. It still finds the checksum
+// right, which covers the text, but its next Save drops the field. So a new field must do no harm if it is lost. One
+// whose loss would delete a file, load one twice or leave one out needs a new schema.
 const Schema = 1
 
-// The states of a run, in order. From Loading on any file may be in HBase's hands, so a missing one is no damage.
+// The states of a run, in order. From Loading on, HBase may have moved any file, so a missing one is not damage.
 //
-// They may go back: to Writing for slices whose files HBase lost (loading/rewrite.go), to Loading for a load that is
-// begun again. So the state alone never says that a file is not in the table: Summary.Loaded and LoadedBefore do. A
+// A state may go back: to Writing for slices whose files HBase lost (loading/rewrite.go), to Loading for a load that
+// begins again. So the state alone never says that a file is not in the table: FileMeta.Loaded and LoadedBefore do. A
 // state is saved before what it permits is done, and after what it states was proved, so after a kill the next process
 // may rely on the one that it finds.
 const (
@@ -45,61 +46,62 @@ const (
 	Loaded  = "loaded"
 )
 
-// Manifest is what a run has done, durably. The file is JSON, one slice a line, sealed by a checksum over its content
-// (package seal), and replaced as a whole by a rename.
+// Manifest is the durable record of what a run has done. The file is JSON, one slice a line, sealed by a checksum over
+// its content (package seal), and replaced as a whole by a rename.
 //
-// The manifest decides what exists: a slice is finished if it is in here. A file that is not in here is garbage, even
-// if its name and its bytes are right, and is deleted. Therefore a record is added after its files have their names,
-// and removed before they are deleted. Only output.Dir.Clean, which deletes a whole output, deletes the files first:
-// what is left of them is still named.
+// The manifest decides what exists: a slice is finished if the manifest has it. A file that the manifest does not name
+// is garbage, even if its name and its bytes are right, and is deleted. Therefore a record is added after its files
+// have their names, and removed before they are deleted. Only output.Dir.Clean, which deletes a whole output, deletes
+// the files first, so that the manifest still names the files that are left.
 //
 // The JSON names are frozen, and some are older than the fields' names.
 //
-// Who writes a field, and who believes it:
+// Who writes each field, and who relies on it:
 //
-//   - schema: Resume and Parse set it. Only Parse looks at it.
+//   - schema: New sets it. Only Parse looks at it.
 //   - state: see the states. Resume decides by it whether there is anything to write, loading.OutputLoad.Recover
-//     whether files may be in HBase's hands, and retention whether an output may be deleted.
+//     whether HBase may have moved files, and retention whether an output may be deleted.
 //   - run: written when the run begins. Every file's name follows from the ID, so it never changes while there are
-//     files: a run whose input was merely touched takes over the ID that is recorded. Another ID is another run.
-//   - job_hash: as run. It is also a part of the ledger's key: with another one, what was loaded would not be found
-//     there.
-//   - job_parts: as run. They only say in an error what has changed if job_hash differs.
+//     files: a run whose input was merely touched takes over the recorded ID. Another ID means another run.
+//   - job_hash: as run. It is also a part of the ledger's key, so with another hash the entry of what was loaded would
+//     not be found.
+//   - job_parts: as run. They only let an error name what has changed if job_hash differs.
 //   - timestamp: as run; 0 if each row has its own. Only Instant reads it, for jobs without a logical date.
-//   - site_properties: as run, and again whenever an unfinished run continues. In the state Written a run is refused if
-//     they differ.
+//   - site_properties: as run, and again whenever an unfinished run continues. In the state Written, a run is refused
+//     if they differ.
 //   - inputs: path, size and time when the run begins; the contents with the state Written. Resume compares them to
-//     find out whether the export was replaced. Without contents, as before the state Written, any touched file counts
-//     as changed.
+//     find out whether the export was replaced. Before the state Written there are no contents, so any touched file
+//     counts as changed.
 //   - splits, families, max_size, max_files: SetTable, before the first file is written. All records of slices count
-//     regions by these splits, so they stay as they are when the table splits later; cuts deal with that. If they are
-//     not the table's any more, an unfinished run writes all files again, but keeps its splits once a file is loaded.
-//     max_files is 0 for HBase's default.
-//   - slices: see Add and Remove. Everything believes them: what is here is not written again, is loaded, and is
-//     deleted by name with the output. They say nothing of the bytes on the disk now: those are compared by size when a
-//     run resumes, and in full before a load (loading.VerifyBeforeLoad).
-//   - books, digest: written with the state Written, from the slices and from what was sorted. Before that they are
-//     zero, or those of an earlier writing of the same run. The digest decides whether another load has the same cells.
-//   - finished: with the state Written. It is for people: no decision depends on it.
+//     regions by these splits, so they stay the same when the table's regions split later: the files are cut then. If
+//     they no longer match the table, an unfinished run writes all files again, but keeps its splits once a file is
+//     loaded. max_files is 0 for HBase's default.
+//   - slices: see Add and Remove. Everything relies on them: a recorded slice is not written again, and its files are
+//     loaded, and deleted by name with the output. They don't prove what is on the disk now: files are compared by size
+//     when a run resumes, and in full before a load (loading.VerifyBeforeLoad).
+//   - books, digest: written with the state Written, from the slices and the sorted rows. Before that they are zero, or
+//     were left by an earlier writing of the same run. The digest decides whether another load has the same cells.
+//   - finished: with the state Written. It is for people only; no decision depends on it.
 //   - staging: written after HBase has made the folder, before the first request; emptied when a load begins and when
 //     it is confirmed. The state Loading without it means that no request was sent since the load began. If it were
-//     lost, files in the folder would be missing from their source, and be regarded as lost.
+//     lost, files in the folder would be missing from their source, and be taken for lost.
 //   - table_identity, and opening of each file: when a load begins, and when it is confirmed. The proof that the files
-//     are readable (loading.proof) begins with them: what they don't show to be unchanged since must be shown by cells.
+//     are readable (loading.proof) begins with them: a file whose regions they don't show to be unchanged must be
+//     proved by its cells.
 //   - repeated: when a load begins. If it were lost, equal cells of a restored snapshot could count as this run's.
 //   - missing: when a load of rows that were loaded before begins (--force), and before slices are written again
-//     because the table lacked rows of theirs; until the load is confirmed. If it were lost, rows that a client's
-//     delete marker hides could be called loaded.
+//     because the table lacked some of their rows; kept until the load is confirmed. If it were lost, rows that a
+//     client's delete marker hides could be called loaded.
 //   - corrects: when the run begins. If it were lost, the load would be refused, because the ledger names another run;
-//     or, where that is the run itself, not all of its rows would be asked for.
+//     or, if that is the run itself, not all of its rows would be looked up.
 //   - cuts: before parts get their names, until the surplus files are deleted (output.FinishCuts). A program of this
-//     schema that did not know the field finds files that its manifest does not name, and refuses the output as
-//     foreign.
-//   - kept: files of slices that are removed from the manifest while the table has them. The write stage asks for them
-//     (LoadedTwin), and records such a file as loaded. If it were lost, equal cells would be loaded a second time.
-//   - existing: before the first slice is written. While it is there the table is not asked again, since it may have
-//     the run's own rows by then. If it were lost, the next run would ask again, and not count cells with the run's own
-//     timestamps.
+//     schema that does not know the field finds files that its manifest does not name, and refuses the output because
+//     of foreign files.
+//   - kept: files of slices that are removed from the manifest while the table has them. The write stage looks them up
+//     (LoadedTwin), and records an equal file as loaded. If it were lost, equal cells would be loaded a second time.
+//   - existing: before the first slice is written. While it is set, the table is not asked again, because by then it
+//     may have the run's own rows. If it were lost, the next run would ask again, and not count cells with the run's
+//     own timestamps.
 type Manifest struct {
 	Schema    int               `json:"schema"`
 	State     string            `json:"state"`
@@ -108,42 +110,42 @@ type Manifest struct {
 	JobParts  map[string]string `json:"job_parts,omitempty"` // see jobfile.Job.Parts
 	Source    string            `json:"source,omitempty"`    // where the job looks for its input: see jobfile.Job.Source
 	Timestamp int64             `json:"timestamp"`           // of the cells
-	Site      map[string]string `json:"site_properties"`     // that decide the files' bytes
+	Site      map[string]string `json:"site_properties"`     // those that decide the files' bytes
 	Inputs    []RecordedInput   `json:"inputs"`
 	MadeFor                     // splits, families, max_size, max_files
-	Slices    []RecordedSlice   `json:"slices"` // finished ones, by region, then in the order of their rows
+	Slices    []RecordedSlice   `json:"slices"` // finished ones, by region and number
 	Counts    counts.RowCounts  `json:"books"`
 	Digest    digest.Sum        `json:"digest"`
 	Finished  time.Time         `json:"finished,omitzero"`
-	// HBase's folder for a load that has not ended; recorded before the first request
+	// Staging is HBase's folder for a load that has not ended, recorded before the first request.
 	Staging string `json:"staging,omitempty"`
 	// Table is load.Table's Identity at the time of the load.
 	Table string `json:"table_identity,omitempty"`
 	// Repeated: another load may have put equal cells into the table before this one, so a snapshot may have them.
 	Repeated bool `json:"repeated,omitempty"`
-	// Missing are ranges in which the table lacked rows of this run when it was asked for all of them, or all its rows if
-	// it is loaded once more (--force). The table is asked for them before the load is done.
+	// Missing are ranges in which the table lacked rows of this run when all were looked up, or the range of all its
+	// rows if it is loaded once more (--force). Their rows are looked up again before the load is done.
 	Missing []PrintableRange `json:"missing,omitempty"`
-	// Corrects is the ID of the run of this job and date that was loaded before, and that this run replaces. It is the
-	// run's own if that is loaded once more.
+	// Corrects is the ID of the run of this job and date that was loaded before and that this run replaces: its own ID
+	// if it is loaded once more.
 	Corrects string `json:"corrects,omitempty"`
 	// Cuts are cuts at new region boundaries in progress. See package cutting for the steps.
 	Cuts []Cut `json:"cuts,omitempty"`
-	// LoadedBefore are files that the table serves, of slices that are written again for the sake of other files.
+	// LoadedBefore are files that the table serves, although their slices are written again because of other files.
 	LoadedBefore []hfiles.FileMeta `json:"kept,omitempty"`
-	// Existing is what the table had of the run's rows before anything was loaded; nil: the table was not asked.
+	// Existing counts the run's rows that the table had before anything was loaded; nil: the table was not asked.
 	Existing *Existing `json:"existing,omitempty"`
 
 	twins twins // of LoadedBefore
 }
 
-// New is the manifest of a run of a job that has done nothing yet, and of whose input nothing is known.
+// New returns the manifest of a run of a job that has done nothing yet, and whose input is unknown.
 func New(j *jobfile.Job) *Manifest {
 	return &Manifest{Schema: Schema, State: Writing, Run: j.Info(), JobHash: j.Hash(), JobParts: j.Parts(),
 		Source: j.Source(), Timestamp: j.Timestamp}
 }
 
-// LedgerKey says which entry of the ledger is that of this run, from an output with a URI.
+// LedgerKey returns the key of this run's entry in the ledger. output is the output's URI.
 func (m *Manifest) LedgerKey(output string) ledger.Key {
 	return ledger.Key{Table: m.Run.Table, Date: m.Run.Date, JobHash: m.JobHash, Source: m.Source, Output: output}
 }
@@ -151,13 +153,13 @@ func (m *Manifest) LedgerKey(output string) ledger.Key {
 // RecordedSlice is a finished slice of a region.
 //
 // Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done
-// finds one of them, and the other would be loaded with it. check refuses that. Start is compared when an unfinished
-// run continues: a slice that would begin at another row now has other entries, and is not mixed with new ones. Digest
-// plus Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the
+// would find only one of them, but the load would take both. check refuses that. Start is compared when an unfinished
+// run continues: a slice that would now begin at another row has other entries, so it is not mixed with new ones.
+// Digest plus Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the
 // region.
 //
-// The cached text makes Save fast, and is a trap: whoever changes a record other than by marks on its files must set
-// text to nil, as ReplaceFiles does. Otherwise Save writes the old one.
+// The cached text makes Save fast, but is a trap: whoever changes a record in any way other than marks on its files
+// must set text to nil, as ReplaceFiles does. Otherwise Save writes the old record.
 type RecordedSlice struct {
 	Region  int               `json:"region"`
 	Slice   int               `json:"slice"`
@@ -169,13 +171,13 @@ type RecordedSlice struct {
 	Files   []hfiles.FileMeta `json:"files"`
 
 	text  []byte // its encoded form, while that is current
-	marks int    // number of marks of a load in text: on files that are loaded, and on cells that the table had before
+	marks int    // number of a load's marks in text: loaded files, and cells that the table had before
 }
 
 // WroteNothing reports whether the run is finished and had no row to write.
 //
-// Such a run may be replaced without --force: an export that was read too early, and was empty, must not block
-// the one that has rows.
+// Such a run may be replaced without --force: an export that was read too early, when it was empty, must not block the
+// one that has rows.
 func (m *Manifest) WroteNothing() bool {
 	return m.State != Writing && m.Counts.Written == 0 && len(m.Files()) == 0
 }
@@ -192,15 +194,15 @@ func (m *Manifest) Done(region, slice int) *RecordedSlice {
 // Add records finished slices. Its files must have their names.
 //
 // A kill after the rename and before the next Save leaves files that no record names. Their names follow from the run
-// and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The other order would be
-// worse: a run whose manifest names files that don't exist is refused.
+// and the slice, so the next run finds and deletes them (output.Dir.CleanFiles, and Resume). The opposite order would
+// be worse, because a run whose manifest names files that don't exist is refused.
 func (m *Manifest) Add(finished ...RecordedSlice) {
 	m.Slices = append(m.Slices, finished...)
 	slices.SortFunc(m.Slices, compareSlices)
 }
 
-// Remove removes the slices of regions and returns their files. Those that are loaded stay recorded: if the same file
-// is written again, it is not loaded twice.
+// Remove removes the slices of regions and returns their files. Loaded ones stay recorded (LoadedBefore), so that the
+// same file is not loaded twice if it is written again.
 //
 // The caller saves the manifest before it deletes the files (Forget in package output). A kill between the two leaves
 // files without a record, as before Add.
@@ -239,7 +241,8 @@ func (m *Manifest) RemoveAll() (old *Manifest) {
 	return &before
 }
 
-// HasLoaded reports whether files of the run are recorded as loaded, those included that were to be written again.
+// HasLoaded reports whether files of the run are recorded as loaded, including those whose slices were to be written
+// again.
 func (m *Manifest) HasLoaded() bool {
 	return len(m.LoadedBefore) > 0 || len(m.Files().Loaded()) > 0
 }
@@ -249,8 +252,8 @@ func (m *Manifest) MayBeLoaded() bool {
 	return m.State == Loading || m.State == Loaded || m.HasLoaded()
 }
 
-// Begun reports whether the run has files, or the table may have some of it. One that came to nothing may be replaced
-// by any other. A run whose load has begun counts even while it has no files, because all are to be written again.
+// Begun reports whether the run has files, or the table may have some of them. A run that has not begun may be replaced
+// by any other. A run whose load has begun counts even while it has no files because all are to be written again.
 func (m *Manifest) Begun() bool {
 	return m.State != Writing || len(m.Slices) > 0 || m.Table != "" || m.MayBeLoaded()
 }
@@ -274,9 +277,9 @@ func RegionSums(all []RecordedSlice, regions int) []digest.Sum {
 // Cut is a cut in progress.
 //
 // Package cutting writes it before the parts have their names. RemoveAll, and OutputLoad.rewrite of package loading,
-// write it without parts, for a file that is only to be deleted. FinishCuts believes it together with the slices: of a
-// cut whose file they list the parts are deleted, of any other the file. So slices that list neither the file nor its
-// parts lose rows.
+// write it without parts, for a file that is only to be deleted. FinishCuts relies on it together with the slices: if
+// they list the file of a cut, it deletes the parts, and otherwise the file. So if the slices list neither the file nor
+// its parts, rows are lost.
 type Cut struct {
 	Of    string            `json:"of"` // the file's path
 	Parts []hfiles.FileMeta `json:"parts"`
@@ -284,9 +287,8 @@ type Cut struct {
 
 // ReplaceFiles replaces files by their parts.
 //
-// A slice's list of files is replaced by another one: whoever holds pointers into the old list (Files) still sees the
-// files that were there. Marks that are set through such a pointer later are lost, so pointers must be taken again
-// before a load.
+// It replaces a slice's list of files by another one, so pointers into the old list (Files) still show the old files.
+// Marks that are set through such a pointer later are lost, so pointers must be taken again before a load.
 func (m *Manifest) ReplaceFiles(cuts []Cut) {
 	parts := make(map[string][]hfiles.FileMeta, len(cuts))
 	for _, c := range cuts {
@@ -309,10 +311,10 @@ func (m *Manifest) ReplaceFiles(cuts []Cut) {
 	}
 }
 
-// CutNames are the files of cuts in progress that the manifest does not list otherwise.
+// CutNames returns the files of cuts in progress that the manifest does not list otherwise.
 //
-// They may exist or not, depending on when a process was killed. They are the run's own, never foreign, and are deleted
-// with its output.
+// Whether they exist depends on when a process was killed. They are the run's own, never foreign, and are deleted with
+// its output.
 func (m *Manifest) CutNames() []string {
 	known := map[string]bool{}
 	for _, f := range m.Files() {
@@ -328,7 +330,7 @@ func (m *Manifest) CutNames() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return known[name] })
 }
 
-// Instant is the timestamp for the files' info, from the job that wrote the output.
+// Instant returns the timestamp for the files' info, from the job that wrote the output.
 func (m *Manifest) Instant() int64 {
 	if date, err := jobfile.ParseText(m.Run.Date); err == nil {
 		return date.UnixMilli()
