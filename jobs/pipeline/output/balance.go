@@ -11,7 +11,7 @@ import (
 	"bulkload/jobs/pipeline/writing"
 )
 
-// Counts are the counts of the records that were read.
+// Counts returns the counts of the records that were read. Reconcile adds those of the slices.
 func (w *Run) Counts(rows *sorting.Rows) counts.RowCounts {
 	return counts.RowCounts{Read: rows.Read, Rejected: rows.Rejected, Filtered: rows.Filtered, Skipped: rows.Skipped,
 		Columns: len(w.Job.CellColumns())}
@@ -42,7 +42,7 @@ func (w *Run) Reconcile(rows *sorting.Rows) error {
 	return m.Counts.Check()
 }
 
-// recordContents records what the input files contain. It must add up to what was sorted.
+// recordContents records what the input files contain, which must add up to what was sorted.
 func recordContents(m *manifest.Manifest, rows *sorting.Rows) error {
 	var sum, sorted digest.Sum
 	for _, c := range rows.Files {

@@ -15,8 +15,8 @@ import (
 	"bulkload/jobs/pipeline/sorting"
 )
 
-// checkContent refuses files that are not of this run, or of the one that it replaces: HBase's loader would treat them
-// as part of the table.
+// checkContent refuses files that belong neither to this run nor to the one that it replaces, because HBase's loader
+// would treat them as part of the table.
 func (w *Run) checkContent() error {
 	infos, err := storage.List(w.FS, w.Path)
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *Run) checkContent() error {
 	return w.checkKnown(known)
 }
 
-// checkFamilyDir lists foreign and changed files in a family's folder. Those of a run that is replaced may be changed.
+// checkFamilyDir lists foreign and changed files in a family's folder. Files of a run that is replaced may be changed.
 func (w *Run) checkFamilyDir(family string, known map[string]*hfiles.FileMeta) (foreign, changed []string, err error) {
 	if err := w.removeUnrecorded(w.Present, family); err != nil {
 		return nil, nil, err
@@ -110,24 +110,22 @@ func (w *Dir) CleanFiles(m *manifest.Manifest) error {
 	return nil
 }
 
-// removeUnrecorded deletes the files of a family that a killed process has given their names and not recorded.
+// removeUnrecorded deletes the files of a family that a killed process named but did not record.
 //
-// These are the only files that are deleted without a record that names them, and this is why no other file can be
-// among them:
+// No other files are deleted without a record that names them. These can't include any other file because:
 //
-//   - A name is the hash of the run's ID, region, slice, family and sequence. A file of another run, or of another
-//     tool, does not have it.
-//   - Only slices that the manifest lacks are tried. What is recorded may be a file that is the only one with its rows.
-//   - Once all slices are recorded the manifest is not in the state Writing any more, and nothing is tried: what it
-//     does not name then is foreign. The state goes back to Writing only with slices that are to be written again.
+//   - A name is the hash of the run's ID, region, slice, family and sequence. No file of another run or tool has it.
+//   - Only slices that the manifest lacks are tried. A recorded file may be the only one with its rows.
+//   - Once all slices are recorded, the manifest is not in the state Writing any more, and nothing is tried: a file
+//     that it does not name then is foreign. The state goes back to Writing only with slices that are to be written
+//     again.
 //
-// And this is why all of them are found: the manifest has the table's regions before the first file is written, and the
-// files of a slice get their names in the order of their sequence, from 0. They are deleted in the opposite order, as
-// writing.RemoveFiles does, so what a kill leaves begins at 0 again. (Not found are those after one that the table
-// serves, which gets no name: see writing.publish. They are refused as foreign.)
+// All of them are found because the manifest has the table's regions before the first file is written, and a slice's
+// files get their names in the order of their sequence, from 0. They are deleted in the opposite order, as in
+// writing.RemoveFiles, so the files that a kill leaves begin at 0 again. (Files after one that the table serves, which
+// gets no name, are not found: see Stage.publish in package writing. They are refused as foreign.)
 //
-// Hardly ever is a file there that the manifest does not name, and then no slice is tried after the last of them is
-// found.
+// Files that the manifest does not name are rare, and once the last of them is found, no further slice is tried.
 func (w *Dir) removeUnrecorded(m *manifest.Manifest, family string) error {
 	if m.State != manifest.Writing {
 		return nil
@@ -172,8 +170,8 @@ func (w *Dir) removeUnrecorded(m *manifest.Manifest, family string) error {
 	return nil
 }
 
-// checkKnown checks that every recorded file exists that HBase does not have yet. It removes the files it finds from
-// known.
+// checkKnown checks that every recorded file that HBase does not have yet exists. It removes the files that it finds
+// from known.
 func (w *Run) checkKnown(known map[string]*hfiles.FileMeta) error {
 	var gone []string
 	for name, f := range known {

@@ -19,8 +19,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Dir is a directory of HFiles: a job's output, or one that another tool has written. It can be read at once. What
-// changes it fails until it is locked.
+// Dir is a directory of HFiles: a job's output, or one that another tool has written. It can be read at once, but
+// methods that change it fail until it is locked.
 type Dir struct {
 	FS      storage.FS // checks the lock before each change
 	Path    string
@@ -52,7 +52,7 @@ func (w *Dir) Make(ctx context.Context, lost func(error)) error {
 	return w.TakeLock(ctx, lost)
 }
 
-// makeError is the error of an output directory that can't be made.
+// makeError returns the error for an output directory that can't be made.
 func makeError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -60,7 +60,7 @@ func makeError(err error) error {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrExist),
 		errors.Is(err, fs.ErrNotExist),
 		errors.Is(err, syscall.ENAMETOOLONG):
-		// There is a file at the path or above it, or nothing can be made there, as in /proc, or a name in it is too long.
+		// A file is at the path or above it, or nothing can be made there, as in /proc, or a name in it is too long.
 		return errcode.Folder.Errorf("no directory can be made at the path that `output` of the job file names: %w", err)
 	}
 	return fmt.Errorf("make the output directory: %w", err)
@@ -90,13 +90,13 @@ func (w *Dir) Unlock() error {
 // Close unlocks the directory and closes its file system.
 func (w *Dir) Close() error { return errors.Join(w.Unlock(), w.FS.Close()) }
 
-// CheckLock is an error if another run may change the directory.
+// CheckLock returns an error if another run may change the directory.
 func (w *Dir) CheckLock() error { return w.Lock.Check() }
 
-// TempFolder is the folder for files until they get their names.
+// TempFolder returns the folder for files that don't have their names yet.
 func (w *Dir) TempFolder() (string, error) { return w.Lock.TempFolder() }
 
-// ClearTemps deletes what has no owner in .tmp: folders that lock.Acquire had moved aside, and could not delete.
+// ClearTemps deletes folders in .tmp without an owner: those that lock.Acquire moved aside but could not delete.
 func (w *Dir) ClearTemps() error {
 	all, err := storage.List(w.FS, path.Join(w.Path, lock.TempDir))
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *Dir) save(m *manifest.Manifest) error {
 	return m.Save(w.FS, w.Path, temps)
 }
 
-// Works describes the process that works in another output now; "" if none does.
+// Works describes the process that now works in another output; "" if none does.
 func (w *Dir) Works(output string) (who string, err error) {
 	fsys, dir, err := w.Site.Resolve(output, "")
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"bulkload/jobs/pipeline/sorting"
 )
 
-// SameInput reports whether the input has what an earlier run of this job and date has read: each file is unchanged,
-// or still has the same records. Files that were touched, copied, renamed or repacked are read for that. If
-// duplicates differ, their order decides, and so do the names.
+// SameInput reports whether the input has the records that an earlier run of this job and date has read. To find out,
+// it reads files that were touched, copied, renamed or repacked. If duplicates differ, the paths must be the same, too,
+// because their order decides which duplicate wins.
 func (w *Run) SameInput(ctx context.Context, old, now []manifest.RecordedInput, differing int64) (bool, error) {
-	var read []int // of now
+	var read []int // indexes in now
 	var want, gone counts.Content
 	byPath := map[string]*manifest.RecordedInput{}
 	for i := range old {
@@ -63,8 +63,8 @@ func (w *Run) SameInput(ctx context.Context, old, now []manifest.RecordedInput, 
 	return sum == want, nil
 }
 
-// adoptInput makes a run identical with the finished one in its output if files of the input were only touched,
-// copied or renamed, and still have the same content. It gets that run's ID then.
+// adoptInput makes a run identical with the finished one in its output if files of the input were only touched, copied
+// or renamed, and still have the same content. The run gets the ID of the finished one then.
 func (w *Run) adoptInput(ctx context.Context, old *manifest.Manifest) error {
 	fresh := w.Manifest
 	if old.Run.ID == fresh.Run.ID {
@@ -83,8 +83,8 @@ func (w *Run) adoptInput(ctx context.Context, old *manifest.Manifest) error {
 	return nil
 }
 
-// readSame reports whether a run of another ID has read what this one is to read, by the same job for the same date.
-// Files that are not those that it has read are read for that.
+// readSame reports whether a run with another ID has read the records that this one is to read, by the same job for the
+// same date. To find out, it reads the files that are not the ones which that run has read.
 func (w *Run) readSame(ctx context.Context, old *manifest.Manifest) (bool, error) {
 	if w.Options.Force || old.JobHash != w.Manifest.JobHash || old.Run.Date != w.Manifest.Run.Date {
 		return false, nil

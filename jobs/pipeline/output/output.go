@@ -16,19 +16,19 @@ import (
 type Output struct {
 	*Dir
 	Manifest *manifest.Manifest
-	ByJob    bool // the command is given the job: it can write files again
+	ByJob    bool // the command has the job, so it can write files again
 
-	earlier map[string]bool // the files that the manifest named when this process first saw it: others have written them
+	earlier map[string]bool // the files that the manifest named at first; other processes have written them
 }
 
-// New returns the output of the run that a manifest describes, for a command that is not given the run's job.
+// New returns the output of the run that a manifest describes, for a command that does not have the run's job.
 func New(d *Dir, m *manifest.Manifest) *Output {
 	w := &Output{Dir: d}
 	w.begin(m)
 	return w
 }
 
-// begin sets the manifest. The files that it names are those of earlier processes.
+// begin sets the manifest. Earlier processes have written the files that it names.
 func (w *Output) begin(m *manifest.Manifest) {
 	w.Manifest, w.earlier = m, map[string]bool{}
 	for _, f := range m.Files() {
@@ -36,8 +36,8 @@ func (w *Output) begin(m *manifest.Manifest) {
 	}
 }
 
-// Unverified lists the files that are not loaded and that an earlier process has written. What this process has written
-// was read back by the write stage.
+// Unverified lists the files that an earlier process has written and that are not loaded. The write stage has read back
+// the files of this process.
 func (w *Output) Unverified() (files manifest.Files) {
 	for _, f := range w.Manifest.Files() {
 		if !f.Loaded && w.earlier[f.Path] {
@@ -51,7 +51,7 @@ func (w *Output) Unverified() (files manifest.Files) {
 func (w *Output) Save() error { return w.save(w.Manifest) }
 
 // FinishCuts completes the cuts that the manifest records: it deletes files that were replaced by their parts, and
-// the parts of those that were not. Afterwards the manifest has no cuts.
+// parts of files that were not replaced. Afterwards the manifest has no cuts.
 func (w *Output) FinishCuts() error {
 	m := w.Manifest
 	if len(m.Cuts) == 0 {
@@ -94,7 +94,8 @@ func (w *Output) Succeed() error {
 	return w.MarkSuccess()
 }
 
-// MarkSuccess writes _SUCCESS if it is missing: a run may have been killed between the finished manifest and this.
+// MarkSuccess writes _SUCCESS if it is missing: a run may have been killed after the manifest was finished and before
+// this.
 func (w *Output) MarkSuccess() error {
 	name := path.Join(w.Path, ingest.SuccessName)
 	if _, err := w.FS.Stat(name); err == nil {

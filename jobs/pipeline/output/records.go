@@ -6,19 +6,19 @@ import (
 	"bulkload/jobs/pipeline/writing"
 )
 
-// records stores the finished slices in the manifest. It saves after every slice at first. The manifest grows with
-// them, so of more than savedOneByOne it is saved whenever so many have come that the time it takes stays in proportion
-// to the slices: a kill costs the 64th part of what was written, at most. A slice without files costs nothing to write
-// again.
+// records stores the finished slices in the manifest. At first it saves the manifest after every slice. Because the
+// manifest grows with the slices, after savedOneByOne of them it waits until the new ones are 1/64 of all. So the time
+// for saving stays in proportion to their number, and a kill costs 1/64 of the slices at most. Slices without files
+// don't count then, because writing them again costs nothing.
 type records struct {
 	out     *Output
-	added   []manifest.RecordedSlice // and not in the manifest yet
-	written int                      // of them, slices with files
+	added   []manifest.RecordedSlice // slices that are not in the manifest yet
+	written int                      // how many of them count: see records
 }
 
 const savedOneByOne = 64
 
-// Records are the finished slices of this run, for the write stage.
+// Records returns the store of this run's finished slices, for the write stage.
 func (w *Output) Records() writing.SliceStore { return &records{out: w} }
 
 func (r *records) All() []manifest.RecordedSlice { return r.out.Manifest.Slices }
@@ -47,14 +47,14 @@ func (r *records) Flush() error {
 	return r.out.Save()
 }
 
-// take moves what was added into the manifest.
+// take moves the added slices into the manifest.
 func (r *records) take() {
 	r.out.Manifest.Add(r.added...)
 	r.added, r.written = nil, 0
 }
 
-// Forget removes the slices from the manifest and then deletes their files: after a kill in between, the next run
-// deletes them, since no record names them.
+// Forget removes the slices from the manifest before it deletes their files. After a kill in between, the next run
+// deletes them, because no record names them.
 func (r *records) Forget(regions []int) error {
 	r.take()
 	files := r.out.Manifest.Remove(regions)

@@ -12,17 +12,17 @@ import (
 	"bulkload/load"
 )
 
-// Run is a run of a job in its output. Its manifest is that of the output if it continues the run that it finds there,
-// and a new one otherwise.
+// Run is a run of a job in its output. If it continues the run that it finds there, its manifest is the output's, and
+// otherwise a new one.
 type Run struct {
 	*Output
 	Job       *jobfile.Job
 	Source    *source.Source
-	Present   *manifest.Manifest // of the files that are in the output now: Manifest, unless the run replaces another one
+	Present   *manifest.Manifest // of the files now in the output: Manifest, unless the run replaces another one
 	Continues bool               // Manifest is that of the output
 }
 
-// NewRun is a run that has done nothing yet, in an output of which nothing is known before Resume.
+// NewRun returns a run that has done nothing yet. Its output is unknown until Resume.
 func NewRun(d *Dir, j *jobfile.Job, src *source.Source) *Run {
 	m := newManifest(d, j, src)
 	out := New(d, m)
@@ -30,7 +30,7 @@ func NewRun(d *Dir, j *jobfile.Job, src *source.Source) *Run {
 	return &Run{Output: out, Job: j, Source: src, Present: m}
 }
 
-// newManifest is the manifest of a run that has done nothing yet.
+// newManifest returns the manifest of a run that has done nothing yet.
 func newManifest(d *Dir, j *jobfile.Job, src *source.Source) *manifest.Manifest {
 	m := manifest.New(j)
 	m.Inputs, m.Site = manifest.Inputs(src.Files), d.Site.Properties()
@@ -41,7 +41,7 @@ func newManifest(d *Dir, j *jobfile.Job, src *source.Source) *manifest.Manifest 
 // Replaces reports whether the run replaces another one, whose files are still in the output (Present).
 //
 // It does with --force; with --on-change reload, if the input has changed; and if the other run had no rows to write.
-// Nothing of the other run is changed until nothing but the writing of files can fail. From the beginning to the end:
+// The other run stays unchanged until only the writing of files can still fail. The steps:
 //
 //  1. Resume keeps the new manifest in memory, and the old one in Present. Files of the old run may be changed or gone,
 //     since they are to be deleted; foreign files are refused as always, since they are not.
@@ -86,8 +86,8 @@ func (w *Run) Resume(ctx context.Context, old *manifest.Manifest) (finished bool
 	return w.Manifest.State != manifest.Writing, nil
 }
 
-// CheckInput refuses what Resume would refuse of the input: to replace the output's run by one of other records. Files
-// that are not those that it has read are read for that. It changes nothing in the output.
+// CheckInput refuses an input that Resume would refuse because its records are not those of the output's run. To find
+// out, it reads the files that are not the ones which that run has read. It changes nothing in the output.
 func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
 	if old.Run.ID == w.Manifest.Run.ID || givesWay(old, w.Manifest) {
 		return nil
@@ -98,13 +98,13 @@ func (w *Run) CheckInput(ctx context.Context, old *manifest.Manifest) error {
 	return w.checkReplaceable(old)
 }
 
-// IsEmpty reports whether nothing of a run is in the output, as before its first command, or after it was deleted. A
-// run that had no rows to write is nothing: what the ledger says of other outputs counts.
+// IsEmpty reports whether the output has nothing of a run that loads, as before its first command or after the output
+// was deleted. A run that had no rows to write counts as nothing, so the ledger's entries of other outputs decide.
 func (w *Run) IsEmpty() bool {
 	return w.WantsLoad() && w.HasNothing()
 }
 
-// HasNothing is IsEmpty also for a run that does not load.
+// HasNothing is IsEmpty for any run, even one that does not load.
 func (w *Run) HasNothing() bool {
 	return !w.Options.Force && !w.Continues && (!w.Replaces() || w.Present.WroteNothing())
 }
@@ -112,13 +112,13 @@ func (w *Run) HasNothing() bool {
 // WantsLoad reports whether the run is to load the files.
 func (w *Run) WantsLoad() bool { return w.Job.Load && !w.Options.NoLoad }
 
-// decide continues the run whose manifest is in the output, replaces it, starts over if it came to nothing, or refuses
-// all of these.
+// decide continues the run whose manifest is in the output, replaces it, starts over if that run has not begun, or
+// refuses.
 func (w *Run) decide(old *manifest.Manifest) error {
 	fresh := w.Manifest
 	switch {
 	case !old.Begun():
-		// It came to nothing: its input was refused, or it was stopped early.
+		// The old run has no files: its input was refused, or it was stopped early.
 		if err := w.CleanFiles(old); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ func (w *Run) decide(old *manifest.Manifest) error {
 			return err
 		}
 		w.Present = old
-		fresh.Inputs = manifest.Inputs(w.Source.Files) // without what was read to compare them
+		fresh.Inputs = manifest.Inputs(w.Source.Files) // without the contents that were read for the comparison
 	case old.State == manifest.Written && old.ChangedProperties(fresh) != nil:
 		return errcode.OutputChanged.Errorf(
 			"%s has files with other settings: %s. Run again with --force to write them again",
@@ -148,19 +148,19 @@ func (w *Run) decide(old *manifest.Manifest) error {
 		case manifest.Written:
 			return w.checkWritten()
 		case manifest.Writing:
-			old.Site = fresh.Site // the table's settings are compared in full then
+			old.Site = fresh.Site // the table's settings are still compared in full
 		}
 	}
 	return nil
 }
 
-// AnotherRunError says that the output belongs to another run, which this one must not replace without --force.
+// AnotherRunError means that the output belongs to another run, which this one must not replace without --force.
 type AnotherRunError struct{ error }
 
-// Unwrap is the error that says how the runs differ.
+// Unwrap returns the error that says how the runs differ.
 func (e *AnotherRunError) Unwrap() error { return e.error }
 
-// checkReplaceable refuses to replace another run, unless that had nothing to write, or its input has changed and a
+// checkReplaceable refuses to replace another run, unless that run had nothing to write, or its input has changed and a
 // reload was requested. The error is an *AnotherRunError.
 func (w *Run) checkReplaceable(old *manifest.Manifest) error {
 	fresh := w.Manifest
@@ -186,8 +186,8 @@ func (w *Run) checkReplaceable(old *manifest.Manifest) error {
 		uri, differences, andLoad(w.WantsLoad()))}
 }
 
-// CheckJob refuses to replace the run of another job or date, unless that had nothing to write. The error is an
-// *AnotherRunError. Of fresh only what the job says is compared: the input need not be known.
+// CheckJob refuses to replace the run of another job or date, unless that run had nothing to write. The error is an
+// *AnotherRunError. It compares only what fresh has from the job, so the input need not be known.
 func (w *Dir) CheckJob(old, fresh *manifest.Manifest) error {
 	if old.SameJob(fresh) || givesWay(old, fresh) {
 		return nil
@@ -202,10 +202,11 @@ func givesWay(old, fresh *manifest.Manifest) bool {
 	return old.WroteNothing() && old.Run.Table == fresh.Run.Table && old.Run.Date == fresh.Run.Date
 }
 
-// SayStale logs that a load of another input removes nothing, and how to find what is left of the earlier input.
+// SayStale logs that a load of another input removes nothing, and how to find the rows that are left of the earlier
+// input.
 func (w *Run) SayStale() {
 	j := w.Job
-	if j.Moments != "" { // cells of this load can't be distinguished from others
+	if j.Moments != "" { // this load's cells can't be told from others
 		w.Options.Infof("rows and cells that only the earlier input has stay in table %s", j.Table)
 		return
 	}
@@ -225,7 +226,7 @@ func andLoad(too bool) string {
 	return ""
 }
 
-// checkWritten refuses to load what was written under a higher limit of files.
+// checkWritten refuses to load files that were written under a higher limit of files per region and family.
 func (w *Run) checkWritten() error {
 	limit, err := w.Site.MaxFiles()
 	if err != nil || !w.Job.Load {
