@@ -11,10 +11,10 @@ import (
 	"bulkload/values"
 )
 
-// AllFamilies replaces a family's number.
+// AllFamilies stands for all families, in place of a family's number.
 const AllFamilies = -1
 
-// Cells iterates over the cells that the source asks for in one slice of a region, in HBase's order.
+// Cells iterates over the cells that the input should have in the table for one slice of a region, in HBase's order.
 type Cells struct {
 	target *targets.Target
 	family int // the family whose cells to return, or AllFamilies
@@ -40,7 +40,7 @@ func NewCells(t *targets.Target, sorted *partition.Sorted, slice partition.Slice
 	return e, nil
 }
 
-// NextEntry is the next entry of a merge, valid until the next but one; nil at the end.
+// NextEntry returns the next entry of a merge; nil at the end. It is valid until the next call but one.
 func NextEntry(run *partition.RunReader) (*partition.Entry, error) {
 	entry, err := run.Next()
 	if errors.Is(err, io.EOF) {
@@ -49,7 +49,7 @@ func NextEntry(run *partition.RunReader) (*partition.Entry, error) {
 	return entry, err
 }
 
-// Next returns the next cell, valid until the call after; nil at the end.
+// Next returns the next cell, which is valid until the following call; nil at the end.
 func (e *Cells) Next() (*cell.Cell, error) {
 	for len(e.cells) == 0 {
 		if e.next == nil {
@@ -64,8 +64,8 @@ func (e *Cells) Next() (*cell.Cell, error) {
 	return c, nil
 }
 
-// nextRow advances to the last of the records with one row key, by the rule of the write stage (writing/duplicates.go):
-// a change of one must be made in both.
+// nextRow advances to the last of the records with one row key, by the rule of the write stage (writing/duplicates.go).
+// Whoever changes one must change both.
 func (e *Cells) nextRow() error {
 	entry := e.next
 	for {

@@ -5,8 +5,8 @@ import (
 	"bulkload/jobs/pipeline/checkpoint"
 )
 
-// checkpointer collects what a goroutine will record at its next checkpoint. All of it is the difference to the last
-// one: the journal's lines are added up when a run resumes.
+// checkpointer collects what a goroutine will record at its next checkpoint. It holds differences from the last
+// checkpoint, because a run that resumes adds up the journal's lines.
 type checkpointer struct {
 	store   *checkpoint.RunStore // nil: no checkpoints
 	rejects *checkpoint.RejectLog
@@ -40,11 +40,11 @@ func (c *checkpointer) end(p checkpoint.Piece, bytes int64) {
 // checkpoint makes everything durable that the goroutine has read since its last checkpoint. It runs between two
 // records, so runs, counts and position describe the same records.
 //
-// The order is fixed: spill the runs, flush the rejects, then append the line. The differences are reset only after
-// the line was appended: after an error the run ends, and the next process reads the same records again.
+// The order is fixed: spill the runs, flush the rejects, then append the line. The differences are reset only after the
+// line was appended. After an error the run ends, and the next process reads the same records again.
 func (f *sortWorker) checkpoint() error {
 	c := &f.checkpointer
-	// Nothing was read since the last checkpoint, so the shards are empty, too.
+	// Nothing was read since the last checkpoint, so the shards are empty.
 	if f.records.Read == c.read && c.ended == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (f *sortWorker) checkpoint() error {
 	line := &checkpoint.Checkpoint{Read: f.records.Read - c.read, Skipped: f.records.Skipped - c.skipped, Ended: c.ended}
 	if c.split >= 0 {
 		f.countFile()
-		// The record at this offset is in the shards already: resuming skips up to and including it.
+		// The record at this offset is already in the shards, so a run that resumes skips up to and including it.
 		line.Part = &checkpoint.SplitPart{Split: c.split, LastOffset: f.records.At, Bytes: f.records.In.Bytes()}
 	}
 	for i, out := range f.outputs {
@@ -75,7 +75,7 @@ func (f *sortWorker) checkpoint() error {
 	if err := c.store.Add(line); err != nil {
 		return err
 	}
-	// Only now, after the line was appended.
+	// Only now, because the line is appended.
 	c.read, c.skipped, c.ended = f.records.Read, f.records.Skipped, nil
 	for i, out := range f.outputs {
 		out.moveFiles(f.file)
@@ -85,7 +85,7 @@ func (f *sortWorker) checkpoint() error {
 	return nil
 }
 
-// moveFiles adds the contents since the last checkpoint to those of all checkpoints.
+// moveFiles adds the contents since the last checkpoint to those at all checkpoints.
 func (f *outputShard) moveFiles(present int) {
 	f.checkpointed.Add(f.files)
 	f.files = counts.Contents{}

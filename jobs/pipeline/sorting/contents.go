@@ -16,8 +16,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// ReadContents reads input files, by their ordinals, as a run does, but only adds up what they contain for the output
-// of one job.
+// ReadContents reads the input files with the given ordinals as a run does, but only adds up their contents for the
+// output of one job.
 func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, files []int,
 	o options.Options) (counts.Contents, error) {
 	if len(files) == 0 {
@@ -55,8 +55,8 @@ func ReadContents(ctx context.Context, src *source.Source, own *jobfile.Job, fil
 // contentReader is one goroutine that reads splits for their content.
 type contentReader struct {
 	records entry.RecordReader
-	shards  []*outputShard // of all outputs: each may reject a record
-	own     int            // the output whose cells count
+	shards  []*outputShard // for all outputs, because each may reject a record
+	own     int            // index of the output whose cells count
 	found   counts.Contents
 	buffer  []byte
 }

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sortedRatio is about how many bytes of keys and columns the sort holds for each byte of input.
+// sortedRatio is roughly how many bytes of keys and columns the sort holds for each byte of input.
 const sortedRatio = 1.4
 
-// WorkFolder is the absolute name of the folder that the sort spills to, or of its nearest existing parent; an error
-// if it is not writable.
+// WorkFolder returns the absolute name of the folder that the sort spills to, or of its nearest existing parent, and an
+// error if that is not writable.
 func WorkFolder(name string) (string, error) {
 	if name == "" {
 		name = os.TempDir()

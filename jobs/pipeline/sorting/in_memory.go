@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// SpillNeed is about how many bytes a sort of so many bytes of text spills; 0 if they fit in its memory.
+// SpillNeed returns roughly how many bytes a sort of text bytes spills; 0 if they fit in its memory.
 func SpillNeed(text float64, memory int64) int64 {
 	if int64(text) <= SortMemory(memory) {
 		return 0
@@ -14,8 +14,8 @@ func SpillNeed(text float64, memory int64) int64 {
 	return int64(SpillRatio * text)
 }
 
-// WarnOfSpillsInMemory warns of a work folder whose files use memory, if need bytes are spilled to it. They come on
-// top of --memory, and a container that is sized by --memory ends the process.
+// WarnOfSpillsInMemory warns of a work folder whose files use memory, if need bytes are spilled to it. Such files need
+// memory in addition to --memory, so a container that is sized by --memory kills the process.
 func WarnOfSpillsInMemory(o options.Options, need int64) {
 	if need == 0 {
 		return

@@ -13,13 +13,13 @@ import (
 // A region is written and verified in slices, each with its own files, so that a region with most of the rows keeps all
 // cores busy.
 //
-// How many slices there are, and where they begin, must follow from the data and the job alone: a slice is also the
-// unit of resuming. A run that resumes with other boundaries would keep the recorded slices and write the rest from
-// other places, so rows would be lost or written twice. Stage.unfinished (package writing) compares the boundaries
-// for that reason.
+// The number of slices and their first rows must follow from the data and the job alone, because a slice is also the
+// unit of resuming. A run that resumed with other boundaries would keep the recorded slices and write the rest from
+// other places, so rows would be lost or written twice. Therefore Stage.Unfinished (package writing) compares the
+// boundaries.
 const (
-	defaultSliceSize = 64 << 20 // bytes of keys and packed columns that a slice has at least
-	SlicesOfAll      = 32       // a slice has at least this part of all rows: enough for 16 cores until the end
+	defaultSliceSize = 64 << 20 // minimum bytes of keys and packed columns in a slice
+	SlicesOfAll      = 32       // a slice has at least 1/SlicesOfAll of all rows, which keeps 16 cores busy until the end
 	MaxSlices        = 16       // of a region: as many files as hbase.hstore.blockingStoreFiles allows before flushes wait
 )
 
@@ -28,11 +28,11 @@ type SliceWork struct {
 	partition.Slice
 	Start  []byte // its first row; empty: the region's first
 	Number int    // index among its region's slices
-	Only   bool   // it is its region's only one
+	Only   bool   // it is the only slice of its region
 	Size   int64  // approximate bytes of keys and columns
 }
 
-// SliceTasks lists all slices, largest first, so that no core is left alone with one of them at the end.
+// SliceTasks lists all slices, largest first, so that no core is still busy with a large one when the others are done.
 func (rows *Rows) SliceTasks(j *jobfile.Job, t *targets.Target) []SliceWork {
 	var all []SliceWork
 	size := rows.sliceSize(j)
@@ -47,7 +47,7 @@ func (rows *Rows) SliceTasks(j *jobfile.Job, t *targets.Target) []SliceWork {
 	return all
 }
 
-// sliceSize is how many bytes of keys and columns a slice of these rows has at least.
+// sliceSize returns the minimum bytes of keys and columns in a slice of these rows.
 func (rows *Rows) sliceSize(j *jobfile.Job) int64 {
 	var total int64
 	for i := range rows.Regions {
@@ -56,25 +56,25 @@ func (rows *Rows) sliceSize(j *jobfile.Job) int64 {
 	return max(SliceSize(&j.HFile), total/SlicesOfAll)
 }
 
-// slicesOf is into how many slices of at least size bytes a region is cut.
+// slicesOf returns into how many slices of at least size bytes a region is cut.
 func (rows *Rows) slicesOf(region int, size int64, t *targets.Target) int {
 	r := &rows.Regions[region]
 	return int(min((r.Bytes+size-1)/size, sliceLimit(r, t), MaxSlices))
 }
 
-// sliceLimit is how many slices keep a family's files within the site's limit: each slice may have one file that is
-// not as large as max_size. If even one slice is too many, writing.CheckFileCounts reports it.
+// sliceLimit returns how many slices keep a family's files within the site's limit, because each slice may have one
+// file smaller than max_size. If even one slice is too many, writing.CheckFileCounts reports it.
 func sliceLimit(r *counts.RegionCounts, t *targets.Target) int64 {
 	return max(1, t.MaxFiles-RawSize(r, t)/t.MaxSize)
 }
 
-// RawSize is how many KeyValue bytes of a family the region has, at most.
+// RawSize returns how many KeyValue bytes of a family the region has, at most.
 func RawSize(r *counts.RegionCounts, t *targets.Target) int64 {
 	columns := int64(len(t.Layout.Sources))
 	return r.Bytes + r.Keys*columns + r.Digest.Cells*int64(targets.KeyValueOverhead+t.Layout.Longest)
 }
 
-// SliceSize is how many bytes of keys and columns a slice has at least.
+// SliceSize returns the minimum bytes of keys and columns in a slice.
 func SliceSize(h *jobfile.HFileSettings) int64 {
 	if h.SliceSize > 0 {
 		return h.SliceSize

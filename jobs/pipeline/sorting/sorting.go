@@ -1,5 +1,5 @@
-// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It
-// knows neither the run nor where the files go.
+// Package sorting is the stage from input files to sorted rows: it reads, builds keys and sorts on all cores. It knows
+// neither the run nor the place of the files.
 package sorting
 
 import (
@@ -29,7 +29,7 @@ type Rows struct {
 	Read     int64
 	Rejected int64
 	Filtered int64
-	Skipped  int64 // lines that are no records
+	Skipped  int64 // lines that are not records
 	Regions  []counts.RegionCounts
 	Files    counts.Contents // of the input
 	Times    timing.ReadTimes
@@ -43,25 +43,25 @@ type SortStage struct {
 	Rejects     entry.RejectSink
 	Splits      []ingest.Split       // of the input
 	Checkpoints *checkpoint.RunStore // nil: spilled runs end with the process
-	Part        bool                 // the splits are a part of the input: whether it has enough records shows elsewhere
+	Part        bool                 // Splits are a part of the input: the caller checks the number of records
 	meter       *options.Meter
 	ended       []checkpoint.EndedSplit
 }
 
-// Ended are the splits that were read to their ends, by their indexes, in any order. They are known after Sort, for a
-// stage without checkpoints.
+// Ended returns, after Sort, the splits that were read to their ends, with their indexes, in any order. The stage must
+// have no checkpoints.
 func (s *SortStage) Ended() []checkpoint.EndedSplit { return s.ended }
 
 // SortOutput is one output of the reading.
 type SortOutput struct {
 	Job *jobfile.Job
-	// nil if the output is already written; its key is still built, because a record rejected by one output is rejected by
-	// all
+	// Target is nil if the output is already written. Its key is still built, because a record that one output rejects
+	// is rejected by all.
 	Target *targets.Target
 	sorter *partition.Sorter
 }
 
-// regions is their number; 0 if no rows are needed.
+// regions returns the number of regions; 0 if no rows are needed.
 func (o *SortOutput) regions() int {
 	if o.Target == nil {
 		return 0
@@ -69,8 +69,8 @@ func (o *SortOutput) regions() int {
 	return o.Target.Regions.Len()
 }
 
-// Sort reads, builds keys and sorts, on all cores. It returns the rows of each output, nil for one without a target;
-// on failure only the counts. The rejects are closed in any case.
+// Sort reads, builds keys and sorts, on all cores. It returns the rows of each output (nil without a target), or only
+// the counts if it fails. It always closes the rejects.
 func (s *SortStage) Sort(ctx context.Context, o options.Options) ([]*Rows, error) {
 	workers := parallel.Workers()
 	warnOfMemory(o)
@@ -125,7 +125,7 @@ func (s *SortStage) newSorters(o options.Options, shards int) error {
 	return nil
 }
 
-// weight is Weight; 0 for an output that needs no rows.
+// weight returns Weight, or 0 for an output that needs no rows.
 func (o *SortOutput) weight() int64 {
 	if o.Target == nil {
 		return 0
@@ -136,8 +136,8 @@ func (o *SortOutput) weight() int64 {
 // Weight is an output's share of the memory of all: its cells, plus the equivalent of three for a row's key.
 func Weight(t *targets.Target) int64 { return int64(len(t.Layout.Sources)) + 3 }
 
-// discard ends the sorts of a reading that failed. It closes the runs of those that had ended, too, which are the runs
-// of their rows.
+// discard ends the sorts after reading failed. It also closes the runs of sorts that had already ended, which now
+// belong to their rows.
 func (s *SortStage) discard() error {
 	var errs []error
 	for _, out := range s.Outputs {
@@ -156,7 +156,7 @@ func CloseRejects(rejects entry.RejectSink, failed error, read int64) error {
 	closing := rejects.Close(0)
 	var limit *ingest.LimitError
 	if errors.As(closing, &limit) {
-		return failed // it says so already, or says more
+		return failed // it already reports the limit, or more than that
 	}
 	return errors.Join(failed, closing)
 }
@@ -188,7 +188,7 @@ func (s *SortStage) readAll(ctx context.Context, n int) ([]*Rows, error) {
 	return s.totals(workers), err
 }
 
-// remainingPieces is the input that earlier processes have not sorted. It replays their rejects, because the input
+// remainingPieces returns the input that earlier processes have not sorted. It replays their rejects, because the input
 // before a checkpoint is not read again.
 func (s *SortStage) remainingPieces() ([]checkpoint.Piece, error) {
 	if s.Checkpoints == nil {
@@ -211,8 +211,8 @@ func runWorkers(ctx context.Context, workers []*sortWorker, pieces []checkpoint.
 		func(ctx context.Context, f *sortWorker, p checkpoint.Piece) error { return f.read(ctx, p) })
 }
 
-// finishShards ends the reading. What is still in memory stays there if all of it fits. Otherwise it becomes a
-// checkpoint, so that a kill during the write stage costs no reading.
+// finishShards ends the reading. If all rows fit in memory, they stay there. Otherwise the rest becomes a checkpoint,
+// so that after a kill during the write stage nothing is read again.
 func (s *SortStage) finishShards(workers []*sortWorker) error {
 	fits := true
 	for _, out := range s.Outputs {
@@ -264,10 +264,10 @@ func (s *SortStage) totals(workers []*sortWorker) []*Rows {
 	return all
 }
 
-// RowsError says that the input does not have as many records as the job expects. What was sorted is valid.
+// RowsError means that the input does not have as many records as the job expects. The sorted rows are valid.
 type RowsError struct{ error }
 
-// Unwrap is the error that says how many records there are.
+// Unwrap returns the error that says how many records there are.
 func (e *RowsError) Unwrap() error { return e.error }
 
 // checkRows compares the number of records with input.empty and input.expect_rows. The error is a *RowsError.
@@ -278,7 +278,8 @@ func (s *SortStage) checkRows(read int64) error {
 	return CheckRows(s.Input, read)
 }
 
-// CheckRows is the check of a stage's records, for those of several stages together. The error is a *RowsError.
+// CheckRows compares the number of records, of one stage or of several together, with input.empty and
+// input.expect_rows. The error is a *RowsError.
 func CheckRows(in *jobfile.Input, read int64) error {
 	if err := errors.Join(CheckEmpty(in, read), checkCount(in, read)); err != nil {
 		return &RowsError{err}

@@ -13,9 +13,9 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// UncompressedSpill is how many bytes of sorted runs, the first ones, are spilled uncompressed. Compression and
-// decompression are a tenth of a run's work. They pay only if the runs would otherwise not fit in the page cache, or
-// fill the disk.
+// UncompressedSpill returns how many of the first bytes of sorted runs are spilled uncompressed. Compression and
+// decompression are a tenth of a run's work, so they pay only if the runs would otherwise exceed the page cache or fill
+// the disk.
 func UncompressedSpill(o options.Options, input int64) int64 {
 	dir, err := WorkFolder(o.WorkDir)
 	if err != nil {
@@ -32,7 +32,8 @@ func UncompressedSpill(o options.Options, input int64) int64 {
 	return min(int64(sortedRatio*float64(input)), free/4, memory()/10)
 }
 
-// warnOfMemory says that --memory is more than there is: the system ends such a process when it uses that.
+// warnOfMemory warns if --memory exceeds the memory of the machine or container, because the system kills a process
+// that uses so much.
 func warnOfMemory(o options.Options) {
 	if all := systemMemory("/", false); all > 0 && o.Memory > all {
 		o.Warnf("--memory is %s, and this machine or container has %s: the system may kill the process; give less",
@@ -40,8 +41,8 @@ func warnOfMemory(o options.Options) {
 	}
 }
 
-// systemMemory is how many bytes of memory the machine has, or the control group of this process may have; 0 if
-// unknown. If only available memory is wanted, it is what can be used without swapping, including the page cache: a
+// systemMemory returns how many bytes of memory the machine has, or the control group of this process may have; 0 if
+// unknown. With available, it returns the memory that can be used without swapping, including the page cache, because a
 // group is charged for the cache of the files that it writes. root is "/", except in tests.
 func systemMemory(root string, available bool) int64 {
 	name := "MemTotal:"
@@ -49,7 +50,7 @@ func systemMemory(root string, available bool) int64 {
 		name = "MemAvailable:"
 	}
 	memory := field(filepath.Join(root, "proc/meminfo"), name) << 10
-	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // unreadable: no group, no limit
+	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup")) // if unreadable, there is no group and no limit
 	for line := range strings.Lines(string(text)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, group, _ := strings.Cut(rest, ":")
@@ -60,17 +61,17 @@ func systemMemory(root string, available bool) int64 {
 	return memory
 }
 
-// controlGroup is where a version of control groups has the limit and the use of memory.
+// controlGroup has the files in which a version of control groups shows the limit and the use of memory.
 type controlGroup struct{ folder, limit, used, cached string }
 
-// controlGroups are both versions, by the controllers in /proc/self/cgroup.
+// controlGroups has both versions, by the controllers in /proc/self/cgroup.
 var controlGroups = map[string]controlGroup{
 	"":       {"sys/fs/cgroup", "memory.max", "memory.current", "file "},
 	"memory": {"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache "},
 }
 
-// limitOf is what the limits of a group and of those above it allow, or what they leave to it. In a container the group
-// may have another path than the machine says, and then only those above it are there.
+// limitOf returns the least of the limits of a group and of those above it or, with left, the least that is unused. In
+// a container the group may have another path than /proc says; then only the groups above it are found.
 func (c controlGroup) limitOf(folder, group string, left bool) int64 {
 	least := int64(math.MaxInt64)
 	for at := path.Join("/", group); ; at = path.Dir(at) {
@@ -88,7 +89,7 @@ func (c controlGroup) limitOf(folder, group string, left bool) int64 {
 	}
 }
 
-// field is the number after a name at the start of a line of a file; 0 if there is none.
+// field returns the number after a name at the start of a line of a file; 0 if there is none.
 func field(file, name string) int64 {
 	text, _ := os.ReadFile(file)
 	for line := range strings.Lines(string(text)) {

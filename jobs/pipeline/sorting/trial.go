@@ -14,13 +14,13 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// tried is how many records of an input are read on trial.
+// tried is how many records of an input a trial reads.
 const tried = 1000
 
 var errTried = errors.New("enough records were tried")
 
-// TryInput reads the first records of an input, and fails as a run would that can't use them: because the heading
-// lacks a column, say, or the delimiter is another one. It stores nothing.
+// TryInput reads the first records of an input and, if they can't be used, fails as a run would: because the heading
+// lacks a column, say, or the delimiter is wrong. It stores nothing.
 func TryInput(ctx context.Context, src *source.Source, o options.Options) error {
 	splits, err := source.Splits(ctx, &src.Job.Input, src)
 	if err != nil || len(splits) == 0 {
@@ -70,7 +70,8 @@ func (t *trialRejects) Close(read int64) error {
 	return nil
 }
 
-// TrialSize estimates how many KeyValue bytes of an output an input has, by its first records; 0 if they say nothing.
+// TrialSize estimates how many KeyValue bytes an input has for one output, from the input's first records; 0 if they
+// show nothing.
 func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *targets.Target) int64 {
 	splits, err := source.Splits(ctx, &src.Job.Input, src)
 	if err != nil || len(splits) == 0 {
@@ -101,8 +102,7 @@ func TrialSize(ctx context.Context, src *source.Source, own *jobfile.Job, t *tar
 	return int64(float64(RawSize(region, t)) / float64(offset) * float64(inputLength(ctx, src)))
 }
 
-// inputLength is the length of an input in the unit of its records' offsets: bytes of text, or rows; 0 if it is not
-// known.
+// inputLength returns the length of an input in the unit of its records' offsets, bytes of text or rows; 0 if unknown.
 func inputLength(ctx context.Context, src *source.Source) int64 {
 	counted, ok := src.Job.Input.Form.(interface {
 		Rows(fsys storage.FS, files []ingest.SourceFile) (int64, error)

@@ -22,7 +22,7 @@ type sortWorker struct {
 	outputs []*outputShard
 	file    int // the file being read, by its ordinal
 
-	counted, countedRejects int64 // parts of records.Read and records.Refused that are in the files' contents
+	counted, countedRejects int64 // of records.Read and records.Refused, the part already in the files' contents
 
 	checkpointer checkpointer
 }
@@ -39,7 +39,7 @@ func (s *SortStage) newSortWorker(number int) *sortWorker {
 	return f
 }
 
-// busy is how long the shards have been sorting and spilling so far.
+// busy returns how long the shards have been sorting and spilling so far.
 func (f *sortWorker) busy() time.Duration {
 	var sum time.Duration
 	for _, out := range f.outputs {
@@ -90,8 +90,8 @@ func (f *sortWorker) close() error {
 	return errors.Join(errs...)
 }
 
-// add adds one record to the sorts of all outputs that accept it. A record that one output can't use goes into none,
-// so that the outputs agree. All keys are built before the first is committed: a commit can't be undone.
+// add adds one record to the sorts of all outputs that accept it. If one output can't use a record, no sort gets it, so
+// that the outputs agree. All keys are built before the first is committed: a commit can't be undone.
 func (f *sortWorker) add(r *ingest.Record) error {
 	for _, out := range f.outputs {
 		if err := out.begin(r); err != nil {
@@ -143,7 +143,7 @@ func newOutputShard(o *SortOutput) *outputShard {
 	return f
 }
 
-// begin builds the record's key, in the shard's buffer; the error is an *ingest.BadRecord if that fails.
+// begin builds the record's key in the shard's buffer. The error is an *ingest.BadRecord.
 func (f *outputShard) begin(r *ingest.Record) error {
 	buffer := f.key.Key[:0]
 	if f.shard != nil {
