@@ -8,7 +8,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Known is the source of a job whose files another process has found, by their ordinals.
+// Known returns the source of a job whose files another process has found. files are in the order of their ordinals.
 func Known(j *jobfile.Job, s *site.Site, files []ingest.SourceFile) (*Source, error) {
 	fsys, root, err := s.Resolve(j.Input.Path, j.Dir)
 	if err != nil {

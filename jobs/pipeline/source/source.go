@@ -29,10 +29,10 @@ type Source struct {
 	Text  int64 // approximate bytes after decompression
 }
 
-// MissingError says that no input was found.
+// MissingError means that no input was found.
 type MissingError struct{ error }
 
-// Unwrap is the error that says what was not found.
+// Unwrap returns the error that says what was not found.
 func (e *MissingError) Unwrap() error { return e.error }
 
 // Open finds the input. A path that matches nothing is refused.
@@ -57,8 +57,8 @@ func Open(j *jobfile.Job, s *site.Site) (*Source, error) {
 	return src, nil
 }
 
-// notThere says that a path was not found. Braces in it, which shells and Hadoop would expand, are a mistake that
-// waiting does not correct.
+// notThere returns the error for a path that was not found. Braces in it, which shells and Hadoop would expand, are a
+// mistake that waiting does not correct.
 func notThere(uri string) error {
 	if open := strings.Index(uri, "{"); open >= 0 && strings.Contains(uri[open:], "}") {
 		return errcode.InputPath.Errorf("the input %s does not exist, and its path has braces; {a,b} is not a pattern "+
@@ -68,8 +68,8 @@ func notThere(uri string) error {
 		"the input %s does not exist; check input.path, --date and whether the export has run", uri)
 }
 
-// Until is the input's file system, which opens no file after the end of a context: whatever looks into each of many
-// files stops then.
+// Until returns the input's file system, but it opens no file after the context has ended, so that whoever looks into
+// many files stops then.
 func (s *Source) Until(ctx context.Context) storage.FS { return &stoppableFS{s.FS, ctx} }
 
 type stoppableFS struct {
@@ -84,7 +84,7 @@ func (f *stoppableFS) Open(name string) (storage.File, error) {
 	return f.FS.Open(name)
 }
 
-// LogWarnings logs where the files look different from what the job file says.
+// LogWarnings logs where the files seem to contradict the job file.
 func (s *Source) LogWarnings(ctx context.Context, o options.Options) {
 	for _, doubt := range s.Job.Input.Form.Warnings(s.Until(ctx), s.Files) {
 		o.Warnf("%s", doubt)
@@ -94,7 +94,7 @@ func (s *Source) LogWarnings(ctx context.Context, o options.Options) {
 // CheckApart refuses an output inside the input, whose files the next run would read, and an input inside the output.
 func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 	for at := dir; at != "/" && at != "."; at = path.Dir(at) {
-		matched, _ := path.Match(s.root, at) // a root that is no pattern is compared as it is
+		matched, _ := path.Match(s.root, at) // a root that is not a pattern is compared as it is
 		if (matched || at == s.root) && s.FS.URI(at) == fsys.URI(at) {
 			return errcode.InputPath.Errorf("the output %s is inside the input %s, and would be read as input; choose "+
 				"another output", fsys.URI(dir), printable.Name(s.FS.URI(s.root)))
@@ -112,11 +112,11 @@ func (s *Source) CheckApart(fsys storage.FS, dir string) error {
 // Close closes the file system.
 func (s *Source) Close() error { return s.FS.Close() }
 
-// maxListings is how often an input is listed that changes each time.
+// maxListings is how often an input is listed if it changes each time.
 const maxListings = 10
 
-// Find lists the files. A listing takes time, and an export that ends meanwhile moves its files in one by one. So the
-// input is listed until two listings agree on all files, and on which exports are finished.
+// Find lists the files. A listing takes time, and an export that ends meanwhile moves its files in one by one. So Find
+// lists the input until two listings agree on all files, and on which exports are finished.
 func (s *Source) Find(name string) error {
 	last, err := ingest.Look(s.FS, name)
 	for n := 1; err == nil; n++ {
@@ -148,8 +148,8 @@ func (s *Source) setFiles(files []ingest.SourceFile) {
 	}
 }
 
-// checkFinished refuses folders whose export is still running, or was aborted: their files are not complete. A file
-// that is named itself is the caller's choice, unless input.require_success asks for _SUCCESS beside it.
+// checkFinished refuses folders whose export is still running or was aborted, because their files are not complete. If
+// the path names a file, that is the caller's choice, unless input.require_success requires _SUCCESS beside it.
 func (s *Source) checkFinished(name string, l *ingest.Listing) error {
 	for _, f := range l.Folders {
 		if s.Job.Input.RequireSuccess && !f.Success {
@@ -191,7 +191,7 @@ func (s *Source) checkEmpty(l *ingest.Listing) error {
 	return nil
 }
 
-// CheckEmptyFiles checks that files without a byte still have none when all others were read: no reader opens them.
+// CheckEmptyFiles checks that empty files are still empty after all others were read, because no reader opens them.
 func (s *Source) CheckEmptyFiles() error {
 	for _, f := range s.Files {
 		if f.Size > 0 {

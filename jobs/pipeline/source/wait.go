@@ -20,8 +20,8 @@ const (
 	heartbeat = time.Minute      // how often a wait is reported
 )
 
-// Await is Open, but waits up to o.Wait.For for an input that does not exist yet. Without input.require_success
-// nothing says that an export is finished: then the files must be unchanged for o.Wait.Settle. A file system that is
+// Await is Open, but waits up to o.Wait.For for an input that does not exist yet. Without input.require_success nothing
+// shows that an export is finished, so the files must then be unchanged for o.Wait.QuietPeriod. A file system that is
 // down for a while does not end the wait. If the input does not come, the error is failure.NotYet.
 func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options) (*Source, error) {
 	clock := o.Wait.Clock
@@ -49,7 +49,7 @@ func Await(ctx context.Context, j *jobfile.Job, s *site.Site, o options.Options)
 	}
 }
 
-// show passes on how long the wait has lasted. It is no part of the run's own progress.
+// show passes on how long the wait has lasted. The wait is not part of the run's own progress.
 func (w *waiter) show(waited time.Duration) {
 	if w.options.Watch != nil {
 		w.options.Watch(options.Progress{Phase: "wait", Done: int64(waited.Seconds()),
@@ -64,10 +64,10 @@ type waiter struct {
 	begun   time.Time
 	said    time.Time           // when it was last reported; zero: not yet
 	files   []ingest.SourceFile // at the last check
-	since   time.Time           // when they were first seen like that
+	since   time.Time           // when they were first seen in this state
 }
 
-// atRest is an error if the files may still be written.
+// atRest returns an error if the files may still be written.
 func (w *waiter) atRest(src *Source) error {
 	if w.job.Input.RequireSuccess {
 		return nil
