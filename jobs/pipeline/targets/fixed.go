@@ -5,8 +5,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Fixed is a target without what follows from the job: boundaries and settings, which may come from a live table or the
-// input. As JSON it gives another process the same target.
+// Fixed has the parts of a target that don't follow from the job: boundaries and settings, which may come from a live
+// table or the input. As JSON it gives another process the same target.
 type Fixed struct {
 	Splits   [][]byte       `json:"splits"`
 	Families []TargetFamily `json:"families"`
@@ -14,10 +14,10 @@ type Fixed struct {
 	MaxFiles int64          `json:"max_files"`
 }
 
-// Fix is what of a target does not follow from the job.
+// Fix returns the parts of a target that don't follow from the job.
 func (t *Target) Fix() *Fixed { return &Fixed{t.Splits, t.Families, t.MaxSize, t.MaxFiles} }
 
-// Target is the target of the job.
+// Target returns the target of the job.
 func (f *Fixed) Target(j *jobfile.Job) (*Target, error) {
 	t := &Target{Families: f.Families, MaxSize: f.MaxSize, MaxFiles: f.MaxFiles}
 	if err := t.SetSplits(f.Splits, j.Wide != nil); err != nil {

@@ -17,11 +17,11 @@ import (
 	"bulkload/load"
 )
 
-// LiveTable are the boundaries that a run was planned with.
+// LiveTable has the boundaries that a run was planned with.
 type LiveTable struct{ Splits [][]byte }
 
-// Resolve makes a job's target. With regions.from: plan its boundaries are the known ones if the run has begun;
-// otherwise they are computed from the input, which is read for that.
+// Resolve makes a job's target. With regions.from: plan, its boundaries are the known ones if the run has begun.
+// Otherwise it reads the input to compute them.
 func Resolve(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Source, table *load.Table, known *LiveTable,
 	o options.Options) (*Target, error) {
 	if j.Regions.From != "plan" {
@@ -41,8 +41,8 @@ func Resolve(ctx context.Context, j *jobfile.Job, s *site.Site, src *source.Sour
 	return New(&planned, s, table)
 }
 
-// planSplits reads the whole input and returns the boundaries of as many regions as its rows fill by the rule: bytes
-// of keys and values count, and sampled keys are the boundaries. Both depend on the rows alone.
+// planSplits reads the whole input and returns the boundaries of as many regions as its rows need. Their number follows
+// from the bytes of keys and values, and sampled keys are the boundaries, so both depend on the rows alone.
 func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o options.Options) ([][]byte, error) {
 	splits, err := source.Splits(ctx, &j.Input, src)
 	if err != nil {
@@ -54,7 +54,7 @@ func planSplits(ctx context.Context, j *jobfile.Job, src *source.Source, o optio
 	}
 	sample := stats.NewSample(KeySampleBytes)
 	m := options.NewMeter(o.Watch, "plan", src.Bytes, true)
-	rejects := &entry.CountedRejects{} // unused: the run reports what it can't use
+	rejects := &entry.CountedRejects{} // not read, because the run reports these records
 	var workers []*splitWorker
 	for range min(parallel.Workers(), len(splits)) {
 		workers = append(workers, &splitWorker{records: entry.NewReader(j.Input.Form, src.FS, rejects, m),

@@ -38,7 +38,7 @@ type TargetFamily struct {
 	Settings hfilewriter.Settings
 }
 
-// Problem is what prevents files from being made for a table.
+// Problem is a reason why no files can be made for a table.
 type Problem struct {
 	Check string // what is wrong: one of the constants below
 	Err   error
@@ -61,8 +61,8 @@ func New(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, error) {
 	return t, nil
 }
 
-// Examine is New that goes on after a problem, and returns all of them. Without problems the target can be used. If the
-// regions of a table are not known (nil), nothing is said of the boundaries.
+// Examine is New, but continues after a problem and returns all of them. Without problems the target can be used. If a
+// table's regions are unknown (nil), the boundaries are not examined.
 func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Problem) {
 	t := &Target{}
 	var problems []Problem
@@ -100,8 +100,8 @@ func Examine(j *jobfile.Job, s *site.Site, table *load.Table) (*Target, []Proble
 }
 
 // Reading makes the target of a job whose rows are only compared with its live table. The boundaries are the table's,
-// whatever the job says of them; nil: none. Nothing is written, so salts may share a region, and the settings of the
-// families don't matter.
+// whatever the job says; without a table (nil) there are none. Nothing is written, so salts may share a region, and the
+// settings of the families don't matter.
 func Reading(j *jobfile.Job, s *site.Site, table *load.Table) (t *Target, err error) {
 	t = &Target{}
 	var splits [][]byte
@@ -141,10 +141,10 @@ func (t *Target) setBoundaries(j *jobfile.Job, table *load.Table) error {
 	return nil
 }
 
-// saltsShown is how many salts advice names.
+// saltsShown is how many salts the advice names.
 const saltsShown = 20
 
-// atSalts says what to do where the job takes its boundaries from: every salt but the first must be one.
+// atSalts says what to change in the source of the job's boundaries: every salt but the first must be one.
 func atSalts(j *jobfile.Job, salts [][]byte) string {
 	var shown []string
 	for _, salt := range salts[1:min(len(salts), saltsShown+1)] {
@@ -163,8 +163,7 @@ func atSalts(j *jobfile.Job, salts [][]byte) string {
 	return "split the table at each salt but the first: " + all
 }
 
-// SetSplits sets the boundaries: those of rows, and those of the sort's keys, which in a wide table are more than
-// rows.
+// SetSplits sets the boundaries of rows, and those of the sort's keys, which in a wide table are longer than rows.
 func (t *Target) SetSplits(splits [][]byte, wide bool) (err error) {
 	t.Splits = splits
 	if t.Regions, err = partition.NewRegions(splits); err != nil {
@@ -206,7 +205,7 @@ func maxSize(j *jobfile.Job, s *site.Site) (int64, error) {
 	return s.MaxSize(DefaultMaxSize)
 }
 
-// familySettings are a family's settings, from the live table if there is one, otherwise from the job.
+// familySettings returns a family's settings, from the live table if there is one, otherwise from the job.
 func familySettings(j *jobfile.Job, name string, table *load.Table) (hfilewriter.Settings, error) {
 	if table == nil {
 		return j.HFile.Settings, nil
@@ -295,8 +294,8 @@ func TableSettings(s *site.Site, table *load.Table, family string) (hfilewriter.
 	return settings, nil
 }
 
-// Further lists the boundaries of the table that the files will not have, because the job names others: the load cuts
-// the files there.
+// Further lists the table's boundaries that the files will not have because the job names others. The load cuts the
+// files there.
 func (t *Target) Further(table *load.Table) (further []string) {
 	for _, live := range table.Splits() {
 		if _, found := slices.BinarySearchFunc(t.Splits, live, bytes.Compare); !found {
@@ -306,7 +305,8 @@ func (t *Target) Further(table *load.Table) (further []string) {
 	return further
 }
 
-// FileLimitHelp is the advice for too many files: raw is the largest number of a family's KeyValue bytes in a region.
+// FileLimitHelp returns the advice for too many files. raw is the largest number of a family's KeyValue bytes in a
+// region.
 func (t *Target) FileLimitHelp(raw int64) string {
 	return fmt.Sprintf("%s is %d. Set hfile.max_size, which is %s, to %s or more, raise the property (in the site "+
 		"files, or with -D), or split the region",
@@ -317,5 +317,5 @@ func (t *Target) FileLimitHelp(raw int64) string {
 // (KeyValue.KEYVALUE_INFRASTRUCTURE_SIZE and the key's own fields).
 const KeyValueOverhead = 4 + 4 + 2 + 1 + 8 + 1
 
-// KeySampleBytes is how many bytes of row keys say where regions begin.
+// KeySampleBytes is how many bytes of row keys are sampled to find the boundaries of regions.
 const KeySampleBytes = 8 << 20
