@@ -12,15 +12,15 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// Finished is a slice that was written and read back. Its files have temporary names until it is accepted.
+// Finished is a slice that was written and read back. Its files keep temporary names until it is accepted.
 type Finished struct {
 	Record manifest.RecordedSlice
 	Temps  []string // the names of its files, in the order of Record.Files
 }
 
-// Accept gives the files of a slice their names, and records it. The slice is one that Unfinished has listed. After an
-// error its temporary files are deleted; the next run deletes those that already have their names. The last slice of a
-// region is accepted only if the region is what was sorted.
+// Accept gives the files of a slice, which Unfinished must have listed, their names, and records it. After an error it
+// deletes the temporary files; the next run deletes those that already have their names. The last slice of a region is
+// accepted only if the region is what was sorted.
 func (w *Stage) Accept(f *Finished) error {
 	err := w.judge(f)
 	if err == nil {
@@ -36,14 +36,14 @@ func (w *Stage) Accept(f *Finished) error {
 	return errors.Join(errs...)
 }
 
-// AddReport adds what another process reports about the slices that it has written.
+// AddReport adds another process's report about the slices that it has written.
 func (w *Stage) AddReport(r WriteReport) { w.writer.add(r) }
 
-// Report is what was done so far, here and elsewhere.
+// Report returns what this process and others have done so far.
 func (w *Stage) Report() WriteReport { return w.writer.Report() }
 
-// judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. One slice is
-// judged at a time: the record and the check of the region's balance belong together.
+// judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. It holds the lock
+// throughout, because the sum and its comparison belong together.
 func (w *Stage) judge(f *Finished) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +76,7 @@ func (w *Stage) commit(f *Finished) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.unbalanced[record.Region] { // its last slice found that while this one was renaming its files
+	if w.unbalanced[record.Region] { // the region's last slice found this while this slice's files were renamed
 		return errors.Join(errcode.Digest.Errorf(
 			"region %d is not what was sorted: it was discarded, and the same command writes it again", record.Region),
 			RemoveFiles(w.writer.Destination.FS, w.writer.Destination.Dir, record.Files))
@@ -92,8 +92,8 @@ func (w *Stage) commit(f *Finished) error {
 	return nil
 }
 
-// publish gives a file its name, and returns its record. If the table already serves an equal file, that one's record
-// is returned, and the new file is deleted.
+// publish gives a file its name, and returns its record. If the table already serves an equal file, publish deletes the
+// new file and returns the record of the other.
 func (w *Stage) publish(f *hfiles.FileMeta, temp string) (*hfiles.FileMeta, error) {
 	fsys := w.writer.Destination.FS
 	if kept := w.loadedFile(f); kept != nil {
@@ -102,7 +102,7 @@ func (w *Stage) publish(f *hfiles.FileMeta, temp string) (*hfiles.FileMeta, erro
 	if err := fsys.MkdirAll(path.Join(w.writer.Destination.Dir, f.Family), storage.DirPerm); err != nil {
 		return nil, fmt.Errorf("make the family's folder: %w", err)
 	}
-	// The name is this run's alone: a file that has it was not recorded, and has the same content.
+	// Only this run uses the name, so a file that has it was written but not recorded, and has the same content.
 	if err := fsys.Replace(temp, path.Join(w.writer.Destination.Dir, f.Path)); err != nil {
 		return nil, fmt.Errorf("move a finished file: %w", err)
 	}
@@ -110,7 +110,7 @@ func (w *Stage) publish(f *hfiles.FileMeta, temp string) (*hfiles.FileMeta, erro
 	return f, nil
 }
 
-// loadedFile is the record of an equal file that the table already serves.
+// loadedFile returns the record of an equal file that the table already serves; nil if there is none.
 func (w *Stage) loadedFile(f *hfiles.FileMeta) *hfiles.FileMeta {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,10 +21,10 @@ type DuplicateSample struct {
 type RecordPosition struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
-	Rows   bool   `json:"rows,omitempty"` // Offset is the row's number from 0, as in Parquet
+	Rows   bool   `json:"rows,omitempty"` // Offset is a row number counted from 0, as in Parquet
 }
 
-// String returns the file and the byte or, counted from 1, the row.
+// String returns the file with the byte offset, or with the row number counted from 1.
 func (p RecordPosition) String() string {
 	return ingest.Position{File: ingest.SourceFile{Path: p.File}, Offset: p.Offset, Rows: p.Rows}.Location()
 }
@@ -32,11 +32,12 @@ func (p RecordPosition) String() string {
 // maxSamples bounds how many differing duplicates are reported.
 const maxSamples = 10
 
-// decide decides about the entry before next: it is written if next is another row. If it is the same row it is
-// dropped, since the last one by path and offset wins. The merge returns equal keys in that order, in every run and
-// after every resume, so the same record wins each time.
+// decide decides about the entry before next. If next is another row, the entry is written. If it is the same row, the
+// entry is dropped, because the last one by path and offset wins. The merge returns equal keys in that order, in every
+// run and after every resume, so the same record wins each time.
 //
-// sorting.Cells applies the same rule to the records that verification compares with. Whoever changes one changes both.
+// sorting.Cells applies the same rule to the records that verification compares with. Whoever changes one must change
+// both.
 func (r *sliceWriter) decide(last, next *partition.Entry) error {
 	switch {
 	case last == nil:

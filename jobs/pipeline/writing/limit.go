@@ -27,7 +27,7 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *targets.Target, row
 	group.SetLimit(parallel.Workers())
 	for region := range rows.Regions {
 		raw := sorting.RawSize(&rows.Regions[region], t)
-		if raw/t.MaxSize < t.MaxFiles { // slicesOf ensures the rest
+		if raw/t.MaxSize < t.MaxFiles { // sliceLimit in package sorting ensures the rest
 			continue
 		}
 		group.Go(func() error {
@@ -46,7 +46,7 @@ func CheckFileCounts(ctx context.Context, j *jobfile.Job, t *targets.Target, row
 	return group.Wait()
 }
 
-// tooManyFiles is the error for a region that gets too many files of a family.
+// tooManyFiles returns the error for a region that gets too many files of a family.
 func tooManyFiles(j *jobfile.Job, t *targets.Target, region int, family string, raw int64) error {
 	return errcode.FilesLimit.Errorf("region %d of table %s (rows from '%s' to '%s') gets more than %d files of family "+
 		"%s, and HBase's loader refuses it: %s",
@@ -54,8 +54,8 @@ func tooManyFiles(j *jobfile.Job, t *targets.Target, region int, family string, 
 		family, t.FileLimitHelp(raw))
 }
 
-// overfull returns a family of which a region gets too many files; "" if there is none. It merges the region's rows
-// as the write stage does, as far as necessary.
+// overfull returns a family that gets too many files in a region; "" if there is none. It merges the region's rows as
+// the write stage does, as far as necessary.
 func overfull(ctx context.Context, t *targets.Target, rows *sorting.Rows, region int) (family string, err error) {
 	all, err := sorting.NewCells(t, rows.Sorted, partition.Slice{Region: region}, sorting.AllFamilies)
 	if err != nil {
@@ -82,7 +82,7 @@ func overfull(ctx context.Context, t *targets.Target, rows *sorting.Rows, region
 	}
 }
 
-// fileCount counts files as sliceWriter ends them: a file that has reached MaxSize ends with its row.
+// fileCount counts files by the rule of sliceWriter: a file that has reached MaxSize ends with its row.
 type fileCount struct {
 	maxSize  int64
 	row      []byte
@@ -95,7 +95,7 @@ type familyCount struct {
 	open  bool
 }
 
-// add counts a cell, and returns its family's files so far.
+// add counts a cell, and returns the number of its family's files so far.
 func (c *fileCount) add(family int, row []byte, size int64) int64 {
 	if !bytes.Equal(c.row, row) {
 		c.row = append(c.row[:0], row...)

@@ -27,40 +27,40 @@ import (
 
 // sliceWriter writes one slice's files under temporary names, and reads them back.
 //
-// From the sort to the table nobody sees the rows again, so what gets lost here must be noticed here. Three sums of
-// cells are made independently of each other, and do not depend on an order:
+// Between the sort and the table nothing else sees the rows, so a loss here must be noticed here. Three sums of cells,
+// which do not depend on the cells' order, are made independently of each other:
 //
 //	sorted   of a region's records when they were read, before the sort (sorting.Rows.Regions)
 //	merged   of the entries that the merge has returned for the slice
 //	digest   of the cells that are in the files, as they are read back; dropped, of the duplicates that are not in them
 //
 // Invariants: digest + dropped = merged for each slice (verify), and the sum of digest + dropped over a region's slices
-// = sorted (Stage.judge). The second implies the first for a slice that is its region's only one, so merged is not
-// added up then. A slice is accepted only after both. So the following is found, and costs another writing:
+// = sorted (Stage.judge). For a region's only slice the second implies the first, so merged is not added up then. A
+// slice is accepted only after both. So the following faults are found, and cost another writing:
 //
 //   - a sorted run that lacks entries or has some twice, and an entry that is in no slice, or in two of them;
 //   - an entry whose bytes were changed by the next ones: the merge reuses an entry's memory at the next call but one,
-//     so decide may see two of them, and nothing here may keep one longer;
-//   - cells that are encoded wrongly, that are in the wrong family, or that are left out, and a file that is not ended
-//     or not in finished;
-//   - a file that the disk has changed. It is durable before it is read back (hfiles.TempFile.Finish), but what is read
-//     may
-//     come from memory, so what another process loads is read once more before that (loading.VerifyBeforeLoad).
+//     so decide may compare two entries, but nothing here may keep one longer;
+//   - cells that are encoded wrongly, in the wrong family, or left out, and a file that is not ended or not in
+//     finished;
+//   - a file that the disk has changed. It is durable before it is read back (hfiles.TempFile.Finish), but the bytes
+//     may come from memory, so files of another process are read once more before the load
+//     (loading.VerifyBeforeLoad).
 //
-// The sums do not find a record that is dropped although it is no duplicate, or the wrong one of several duplicates: it
-// is in dropped, and everything agrees. Only the rule itself guards that, see decide. A file that is cut off counts
-// neither: abort deletes what is open or finished, and nothing of a slice that failed has a name that a later run would
-// take for a file.
+// The sums do not find a record that is dropped although it is not a duplicate, or the wrong one of several duplicates:
+// it is in dropped, so everything agrees. Only the rule itself guards against that, see decide. A file that is cut off
+// can't be taken for a file of the run: abort deletes all open and finished files, and no file of a slice that could
+// not be written has its final name.
 type sliceWriter struct {
 	writer   *SliceWriter
 	unit     sorting.SliceWork
-	open     []*hfiles.TempFile // one for each family; nil before its first cell
-	sequence []int              // one for each family: the next file's
+	open     []*hfiles.TempFile // for each family; nil before its first cell
+	sequence []int              // for each family: the next file's
 	finished []*hfiles.TempFile
 	values   []values.Value
 	wide     wideRow
 	entries  int64
-	counted  int64 // of them, those that the progress has
+	counted  int64 // of them, those that the progress includes
 	times    timing.WriteTimes
 	counts   counts.Written
 	merged   digest.Sum // zero for a region's only slice
@@ -91,7 +91,7 @@ func (r *sliceWriter) run(ctx context.Context) (*Finished, error) {
 	return r.result(), nil
 }
 
-// result is what the slice came to.
+// result returns the finished slice.
 func (r *sliceWriter) result() *Finished {
 	f := &Finished{Record: manifest.RecordedSlice{Region: r.unit.Region, Slice: r.unit.Number,
 		Start: printable.Bytes(r.unit.Start), Entries: r.entries,
@@ -194,7 +194,7 @@ func (r *sliceWriter) append(e *partition.Entry) error {
 func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []byte) (rest []byte, err error) {
 	family := &r.writer.Target.Layout.Families[i]
 	columns := family.Last - family.First
-	if len(packed) == 0 || packed[0] == 0 { // possibly none, and then no file is needed
+	if len(packed) == 0 || packed[0] == 0 { // there may be no cells, so that no file is needed
 		cells, rest, err := sortentry.CountValues(packed, columns)
 		switch {
 		case err != nil:
@@ -225,7 +225,7 @@ func (r *sliceWriter) appendFamily(i int, row []byte, timestamp int64, packed []
 }
 
 // file returns a family's open file, a new one if necessary. Its name and its bytes follow from the run and the slice
-// alone, so a slice that is written again replaces its files, and one that a kill left is found by its name.
+// alone, so a slice that is written again replaces its files, and a file that a kill has left is found by its name.
 func (r *sliceWriter) file(i int) (*hfiles.TempFile, error) {
 	if r.open[i] != nil {
 		return r.open[i], nil
@@ -246,7 +246,7 @@ func (r *sliceWriter) file(i int) (*hfiles.TempFile, error) {
 	return f, nil
 }
 
-// finish ends a family's open file. Until it is in finished, only its own Abort or a failed Finish deletes it.
+// finish ends a family's open file. Until the file is in finished, only its own Abort or a failed Finish deletes it.
 func (r *sliceWriter) finish(i int) error {
 	f := r.open[i]
 	r.open[i] = nil

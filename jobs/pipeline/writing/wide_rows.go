@@ -8,8 +8,8 @@ import (
 	"bulkload/internal/printable"
 )
 
-// wideRow is the current row of a wide table. Its cells are written as they come, so a row may have more of them than
-// fit in memory.
+// wideRow is the current row of a wide table. Its cells are written as they come, so a row may have more cells than fit
+// in memory.
 type wideRow struct {
 	key       []byte // the row, as encoded in the sort's keys
 	row       []byte
@@ -19,7 +19,7 @@ type wideRow struct {
 
 // appendWide writes a record's cells, whose values are unpacked.
 func (r *sliceWriter) appendWide(key []byte, timestamp int64) error {
-	if r.wide.key == nil || !bytes.HasPrefix(key, r.wide.key) { // no row's key is a prefix of another one's
+	if r.wide.key == nil || !bytes.HasPrefix(key, r.wide.key) { // no row's key is a prefix of another row's
 		if err := r.beginWideRow(key); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Config says what files are made of, and where they go.
+// Config says what the files are made of, and where they are written.
 type Config struct {
 	Job         *jobfile.Job
 	Target      *targets.Target
@@ -40,13 +40,13 @@ type SliceWriter struct {
 	Config
 	sorted  *partition.Sorted
 	written *options.Meter // of entries
-	merging chan struct{}  // one for each slice that is being merged: merges use the memory of the sort
+	merging chan struct{}  // one for each slice that is being merged, because merges use the memory of the sort
 
 	guard  sync.Mutex // of report
 	report WriteReport
 }
 
-// WriteReport is what a Writer did, or several of them.
+// WriteReport says what one SliceWriter, or several, have done.
 type WriteReport struct {
 	Samples  []DuplicateSample
 	Times    timing.WriteTimes
@@ -63,7 +63,7 @@ func NewWriter(c Config, sorted *partition.Sorted) *SliceWriter {
 		merging: make(chan struct{}, c.Parallel)}
 }
 
-// Report is what was done so far.
+// Report returns what was done so far.
 func (w *SliceWriter) Report() WriteReport {
 	w.guard.Lock()
 	defer w.guard.Unlock()
@@ -90,8 +90,8 @@ func (w *SliceWriter) Each(ctx context.Context, units []sorting.SliceWork, accep
 	return group.Wait()
 }
 
-// write writes one slice: its files are written, read back and compared with what was merged, or none of them exists.
-// If a DataNode fails before that, the slice is written again.
+// write writes one slice: its files are written, read back and compared with what was merged; after an error none of
+// them exists. If a DataNode fails before that, the slice is written again.
 func (w *SliceWriter) write(ctx context.Context, u sorting.SliceWork) (f *Finished, err error) {
 	var r *sliceWriter
 	err = storage.Rewrite(ctx, func() error {
@@ -112,7 +112,7 @@ func (w *SliceWriter) write(ctx context.Context, u sorting.SliceWork) (f *Finish
 	return f, nil
 }
 
-// add adds what this writer, or one in another process, did.
+// add adds what this writer, or one in another process, has done.
 func (w *SliceWriter) add(r WriteReport) {
 	w.guard.Lock()
 	defer w.guard.Unlock()

@@ -1,6 +1,6 @@
 // Package writing is the stage from sorted rows to verified files. It merges, keeps one record of each row, writes a
-// slice's files, reads them back and compares them with what was sorted. It knows neither the run nor the owner of
-// the records that it fills.
+// slice's files, reads them back and compares them with what was sorted. It knows neither the run nor who stores the
+// records that it makes.
 package writing
 
 import (
@@ -20,13 +20,13 @@ import (
 	"bulkload/jobs/pipeline/sorting"
 )
 
-// Stage is the stage from sorted rows to verified files: it has its writer write the slices that are not recorded, and
-// accepts what was written, here or elsewhere.
+// Stage turns sorted rows into verified files: its writer writes the slices that are not recorded yet, and it accepts
+// what was written, in this process or in a task.
 type Stage struct {
 	Rows    *sorting.Rows
 	Records SliceStore
 
-	writer     *SliceWriter // does nothing if all slices are written elsewhere
+	writer     *SliceWriter // does nothing if tasks write all slices
 	mu         sync.Mutex   // guards what follows, and the records
 	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
 	left       []int        // slices of each region that are not verified yet
@@ -45,7 +45,7 @@ type SliceStore interface {
 	Flush() error
 	// Forget removes the slices of regions and deletes their files, so that they are written again.
 	Forget(regions []int) error
-	// Served is the record of an equal file that the table already serves; nil if there is none.
+	// Served returns the record of an equal file that the table already serves; nil if there is none.
 	Served(f *hfiles.FileMeta) *hfiles.FileMeta
 }
 
@@ -66,9 +66,9 @@ func (w *Stage) Run(ctx context.Context) error {
 	return cmp.Or(errors.Join(err, w.Records.Flush()), ctx.Err())
 }
 
-// Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all
-// recorded, but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would
-// now: slices with other boundaries can't be mixed, and the error has errcode.Digest.
+// Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all recorded,
+// but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would now: slices
+// with other boundaries can't be mixed, so they are an error with errcode.Digest.
 func (w *Stage) Unfinished() ([]sorting.SliceWork, error) {
 	units := w.Rows.SliceTasks(w.writer.Job, w.writer.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
@@ -124,7 +124,7 @@ func (w *Stage) forgetUnbalanced(units []sorting.SliceWork) error {
 // RemoveFiles deletes files that are not recorded.
 func RemoveFiles(fsys storage.FS, dir string, files []hfiles.FileMeta) error {
 	var errs []error
-	// the first one last: after a kill, the next run finds the rest by their names
+	// The first one is deleted last, so that after a kill the next run finds the rest by their names.
 	for _, f := range slices.Backward(files) {
 		errs = append(errs, storage.RemoveIfThere(fsys, dir, f.Path))
 	}
