@@ -3,12 +3,19 @@ package testcluster
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
 // TestWithoutCluster runs tests of this package again, in other environments.
 func TestWithoutCluster(t *testing.T) {
+	newer := t.TempDir() // a JDK that can't run Hadoop
+	for _, tool := range []string{"java", "javac", "mvn"} {
+		if err := os.WriteFile(filepath.Join(newer, tool), []byte("#!/bin/sh\necho javac 25.0.1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		test   string
@@ -21,6 +28,7 @@ func TestWithoutCluster(t *testing.T) {
 		{"a relative path", "TestTableLoadAndScan", []string{Environment + "=tmp/x"}, true, []string{"must be an absolute path"}},
 		{"a cluster that isn't there", "TestTableLoadAndScan", []string{Environment + "=" + t.TempDir()}, true, []string{"no test cluster in"}},
 		{"no Java", "TestEmptyFile", []string{"CI=", "PATH=" + t.TempDir()}, false, []string{"*** SKIPPED TestEmptyFile: no Java here", "install a JDK 17 or 21, and Maven"}},
+		{"another JDK", "TestEmptyFile", []string{"CI=", "PATH=" + newer}, false, []string{`*** SKIPPED TestEmptyFile: no Java here: this is "javac 25.0.1": the tests need a JDK 17 or 21`}},
 		{"no Java in CI", "TestEmptyFile", []string{"CI=true", "PATH=" + t.TempDir()}, true, []string{"no Java here"}},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^"+c.test+"$")
