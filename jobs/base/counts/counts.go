@@ -14,17 +14,17 @@ type RowCounts struct {
 	Written      int64 `json:"rows_written"`
 	Rejected     int64 `json:"rows_rejected"`
 	Duplicates   int64 `json:"rows_duplicate"` // identical and differing ones
-	Differing    int64 `json:"rows_differing"` // of the duplicates, those whose columns differ from the winner's
+	Differing    int64 `json:"rows_differing"` // the duplicates whose columns differ from the winner's
 	Filtered     int64 `json:"rows_filtered"`
 	CellsWritten int64 `json:"cells_written"`
 	Nulls        int64 `json:"nulls_omitted"`
-	// of the input, beside the rows read: repeated headings, prompts, messages
+	// Skipped counts lines of the input that are not rows: repeated headings, prompts, messages.
 	Skipped   int64 `json:"lines_skipped,omitempty"`
-	Columns   int   `json:"columns"`              // that become cells
-	TableRows int64 `json:"table_rows,omitempty"` // of a wide table: the rows that the records above went into
+	Columns   int   `json:"columns"`              // the columns that become cells
+	TableRows int64 `json:"table_rows,omitempty"` // of a wide table: the rows that the written records went into
 }
 
-// Written is a region's share.
+// Written has the counts of a slice.
 type Written struct {
 	Rows       int64 `json:"rows"`
 	Duplicates int64 `json:"rows_duplicate"`
@@ -44,7 +44,7 @@ func (b *RowCounts) Add(r Written) {
 	b.TableRows += r.TableRows
 }
 
-// Check returns what does not add up.
+// Check returns an error if the counts do not add up.
 func (b RowCounts) Check() error {
 	if sum := b.Written + b.Rejected + b.Duplicates + b.Filtered; b.Read != sum {
 		return errcode.Digest.Errorf("the counts do not add up: %d rows read, but %d written + %d rejected + %d duplicates "+

@@ -2,11 +2,11 @@ package counts
 
 import "bulkload/internal/digest"
 
-// RegionCounts is what was read for one region, including duplicates.
+// RegionCounts counts what was read for one region, including duplicates.
 type RegionCounts struct {
 	Digest digest.Sum
 	Keys   int64 // bytes of row keys
-	Bytes  int64 // of row keys and packed columns
+	Bytes  int64 // bytes of row keys and packed columns
 }
 
 // Add adds what another goroutine or process has read for the region.
@@ -16,20 +16,20 @@ func (r *RegionCounts) Add(o *RegionCounts) {
 	r.Bytes += o.Bytes
 }
 
-// Sub subtracts what was added.
+// Sub subtracts counts that were added.
 func (r *RegionCounts) Sub(o *RegionCounts) {
 	r.Digest.Sub(o.Digest)
 	r.Keys -= o.Keys
 	r.Bytes -= o.Bytes
 }
 
-// Content is what an input file contains for one output: the number of records, and the digest of their cells. It
-// distinguishes a file that was touched, copied or repacked from one with other records.
+// Content describes what an input file contains for one output: the number of records, and the digest of their cells.
+// It tells a file that was touched, copied or repacked from one with other records.
 type Content struct {
 	Read     int64      `json:"records"`
 	Rejected int64      `json:"rejected,omitempty"`
 	Filtered int64      `json:"filtered,omitempty"`
-	Digest   digest.Sum `json:"digest"` // of the cells of all other records, including duplicates
+	Digest   digest.Sum `json:"digest"` // of the cells of all other records, neither rejected nor filtered; with duplicates
 }
 
 // Add adds another part of the file.
@@ -40,7 +40,7 @@ func (c *Content) Add(o *Content) {
 	c.Digest.Add(o.Digest)
 }
 
-// Contents are the contents of all input files, by their ordinals.
+// Contents has the contents of all input files, by their ordinals.
 type Contents map[int]*Content
 
 // OfFile returns a file's content, to be added to.
