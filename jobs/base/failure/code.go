@@ -13,9 +13,9 @@ import (
 	"bulkload/partition"
 )
 
-// CodeOf is the code of an error: the outermost one that is of the error's kind, so that code and exit code always
-// agree. Errors of packages that know no codes get theirs by what they are. Every error has a code; one that nobody
-// foresaw has that of its kind.
+// CodeOf returns the code of an error: the outermost one of the error's kind, so that code and exit code always agree.
+// Errors of packages that know no codes get one by sentinels. Every error has a code; an unforeseen error has the one
+// of its kind.
 func CodeOf(err error) errcode.Code {
 	kind := KindOf(err)
 	if code := errcode.Of(err, func(c errcode.Code) bool { return c.Kind() == kind }); code != "" {
@@ -42,7 +42,7 @@ type Texts interface {
 	TextWithCodes() string
 }
 
-// TextOf is an error as people see it: its message, and its code in brackets at the end.
+// TextOf returns an error as people see it: its message, with its code in brackets at the end.
 func TextOf(err error) string {
 	if several, ok := err.(Texts); ok {
 		return several.TextWithCodes()
@@ -50,7 +50,7 @@ func TextOf(err error) string {
 	return fmt.Sprintf("%v [%s]", err, CodeOf(err))
 }
 
-// others are the codes of errors that have none.
+// others has the codes, by kind, for errors without one.
 var others = map[Kind]errcode.Code{
 	Failed: errcode.OtherFailed, Usage: errcode.OtherUsage, Rejects: errcode.OtherRejects,
 	Interrupted: errcode.OtherInterrupted,
@@ -58,7 +58,7 @@ var others = map[Kind]errcode.Code{
 	NotYet: errcode.OtherNotYet,
 }
 
-// sentinel is the code of errors that a package below marks with one of its errors.
+// sentinel gives a code to the errors that a lower package marks with one of its own.
 type sentinel struct {
 	code errcode.Code
 	is   func(error) bool

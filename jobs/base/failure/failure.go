@@ -16,7 +16,7 @@ import (
 	"bulkload/load"
 )
 
-// Kind is what the operator can do about an error.
+// Kind says what the operator can do about an error.
 type Kind = errcode.Kind
 
 // The kinds of failure; each has its exit code.
@@ -31,8 +31,8 @@ const (
 	NotYet      = errcode.NotYet
 )
 
-// Worst lists the kinds of failure, the worst one first: damage, and what is not understood; what a person must
-// correct; what another try may correct.
+// Worst lists the kinds of failure, the worst first: damage and unknown causes, then faults that a person must correct,
+// then those that another try may correct.
 var Worst = []Kind{Differs, Failed, Rejects, Refused, Usage, Interrupted, Later, NotYet}
 
 // kindError is an error with a kind.
@@ -47,7 +47,7 @@ func (e *kindError) Unwrap() error { return e.err }
 // New gives an error a kind.
 func New(kind Kind, err error) error { return &kindError{kind, err} }
 
-// Damagedf is fmt.Errorf, of the kind Differs for a damaged file; an error of reading it keeps its own kind.
+// Damagedf is fmt.Errorf with the kind Differs, for a damaged file. An error of reading the file keeps its own kind.
 func Damagedf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if errors.Is(err, hfilewriter.ErrCorrupt) {
@@ -56,7 +56,8 @@ func Damagedf(format string, args ...any) error {
 	return err
 }
 
-// KindOf returns an error's kind. Of joined errors (errors.Join) the first one decides, whatever its cleanup has met.
+// KindOf returns an error's kind. Of joined errors (errors.Join) the first one decides, whatever errors the cleanup has
+// added.
 func KindOf(err error) Kind {
 	switch {
 	case errcode.Is(err, context.Canceled):
@@ -98,7 +99,7 @@ func Several(errs ...error) error {
 	return errors.Join(errs...)
 }
 
-// Early gives an error the kind for failures before anything was changed, such as missing site files.
+// Early gives an error the kind of failures that occur before anything was changed, such as missing site files.
 func Early(err error) error {
 	if err != nil && KindOf(err) == Failed {
 		return New(Refused, err)

@@ -12,19 +12,19 @@ type Outcome struct {
 // Result returns a report's outcome to fill in.
 func (o *Outcome) Result() *Outcome { return o }
 
-// NewOutcome is a failure until it is found to be something else.
+// NewOutcome returns an outcome that is a failure until it is set to something else.
 func NewOutcome() Outcome { return Outcome{Schema: OutcomeSchema, Status: StatusFailed} }
 
 // OutcomeSchema is the version of the summary's JSON form.
 const OutcomeSchema = 1
 
-// The values of Summary.Status.
+// The values of Outcome.Status.
 const (
 	StatusDone    = "done"
 	StatusNothing = "nothing to do" // the run was finished before
 	StatusEmpty   = "empty input"
 	StatusFailed  = "failed"
-	// of one of several outputs: its files wait for the load, which another one's failure has prevented
+	// Written is for one of several outputs: its files wait for the load, because another output has failed.
 	Written = "written"
 	Undone  = "not done" // of one of several outputs, likewise
 )
