@@ -8,11 +8,11 @@ import (
 	"bulkload/internal/calllog"
 )
 
-// The levels of a job's log, besides slog's Info for messages to people, and Warn for what they should look into.
+// The levels of a job's log, in addition to slog's Info for messages to people and Warn for what they should look into.
 const (
-	LevelStage  = slog.LevelInfo - 1 // a stage begins or ends: a program's log has it, people see a bar instead
+	LevelStage  = slog.LevelInfo - 1 // a stage begins or ends: for logs that programs read; people see a progress bar
 	LevelDetail = slog.LevelDebug    // a file was written, or loaded
-	LevelCall   = calllog.Level      // a call to a server, and what is tried again
+	LevelCall   = calllog.Level      // a call to a server, or a retry
 )
 
 // Infof logs a note for people.
@@ -27,14 +27,14 @@ func (o Options) logf(level slog.Level, format string, args ...any) {
 	}
 }
 
-// Detail logs at a level below Info. It formats nothing where nobody listens.
+// Detail logs at a level below Info. It formats nothing unless the log has that level.
 func (o Options) Detail(level slog.Level, text string, attributes ...slog.Attr) {
 	if o.Log != nil {
 		o.Log.LogAttrs(context.Background(), level, text, attributes...)
 	}
 }
 
-// With adds attributes to all that is logged from here on, such as the table and the run.
+// With returns options whose log adds attributes to every record, such as the table and the run.
 func (o Options) With(attributes ...any) Options {
 	if o.Log != nil {
 		o.Log = o.Log.With(attributes...)
@@ -50,7 +50,7 @@ func (l listener) Handle(_ context.Context, r slog.Record) error    { l(r.Messag
 func (l listener) WithAttrs([]slog.Attr) slog.Handler               { return l }
 func (l listener) WithGroup(string) slog.Handler                    { return l }
 
-// withListener has Say hear what is logged.
+// withListener passes what is logged to Say, too.
 func (o Options) withListener() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -1,5 +1,5 @@
-// Package options is how a command is run: memory, folders, properties, listeners of its progress, and the points at
-// which tests stop it. None of it changes a byte of the output.
+// Package options has the settings with which a command is run: memory, folders, properties, listeners of its progress,
+// and the points at which tests stop it. None of them changes a byte of the output.
 package options
 
 import (
@@ -14,57 +14,57 @@ import (
 	"bulkload/internal/throttle"
 )
 
-// Options are how a job is run, not what it does: none of them changes a byte of the output.
+// Options say how a job is run, not what it does: none of them changes a byte of the output.
 type Options struct {
 	Memory     int64             // bytes for the sort, open writers and buffers; 0: 512 MiB
 	WorkDir    string            // for spilled runs; "": the system's temporary folder
 	Conf       string            // folder of the site files; "": the job's, then the environment's
 	Properties map[string]string // Hadoop and HBase properties that win over the site files
-	Principal  string            // who logs in with Kerberos, by Keytab; "": as the job says
+	Principal  string            // who logs in with Kerberos, using Keytab; "": as the job says
 	Keytab     string            // a file; set together with Principal
 	Wait       Wait              // for an input that does not exist yet
-	Force      bool              // start over, whatever the output has of the run
+	Force      bool              // start over, even if the output already has the run's files
 	OnChange   OnChange          // what to do about a finished run whose input has changed
 	OnBusy     OnBusy            // what to do if another job loads into the table
 	NoLoad     bool              // stop before the load
 	Rate       *throttle.Limit   // of the bytes read from and written to HDFS, and read from tables; nil: no limit
 	Lookups    *throttle.Limit   // of the rows that are looked up in a table before a load; nil: the default
 	Log        *slog.Logger      // gets notes, warnings and, at the levels below Info, details; nil: no log
-	Say        func(string)      // gets the texts of notes and warnings, besides Log; may be nil
+	Say        func(string)      // gets the texts of notes and warnings, as Log does; may be nil
 	Watch      func(Progress)    // gets progress, from several goroutines; may be nil
-	// is closed when the context of the command ends, so that calls of HDFS stop waiting; may be nil
+	// Stopped is closed when the context of the command ends, so that calls to HDFS stop waiting; may be nil.
 	Stopped <-chan struct{}
 
 	Failpoint Hook // for tests that stop a run at one of its points; may be nil
-	// for tests that sort as a machine with less memory does: its available bytes; nil: this machine's
+	// Available is a hook for tests: it overrides the bytes of available memory; nil: this machine's.
 	Available func() int64
-	Storage   func(storage.FS) storage.FS // for tests that let storage fail: what is put between; nil: nothing
+	Storage   func(storage.FS) storage.FS // for tests that make storage fail: it wraps each file system; nil: no wrapper
 }
 
-// OnChange is what to do about a finished run whose input has changed since.
+// OnChange says what to do about a finished run whose input has changed since.
 type OnChange string
 
 // The values of OnChange.
 const (
-	Fail   OnChange = "" // it is refused
+	Fail   OnChange = "" // the run is refused
 	Reload OnChange = "reload"
 )
 
-// OnBusy is what a load does while another job loads into the same table.
+// OnBusy says what a load does while another job loads into the same table.
 type OnBusy string
 
 // The values of OnBusy.
 const (
-	BusyWait OnBusy = "" // it waits for the other load's end
+	BusyWait OnBusy = "" // it waits until the other load ends
 	BusyLoad OnBusy = "load"
 	BusyFail OnBusy = "fail"
 )
 
-// Wait is how long a run waits for an input that does not exist yet.
+// Wait says how long a run waits for an input that does not exist yet.
 type Wait struct {
 	For         time.Duration // 0: not at all
 	QuietPeriod time.Duration // how long files must be unchanged if no _SUCCESS is required; 0: a minute, less: not at all
-	Clock       Clock         // by which it waits; zero: the machine's
+	Clock       Clock         // the clock of the wait; zero: the machine's
 }
 
 // DefaultSettle is how long files must be unchanged before a run that waits for its input reads them.
@@ -73,7 +73,7 @@ const DefaultSettle = time.Minute
 // Clock is the clock by which to wait; tests have their own.
 type Clock struct {
 	Now   func() time.Time
-	Sleep func(context.Context, time.Duration) error // an error only where the context ended it
+	Sleep func(context.Context, time.Duration) error // fails only if the context ends
 }
 
 // The memory of a run.

@@ -2,7 +2,7 @@ package options
 
 import "sync/atomic"
 
-// Progress is how far a phase is.
+// Progress says how far a phase has come.
 type Progress struct {
 	Phase       string
 	Done, Total int64
@@ -10,15 +10,15 @@ type Progress struct {
 	Unit        string  // what is counted, in the plural; "": records
 	Whole       float64 // share of the whole command that is done, from 0 to 1
 
-	meter *Meter // that has counted; nil: none
+	meter *Meter // the meter that has counted; nil: none
 }
 
-// SamePhase reports whether two are of one phase, whose total may have grown.
+// SamePhase reports whether both belong to one phase, whose total may have grown.
 func (p Progress) SamePhase(o Progress) bool {
 	return p.Phase == o.Phase && p.meter == o.meter && (p.meter != nil || p.Total == o.Total)
 }
 
-// Within passes on a stage's progress as that of a part of the whole command, between two shares of it.
+// Within passes on a stage's progress as progress of the whole command within [from, to].
 func Within(watch func(Progress), from, to float64) func(Progress) {
 	if watch == nil {
 		return nil
@@ -39,7 +39,7 @@ type Meter struct {
 	done  atomic.Int64
 }
 
-// NewMeter counts up to total: bytes, or else records. watch may be nil.
+// NewMeter returns a meter that counts up to total: bytes, or else records. watch may be nil.
 func NewMeter(watch func(Progress), phase string, total int64, bytes bool) *Meter {
 	if watch == nil {
 		watch = func(Progress) {}
@@ -49,8 +49,8 @@ func NewMeter(watch func(Progress), phase string, total int64, bytes bool) *Mete
 	return m
 }
 
-// NewCounter counts up to total of what unit names in the plural, such as files, and reports at once that it begins:
-// the first one may take long. watch may be nil.
+// NewCounter returns a meter that counts up to total of what unit names in the plural, such as files. It reports at
+// once that it begins, because the first one may take long. watch may be nil.
 func NewCounter(watch func(Progress), phase string, total int64, unit string) *Meter {
 	m := NewMeter(watch, phase, total, false)
 	m.unit = unit
@@ -67,11 +67,11 @@ func (m *Meter) Add(n int64) {
 	m.watch(p)
 }
 
-// AddUnplanned counts n that are not in the total. It adds them to the total, too, so that Done never exceeds it.
+// AddUnplanned counts n that are not in the total, and adds them to the total, so that Done never exceeds it.
 func (m *Meter) AddUnplanned(n int64) {
 	m.total.Add(n)
 	m.Add(n)
 }
 
-// Sum is the count so far.
+// Sum returns the count so far.
 func (m *Meter) Sum() int64 { return m.done.Load() }
