@@ -8,10 +8,9 @@ import (
 	"bulkload/partition"
 )
 
-// SampleEvery says that one record in so many is timed. A run's phases are measured where it costs nothing: a clock
-// call for each block read or written, and a look at one record in SampleEvery. The total time of a goroutine is exact,
-// and so are the times for reading, sorting, spilling, compressing and writing; only the rest is estimated from the
-// sample.
+// SampleEvery says that one record in so many is timed. A run's phases are measured where that costs almost nothing:
+// once for each block read or written, and for one record in SampleEvery. The total time of a goroutine is exact, and
+// so are the times for reading, sorting, spilling, compressing and writing; only the rest is estimated from the sample.
 const SampleEvery = 64
 
 // apportion divides a time in the ratio of two measured parts.
@@ -103,11 +102,11 @@ func (w clockedWriter) Close() error {
 	return err
 }
 
-// ReadTimes is how goroutines spent their time while they read records.
+// ReadTimes says how goroutines spent their time while they read records.
 type ReadTimes struct {
-	Total   time.Duration // from the openings of their splits to the ends
+	Total   time.Duration // from opening their splits to the splits' ends
 	File    Stopwatch
-	Sorting time.Duration // of total, spent by the sort now and then: see partition.Shard.Busy
+	Sorting time.Duration // the part of Total in which the sort was busy: see partition.Shard.Busy
 	Parse   time.Duration // of the sampled records
 	Visit   time.Duration // likewise: their keys, digests and packing
 }
@@ -122,7 +121,7 @@ func (t *ReadTimes) Add(o *ReadTimes) {
 	t.Visit += o.Visit
 }
 
-// Phases are the parts of reading and sorting.
+// Phases returns the parts of reading and sorting.
 func (t *ReadTimes) Phases(stats partition.Stats) []PhaseTime {
 	parse, key := apportion(t.Total-t.File.Took-t.Sorting, t.Parse, t.Visit)
 	return []PhaseTime{
@@ -134,7 +133,7 @@ func (t *ReadTimes) Phases(stats partition.Stats) []PhaseTime {
 	}
 }
 
-// WriteTimes is how goroutines spent their time while they wrote slices.
+// WriteTimes says how goroutines spent their time while they wrote slices.
 type WriteTimes struct {
 	Total    time.Duration // from the beginning of the merge to the end of the last file
 	File     Stopwatch
@@ -163,7 +162,7 @@ func (t *WriteTimes) Add(o *WriteTimes) {
 	t.Checked += o.Checked
 }
 
-// Phases are the parts of writing.
+// Phases returns the parts of writing.
 func (t *WriteTimes) Phases() []PhaseTime {
 	merge, encode := apportion(t.Total-t.File.Took-t.Compress, t.Merge, t.Append)
 	return []PhaseTime{
@@ -175,14 +174,14 @@ func (t *WriteTimes) Phases() []PhaseTime {
 	}
 }
 
-// partOf is a part of a stage, whose time is the sum over all goroutines.
+// partOf returns a part of a stage. Its time is the sum over all goroutines.
 func partOf(stage, name string, took time.Duration, bytes int64) PhaseTime {
 	p := NewPhase(name, took, bytes)
 	p.Of = stage
 	return p
 }
 
-// NewPhase is a stage with its duration and bytes.
+// NewPhase returns a stage with its duration and bytes.
 func NewPhase(name string, took time.Duration, bytes int64) PhaseTime {
 	p := PhaseTime{Name: name, Seconds: took.Seconds(), Bytes: bytes}
 	if p.Seconds > 0 {
@@ -191,7 +190,7 @@ func NewPhase(name string, took time.Duration, bytes int64) PhaseTime {
 	return p
 }
 
-// PhaseTime is a stage of a run with its duration, or a part of a stage, whose time is the sum over all cores.
+// PhaseTime is the duration of a run's stage, or of a part of a stage, which is the sum over all cores.
 type PhaseTime struct {
 	Name    string  `json:"name"`
 	Output  string  `json:"output,omitempty"` // the table, if there are several outputs and the stage is for one
@@ -202,7 +201,7 @@ type PhaseTime struct {
 	Rate    float64 `json:"bytes_per_second"`
 }
 
-// NowIf is the time if it is needed.
+// NowIf returns the current time if wanted, and otherwise the zero time.
 func NowIf(wanted bool) time.Time {
 	if !wanted {
 		return time.Time{}
