@@ -29,7 +29,7 @@ type Content struct {
 	Read     int64      `json:"records"`
 	Rejected int64      `json:"rejected,omitempty"`
 	Filtered int64      `json:"filtered,omitempty"`
-	Digest   digest.Sum `json:"digest"` // of the cells of all other records, neither rejected nor filtered; with duplicates
+	Digest   digest.Sum `json:"digest"` // of the cells of all records neither rejected nor filtered
 }
 
 // Add adds another part of the file.
