@@ -1,18 +1,17 @@
-// Package ledger records, outside of any output and where every host finds it, what was loaded into which table. An
-// output may be deleted after its load; the ledger then still says that the load must not be repeated.
+// Package ledger records what was loaded into which table, outside of any output and where every host finds it. If an
+// output is deleted after its load, the ledger still says that the load must not be repeated.
 //
-// It is a folder with a folder for each table, and in it a JSON document for each job and date, sealed with a
-// checksum:
+// It is a folder with a folder for each table. That has a JSON document, sealed with a checksum, for each job and date:
 //
 //	<folder>/<table>/<date>_<job>.json
 //	<folder>/<table>/<date>_<job>_<input>.json
 //	<folder>/<table>/unserved-<random letters>.json
 //
 // The colon of a table's name is written as "=", and a job without a date has "undated". A job is named by the first 16
-// digits of its hash, an input by 8 digits of its.
+// digits of its hash, an input by 8 digits of its own.
 //
 // The last kind lists files that the table did not serve. Runs that lose files at the same time write one document
-// each, so that none of them replaces what another one has just recorded.
+// each, so that no run replaces what another has just recorded.
 //
 // A document is replaced as a whole, so that a reader finds either the old one or the new one.
 package ledger
@@ -47,7 +46,7 @@ const (
 const (
 	schema   = 1
 	dirPerm  = 0o700
-	filePerm = 0o600 // it holds row keys
+	filePerm = 0o600 // documents hold row keys
 )
 
 // maxBytes bounds a document that is read or written. Only tests change it.
@@ -62,14 +61,14 @@ type Entry struct {
 	Table   string `json:"table"`
 	Date    string `json:"date,omitempty"`   // the logical date
 	Run     string `json:"run"`              // the run's ID
-	Source  string `json:"source,omitempty"` // where the job looks for its input; "" of a directory
+	Source  string `json:"source,omitempty"` // where the job looks for its input; "" for a directory
 	Output  string `json:"output"`           // URI of the output directory
 
 	Digest digest.Sum      `json:"digest"` // of all cells
 	Counts json.RawMessage `json:"books"`  // as the run's summary has them
 	Inputs json.RawMessage `json:"inputs"` // as the manifest has them
 	Files  []LoadedFile    `json:"files"`
-	// Moments: the cells have several timestamps, or timestamps that are not known, beside those in Files.
+	// Moments: the cells have several timestamps, or unknown ones, in addition to those in Files.
 	Moments bool `json:"moments,omitempty"`
 
 	// Staging is HBase's staging folder of an interrupted load of a directory without a manifest.
@@ -79,32 +78,32 @@ type Entry struct {
 	// Repeated: another load may have put equal cells into the table before this one, so a snapshot may have them.
 	Repeated bool `json:"repeated,omitempty"`
 
-	Program string    `json:"program"`           // that loaded: the SHA-256 of its executable
+	Program string    `json:"program"`           // the program that loaded: the SHA-256 of its executable
 	Version string    `json:"version,omitempty"` // of that program
 	Host    string    `json:"host"`
 	User    string    `json:"user"`
 	Time    time.Time `json:"time"` // when this was written
 }
 
-// clockError is by how much the clocks of two machines that load may differ.
+// clockError is how much the clocks of two machines that load may differ.
 const clockError = time.Hour
 
-// EndedBefore reports whether a load certainly ended before another one was recorded: one that was interrupted may go
-// on at any time.
+// EndedBefore reports whether a load certainly ended before another one was recorded. An interrupted load has not
+// ended, because it may continue at any time.
 func (e *Entry) EndedBefore(other *Entry) bool {
 	return e.State == Loaded && e.Time.Before(other.Time.Add(-clockError))
 }
 
-// HasTimestamp reports whether a file of the load is known to have a cell of a timestamp, in epoch milliseconds. Of
-// each file, a few cells are known.
+// HasTimestamp reports whether a file of the load is known to have a cell with a timestamp, in epoch milliseconds. Only
+// a few cells of each file are known.
 func (e *Entry) HasTimestamp(timestamp int64) bool {
 	return slices.ContainsFunc(e.Files, func(f LoadedFile) bool {
 		return slices.ContainsFunc(f.Probes, func(c KnownCell) bool { return c.Timestamp == timestamp })
 	})
 }
 
-// MayHaveTimestamp is like HasTimestamp, but it is also true if not all timestamps of the load are known: with Moments,
-// the rows between the first and the last one of a file may have any, or no cell of a file is known.
+// MayHaveTimestamp is like HasTimestamp, but it is also true if some timestamps of the load are unknown: with Moments,
+// where rows between a file's known cells may have any timestamp, or if no cell of a file is known.
 func (e *Entry) MayHaveTimestamp(timestamp int64) bool {
 	return e.HasTimestamp(timestamp) ||
 		slices.ContainsFunc(e.Files, func(f LoadedFile) bool { return e.Moments || len(f.Probes) == 0 })
@@ -116,10 +115,10 @@ type LoadedFile struct {
 	Family   string      `json:"family"`
 	FirstRow string      `json:"first_row"` // in the notation of HBase's shell
 	LastRow  string      `json:"last_row"`
-	Oldest   int64       `json:"oldest_timestamp,omitempty"` // of its cells; 0: that of one of Probes
+	Oldest   int64       `json:"oldest_timestamp,omitempty"` // the least of its cells; 0: that of one of Probes
 	Probes   []KnownCell `json:"probes"`
-	// Opening is that of its regions when it was last known to be served, or about to be loaded: see
-	// load.Table.OpeningsOf.
+	// Opening identifies the openings of its regions when the file was last known to be served, or was about to be
+	// loaded: see load.Table.OpeningsOf.
 	Opening string `json:"opening,omitempty"`
 }
 
@@ -135,15 +134,15 @@ type KnownCell struct {
 }
 
 // Unserved is a file that HBase accepted but did not serve, so that its rows were loaded a second time. It may be in
-// its region's folder, and appear when the region is opened again, with the timestamps of its own cells, even after a
-// later load has corrected them.
+// its region's folder. Then its cells, with their own timestamps, may appear when the region is opened again, even
+// after a later load has corrected them.
 type Unserved struct {
 	URI     string     `json:"uri"`
 	Row     string     `json:"row"`     // its first
-	Opening string     `json:"opening"` // of its region when it was loaded again; see load.Table
+	Opening string     `json:"opening"` // of its region when its rows were loaded again; see load.Table
 	Run     string     `json:"run"`
 	Digest  digest.Sum `json:"digest"` // of the run's cells
-	// Timestamp is that of all its cells, in epoch milliseconds; 0: they have several, or it is not known.
+	// Timestamp is that of all its cells, in epoch milliseconds; 0: they have several, or it is unknown.
 	Timestamp int64     `json:"timestamp,omitempty"`
 	Time      time.Time `json:"time"`
 }
@@ -165,7 +164,7 @@ func (l *Ledger) Make() error {
 	return nil
 }
 
-// Try finds out whether the ledger can be written, with an empty file. It leaves nothing that was not there before.
+// Try finds out, with an empty file, whether the ledger can be written. It removes whatever it creates.
 func (l *Ledger) Try() (err error) {
 	missing, err := storage.Missing(l.fsys, l.dir)
 	if err != nil {
@@ -182,9 +181,9 @@ func (l *Ledger) Try() (err error) {
 	return l.fsys.Remove(name)
 }
 
-// MakeFolder creates a folder in the ledger, as private as the ledger, with those above it.
+// MakeFolder creates a folder in the ledger, and missing folders above it, as private as the ledger.
 func (l *Ledger) MakeFolder(dir string) error {
-	// The ledger's own folder by itself: as a missing parent it would be made for everybody to read.
+	// The ledger's own folder is made separately: as a missing parent it would be readable by everybody.
 	if err := l.Make(); err != nil {
 		return err
 	}
@@ -209,24 +208,25 @@ func (l *Ledger) Close() error { return l.fsys.Close() }
 // URI names the ledger's folder.
 func (l *Ledger) URI() string { return l.fsys.URI(l.dir) }
 
-// TableFolder is the file system and the folder of a table's entries. It also has what concerns all jobs of the table.
+// TableFolder returns the file system and the folder of a table's entries. The folder also has the locks that all jobs
+// of the table share.
 func (l *Ledger) TableFolder(table string) (storage.FS, string) { return l.fsys, l.folder(table) }
 
 func (l *Ledger) folder(table string) string {
 	return path.Join(l.dir, strings.ReplaceAll(table, ":", "="))
 }
 
-// Key says which entry is that of a load. Jobs of one form may load other inputs into one table, each with an output of
-// its own: they have the same hash.
+// Key identifies the ledger entry of a load. JobHash alone does not: jobs that load different inputs into one table,
+// each with its own output, may share it.
 type Key struct {
 	Table, Date, JobHash string
 	Source, Output       string // as in Entry
 }
 
-// Key is that of an entry.
+// Key returns the key of an entry.
 func (e *Entry) Key() Key { return Key{e.Table, e.Date, e.JobHash, e.Source, e.Output} }
 
-// form begins the names of the entries of all jobs of one form.
+// form returns the beginning of the names of all entries with one date and job hash.
 func (l *Ledger) form(k Key) string {
 	return fmt.Sprintf("%s_%.16s", cmp.Or(k.Date, "undated"), k.JobHash)
 }
@@ -243,10 +243,10 @@ func (l *Ledger) name(k Key) string {
 // EntryURI names the document of a load.
 func (l *Ledger) EntryURI(k Key) string { return l.fsys.URI(l.name(k)) }
 
-// Read returns the entry of a load; nil if there is none. It is that of the same input or the same output: a job's
-// input may have been moved, and its output may be another one. Of several the last one counts. An entry that can't be
-// believed is an error with its name and a code: errcode.ManifestChanged, or errcode.ManifestMalformed if its format is
-// not the one of this package.
+// Read returns the entry of a load; nil if there is none. An entry matches if it has the same input or the same output,
+// because a job's input may have moved, or its output may have changed. Of several the last one counts. For an entry
+// that can't be trusted, the error has the entry's name and a code: errcode.ManifestChanged, or
+// errcode.ManifestMalformed if it does not have this package's format.
 func (l *Ledger) Read(k Key) (latest *Entry, err error) {
 	names, err := l.named(k)
 	for _, name := range names {
@@ -265,7 +265,7 @@ func (l *Ledger) Read(k Key) (latest *Entry, err error) {
 	return latest, err
 }
 
-// named lists the entries of all jobs of one form.
+// named lists all entries with the date and the job hash of a key.
 func (l *Ledger) named(k Key) (names []string, err error) {
 	folder := l.folder(k.Table)
 	files, err := storage.List(l.fsys, folder)
@@ -280,13 +280,13 @@ func (l *Ledger) named(k Key) (names []string, err error) {
 	return names, nil
 }
 
-// DirectoryKey replaces a job's hash in the entries of loads of a directory that no manifest describes.
+// DirectoryKey returns what takes the place of a job's hash in the entry of a directory without a manifest.
 func DirectoryKey(uri string) string {
 	sum := sha256.Sum256([]byte("directory " + uri))
 	return hex.EncodeToString(sum[:])
 }
 
-// OfDirectory are the loads of a directory that no manifest describes: one for each table.
+// OfDirectory returns the loads of a directory without a manifest, one for each table.
 func (l *Ledger) OfDirectory(uri string) (all []*Entry, err error) {
 	tables, err := storage.List(l.fsys, l.dir)
 	if err != nil {
@@ -307,7 +307,8 @@ func (l *Ledger) OfDirectory(uri string) (all []*Entry, err error) {
 	return all, nil
 }
 
-// Entries are all entries of a table, by date and job. damaged are those that can't be believed, each with its name.
+// Entries returns all entries of a table, sorted by date and job. damaged has an error, with the entry's name, for each
+// entry that can't be trusted.
 func (l *Ledger) Entries(table string) (all []*Entry, damaged []error, err error) {
 	files, err := storage.List(l.fsys, l.folder(table))
 	if err != nil {
@@ -342,13 +343,13 @@ func (l *Ledger) read(name string) (*Entry, error) {
 	return e, nil
 }
 
-// IsDamaged reports an error of reading an entry that can't be believed.
+// IsDamaged reports whether an error says that an entry can't be trusted.
 func IsDamaged(err error) bool {
 	return errors.Is(err, seal.ErrMismatch) || errors.Is(err, seal.ErrMalformed)
 }
 
-// coded gives an error of reading a document the code that says what to do: changed content is a mismatch, while
-// another format needs a person. Neither is ever taken for a load that did not happen.
+// coded gives an error of reading a document the code for its remedy: changed content is a mismatch, another format is
+// malformed. Neither is ever taken for a load that did not happen.
 func coded(err error) error {
 	const remedy = "%w; restore the original, or move the file away: bulkload then no longer knows of this load"
 	switch {
@@ -387,14 +388,14 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// What a load adds to an entry after its beginning: the opening of each file, and a mark for each cell that the table
+// What a load adds to an entry after it has begun: the opening of each file, and a mark for each cell that the table
 // had before.
 const (
 	openingBytes = len(`,"opening":"0123456789abcdef01234567"`)
 	beforeBytes  = len(`,"before":true`)
 )
 
-// growth is by how many bytes the rest of a load may lengthen an entry.
+// growth returns how many bytes the rest of a load may add to an entry.
 func (e *Entry) growth() (bytes int) {
 	if e.State != Loading {
 		return 0
@@ -413,8 +414,8 @@ func (e *Entry) growth() (bytes int) {
 	return bytes
 }
 
-// Write replaces an entry, and those of the same output whose job had another input: what they say of the table is no
-// longer true. It refuses one that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
+// Write replaces an entry, and entries of the same output whose job had another input, because they no longer describe
+// the table. It refuses an entry that is too large to be read, or will be at the end of its load (errcode.FilesLimit).
 func (l *Ledger) Write(e *Entry) error {
 	e.Schema = schema
 	name := l.name(e.Key())
@@ -426,7 +427,7 @@ func (l *Ledger) Write(e *Entry) error {
 		if other == name {
 			continue
 		}
-		// One that can't be read is left for Read to refuse.
+		// An entry that can't be read is left, so that Read refuses it.
 		if old, err := l.read(other); err == nil && old.Output == e.Output {
 			if err := storage.RemoveIfThere(l.fsys, other); err != nil {
 				return fmt.Errorf("delete the ledger's entry %s: %w", l.fsys.URI(other), err)
@@ -436,7 +437,7 @@ func (l *Ledger) Write(e *Entry) error {
 	return err
 }
 
-// write replaces a document. grows is by how many bytes it may grow later.
+// write replaces a document. grows is how many bytes it may still grow.
 func (l *Ledger) write(name string, document any, grows int) error {
 	text, err := seal.Marshal(document)
 	if err != nil {
@@ -456,15 +457,15 @@ func (l *Ledger) write(name string, document any, grows int) error {
 	return nil
 }
 
-// verification is the name of the document with which an interrupted verification of an entry goes on. It is none of
-// the entries, whose names don't begin with a dot.
+// verification returns the name of the document from which an interrupted verification of an entry continues. It is
+// never taken for an entry, because no entry's name begins with a dot.
 func (l *Ledger) verification(e *Entry) string {
 	dir, name := path.Split(l.name(e.Key()))
 	return path.Join(dir, ".verify-"+name)
 }
 
-// ReadVerification reads how far an interrupted verification of an entry was. found is false if there is none, or none
-// that can be believed: then the verification begins anew.
+// ReadVerification reads the progress of an interrupted verification of an entry. found is false if it is missing or
+// can't be trusted; then the verification begins anew.
 func (l *Ledger) ReadVerification(e *Entry, document any) (found bool, err error) {
 	name := l.verification(e)
 	switch err := l.readInto(name, document); {
@@ -476,7 +477,7 @@ func (l *Ledger) ReadVerification(e *Entry, document any) (found bool, err error
 	return true, nil
 }
 
-// WriteVerification records how far a verification of an entry is.
+// WriteVerification records the progress of an entry's verification.
 func (l *Ledger) WriteVerification(e *Entry, document any) error {
 	name := l.verification(e)
 	if err := l.write(name, document, 0); err != nil {
@@ -485,12 +486,12 @@ func (l *Ledger) WriteVerification(e *Entry, document any) error {
 	return nil
 }
 
-// RemoveVerification deletes the record of a verification that came to its end.
+// RemoveVerification deletes the record of a verification that has ended.
 func (l *Ledger) RemoveVerification(e *Entry) error {
 	return storage.RemoveIfThere(l.fsys, l.verification(e))
 }
 
-// unservedPrefix begins the names of the documents with a table's unserved files. An entry's name begins with its date.
+// unservedPrefix begins the names of the documents with a table's unserved files. Entries' names begin with a date.
 const unservedPrefix = "unserved-"
 
 func isUnserved(name string) bool {
@@ -502,8 +503,8 @@ type unservedDocument struct {
 	Files  []Unserved `json:"files"`
 }
 
-// Unserved lists the files of a table that HBase took and did not serve. over reports that a file can't appear any
-// more. A document in which that holds for all files is deleted.
+// Unserved lists the files of a table that HBase accepted but did not serve. over reports whether a file can't appear
+// any more. A document is deleted if that holds for all its files.
 func (l *Ledger) Unserved(table string, over func(Unserved) bool) (all []Unserved, err error) {
 	folder := l.folder(table)
 	names, err := storage.List(l.fsys, folder)
@@ -536,7 +537,7 @@ func (l *Ledger) Unserved(table string, over func(Unserved) bool) (all []Unserve
 	return all, nil
 }
 
-// AddUnserved records files of a table that HBase took and did not serve.
+// AddUnserved records files of a table that HBase accepted but did not serve.
 func (l *Ledger) AddUnserved(table string, files []Unserved) error {
 	name := path.Join(l.folder(table), unservedPrefix+rand.Text()+".json")
 	if err := l.write(name, unservedDocument{schema, files}, 0); err != nil {
