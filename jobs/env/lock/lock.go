@@ -1,5 +1,6 @@
-// Package lock keeps runs apart. A directory is locked on any file system against other runs, including those on other
-// machines; locks of dead processes are taken over. Jobs that load into one table learn of each other and take turns.
+// Package lock keeps runs apart. It locks a directory on any file system against other runs, including those on other
+// machines, and takes over the locks of dead processes. Jobs that load into one table learn of each other and take
+// turns.
 package lock
 
 import (
@@ -21,8 +22,8 @@ import (
 const (
 	LockName    = "_lock"          // in the directory
 	lockRefresh = time.Minute      // how often the holder touches it
-	LockStale   = 10 * time.Minute // untouched for so long, the lock of an owner that can't be seen is taken over
-	lockBlank   = time.Minute      // likewise, if it names nobody: whoever made it failed to write it
+	LockStale   = 10 * time.Minute // if untouched for so long, the lock of an invisible owner is taken over
+	lockBlank   = time.Minute      // likewise, if it names nobody because writing it failed
 	lockRemoval = 5 * time.Second  // how long to try to remove a lock that could not be written
 )
 
@@ -31,26 +32,27 @@ type DirectoryLock struct {
 	FS        storage.FS
 	dir       string
 	me        Owner
-	polling   bool     // asked again and again
+	polling   bool     // the caller polls
 	Text      []byte   // the file's content
-	displaced []string // tokens of the owners that it was taken over from
+	displaced []string // tokens of the owners from whom it was taken over
 	stop      chan struct{}
 	done      sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	touched time.Time  // when it was last written
-	failed  error      // why it could not be written since
-	temps   bool       // the folder for temporary files was made
+	failed  error      // why it could not be written after that
+	temps   bool       // the folder for temporary files exists
 }
 
-// Request say who takes a lock, and for what.
+// Request says who takes a lock, and for what.
 type Request struct {
 	User    string
-	Purpose string // what the run does, for people; "" if the user is enough
-	// Output is the URI of the output whose lock the run has; "" if it has none. Each run asks that lock before it
-	// does anything with the output, so this one need not protect data: it gives runs of different outputs their
-	// turns. It is taken over at once from a run with the same output, which has lost that output's lock, and from a
-	// process that exists but has not touched it for LockStale, since that is stopped or hangs.
+	Purpose string // what the run does, for people; "" if the user's name is enough
+	// Output is the URI of the output whose lock the run has; "" if it has none. Each run checks that lock before it
+	// does anything with the output, so this one need not protect data: it only makes runs of different outputs take
+	// turns. It is taken over at once from a run with the same output, because that run has lost the output's lock. It
+	// is also taken over from a process that exists but has not touched it for LockStale, because that process is
+	// stopped or hangs.
 	Output string
 	Lost   func(error) // called if another run takes the lock over
 }
@@ -72,7 +74,7 @@ func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*Dire
 	}()
 	for range 3 {
 		l.SetTouched(time.Now())
-		heldHere.Store(l.me.Token, true) // before others can see it
+		heldHere.Store(l.me.Token, true) // set before others can see the lock
 		err = storage.Rewrite(ctx, l.create, func(error) {})
 		if err == nil {
 			l.done.Add(1)
@@ -105,21 +107,21 @@ func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) 
 	}
 	f, _ := systemProcesses.liveness(held, l.me)
 	if f == unknown {
-		old, err := l.isStale(held) // one whose age can't be found out may be alive
+		old, err := l.isStale(held) // an owner whose lock has no known age may be alive
 		return held, !old || err != nil, nil
 	}
 	return held, f == alive, nil
 }
 
-// NotHeld is the lock of a directory that is only read, until it is acquired: whatever needs the lock fails.
+// NotHeld returns the lock of a directory that is only read. Until it is acquired, whatever needs the lock fails.
 func NotHeld(fsys storage.FS, dir string) *DirectoryLock { return &DirectoryLock{FS: fsys, dir: dir} }
 
-// Held reports whether the lock was acquired. Check says whether it still is this run's.
+// Held reports whether the lock was acquired. Check finds out whether it still is this run's.
 func (l *DirectoryLock) Held() bool { return l.stop != nil }
 
 func (l *DirectoryLock) name() string { return path.Join(l.dir, LockName) }
 
-// create writes the lock. One that could not be written in full is removed, since it would keep everybody out.
+// create writes the lock. If it can't be written in full, create removes it, because it would keep everybody out.
 func (l *DirectoryLock) create() error {
 	w, err := l.FS.Create(l.name(), storage.FilePerm)
 	if err != nil {
@@ -134,7 +136,7 @@ func (l *DirectoryLock) create() error {
 		return nil
 	}
 	removed := make(chan struct{})
-	go func() { // a file system that is down may need minutes to fail
+	go func() { // if a file system is down, this may fail only after minutes
 		defer close(removed)
 		_ = storage.RemoveIfThere(l.FS, l.name()) // if it stays, the next run takes it over in a minute
 	}()
@@ -145,18 +147,19 @@ func (l *DirectoryLock) create() error {
 	return err
 }
 
-// takeOver moves the lock of a dead owner away; an error if the owner may be alive.
+// takeOver moves the lock of a dead owner away. It returns an error if the owner may be alive.
 //
 // A rename is one step, so of several runs that find the same dead owner, only one moves its lock. The others find
-// nothing to move, and the one that creates the new lock first has it. Between the look and the move, the dead
-// owner's lock may have been replaced by that of a living run. So what was moved is read, and put back if it is
-// another one, or if it can't be read. If a third run has locked in that moment, it can't be put back, because a
-// rename replaces nothing: then the run that lost its lock finds that out before its next change (Check), and ends.
+// nothing to move, and the one that creates the new lock first has it. Between the look and the move, the dead owner's
+// lock may have been replaced by that of a living run. So takeOver reads what it moved, and puts it back if it is
+// another lock, or can't be read. If a third run has locked the directory in that moment, it can't be put back, because
+// a rename replaces nothing. Then the run that lost its lock finds that out before its next change (Check), and ends.
 //
-// It is not safe by itself where the owner only seems to be dead, since it was stopped for LockStale: the rename does
-// not keep it from its next change. Fresh and Check do, which each change needs (Guarded). Even between these and the
-// change it may have been stopped. Then it has nothing left to rename, since its temporary files are moved away
-// before the new owner looks at anything else (clearTemps); but a file that it was about to remove, it removes.
+// takeOver alone is not safe if the owner only seems to be dead because it was stopped for LockStale: the rename does
+// not prevent its next change. Fresh and Check do, and each change needs them (Guarded). But the owner may have been
+// stopped even between them and the change. Then it has nothing left to rename, because its temporary files are moved
+// away before the new owner looks at anything else (clearTemps). A file that it was about to remove, however, it still
+// removes.
 func (l *DirectoryLock) takeOver() error {
 	held, err := l.read(l.name())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +193,7 @@ func (l *DirectoryLock) takeOver() error {
 		return fmt.Errorf("take over the lock of %v: %w", held, err)
 	}
 	switch moved, err := l.read(aside); {
-	case errors.Is(err, fs.ErrNotExist): // it was released, or another run has taken it over
+	case errors.Is(err, fs.ErrNotExist): // it was released, or another run took it over
 	case err != nil:
 		return errors.Join(fmt.Errorf("take over the lock of %v: read what was moved: %w", held, err),
 			l.FS.Rename(aside, l.name()))
@@ -206,19 +209,18 @@ func (l *DirectoryLock) read(name string) (Owner, error) {
 	var o Owner
 	text, err := storage.ReadFile(l.FS, name, 64<<10)
 	if err == nil && (json.Unmarshal(text, &o) != nil || o.blank()) {
-		// A crash may leave it empty, or a part of it; then its age decides.
+		// After a crash it may be empty or incomplete; then its age decides.
 		o = Owner{foreign: json.Valid(text)}
 	}
 	return o, err
 }
 
-// isStale reports whether the lock of an owner that can't be seen was untouched for too long, by the file system's own
-// clock.
+// isStale reports whether an invisible owner has left its lock untouched for too long, by the file system's own clock.
 //
-// Asking that clock takes a new file. A run that waits, which asks every few seconds, does so only if by our clock the
-// lock may be old. A wrong clock of ours costs little: a lock is taken for fresh, and left alone, while it seems to be
-// touched less than half of the limit ago or from now. Otherwise the file also shows whether this run could write into
-// the folder at all.
+// To read that clock, it must create a file. A run that waits polls every few seconds, so it does this only if the lock
+// may be old by this machine's clock. If that clock is wrong, little is lost: a lock is taken for fresh, and left
+// alone, while it seems to have been touched less than half of the limit ago, or as far in the future. A run that does
+// not wait always creates the file, which also shows whether it can write into the folder at all.
 func (l *DirectoryLock) isStale(held Owner) (bool, error) {
 	limit := staleAfter(held)
 	then, err := l.FS.Stat(l.name())
@@ -236,13 +238,13 @@ func staleAfter(held Owner) time.Duration {
 	return LockStale
 }
 
-// clock is the time of the file system.
+// clock returns the time of the file system.
 func (l *DirectoryLock) clock() (time.Time, error) {
 	probe := l.name() + "_probe_" + l.me.Token
 	if err := storage.CreateFile(l.FS, probe, nil); err != nil {
 		return time.Time{}, err
 	}
-	defer func() { _ = l.FS.Remove(probe) }() // one that stays does no harm
+	defer func() { _ = l.FS.Remove(probe) }() // a file that stays does no harm
 	info, err := l.FS.Stat(probe)
 	return info.ModTime, err
 }
@@ -268,7 +270,7 @@ func (l *DirectoryLock) refresh(ctx context.Context, lost func(error)) {
 }
 
 // Touch rewrites the lock. It returns an error only if the lock is lost, or soon will be: after a single failure the
-// next tick tries again, well before others take the lock over.
+// next tick tries again, well before others may take the lock over.
 func (l *DirectoryLock) Touch() error {
 	held, err := l.read(l.name())
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
@@ -299,7 +301,7 @@ func (l *DirectoryLock) Check() error {
 	}
 	held, err := l.read(l.name())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		held, err = l.read(l.name()) // it may have been touched meanwhile, and its old blocks are gone
+		held, err = l.read(l.name()) // it may have been rewritten meanwhile, so that its old blocks are gone
 	}
 	if gone := errors.Is(err, fs.ErrNotExist); gone || err == nil && !held.same(l.me) {
 		return l.takenOver(held, gone)
@@ -310,8 +312,8 @@ func (l *DirectoryLock) Check() error {
 	return nil
 }
 
-// Explain replaces the error of a failure by the loss of the lock, if that is its cause: whatever failed then, failed
-// because of that, and the same command may succeed later. A lock that can't be read is not lost.
+// Explain replaces an error by the loss of the lock if the lock is lost: the loss is then regarded as the cause, so the
+// same command may succeed later. A lock that can't be read is not lost.
 func (l *DirectoryLock) Explain(err error) error {
 	if err == nil || failure.KindOf(err) == failure.Later {
 		return err
@@ -322,15 +324,15 @@ func (l *DirectoryLock) Explain(err error) error {
 	return err
 }
 
-// Fresh is an error if the lock was untouched for so long that another machine may soon take it over. Unlike Check it
-// reads nothing.
+// Fresh returns an error if the lock was untouched for so long that another machine may soon take it over. Unlike
+// Check, it reads nothing.
 func (l *DirectoryLock) Fresh() error {
 	if !l.Held() {
 		return fmt.Errorf("%s is not locked by this run", l.FS.URI(l.dir))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// by the wall clock, which continues while a machine sleeps
+	// Measured by the wall clock, which continues while a machine sleeps.
 	if age := time.Now().Round(0).Sub(l.touched); age > LockStale/2 {
 		why := ""
 		if l.failed != nil {
@@ -356,9 +358,9 @@ func (l *DirectoryLock) takenOver(by Owner, gone bool) error {
 	return errcode.RunAgain.Errorf("the lock of %s was taken by %v", l.FS.URI(l.dir), by)
 }
 
-// Release unlocks the directory. If the lock can't be deleted, it binds nobody on this machine.
+// Release unlocks the directory. If the lock can't be deleted, it still keeps nobody on this machine out.
 func (l *DirectoryLock) Release() error {
-	// at last: before that, a run of this process would take the lock over while it is deleted
+	// Done last: otherwise a run of this process could take the lock over while it is being deleted.
 	defer heldHere.Delete(l.me.Token)
 	close(l.stop)
 	l.done.Wait()

@@ -14,21 +14,22 @@ import (
 	"time"
 )
 
-// Owner identifies the holder of a lock. Boot and namespaces are empty where the system does not name them.
+// Owner identifies the holder of a lock. Boot and namespaces are empty if the system does not name them.
 type Owner struct {
 	Host string `json:"host"`
 	PID  int    `json:"pid"`
-	// when the process started, so that a reused pid is not mistaken for it
+	// Process says when the process started, so that a reused pid is not mistaken for it.
 	Process    string    `json:"process"`
 	Boot       string    `json:"boot,omitempty"`       // of the machine
-	Namespaces string    `json:"namespaces,omitempty"` // in which pid and process start are valid
-	Token      string    `json:"token,omitempty"`      // of this lock alone; its temporary files carry it
+	Namespaces string    `json:"namespaces,omitempty"` // those in which pid and process start are valid
+	Token      string    `json:"token,omitempty"`      // unique to this lock; it names the folder of temporary files
 	User       string    `json:"user"`
 	Since      time.Time `json:"since"`
 	Purpose    string    `json:"purpose,omitempty"` // what it does, for people
-	Output     string    `json:"output,omitempty"`  // of a turn: the URI of the output whose lock the owner has, too
+	Output     string    `json:"output,omitempty"`  // for a table's lock: URI of the output whose lock the owner also has
 
-	// the lock is a whole document that names nobody as this program does: another version may have written it
+	// foreign: the lock is a complete document that names nobody in this program's form, so another version may have
+	// written it.
 	foreign bool
 }
 
@@ -55,15 +56,15 @@ func (o Owner) same(p Owner) bool {
 type liveness int
 
 const (
-	unknown liveness = iota // it can't be seen from here
+	unknown liveness = iota // it can't be seen from this process
 	alive
 	dead
 )
 
-// ended is the start of a process that has ended and is listed only until its parent waits for it.
+// ended stands for the start of a process that has ended, and is listed only until its parent waits for it.
 const ended = "ended"
 
-// processes is this process's view of others.
+// processes is this process's view of other processes.
 type processes struct {
 	proc   string              // mount point of the proc file system
 	signal func(pid int) error // reports whether such a process exists
@@ -71,7 +72,7 @@ type processes struct {
 
 var systemProcesses = processes{"/proc", func(pid int) error { return syscall.Kill(pid, 0) }}
 
-// self is this process as an owner, with a new token.
+// self returns this process as an owner, with a new token.
 func (p processes) self(user string) Owner {
 	host, err := os.Hostname()
 	if err != nil {
@@ -83,10 +84,10 @@ func (p processes) self(user string) Owner {
 
 const tokenBytes = 8
 
-// NewToken is a new name for a lock, which no other has.
+// NewToken returns a new, unique name for a lock.
 func NewToken() string {
 	b := make([]byte, tokenBytes)
-	_, _ = rand.Read(b) // which never fails
+	_, _ = rand.Read(b) // it never fails
 	return hex.EncodeToString(b)
 }
 
@@ -96,7 +97,7 @@ func IsToken(name string) bool {
 }
 
 func (p processes) read(elements ...string) string {
-	// callers can do without a missing file
+	// A missing file counts as empty, which all callers handle.
 	text, _ := os.ReadFile(filepath.Join(append([]string{p.proc}, elements...)...))
 	return string(text)
 }
@@ -109,8 +110,8 @@ func (p processes) boot() string {
 // BootID identifies the machine's current boot; "" if unknown.
 func BootID() string { return systemProcesses.boot() }
 
-// start distinguishes the lives of a pid: the kernel's start time and boot, or "" if unknown, as for another user's
-// process where /proc hides those.
+// start tells processes with the same pid apart, by the kernel's start time and boot. It is "" if unknown, as for
+// another user's process where /proc hides those.
 func (p processes) start(pid string) string {
 	stat := p.read(pid, "stat")
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the name before it may contain anything
@@ -124,7 +125,7 @@ func (p processes) start(pid string) string {
 }
 
 // namespaces identifies the namespaces of pids and start times. It is "" if unknown, or if /proc shows another pid
-// namespace: its numbers mean other processes then.
+// namespace, in which its numbers mean other processes.
 func (p processes) namespaces() string {
 	for line := range strings.Lines(p.read("self/status")) {
 		pids, found := strings.CutPrefix(line, "NSpid:") // this process in /proc's namespace, and in each one within it
@@ -144,9 +145,9 @@ func (p processes) namespaces() string {
 	return ""
 }
 
-// liveness determines what happened to a lock's owner, as far as it can be seen from here, and why it can't. Only a
-// process of the same boot of the same machine, in the same namespaces, is ever called dead. The boot ID identifies
-// the machine: host name and machine ID don't, since clones share them.
+// liveness determines whether a lock's owner is alive, as far as this process can see it, or why it can't. Only a
+// process of the same boot of the same machine, in the same namespaces, is ever called dead. The boot ID identifies the
+// machine: host name and machine ID don't, since clones share them.
 func (p processes) liveness(o, me Owner) (f liveness, why string) {
 	switch {
 	case o.blank():
@@ -169,13 +170,13 @@ func (p processes) liveness(o, me Owner) (f liveness, why string) {
 	case now != o.Process: // it has ended, or another process has its number
 		return dead, ""
 	}
-	// this process is done with it, and could not delete it
+	// This process has released it, but could not delete it.
 	if _, held := heldHere.Load(o.Token); o.PID == os.Getpid() && !held {
 		return dead, ""
 	}
 	return alive, ""
 }
 
-// heldHere has the tokens of the locks that this process holds. A process may make several runs: a lock that one of
+// heldHere has the tokens of the locks that this process holds. A process may do several runs, so a lock that one of
 // them could not delete must not keep the next one out until the process ends.
 var heldHere sync.Map

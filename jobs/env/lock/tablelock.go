@@ -1,8 +1,8 @@
 package lock
 
-// Both announcing a run and taking turns need a folder that all runs into a table share: the table's folder in the
-// ledger. A run has a lock of its own in it from its beginning to its end, which is its sign for others. While it
-// loads, it has the table's lock.
+// Runs into one table must see each other and take turns, so they share a folder: the table's in the ledger. From start
+// to end, a run holds a lock of its own there, by which others notice it. While it loads, it also holds the table's
+// lock.
 
 import (
 	"context"
@@ -19,20 +19,20 @@ import (
 	"bulkload/jobs/env/ledger"
 )
 
-// The folders in a table's folder of the ledger: one with a folder for each run, and the one that is locked by a load.
+// The folders in a table's folder of the ledger: one has a folder for each run, and the other is locked by the load.
 const (
 	runsFolder = "runs"
 	loadFolder = "load"
 )
 
-// TableLock is a table as the jobs that load into it share it.
+// TableLock is a table that several jobs may load into, as one run sees it.
 type TableLock struct {
 	Name    string
 	options Request
 	ledger  *ledger.Ledger
 	fsys    storage.FS
 	dir     string
-	sign    *DirectoryLock // of this run; nil before Announce
+	sign    *DirectoryLock // this run's own lock; nil before Announce
 	own     string         // the folder of the sign
 }
 
@@ -50,7 +50,7 @@ func (t *TableLock) Announce(ctx context.Context) error {
 	err := t.ledger.MakeFolder(t.own)
 	if err == nil {
 		o := t.options
-		o.Output = "" // it is no turn
+		o.Output = "" // not the table's lock
 		t.sign, err = Acquire(ctx, t.fsys, t.own, o)
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *TableLock) Close() error {
 	return errors.Join(err, t.fsys.RemoveAll(t.own))
 }
 
-// Others describes the other runs into the table that are under way. Signs of runs that were killed are removed.
+// Others describes the other runs into the table that are under way. It removes the signs of runs that were killed.
 func (t *TableLock) Others() ([]string, error) {
 	folders, err := storage.List(t.fsys, t.runs())
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *TableLock) Others() ([]string, error) {
 			return nil, fmt.Errorf("look for other runs into table %s: %w", t.Name, err)
 		case alive:
 			others = append(others, held.String())
-		case held != (Owner{}) || time.Since(f.ModTime) > LockStale: // a new one may not have its lock yet
+		case held != (Owner{}) || time.Since(f.ModTime) > LockStale: // a new run may not have its lock yet
 			_ = t.fsys.RemoveAll(dir) // the next run tries again
 		}
 	}
@@ -102,8 +102,8 @@ const (
 	sayBusy  = time.Minute      // between two notes about waiting for it
 )
 
-// Lock returns when this run may load: at once, after the loads of others, or never, according to o.OnBusy. Release
-// must follow.
+// Lock returns when this run may load. If another load is under way, o.OnBusy decides: it waits, loads beside it, or
+// fails. Release must follow.
 func (t *TableLock) Lock(ctx context.Context, o options.Options) (*Turn, error) {
 	dir := path.Join(t.dir, loadFolder)
 	if err := t.ledger.MakeFolder(dir); err != nil {
@@ -144,7 +144,7 @@ func (t *TableLock) Lock(ctx context.Context, o options.Options) (*Turn, error) 
 	}
 }
 
-// tell reports other runs into the table, which may have begun after this one.
+// tell logs other runs into the table, which may have begun after this one.
 func (t *TableLock) tell(o options.Options) {
 	if t.sign == nil {
 		return
@@ -158,7 +158,7 @@ func (t *TableLock) tell(o options.Options) {
 	}
 }
 
-// holder describes who has the lock of a folder.
+// holder describes who holds the lock of a folder.
 func (t *TableLock) holder(dir string) string {
 	held, _, err := Holder(t.fsys, dir, t.options.User)
 	if err != nil {
@@ -170,8 +170,8 @@ func (t *TableLock) holder(dir string) string {
 	return held.String()
 }
 
-// Fresh is an error if another process may have taken the lock over. It reads nothing, so it may be called before each
-// request.
+// Fresh returns an error if another process may have taken the lock over. It reads nothing, so it may be called before
+// each request.
 func (l *Turn) Fresh() error {
 	if l == nil {
 		return nil

@@ -11,19 +11,20 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Files that are being written are in a separate folder below .tmp, named by the token of the lock under which they are
-// written. So two runs, one of which has lost its lock, never write to the same name. The folder holds a file that
-// identifies its owner.
+// Files being written are in a separate folder below .tmp, named by the token of the lock under which they are written.
+// So two runs, one of which has lost its lock, never write to the same name. The folder's file ownerName identifies its
+// owner.
 //
 // A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
 // removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to
 // rename.
 const ownerName = "_owner"
 
-// tempPath is the folder for the lock's temporary files.
+// tempPath returns the folder for the lock's temporary files.
 func (l *DirectoryLock) tempPath() string { return path.Join(l.dir, TempDir, l.me.Token) }
 
-// TempFolder is tempPath, created at the first call. It is not created again: if it is gone, so is the lock.
+// TempFolder returns tempPath, and creates the folder at the first call only, because if the folder is gone, so is the
+// lock.
 func (l *DirectoryLock) TempFolder() (string, error) {
 	if !l.Held() {
 		return "", l.Fresh()
@@ -48,8 +49,8 @@ func (l *DirectoryLock) TempFolder() (string, error) {
 	return l.tempPath(), nil
 }
 
-// clearTemps removes the temporary files of owners that are gone, those of the lock's former owners first. Anything
-// else in .tmp is left to the run that owns the directory.
+// clearTemps removes the temporary files of owners that are gone, beginning with the lock's former owners. It leaves
+// everything else in .tmp to the run that owns the directory.
 func (l *DirectoryLock) clearTemps() error {
 	folders, err := storage.List(l.FS, path.Join(l.dir, TempDir))
 	if err != nil {
@@ -59,8 +60,7 @@ func (l *DirectoryLock) clearTemps() error {
 		if !f.Dir || !IsToken(f.Name) || f.Name == l.me.Token || !l.deserted(f) {
 			continue
 		}
-		// The move takes away the name by which the owner knows the folder, in one step, whatever the owner is
-		// writing there.
+		// In one step, the move takes away the name by which the owner knows the folder, whatever it is writing there.
 		name := path.Join(l.dir, TempDir, f.Name)
 		aside := name + "." + l.me.Token
 		if err := l.FS.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,8 +71,8 @@ func (l *DirectoryLock) clearTemps() error {
 	return nil
 }
 
-// deserted reports whether the owner of a folder of temporary files is gone. An owner that can't be seen counts as
-// gone if nothing has changed in its folder for as long as it takes to lose a lock.
+// deserted reports whether the owner of a folder of temporary files is gone. An invisible owner counts as gone if
+// nothing has changed in its folder for as long as it takes to lose a lock.
 func (l *DirectoryLock) deserted(folder storage.Info) bool {
 	if slices.Contains(l.displaced, folder.Name) {
 		return true
