@@ -16,12 +16,12 @@ const ledgerProperty = "bulkload.ledger.dir"
 // OpenLedger opens the ledger of loads for writing. A run must be able to write it before it loads anything.
 func (s *Site) OpenLedger() (*ledger.Ledger, error) { return s.openLedger((*ledger.Ledger).Make) }
 
-// ReadLedger opens the ledger of loads for reading. It makes no folder: without one, no load is known.
+// ReadLedger opens the ledger of loads for reading. It makes no folder; if there is none, no load is known.
 func (s *Site) ReadLedger() (*ledger.Ledger, error) {
 	return s.openLedger(func(*ledger.Ledger) error { return nil })
 }
 
-// TryLedger opens the ledger of loads for reading, if it could be written. It leaves nothing.
+// TryLedger opens the ledger of loads for reading, after a test that it can be written. It leaves nothing behind.
 func (s *Site) TryLedger() (*ledger.Ledger, error) { return s.openLedger((*ledger.Ledger).Try) }
 
 func (s *Site) openLedger(prepare func(*ledger.Ledger) error) (*ledger.Ledger, error) {
@@ -32,7 +32,7 @@ func (s *Site) openLedger(prepare func(*ledger.Ledger) error) (*ledger.Ledger, e
 	}
 	l := ledger.Open(fsys, name)
 	err = prepare(l)
-	if err != nil && !errors.Is(err, syscall.EIO) { // a failing disk asks for no other folder
+	if err != nil && !errors.Is(err, syscall.EIO) { // another folder does not help against a failing disk
 		err = failure.Early(errcode.Folder.Errorf("%w; choose another folder with -D %s=hdfs:///…", err, ledgerProperty))
 	}
 	if err != nil {

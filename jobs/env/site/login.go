@@ -16,11 +16,11 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// loginTime bounds a login, for which each KDC may need some seconds.
+// loginTime bounds a login, in which each KDC may need some seconds.
 const loginTime = time.Minute
 
-// logIn logs in if the site files require Kerberos. It is done once for everything that a job uses. The tokens of the
-// environment are used only without a login: YARN and Oozie always provide some.
+// logIn logs in if the site files require Kerberos, once for everything that a job uses. Tokens of the environment are
+// used only if there is no login, because YARN and Oozie always provide some.
 func (s *Site) logIn(k jobfile.Kerberos) error {
 	property := wantsKerberos(s.Conf)
 	if property == "" {
@@ -51,7 +51,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	if len(tokens) == 0 {
 		return loginError(property, s.Conf, err)
 	}
-	s.tokens = tokens // HDFS accepts them
+	s.tokens = tokens // only HDFS accepts them
 	s.warnOf("the file of delegation tokens", os.Getenv("HADOOP_TOKEN_FILE_LOCATION"))
 	if isKerberos(s.Conf, hbaseAuthentication) {
 		s.noLogin = fmt.Errorf("delegation tokens serve for HDFS only: %w", loginError(hbaseAuthentication, s.Conf, err))
@@ -59,7 +59,7 @@ func (s *Site) logIn(k jobfile.Kerberos) error {
 	return nil
 }
 
-// loginError adds to a failed login why it is needed. A KDC that does not answer may do so later.
+// loginError adds to the error of a login why the login is needed. The kind is Later if no KDC answered.
 func loginError(property string, conf *siteconf.Conf, err error) error {
 	err = fmt.Errorf("%s is kerberos (in %s): %w", property, conf.Source(property), err)
 	if errors.Is(err, kerberos.ErrNoKDC) || errors.Is(err, context.DeadlineExceeded) {
@@ -68,7 +68,7 @@ func loginError(property string, conf *siteconf.Conf, err error) error {
 	return failure.New(failure.Refused, err)
 }
 
-// announce says who is logged in, and how long a ticket cache lasts.
+// announce logs who is logged in, and how long a ticket cache lasts.
 func (s *Site) announce(l *kerberos.Login) {
 	text := fmt.Sprintf("logged in as %s with %s", l.Principal(), l.Source())
 	if end := l.Expiry(); !end.IsZero() {
@@ -79,7 +79,7 @@ func (s *Site) announce(l *kerberos.Login) {
 	s.warnOf("the ticket cache", l.File())
 }
 
-// roughly is a time to the minute, or to the second if it is short.
+// roughly rounds a time to minutes, or to seconds if it is short.
 func roughly(d time.Duration) time.Duration {
 	if d < 10*time.Minute {
 		return d.Round(time.Second)
@@ -87,8 +87,8 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(time.Minute)
 }
 
-// warnOf says that everybody may use a file which proves who we are. MIT's programs and Hadoop say nothing, so it is
-// not refused. A keytab is, before this.
+// warnOf warns that everybody may use a file with which the user logs in. It is only a warning because MIT's programs
+// and Hadoop accept such files silently. An open keytab was refused before.
 func (s *Site) warnOf(what, file string) {
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o007 != 0 {
 		s.log.Warnf("%s %s may be used by everybody on this machine (mode %04o): chmod 600 %s", what,

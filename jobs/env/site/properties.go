@@ -9,7 +9,7 @@ import (
 	"bulkload/jobs/base/options"
 )
 
-// shownProperties are logged where they are set: those that decide where a job goes, as whom, and how it is protected.
+// shownProperties are logged if they are set. They decide which cluster a job uses, as whom, and how it is protected.
 var shownProperties = []string{"fs.defaultFS", "dfs.nameservices", "dfs.replication", "dfs.blocksize",
 	"fs.permissions.umask-mode",
 	"hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort", "zookeeper.znode.parent",
@@ -17,7 +17,7 @@ var shownProperties = []string{"fs.defaultFS", "dfs.nameservices", "dfs.replicat
 	"dfs.data.transfer.protection", "dfs.encrypt.data.transfer", "hbase.rpc.timeout", "hbase.bulkload.retries.number",
 	"hbase.loadincremental.threads.max", "hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily", ledgerProperty}
 
-// logProperties logs the properties that count, and those of the command line.
+// logProperties logs shownProperties, and the properties of the command line.
 func (s *Site) logProperties(dirs []string, commandLine map[string]string) {
 	names := slices.Concat(shownProperties, ByteProperties)
 	for name := range commandLine {
@@ -41,7 +41,7 @@ var (
 	inURL      = regexp.MustCompile(`//[^/@\s]+@`)
 )
 
-// shown is a property's value as it may be logged: without credentials.
+// shown returns a property's value without credentials, for the log.
 func shown(name, value string) string {
 	if secretName.MatchString(name) {
 		return "(not shown)"

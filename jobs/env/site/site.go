@@ -1,4 +1,4 @@
-// Package site is where a job runs: the cluster's site files, and the user.
+// Package site describes where a job runs: the cluster's site files, and the user.
 package site
 
 import (
@@ -21,7 +21,7 @@ import (
 	"bulkload/load"
 )
 
-// Site is where a job runs: the cluster's site files, and the user.
+// Site describes where a job runs: the cluster's site files, and the user.
 type Site struct {
 	Conf *siteconf.Conf
 	User string          // the user's name in HDFS
@@ -33,8 +33,8 @@ type Site struct {
 	noLogin error           // why HBase can't be used with the tokens alone; nil if it can, or with a login
 }
 
-// Open reads the site files if something needs them: remote is false for a job that uses local disks only, which must
-// work whatever the environment says.
+// Open reads the site files if they are needed. remote is false for a job that uses local disks only, which must work
+// in any environment.
 func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	hbase = Chosen(o, hbase)
 	var dirs []string
@@ -61,8 +61,8 @@ func Open(o options.Options, hbase jobfile.HBase, remote bool) (*Site, error) {
 	return s, s.logIn(hbase.Kerberos)
 }
 
-// Chosen is the folder of site files and the login that a job uses: those of the command line, otherwise its own.
-// Without a folder, the environment or the packages' default counts.
+// Chosen returns the folder of site files and the login that a job uses: the command line's, or else its own. Without a
+// folder, the environment or the packages' default decides.
 func Chosen(o options.Options, h jobfile.HBase) jobfile.HBase {
 	h.Conf = cmp.Or(o.Conf, h.Conf)
 	if o.Principal != "" {
@@ -71,7 +71,7 @@ func Chosen(o options.Options, h jobfile.HBase) jobfile.HBase {
 	return h
 }
 
-// userName is the user's name for HDFS and HBase.
+// userName returns the user's name for HDFS and HBase.
 func userName() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -97,7 +97,7 @@ func (s *Site) Resolve(path, base string) (storage.FS, string, error) {
 	return fsys, name, failure.Early(err)
 }
 
-// OpenPath opens the site and the file system of a path of the command line, which counts from the current folder.
+// OpenPath opens the site and the file system for a path on the command line, which is relative to the current folder.
 func OpenPath(o options.Options, hbase jobfile.HBase, path string) (s *Site, fsys storage.FS, name string, err error) {
 	if s, err = Open(o, hbase, storage.IsHDFS(path)); err != nil {
 		return nil, nil, "", err
@@ -153,13 +153,13 @@ func (s *Site) Adjust(settings *hfilewriter.Settings) error {
 	return s.checkCodec(settings.Compression)
 }
 
-// ByteProperties are the properties that decide bytes of the files, besides the job and the table.
+// ByteProperties are the properties that, with the job and the table, decide the files' bytes.
 var ByteProperties = []string{"hfile.index.block.max.size", "hfile.index.block.min.entries",
 	"io.storefile.bloom.block.size",
 	"io.storefile.bloom.max.fold", "io.storefile.bloom.error.rate", "hbase.hstore.bytes.per.checksum",
 	"hbase.hstore.checksum.algorithm", "hbase.hregion.max.filesize"}
 
-// Properties are the ByteProperties that the site sets.
+// Properties returns the ByteProperties that the site sets.
 func (s *Site) Properties() map[string]string {
 	set := map[string]string{}
 	for _, name := range ByteProperties {
@@ -170,8 +170,8 @@ func (s *Site) Properties() map[string]string {
 	return set
 }
 
-// framed are the codec classes with the framing of ZSTD and LZ4 that this program writes: HBase's own modules.
-// Another class may frame the same codec differently, as Hadoop's ZStandardCodec does, and can't read our files.
+// framed has the codec classes, of HBase's own modules, that frame ZSTD and LZ4 as this program does. Another class may
+// frame the same codec differently, as Hadoop's ZStandardCodec does, and can't read our files.
 var framed = map[hfilewriter.Compression]struct{ property, class string }{
 	hfilewriter.CompressZSTD: {"hbase.io.compress.zstd.codec", "org.apache.hadoop.hbase.io.compress.zstd.ZstdCodec"},
 	hfilewriter.CompressLZ4:  {"hbase.io.compress.lz4.codec", "org.apache.hadoop.hbase.io.compress.lz4.Lz4Codec"},
@@ -190,7 +190,7 @@ func (s *Site) checkCodec(c hfilewriter.Compression) error {
 	return nil
 }
 
-// MaxSize is hbase.hregion.max.filesize, or def if the site does not set it.
+// MaxSize returns hbase.hregion.max.filesize, or def if the site does not set it.
 func (s *Site) MaxSize(def int64) (int64, error) {
 	text := s.Conf.Get("hbase.hregion.max.filesize", "")
 	if text == "" {
@@ -203,7 +203,7 @@ func (s *Site) MaxSize(def int64) (int64, error) {
 	return n, nil
 }
 
-// MaxFiles is how many files of a family a region may get.
+// MaxFiles returns how many files of a family a region may get.
 func (s *Site) MaxFiles() (int64, error) {
 	n, err := load.MaxFiles(s.Conf)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Site) MaxFiles() (int64, error) {
 	return int64(n), nil
 }
 
-// LookUp looks a table up. If that fails, nothing was changed yet.
+// LookUp looks a table up. Its errors have the kind of failures before anything was changed.
 func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, error) {
 	table, err := c.Table(ctx, name)
 	if err != nil {
@@ -221,7 +221,7 @@ func LookUp(ctx context.Context, c *load.Cluster, name string) (*load.Table, err
 	return table, nil
 }
 
-// MissingTable adds to the error of a look-up what to do about a table that does not exist.
+// MissingTable adds to the error of a look-up how to create a table that does not exist.
 func MissingTable(err error) error {
 	if errors.Is(err, load.ErrNotFound) {
 		return fmt.Errorf("%w; bulkload plan JOB --create makes it", err)
@@ -229,7 +229,7 @@ func MissingTable(err error) error {
 	return err
 }
 
-// Number is a property as a whole number; def if it is not set or not a number.
+// Number returns a property as a whole number; def if it is not set, or not a positive number.
 func (s *Site) Number(name string, def int64) int64 {
 	n, err := strconv.ParseInt(s.Conf.Get(name, ""), 10, 64)
 	if err != nil || n <= 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What tasks need of the site files, on machines that may have none: how HDFS is reached, and how its connections are
-// protected. What decides the files' bytes is in a run's plan in another form.
+// The properties that tasks need on machines that may have no site files: how HDFS is reached, and how its connections
+// are protected. Properties that decide the files' bytes are in a run's plan in another form.
 var (
 	taskProperties = []string{"fs.defaultFS", "fs.permissions.umask-mode", "dfs.nameservices",
 		"dfs.replication", "dfs.blocksize",
@@ -19,7 +19,7 @@ var (
 		"dfs.data.transfer.", "dfs.encrypt.data.transfer"}
 )
 
-// ForTasks are the properties that tasks need, without credentials.
+// ForTasks returns the properties that tasks need, without credentials.
 func (s *Site) ForTasks() map[string]string {
 	all := map[string]string{}
 	for _, name := range s.Conf.Names() {
