@@ -22,11 +22,11 @@ type attempt struct {
 	folder
 	identity
 	of      *planned
-	files   folder      // of a reduce task: where its files are, which may be another output
-	rejects *rejectSink // of a map task, once it reads
+	files   folder      // of a reduce task: the folder of its files, which may be in another output
+	rejects *rejectSink // of a map task, once it has begun to read
 }
 
-// identity says whose attempt it is. All documents of an attempt have it.
+// identity identifies an attempt. All documents of the attempt have it.
 type identity struct {
 	Schema  int       `json:"schema"`
 	Plan    string    `json:"plan"` // the ID of the plan
@@ -49,9 +49,9 @@ type failureReport struct {
 	Ended time.Time    `json:"ended"`
 	Text  string       `json:"text"`
 	Code  errcode.Code `json:"code"`
-	// Run is the path of a sorted run that can't be read: the map task that left it must run again.
+	// Run is the path of a sorted run that can't be read, so that the map task that left it must run again.
 	Run string     `json:"run,omitempty"`
-	Log *rejectLog `json:"log,omitempty"` // the records that could not be used, if there are any
+	Log *rejectLog `json:"log,omitempty"` // the rejected records, if there are any
 }
 
 // attemptVariable is the environment variable in which Hadoop Streaming passes Hadoop's name of an attempt.
@@ -69,7 +69,7 @@ func attemptID() string {
 	return id
 }
 
-// checkPlan checks that the run is still that of the plan: an engine may begin a task of a run that has ended since.
+// checkPlan checks that the run of the plan has neither ended nor begun anew: an engine may begin a task after that.
 func (w *planned) checkPlan() error {
 	home := w.home()
 	text, err := storage.ReadFile(home.fs, home.path(planName), maxDocument)
@@ -84,7 +84,7 @@ func (w *planned) checkPlan() error {
 	return nil
 }
 
-// newAttempt is an attempt at a task. Nobody else knows its folder.
+// newAttempt returns an attempt at a task. No other process knows its folder.
 func (w *planned) newAttempt(phase string, task int) *attempt {
 	host, err := os.Hostname()
 	if err != nil {
@@ -98,8 +98,8 @@ func (w *planned) newAttempt(phase string, task int) *attempt {
 	return a
 }
 
-// begin makes the folders of the attempt, its own and more, and says who it is. No folder is made later: the run may
-// end meanwhile, and what a task makes anew after that is deleted by nobody.
+// begin makes the folders of the attempt, its own and more, and writes its identity. No folder is made later, because
+// the run may end meanwhile, and nobody deletes a folder that a task makes after that.
 func (a *attempt) begin(more []folder) error {
 	if err := a.of.checkPlan(); err != nil {
 		if out := a.of.outputs[0]; errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +138,7 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (result any
 	if ctx.Err() != nil {
 		return errors.Join(err, a.remove(false))
 	}
-	// done or begun anew: the reason, whatever failed
+	// If the run is done or begun anew, that is the cause, whatever failed.
 	if ended := a.of.checkPlan(); errcode.Outermost(ended) == errcode.TaskPlan {
 		return errors.Join(ended, a.remove(errors.Is(ended, fs.ErrNotExist)))
 	}
@@ -148,12 +148,12 @@ func (a *attempt) do(ctx context.Context, work func(context.Context) (result any
 		report.Log = a.rejects.log()
 	}
 	a.clear()
-	_ = a.write(FailureName, report) // the process ends with the error itself
+	_ = a.write(FailureName, report) // the process reports the error itself
 	return err
 }
 
-// remove deletes the folders of the attempt, and above them those that are empty then, if the run has ended: this
-// attempt may have made them in the moment in which the driver deleted them.
+// remove deletes the folders of the attempt. With above, because the run has ended, it also deletes the folders above
+// them that are then empty: this attempt may have made them while the driver deleted them.
 func (a *attempt) remove(above bool) error {
 	var errs []error
 	for _, f := range []folder{a.folder, a.files} {
@@ -166,10 +166,10 @@ func (a *attempt) remove(above bool) error {
 	return errors.Join(errs...)
 }
 
-// clear deletes what a failed attempt has written, but for its rejects: people look into them.
+// clear deletes what a failed attempt has written, except its identity and its rejects, which people look into.
 func (a *attempt) clear() {
 	if a.files.uri("") != a.uri("") {
-		_ = a.files.fs.RemoveAll(a.files.dir) // the driver deletes what stays
+		_ = a.files.fs.RemoveAll(a.files.dir) // the driver deletes what is left here
 	}
 	all, err := a.fs.ReadDir(a.dir)
 	if err != nil {

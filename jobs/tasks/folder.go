@@ -13,26 +13,26 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// A run as tasks has a folder in its first output:
+// A run by tasks has a folder in its first output:
 //
 //	.tasks/<run>/plan.json                       the plan; written.json when all files are written, until they are loaded
 //	.tasks/<run>/map/00017/<attempt>/            for each attempt at a map task:
 //	    attempt.json                             who began it; written first
 //	    0/run, 1/run, …                          a sorted run for each output that got rows
 //	    rejects                                  the records that can't be used, if there are any
-//	    result.json                             what it has done; written last
+//	    result.json                             what the attempt has done; written last
 //	    failure.json                             or why it failed
-//	.tasks/<run>/units.json                      the latest units of the reduce tasks
-//	.tasks/<run>/units-<hash>.json               the same, by a name that follows from their content
+//	.tasks/<run>/units.json                      the latest ReducePlan
+//	.tasks/<run>/units-<hash>.json               the same, by a name that follows from its content
 //	.tasks/<run>/reduce/00003/<attempt>/         for each attempt at a reduce task: the same documents, and
 //	    <name>, …                                its files, which keep this name in the family's folder
 //
-// Files of another output are in a folder of the same name in that output, since files can't be renamed from one file
+// Files of another output are in a folder of the same name in that output, because files can't be renamed from one file
 // system to another.
 //
-// Only the driver, which has the output's lock, renames files out of these folders, and only it deletes any. So
-// attempts can't disturb each other. A document counts if its checksum is right and it belongs to the plan; a folder
-// without one is garbage.
+// Only the driver, which holds the output's lock, renames files out of these folders or deletes any of them, and no
+// attempt writes to another's folder. So attempts can't disturb each other. A document counts if its checksum is right
+// and it belongs to the plan; a folder without one is garbage.
 const (
 	planName    = "plan.json"
 	writtenName = "written.json"
@@ -56,7 +56,7 @@ const (
 type folder struct {
 	fs  storage.FS
 	dir string
-	run string // the run's folder that it is in; "": none
+	run string // the run's folder that contains it; "": none
 }
 
 func (f folder) sub(elements ...string) folder {
@@ -66,8 +66,7 @@ func (f folder) sub(elements ...string) folder {
 func (f folder) path(name string) string { return path.Join(f.dir, name) }
 func (f folder) uri(name string) string  { return f.fs.URI(f.path(name)) }
 
-// make creates the folder. That of the run is made first: as a missing folder above another one it would be open to
-// others.
+// make creates the folder. It makes the run's folder first: as a missing parent that would be open to others.
 func (f folder) make() error {
 	if f.run != "" && f.run != f.dir {
 		if err := f.fs.MkdirAll(f.run, dirPerm); err != nil {
@@ -88,7 +87,7 @@ func newRunFolder(fsys storage.FS, output, run string) runFolder {
 	return runFolder{folder{fsys, dir, dir}, output}
 }
 
-// folders lists the folders in it; none if it does not exist.
+// folders lists the folders in it; it returns none if the folder does not exist.
 func (f folder) folders() (names []string, err error) {
 	all, err := storage.List(f.fs, f.dir)
 	for _, info := range all {
@@ -99,7 +98,7 @@ func (f folder) folders() (names []string, err error) {
 	return names, err
 }
 
-// sizes returns the lengths of the files in it, in bytes, by name; none if it does not exist.
+// sizes returns the lengths of its files in bytes, by name; none if the folder does not exist.
 func (f folder) sizes() (map[string]int64, error) {
 	all, err := storage.List(f.fs, f.dir)
 	sizes := make(map[string]int64, len(all))
@@ -109,7 +108,7 @@ func (f folder) sizes() (map[string]int64, error) {
 	return sizes, err
 }
 
-// bytes is the size of all files in it and in the folders below; 0 if it does not exist.
+// bytes returns the size of all files in it and in the folders below; 0 if it does not exist.
 func (f folder) bytes() (sum int64, err error) {
 	all, err := storage.List(f.fs, f.dir)
 	for _, info := range all {
@@ -138,7 +137,7 @@ func (f folder) write(name string, document any) error {
 	return f.writeText(name, text)
 }
 
-// sealed is the text of a document, with its checksum.
+// sealed returns the text of a document, with its checksum.
 func sealed(document any) ([]byte, error) {
 	text, err := seal.Marshal(document)
 	return append(text, '\n'), err
@@ -151,7 +150,7 @@ func (f folder) writeText(name string, text []byte) error {
 	return nil
 }
 
-// errNoDocument says that a document is missing or has changed.
+// errNoDocument means that a document is missing or has changed.
 var errNoDocument = errors.New("no sound document")
 
 // read reads a sealed document: errNoDocument if it is missing or damaged.
@@ -169,14 +168,14 @@ func (f folder) read(name string, into any) error {
 	return nil
 }
 
-// TaskFolder is the name of a task's folder in that of its phase.
+// TaskFolder returns the name of a task's folder in its phase's folder.
 func TaskFolder(index int) string { return fmt.Sprintf("%05d", index) }
 
-// documentShare is the part of a task's memory that the text of its document may have. What is read from it needs about
-// as much again, and the rest is for the work.
+// documentShare limits the text of a task's document to 1/documentShare of the task's memory. The parsed document needs
+// about as much again, and the rest is for the work.
 const documentShare = 8
 
-// checkDocument refuses a document of size bytes for a task with so many bytes of memory.
+// checkDocument refuses a document of size bytes that is too large for a task with memory bytes.
 func checkDocument(uri string, size, memory int64) error {
 	if size <= memory/documentShare {
 		return nil
@@ -186,7 +185,7 @@ func checkDocument(uri string, size, memory int64) error {
 		uri, bytesize.Format(size), bytesize.Format(memory), bytesize.Format(wholeMebi(size*documentShare)))
 }
 
-// readDocument reads the document that a task was given, and returns its text. memory is the task's; 0: not known. The
+// readDocument reads the document that a task was given, and returns its text. memory is the task's; 0: unknown. The
 // error has errcode.TaskPlan, or errcode.TaskMemory.
 func readDocument(fsys storage.FS, name string, memory int64, into any) ([]byte, error) {
 	if info, err := fsys.Stat(name); err == nil && memory > 0 {

@@ -30,22 +30,22 @@ import (
 // LocalEngine runs tasks as processes of this machine, which end with this process.
 type LocalEngine struct {
 	Program  string   // the executable
-	Name     string   // its name for itself, os.Args[0]
+	Name     string   // the name by which it was called, os.Args[0]
 	Flags    []string // for every task, such as --conf DIR
-	Parallel int      // how many tasks run at a time; 0: the cores divided by those of a task
+	Parallel int      // how many tasks run at a time; 0: the machine's cores divided by a task's
 }
 
-// grace is how long a task may continue after it was asked to end.
+// grace is how long a task may continue after a signal to end.
 const grace = 10 * time.Second
 
-// pauses are those before another try of a task that may succeed later: a NameNode that is started again needs a minute
-// or two.
+// pauses are the pauses before a task that may succeed later is tried again: a restarted NameNode needs a minute or
+// two.
 var pauses = [...]time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute}
 
 // wait makes a pause. Only tests change it.
 var wait = pause.For
 
-// Run runs the tasks. One that ends with exitLater, as it does if a server is down, is tried again after a pause.
+// Run runs the tasks. A task that ends with exitLater, because a server is down, is tried again after a pause.
 func (e *LocalEngine) Run(ctx context.Context, p Phase) error {
 	group, running := errgroup.WithContext(ctx)
 	parallel := e.Parallel
@@ -71,7 +71,7 @@ func (e *LocalEngine) Run(ctx context.Context, p Phase) error {
 	return ctx.Err()
 }
 
-// count counts the tasks that are done and those that run.
+// count counts the tasks that are done and those that are running.
 type count struct {
 	mu            sync.Mutex
 	done, running int
@@ -110,7 +110,7 @@ func (e *LocalEngine) tryTask(ctx context.Context, p Phase, task int) error {
 const exitLater = 75
 
 // runTask runs a task as a process. The kernel kills it when the thread that started it ends, so it ends with this
-// process, and the thread waits for it.
+// process. Therefore the thread must wait for it.
 func (e *LocalEngine) runTask(ctx context.Context, p Phase, task int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -130,7 +130,7 @@ func (e *LocalEngine) runTask(ctx context.Context, p Phase, task int) error {
 // tail keeps the last bytes that a process has written to stderr.
 type tail struct{ text []byte }
 
-// maxStderr is how many bytes are kept.
+// maxStderr is how many bytes tail keeps.
 const maxStderr = 4 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -150,8 +150,8 @@ func (t *tail) after(err error) error {
 	return fmt.Errorf("%w: %s", err, text)
 }
 
-// NewLocalEngine is the engine that runs a job's tasks as processes of this machine, parallel at a time. They use the
-// site files and the login of the driver: a task reads its plan before it knows the job.
+// NewLocalEngine returns the engine that runs a job's tasks as processes of this machine, parallel at a time. They use
+// the site files and the login of the driver, because a task reads its plan before it knows the job.
 func NewLocalEngine(j *jobfile.Job, o options.Options, parallel int) *LocalEngine {
 	at := site.Chosen(o, j.HBase)
 	var flags []string

@@ -25,8 +25,8 @@ type Mapped struct {
 // mapShare is the share of the map tasks in the progress of both phases.
 const mapShare = 0.5
 
-// Map has the engine run the map tasks that are not done yet, and gathers the results of all. If others are to run
-// them, the error is a *HandedOver.
+// Map has the engine run the map tasks that are not done yet, and gathers the results of all. If another scheduler must
+// run them, the error is a *Pending.
 func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 	var past priorAttempts
 	for asked := false; ; {
@@ -64,8 +64,8 @@ func (w *Work) Map(ctx context.Context) (*Mapped, error) {
 	}
 }
 
-// ask has an engine run tasks, at which there were some attempts in the past. asked is false if it has only waited for
-// those of an earlier process.
+// ask has the engine run tasks. past has the earlier attempts at them. asked is false if the engine has only waited for
+// the tasks of an earlier process.
 func (w *Work) ask(ctx context.Context, p Phase, past priorAttempts,
 	undone func() ([]int, error)) (asked bool, err error) {
 	err = w.engine.Run(ctx, p)
@@ -78,7 +78,7 @@ func (w *Work) ask(ctx context.Context, p Phase, past priorAttempts,
 	return true, err
 }
 
-// mapResults are the results of all map tasks.
+// mapResults returns the results of all map tasks.
 func (w *Work) mapResults() (map[int][]*mapResult, error) {
 	return readResults(w, MapPhase, func() *mapResult { return new(mapResult) })
 }
@@ -95,7 +95,7 @@ func (w *Work) undoneMaps() ([]int, error) {
 	return missing, err
 }
 
-// failed is the error of an engine that failed; nil if all tasks are done all the same.
+// failed returns the error for an engine that failed; nil if all tasks are done nevertheless.
 func (w *Work) failed(ctx context.Context, phase string, engine error, past priorAttempts,
 	undone func() ([]int, error)) error {
 	if ctx.Err() != nil {
@@ -112,9 +112,9 @@ func (w *Work) failed(ctx context.Context, phase string, engine error, past prio
 	return w.diagnose(phase, missing, engine, past)
 }
 
-// soundRuns returns the first result whose runs are there as they were written; nil if there is none. Results whose
-// runs are not are deleted: the task runs again. So it does if no DataNode has a block, but then the result stays: the
-// DataNode may come back.
+// soundRuns returns the first result whose runs exist unchanged; nil if there is none. It deletes results whose runs
+// are missing or changed, so that the task runs again. If no DataNode has a block, the task runs again, too, but the
+// result stays, because the DataNode may come back.
 func (w *Work) soundRuns(task int, all []*mapResult) (*mapResult, error) {
 	for _, a := range all {
 		err := w.checkRuns(a)
@@ -149,7 +149,7 @@ func isLost(err error) bool {
 		errcode.Of(err, func(c errcode.Code) bool { return c == errcode.HDFSBlockMissing }) != ""
 }
 
-// checkRuns compares a result's runs, and its log of rejects, with what it says of them.
+// checkRuns compares a result's runs and its log of rejects with the result.
 func (w *Work) checkRuns(a *mapResult) error {
 	at := w.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt)
 	for _, share := range a.Shares {
@@ -170,7 +170,7 @@ func (w *Work) checkRuns(a *mapResult) error {
 	return nil
 }
 
-// gather checks the results against the plan: each split must have been read to its end once, by the task that has it.
+// gather checks the results against the plan: each split must have been read to its end once, by its task.
 func (m *Mapped) gather() error {
 	w := m.work
 	m.runs = make([][]mapRun, len(w.outputs))
@@ -195,7 +195,7 @@ func (m *Mapped) gather() error {
 	return nil
 }
 
-// Rejects passes on the rejects of all tasks. The error is that of the sink, or says that a log has changed.
+// Rejects passes on the rejects of all tasks. It returns the sink's error, or one that says that a log has changed.
 func (m *Mapped) Rejects(sink entry.RejectSink) error {
 	for _, a := range m.results {
 		if a.Log == nil {
@@ -225,11 +225,11 @@ func (w *Work) Rejects(sink entry.RejectSink) error {
 	return err
 }
 
-// Rows returns the sorted rows of each output, as one process that reads all input would have them; nil for an output
-// that needs none. rejected is the number of rejected records. Closing the rows leaves their sorted runs where they
-// are.
+// Rows returns the sorted rows of each output, as a single process that reads all input would have them; nil for an
+// output that needs none. rejected is the number of rejected records. Closing the rows does not delete their sorted
+// runs.
 func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
-	regions := make([]int, len(m.work.plan.Outputs)) // of each output; 0 if it needs no rows
+	regions := make([]int, len(m.work.plan.Outputs)) // number of each output's regions; 0 if it needs no rows
 	for i, out := range m.work.plan.Outputs {
 		if out.Target != nil {
 			regions[i] = len(out.Target.Splits) + 1
@@ -266,8 +266,7 @@ func (m *Mapped) Rows(rejected int64) ([]*sorting.Rows, error) {
 	return all, nil
 }
 
-// watch returns a function that passes on the progress of a phase, which goes from one share of the run's progress to
-// another.
+// watch returns a function that passes on a phase's progress as progress of the run within [from, to].
 func (w *Work) watch(name string, total int, from, to float64) func(done, running int) {
 	watch := options.Within(w.options.Watch, from, to)
 	if watch == nil {

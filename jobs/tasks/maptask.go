@@ -14,7 +14,7 @@ import (
 	"bulkload/partition"
 )
 
-// mapResult is what a map task has done: the line that a journal would have for it.
+// mapResult says what a map task has done, as a line of a journal would.
 type mapResult struct {
 	identity
 	checkpoint.Checkpoint
@@ -22,8 +22,9 @@ type mapResult struct {
 	Times timing.ReadTimes `json:"times"`
 }
 
-// Map does a map task of a plan: it sorts the task's splits, and leaves a run for each output and its result. document
-// is the plan's path or URI, or the run's first output. The error has errcode.Command if the plan has no such task.
+// Map does a map task of a plan: it sorts the task's splits, and leaves a sorted run for each output and the task's
+// result. document is the plan's path or URI, or the run's first output. The error has errcode.Command if the plan has
+// no such task.
 func Map(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -52,7 +53,7 @@ func Map(ctx context.Context, document string, task int, o options.Options) erro
 	return a.do(ctx, func(ctx context.Context) (any, error) { return w.sortPiece(ctx, a) }, runs...)
 }
 
-// sortPiece sorts the splits of a map task. Its input must be as it was planned.
+// sortPiece sorts the splits of a map task. Their files must be unchanged since the plan was made.
 func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapResult, error) {
 	first, splits := w.plan.splitsOf(a.Task, w.source.Files)
 	if err := w.checkFiles(splits); err != nil {
@@ -79,7 +80,7 @@ func (w *planned) sortPiece(ctx context.Context, a *attempt) (*mapResult, error)
 	return result, err
 }
 
-// leaveRuns writes the rows of each output as a run, and adds them to the result.
+// leaveRuns writes the rows of each output as a sorted run, and adds the runs to the result.
 func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows, result *mapResult) error {
 	for i, rows := range all {
 		if rows == nil {
@@ -102,13 +103,13 @@ func (w *planned) leaveRuns(ctx context.Context, a *attempt, all []*sorting.Rows
 	return nil
 }
 
-// runFolder is the folder of an attempt's run for an output.
+// runFolder returns the folder of an attempt's sorted run for an output.
 func (f folder) runFolder(output int) folder { return f.sub(strconv.Itoa(output)) }
 
-// runs is the store of an attempt's runs for an output.
+// runs returns the store of an attempt's sorted runs for an output.
 func (f folder) runs(output int) partition.Store { return f.runsFor(output, nil) }
 
-// runsFor is runs with the number of readers that each run will have at a time: see store.
+// runsFor is runs, but with the number of readers that each run will have at a time: see store.
 func (f folder) runsFor(output int, readers *int) partition.Store {
 	return store{f.runFolder(output), readers}
 }

@@ -11,12 +11,12 @@ import (
 )
 
 // ExternalScheduler is the engine of a run whose tasks other schedulers start, such as Airflow or Kubernetes, with the
-// commands of bulkload task. It runs none: the tasks of all phases before Until must be done.
+// commands of bulkload task. It runs no tasks: those of all phases before Until must be done.
 type ExternalScheduler struct {
-	Until string // the phase whose tasks are handed over, with which the command ends; "": none
+	Until string // the phase whose tasks are left to the other scheduler, at which the command ends; "": none
 }
 
-// Pending says that others must run the tasks of a phase now, if there are any. It is not a failure.
+// Pending says that another scheduler must now run the tasks of a phase, if there are any. It is not a failure.
 type Pending struct{ Phase Phase }
 
 // Error says how many tasks there are.
@@ -24,8 +24,8 @@ func (h *Pending) Error() string {
 	return fmt.Sprintf("%s are to be run", jobfile.Plural(len(h.Phase.Tasks), h.Phase.Name+" task"))
 }
 
-// SplitPending divides an error into the HandedOver in it, nil if there is none, and the rest: the end of the run may
-// have failed, too.
+// SplitPending divides an error into the Pending in it, nil if there is none, and the rest, because the end of the run
+// may have failed, too.
 func SplitPending(err error) (over *Pending, rest error) {
 	if !errors.As(err, &over) {
 		return nil, err
@@ -33,7 +33,7 @@ func SplitPending(err error) (over *Pending, rest error) {
 	return over, besides(err)
 }
 
-// besides returns an error without the HandedOver in it; nil if nothing else is left.
+// besides returns an error without the Pending in it; nil if nothing else is left.
 func besides(err error) error {
 	if over := (*Pending)(nil); !errors.As(err, &over) {
 		return err
@@ -48,10 +48,10 @@ func besides(err error) error {
 	case interface{ Unwrap() error }:
 		return besides(e.Unwrap())
 	}
-	return nil // it is the HandedOver
+	return nil // it is the Pending
 }
 
-// submits reports whether the tasks of a phase are handed over.
+// submits reports whether the tasks of a phase are left to another scheduler.
 func (w *Work) submits(phase string) bool { return w.others != nil && w.others.Until == phase }
 
 // Run runs nothing: its error names the tasks that are not done.

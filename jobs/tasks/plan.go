@@ -12,23 +12,23 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// schema is the form of all documents of this package. Only the program that wrote a plan reads it, so it never
-// changes.
+// schema is the form of all documents of this package. Only the program that wrote a plan reads it, so the form never
+// needs another version.
 const schema = 1
 
-// Plan is everything that a task must know: with it and the input, a task leaves the same on any machine. It has no
-// credentials.
+// Plan has everything that a task must know: from the plan and the input, a task makes the same files on any machine.
+// It has no credentials.
 type Plan struct {
 	Schema int `json:"schema"`
-	// the hash of the executable: another one may encode entries differently
+	// Program is the hash of the executable, because another one may encode entries differently.
 	Program    string              `json:"program"`
 	Build      string              `json:"build"` // its version, for people
-	Run        string              `json:"run"`   // the ID of the first output's run, which names the folder
+	Run        string              `json:"run"`   // the ID of the first output's run, which names the run's folder
 	Job        *jobfile.Origin     `json:"job"`
 	Properties map[string]string   `json:"properties"` // of the site files, as far as tasks need them
 	Inputs     []jobfile.InputFile `json:"inputs"`     // in the order of their ordinals
 	Splits     []SplitRef          `json:"splits"`
-	Pieces     []int               `json:"pieces"` // the first split of each map task, which has all up to the next one's
+	Pieces     []int               `json:"pieces"` // the first split of each map task, which gets all before the next task's
 	Outputs    []TaskOutput        `json:"outputs"`
 }
 
@@ -42,9 +42,9 @@ type SplitRef struct {
 // TaskOutput is one output of the run.
 type TaskOutput struct {
 	Dir    string         `json:"dir"`              // a path or URI: the job file's
-	Run    string         `json:"run"`              // its run's ID
-	Hash   string         `json:"hash"`             // its job's
-	Target *targets.Fixed `json:"target,omitempty"` // nil if it is written, and needs no rows
+	Run    string         `json:"run"`              // the ID of its run
+	Hash   string         `json:"hash"`             // the hash of its job
+	Target *targets.Fixed `json:"target,omitempty"` // nil if the output is written and needs no rows
 }
 
 // textID identifies a plan by the text of its document.
@@ -53,7 +53,7 @@ func textID(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// splitsOf are the splits of a map task, and the index of the first one.
+// splitsOf returns the splits of a map task, and the index of the first one.
 func (p *Plan) splitsOf(task int, files []ingest.SourceFile) (first int, splits []ingest.Split) {
 	first, end := p.Pieces[task], len(p.Splits)
 	if task+1 < len(p.Pieces) {
@@ -65,8 +65,8 @@ func (p *Plan) splitsOf(task int, files []ingest.SourceFile) (first int, splits 
 	return first, splits
 }
 
-// serves reports whether the runs of a plan can be used for a fresh one, which may need fewer outputs and may be cut
-// into other tasks.
+// serves reports whether the sorted runs of a plan can be used for a fresh one, which may need fewer outputs and may be
+// cut into other tasks.
 func (p *Plan) serves(fresh *Plan) bool {
 	if len(p.Outputs) != len(fresh.Outputs) {
 		return false
@@ -122,7 +122,7 @@ func buildText() string {
 	return b.Version + " of " + b.Commit
 }
 
-// cutBySize divides work among tasks of at most size bytes, or of one item that has more. of returns the bytes of an
+// cutBySize divides work among tasks of at most size bytes, or of a single larger item. of returns the bytes of an
 // item. It returns the index of each task's first item. Map tasks get splits, and reduce tasks slices.
 func cutBySize[T any](work []T, size int64, of func(T) int64) (first []int) {
 	var bytes int64

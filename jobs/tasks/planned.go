@@ -19,7 +19,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// planned is what a task's process makes of a plan: what the driver had when it made the plan.
+// planned has what the driver had when it made a plan, rebuilt from the plan by a task's process.
 type planned struct {
 	plan    *Plan
 	id      string
@@ -30,8 +30,9 @@ type planned struct {
 	outputs []runFolder       // the run's folder in each output
 }
 
-// open reads a document, a plan or units, from any file system, and returns its text. Instead of its path, document may
-// be that of the run's first output, which must have the tasks of one run: name is the document's name there.
+// open reads a document, a Plan or a ReducePlan, from any file system, and returns its text. document is its path, or
+// the path of the run's first output. That must have the tasks of one run only, and the document is called name in
+// their folder.
 func open(document, name string, o options.Options, into any) ([]byte, error) {
 	s, err := site.Open(o, jobfile.HBase{}, storage.IsHDFS(document))
 	if err != nil {
@@ -79,7 +80,7 @@ func documentOf(fsys storage.FS, output, name string) (string, error) {
 	return at.sub(runs[0]).path(name), nil
 }
 
-// outputOf returns the output and the run of a document; "" if it is a copy in another place.
+// outputOf returns the output and the run of a document; "" if the document is a copy elsewhere.
 func outputOf(document string) (output, run string) {
 	at := path.Dir(document)
 	if path.Base(path.Dir(at)) != manifest.TasksDir {
@@ -88,12 +89,12 @@ func outputOf(document string) (output, run string) {
 	return path.Dir(path.Dir(at)), path.Base(at)
 }
 
-// WrittenError says that the documents of tasks are gone because the files of their run are written: no task is left to
-// do.
+// WrittenError means that the documents of tasks are gone because the files of their run are written, so no task is
+// left to do.
 type WrittenError struct {
 	Output   string             // the URI of the run's first output
-	Manifest *manifest.Manifest // its
-	Plan     string             // the URI of the plan, if the files still wait for their load; otherwise ""
+	Manifest *manifest.Manifest // of the run
+	Plan     string             // the URI of the plan if the files still wait for their load; otherwise ""
 }
 
 // Error names the output.
@@ -101,8 +102,8 @@ func (e *WrittenError) Error() string {
 	return fmt.Sprintf("the files of run %s are written to %s: its tasks have nothing to do", e.Manifest.Run.ID, e.Output)
 }
 
-// orWritten returns a *WrittenError if the files of a run are written, otherwise the error missing of looking for a
-// document of its tasks. run is "" for the only one of the output.
+// orWritten returns a *WrittenError if the files of a run are written, and otherwise missing, the error of looking for
+// a document of its tasks. run is "" for the output's only run.
 func orWritten(fsys storage.FS, output, run string, missing error) error {
 	m, err := manifest.Read(fsys, output)
 	if err != nil {
@@ -122,7 +123,7 @@ func orWritten(fsys storage.FS, output, run string, missing error) error {
 	return written
 }
 
-// newPlanned rebuilds what a plan was made of.
+// newPlanned rebuilds what a plan was made from.
 func newPlanned(p *Plan, id string, o options.Options) (*planned, error) {
 	if err := p.checkProgram(); err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func newPlanned(p *Plan, id string, o options.Options) (*planned, error) {
 	}
 	properties := map[string]string{}
 	maps.Copy(properties, p.Properties)
-	maps.Copy(properties, o.Properties) // which win
+	maps.Copy(properties, o.Properties) // the given properties win
 	o.Properties = properties
 	w := &planned{plan: p, id: id, options: o, job: job}
 	s, err := site.Open(o, jobfile.HBase{}, job.Remote(false))
@@ -158,7 +159,7 @@ func newPlanned(p *Plan, id string, o options.Options) (*planned, error) {
 	return w, nil
 }
 
-// openOutput opens an output, whose job must be the one that was planned.
+// openOutput opens an output. Its job must be the one that was planned.
 func (w *planned) openOutput(i int, out *jobfile.Job, s *site.Site) error {
 	if i >= len(w.plan.Outputs) || out.Hash() != w.plan.Outputs[i].Hash {
 		return errcode.TaskPlan.Errorf("the job of output %s is not the one that was planned", out.Output)
@@ -178,10 +179,10 @@ func (w *planned) openOutput(i int, out *jobfile.Job, s *site.Site) error {
 	return nil
 }
 
-// feeds are the jobs of the outputs.
+// feeds returns the jobs of the outputs.
 func (w *planned) feeds() []*jobfile.Job { return w.job.Feeds() }
 
-// home is the run's folder in the first output, where the documents are.
+// home returns the run's folder in the first output, which has the documents.
 func (w *planned) home() folder { return w.outputs[0].folder }
 
 func (w *planned) close() {
@@ -191,8 +192,8 @@ func (w *planned) close() {
 	}
 }
 
-// checkFiles checks that the input files of splits are as they were planned, before they are read; the reader checks
-// again afterwards.
+// checkFiles checks, before they are read, that the input files of splits are unchanged since the plan was made. The
+// reader checks them again afterwards.
 func (w *planned) checkFiles(splits []ingest.Split) error {
 	checked := map[int]bool{}
 	for _, s := range splits {

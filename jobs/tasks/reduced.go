@@ -14,8 +14,8 @@ import (
 )
 
 // Reduce has the engine run reduce tasks for the slices that the stages lack, and passes the slices to the stages. all
-// has an entry for each output; nil for one that is written. If others are to run the tasks, the error is a
-// *HandedOver.
+// has an entry for each output; nil for an output that is written. If another scheduler must run the tasks, the error
+// is a *Pending.
 func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 	r := &reduction{Mapped: m, all: all, left: make([][]sorting.SliceWork, len(all))}
 	for i, w := range all {
@@ -40,7 +40,7 @@ func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 		if len(units.Tasks) == 0 {
 			return nil
 		}
-		if asked { // what is left has other indexes than what ran
+		if asked { // the slices left have other task indexes than those that ran
 			missing, err := r.undone(ran, past)
 			return errors.Join(err, r.work.diagnose(ReducePhase, missing, nil, past))
 		}
@@ -51,15 +51,15 @@ func (m *Mapped) Reduce(ctx context.Context, all []*writing.Stage) (err error) {
 	}
 }
 
-// reduction is Mapped.Reduce at work.
+// reduction is the state of Mapped.Reduce.
 type reduction struct {
 	*Mapped
 	all  []*writing.Stage
 	left [][]sorting.SliceWork // for each output: the slices that are not accepted yet
 }
 
-// handOver writes the units of all slices that are not written yet. The memory of others' tasks is not known here, so
-// too little is only a warning.
+// handOver writes the reduce plan for all slices that are not written yet. The memory of another scheduler's tasks is
+// unknown, so if this command's --memory is too small for them, handOver only warns.
 func (r *reduction) handOver() error {
 	written, err := r.written()
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *reduction) checkMemory(units *ReducePlan) error {
 	return nil
 }
 
-// run has reduce tasks done. Those of others have a memory that this process does not know.
+// run has the engine run reduce tasks. The memory of another scheduler's tasks is unknown, so it is not checked.
 func (r *reduction) run(ctx context.Context, units *ReducePlan, past priorAttempts) (asked bool, err error) {
 	if r.work.others == nil {
 		if err := r.checkMemory(units); err != nil {
@@ -107,8 +107,8 @@ func (r *reduction) run(ctx context.Context, units *ReducePlan, past priorAttemp
 		func() ([]int, error) { return r.undone(units, past) })
 }
 
-// undone lists the reduce tasks whose slices were not all written, and accepts those that were. Sorted runs that tasks
-// could not read are deleted, with their results: the next command has their map tasks done again.
+// undone lists the reduce tasks whose slices were not all written, and accepts the slices that were. It deletes sorted
+// runs that tasks could not read, with their results, so that the next command runs their map tasks again.
 func (r *reduction) undone(units *ReducePlan, past priorAttempts) ([]int, error) {
 	if err := r.collect(); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (r *reduction) undone(units *ReducePlan, past priorAttempts) ([]int, error)
 	return tasks, nil
 }
 
-// dropDamaged deletes the map attempt that has left a run which a reduce task could not read.
+// dropDamaged deletes a map attempt whose sorted run a reduce task could not read.
 func (r *reduction) dropDamaged(task int, past priorAttempts) {
 	report, _ := r.work.latestFailure(ReducePhase, task, past)
 	if report == nil || report.Run == "" {
@@ -139,13 +139,13 @@ func (r *reduction) dropDamaged(task int, past priorAttempts) {
 		at := r.work.home().sub(MapPhase, TaskFolder(a.Task), a.Attempt)
 		if strings.HasPrefix(report.Run, at.uri("")+"/") {
 			r.work.options.Warnf("%v, has left a run that can't be read; the same command does the task again", &a.identity)
-			_ = at.fs.RemoveAll(at.dir) // if it stays, the next command fails with the same words
+			_ = at.fs.RemoveAll(at.dir) // if it stays, the next command fails with the same error
 		}
 	}
 }
 
-// writeUnits writes the document of the reduce tasks, under a name that follows from its content: tasks that an engine
-// still runs for an earlier process keep their document.
+// writeUnits writes the reduce plan under a name that follows from its content, so that tasks that an engine still runs
+// for an earlier process keep their document.
 func (w *Work) writeUnits(units *ReducePlan) (name string, err error) {
 	text, err := sealed(units)
 	if err != nil {
@@ -158,10 +158,10 @@ func (w *Work) writeUnits(units *ReducePlan) (name string, err error) {
 	return name, errors.Join(w.home().writeText(name, text), w.home().writeText(unitsName, text))
 }
 
-// units are the reduce tasks of all slices that are left.
+// units returns the reduce plan for all slices that are left.
 func (r *reduction) units() *ReducePlan {
 	plan := *r.work.plan
-	plan.Splits, plan.Pieces = nil, nil // map tasks need them
+	plan.Splits, plan.Pieces = nil, nil // only map tasks need them
 	u := &ReducePlan{PlanID: r.work.id, Plan: &plan, Runs: r.runs}
 	for i, w := range r.all {
 		if w == nil {
@@ -197,19 +197,19 @@ func allTasks(u *ReducePlan) []int {
 	return all
 }
 
-// written returns the slices that tasks have written, with all of their files, and no stage has accepted. The files of
-// accepted slices were moved away, and a kill may have interrupted that.
+// written returns the slices that tasks have written, whose files all exist, and that no stage has accepted. The files
+// of an accepted slice were moved away, perhaps only some of them, if a kill interrupted that.
 func (r *reduction) written() (map[sliceID]*foundSlice, error) {
 	found, err := readResults(r.work, ReducePhase, func() *reduceResult { return new(reduceResult) })
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Concat(slices.Collect(maps.Values(found))...)
-	all = slices.DeleteFunc(all, func(a *reduceResult) bool { // those that contradict themselves
+	all = slices.DeleteFunc(all, func(a *reduceResult) bool { // results that contradict themselves
 		return a.Output < 0 || a.Output >= len(r.work.folders) || len(a.Units) != len(a.Slices)
 	})
-	at := make([]folder, len(all))              // of the files of each result
-	sizes := make([]map[string]int64, len(all)) // of these files
+	at := make([]folder, len(all))              // the folder of each result's files
+	sizes := make([]map[string]int64, len(all)) // their lengths by name
 	err = sideBySide(len(all), func(i int) (err error) {
 		at[i] = r.work.folders[all[i].Output].sub(ReducePhase, TaskFolder(all[i].Task), all[i].Attempt)
 		sizes[i], err = at[i].sizes()
@@ -248,7 +248,7 @@ func (r *reduction) collect() error {
 	return nil
 }
 
-// sliceID identifies a slice by where it is.
+// sliceID identifies a slice by its position.
 type sliceID struct {
 	output, region, number int
 	start, end             string
@@ -259,7 +259,7 @@ func idOf(output int, s sorting.SliceWork) sliceID {
 	return sliceID{output, s.Region, s.Number, string(s.Slice.Start), string(s.End)}
 }
 
-// id identifies a unit in the same way.
+// id identifies a sliceRef in the same way.
 func (u *sliceRef) id(output int) sliceID {
 	return sliceID{output, u.Region, u.Number, string(u.Start), string(u.End)}
 }
@@ -270,7 +270,7 @@ type foundSlice struct {
 	by *reduceResult
 }
 
-// accept passes the slices that were written to the i-th output's stage, and keeps the rest in left.
+// accept passes the written slices of the i-th output to its stage, and keeps the rest in left.
 func (r *reduction) accept(i int, written map[sliceID]*foundSlice) error {
 	var left []sorting.SliceWork
 	used := map[*reduceResult]bool{}

@@ -18,20 +18,20 @@ import (
 	"bulkload/partition"
 )
 
-// reduceResult is what a reduce task has done. The files are in the attempt's folder of the output, under their final
+// reduceResult says what a reduce task has done. The files are in the attempt's folder in the output, under their final
 // names.
 type reduceResult struct {
 	identity
 	Output  int                       `json:"output"`
 	Units   []sliceRef                `json:"units"`
-	Slices  []manifest.RecordedSlice  `json:"slices"` // one for each unit
+	Slices  []manifest.RecordedSlice  `json:"slices"` // one for each of Units
 	Samples []writing.DuplicateSample `json:"samples,omitempty"`
 	Times   timing.WriteTimes         `json:"times"`
 }
 
-// Reduce does a reduce task: it merges its slices out of the runs of all map tasks, and leaves verified files and its
-// result. document is the path or URI of the units, or the run's first output. The error has errcode.Command if
-// there is no such task.
+// Reduce does a reduce task: it merges its slices from the sorted runs of all map tasks, and leaves verified files and
+// its result. document is the path or URI of the reduce plan, or the run's first output. The error has errcode.Command
+// if there is no such task.
 func Reduce(ctx context.Context, document string, task int, o options.Options) error {
 	o, err := o.WithDefaults()
 	if err != nil {
@@ -62,7 +62,7 @@ func Reduce(ctx context.Context, document string, task int, o options.Options) e
 	return a.do(ctx, func(ctx context.Context) (any, error) { return r.run(ctx) }, a.files)
 }
 
-// reducing is a reduce task at work.
+// reducing is the state of a reduce task.
 type reducing struct {
 	*planned
 	*attempt
@@ -104,7 +104,7 @@ func (r *reducing) run(ctx context.Context) (result *reduceResult, err error) {
 	return &r.done, nil
 }
 
-// accept adds a slice that is finished to the result. Its files stay where they are.
+// accept adds a finished slice to the result. Its files stay where they are.
 func (r *reducing) accept(f *writing.Finished) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +114,8 @@ func (r *reducing) accept(f *writing.Finished) error {
 	return nil
 }
 
-// slicesAtOnce returns how many slices can be merged at a time in a task's memory, which is in bytes. home is where the
-// sorted runs are. If the memory is too small for one slice, the error has errcode.TaskMemory.
+// slicesAtOnce returns how many slices can be merged at a time in memory bytes. home is the folder of the sorted runs.
+// If the memory is too small for one slice, the error has errcode.TaskMemory.
 func slicesAtOnce(sorted *partition.Sorted, home folder, memory int64) (int, error) {
 	runs := int64(sorted.Stats().Runs)
 	each := max(1, sorted.ReaderMemory()+runs*streamMemory(home))
@@ -142,8 +142,8 @@ func wholeMebi(n int64) int64 {
 	return (n + mebi - 1) / mebi * mebi
 }
 
-// damagedRun is the path of the sorted run because of which a task has failed; "" if that was not the cause, or if
-// nothing is known of the run, since its file system could not be reached.
+// damagedRun returns the path of the sorted run that made a task fail; "" if no run did, or if the run's state is
+// unknown because its file system could not be reached.
 func damagedRun(err error) string {
 	var of *partition.RunError
 	if !errors.As(err, &of) || cantRead(of) && !isLost(of) {

@@ -23,8 +23,8 @@ type rejectLog struct {
 // rejectSink writes the rejects of a map task to a log, from which the driver passes them on. The log is created with
 // the first rejects.
 //
-// A checkpoint.RejectLog writes the same log, but in spans, each with the checkpoint that names it, on the local disk,
-// and passes the rejects on at once. A task has no checkpoints: its log counts as a whole, with its result.
+// A checkpoint.RejectLog writes the same log to the local disk, but in spans, each named by a checkpoint, and passes
+// the rejects on at once. A task has no checkpoints, so its log counts as a whole, with its result.
 type rejectSink struct {
 	folder
 
@@ -45,7 +45,7 @@ func (s *rejectSink) create() (_ io.Writer, err error) {
 	return s.out, err
 }
 
-// log describes the log, which is complete after Close; nil if there were no rejects.
+// log describes the log, which is complete after Close; it returns nil if there were no rejects.
 func (s *rejectSink) log() *rejectLog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *rejectSink) log() *rejectLog {
 	return &rejectLog{Records: s.seen.Count(), Bytes: bytes, Sum: sum}
 }
 
-// Add logs a reject. If this task alone has more than the run may have, it ends.
+// Add logs a reject. It returns an error if this task alone has more rejects than the run may have.
 func (s *rejectSink) Add(bad *ingest.BadRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *rejectSink) Add(bad *ingest.BadRecord) error {
 	return nil
 }
 
-// Count is the number of rejects.
+// Count returns the number of rejects.
 func (s *rejectSink) Count() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (l *rejectLog) replay(at folder, of *source.Source, sink entry.RejectSink) 
 	return checkpoint.ReplayRejects(io.NewSectionReader(f, 0, l.Bytes), at.uri(rejectsName), of, sink)
 }
 
-// check reads the log: it must be as it was written.
+// check reads the log, which must be unchanged.
 func (l *rejectLog) check(at folder) error {
 	f, err := l.open(at)
 	if err != nil {
@@ -110,7 +110,7 @@ func (l *rejectLog) check(at folder) error {
 	return f.Close()
 }
 
-// open opens the log if it is as it was written.
+// open opens the log if it is unchanged.
 func (l *rejectLog) open(at folder) (storage.File, error) {
 	f, err := at.fs.Open(at.path(rejectsName))
 	if err != nil {

@@ -19,11 +19,11 @@ type taskResult interface {
 func (a *mapResult) whose() *identity    { return &a.identity }
 func (a *reduceResult) whose() *identity { return &a.identity }
 
-// resultsAtOnce is how many tasks are looked at side by side: most of the time is that of a remote file system's
-// answers.
+// resultsAtOnce is how many tasks are looked at in parallel, because most of the time is spent waiting for a remote
+// file system.
 const resultsAtOnce = 16
 
-// sideBySide calls look for 0 to n-1.
+// sideBySide calls look for 0 to n-1, in parallel.
 func sideBySide(n int, look func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(resultsAtOnce)
@@ -33,7 +33,7 @@ func sideBySide(n int, look func(i int) error) error {
 	return group.Wait()
 }
 
-// readResults reads the sound results of a phase, by task. A task has one of each completed attempt, in the order of
+// readResults reads the sound results of a phase, by task. A task has one for each completed attempt, in the order of
 // the attempts' names. fresh makes an empty result.
 func readResults[A taskResult](w *Work, phase string, fresh func() A) (map[int][]A, error) {
 	at := w.home().sub(phase)
@@ -59,7 +59,8 @@ func readResults[A taskResult](w *Work, phase string, fresh func() A) (map[int][
 	return all, err
 }
 
-// resultsOf reads the sound results in the folder of a task, which must be those of its attempts.
+// resultsOf reads the sound results in the folder of a task. A result counts only if it is of the attempt in whose
+// folder it is.
 func resultsOf[A taskResult](at folder, of identity, fresh func() A) (sound []A, err error) {
 	attempts, err := at.folders()
 	if err != nil {
@@ -79,10 +80,11 @@ func resultsOf[A taskResult](at folder, of identity, fresh func() A) (sound []A,
 	return sound, nil
 }
 
-// priorAttempts are the attempts at tasks before an engine runs, by task and name: true for those that have failed.
+// priorAttempts has the attempts at tasks before an engine runs, by task and name: true for those that have failed.
 type priorAttempts map[string]bool
 
-// priorAttempts lists the attempts at some tasks of a phase. An error leaves some out: they only explain failures.
+// priorAttempts lists the attempts at some tasks of a phase. If an error leaves some out, that does no harm, because
+// they only explain failures.
 func (w *Work) priorAttempts(phase string, tasks []int) priorAttempts {
 	all := priorAttempts{}
 	begun, _ := w.home().sub(phase).folders()
@@ -100,14 +102,14 @@ func (w *Work) priorAttempts(phase string, tasks []int) priorAttempts {
 	return all
 }
 
-// latestFailure are what the latest attempts at a task have left: why one failed, and who began it; nil for what there
-// is not. What is past counts neither, nor does a failure before a later attempt began, which had another reason to
-// end. An attempt that was running before may have failed since.
+// latestFailure returns why the latest failed attempt at a task failed, and the identity of the latest attempt; nil if
+// missing. Attempts that had failed before (past) are ignored, and so is a failure older than the newest attempt, which
+// ended for another reason. An attempt that was running before may have failed since.
 func (w *Work) latestFailure(phase string, task int, past priorAttempts) (report *failureReport, last *identity) {
 	at := w.home().sub(phase, TaskFolder(task))
 	attempts, err := at.folders()
 	if err != nil {
-		return nil, nil // the error is reported without them
+		return nil, nil // the error is then reported without them
 	}
 	for _, attempt := range attempts {
 		failed, known := past[path.Join(TaskFolder(task), attempt)]

@@ -14,7 +14,7 @@ import (
 // store has sorted runs in a folder of any file system.
 type store struct {
 	folder
-	readers *int // how many readers each run has at a time; it may be set after the runs are opened. nil: not known
+	readers *int // how many readers each run has at a time; it may be set after the runs are opened. nil: unknown
 }
 
 // Create creates a run. The folder must exist.
@@ -38,7 +38,7 @@ func (f *runFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close completes the run. One that could not be written is deleted.
+// Close completes the run, or deletes it if it could not be written.
 func (f *runFile) Close() error {
 	if f.failed {
 		return f.w.Abort()
@@ -70,14 +70,14 @@ func (s store) List() (names []string, err error) {
 	return names, err
 }
 
-// Free is how many bytes can be written.
+// Free returns how many bytes can be written.
 func (s store) Free() (int64, error) { return s.fs.Free(s.dir) }
 
-// Path is a run's URI.
+// Path returns a run's URI.
 func (s store) Path(name string) string { return s.uri(name) }
 
-// openRun is a run that is read in several places at once. A file of HDFS is one stream from a DataNode, which is slow
-// to move. So each reader gets its own stream, and gets it again when it continues where it stopped.
+// openRun is a run that is read in several places at once. An open HDFS file is one stream from a DataNode, in which
+// seeking is slow. So each reader gets its own stream, and gets it again when it continues where it stopped.
 type openRun struct {
 	fs      storage.FS
 	name    string
@@ -85,15 +85,15 @@ type openRun struct {
 	readers *int
 
 	mu     sync.Mutex // guards what follows
-	idle   []*stream  // the one that was used last is at the end
+	idle   []*stream  // the last one used is at the end
 	closed bool
 }
 
-// hdfsStream is the memory of a stream of HDFS in bytes: the packet that was read last (measured: 81 KiB), and on
-// protected connections the small packets that are joined (65 KiB; internal/storage).
+// hdfsStream is the memory of an HDFS stream in bytes: the last packet read (measured: 81 KiB), and on protected
+// connections the small packets that are joined (65 KiB; internal/storage).
 const hdfsStream = 148 << 10
 
-// streamMemory is how many bytes each stream of a run needs, in addition to the buffers of its reader.
+// streamMemory returns how many bytes each stream of a run needs, in addition to its reader's buffers.
 func streamMemory(home folder) int64 {
 	if storage.IsHDFS(home.uri("")) {
 		return hdfsStream
@@ -101,10 +101,10 @@ func streamMemory(home folder) int64 {
 	return 0
 }
 
-// maxIdle bounds the streams of a run that are open and not used, if the number of readers is not known.
+// maxIdle bounds the open but unused streams of a run, if the number of readers is unknown.
 const maxIdle = 4
 
-// mayIdle is how many streams may be open and not used: one for each reader.
+// mayIdle returns how many streams may be open but unused: one for each reader.
 func (r *openRun) mayIdle() int {
 	if r.readers == nil {
 		return maxIdle
@@ -120,10 +120,10 @@ func (r *openRun) open() (*stream, error) {
 	return &stream{File: f}, nil
 }
 
-// Size is the run's length in bytes.
+// Size returns the run's length in bytes.
 func (r *openRun) Size() (int64, error) { return r.size, nil }
 
-// ReadAt reads from a stream that need not be moved, if there is one.
+// ReadAt prefers an idle stream that can continue at off, so that none must seek.
 func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	s, err := r.take(off)
 	if err != nil {
@@ -133,12 +133,12 @@ func (r *openRun) ReadAt(p []byte, off int64) (int, error) {
 	return s.ReadAt(p, off)
 }
 
-// maxBack is how far a reader goes back at most: by a block that it has read with the one before.
+// maxBack is how far a reader goes back at most: by a block that it has read together with the one before.
 const maxBack = 128 << 10
 
-// take returns an idle stream that can continue at off. If there is none, it returns one that must be moved, if that
-// takes it from no other reader: it was read to its end, or its reader goes back. Otherwise it returns a new one or, if
-// no more may be idle, the one that was not used for the longest time.
+// take returns an idle stream that can continue at off. If there is none, it returns one that must seek, if no other
+// reader needs that: it was read to its end, or its reader goes back. Otherwise it returns a new one or, if no more may
+// be idle, the one that was unused for the longest time.
 func (r *openRun) take(off int64) (*stream, error) {
 	r.mu.Lock()
 	if r.closed {
@@ -189,14 +189,14 @@ func (r *openRun) Close() error {
 // of a block together with the block before, and again with the block.
 type stream struct {
 	storage.File
-	at   int64 // after the last byte read; 0: nothing was read yet
+	at   int64 // the offset after the last byte read; 0: nothing was read yet
 	tail []byte
 }
 
 // maxTail is how many of its last bytes a stream remembers.
 const maxTail = 64
 
-// goesOn reports whether the stream can be read from off on without being moved.
+// goesOn reports whether the stream can be read from off on without a seek.
 func (s *stream) goesOn(off int64) bool {
 	return s.at == 0 || off <= s.at && s.at-off <= int64(len(s.tail))
 }

@@ -6,8 +6,8 @@ import (
 	"bulkload/partition"
 )
 
-// ReducePlan describes the reduce tasks of a run: each writes some slices of one output. It has the plan but for the
-// splits, so that a task reads one document.
+// ReducePlan describes the reduce tasks of a run: each writes some slices of one output. It has the plan except for the
+// splits, so that a task needs only one document.
 type ReducePlan struct {
 	PlanID string       `json:"plan_id"`
 	Plan   *Plan        `json:"plan"`
@@ -15,14 +15,14 @@ type ReducePlan struct {
 	Tasks  []reduceTask `json:"tasks"` // the reduce tasks
 }
 
-// mapRun is the run that an attempt of a map task has left for an output.
+// mapRun is the sorted run that an attempt at a map task has left for an output.
 type mapRun struct {
 	Task    int               `json:"task"`
 	Attempt string            `json:"attempt"`
 	Run     partition.RunFile `json:"run"`
 }
 
-// reduceTask is a reduce task.
+// reduceTask has the slices, all of one output, that a reduce task writes.
 type reduceTask struct {
 	Output int        `json:"output"`
 	Slices []sliceRef `json:"slices"`
@@ -36,8 +36,8 @@ type sliceRef struct {
 	End    []byte `json:"end,omitempty"`   // the key after the last one; empty: the region's end
 }
 
-// sliceTask is the unit for the write stage. It does not say that a slice is its region's only one, because a task does
-// not know what the region has: the merge is summed up instead.
+// sliceTask returns the slice for the write stage. It never has Only set, because a task does not know what else the
+// region has; so the write stage adds up what was merged instead.
 func (u *sliceRef) sliceTask(t *targets.Target) (sorting.SliceWork, error) {
 	s := sorting.SliceWork{Slice: partition.Slice{Region: u.Region, Start: u.Start, End: u.End}, Number: u.Number}
 	var err error
@@ -47,8 +47,8 @@ func (u *sliceRef) sliceTask(t *targets.Target) (sorting.SliceWork, error) {
 	return s, err
 }
 
-// stored locates the runs of an output in the run's folder. readers is how many will read each at a time; nil if they
-// are not read.
+// stored locates the runs of an output in the run's folder. readers is how many readers each run will have at a time;
+// nil if the runs are not read.
 func stored(home folder, output int, runs []mapRun, readers *int) []partition.StoredFile {
 	var files []partition.StoredFile
 	for _, r := range runs {

@@ -21,15 +21,15 @@ import (
 	"bulkload/partition"
 )
 
-// Sizes say how a run is cut into tasks, and what each may use. None of them changes a byte of the output.
+// Sizes say how a run is cut into tasks, and what each task may use. None of them changes a byte of the output.
 type Sizes struct {
 	Task   int64 // bytes of input of a map task, and of sorted rows of a reduce task; 0: DefaultTask
 	Memory int64 // --memory of a task in bytes; 0: options.DefaultMemory
 	Cores  int   // --cores of a task; 0: 1
 }
 
-// DefaultTask is how many bytes a task has by default. A task should last many times as long as its engine needs
-// to start it.
+// DefaultTask is the default size of a task in bytes. A task should run many times longer than its engine needs to
+// start it.
 const DefaultTask = 512 << 20
 
 func (s Sizes) withDefaults() Sizes {
@@ -48,11 +48,11 @@ type OutputDir struct {
 	Job    *jobfile.Job
 	FS     storage.FS
 	Dir    string
-	Run    string          // its run's ID
-	Target *targets.Target // nil if it is written, and needs no rows
+	Run    string          // the ID of its run
+	Target *targets.Target // nil if the output is written and needs no rows
 }
 
-// Assignment is what tasks are to do.
+// Assignment says what the tasks must do.
 type Assignment struct {
 	Job        *jobfile.Job
 	Source     *source.Source
@@ -61,8 +61,8 @@ type Assignment struct {
 	Properties map[string]string // of the site files, as far as tasks need them
 }
 
-// Work is a run that is done by tasks. Its plan is in the output, so tasks may begin. The steps follow from the types:
-// Work.Map returns Mapped, which has the rows, and Mapped.Reduce writes them.
+// Work is a run by tasks. Its plan is in the output, so tasks may begin. The types prescribe the steps: Work.Map
+// returns Mapped, which has the rows, and Mapped.Reduce writes them.
 type Work struct {
 	engine  Engine
 	others  *ExternalScheduler // nil: the engine runs the tasks
@@ -76,11 +76,11 @@ type Work struct {
 }
 
 // Begin writes the plan of a run, or continues with the plan and the results that an earlier process of the same run
-// has left. Those of another run, or of another program, are deleted. The caller has the locks of all outputs.
+// has left. It deletes those of another run or program. The caller holds the locks of all outputs.
 func Begin(engine Engine, sizes Sizes, r Assignment, o options.Options) (*Work, error) {
 	w := &Work{engine: engine, sizes: sizes.withDefaults(), options: o, source: r.Source, outputs: r.Outputs}
-	// Only this engine ends a run before its tasks have run, and does not know their memory. It is recognized by its
-	// type, so that an engine needs just one method.
+	// Only this engine ends a command before the tasks have run, and does not know their memory. It is recognized by
+	// its type, so that the interface Engine needs just one method.
 	if o, ok := engine.(ExternalScheduler); ok {
 		w.others = &o
 	}
@@ -97,7 +97,7 @@ func Begin(engine Engine, sizes Sizes, r Assignment, o options.Options) (*Work, 
 	return w, w.writePlan(fresh)
 }
 
-// newPlan is the plan as it would be made now.
+// newPlan makes the plan for an assignment.
 func (w *Work) newPlan(r Assignment) (*Plan, error) {
 	hash, err := program.Hash()
 	if err != nil {
@@ -120,8 +120,8 @@ func (w *Work) newPlan(r Assignment) (*Plan, error) {
 	return p, nil
 }
 
-// checkPieces refuses a plan of more map tasks than can be merged, or than a reduce task has memory for streams. The
-// rest of a merge's need is known only when the map tasks are done.
+// checkPieces refuses a plan with more map tasks than sorted runs can be merged, or than a reduce task has memory to
+// open streams for. How much more memory a merge needs is known only when the map tasks are done.
 func (w *Work) checkPieces(p *Plan) error {
 	var bytes int64
 	for _, s := range p.Splits {
@@ -144,9 +144,9 @@ func (w *Work) checkPieces(p *Plan) error {
 		bytesize.Format(memoryFor(need+need/2)))
 }
 
-// known is the plan in the output, if it is the plan of this run; otherwise nil, and everything that tasks of other
-// runs have left is deleted. A plan that can't be read may be this run's, and one of another format has a run of
-// another version: each is an error, and nothing is deleted.
+// known returns the plan in the output if it is this run's. Otherwise it returns nil, and deletes everything that tasks
+// of other runs have left. A plan that can't be read may be this run's, and one of another format belongs to a run of
+// another version, so both are errors, and nothing is deleted.
 func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 	home := w.home()
 	old := new(Plan)
@@ -166,7 +166,7 @@ func (w *Work) known(fresh *Plan) (*Plan, string, error) {
 		w.options.Infof("going on with the tasks of run %s", old.Run)
 		return old, textID(text), nil
 	}
-	if err := w.checkPieces(fresh); err != nil { // the tasks of a known plan are cut already
+	if err := w.checkPieces(fresh); err != nil { // a known plan is already cut into tasks
 		return nil, "", err
 	}
 	for _, out := range w.outputs {
@@ -196,7 +196,7 @@ func (w *Work) writePlan(p *Plan) error {
 	return nil
 }
 
-// checkDocument refuses a document that is too large for its tasks. The memory of others' tasks is not known.
+// checkDocument refuses a document that is too large for its tasks. The memory of another scheduler's tasks is unknown.
 func (w *Work) checkDocument(name string, text []byte) error {
 	if w.others != nil {
 		return nil
@@ -204,8 +204,8 @@ func (w *Work) checkDocument(name string, text []byte) error {
 	return checkDocument(w.home().uri(name), int64(len(text)), w.sizes.Memory)
 }
 
-// End deletes what the tasks of a run have left in an output whose files are written. The plan gets another name: a
-// task that begins now is refused, and the run can still be finished by its plan if the load fails.
+// End deletes what the tasks of a run have left in an output whose files are written. It only renames the plan: then a
+// task that begins now is refused, but the run can still be finished with its plan if the load fails.
 func End(fsys storage.FS, output string) error {
 	runs, err := folder{fs: fsys, dir: output}.sub(manifest.TasksDir).folders()
 	for _, run := range runs {
@@ -238,15 +238,15 @@ func Clear(fsys storage.FS, output string) error {
 	return nil
 }
 
-// Left is how many bytes tasks have left in an output: sorted runs, files, documents.
+// Left returns how many bytes tasks have left in an output: sorted runs, files, documents.
 func Left(fsys storage.FS, output string) (int64, error) {
 	return folder{fs: fsys, dir: output}.sub(manifest.TasksDir).bytes()
 }
 
-// home is the run's folder in the first output, where the documents are.
+// home returns the run's folder in the first output, which has the documents.
 func (w *Work) home() folder { return w.folders[0].folder }
 
-// phase describes a phase with some tasks, whose progress goes from one share of the run's to another.
+// phase describes a phase with some tasks. Its progress is progress of the run within [from, to].
 func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase {
 	home := w.home()
 	return Phase{Name: name, Run: w.plan.Run, Document: home.uri(document), Tasks: tasks,
@@ -254,8 +254,9 @@ func (w *Work) phase(name, document string, tasks []int, from, to float64) Phase
 		FS: home.fs, Dir: home.sub(name).dir, Watch: w.watch(name, len(tasks), from, to)}
 }
 
-// diagnose says why tasks have left no result: what their attempts have said, or else what the engine says. With an
-// engine that says why, other tasks are only those that it has ended or not begun.
+// diagnose returns why tasks have left no result: the failures that their attempts reported, or else the engine's
+// error. If the engine has an error, tasks without a report are left out, because the engine has only ended them or not
+// begun them.
 func (w *Work) diagnose(phase string, tasks []int, engine error, past priorAttempts) error {
 	var errs []error
 	silent := engine == nil
@@ -278,7 +279,7 @@ func (w *Work) diagnose(phase string, tasks []int, engine error, past priorAttem
 	return errors.Join(append(errs, engine)...)
 }
 
-// reason is the error of one task.
+// reason returns the error of one task.
 func reason(phase string, task int, report *failureReport, last *identity) error {
 	switch {
 	case report != nil:
