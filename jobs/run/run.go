@@ -220,7 +220,7 @@ func (r *runner) inputFirst(ctx context.Context, err error) error {
 		return err
 	}
 	if wrong := sorting.TryInput(ctx, r.opened.source, r.opened.options); wrong != nil {
-		return fmt.Errorf("%w\nbesides, %v", wrong, err)
+		return fmt.Errorf("%w\nalso, %v", wrong, err)
 	}
 	return err
 }

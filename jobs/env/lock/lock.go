@@ -92,7 +92,7 @@ func Acquire(ctx context.Context, fsys storage.FS, dir string, o Request) (*Dire
 			return nil, err
 		}
 	}
-	return nil, errcode.Locked.Errorf("lock %s: other runs lock it again and again; try again later", fsys.URI(dir))
+	return nil, errcode.Locked.Errorf("lock %s: other runs keep locking it; try again later", fsys.URI(dir))
 }
 
 // Holder describes the owner of a directory's lock. ok is false if there is no lock, or its owner is gone.

@@ -198,7 +198,7 @@ func (f *follower) goneOn() error {
 	if f.forgotten > maxForgotten {
 		return errcode.YarnFailed.Errorf("YARN does not know the %s tasks' job %s any more, and has forgotten %d jobs of "+
 			"this run: does its ResourceManager "+
-			"start again and again? Run the same command again to redo what is missing", f.phase.Name, application, f.forgotten)
+			"keep restarting? Run the same command again to redo what is missing", f.phase.Name, application, f.forgotten)
 	}
 	f.Log.Warn(fmt.Sprintf("YARN does not know %s any more: its ResourceManager was started again without recovery. The "+
 		"run goes on with the tasks that are not done. "+
