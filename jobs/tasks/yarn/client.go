@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// client is a running command of Hadoop, which prints what becomes of a job.
+// client is a running command of Hadoop, which prints the progress of a job.
 type client struct {
 	cmd    *exec.Cmd
 	events func(event)
@@ -20,7 +20,7 @@ type client struct {
 
 	mu    sync.Mutex
 	last  []string // the last lines of its output
-	said  string   // the reason that it has given for a failure
+	said  string   // the reason that it gave for a failure
 	ended chan struct{}
 	err   error
 }
@@ -32,16 +32,16 @@ type event struct {
 	attempt     string // an attempt that failed,
 	state       string // as FAILED or KILLED,
 	diagnostics string // and why
-	unknown     bool   // the client has lost sight of the job: only YARN knows what became of it
+	unknown     bool   // the client has lost the job: only YARN knows its state
 }
 
-// keptLines is how much of a client's output an error may quote.
+// keptLines is how many lines of a client's output an error may quote.
 const keptLines = 15
 
 // outputDelay is how long the output of a command that has ended may stay open.
 const outputDelay = 10 * time.Second
 
-// start runs a command in its own process group, so that Ctrl-C does not reach it; it ends with this process.
+// start runs a command in its own process group, so that Ctrl-C does not reach it. The command ends with this process.
 func start(cmd *exec.Cmd, events func(event), debug func(string)) (*client, error) {
 	c := &client{cmd: cmd, events: events, debug: debug, ended: make(chan struct{})}
 	r, w := io.Pipe()
@@ -81,7 +81,7 @@ func (c *client) wait(ctx context.Context) error {
 	return c.err
 }
 
-// kill ends the command. The job goes on.
+// kill ends the command. The job continues.
 func (c *client) kill() { end(c.cmd) }
 
 // text returns the reason that the command gave for a failure, and the end of its output.
@@ -106,7 +106,7 @@ var reasons = []string{"Error Launching job : ", "Exception in thread \"main\" "
 // read parses the output, and passes its events on.
 func (c *client) read(r io.Reader) {
 	lines := bufio.NewReader(r)
-	var open *event // of which diagnostics follow
+	var open *event // the event to which the following diagnostics belong
 	emit := func() {
 		if open != nil {
 			open.diagnostics = strings.TrimSpace(open.diagnostics)
@@ -140,7 +140,7 @@ func (c *client) read(r io.Reader) {
 	}
 }
 
-// maxDiagnostics bounds what is kept of an attempt's diagnostics, in bytes.
+// maxDiagnostics bounds the bytes that are kept of an attempt's diagnostics.
 const maxDiagnostics = 4 << 10
 
 // message reads a line of the client's log. It returns an event if more lines belong to it.

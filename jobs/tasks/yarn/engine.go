@@ -35,24 +35,25 @@ type Runner struct {
 	// WorkDir is a folder for small temporary files.
 	WorkDir string
 	Log     *slog.Logger
-	// Kill is asked when a run is interrupted while a job runs: true kills the job. nil: it goes on.
+	// Kill is called when a run is interrupted while a job is running. If it returns true, the job is killed;
+	// otherwise, or if Kill is nil, the job continues.
 	Kill func(application string) bool
 
 	tools     tools
 	tickets   tickets
-	forgotten int // jobs that YARN did not know any more
+	forgotten int // number of jobs that YARN has forgotten
 }
 
 var _ tasks.Engine = (*Runner)(nil)
 
-// folder is the name of the engine's own folder in that of a phase.
+// folder is the name of the engine's own folder in a phase's folder.
 const folder = "_yarn"
 
-// jobName is the name of a phase's job, by which another process finds it.
+// jobName returns the name of a phase's job, by which another process finds it.
 func jobName(p tasks.Phase) string { return "bulkload-" + p.Run + "-" + p.Name }
 
 // Run submits a phase's tasks as one job and follows it. If an earlier process has submitted tasks of the phase, and
-// their job still runs, it follows that job first. If the context ends, the job goes on, unless Kill says otherwise.
+// their job still runs, it follows that job first. If the context ends, the job continues, unless Kill returns true.
 func (e *Runner) Run(ctx context.Context, p tasks.Phase) error {
 	if len(p.Tasks) == 0 {
 		return nil
@@ -83,8 +84,8 @@ func (e *Runner) Run(ctx context.Context, p tasks.Phase) error {
 	return e.submit(ctx, p, last+1)
 }
 
-// hasFailed reports whether a job has failed or was killed. Without a list of its tasks, which is deleted when a run
-// begins anew, it is the job of an old plan, whose tasks are refused.
+// hasFailed reports whether a job has failed or was killed. A failed job whose list of tasks is missing, because it is
+// deleted when a run begins anew, belongs to an old plan, whose tasks are refused.
 func hasFailed(err error) bool {
 	return errcode.Of(err, func(c errcode.Code) bool { return c == errcode.YarnFailed }) != ""
 }
@@ -106,7 +107,7 @@ func (e *Runner) followEarlier(ctx context.Context, p tasks.Phase) (followed boo
 	return true, f.poll(ctx)
 }
 
-// submissions returns the number of the last submission of a phase, 0 if there was none.
+// submissions returns the number of a phase's last submission; 0 if there was none.
 func submissions(p tasks.Phase) (last int, err error) {
 	dir := path.Join(p.Dir, folder)
 	entries, err := p.FS.ReadDir(dir)
@@ -144,8 +145,8 @@ func writeTasks(p tasks.Phase, n int) (name string, err error) {
 	return name, w.Close()
 }
 
-// submit submits the tasks as submission n, and follows the job. The list of tasks is written before: a job without one
-// is that of another plan.
+// submit submits the tasks as submission n, and follows the job. It writes the list of tasks first, because a job
+// without one belongs to another plan.
 func (e *Runner) submit(ctx context.Context, p tasks.Phase, n int) error {
 	input, err := writeTasks(p, n)
 	if err != nil {
@@ -171,7 +172,7 @@ func (e *Runner) submit(ctx context.Context, p tasks.Phase, n int) error {
 	return f.run(ctx, cmd)
 }
 
-// tokenNote says what happens to a job that waits for very long.
+// tokenNote warns what happens to a job that waits for very long.
 const tokenNote = "the tasks use delegation tokens, which YARN renews for at most " +
 	"dfs.namenode.delegation.token.max-lifetime (7 days, unless the cluster has another): " +
 	"a job that waits and runs for longer fails, and the same command then redoes what is missing"
@@ -182,7 +183,7 @@ func kerberos(fsys storage.FS) bool {
 	return ok && d.Delegates()
 }
 
-// hadoopUser is the name of this process's user on a cluster without Kerberos.
+// hadoopUser returns the name of this process's user on a cluster without Kerberos.
 func hadoopUser() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -199,7 +200,7 @@ func (e *Runner) submission(p tasks.Phase, input string) submission {
 }
 
 // Commands returns the commands that would submit the phases of a run with this output, for people. memory is a task's,
-// in bytes. What is known only when the run has begun is in capital letters.
+// in bytes. Values that are known only when the run has begun are in capital letters.
 func (s Settings) Commands(output, program string, memory int64, cores int) (commands []string, err error) {
 	t, err := s.find()
 	if err != nil {
@@ -220,7 +221,7 @@ func (s Settings) Commands(output, program string, memory int64, cores int) (com
 	return commands, nil
 }
 
-// quoted returns a command as a shell reads it.
+// quoted returns a command quoted for a shell.
 func quoted(args []string) string {
 	var b strings.Builder
 	for i, a := range args {
@@ -264,8 +265,8 @@ func (e *Runner) Close() error { return e.tickets.remove() }
 // maxUnavailable is how long YARN may be out of reach before a run ends.
 const maxUnavailable = 10 * time.Minute
 
-// retryUntil repeats a question to YARN until it is answered. The error has errcode.YarnDown if that takes longer than
-// patience.
+// retryUntil repeats a request to YARN until it is answered. The error has errcode.YarnDown if that takes longer than
+// maxUnavailable.
 func (e *Runner) retryUntil(ctx context.Context, ask func() error) error {
 	begun := time.Now()
 	for first := true; ; first = false {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	pollPause   = 10 * time.Second // between two questions to YARN, each of which starts a JVM
+	pollPause   = 10 * time.Second // between two requests to YARN, each of which starts a JVM
 	watchPause  = 20 * time.Second // between two looks at the folders of tasks
 	killTime    = time.Minute      // for YARN to accept that a job is killed
-	quotedLines = 4                // of diagnostics in an error
+	quotedLines = 4                // lines of diagnostics in an error
 )
 
 // follower follows the job of one phase.
@@ -56,7 +56,7 @@ func (f *follower) watch(ctx context.Context) {
 	defer tick.Stop()
 	s := survey{map[int]bool{}}
 	for {
-		if done, running, err := s.look(f.phase); err == nil { // it is progress only
+		if done, running, err := s.look(f.phase); err == nil { // an error is ignored, because this is only progress
 			f.phase.Watch(done, running)
 		}
 		select {
@@ -78,7 +78,7 @@ func (f *follower) event(v event) {
 	case v.tracking != "":
 		f.Log.Info("the job's page is " + v.tracking)
 	case v.attempt != "":
-		if !ofReducer(v.attempt) || f.failed.attempt == "" { // a task's failure says more
+		if !ofReducer(v.attempt) || f.failed.attempt == "" { // a task's failure says more than the reducer's
 			f.failed = v
 		}
 		f.Log.Warn(fmt.Sprintf("%v; YARN tries it again, unless that was its last attempt", f.taskError(v)))
@@ -88,8 +88,8 @@ func (f *follower) event(v event) {
 	}
 }
 
-// taskError names a failed attempt, its task and its host, as far as they are known, and says why it failed: as the
-// attempt says, or else as YARN says.
+// taskError names a failed attempt, its task and its host, as far as they are known, and says why it failed, according
+// to the attempt or else to YARN.
 func (f *follower) taskError(v event) error {
 	if ofReducer(v.attempt) {
 		return errcode.YarnFailed.Errorf("the idle reducer of the %s tasks' job, attempt %s: %s: %s", f.phase.Name,
@@ -108,12 +108,12 @@ func (f *follower) taskError(v event) error {
 // ofReducer reports whether an attempt is one of a job's reducer, which does nothing: see Settings.reduces.
 func ofReducer(attempt string) bool { return strings.Contains(attempt, "_r_") }
 
-// taskOf is YARN's name of an attempt's task.
+// taskOf returns YARN's name of an attempt's task.
 func taskOf(attempt string) string {
 	return "task" + strings.TrimPrefix(attempt[:strings.LastIndexByte(attempt, '_')], "attempt")
 }
 
-// firstLines is the start of a text, as one line.
+// firstLines returns the start of a text, as one line.
 func firstLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	lines = lines[:min(len(lines), quotedLines)]
@@ -123,7 +123,7 @@ func firstLines(text string) string {
 	return strings.Join(lines, "; ")
 }
 
-// run runs the client that submits and follows the job. If it loses sight of the job, YARN is asked.
+// run runs the client that submits and follows the job. If the client loses the job, run polls YARN.
 func (f *follower) run(ctx context.Context, cmd *exec.Cmd) error {
 	client, err := start(cmd, f.event, func(line string) { f.Log.Debug("hadoop: " + line) })
 	if err != nil {
@@ -161,7 +161,7 @@ func (f *follower) known() string {
 	return f.application
 }
 
-// poll asks YARN until the job has ended.
+// poll polls YARN until the job has ended.
 func (f *follower) poll(ctx context.Context) error {
 	for {
 		var r report
@@ -190,8 +190,8 @@ func (f *follower) poll(ctx context.Context) error {
 // maxForgotten bounds how many jobs of a run YARN may forget.
 const maxForgotten = 3
 
-// goneOn ends the following of a job that YARN has forgotten: the caller asks for the tasks that are not done. The end
-// of the job is not known, so this is bounded.
+// goneOn stops following a job that YARN has forgotten: with tasks.ErrAgain, the caller runs the tasks that are not
+// done. How the job ended is unknown, so maxForgotten bounds this.
 func (f *follower) goneOn() error {
 	application := f.known()
 	f.forgotten++
@@ -207,7 +207,7 @@ func (f *follower) goneOn() error {
 	return tasks.ErrAgain
 }
 
-// ended is the error of a job that did not succeed.
+// ended returns the error of a job that did not succeed.
 func (f *follower) ended(r report) error {
 	f.mu.Lock()
 	lost := f.failed
@@ -227,7 +227,7 @@ func (f *follower) ended(r report) error {
 		err, f.known())
 }
 
-// interrupted returns the error of an interrupted run. It asks whether to kill the job, if there is somebody to ask.
+// interrupted returns the error of an interrupted run. If Kill is set, it decides whether the job is killed.
 func (f *follower) interrupted(ctx context.Context) error {
 	cause := ctx.Err()
 	application := f.known()

@@ -9,7 +9,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// New is the engine that runs a job's tasks on YARN; program is the file of this program. Empty fields of e have
+// New returns the engine that runs a job's tasks on YARN. program is the file of this program. Empty fields of e get
 // defaults.
 func New(j *jobfile.Job, e jobfile.EngineSettings, program string, o options.Options) *Runner {
 	engine := &Runner{Program: program, WorkDir: o.WorkDir, Log: o.Log,
@@ -22,7 +22,7 @@ func New(j *jobfile.Job, e jobfile.EngineSettings, program string, o options.Opt
 	return engine
 }
 
-// hdfsServices are the HDFS services that a job names: those of its input and of its outputs.
+// hdfsServices returns the HDFS services that a job names, in its input and outputs.
 func hdfsServices(j *jobfile.Job) []string {
 	paths := []string{j.Input.Path}
 	for _, out := range j.Feeds() {

@@ -16,5 +16,5 @@ func detach(cmd *exec.Cmd) {
 	child.EndWithThread(cmd)
 }
 
-// end kills a command and what it started.
+// end kills a command and the processes that it started.
 func end(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended

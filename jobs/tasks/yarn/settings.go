@@ -23,18 +23,18 @@ type Settings struct {
 
 	// Flags are further flags of each task.
 	Flags []string
-	// User is the user's name on HDFS on a cluster without Kerberos, where containers may run as another user. "": who
-	// this process is.
+	// User is the user's name in HDFS on a cluster without Kerberos, where containers may run as another user. "": the
+	// user of this process.
 	User string
 	// Services are the URIs of the HDFS services that tasks use, for which each gets a delegation token.
 	Services []string
 }
 
-// DefaultJVM is the memory for the JVM that Hadoop runs beside a task, in bytes.
+// DefaultJVM is the memory, in bytes, of the JVM that Hadoop runs beside a task.
 const DefaultJVM = 384 << 20
 
-// jvmOptions are those of that JVM, which only passes a line to the task: it needs little memory, and neither threads
-// that collect garbage nor the second compiler, which would cost more than they save.
+// jvmOptions are the options of that JVM. It only passes a line to the task, so it needs little memory. Threads that
+// collect garbage and the second compiler would cost more than they save.
 const jvmOptions = "-Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 // tools are the commands of a Hadoop installation.
@@ -121,7 +121,7 @@ type submission struct {
 	program       string // a local file
 }
 
-// args are the arguments of the command hadoop that submits a phase. Generic options must come first.
+// args returns the arguments with which the command hadoop submits a phase. Generic options must come first.
 func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	document := path.Base(p.Document)
 	mapper, err := commandLine(append([]string{shippedProgram}, p.Command(document, "-", s.Flags...)...))
@@ -136,7 +136,8 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	for _, d := range s.properties(p, j) {
 		args = append(args, "-D", d)
 	}
-	// The document has the properties of the site files. Those of a node may be others, and are in no container's folder.
+	// The document has the properties of the driver's site files. A node's own may differ, and are not in a container's
+	// folder.
 	args = append(args,
 		"-files", shipped,
 		"-inputformat", "org.apache.hadoop.mapred.lib.NLineInputFormat", "-input", j.input,
@@ -153,8 +154,8 @@ func (s Settings) args(t tools, p tasks.Phase, j submission) ([]string, error) {
 	return args, nil
 }
 
-// files is the list of files that are shipped, with their names in the containers' folders. Hadoop removes escapes
-// before it parses the list a second time, so no name may need any.
+// files returns the list of shipped files, with their names in the containers' folders. Hadoop removes escapes before
+// it parses the list a second time, so no name may need one.
 func files(shipped ...[2]string) (string, error) {
 	var list []string
 	for _, f := range shipped {
@@ -167,7 +168,7 @@ func files(shipped ...[2]string) (string, error) {
 	return strings.Join(list, ","), nil
 }
 
-// properties are the job's properties, NAME=VALUE, the user's own last.
+// properties returns the job's properties, as NAME=VALUE, with the user's own last.
 func (s Settings) properties(p tasks.Phase, j submission) []string {
 	list := []string{
 		"mapreduce.job.name=" + j.name,
@@ -202,10 +203,10 @@ func (s Settings) properties(p tasks.Phase, j submission) []string {
 // idleReducer does nothing.
 const idleReducer = "org.apache.hadoop.mapred.lib.IdentityReducer"
 
-// reduces are the properties of the job's reducers. The job needs none. But in a job without reducers a map counts as
-// complete as soon as it has read its line (MapTask.run), and a complete task is never slow: YARN's application master
-// would not begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map counts as two thirds of
-// a task, so a task that lasts more than twice as long as others gets a second attempt.
+// reduces returns the properties of the job's reducers. The job needs no reducers. But in a job without reducers a map
+// counts as complete as soon as it has read its line (MapTask.run), and a complete task is never slow, so YARN's
+// application master would not begin second attempts (LegacyTaskRuntimeEstimator). In a job with reducers the map
+// counts as two thirds of a task, so a task that lasts more than twice as long as others gets a second attempt.
 func (s Settings) reduces() []string {
 	if !s.Speculative {
 		return []string{"mapreduce.job.reduces=0"}
@@ -219,18 +220,18 @@ func (s Settings) reduces() []string {
 	}
 }
 
-// jvm is the memory of a container's JVM, in bytes.
+// jvm returns the memory of a container's JVM, in bytes.
 func (s Settings) jvm() int64 { return cmp.Or(s.JVM, DefaultJVM) }
 
-// container is the memory of a container in MiB: the task's and an eighth of it, which the process uses beyond
+// container returns the memory of a container in MiB: the task's, an eighth more, which the process uses beyond
 // --memory, and the JVM's.
 func (s Settings) container(p tasks.Phase) int64 {
 	const mebi = 1 << 20
 	return (p.Memory + p.Memory/8 + s.jvm() + mebi - 1) / mebi
 }
 
-// commandLine joins arguments so that Streaming splits them again (PipeMapRed.splitArgs): at blanks outside of single
-// or double quotes, without escapes.
+// commandLine joins arguments so that Streaming splits them again (PipeMapRed.splitArgs): at spaces outside single or
+// double quotes, without escapes.
 func commandLine(args []string) (string, error) {
 	var b strings.Builder
 	for i, a := range args {

@@ -57,7 +57,7 @@ func parseReport(text string) (report, error) {
 	return r, nil
 }
 
-// abridged is the end of a text, for an error.
+// abridged returns the end of a text, for an error.
 func abridged(text string) string {
 	const most = 1000
 	text = strings.TrimSpace(text)
@@ -118,12 +118,12 @@ func (e *Runner) live(ctx context.Context, name string) (string, error) {
 	return ids[0], nil
 }
 
-// noSuchJob is what YARN says of a job that it does not know: one from before its ResourceManager was started again
-// without recovery, which is the default, or one that ended so long ago that YARN has forgotten it. Neither runs any
-// more.
+// noSuchJob is in YARN's answer about a job that it does not know. Either its ResourceManager was restarted since then
+// without recovery, which is the default, or the job ended so long ago that YARN has forgotten it. In both cases the
+// job no longer runs.
 const noSuchJob = "doesn't exist in RM"
 
-// stateForgotten is the state of a job that YARN does not know any more.
+// stateForgotten is the state of a job that YARN has forgotten.
 const stateForgotten = "forgotten"
 
 func (e *Runner) status(ctx context.Context, application string) (report, error) {

@@ -17,7 +17,7 @@ import (
 )
 
 // tickets is a ticket cache for Hadoop's commands, which can't use a keytab. Its folder is locked as long as the
-// process lives. The next process that makes such a folder removes those of killed processes.
+// process lives. The next process that makes such a folder removes the folders of killed processes.
 type tickets struct {
 	mu    sync.Mutex
 	dir   string

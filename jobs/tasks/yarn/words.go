@@ -10,8 +10,8 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// word is what an attempt says about itself, in the documents of its folder TASK/ATTEMPT-RANDOM of its phase. The
-// engine needs it only for messages and for progress.
+// word has what an attempt says about itself, in the documents of its folder TASK/ATTEMPT-RANDOM in its phase's folder.
+// The engine needs it only for messages.
 type word struct {
 	Task int    `json:"task"`
 	Host string `json:"host"`
@@ -21,13 +21,13 @@ type word struct {
 // maxWord bounds the document that is read, in bytes.
 const maxWord = 1 << 20
 
-// wordOf returns the word of an attempt by YARN's name of it; false if it never began.
+// wordOf returns the word of an attempt with YARN's name id; false if the attempt never began.
 func wordOf(p tasks.Phase, id string) (w word, found bool) {
 	for _, task := range p.Tasks {
 		dir := path.Join(p.Dir, tasks.TaskFolder(task))
 		entries, err := p.FS.ReadDir(dir)
 		if err != nil {
-			continue // no attempt at it has begun
+			continue // no attempt at this task has begun
 		}
 		for _, e := range entries {
 			if strings.HasPrefix(e.Name, id+"-") {
@@ -38,18 +38,18 @@ func wordOf(p tasks.Phase, id string) (w word, found bool) {
 	return word{}, false
 }
 
-// readWord adds what an attempt has left to what is known. One that was killed has no failure report.
+// readWord completes w from an attempt's documents. A killed attempt has no failure report.
 func readWord(fsys storage.FS, dir string, w word) word {
 	for _, name := range []string{tasks.AttemptName, tasks.FailureName} {
 		if text, err := storage.ReadFile(fsys, path.Join(dir, name), maxWord); err == nil {
-			_ = seal.Unmarshal(text, &w) // what is damaged says nothing
+			_ = seal.Unmarshal(text, &w) // a damaged document is ignored
 		}
 	}
 	return w
 }
 
-// survey counts a phase's tasks that are done and those that have begun, by their folders. Each look remembers what is
-// done.
+// survey counts, by their folders, a phase's tasks that are done and those that are running. It remembers the tasks
+// that are done.
 type survey struct{ done map[int]bool }
 
 func (s *survey) look(p tasks.Phase) (done, running int, err error) {
