@@ -28,7 +28,7 @@ type Plan struct {
 	Properties map[string]string   `json:"properties"` // of the site files, as far as tasks need them
 	Inputs     []jobfile.InputFile `json:"inputs"`     // in the order of their ordinals
 	Splits     []SplitRef          `json:"splits"`
-	Pieces     []int               `json:"pieces"` // the first split of each map task, which gets all before the next task's
+	Pieces     []int               `json:"pieces"` // the first split of each map task; it has all before the next one's
 	Outputs    []TaskOutput        `json:"outputs"`
 }
 
