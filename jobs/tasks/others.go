@@ -11,7 +11,7 @@ import (
 )
 
 // ExternalScheduler is the engine of a run whose tasks other schedulers start, such as Airflow or Kubernetes, with the
-// commands of bulkload task. It runs no tasks: those of all phases before Until must be done.
+// commands of bulkload task. It runs no tasks: the tasks of all phases before Until must already be done.
 type ExternalScheduler struct {
 	Until string // the phase whose tasks are left to the other scheduler, at which the command ends; "": none
 }

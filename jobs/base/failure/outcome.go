@@ -15,7 +15,7 @@ func (o *Outcome) Result() *Outcome { return o }
 // NewOutcome returns an outcome that is a failure until it is set to something else.
 func NewOutcome() Outcome { return Outcome{Schema: OutcomeSchema, Status: StatusFailed} }
 
-// OutcomeSchema is the version of the summary's JSON form.
+// OutcomeSchema is the version of the reports' JSON form.
 const OutcomeSchema = 1
 
 // The values of Outcome.Status.

@@ -23,7 +23,7 @@ const (
 	LockName    = "_lock"          // in the directory
 	lockRefresh = time.Minute      // how often the holder touches it
 	LockStale   = 10 * time.Minute // if untouched for so long, the lock of an invisible owner is taken over
-	lockBlank   = time.Minute      // likewise, if it names nobody because writing it failed
+	lockBlank   = time.Minute      // likewise, if it names nobody because it could not be written
 	lockRemoval = 5 * time.Second  // how long to try to remove a lock that could not be written
 )
 
@@ -107,7 +107,7 @@ func Holder(fsys storage.FS, dir, user string) (held Owner, ok bool, err error) 
 	}
 	f, _ := systemProcesses.liveness(held, l.me)
 	if f == unknown {
-		old, err := l.isStale(held) // an owner whose lock has no known age may be alive
+		old, err := l.isStale(held) // if the age can't be found out, the owner may be alive
 		return held, !old || err != nil, nil
 	}
 	return held, f == alive, nil

@@ -11,9 +11,9 @@ import (
 	"bulkload/internal/storage"
 )
 
-// Files being written are in a separate folder below .tmp, named by the token of the lock under which they are written.
-// So two runs, one of which has lost its lock, never write to the same name. The folder's file ownerName identifies its
-// owner.
+// ownerName is the file that identifies the owner of a folder of temporary files. Files being written are in such a
+// folder below .tmp, which is named by the token of the lock under which they are written. So even if a run has lost
+// its lock, it never writes to the same name as another run.
 //
 // A check of the lock and a rename are two steps, and a process may sleep between them. So whoever takes a lock over
 // removes the former owner's folder before it looks at anything else. If that owner wakes up, it has nothing left to

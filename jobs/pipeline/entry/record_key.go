@@ -26,7 +26,7 @@ type Key struct {
 	RowLen int    // the length of its first part, the row
 	Row    []byte
 
-	Values    []values.Value // of the current record, in the order of Job.valueColumns
+	Values    []values.Value // of the current record, in the order of Job.ValueColumns
 	Timestamp int64          // likewise
 
 	// why the last refused record has no row key or qualifier; nil if there was another reason

@@ -129,7 +129,7 @@ func (f *TempFile) Finish() error {
 }
 
 // ReadBack reads the file back and compares it with what was written. The sum is over the decoded cells, so it finds
-// faults of the encoder as well as those of the disk.
+// faults of the encoder as well as of the disk.
 func (f *TempFile) ReadBack(ctx context.Context) error {
 	in, err := f.FS.Open(f.Temp)
 	if err != nil {

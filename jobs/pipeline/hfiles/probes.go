@@ -175,7 +175,7 @@ func (f *FileMeta) Check() error {
 	return nil
 }
 
-// CheckFamily checks that a family's name can be that of a folder in the output.
+// CheckFamily checks that a family's name can name a folder in the output.
 func CheckFamily(name string) error {
 	if name == "" || Hidden(name) || strings.Contains(name, "/") {
 		return fmt.Errorf("%q is not the name of a family", name)

@@ -115,8 +115,8 @@ func tooLarge(size int64) error {
 }
 
 // CheckSize refuses a run whose manifest will be too large to be read (errcode.FilesLimit), before its files are
-// written. sliced is the number of slices, and files that of all families' files. Each is counted with the size of the
-// smallest record, and each file also with that of a load's marks.
+// written. sliced is the number of slices, and files the number of files of all families. Each counts with the size of
+// the smallest record, and each file also with the size of a load's marks.
 func (m *Manifest) CheckSize(sliced, files int64) error {
 	frame := *m
 	frame.Slices = nil

@@ -12,8 +12,7 @@ import (
 // the time. Content decides whether it has changed.
 type RecordedInput struct {
 	jobfile.InputFile
-	// Content is what was read from the file; nil until all input is read. nil never
-	// counts as equal to anything.
+	// Content describes what was read from the file; nil until all input is read. nil is never equal to anything.
 	Content *counts.Content `json:"content,omitempty"`
 }
 

@@ -155,8 +155,8 @@ func (m *Manifest) LedgerKey(output string) ledger.Key {
 // Region, Slice and the run's ID are in the names of its files, so two records of one slice would share files: Done
 // would find only one of them, but the load would take both. check refuses that. Start is compared when an unfinished
 // run continues: a slice that would now begin at another row has other entries, so it is not mixed with new ones.
-// Digest plus Dropped is what was sorted for the slice; all slices of a region together must be what was sorted for the
-// region.
+// Digest plus Dropped is the sum of the slice's sorted rows; all slices of a region together must have the sum of the
+// region's sorted rows.
 //
 // The cached text makes Save fast, but is a trap: whoever changes a record in any way other than marks on its files
 // must set text to nil, as ReplaceFiles does. Otherwise Save writes the old record.
@@ -253,7 +253,7 @@ func (m *Manifest) MayBeLoaded() bool {
 }
 
 // Begun reports whether the run has files, or the table may have some of them. A run that has not begun may be replaced
-// by any other. A run whose load has begun counts even while it has no files because all are to be written again.
+// by any other. A run whose load has begun counts even while it has no files because all must be written again.
 func (m *Manifest) Begun() bool {
 	return m.State != Writing || len(m.Slices) > 0 || m.Table != "" || m.MayBeLoaded()
 }

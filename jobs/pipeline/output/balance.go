@@ -42,7 +42,7 @@ func (w *Run) Reconcile(rows *sorting.Rows) error {
 	return m.Counts.Check()
 }
 
-// recordContents records what the input files contain, which must add up to what was sorted.
+// recordContents records the contents of the input files, which must add up to the sorted rows.
 func recordContents(m *manifest.Manifest, rows *sorting.Rows) error {
 	var sum, sorted digest.Sum
 	for _, c := range rows.Files {

@@ -19,7 +19,7 @@ type Run struct {
 	Job       *jobfile.Job
 	Source    *source.Source
 	Present   *manifest.Manifest // of the files now in the output: Manifest, unless the run replaces another one
-	Continues bool               // Manifest is that of the output
+	Continues bool               // Manifest is the output's
 }
 
 // NewRun returns a run that has done nothing yet. Its output is unknown until Resume.
@@ -44,22 +44,22 @@ func newManifest(d *Dir, j *jobfile.Job, src *source.Source) *manifest.Manifest 
 // The other run stays unchanged until only the writing of files can still fail. The steps:
 //
 //  1. Resume keeps the new manifest in memory, and the old one in Present. Files of the old run may be changed or gone,
-//     since they are to be deleted; foreign files are refused as always, since they are not.
-//  2. With --force, what is left of an interrupted sort is deleted (checkpoint.Open, tasks.Clear). Otherwise it is not
-//     used if it belongs to the old run.
+//     because they will be deleted. Foreign files are refused as always, because they won't be.
+//  2. With --force, the remains of an interrupted sort are deleted (checkpoint.Open, tasks.Clear). Otherwise they are
+//     not used if they belong to the old run.
 //  3. The new manifest names the run that it corrects (loading.Loader.Corrects). Otherwise its load would be refused,
 //     because the ledger has the old run.
-//  4. The input is sorted. The new manifest is not saved (begin in package run): the one on the disk names the files
-//     that are there.
+//  4. The input is sorted. The new manifest is not saved (begin in package run), because the one on the disk must name
+//     the files that are still in the output.
 //  5. When all outputs of the job are sorted and checked, loading.Loader.Replace takes files of an interrupted load
-//     back from HBase's staging folder, since HBase might load them later, and deletes the old run: its files, and its
-//     manifest last (Dir.Clean). Present is Manifest from then on, and is saved.
-//  6. The files are written, and loaded over the old rows. When the load begins, its entry in the ledger takes the
-//     place of the old one.
+//     back from HBase's staging folder, because HBase might load them later. Then it deletes the old run: its files,
+//     and its manifest last (Dir.Clean). From then on Present is the new manifest, which is saved.
+//  6. The files are written, and loaded over the old rows. When the load begins, its entry in the ledger replaces the
+//     old one.
 //
-// A kill before step 5 leaves the old run as it was. A kill in it leaves the old manifest with the files that it names,
-// or nothing. If HBase loses files in step 6, the run is made again without --force, since the output has its own files
-// then.
+// A kill before step 5 leaves the old run as it was. A kill in step 5 leaves the old manifest with the files that it
+// names, or nothing. If HBase loses files in step 6, the run is made again without --force, because the output then has
+// its own files.
 func (w *Run) Replaces() bool { return w.Present != w.Manifest }
 
 // Resume compares the output with this run, and continues its manifest or begins one. old is the manifest in the

@@ -70,7 +70,7 @@ func (f *sortWorker) begin(p checkpoint.Piece) {
 	}
 }
 
-// countFile adds what was read and rejected since the last call to the current file's content.
+// countFile adds the records that were read and rejected since the last call to the current file's content.
 func (f *sortWorker) countFile() {
 	read, rejected := f.records.Read-f.counted, f.records.Refused-f.countedRejects
 	f.counted, f.countedRejects = f.records.Read, f.records.Refused

@@ -20,7 +20,7 @@ type Finished struct {
 
 // Accept gives the files of a slice, which Unfinished must have listed, their names, and records it. After an error it
 // deletes the temporary files; the next run deletes those that already have their names. The last slice of a region is
-// accepted only if the region is what was sorted.
+// accepted only if the region's slices add up to its sorted rows.
 func (w *Stage) Accept(f *Finished) error {
 	err := w.judge(f)
 	if err == nil {
@@ -42,8 +42,8 @@ func (w *Stage) AddReport(r WriteReport) { w.writer.add(r) }
 // Report returns what this process and others have done so far.
 func (w *Stage) Report() WriteReport { return w.writer.Report() }
 
-// judge adds a slice to its region's sum. If it is the last one, the region must be what was sorted. It holds the lock
-// throughout, because the sum and its comparison belong together.
+// judge adds a slice to its region's sum. If it is the last one, the sum must be that of the region's sorted rows. It
+// holds the lock throughout, because the sum and its comparison belong together.
 func (w *Stage) judge(f *Finished) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -272,7 +272,7 @@ func (r *sliceWriter) finishAll() error {
 	return nil
 }
 
-// verify reads all files of the slice back. They must contain what was merged, except for the dropped duplicates.
+// verify reads all files of the slice back. They must contain all merged entries except the dropped duplicates.
 func (r *sliceWriter) verify(ctx context.Context) error {
 	for _, f := range r.finished {
 		if ctx.Err() != nil {

@@ -1,5 +1,5 @@
 // Package writing is the stage from sorted rows to verified files. It merges, keeps one record of each row, writes a
-// slice's files, reads them back and compares them with what was sorted. It knows neither the run nor who stores the
+// slice's files, reads them back and compares them with the sorted rows. It knows neither the run nor who stores the
 // records that it makes.
 package writing
 
@@ -30,7 +30,7 @@ type Stage struct {
 	mu         sync.Mutex   // guards what follows, and the records
 	sums       []digest.Sum // of each region's verified slices and their dropped duplicates
 	left       []int        // slices of each region that are not verified yet
-	unbalanced map[int]bool // regions whose content is not what was sorted, and which are not recorded
+	unbalanced map[int]bool // regions whose slices did not match the sorted rows, and are not recorded
 }
 
 // SliceStore stores the finished slices of a run durably. The stage makes one call at a time.
@@ -41,7 +41,7 @@ type SliceStore interface {
 	Done(region, slice int) *manifest.RecordedSlice
 	// Add records a finished slice, now or together with some of the next ones.
 	Add(r manifest.RecordedSlice) error
-	// Flush records what was added. It is called after the last slice, and after an error.
+	// Flush records the added slices. It is called after the last slice, and after an error.
 	Flush() error
 	// Forget removes the slices of regions and deletes their files, so that they are written again.
 	Forget(regions []int) error
@@ -67,8 +67,8 @@ func (w *Stage) Run(ctx context.Context) error {
 }
 
 // Unfinished lists the slices that the manifest lacks, and begins the stage. A region whose slices are all recorded,
-// but are not what was sorted, is written again. Recorded slices must begin at the same rows as they would now: slices
-// with other boundaries can't be mixed, so they are an error with errcode.Digest.
+// but don't match the sorted rows, is written again. Recorded slices must begin at the same rows as they would now:
+// slices with other boundaries can't be mixed, so they are an error with errcode.Digest.
 func (w *Stage) Unfinished() ([]sorting.SliceWork, error) {
 	units := w.Rows.SliceTasks(w.writer.Job, w.writer.Target)
 	if err := w.forgetUnbalanced(units); err != nil {
@@ -96,7 +96,8 @@ func (w *Stage) Unfinished() ([]sorting.SliceWork, error) {
 	return missing, nil
 }
 
-// forgetUnbalanced removes, in one step, the regions whose slices are all recorded but are not what was sorted now.
+// forgetUnbalanced removes, in one step, the regions whose slices are all recorded but don't match the rows as sorted
+// now.
 func (w *Stage) forgetUnbalanced(units []sorting.SliceWork) error {
 	missing := make([]int, len(w.sums))
 	for _, u := range units {
@@ -131,7 +132,7 @@ func RemoveFiles(fsys storage.FS, dir string, files []hfiles.FileMeta) error {
 	return errors.Join(errs...)
 }
 
-// BalanceRegion compares a region's files, together with its dropped duplicates, with what was sorted.
+// BalanceRegion compares a region's files and dropped duplicates, together, with its sorted rows.
 func BalanceRegion(rows *sorting.Rows, region int, written digest.Sum) error {
 	if sorted := rows.Regions[region].Digest; written != sorted {
 		return errcode.Digest.Errorf("region %d: the files read back and the dropped duplicates have %d cells with digest "+
