@@ -217,10 +217,10 @@ func (l *DirectoryLock) read(name string) (Owner, error) {
 
 // isStale reports whether an invisible owner has left its lock untouched for too long, by the file system's own clock.
 //
-// To read that clock, it must create a file. A run that waits polls every few seconds, so it does this only if the lock
-// may be old by this machine's clock. If that clock is wrong, little is lost: a lock is taken for fresh, and left
-// alone, while it seems to have been touched less than half of the limit ago, or as far in the future. A run that does
-// not wait always creates the file, which also shows whether it can write into the folder at all.
+// To read that clock, it must create a file. A caller that polls, every few seconds, does this only if the lock may be
+// old by this machine's clock. If that clock is wrong, little is lost: a lock is taken for fresh, and left alone, while
+// it seems to have been touched less than half of the limit ago, or as far in the future. A caller that does not poll
+// always creates the file, which also shows whether it can write into the folder at all.
 func (l *DirectoryLock) isStale(held Owner) (bool, error) {
 	limit := staleAfter(held)
 	then, err := l.FS.Stat(l.name())
