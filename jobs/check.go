@@ -23,9 +23,9 @@ type CheckedRun struct {
 	Checks preflight.Findings `json:"checks"`
 }
 
-// Check makes all checks of runs and nothing else: of the input only files are read that have changed since that date
-// was run, and no file is written that stays. The error is of the worst kind among the failures. Unlike a run it goes
-// on after a failure as far as it can.
+// Check makes all checks of runs and nothing else. It reads only the input files that have changed since their date was
+// run, and leaves no file behind. Unlike a run, it continues after a failure as far as it can. The error has the worst
+// kind among the failures.
 func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckReport, error) {
 	report := &CheckReport{Outcome: failure.NewOutcome(), Runs: []*CheckedRun{}}
 	o, err := o.WithDefaults()
