@@ -69,7 +69,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 	}
 	each(r.run)
 	if r.share.runs > 1 && r.err(ctx) == nil {
-		each(r.askAgain)
+		each(r.requery)
 	}
 	for _, result := range r.series {
 		s.Runs = append(s.Runs, result.runs...)
@@ -95,11 +95,11 @@ type seriesResult struct {
 	job   *jobfile.Job
 }
 
-func (r *several) run(ctx context.Context, place int, one Series) {
+func (r *several) run(ctx context.Context, place int, series Series) {
 	result := &r.series[place]
-	for i, j := range one {
+	for i, j := range series {
 		if ctx.Err() != nil {
-			result.later = one[i:]
+			result.later = series[i:]
 			return
 		}
 		o := r.prepared(j)
@@ -109,17 +109,17 @@ func (r *several) run(ctx context.Context, place int, one Series) {
 		result.runs, result.took = append(result.runs, sum), append(result.took, time.Since(begun))
 		r.ended(sum, err, result.took[i])
 		if err != nil {
-			result.err, result.job, result.later = err, j, one[i+1:]
+			result.err, result.job, result.later = err, j, series[i+1:]
 			return
 		}
 	}
 }
 
-// askAgain asks the tables for what the runs of a series have loaded. The later ones may have taken hours, in which a
+// requery asks the tables for what the runs of a series have loaded. The later ones may have taken hours, in which a
 // table may have lost rows of the first.
-func (r *several) askAgain(ctx context.Context, place int, one Series) {
+func (r *several) requery(ctx context.Context, place int, series Series) {
 	result := &r.series[place]
-	for i, j := range one {
+	for i, j := range series {
 		// nothing to ask for; and where another date's run has replaced its output, no trace of it
 		if !result.runs[i].HasRows() {
 			continue

@@ -15,15 +15,16 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// RunBy is run.Job with an engine that is known; nil: in this process.
-func RunBy(ctx context.Context, by *run.ByTasks, j *jobfile.Job, o options.Options) (*summary.Summary, error) {
-	return run.Job(ctx, by.Always(), j, o)
+// RunOnEngine is run.Job with an engine that is known; nil: in this process.
+func RunOnEngine(ctx context.Context, engine *run.TaskEngine, j *jobfile.Job, o options.Options) (
+	*summary.Summary, error) {
+	return run.Job(ctx, engine.Always(), j, o)
 }
 
 // PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are
 // none if the run is finished, or if they are all done.
 func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
-	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.ExternalScheduler{Until: tasks.MapPhase}, Sizes: sizes})
+	return submitTasks(ctx, j, o, run.TaskEngine{Engine: tasks.ExternalScheduler{Until: tasks.MapPhase}, Sizes: sizes})
 }
 
 // GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task
@@ -38,7 +39,7 @@ func GatherTasks(ctx context.Context, document string, o options.Options, sizes 
 	if err != nil {
 		return &TaskReport{Outcome: failure.NewOutcome()}, err
 	}
-	return handOver(ctx, j, o, run.ByTasks{Engine: tasks.ExternalScheduler{Until: tasks.ReducePhase}, Sizes: sizes})
+	return submitTasks(ctx, j, o, run.TaskEngine{Engine: tasks.ExternalScheduler{Until: tasks.ReducePhase}, Sizes: sizes})
 }
 
 // FinishTasks finishes a run whose tasks are all done: it checks them, gives the files their names and loads them.
@@ -53,7 +54,7 @@ func FinishTasks(ctx context.Context, document string, o options.Options) (*summ
 	if err != nil {
 		return nil, err
 	}
-	return RunBy(ctx, &run.ByTasks{Engine: tasks.ExternalScheduler{}}, j, o)
+	return RunOnEngine(ctx, &run.TaskEngine{Engine: tasks.ExternalScheduler{}}, j, o)
 }
 
 // finished is the summary of a run that was finished before. If its files were loaded, the table must serve them.
@@ -83,10 +84,11 @@ type TaskReport struct {
 	Tasks    []int           `json:"tasks"`              // the indexes of those that are not done
 }
 
-// handOver does a run up to the phase that its engine hands over. The job file's task size counts if no other is given.
-func handOver(ctx context.Context, j *jobfile.Job, o options.Options, by run.ByTasks) (*TaskReport, error) {
-	by.Task = cmp.Or(by.Task, j.Engine.TaskSize)
-	s, err := RunBy(ctx, &by, j, o)
+// submitTasks does a run up to the phase that its engine leaves to another scheduler. It uses the job file's task size
+// if no other is given.
+func submitTasks(ctx context.Context, j *jobfile.Job, o options.Options, engine run.TaskEngine) (*TaskReport, error) {
+	engine.Task = cmp.Or(engine.Task, j.Engine.TaskSize)
+	s, err := RunOnEngine(ctx, &engine, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
 	r.Run.ID = s.Output(0).Run.ID // that of the tasks; empty before the run is known
 	over, err := tasks.SplitPending(err)

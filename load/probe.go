@@ -46,16 +46,16 @@ func SumValue(value []byte) ValueSum {
 type Serving int
 
 const (
-	// Served: the region returns a cell of the file.
+	// Served means that the region returns a cell of the file.
 	Served Serving = iota
-	// Superseded: there are so many newer versions that the table no longer keeps the cells, or they are delete
+	// Superseded means that there are so many newer versions that the table no longer keeps the cells, or they are delete
 	// markers, which a major compaction removes.
 	Superseded
-	// Deleted: a delete marker hides the cells.
+	// Deleted means that a delete marker hides the cells.
 	Deleted
-	// Expired: the cells are older than the family's TTL.
+	// Expired means that the cells are older than the family's TTL.
 	Expired
-	// Missing: the region does not return the cells, and no reason is known.
+	// Missing means that the region does not return the cells, and no reason is known.
 	Missing
 )
 

@@ -145,7 +145,7 @@ func (l *lookups) calls(ctx context.Context) (calls []existCall, err error) {
 }
 
 // ask makes one call, and returns the rows without an answer, with the reason.
-func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed error) {
+func (l *lookups) ask(ctx context.Context, c existCall) (retry []int, failed error) {
 	answers, err := l.send(ctx, c)
 	next := 0
 	var dropped *Region
@@ -169,9 +169,9 @@ func (l *lookups) ask(ctx context.Context, c existCall) (again []int, failed err
 			l.reader.invalidate(l.table, row.region, nil, problem)
 			dropped = row.region
 		}
-		again, failed = append(again, row.index), problem
+		retry, failed = append(retry, row.index), problem
 	}
-	return again, failed
+	return retry, failed
 }
 
 // send sends a call, and returns the answers to all questions of all of its rows, in order.

@@ -76,8 +76,8 @@ func (c *engineFlags) settings(job *jobfile.Job) (jobfile.EngineSettings, error)
 	return e, nil
 }
 
-// byTasks says how the engine runs a job; nil: in this process.
-func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (*run.ByTasks, error) {
+// taskEngine says how the engine runs a job; nil: in this process.
+func (c *engineFlags) taskEngine(s *session, job *jobfile.Job, o options.Options) (*run.TaskEngine, error) {
 	if c.Engine == "local" {
 		return nil, nil
 	}
@@ -93,7 +93,7 @@ func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (
 	if c.Engine == "local-tasks" {
 		var parallel int
 		parallel, sizes.Memory = shareMemory(o.Memory, runtime.GOMAXPROCS(0))
-		return &run.ByTasks{Engine: tasks.NewLocalEngine(job, o, parallel), Sizes: sizes}, nil
+		return &run.TaskEngine{Engine: tasks.NewLocalEngine(job, o, parallel), Sizes: sizes}, nil
 	}
 	sizes.Memory, sizes.Cores = cmp.Or(e.Memory, sizes.Memory), cmp.Or(e.Cores, s.cores())
 	program, err := os.Executable()
@@ -107,7 +107,7 @@ func (c *engineFlags) byTasks(s *session, job *jobfile.Job, o options.Options) (
 	if s.Verbose > 0 {
 		engine.Flags = append(engine.Flags, "-v")
 	}
-	return &run.ByTasks{Engine: engine, Sizes: sizes}, nil
+	return &run.TaskEngine{Engine: engine, Sizes: sizes}, nil
 }
 
 // shareMemory is how many tasks, at most one for each core, share the memory of a run, and how much each gets. Parallel
@@ -157,7 +157,7 @@ func (s *session) askKill(application string) bool {
 // dryRun prints the commands that submit the tasks of jobs.
 func (c *engineFlags) dryRun(s *session, all []jobs.Series) (report, error) {
 	for _, job := range slices.Concat(all...) {
-		by, err := c.byTasks(s, job, s.options())
+		by, err := c.taskEngine(s, job, s.options())
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func TestMemoryOfLocalTasks(t *testing.T) {
 	s := &session{common: common{memory: 1 << 30}}
 	c := &engineFlags{Engine: "local-tasks"}
 	for _, memory := range []int64{options.MinMemory, 3*options.MinMemory + 1, 1 << 30} {
-		one, err := c.byTasks(s, new(jobfile.Job), options.Options{Memory: memory})
+		one, err := c.taskEngine(s, new(jobfile.Job), options.Options{Memory: memory})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (c *runCommand) do(ctx context.Context, s *session) (report, error) {
 	if err := c.checkEngine(s); err != nil {
 		return nil, err
 	}
-	engine := func(job *jobfile.Job, o options.Options) (*run.ByTasks, error) { return c.byTasks(s, job, o) }
+	engine := func(job *jobfile.Job, o options.Options) (*run.TaskEngine, error) { return c.taskEngine(s, job, o) }
 	c.limit = throttle.NewCount(ctx, c.Lookups)
 	s.reported = s.newReported(c.reportFlag)
 	if !c.Check { // checks alone are not a run
@@ -140,7 +140,7 @@ func (c *runCommand) prepare(job *jobfile.Job, o options.Options) options.Option
 
 // waiting is how long a run waits for its input.
 func (c *runCommand) waiting(requireSuccess bool) (options.Wait, error) {
-	wait := options.Wait{For: c.Wait, QuietPeriod: options.DefaultSettle}
+	wait := options.Wait{For: c.Wait, QuietPeriod: options.DefaultQuietPeriod}
 	if c.WaitSettle != nil {
 		if wait.QuietPeriod = *c.WaitSettle; wait.QuietPeriod <= 0 {
 			wait.QuietPeriod = -1 // because 0 means the default
@@ -189,11 +189,11 @@ func (c *runCommand) several(ctx context.Context, s *session, all []jobs.Series,
 const manyDates = 16
 
 // adviseHistory advises loading many dates in one run, which makes fewer files.
-func (c *runCommand) adviseHistory(s *session, one jobs.Series) {
-	if job := one[0]; len(one) >= manyDates && job.Load && !c.NoLoad {
+func (c *runCommand) adviseHistory(s *session, series jobs.Series) {
+	if job := series[0]; len(series) >= manyDates && job.Load && !c.NoLoad {
 		s.log.Warn(fmt.Sprintf("%d dates of %s are %d loads, and each adds a file to every region. One run over a glob, "+
 			"with timestamp: column:NAME, adds only one; see plan %s --from %s --to %s",
-			len(one), job.Info().Job, len(one), c.Jobs[0], one[0].DateText(), one[len(one)-1].DateText()))
+			len(series), job.Info().Job, len(series), c.Jobs[0], series[0].DateText(), series[len(series)-1].DateText()))
 	}
 }
 

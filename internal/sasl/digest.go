@@ -190,10 +190,10 @@ func parseChallenge(token []byte) (challenge, error) {
 }
 
 // set reads a directive. The first of several realms is used; unknown directives are skipped.
-func (c *challenge) set(v directive, again bool) error {
+func (c *challenge) set(v directive, repeatable bool) error {
 	switch v.name {
 	case "realm":
-		if !again {
+		if !repeatable {
 			c.realm = v.value
 		}
 	case "nonce":

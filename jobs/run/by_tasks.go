@@ -14,19 +14,19 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// ByTasks is how a run is done by tasks.
-type ByTasks struct {
+// TaskEngine is how a run is done by tasks.
+type TaskEngine struct {
 	Engine tasks.Engine
 	tasks.Sizes
 }
 
 // EngineOf decides how a job is run. It is called once the options have their defaults. A nil function, or a nil
 // result, means: in this process. An engine that is an io.Closer is closed after the run.
-type EngineOf func(*jobfile.Job, options.Options) (*ByTasks, error)
+type EngineOf func(*jobfile.Job, options.Options) (*TaskEngine, error)
 
 // Always returns an EngineOf that runs every job in this way; nil: in this process.
-func (b *ByTasks) Always() EngineOf {
-	return func(*jobfile.Job, options.Options) (*ByTasks, error) { return b, nil }
+func (b *TaskEngine) Always() EngineOf {
+	return func(*jobfile.Job, options.Options) (*TaskEngine, error) { return b, nil }
 }
 
 // onEngine has the input sorted and the files written by tasks.

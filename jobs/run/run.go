@@ -60,7 +60,7 @@ const maxRewrites = 3
 // runner carries out a run.
 type runner struct {
 	opened  *opened
-	by      *ByTasks // nil: the run is done in this process
+	by      *TaskEngine // nil: the run is done in this process
 	summary *summary.Summary
 	cancel  context.CancelCauseFunc
 

@@ -186,21 +186,21 @@ func TestEngineOf(t *testing.T) {
 	closed := 0
 	dir := skewed(t)
 	finish(t, read(t, dir, filepath.Join(dir, "no function")))
-	if _, err := Job(t.Context(), (*ByTasks)(nil).Always(), read(t, dir, filepath.Join(dir, "no engine")), options.Options{}); err != nil {
+	if _, err := Job(t.Context(), (*TaskEngine)(nil).Always(), read(t, dir, filepath.Join(dir, "no engine")), options.Options{}); err != nil {
 		t.Error(err)
 	}
 	if err := os.RemoveAll(filepath.Join(dir, "in")); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 2 {
-		by := (&ByTasks{Engine: engine{closed: &closed}}).Always()
+		by := (&TaskEngine{Engine: engine{closed: &closed}}).Always()
 		_, err := Job(t.Context(), by, read(t, dir, filepath.Join(dir, "out")), options.Options{})
 		if failure.CodeOf(err) != errcode.InputMissing || closed != n+1 {
 			t.Errorf("after %d runs the engine was closed %d times; %v", n+1, closed, err)
 		}
 	}
 	none := fmt.Errorf("no engine")
-	wrong := func(*jobfile.Job, options.Options) (*ByTasks, error) { return nil, none }
+	wrong := func(*jobfile.Job, options.Options) (*TaskEngine, error) { return nil, none }
 	if s, err := Job(t.Context(), wrong, read(t, dir, filepath.Join(dir, "out")), options.Options{}); err != none || s == nil {
 		t.Errorf("%v, %v", s, err)
 	}

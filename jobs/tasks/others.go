@@ -30,11 +30,11 @@ func SplitPending(err error) (over *Pending, rest error) {
 	if !errors.As(err, &over) {
 		return nil, err
 	}
-	return over, besides(err)
+	return over, withoutPending(err)
 }
 
-// besides returns an error without the Pending in it; nil if nothing else is left.
-func besides(err error) error {
+// withoutPending returns an error without the Pending in it; nil if nothing else is left.
+func withoutPending(err error) error {
 	if over := (*Pending)(nil); !errors.As(err, &over) {
 		return err
 	}
@@ -42,17 +42,17 @@ func besides(err error) error {
 	case interface{ Unwrap() []error }:
 		var rest []error
 		for _, each := range e.Unwrap() {
-			rest = append(rest, besides(each))
+			rest = append(rest, withoutPending(each))
 		}
 		return errors.Join(rest...)
 	case interface{ Unwrap() error }:
-		return besides(e.Unwrap())
+		return withoutPending(e.Unwrap())
 	}
 	return nil // it is the Pending
 }
 
 // submits reports whether the tasks of a phase are left to another scheduler.
-func (w *Work) submits(phase string) bool { return w.others != nil && w.others.Until == phase }
+func (w *Work) submits(phase string) bool { return w.external != nil && w.external.Until == phase }
 
 // Run runs nothing: its error names the tasks that are not done.
 func (o ExternalScheduler) Run(_ context.Context, p Phase) error {

@@ -94,7 +94,7 @@ func (r *reduction) checkMemory(units *ReducePlan) error {
 
 // run has the engine run reduce tasks. The memory of another scheduler's tasks is unknown, so it is not checked.
 func (r *reduction) run(ctx context.Context, units *ReducePlan, past priorAttempts) (asked bool, err error) {
-	if r.work.others == nil {
+	if r.work.external == nil {
 		if err := r.checkMemory(units); err != nil {
 			return false, err
 		}

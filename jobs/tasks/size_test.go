@@ -151,7 +151,7 @@ func TestStreamsOfAPlan(t *testing.T) {
 	}{
 		{nil, true, 64 << 20, true}, {nil, true, 256 << 20, false}, {nil, false, 64 << 20, false}, {&ExternalScheduler{}, true, 64 << 20, false},
 	} {
-		w := &Work{others: c.others, sizes: Sizes{Task: 1 << 20, Memory: c.memory}, folders: []runFolder{{folder: folder{fs: storage.Local}}}}
+		w := &Work{external: c.others, sizes: Sizes{Task: 1 << 20, Memory: c.memory}, folders: []runFolder{{folder: folder{fs: storage.Local}}}}
 		if c.remote {
 			w.folders[0].fs = remoteFS{storage.Local}
 		}
@@ -171,7 +171,7 @@ func TestMemoryOfOthersTasks(t *testing.T) {
 	for memory, warns := range map[int64]bool{options.MinMemory: true, 64 << 30: false} {
 		var log bytes.Buffer
 		w := workOf(t)
-		w.others, w.sizes = &ExternalScheduler{Until: ReducePhase}, Sizes{Task: 1 << 20, Memory: memory}
+		w.external, w.sizes = &ExternalScheduler{Until: ReducePhase}, Sizes{Task: 1 << 20, Memory: memory}
 		w.options.Log = slog.New(slog.NewTextHandler(&log, nil))
 		if err := w.home().make(); err != nil {
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestDocumentsCountAsMemory(t *testing.T) {
 			t.Errorf("with %d bytes: %v", memory, err)
 		}
 	}
-	w.others, w.sizes.Memory = &ExternalScheduler{}, 1
+	w.external, w.sizes.Memory = &ExternalScheduler{}, 1
 	if err := w.writePlan(w.plan); err != nil {
 		t.Errorf("for others' tasks: %v", err)
 	}

@@ -64,15 +64,15 @@ type Assignment struct {
 // Work is a run by tasks. Its plan is in the output, so tasks may begin. The types prescribe the steps: Work.Map
 // returns Mapped, which has the rows, and Mapped.Reduce writes them.
 type Work struct {
-	engine  Engine
-	others  *ExternalScheduler // nil: the engine runs the tasks
-	sizes   Sizes
-	options options.Options
-	source  *source.Source
-	outputs []OutputDir
-	plan    *Plan
-	id      string
-	folders []runFolder // the run's folder in each output
+	engine   Engine
+	external *ExternalScheduler // nil: the engine runs the tasks
+	sizes    Sizes
+	options  options.Options
+	source   *source.Source
+	outputs  []OutputDir
+	plan     *Plan
+	id       string
+	folders  []runFolder // the run's folder in each output
 }
 
 // Begin writes the plan of a run, or continues with the plan and the results that an earlier process of the same run
@@ -82,7 +82,7 @@ func Begin(engine Engine, sizes Sizes, r Assignment, o options.Options) (*Work, 
 	// Only this engine ends a command before the tasks have run, and does not know their memory. It is recognized by
 	// its type, so that the interface Engine needs just one method.
 	if o, ok := engine.(ExternalScheduler); ok {
-		w.others = &o
+		w.external = &o
 	}
 	fresh, err := w.newPlan(r)
 	if err != nil {
@@ -135,7 +135,7 @@ func (w *Work) checkPieces(p *Plan) error {
 			bytesize.Format(bytes/(partition.MaxRuns/2)+1))
 	}
 	need := int64(n) * streamMemory(w.home())
-	if w.others != nil || need <= sorting.SortMemory(w.sizes.Memory) {
+	if w.external != nil || need <= sorting.SortMemory(w.sizes.Memory) {
 		return nil
 	}
 	return errcode.TaskMemory.Errorf("to merge the sorted runs of %d map tasks of %s needs at least %s, which is more "+
@@ -198,7 +198,7 @@ func (w *Work) writePlan(p *Plan) error {
 
 // checkDocument refuses a document that is too large for its tasks. The memory of another scheduler's tasks is unknown.
 func (w *Work) checkDocument(name string, text []byte) error {
-	if w.others != nil {
+	if w.external != nil {
 		return nil
 	}
 	return checkDocument(w.home().uri(name), int64(len(text)), w.sizes.Memory)

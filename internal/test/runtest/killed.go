@@ -105,9 +105,9 @@ func (k Killed) do() error {
 		_, err = verify.Job(ctx, j, o, false)
 		return err
 	}
-	var by *run.ByTasks
+	var by *run.TaskEngine
 	if k.Tasks {
-		by = &run.ByTasks{Engine: &InProcess{Options: o}, Sizes: SmallTasks}
+		by = &run.TaskEngine{Engine: &InProcess{Options: o}, Sizes: SmallTasks}
 	}
 	_, err = run.Job(ctx, by.Always(), j, o)
 	return err

@@ -61,7 +61,7 @@ func SameByTasks(t *testing.T, what, dir string, sizes tasks.Sizes, least int) {
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	want := Must(t, jobtest.Check(t, dir, here), options.Options{Memory: options.MinMemory, WorkDir: filepath.Join(dir, "work")})
 	e := &InProcess{Options: options.Options{WorkDir: filepath.Join(dir, "work")}}
-	by := &run.ByTasks{Engine: e, Sizes: sizes}
+	by := &run.TaskEngine{Engine: e, Sizes: sizes}
 	got, err := run.Job(t.Context(), by.Always(), jobtest.Check(t, dir, there), options.Options{})
 	if err != nil {
 		t.Fatal(err)

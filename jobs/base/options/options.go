@@ -67,8 +67,8 @@ type Wait struct {
 	Clock       Clock         // the clock of the wait; zero: the machine's
 }
 
-// DefaultSettle is how long files must be unchanged before a run that waits for its input reads them.
-const DefaultSettle = time.Minute
+// DefaultQuietPeriod is how long files must be unchanged before a run that waits for its input reads them.
+const DefaultQuietPeriod = time.Minute
 
 // Clock is the clock by which to wait; tests have their own.
 type Clock struct {
@@ -92,7 +92,7 @@ func (o Options) WithDefaults() (Options, error) {
 			bytesize.Format(MinMemory))
 	}
 	if o.Wait.QuietPeriod == 0 {
-		o.Wait.QuietPeriod = DefaultSettle
+		o.Wait.QuietPeriod = DefaultQuietPeriod
 	}
 	if o.Wait.Clock.Now == nil {
 		o.Wait.Clock = Clock{time.Now, pause.For}

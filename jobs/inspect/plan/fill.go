@@ -61,7 +61,7 @@ func (p *planner) fill(c *candidate) error {
 	return nil
 }
 
-func scaled(n int64, by float64) int64 { return int64(math.Round(float64(n) * by)) }
+func scaled(n int64, factor float64) int64 { return int64(math.Round(float64(n) * factor)) }
 
 func (c *candidate) keyBytes(rows int64) stats.KeyBytes {
 	width := c.job.RowKey.Width()

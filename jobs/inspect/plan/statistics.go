@@ -122,18 +122,19 @@ func (t *tableCounts) add(o *tableCounts) {
 
 // scale converts the counts at a position of the input to what it represents. Extremes and times stay, and so do
 // figures that are only reported for the rows read.
-func (t *tableCounts) scale(by float64) {
+func (t *tableCounts) scale(factor float64) {
 	for i := range t.regions {
 		r := &t.regions[i]
-		*r = regionCounts{scaled(r.rows, by), scaled(r.cells, by), scaled(r.raw, by), scaled(r.entries, by)}
+		*r = regionCounts{scaled(r.rows, factor), scaled(r.cells, factor), scaled(r.raw, factor), scaled(r.entries, factor)}
 	}
 	for i, n := range t.raw {
-		t.raw[i] = scaled(n, by)
+		t.raw[i] = scaled(n, factor)
 	}
 	s := &t.shares
-	*s = stats.ByteShares{Row: scaled(s.Row, by), Family: scaled(s.Family, by), Qualifier: scaled(s.Qualifier, by),
-		Frame: scaled(s.Frame, by), Value: scaled(s.Value, by)}
-	t.cells, t.keys, t.entries = scaled(t.cells, by), scaled(t.keys, by), scaled(t.entries, by)
+	*s = stats.ByteShares{Row: scaled(s.Row, factor), Family: scaled(s.Family, factor),
+		Qualifier: scaled(s.Qualifier, factor),
+		Frame:     scaled(s.Frame, factor), Value: scaled(s.Value, factor)}
+	t.cells, t.keys, t.entries = scaled(t.cells, factor), scaled(t.keys, factor), scaled(t.entries, factor)
 }
 
 // newPlanStatistics divides the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.

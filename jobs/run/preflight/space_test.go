@@ -136,12 +136,12 @@ func TestWorkFolderThatCannotBeWritten(t *testing.T) {
 var errNoContainer = errors.New("no container")
 
 // stopped is an engine whose first reduce task fails.
-func stopped(dir string) *run.ByTasks {
+func stopped(dir string) *run.TaskEngine {
 	e := &runtest.InProcess{Options: options.Options{WorkDir: dir}}
 	e.Instead = func(_ context.Context, p tasks.Phase, _ int) (bool, error) {
 		return p.Name == tasks.ReducePhase, errNoContainer
 	}
-	return &run.ByTasks{Engine: e, Sizes: runtest.SmallTasks}
+	return &run.TaskEngine{Engine: e, Sizes: runtest.SmallTasks}
 }
 
 // TestDiskOfTasks: what the tasks of a run have left on the disk is not needed a second time, neither by the same
@@ -151,7 +151,7 @@ func TestDiskOfTasks(t *testing.T) {
 	base := filepath.Join(dir, "base")
 	text := runtest.Must(t, jobtest.Check(t, dir, base), options.Options{}).Phases[0].Bytes
 	need := int64((0.5 + sorting.SpillRatio) * float64(text))
-	if _, err := jobs.RunBy(t.Context(), stopped(dir), jobtest.Check(t, dir, filepath.Join(dir, "measured")), options.Options{}); err == nil {
+	if _, err := jobs.RunOnEngine(t.Context(), stopped(dir), jobtest.Check(t, dir, filepath.Join(dir, "measured")), options.Options{}); err == nil {
 		t.Fatal("the first reduce task did not fail")
 	}
 	runs, err := tasks.Left(storage.Local, filepath.Join(dir, "measured"))
@@ -165,13 +165,13 @@ func TestDiskOfTasks(t *testing.T) {
 	size := max(need, runs+written) * 11 / 10
 	t.Run("again", func(t *testing.T) {
 		out := filepath.Join(testfs.SmallDisk(t, size), "out")
-		if _, err := jobs.RunBy(t.Context(), stopped(dir), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
+		if _, err := jobs.RunOnEngine(t.Context(), stopped(dir), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
 			t.Fatal(err)
 		}
 		if free, err := storage.Local.Free(out); err != nil || free >= need {
 			t.Fatalf("%d bytes are free, %v: the test shows nothing", free, err)
 		}
-		if _, err := jobs.RunBy(t.Context(), &run.ByTasks{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
+		if _, err := jobs.RunOnEngine(t.Context(), &run.TaskEngine{Engine: &runtest.InProcess{Options: options.Options{WorkDir: dir}}, Sizes: runtest.SmallTasks}, jobtest.Check(t, dir, out), options.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		runtest.SameFiles(t, "again", base, out)
@@ -201,7 +201,7 @@ func TestDiskOfTasks(t *testing.T) {
 	t.Run("in one process", func(t *testing.T) {
 		small := testfs.SmallDisk(t, size)
 		out := filepath.Join(small, "out")
-		if _, err := jobs.RunBy(t.Context(), stopped(dir), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
+		if _, err := jobs.RunOnEngine(t.Context(), stopped(dir), jobtest.Check(t, dir, out), options.Options{}); !errors.Is(err, errNoContainer) {
 			t.Fatal(err)
 		}
 		free, err := storage.Local.Free(out)
