@@ -47,7 +47,7 @@ func errorsPage() string {
 		for _, e := range section.Entries {
 			paragraph(fmt.Sprintf("### %s (%d)", e.Code, exitCode(e.Code.New(""))))
 			paragraph(e.Cause + " **Do:** " + e.Remedy)
-			paragraph(saidElsewhere(&e))
+			paragraph(saidElsewhere("Also:", &e))
 		}
 	}
 	return page.String()

@@ -70,7 +70,7 @@ func codeHelp(e *errcode.Doc) string {
 	const columns = 80
 	var page strings.Builder
 	fmt.Fprintf(&page, "%s (exit code %d)\n", e.Code, exitCode(e.Code.New("")))
-	for _, text := range []string{e.Cause, e.Remedy, saidElsewhere(e)} {
+	for _, text := range []string{e.Cause, e.Remedy, saidElsewhere("Other programs say", e)} {
 		if text != "" {
 			text = markdownLink.ReplaceAllStringFunc(text, func(l string) string {
 				return path.Join("docs", markdownLink.FindStringSubmatch(l)[1])
@@ -81,12 +81,12 @@ func codeHelp(e *errcode.Doc) string {
 	return page.String()
 }
 
-// saidElsewhere is the sentence with other programs' words for the same cause.
-func saidElsewhere(e *errcode.Doc) string {
+// saidElsewhere is the sentence with other programs' words for the same cause, after an introduction.
+func saidElsewhere(introduction string, e *errcode.Doc) string {
 	if len(e.Words) == 0 {
 		return ""
 	}
-	return "Other programs say `" + strings.Join(e.Words, "`, `") + "`."
+	return introduction + " `" + strings.Join(e.Words, "`, `") + "`."
 }
 
 // unbroken matches text that fold keeps in one line: a word, or words between backticks, which people search for or

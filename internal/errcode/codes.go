@@ -171,17 +171,17 @@ var Table = []Chapter{
 	{"The command line", "", []Doc{
 		{Command, Usage,
 			"The command line is wrong, or does not fit the job.",
-			"Correct it as the message says; `bulkload help COMMAND` lists the flags. `load` needs a directory in HDFS: " +
-				"copy local files with `hdfs dfs -put`. `get` needs a value for each column of `query`, in order. If the job " +
-				"has several outputs, choose one with `--output TABLE`.",
+			"Correct it; `bulkload help COMMAND` lists the flags. `load` needs a directory in HDFS: copy local files with " +
+				"`hdfs dfs -put`. `get` needs a value for each column of `query`, in order. If the job has several outputs, " +
+				"choose one with `--output TABLE`.",
 			[]string{"Wrong FS"}},
 		{CommandDate, Usage,
-			"The job needs a date that the command does not give, or HBase can't hold the date as a timestamp.",
+			"The job needs a date, or HBase can't hold the given one as a timestamp.",
 			"Give `--date 2026-11-20` or `--date yesterday`; write an hour as `2026-11-20T05`, or with its offset " +
 				"(`2026-11-20T05+08:00`) if the hour occurs twice.",
 			nil},
 		{TableName, Usage,
-			"The text is not the name of a table.",
+			"This is no valid table name.",
 			"Write `namespace:name`, with letters, digits, `_`, `.` and `-`, and at most one colon.",
 			nil},
 		{Convert, Usage,
@@ -191,9 +191,8 @@ var Table = []Chapter{
 	}},
 	{"The job file", "A job file with several mistakes gets a line and a code for each.", []Doc{
 		{JobRead, Usage,
-			"The job file does not exist, can't be read, is empty, or is not a job file.",
-			"Check the path and its permissions. `verify DIR` needs an existing directory; it reads any other name as a " +
-				"job file.",
+			"The job file is missing, unreadable, empty, or not a job file.",
+			"Check the path and its permissions. `verify DIR` needs an existing directory; any other name is a job file.",
 			nil},
 		{JobYaml, Usage,
 			"The job file is not YAML.",
@@ -205,15 +204,14 @@ var Table = []Chapter{
 			"Correct the named line; [jobfile.md](jobfile.md#all-keys) lists all keys.",
 			nil},
 		{JobValue, Usage,
-			"A value in the job file is not accepted, or contradicts another one.",
-			"Correct the named line; [jobfile.md](jobfile.md#all-keys) has the values of each key. Name columns as in " +
+			"A value in the job file is invalid, or contradicts another.",
+			"Correct the named line; [jobfile.md](jobfile.md#all-keys) lists each key's values. Name columns as in " +
 				"`input.columns`, in the same case. Write control characters as `'\\x01'`, `'\\t'` or `0x01`. Sort splits " +
 				"byte by byte, as HBase does. If a value is empty, look for an empty variable.",
 			nil},
 		{JobVariable, Usage,
-			"A `${…}` is not defined, or not closed.",
-			"Pass `--set NAME=VALUE`, or set the environment variable. Under cron the environment is nearly empty: set it " +
-				"in the scheduler's own configuration.",
+			"A `${…}` is undefined, or not closed.",
+			"Pass `--set NAME=VALUE`, or set the environment variable. Cron sets almost none: use its own configuration.",
 			nil},
 		{JobRowkey, Usage,
 			"The row key's expression is wrong at the named character, or the columns of `query` don't determine its " +
@@ -242,7 +240,7 @@ var Table = []Chapter{
 		{SiteMissing, Refused,
 			"A property without a default is not set. Usually the site files were not found.",
 			"Name the folder of the cluster's client configuration with `--conf`, `hbase.conf`, or `HADOOP_CONF_DIR` and " +
-				"`HBASE_CONF_DIR`. Under cron and in containers these variables are usually not set.",
+				"`HBASE_CONF_DIR`, which cron and containers usually don't set.",
 			nil},
 		{Address, Refused,
 			"A host or name service is unknown, or the server at the address is not a NameNode.",
@@ -265,7 +263,7 @@ var Table = []Chapter{
 	}},
 	{"Kerberos", "", []Doc{
 		{KerberosConfig, Refused,
-			"`krb5.conf` is missing, can't be read, or does not lead to a KDC of the realm.",
+			"`krb5.conf` is missing, unreadable, or leads to no KDC of the realm.",
 			"Copy the cluster's `krb5.conf`, or name it with `KRB5_CONFIG`.",
 			[]string{"Cannot locate KDC"}},
 		{KerberosKeytab, Refused,
@@ -275,76 +273,72 @@ var Table = []Chapter{
 			[]string{"Unable to obtain password from user", "Preauthentication failed",
 				"Pre-authentication information was invalid"}},
 		{KerberosNoLogin, Refused,
-			"The cluster uses Kerberos, and there is no valid ticket.",
+			"The cluster uses Kerberos, but there is no valid ticket.",
 			"For nightly jobs use a keytab (`hbase.kerberos`), otherwise run `kinit`. If the message asks for " +
 				"`hadoop.security.authentication`, use the cluster's own site files.",
 			[]string{"GSS initiate failed", "Failed to find any Kerberos tgt", "Ticket expired",
 				"SIMPLE authentication is not enabled. Available:[TOKEN, KERBEROS]"}},
 		{KerberosToken, Refused,
 			"A delegation token is missing or refused, or is for another service.",
-			"Log in with a keytab or a ticket, because a process with only tokens gets no new one. Check " +
-				"`HADOOP_TOKEN_FILE_LOCATION`.",
+			"Log in with a keytab or a ticket, because tokens can't get new ones. Check `HADOOP_TOKEN_FILE_LOCATION`.",
 			[]string{"InvalidToken"}},
 		{KerberosClock, Refused,
-			"The clocks of this machine and of the KDC differ by more than five minutes (`clockskew`).",
+			"The clocks of this machine and the KDC differ by over five minutes (`clockskew`).",
 			"Compare `date -u` on both, and set up NTP.",
 			[]string{"Clock skew too great"}},
 		{KerberosPrincipal, Refused,
 			"The KDC does not know the principal, does not let it log in, or shares no encryption type with it.",
-			"Check the spelling and the realm, in the same case. Ask the KDC's administrator to create or unlock the " +
-				"principal, or to add AES keys to it and to the service.",
+			"Check the spelling and the realm, including case. Ask the KDC's administrator to create or unlock the " +
+				"principal, or to add AES keys to it and the service.",
 			[]string{"Client not found in Kerberos database", "Clients credentials have been revoked",
 				"KDC has no support for encryption type"}},
 		{KerberosService, Refused,
 			"The KDC does not know the server's principal, or the server refuses the ticket.",
-			"Compare the `*.kerberos.principal` properties with the server's own. Check that `_HOST` becomes the host " +
-				"name in the service's principal (DNS, `[domain_realm]`), and check the server's keytab. If the server " +
-				"refuses the ticket, its log has the cause.",
+			"Compare the `*.kerberos.principal` properties with the server's own, and `_HOST` with the host name in its " +
+				"principal (DNS, `[domain_realm]`). Check its keytab. If the server refuses the ticket, its log says why.",
 			[]string{"Server not found in Kerberos database", "Failure unspecified at GSS-API level"}},
 		{KerberosNoKDC, Later,
 			"No KDC answers.",
-			"Check the network and the firewall (port 88, TCP and UDP), and run the same command again later.",
+			"Check the network and firewall (port 88, TCP and UDP), and rerun later.",
 			nil},
 	}},
 	{"YARN", "", []Doc{
 		{YarnCommands, Refused,
-			"Hadoop's commands or the jar of Hadoop Streaming, which `--engine yarn` uses, can't be found or started.",
+			"Hadoop's commands or Streaming jar, for `--engine yarn`, can't be found or started.",
 			"Use a host with a Hadoop client, and set `HADOOP_HOME`, or `hadoop_home` and `streaming_jar` of the job " +
 				"file's `engine`.",
 			nil},
 		{YarnSubmit, Refused,
-			"YARN does not accept the job. Nothing runs.",
-			"The message has YARN's reason. Choose another queue or less memory, or move the output to HDFS.",
+			"YARN rejected the job.",
+			"As YARN's reason requires, choose another queue or less memory, or move the output to HDFS.",
 			[]string{"submitted by user … to unknown queue", "Invalid resource request"}},
 		{YarnFailed, Failed,
 			"A task failed as often as YARN tries it, or somebody killed the job.",
-			"Remove the quoted cause; if the container was too small, give tasks more memory. Then run the same command " +
-				"again: it runs only the tasks that are not done.",
+			"Remove the quoted cause; if the container was too small, give tasks more memory. Then rerun the command, " +
+				"which repeats no finished task.",
 			[]string{"running beyond the 'PHYSICAL' memory limit"}},
 		{YarnDown, Later,
 			"YARN's ResourceManager did not answer for ten minutes. The job goes on if YARN does.",
-			"Run the same command again; it follows the job.",
+			"Rerun the command; it follows the job.",
 			nil},
 	}},
 	{"HDFS", "", []Doc{
 		{HDFSDown, Later,
 			"No NameNode or DataNode answers, or the NameNode is on standby or in safe mode.",
-			"Run the same command again later. Check the address in the message, and `hdfs dfsadmin -safemode get`. After " +
-				"a full disk the NameNode stays in safe mode until an administrator frees space and runs `hdfs dfsadmin " +
-				"-safemode leave`.",
+			"Rerun later. Check the address in the message, and `hdfs dfsadmin -safemode get`. After a full disk the " +
+				"NameNode stays in safe mode until an administrator frees space and runs `hdfs dfsadmin -safemode leave`.",
 			[]string{"Name node is in safe mode"}},
 		{HDFSNoDataNode, Later,
 			"No DataNode accepts a block, or DataNodes hung or died repeatedly.",
-			"Check free space with `hdfs dfsadmin -report`, and that this host reaches the DataNodes. Run the same " +
-				"command again later.",
+			"Check free space with `hdfs dfsadmin -report`, and that this host reaches the DataNodes. Rerun later.",
 			[]string{"could only be written to 0 of the", "could only be replicated to 0 nodes"}},
 		{HDFSBlockMissing, Later,
-			"None of the running DataNodes has the block.",
+			"No running DataNode has the block.",
 			"Start the DataNodes, or write the file again. `hdfs fsck PATH -files -blocks -locations` shows its replicas.",
 			[]string{"BlockMissingException", "Could not obtain block"}},
 		{HDFSBlockCorrupt, Differs,
 			"No replica of a block matches its checksums.",
-			"Write the file again, or start a DataNode that has a sound replica.",
+			"Write the file again, or start a DataNode with a sound replica.",
 			[]string{"ChecksumException"}},
 		{HDFSQuota, Refused,
 			"A quota of names or space is exhausted.",
@@ -354,79 +348,75 @@ var Table = []Chapter{
 	{"The input", "", []Doc{
 		{InputMissing, NotYet,
 			"The input does not exist.",
-			"Check `input.path` and `--date`. If the export has not run yet, run the same command later, or with " +
-				"`--wait 2h`.",
+			"Check `input.path` and `--date`. If the export has not run yet, rerun later, or with `--wait 2h`.",
 			[]string{"Input path does not exist"}},
 		{InputUnfinished, NotYet,
 			"The export is still running, or has failed.",
-			"Run the same command again when it is finished, or with `--wait 2h`. If it failed, export again.",
+			"Rerun the command when it is finished, or with `--wait 2h`. If it failed, export again.",
 			nil},
 		{InputPath, Refused,
-			"The input's path has braces, overlaps the output, or holds something that is not a file.",
-			"Write `*`, `?` or `[a-z]` instead of `{a,b}`, or use one job per path. Keep input and output apart. Export " +
-				"to files, not to pipes, and repair broken links.",
+			"The input's path has braces, overlaps the output, or holds something other than files.",
+			"Write `*`, `?` or `[a-z]` instead of `{a,b}`, or use one job per path. Keep input and output apart, export " +
+				"to files instead of pipes, and repair broken links.",
 			nil},
 		{InputRows, Refused,
-			"The input is empty although `input.empty` is `fail`, or its number of records is not `input.expect_rows`.",
+			"The input is empty although `input.empty` is `fail`, or does not have `input.expect_rows` records.",
 			"Compare with the database's `count(*)`, and export again. If empty days are normal, set `input.empty: ok`.",
 			nil},
 		{InputChanged, Failed,
 			"An input file grew or was replaced while it was read.",
-			"Run the same command again when the export is finished. With `input.require_success` a run waits for " +
-				"`_SUCCESS`.",
+			"Rerun the command when the export is finished. With `input.require_success` a run waits for `_SUCCESS`.",
 			nil},
 		{InputFormat, Refused,
 			"A file has another format, compression, byte order mark or record delimiter than the job file says.",
-			"The message says what the file is. Correct `input.format`, `input.compression`, `input.charset` or " +
-				"`input.record_delimiter`, rename the file, or export it again. `tail -c +$((BYTE+1)) FILE | head -c 300 | " +
-				"xxd` shows the bytes at a position.",
+			"Correct `input.format`, `input.compression`, `input.charset` or `input.record_delimiter` as the message " +
+				"says, rename the file, or export it again. `tail -c +$((BYTE+1)) FILE | head -c 300 | xxd` shows the bytes " +
+				"at a position.",
 			nil},
 		{InputDamaged, Failed,
-			"A compressed or a Parquet file is damaged or cut short.",
+			"A compressed or Parquet file is damaged or cut short.",
 			"Copy or export it again, and compare sizes and checksums.",
 			[]string{"unexpected end of file"}},
 		{InputColumns, Refused,
-			"The heading of a CSV file, or the columns of a Parquet file, are not those of the job.",
-			"Correct `input.columns`: Oracle usually exports upper case. If a CSV file's first line is a record, set " +
-				"`input.header: false`.",
+			"The heading of a CSV file or the columns of a Parquet file don't match the job.",
+			"Correct `input.columns`: Oracle usually exports upper case. If a CSV file has no heading, set `input.header: " +
+				"false`.",
 			nil},
 		{CSVExport, Refused,
-			"An error message of the database client is among the rows of a CSV file, so rows are probably missing.",
+			"A CSV file contains an error message of the database client, so rows are probably missing.",
 			"Remove its cause, and export again.",
 			[]string{"ORA-01555: snapshot too old"}},
 		{ParquetUnsupported, Refused,
-			"A Parquet file has a codec, type or encoding that bulkload does not read, or the types of two files " +
-				"differ.",
+			"A Parquet file has an unsupported codec, type or encoding, or the types of two files differ.",
 			"Export again as the message says.",
 			nil},
 		{InputUnknown, Refused,
 			"`bulkload init` could not find out how the files are written.",
-			"Look at a file with `head -c 500 FILE | od -c`, and write the job file yourself; " +
-				"[jobs/examples](../jobs/examples) has one for each kind of export.",
+			"Look at a file with `head -c 500 FILE | od -c`, and write the job file yourself, beginning with one of " +
+				"[jobs/examples](../jobs/examples).",
 			nil},
 	}},
-	{"Rejected records", "A run ends when there are more rejects than `input.max_rejects` (0 by default). The raw " +
-		"records and the reasons are in `.rejects` in the output. To load the other records, set `max_rejects` to " +
-		"a count or a percentage.", []Doc{
+	{"Rejected records", "A run fails if it rejects more records than `input.max_rejects` (0 by default). The raw " +
+		"records and reasons are in the output's `.rejects`. To load the others, set `max_rejects` to a count or " +
+		"percentage.", []Doc{
 		{RejectsMany, Rejects,
 			"More records were rejected than `input.max_rejects` allows.",
-			"Read `rejects.jsonl`, which has a reason for each. `verify` writes no such file: run the job, or look at its " +
-				"`.rejects`.",
+			"Read the reasons in `rejects.jsonl`. `verify` does not write it: run the job, or look at its `.rejects`.",
 			nil},
 		{RejectColumns, Rejects,
-			"A record can't be divided into the columns of the job file.",
+			"A record can't be divided into the job file's columns.",
 			"List all columns of the file in `input.columns`. Compare the delimiters, `quote`, `escaped_by` and " +
-				"`enclosed_by` with the export's settings; the message has the delimiter that fits. If values contain " +
-				"delimiters or newlines, export with `--escaped-by` or `--hive-drop-import-delims`, or as Parquet.",
+				"`enclosed_by` with the export's settings. If values contain delimiters or newlines, export with " +
+				"`--escaped-by` or `--hive-drop-import-delims`, or as Parquet.",
 			nil},
 		{RejectCharset, Rejects,
 			"Bytes are not a character of `input.charset`.",
-			"Set `input.charset`, for example to `gbk`, or set `NLS_LANG` to `.AL32UTF8` for the export.",
+			"Set `input.charset`, for example to `gbk`, or `NLS_LANG` to `.AL32UTF8` for the export.",
 			nil},
 		{RejectSQLPlus, Rejects,
 			"SQL*Plus or SQLcl wrote messages, headings or page breaks among the records, or cut a wide value.",
-			"Export again with the settings of [jobfile.md](jobfile.md#csv). `input.skip_noise: true` skips such lines. A " +
-				"value that was cut is not in the file: export with `set numwidth 40` and wider `column` formats.",
+			"Export again with the settings of [jobfile.md](jobfile.md#csv). `input.skip_noise: true` skips such lines, " +
+				"but can't restore what was cut: export with `set numwidth 40` and wider `column` formats.",
 			nil},
 		{RejectType, Rejects,
 			"A value does not fit the type that `columns_map`, the timestamp or the filter requires, or is null or out of " +
@@ -435,26 +425,25 @@ var Table = []Chapter{
 				"set `NLS_DATE_FORMAT` to `YYYY-MM-DD HH24:MI:SS` before the export.",
 			nil},
 		{RejectKey, Rejects,
-			"The row key can't be built: a part is null or not in the form that its function needs, or the key is " +
-				"empty or too long.",
+			"A part of the row key is null or not in the form that its function needs, or the key is empty or too long.",
 			"Correct the export, or the `rowkey`.",
 			nil},
 	}},
 	{"Disks and folders", "", []Doc{
 		{DiskSpace, Refused,
-			"There is less free space than the sorted runs or the HFiles will probably take.",
-			"Free some space, or choose another `--work-dir` or output. `input.check_space: false` skips the check.",
+			"Less space is free than the sorted runs or the HFiles will probably take.",
+			"Free space, or choose another `--work-dir` or output. `input.check_space: false` skips the check.",
 			nil},
 		{DiskFull, Failed,
 			"A disk is full. No half-written file is used.",
-			"Free some space, and run the same command again.",
+			"Free space, and rerun the command.",
 			[]string{"No space left on device", "Disk quota exceeded"}},
 		{Permission, Refused,
-			"The user may not read or write a file or folder, on this machine or in HDFS.",
-			"Find out which user it is. On this machine it is the process's user, under cron perhaps not yours: see `ls " +
-				"-ld` of the path and the folders above it. In HDFS it is the principal's short name, or without Kerberos " +
-				"`HADOOP_USER_NAME` or the process's user. [security.md](security.md#hdfs) has the commands that grant the " +
-				"rights.",
+			"The user may not read or write a file or folder.",
+			"Find out which user it is: on this machine the process's, under cron perhaps not yours; in HDFS the " +
+				"principal's short name, or without Kerberos `HADOOP_USER_NAME` or the process's user. `ls -ld` shows the " +
+				"rights of the path and the folders above it; [security.md](security.md#hdfs) has the commands that grant " +
+				"them.",
 			[]string{"Permission denied: user=…, access=WRITE, inode=…"}},
 		{Folder, Refused,
 			"The output, `--work-dir` or the ledger's folder can't be made or used.",
@@ -462,19 +451,18 @@ var Table = []Chapter{
 				"the same one, because it records what was loaded.",
 			[]string{"File name too long", "Read-only file system"}},
 		{SpillDamaged, Failed,
-			"The sort's temporary files are not what was written.",
-			"Run the same command again, and check the disk.",
+			"The sort's temporary files are damaged.",
+			"Rerun the command, and check the disk.",
 			nil},
 	}},
-	{"Tasks", "[distributed.md](distributed.md) describes runs by tasks.", []Doc{
+	{"Tasks", "See [distributed.md](distributed.md).", []Doc{
 		{TaskPlan, Refused,
-			"The plan of a task is gone, or is not what was written. A run deletes it when it is done, and when it " +
-				"begins anew.",
+			"A task's plan was changed, or is gone: a run deletes it when it is done or begins anew.",
 			"Begin with `bulkload task plan` again, or let `bulkload run --engine` do all steps.",
 			nil},
 		{TaskProgram, Refused,
-			"A task runs another bulkload than the one that planned it. Versions are never mixed.",
-			"Give all tasks the program that planned the run, or plan it again.",
+			"A task runs another bulkload program than the one that planned it.",
+			"Give all tasks the program that planned the run, or plan again.",
 			nil},
 		{TaskMemory, Refused,
 			"The run has more sorted runs than its reduce tasks can merge in their memory.",
@@ -482,57 +470,54 @@ var Table = []Chapter{
 			nil},
 		{TaskFailed, Failed,
 			"A task failed, or was killed before it wrote its result.",
-			"Read the engine's log of the named attempt. Then run the same command again: it runs only the tasks that are " +
-				"not done.",
+			"Read the engine's log of the named attempt. Then rerun the command, which repeats no finished task.",
 			nil},
 	}},
 	{"The output", "", []Doc{
 		{OutputOther, Refused,
-			"The output has files of another run: of another date or job, of this job before it was changed, or not of " +
-				"bulkload at all.",
+			"The output has files of another date or job, of this job before it was changed, or of another program.",
 			"Choose another output; with several dates, `output: …/${date}`. `--force` replaces another run's output, but " +
-				"deletes no file that the manifest does not name: move such files away yourself.",
+				"deletes only files that the manifest names: move others away yourself.",
 			nil},
 		{OutputInput, Refused,
-			"The input has other records than those that were written or loaded; the message lists what differs.",
-			"Restore the input, or, if the export was corrected, run with `--on-change reload`. Rows that only the old " +
+			"The input has other records than were written or loaded.",
+			"Restore the input or, if the export was corrected, run with `--on-change reload`. Rows that only the old " +
 				"input has stay in the table.",
 			nil},
 		{OutputChanged, Refused,
-			"Files that were not loaded yet are missing or changed, or the table or the site files now have other " +
-				"settings.",
-			"Run the job again with `--force`, which writes them again, or restore what was changed.",
+			"Files not yet loaded are missing or changed, or settings of the table or the site files changed.",
+			"Restore them, or run the job with `--force`, which writes the files again.",
 			nil},
 		{OutputUnfinished, Refused,
 			"An earlier run was not finished, or its load was interrupted.",
-			"Run its job, which goes on where it stopped. If its output is gone, the message says what to do.",
+			"Run its job; it goes on where it stopped. If its output is gone, do what the message says.",
 			nil},
 		{Locked, Later,
 			"Another run works on the same output.",
-			"Wait for it: the message names its process and host. A dead process's lock is taken over within ten minutes. " +
-				"Delete it only if you know that the process is gone.",
+			"Wait for the process that the message names. A dead one's lock is taken over within ten minutes; delete it " +
+				"only if you know that the process is gone.",
 			nil},
 		{RunAgain, Later,
-			"Something changed while the command ran: its lock was deleted or taken over, perhaps because the process was " +
-				"suspended, or another command loaded or moved files. Nothing more was published.",
-			"Run the same command again.",
+			"The command's lock was deleted or taken over, perhaps because the process was suspended, or another command " +
+				"loaded or moved files. Nothing more was published.",
+			"Rerun the command.",
 			nil},
 		{ManifestChanged, Differs,
-			"A manifest or an entry of the ledger was changed after it was written.",
+			"A manifest or ledger entry was changed after it was written.",
 			"Restore it. If you can't, move the manifest's directory, or the entry, away, and check the table with " +
 				"`bulkload verify JOB --live`. Without the manifest, a job that loads still knows from the ledger what was " +
 				"loaded; without the entry it does not.",
 			nil},
 		{ManifestMalformed, Refused,
-			"A manifest or an entry of the ledger is not one that bulkload wrote.",
+			"A manifest or ledger entry was not written by bulkload.",
 			"Restore it, or proceed as for BL-MANIFEST-CHANGED.",
 			nil},
 		{ManifestVersion, Refused,
-			"Another version of bulkload, with other manifests, journals or task plans, began this output.",
+			"An incompatible version of bulkload began this output.",
 			"Finish or remove it with that version.",
 			nil},
 		{Duplicates, Failed,
-			"Records differ and have the same row key, and the job says `duplicates: error`.",
+			"Different records have the same row key, and the job says `duplicates: error`.",
 			"Extend the row key, or set `duplicates: last`.",
 			nil},
 		{RowsExist, Failed,
@@ -545,20 +530,20 @@ var Table = []Chapter{
 			"Shorten it, or leave the column out.",
 			[]string{"Row length … is > 32767"}},
 		{Digest, Differs,
-			"What was read back is not what was sorted or counted. Nothing was loaded. The disk or the memory is " +
-				"faulty, or bulkload has a defect.",
-			"Run the same command again, with `--force` if the message says so. Check disk and memory. If it " +
-				"happens again, report it.",
+			"What was read back is not what was sorted or counted, so nothing was loaded. Disk or memory is faulty, or " +
+				"bulkload has a defect.",
+			"Rerun the command, with `--force` if the message says so. Check disk and memory. If it happens again, report " +
+				"it.",
 			nil},
 	}},
 	{"The table", "", []Doc{
 		{TableMissing, Refused,
 			"The table does not exist.",
-			"Create it with `bulkload plan JOB --create`, or check the namespace, the spelling, and that the site " +
-				"files are those of the right cluster.",
+			"Create it with `bulkload plan JOB --create`, or check the namespace, the spelling, and that the site files " +
+				"are the right cluster's.",
 			[]string{"TableNotFoundException"}},
 		{TableExists, Refused,
-			"`plan --create` found that the table exists, with other regions than the job file has.",
+			"`plan --create` found the table, with other regions than the job file has.",
 			"Use `regions: {from: table}`, or drop the table.",
 			[]string{"TableExistsException"}},
 		{TableDisabled, Refused,
@@ -574,49 +559,45 @@ var Table = []Chapter{
 		{Regions, Refused,
 			"The region boundaries are not ascending, or don't suit the salts of the row key.",
 			"Correct their source: the job's splits, the splits file, or the table. Every salt except the first must be a " +
-				"boundary; the message lists them.",
+				"boundary.",
 			nil},
 		{FilesLimit, Refused,
-			"There would be more files of one family in a region than HBase loads, or more in a run than a manifest can " +
-				"hold.",
-			"Raise `hfile.max_size`, which makes fewer and larger files. For a region, add regions or raise " +
+			"One family would have more files in a region than HBase loads, or a run more than a manifest can hold.",
+			"Raise `hfile.max_size`. For a region, add regions or raise " +
 				"`hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily`; if regions have merged since, use `--force`. For " +
 				"a manifest, read fewer input files at a time, or use fewer regions.",
 			[]string{"Trying to load more than 32 hfiles to one family of one region"}},
 		{TableTTL, Refused,
-			"The cells' timestamp is older than the family's TTL, so HBase would show none of them.",
+			"The cells' timestamp is older than the family's TTL, so HBase would hide them.",
 			"Raise the family's TTL with `alter` in the HBase shell, or set a later `timestamp`.",
 			nil},
 		{TableBusy, Later,
-			"Another job loads into the table; the message names its process and host.",
-			"Run the same command again later, or with `--on-busy wait`. A dead process's lock is taken over at once on " +
-				"the same machine, and within ten minutes on another.",
+			"Another job, named in the message, is loading into the table.",
+			"Rerun later, or with `--on-busy wait`. A dead process's lock is taken over at once on the same machine, " +
+				"elsewhere within ten minutes.",
 			nil},
 	}},
 	{"HBase", "", []Doc{
 		{HBaseDown, Later,
 			"A region server, the master or ZooKeeper does not answer or is too busy, or no master is active.",
-			"Run the same command again later; it goes on where it stopped. Check what the message names: the server, the " +
-				"firewall, `hbase.zookeeper.quorum`. If a master is running, `zookeeper.znode.parent` may be wrong (such as " +
-				"`/hbase` for `/hbase-unsecure`): use the cluster's `hbase-site.xml`.",
+			"Rerun later; it goes on where it stopped. Check the server in the message, the firewall, and " +
+				"`hbase.zookeeper.quorum`. If a master is running, `zookeeper.znode.parent` may be wrong (such as `/hbase` " +
+				"for `/hbase-unsecure`): use the cluster's `hbase-site.xml`.",
 			[]string{"RegionServerStoppedException", "RegionTooBusyException", "Call queue is full",
 				"CallTimeoutException", "KeeperErrorCode = ConnectionLoss for /hbase",
 				"KeeperErrorCode = NoNode for /hbase/master", "MasterNotRunningException"}},
 		{HBaseRegion, Later,
-			"Regions are not open, or are moving, or `hbase:meta` has holes.",
-			"Run the same command again later. If it persists, look at the master's web page, and at the report of `hbase " +
-				"hbck`.",
+			"Regions are closed or moving, or `hbase:meta` has holes.",
+			"Rerun later. If it persists, see the master's web page and the report of `hbase hbck`.",
 			[]string{"NotServingRegionException", "RegionMovedException"}},
 		{HBasePermission, Refused,
 			"The user lacks a right in HBase.",
-			"Have an administrator run the `grant` that the message shows. [security.md](security.md#hbase) lists " +
-				"the rights.",
+			"Have an administrator run the `grant` in the message. [security.md](security.md#hbase) lists the rights.",
 			[]string{"AccessDeniedException: Insufficient permissions"}},
 		{HBaseRefused, Refused,
-			"HBase refuses a request, or a region server does not load a file. Files that were not loaded are still in " +
-				"their place.",
+			"HBase refuses a request, or a region server refuses a file. Files that were not loaded stay in place.",
 			"The region server's log has the cause, such as a missing permission in the staging folder, or a family with " +
-				"other settings. Remove it, and run the same command again.",
+				"other settings. Remove it, and rerun the command.",
 			[]string{"Failed to complete bulk load", "CorruptHFileException"}},
 		{HBaseAnswer, Failed,
 			"The answer does not follow HBase's protocol: another service listens there, or the connection damages " +
@@ -627,22 +608,22 @@ var Table = []Chapter{
 	{"The load", "", []Doc{
 		{LoadStraddles, Refused,
 			"A file has rows of several regions, because regions changed at the last moment.",
-			"Run the same command again. bulkload cuts such files.",
+			"Rerun the command, which cuts such files.",
 			[]string{"Split row keys", "HFile at … no longer fits inside a single region. Splitting..."}},
 		{LoadUncut, Refused,
-			"A file of another tool has rows of several regions, and can't be cut without losing tags, sequence IDs or " +
-				"references to MOB files. It was not touched.",
+			"Another tool's file has rows of several regions, and can't be cut without losing tags, sequence IDs or MOB " +
+				"references. It was not touched.",
 			"Load it with `hbase completebulkload`, which splits it, or write it again for the present regions.",
 			nil},
 		{LoadFiles, Refused,
-			"Two files of the directory conflict: they have the same name and family, or a file that was cut is there " +
-				"beside its parts, or `DIR/.cut` was changed. Nothing was deleted.",
+			"Two files of the directory conflict: they have the same name and family, or a cut file is beside its parts, " +
+				"or `DIR/.cut` was changed. Nothing was deleted.",
 			"Move or rename one of the two. `DIR/.cut` keeps the originals, and `DIR/.cut/_cuts.json` lists their parts. " +
 				"If an original and its parts are both in the directory, keep the original: delete the parts, then the list.",
 			nil},
 		{LoadStaging, Refused,
 			"The user can't enter HBase's staging folder, or it is in an encryption zone.",
-			"The user needs execute permission on `/hbase` and `/hbase/staging`: mode 711, or the ACL of " +
+			"Grant the user execute permission on `/hbase` and `/hbase/staging`: mode 711, or the ACL of " +
 				"[security.md](security.md#hdfs).",
 			[]string{"Permission denied: user=…, access=EXECUTE, inode=\"/hbase/staging\""}},
 		{LoadTracker, Refused,
@@ -651,17 +632,17 @@ var Table = []Chapter{
 			nil},
 		{LoadIncomplete, Failed,
 			"The files were loaded, but the table does not serve them.",
-			"Run the same command again; it finds out what is missing.",
+			"Rerun the command; it finds out what is missing.",
 			nil},
 		{LoadLost, Refused,
-			"Rows that were loaded can't be read: a delete marker hides them, they have expired by TTL, or the table was " +
-				"dropped or truncated.",
+			"Loaded rows can't be read: a delete marker hides them, their TTL has expired, or the table was dropped or " +
+				"truncated.",
 			"Do what the message says. `--force` writes and loads the rows again.",
 			nil},
 		{LoadUnsure, Refused,
 			"The table may not be the one that was loaded, or has rows of other loads that can't be told from this one's.",
-			"Compare it with `bulkload verify JOB --live`; if rows are missing, run the job with `--force`. For a " +
-				"directory without a manifest, and for other loads, do what the message says; " +
+			"Compare it with `bulkload verify JOB --live`; if rows are missing, run the job with `--force`. Without a " +
+				"manifest, and for other loads, do what the message says; " +
 				"[jobfile.md](jobfile.md#rows-that-the-table-has-already) explains it. A major compaction removes delete " +
 				"markers, so afterwards nobody can tell whether a file of only markers was loaded.",
 			nil},
@@ -671,22 +652,22 @@ var Table = []Chapter{
 			nil},
 		{LoadMove, Refused,
 			"A region server accepted a file but does not serve it, so its rows were loaded again. When the region is " +
-				"opened again, the old file may reappear and hide other values with the same timestamps, so loads of such " +
-				"values are refused until then.",
-			"Open the regions again with the HBase shell commands in the message, or disable and enable the table. That " +
-				"needs the right `A`, and `move` a second region server. Then run the same command again.",
+				"reopened, the old file may reappear and hide other values with the same timestamps, so loads of such values " +
+				"are refused until then.",
+			"Reopen the regions with the HBase shell commands in the message, or disable and enable the table, which " +
+				"needs the right `A`, and `move` a second region server. Then rerun the command.",
 			nil},
 	}},
 	{"Files and verification", "", []Doc{
 		{VerifyDiffers, Differs,
 			"The files or the table differ from the source.",
-			"Read the list. If cells are missing or different, run the job, with `--force` if it is finished. Extra cells " +
-				"are no longer in the source.",
+			"If cells are missing or different, run the job, with `--force` if it is finished. Extra cells are no longer " +
+				"in the source.",
 			nil},
 		{VerifySource, Refused,
-			"The table has fewer cells of a run than it loaded: a later load replaced them, or they were deleted. Only " +
-				"the run's input can tell, and it is gone or changed.",
-			"Put the input back, and run the same command again.",
+			"The table lacks cells that a run loaded: a later load replaced them, or they were deleted. Only the run's " +
+				"input can tell, and it is gone or changed.",
+			"Restore the input, and rerun the command.",
 			nil},
 		{HFileCorrupt, Differs,
 			"An HFile is damaged, or was changed between writing and loading.",
@@ -694,34 +675,34 @@ var Table = []Chapter{
 			[]string{"CorruptHFileException: Problem reading HFile Trailer",
 				"Added a key not lexically larger than previous"}},
 		{HFileUnsupported, Failed,
-			"The HFile uses a feature that bulkload does not support.",
+			"The HFile uses an unsupported feature.",
 			"Read it with `hbase hfile`.",
 			nil},
 		{HFileMissing, Refused,
-			"There are no HFiles and no output of bulkload at that path.",
+			"The path has no HFiles and no output of bulkload.",
 			"Name the directory above the families' folders, or for `list` and `clean` the one above the outputs. If an " +
 				"output was loaded, its files are in the table: use `bulkload verify JOB --live`.",
 			[]string{"Bulk load operation did not find any files to load", "is not a directory"}},
 		{NotFound, Failed,
-			"With `--fail`, `get` found no row, or `status` a run that was never begun.",
-			"Check the key or the date; without `--fail` this is no error.",
+			"With `--fail`, `get` found no row, or `status` no run.",
+			"Check the key or the date, or leave `--fail` out.",
 			nil},
 	}},
 	{"Ended from outside", "", []Doc{
 		{Stopped, Interrupted,
-			"The command was stopped by SIGINT, SIGTERM or SIGHUP. It keeps what is finished.",
-			"Run the same command again.",
+			"SIGINT, SIGTERM or SIGHUP stopped the command, which keeps what is finished.",
+			"Rerun the command.",
 			nil},
 		{Answer, Failed,
-			"The answer could not be written to standard output: a disk is full, or a pipe was closed.",
+			"Standard output could not be written: a disk is full, or a pipe was closed.",
 			"Run it again.",
 			nil},
 	}},
-	{"Without a code of their own", "These codes are for unforeseen errors, such as an I/O error of a disk. The " +
-		"text of the error says what happened.", []Doc{
+	{"Without a code of their own", "These codes are for unforeseen errors, such as a disk's I/O error. The " +
+		"text says what happened.", []Doc{
 		{OtherFailed, Failed,
 			"Failed.",
-			"Do what the text suggests, and run the same command again.",
+			"Do what the text suggests, and rerun the command.",
 			nil},
 		{OtherUsage, Usage,
 			"The command line or the job file is wrong.",
@@ -733,11 +714,11 @@ var Table = []Chapter{
 			nil},
 		{OtherInterrupted, Interrupted,
 			"The command was stopped.",
-			"Run the same command again.",
+			"Rerun the command.",
 			nil},
 		{OtherRefused, Refused,
 			"A person must act first.",
-			"Do what the text says, and run the same command again.",
+			"Do what the text says, and rerun the command.",
 			nil},
 		{OtherDiffers, Differs,
 			"A difference or damage was found.",
@@ -745,11 +726,11 @@ var Table = []Chapter{
 			nil},
 		{OtherNotYet, NotYet,
 			"The input does not exist yet.",
-			"Run the same command again later.",
+			"Rerun later.",
 			nil},
 		{OtherLater, Later,
 			"A server or another run is in the way.",
-			"Run the same command again later.",
+			"Rerun later.",
 			nil},
 	}},
 }
