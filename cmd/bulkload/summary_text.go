@@ -403,7 +403,7 @@ func writeVerification(w io.Writer, r *verify.Verification, verbose bool) {
 	}
 	if r.Resumed != nil {
 		line(w, "read",
-			"%s of these rows by a verification that was interrupted, from %s on; later deletions are not noticed",
+			"%s of these rows by a verification that was interrupted, from %s on; what was deleted since is not known",
 			count(r.Resumed.Rows), r.Resumed.Since.Format(time.DateTime+" MST"))
 	}
 	extra := r.Extra + r.ExtraRows
@@ -420,7 +420,7 @@ func writeVerification(w io.Writer, r *verify.Verification, verbose bool) {
 			plural(r.Superseded, "cell"))
 	}
 	if r.Stale != nil {
-		line(w, "stale", "not in the source: %s with this timestamp; it lacks %s entirely; see %s",
+		line(w, "stale", "not in the source: %s with this timestamp; of %s it has nothing at all; see %s",
 			plural(r.Stale.Cells, "cell"), plural(r.Stale.Rows, "row"), r.Stale.File)
 	}
 	if r.Files != nil && r.Status == failure.StatusDone {

@@ -43,8 +43,8 @@ func (d denial) ofFolder(name string) string {
 	if home := path.Join(homes, firstElement(name, homes)); home != homes && Below(homes, name) {
 		kind, missing = "home folder", home
 	}
-	return fmt.Sprintf("the %s %s does not exist, and the user may not make it. Choose a folder in which the user may "+
-		"write, or have HDFS's superuser make this one: hdfs dfs -mkdir -p %s, then hdfs dfs -chown %s %s",
+	return fmt.Sprintf("the %s %s does not exist, and it may not make it. Choose a folder in which it may write, or "+
+		"have HDFS's superuser make this one: hdfs dfs -mkdir -p %s, then hdfs dfs -chown %s %s",
 		kind, missing, missing, d.user, missing)
 }
 

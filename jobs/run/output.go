@@ -179,7 +179,7 @@ func (w *outputRun) complete(rows *sorting.Rows) error {
 		return err
 	}
 	if n := w.out.Manifest.Counts.Differing; n > 0 {
-		w.out.Options.Warnf("table %s: %s dropped, because a later record with the same row key differs; if these are no "+
+		w.out.Options.Warnf("table %s: %s dropped, each unlike a later one with the same row key; if these are no "+
 			"corrections, the key is too short or the export cut its values (duplicates: error refuses them)",
 			w.out.Job.Table, jobfile.Plural(int(n), "record"))
 	}

@@ -139,7 +139,7 @@ func TestTurns(t *testing.T) {
 	check(t, err)
 	lock, err := b.Lock(t.Context(), o)
 	check(t, err)
-	if !strings.Contains(said.String(), "waiting for another load to end: a.yaml for 2026-11-20") {
+	if !strings.Contains(said.String(), "waiting for another load to end, of a.yaml for 2026-11-20") {
 		t.Errorf("said %q", said.String())
 	}
 	check(t, lock.Release())
