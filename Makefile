@@ -1,5 +1,5 @@
 # make quick is for work in progress. make test runs everything that CI runs. It needs Go and, for the tests against a real HBase,
-# java and javac 17 and mvn.
+# a JDK 17 or 21 and mvn.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 HISTORIES ?= 20000

@@ -242,7 +242,7 @@ func TestChainsOfLoads(t *testing.T) {
 		c.load(t, link)
 	}
 	c.walk(t, links)
-	// The books and the ledger agree with the table: every load has nothing left to do.
+	// The counts and the ledger agree with the table: every load has nothing left to do.
 	for link := range links {
 		if s, err := run.Job(context.Background(), nil, c.Job(t, dateOfLink(link)), c.Options()); err != nil || s.Status != failure.StatusNothing || s.Counts.Written != int64(c.number) {
 			t.Errorf("link %d again: %s, %v, %v", link, s.Status, s.Counts, err)

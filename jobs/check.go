@@ -19,8 +19,8 @@ type CheckReport struct {
 
 // CheckedRun is what the checks of one run found.
 type CheckedRun struct {
-	Run    jobfile.RunInfo    `json:"run"`
-	Checks preflight.Findings `json:"checks"`
+	Run    jobfile.RunInfo        `json:"run"`
+	Checks preflight.CheckResults `json:"checks"`
 }
 
 // Check makes all checks of runs and nothing else. It reads only the input files that have changed since their date was
@@ -32,7 +32,7 @@ func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckRe
 	if err != nil {
 		return report, err
 	}
-	var failed preflight.Findings
+	var failed preflight.CheckResults
 	checks := 0
 	for _, j := range all {
 		found, err := run.Check(ctx, j, o)

@@ -46,7 +46,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 			runtest.Crash(t, dir, c.at, c.times)
 			s := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{})
 			if s.Counts.Written != 2000 {
-				t.Errorf("books %v", s.Counts)
+				t.Errorf("counts %v", s.Counts)
 			}
 			runtest.SameFiles(t, "resumed", base, out)
 			runtest.NothingLeft(t, out)

@@ -43,7 +43,7 @@ func TestRunWritesWhatTheSourceSays(t *testing.T) {
 		t.Errorf("summary %+v", s)
 	}
 	if s.Digest.Cells != s.Counts.CellsWritten || s.Counts.CellsWritten+s.Counts.Nulls != 4000*18 {
-		t.Errorf("%d cells in the digest, books %v", s.Digest.Cells, s.Counts)
+		t.Errorf("%d cells in the digest, counts %v", s.Digest.Cells, s.Counts)
 	}
 	runtest.NothingLeft(t, out)
 	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Counts.CellsWritten || r.Rows != 4000 {
@@ -89,7 +89,7 @@ func TestMillionRows(t *testing.T) {
 	runtest.Must(t, jobtest.Check(t, dir, large), options.Options{Memory: 2 << 30, WorkDir: work})
 	s := runtest.Must(t, jobtest.Check(t, dir, small), options.Options{Memory: 64 << 20, WorkDir: work})
 	if s.Sort.Runs == 0 || s.Counts.Written != 1_000_000 {
-		t.Errorf("with 64 MiB: %d spilled runs, books %v", s.Sort.Runs, s.Counts)
+		t.Errorf("with 64 MiB: %d spilled runs, counts %v", s.Sort.Runs, s.Counts)
 	}
 	runtest.SameFiles(t, "64 MiB", large, small)
 	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
@@ -115,7 +115,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 		runtest.NothingLeft(t, out)
 	}
 	if s := runtest.Must(t, jobtest.Check(t, dir, out), options.Options{}); s.Counts.Written != 4000 {
-		t.Errorf("went on with books %v", s.Counts)
+		t.Errorf("went on with counts %v", s.Counts)
 	}
 	runtest.SameFiles(t, "interrupted", base, out)
 }
@@ -228,7 +228,7 @@ func TestJavaReadsWhatTheRuleSays(t *testing.T) {
 		"check_id", "id", "10", "f", fmt.Sprint(j.Timestamp), "-o", want)
 	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
 	if int64(len(wantCells)) != s.Counts.CellsWritten {
-		t.Errorf("Java computes %d cells, the books say %d", len(wantCells), s.Counts.CellsWritten)
+		t.Errorf("Java computes %d cells, the counts say %d", len(wantCells), s.Counts.CellsWritten)
 	}
 	if len(gotCells) != len(wantCells) {
 		t.Errorf("%d cells in the files, want %d", len(gotCells), len(wantCells))
@@ -259,7 +259,7 @@ func TestPaymentsAsJava(t *testing.T) {
 	ask("payments", jobdir.Joined(t, dir, "examples/testdata/payments/2026-11-20/part-*"), "2026-11-20", "-o", want)
 	gotCells, wantCells := cellsOf(t, got), cellsOf(t, want)
 	if int64(len(wantCells)) != s.Counts.CellsWritten || len(gotCells) != len(wantCells) {
-		t.Errorf("Java computes %d cells, the files have %d, the books say %d", len(wantCells), len(gotCells), s.Counts.CellsWritten)
+		t.Errorf("Java computes %d cells, the files have %d, the counts say %d", len(wantCells), len(gotCells), s.Counts.CellsWritten)
 	}
 	for line := range wantCells {
 		if !gotCells[line] {
@@ -283,7 +283,7 @@ func TestPayments(t *testing.T) {
 	j := readPayments(t, t.TempDir())
 	s := runtest.Must(t, j, options.Options{})
 	if b := s.Counts; b.Read != 306 || b.Rejected != 3 || b.Duplicates != 1 || b.Filtered < 100 || b.Written < 100 {
-		t.Errorf("books %v", b)
+		t.Errorf("counts %v", b)
 	}
 	if r, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil || r.Cells != s.Counts.CellsWritten {
 		t.Errorf("verify: %+v, %v", r, err)

@@ -52,7 +52,7 @@ func TestNightsIntoHBase(t *testing.T) {
 
 	s := runtest.Must(t, l.Job(t, first), l.Options())
 	if s.Status != failure.StatusDone || s.Counts.Written != 100_000 || s.Load.Files != len(s.Files) || s.Load.Regions != 10 {
-		t.Errorf("first night: %s, books %v, load %+v", s.Status, s.Counts, s.Load)
+		t.Errorf("first night: %s, counts %v, load %+v", s.Status, s.Counts, s.Load)
 	}
 	wantFirst := l.Expected(t, first)
 	l.WantTable(t, "first night", wantFirst)
@@ -362,7 +362,7 @@ func TestEmptyNightGivesWay(t *testing.T) {
 		o := l.Options()
 		o.OnChange = change
 		if s := runtest.Must(t, l.Job(t, night), o); s.Status != status || s.Counts.Written != rows {
-			t.Errorf("%s: %s, books %v", what, s.Status, s.Counts)
+			t.Errorf("%s: %s, counts %v", what, s.Status, s.Counts)
 		}
 	}
 	l.Night(t, livetest.Night20, 0, 71)
@@ -450,7 +450,7 @@ func TestSeveralTablesAreLoaded(t *testing.T) {
 			t.Errorf("%s: %s", s.Outputs[i].Run.Table, s.Outputs[i].Status)
 		}
 		if cells := len(scanned(t, l, tables[i])); int64(cells) != s.Outputs[i].Counts.CellsWritten || cells == 0 {
-			t.Errorf("%s has %d cells, the books say %v", tables[i], cells, s.Outputs[i].Counts)
+			t.Errorf("%s has %d cells, the counts say %v", tables[i], cells, s.Outputs[i].Counts)
 		}
 	}
 	if r, err := verify.Job(context.Background(), j, l.Options(), true); err != nil || r.Extra != 0 || r.Outputs[2].Rows != s.Outputs[2].Counts.TableRows {

@@ -102,7 +102,7 @@ func TestOutputsAreWhatJobsOfTheirOwnWrite(t *testing.T) {
 	for i, out := range s.Outputs {
 		b := out.Counts
 		if out.Status != failure.StatusDone || b.Read != 5008 || b.Rejected != 10 || b.Duplicates != 8 || b.Differing != 0 || b.Written != 4990 {
-			t.Errorf("%s: %s, books %v", out.Run.Table, out.Status, b)
+			t.Errorf("%s: %s, counts %v", out.Run.Table, out.Status, b)
 		}
 		single := runtest.Must(t, alone(t, dir, i), options.Options{})
 		if single.Digest != out.Digest || single.Counts.CellsWritten != b.CellsWritten {
@@ -177,7 +177,7 @@ func TestOutputsResumeEach(t *testing.T) {
 	s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{})
 	for i, want := range []string{failure.StatusNothing, failure.StatusDone, failure.StatusDone} {
 		if s.Outputs[i].Status != want || s.Outputs[i].Counts.Written != 4990 {
-			t.Errorf("%s: %s, books %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Counts)
+			t.Errorf("%s: %s, counts %v", s.Outputs[i].Run.Table, s.Outputs[i].Status, s.Outputs[i].Counts)
 		}
 	}
 	if after, err := os.Stat(filepath.Join(dir, "out/seller", manifest.Name)); err != nil || !os.SameFile(before, after) {
@@ -200,7 +200,7 @@ func TestKilledOutputsGoOn(t *testing.T) {
 	base.Input.MaxRejects.Count = 1000
 	s := runtest.Must(t, base, options.Options{})
 	if b := s.Outputs[3].Counts; b.Written != 5988 || b.TableRows < 1000 || b.CellsWritten != b.Written {
-		t.Fatalf("books %+v", b)
+		t.Fatalf("counts %+v", b)
 	}
 	work := t.TempDir()
 	for _, c := range []struct {
@@ -283,6 +283,6 @@ func TestOutputsAgreeOnTheJob(t *testing.T) {
 		t.Errorf("a changed key of another output: %s, %v", failure.CodeOf(err), err)
 	}
 	if s := runtest.Must(t, jobtest.Orders(t, dir, "out"), options.Options{Force: true}); s.Outputs[0].Counts.Rejected != 0 {
-		t.Errorf("books %v", s.Outputs[0].Counts)
+		t.Errorf("counts %v", s.Outputs[0].Counts)
 	}
 }

@@ -158,7 +158,7 @@ func TestManyRegionsChild(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
 	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{WorkDir: dir, Memory: 64 << 20})
 	if s.Counts.Written != 120_000 {
-		t.Errorf("books %v", s.Counts)
+		t.Errorf("counts %v", s.Counts)
 	}
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

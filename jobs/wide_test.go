@@ -30,15 +30,15 @@ import (
 	"bulkload/jobs/run"
 )
 
-// wideBooks are the books and cells that a case must come to.
-type wideBooks struct {
+// wideCounts are the counts and cells that a case must come to.
+type wideCounts struct {
 	counts.RowCounts
 	cells map[string]string // row, family and qualifier, as CellLine of the oracle writes them: value
 }
 
-func expectWide(t *testing.T, c jobdir.WideCase, dir string) wideBooks {
+func expectWide(t *testing.T, c jobdir.WideCase, dir string) wideCounts {
 	t.Helper()
-	want := wideBooks{cells: map[string]string{}}
+	want := wideCounts{cells: map[string]string{}}
 	records := map[string]string{} // by row and id: the record
 	rows := map[string]bool{}
 	paths, _ := filepath.Glob(filepath.Join(dir, "in/*"))
@@ -85,7 +85,7 @@ func expectWide(t *testing.T, c jobdir.WideCase, dir string) wideBooks {
 	return want
 }
 
-func (w *wideBooks) compare(t *testing.T, got []string) {
+func (w *wideCounts) compare(t *testing.T, got []string) {
 	t.Helper()
 	if len(got) != len(w.cells) {
 		t.Errorf("%d cells, want %d", len(got), len(w.cells))
@@ -110,7 +110,7 @@ func TestWideTables(t *testing.T) {
 			want.Differing = b.Differing
 			all := name != "a set"
 			if b != want.RowCounts || b.Duplicates < 10 || (b.Differing > 0) != all || b.Differing == b.Duplicates || (b.Nulls > 0) != all {
-				t.Errorf("books %+v\nwant  %+v", b, want.RowCounts)
+				t.Errorf("counts %+v\nwant  %+v", b, want.RowCounts)
 			}
 			want.compare(t, runtest.Cells(t, out))
 			for i := 1; i < len(s.Files); i++ {
@@ -213,7 +213,7 @@ func TestWideRowChild(t *testing.T) {
 	j := jobtest.Wide(t, dir, filepath.Join(dir, "out"))
 	s := runtest.Must(t, j, options.Options{Memory: memory, WorkDir: dir})
 	if s.Counts.TableRows != 1 || s.Counts.CellsWritten != 1_000_000 || s.Sort.Runs == 0 || len(s.Files) != 1 {
-		t.Fatalf("books %+v, %d spilled runs, %d files", s.Counts, s.Sort.Runs, len(s.Files))
+		t.Fatalf("counts %+v, %d spilled runs, %d files", s.Counts, s.Sort.Runs, len(s.Files))
 	}
 	if r, err := verify.Job(context.Background(), j, options.Options{Memory: memory, WorkDir: dir}, false); err != nil || r.Cells != 1_000_000 || r.Rows != 1 {
 		t.Fatalf("%+v, %v", r, err)

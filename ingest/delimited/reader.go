@@ -270,7 +270,7 @@ func (r *Reader) delimit() (length, next int, err error) {
 	}
 }
 
-// more reads further bytes behind those in the buffer.
+// more appends further bytes to those in the buffer.
 func (r *Reader) more() error {
 	if r.eof {
 		return nil

@@ -104,7 +104,8 @@ func (s *scanner) record(text []byte, atEnd bool) (end, next int, err error) {
 	}
 }
 
-// field reads a field and the delimiter after it. ended is that delimiter, 0 at the end of the file; behind is its end.
+// field reads a field and the delimiter after it. ended is that delimiter, 0 at the end of the file; behind is the
+// offset after it.
 func (s *scanner) field(text []byte, at int, atEnd bool) (field span, ended byte, behind int, err error) {
 	if at == len(text) && !atEnd {
 		return span{}, 0, 0, errMore

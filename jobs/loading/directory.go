@@ -65,7 +65,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if err != nil {
 		return report, err
 	}
-	// The lock may be lost while files are handed over. The load then ends, and its error is that the lock was lost: what
+	// The lock may be lost while files are submitted. The load then ends, and its error is that the lock was lost: what
 	// failed because of it must not look like a fault of the cluster.
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

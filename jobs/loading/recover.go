@@ -13,7 +13,7 @@ import (
 // loaded if the table serves it.
 func (l *OutputLoad) recover(ctx context.Context) error {
 	m := l.out.Manifest
-	// In the other states no file is in doubt: none was handed over since it was written, or all were probed.
+	// In the other states no file is in doubt: none was submitted since it was written, or all were probed.
 	if m.State != manifest.Loading {
 		return nil
 	}

@@ -24,7 +24,7 @@ func VerifyBeforeLoad(ctx context.Context, out *output.Output) error {
 	}
 	out.Options.Infof("reading %s of an earlier run again before they are loaded", doubtful.Amount())
 	group, running := errgroup.WithContext(ctx)
-	// The first damaged file ends it. Nothing has been handed over yet, so nothing has to be undone.
+	// The first damaged file ends it. Nothing has been submitted yet, so nothing has to be undone.
 	group.SetLimit(parallel.Workers())
 	for _, f := range doubtful {
 		group.Go(func() error { return rereadFile(running, out, f) })

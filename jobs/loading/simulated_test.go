@@ -512,7 +512,7 @@ func TestSimulatedLedgerFails(t *testing.T) {
 }
 
 // TestProgressOfALoad: the progress names all files in the end, and the share of the whole never falls. Requests after
-// files were cut are no new look at the table: its share is behind them.
+// files were cut are no new look at the table: its share comes after them.
 func TestProgressOfALoad(t *testing.T) {
 	simulated(t, func(s *simulation) {
 		var mu sync.Mutex

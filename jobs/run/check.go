@@ -14,7 +14,7 @@ import (
 // their load. It warns of what is doubtful, and sets the targets of the outputs that are to be written. The error has
 // all failures.
 func (r *runner) check(ctx context.Context, todo []*outputRun) error {
-	var all preflight.Findings
+	var all preflight.CheckResults
 	var failed *outputRun
 	begun := time.Now()
 	for _, w := range r.opened.outputs {
@@ -54,7 +54,7 @@ func (r *runner) check(ctx context.Context, todo []*outputRun) error {
 }
 
 // warn logs what is doubtful.
-func warn(all preflight.Findings, log options.Options) {
+func warn(all preflight.CheckResults, log options.Options) {
 	for i := range all {
 		if all[i].State == preflight.Warning {
 			log.Warnf("%s: %s", all[i].Name, all[i].Text())

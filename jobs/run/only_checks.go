@@ -23,7 +23,7 @@ import (
 // since this job and date was run, of which the run compares the records, too. Unlike a run, it continues after a
 // failure as far as it can. The options must have their defaults (Options.WithDefaults). What the checks find is in the
 // findings. It returns an error only if the context ended, or if something could not be closed.
-func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Findings, error) {
+func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.CheckResults, error) {
 	c := &checking{opened: &opened{job: j, options: o, lost: func(error) {}}}
 	err := c.all(ctx)
 	for _, dir := range c.outputs {
@@ -40,7 +40,7 @@ func Check(ctx context.Context, j *jobfile.Job, o options.Options) (preflight.Fi
 // finding.
 type checking struct {
 	opened  *opened // what the outputs of a run share; nothing is run
-	found   preflight.Findings
+	found   preflight.CheckResults
 	outputs []*output.Dir          // that can be reached
 	disks   []preflight.OutputDisk // theirs, if the input was found
 	made    []func()               // remove the directories that the checks make
@@ -107,7 +107,7 @@ func (c *checking) checkOutput(ctx context.Context, j *jobfile.Job) error {
 	} else {
 		content, recorded = c.describeOutput(ctx, dir, j)
 	}
-	found := preflight.Findings{content}
+	found := preflight.CheckResults{content}
 	if closed == nil && r.loads(j) && r.source != nil && r.ledger != nil && r.cluster != nil {
 		found = append(found, c.checkLoaded(ctx, dir, j, recorded)...)
 	}
@@ -171,7 +171,7 @@ func (c *checking) describeOutput(ctx context.Context, dir *output.Dir,
 // checkLoaded asks what a run asks if there seems to be nothing to do: the ledger, if the output has no run, and the
 // table, if files were loaded.
 func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.Job,
-	recorded *manifest.Manifest) preflight.Findings {
+	recorded *manifest.Manifest) preflight.CheckResults {
 	const name = "loaded before"
 	w := newOutputRun(output.NewRun(dir, j, c.opened.source), c.opened.clusterOf(j))
 	w.loader.Ledger = c.opened.ledger
@@ -181,9 +181,9 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 		}
 		w.out.Manifest = recorded
 		if err := w.loader.CheckServed(ctx); err != nil {
-			return preflight.Findings{preflight.Fail(name, err, "")}
+			return preflight.CheckResults{preflight.Fail(name, err, "")}
 		}
-		return preflight.Findings{{Name: name, State: preflight.OK, Detail: "the table serves what was loaded"}}
+		return preflight.CheckResults{{Name: name, State: preflight.OK, Detail: "the table serves what was loaded"}}
 	} else if recorded.Begun() || !w.out.IsEmpty() {
 		return nil
 	}
@@ -194,15 +194,15 @@ func (c *checking) checkLoaded(ctx context.Context, dir *output.Dir, j *jobfile.
 	}
 	switch {
 	case err != nil:
-		return preflight.Findings{preflight.Fail(name, err, "")}
+		return preflight.CheckResults{preflight.Fail(name, err, "")}
 	case loaded:
-		return preflight.Findings{{Name: name, State: preflight.OK,
+		return preflight.CheckResults{{Name: name, State: preflight.OK,
 			Detail: "according to the ledger, and the table serves it"}}
 	case e != nil && len(e.Files) > 0:
-		return preflight.Findings{{Name: name, State: preflight.OK,
+		return preflight.CheckResults{{Name: name, State: preflight.OK,
 			Detail: "from another input, according to the ledger; the run reads this one (--on-change reload)"}}
 	}
-	return preflight.Findings{{Name: name, State: preflight.OK,
+	return preflight.CheckResults{{Name: name, State: preflight.OK,
 		Detail: "no load of this job and date is known to the ledger"}}
 }
 

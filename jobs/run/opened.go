@@ -201,11 +201,11 @@ func about(j *jobfile.Job, several bool, err error) error {
 }
 
 // label names the table in an output's findings, if there are several outputs.
-func (r *opened) label(j *jobfile.Job, found preflight.Findings) preflight.Findings {
+func (r *opened) label(j *jobfile.Job, found preflight.CheckResults) preflight.CheckResults {
 	if r.job.Outputs == nil {
 		return found
 	}
-	var all preflight.Findings
+	var all preflight.CheckResults
 	for _, f := range found {
 		all = append(all, f.ForTable(j.Table))
 	}

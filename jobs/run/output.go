@@ -33,7 +33,7 @@ func newOutputRun(out *output.Run, c *load.Cluster) *outputRun {
 	return &outputRun{out: out, loader: &loading.Loader{Out: out.Output, Cluster: c}}
 }
 
-// waitsForLoad reports whether the files are written and none was handed over yet. An interrupted load is not checked
+// waitsForLoad reports whether the files are written and none was submitted yet. An interrupted load is not checked
 // here: what it needs first is its recovery.
 func (w *outputRun) waitsForLoad() bool {
 	return w.out.WantsLoad() && w.out.Manifest.State == manifest.Written

@@ -8,7 +8,7 @@ import (
 	"bulkload/jobs/base/failure"
 )
 
-// balanced are books in which every number differs from the others.
+// balanced are counts in which every number differs from the others.
 func balanced() RowCounts {
 	return RowCounts{Read: 1000, Written: 700, Rejected: 120, Duplicates: 150, Differing: 40, Filtered: 30, CellsWritten: 2050, Nulls: 50, Columns: 3, TableRows: 9}
 }
@@ -39,7 +39,7 @@ func TestBooksBalance(t *testing.T) {
 	}
 }
 
-// TestSlicesAddUp: the books of slices, in any order, are those of the whole.
+// TestSlicesAddUp: the counts of slices, in any order, are those of the whole.
 func TestSlicesAddUp(t *testing.T) {
 	slices := []Written{{Rows: 1, Duplicates: 20, Differing: 3, Cells: 4, Nulls: 5, TableRows: 6}, {}, {Rows: 700, Duplicates: 80, Differing: 90, Cells: 100, Nulls: 110, TableRows: 120}}
 	want := RowCounts{Written: 701, Duplicates: 100, Differing: 93, CellsWritten: 104, Nulls: 115, TableRows: 126}

@@ -54,7 +54,7 @@ func TestLedgerRemembers(t *testing.T) {
 	l.WithoutOutput(t, livetest.Night20)
 	s := runtest.Must(t, l.Job(t, livetest.Night20), l.Options())
 	if s.Status != failure.StatusNothing || s.Digest != first.Digest || s.Counts != first.Counts {
-		t.Errorf("output deleted: %s, digest %v, books %v", s.Status, s.Digest, s.Counts)
+		t.Errorf("output deleted: %s, digest %v, counts %v", s.Status, s.Digest, s.Counts)
 	}
 	l.WantStoreFiles(t, len(first.Files))
 	touch(t, l)

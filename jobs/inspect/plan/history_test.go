@@ -56,7 +56,7 @@ func TestHistoryInOneRun(t *testing.T) {
 	}
 	s := runtest.Must(t, j, options.Options{})
 	if s.Counts.Read != 6*400 || s.Counts.Written != 400 || s.Counts.Differing != 0 || len(s.Files) != 10 {
-		t.Errorf("books %v, %d files", s.Counts, len(s.Files))
+		t.Errorf("counts %v, %d files", s.Counts, len(s.Files))
 	}
 	if _, err := verify.Job(t.Context(), j, options.Options{}, false); err != nil {
 		t.Error(err)

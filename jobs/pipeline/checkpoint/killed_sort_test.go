@@ -27,7 +27,7 @@ import (
 	"bulkload/partition"
 )
 
-// TestKilledSortOfFiltered: what an earlier process has filtered is in the books of the one that continues.
+// TestKilledSortOfFiltered: what an earlier process has filtered is in the counts of the one that continues.
 func TestKilledSortOfFiltered(t *testing.T) {
 	runtest.ManyProcesses(t)
 	job := jobdir.CheckJob + "filter: score > 500\ntimestamp: column:created_at\ncolumns_map: {created_at: {type: timestamp, zone: Asia/Shanghai, store: binary}, score: {type: decimal}}\n"
@@ -37,7 +37,7 @@ func TestKilledSortOfFiltered(t *testing.T) {
 	base.Out = "base"
 	want := runtest.Must(t, base.Read(t), base.Options())
 	if want.Counts.Filtered < 10_000 || want.Counts.Written < 10_000 {
-		t.Fatalf("books %v", want.Counts)
+		t.Fatalf("counts %v", want.Counts)
 	}
 	k.At, k.Times = options.Checkpointed, 3
 	k.Kill(t)
@@ -61,7 +61,7 @@ func TestKilledSort(t *testing.T) {
 	o.Failpoint = runtest.Counting(&checkpoints, options.Checkpointed)
 	want := runtest.Must(t, base.Read(t), o)
 	if checkpoints < 8 || want.Counts.Rejected != 300 {
-		t.Fatalf("%d checkpoints, books %v", checkpoints, want.Counts)
+		t.Fatalf("%d checkpoints, counts %v", checkpoints, want.Counts)
 	}
 	for _, c := range []struct {
 		at    options.Point

@@ -50,7 +50,7 @@ output: out
 	}
 	s := runtest.Must(t, j, options.Options{})
 	if s.Counts.Read != 9 || s.Counts.Written != 2 || s.Counts.Rejected != 7 {
-		t.Errorf("books %v", s.Counts)
+		t.Errorf("counts %v", s.Counts)
 	}
 	wantRejects(t, filepath.Join(dir, "out", manifest.RejectsDir), []string{
 		"id: not a whole number, in mod(id, 100)",

@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules, input string
 		cells        []string
-		books        counts.RowCounts // without cells and columns
+		counts       counts.RowCounts // without cells and columns
 		rejects      string
 	}{
 		"none": {"", "1|x|\\N\n2||y\n", []string{"1 f:a @1000 =x", "1 f:id @1000 =1", "2 f:a @1000 =", "2 f:b @1000 =y", "2 f:id @1000 =2"},
@@ -117,11 +117,11 @@ func TestRules(t *testing.T) {
 			}
 			b := s.Counts
 			if b.CellsWritten != int64(len(c.cells)) || b.CellsWritten+b.Nulls != b.Written*int64(b.Columns) {
-				t.Errorf("books %v", b)
+				t.Errorf("counts %v", b)
 			}
 			b.CellsWritten, b.Nulls, b.Columns = 0, 0, 0
-			if b != c.books {
-				t.Errorf("books %v, want %v", b, c.books)
+			if b != c.counts {
+				t.Errorf("counts %v, want %v", b, c.counts)
 			}
 			rejects, err := os.ReadFile(filepath.Join(out, manifest.RejectsDir, "rejects.jsonl"))
 			if c.rejects != "" && (err != nil || !strings.Contains(string(rejects), c.rejects)) {
@@ -129,7 +129,7 @@ func TestRules(t *testing.T) {
 			}
 			wantVerified(t, j, s)
 			plan, err := plan.Run(context.Background(), j, options.Options{}, plan.PlanOptions{})
-			if err != nil || plan.Rejected != c.books.Rejected || plan.Filtered != c.books.Filtered || plan.Rows != c.books.Written+c.books.Duplicates {
+			if err != nil || plan.Rejected != c.counts.Rejected || plan.Filtered != c.counts.Filtered || plan.Rows != c.counts.Written+c.counts.Duplicates {
 				t.Errorf("plan: %d rows, %d rejected, %d filtered, %v", plan.Rows, plan.Rejected, plan.Filtered, err)
 			}
 		})
@@ -202,6 +202,6 @@ func TestTimestampsOfRecords(t *testing.T) {
 	j := jobtest.Rules(t, "timestamp: column:a\ncolumns_map: {a: {type: int64}}\ncells: [b]\n", in)
 	s := runtest.Must(t, j, options.Options{})
 	if s.Counts.Written != 2 || s.Counts.Rejected != 6 {
-		t.Errorf("books %+v", s.Counts)
+		t.Errorf("counts %+v", s.Counts)
 	}
 }

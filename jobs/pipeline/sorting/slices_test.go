@@ -112,7 +112,7 @@ func TestOneRegionKeepsAllCoresBusy(t *testing.T) {
 		}
 	}})
 	if len(s.Regions) != 1 || s.Counts.Written != 4000 || begun.Load() < cores {
-		t.Errorf("%d slices of %d regions, books %v", begun.Load(), len(s.Regions), s.Counts)
+		t.Errorf("%d slices of %d regions, counts %v", begun.Load(), len(s.Regions), s.Counts)
 	}
 	wantSliced(t, s, 0, int(begun.Load()))
 }
@@ -129,7 +129,7 @@ func TestDuplicatesStayTogether(t *testing.T) {
 	}
 	s := runtest.Must(t, jobtest.Check(t, dir, filepath.Join(dir, "out")), options.Options{})
 	if s.Counts.Duplicates != 4000 || s.Counts.Written != 8000 || s.Regions[jobdir.HotRegion].Files < 5 {
-		t.Errorf("books %v, %d files", s.Counts, s.Regions[jobdir.HotRegion].Files)
+		t.Errorf("counts %v, %d files", s.Counts, s.Regions[jobdir.HotRegion].Files)
 	}
 }
 

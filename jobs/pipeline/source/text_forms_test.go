@@ -161,7 +161,7 @@ func spool(t *testing.T, dir string, n int) (skipped int64) {
 
 const spoolJob = "format: csv\n  skip_noise: true"
 
-// TestSkippedLinesAreCounted: lines that skip_noise skips are in the books, whether one process reads, tasks, a
+// TestSkippedLinesAreCounted: lines that skip_noise skips are in the counts, whether one process reads, tasks, a
 // verification, or a process that continues a killed one.
 func TestSkippedLinesAreCounted(t *testing.T) {
 	runtest.ManyProcesses(t)

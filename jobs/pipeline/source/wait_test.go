@@ -86,7 +86,7 @@ func TestWaitForTheInput(t *testing.T) {
 	}
 	s, said, err := waitingRun(context.Background(), t, dir, c, 2*time.Hour)
 	if err != nil || s.Counts.Written != 400 {
-		t.Fatalf("%v, books %v\n%s", err, s.Counts, said)
+		t.Fatalf("%v, counts %v\n%s", err, s.Counts, said)
 	}
 	if c.passed != 300*time.Second {
 		t.Errorf("waited %v, want 5m: a minute after the last file", c.passed)

@@ -54,7 +54,7 @@ func TestSeveralFamilies(t *testing.T) {
 		families[f.Family] += f.Cells
 	}
 	if len(families) != 3 || s.Counts.Columns != 17 {
-		t.Errorf("families %v, books %v", families, s.Counts)
+		t.Errorf("families %v, counts %v", families, s.Counts)
 	}
 	if _, err := verify.Job(context.Background(), j, options.Options{}, false); err != nil {
 		t.Error(err)

@@ -44,7 +44,7 @@ type CheckedOutput struct {
 	Table  *load.Table     // nil without a cluster, or if the table can't be loaded into
 	Target *targets.Target // nil if it can't be made, or if the input decides (regions.from: plan)
 
-	list     Findings
+	list     CheckResults
 	families []string // of the job's cells
 	staging  string   // HBase's folder for the staging folders of all loads; "" if it is not known
 	status   chan statusAnswer
@@ -80,7 +80,7 @@ const (
 )
 
 // Check makes all checks.
-func (o *CheckedOutput) Check(ctx context.Context) Findings {
+func (o *CheckedOutput) Check(ctx context.Context) CheckResults {
 	o.askStatus(ctx)
 	o.checkTable(ctx)
 	o.checkTarget()

@@ -44,16 +44,16 @@ const (
 )
 
 // Check compares what a run needs on its disks with what is free there.
-func (d *Disks) Check() Findings {
+func (d *Disks) Check() CheckResults {
 	sorting.WarnOfSpillsInMemory(d.Options, d.Spill)
 	if d.Unchecked {
-		return Findings{{Name: diskCheck, State: Unknown, Detail: "not checked (input.check_space: false)"}}
+		return CheckResults{{Name: diskCheck, State: Unknown, Detail: "not checked (input.check_space: false)"}}
 	}
 	spill, err := d.spill()
 	if err != nil {
-		return Findings{Fail(workCheck, err, "")}
+		return CheckResults{Fail(workCheck, err, "")}
 	}
-	var found Findings
+	var found CheckResults
 	var needs []diskNeed
 	if spill.need > 0 {
 		needs = append(needs, spill)

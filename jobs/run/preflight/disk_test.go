@@ -31,7 +31,7 @@ func output(d disk) OutputDisk {
 }
 
 // states are what a check of disks finds.
-func states(found Findings) (all string) {
+func states(found CheckResults) (all string) {
 	for _, f := range found {
 		all += string(f.State) + ": " + f.Text() + "\n"
 	}

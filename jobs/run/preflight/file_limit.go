@@ -46,12 +46,12 @@ func (l *FileLimit) Check() error {
 }
 
 // Findings returns the error of Check as a finding; nil if there is none, or no target yet.
-func (l *FileLimit) Findings() Findings {
+func (l *FileLimit) Findings() CheckResults {
 	if l.Target == nil {
 		return nil
 	}
 	if err := l.Check(); err != nil {
-		return Findings{Fail("number of files", err, "")}
+		return CheckResults{Fail("number of files", err, "")}
 	}
 	return nil
 }

@@ -53,16 +53,16 @@ func (f CheckResult) ForTable(table string) CheckResult {
 	return f
 }
 
-// Findings are findings in the order of the checks.
-type Findings []CheckResult
+// CheckResults are findings in the order of the checks.
+type CheckResults []CheckResult
 
 // Failed are those that failed.
-func (f Findings) Failed() Findings {
+func (f CheckResults) Failed() CheckResults {
 	return slices.DeleteFunc(slices.Clone(f), func(one CheckResult) bool { return one.State != Failed })
 }
 
 // Err is nil if no check failed, the error of the one that did, or a *FailedError of several.
-func (f Findings) Err() error {
+func (f CheckResults) Err() error {
 	failed := f.Failed()
 	switch len(failed) {
 	case 0:
@@ -74,7 +74,7 @@ func (f Findings) Err() error {
 }
 
 // FailedError says that several checks failed. Its kind and its code are those of the worst failure.
-type FailedError struct{ Failed Findings }
+type FailedError struct{ Failed CheckResults }
 
 func (e *FailedError) Error() string { return e.text(false) }
 
@@ -104,7 +104,7 @@ func (e *FailedError) Unwrap() error {
 }
 
 // Worst is the first of the worst failures, with its name. There must be one.
-func (f Findings) Worst() (name string, err error) {
+func (f CheckResults) Worst() (name string, err error) {
 	rank := func(one CheckResult) int { return slices.Index(failure.Worst, failure.KindOf(one.err)) }
 	worst := slices.MinFunc(f.Failed(), func(a, b CheckResult) int { return rank(a) - rank(b) })
 	return worst.Name, worst.err

@@ -20,7 +20,7 @@ import (
 // TestWorstFailure: one failure is returned as it is; several have the kind and the code of the worst, and all texts.
 func TestWorstFailure(t *testing.T) {
 	locked, missing := errcode.Locked.New("locked by x"), errcode.TableMissing.New("no table")
-	both := Findings{Fail("output", locked, ""), {Name: "ttl", State: Warning}, {Name: "x", State: Unknown}}
+	both := CheckResults{Fail("output", locked, ""), {Name: "ttl", State: Warning}, {Name: "x", State: Unknown}}
 	if err := both.Err(); err != locked {
 		t.Errorf("one failure: %v", err)
 	}
@@ -34,7 +34,7 @@ func TestWorstFailure(t *testing.T) {
 			t.Errorf("%q is not in %s", text, failure.TextOf(err))
 		}
 	}
-	if err := (Findings{{State: Warning}, {State: Unknown}, {State: OK}}).Err(); err != nil {
+	if err := (CheckResults{{State: Warning}, {State: Unknown}, {State: OK}}).Err(); err != nil {
 		t.Errorf("without a failure: %v", err)
 	}
 }

@@ -64,7 +64,7 @@ type RunEntry struct {
 	Tables   []*TableSummary
 	Inputs   Inputs
 	Rejects  RejectSummary
-	Disks    preflight.Findings
+	Disks    preflight.CheckResults
 }
 
 // Setting is a setting with its value.
@@ -95,7 +95,7 @@ type TableSummary struct {
 	Load         loading.LoadResult
 	Families     map[string]string // their settings
 	Duplicates   []writing.DuplicateSample
-	Checks       preflight.Findings
+	Checks       preflight.CheckResults
 
 	Regions int // of the table
 	Used    int // that got files
@@ -330,7 +330,7 @@ func (t *TableSummary) TableChecks() checked { return checksOf(t.Checks) }
 // DiskChecks are the checks of the disks.
 func (r *RunEntry) DiskChecks() checked { return checksOf(r.Disks) }
 
-func checksOf(all preflight.Findings) checked {
+func checksOf(all preflight.CheckResults) checked {
 	c := checked{Checked: len(all) > 0}
 	for _, f := range all {
 		class, name := "warning", f.Name

@@ -31,7 +31,7 @@ func madePage(n int, text string) *RunPage {
 	t := &TableSummary{Name: text, Status: failure.StatusDone, RunID: text, Dir: text, Families: map[string]string{text: text, "f": "{Compression:SNAPPY Encoding:FAST_DIFF Bloom:ROW BlockSize:65536}"},
 		Counts: counts.RowCounts{Read: 1000, Written: 990, Rejected: 7, Duplicates: 3, Differing: 1, CellsWritten: 990, Columns: 1},
 		Load:   loading.LoadResult{Requested: true, Report: load.Report{Files: n, Regions: n, Staging: text}}, Duplicates: []writing.DuplicateSample{{Row: text, Kept: writing.RecordPosition{File: text}}},
-		Checks: preflight.Findings{{Name: "version", State: preflight.OK, Detail: "HBase 2.6.1"}, {Name: "quota", State: preflight.OK}, {Name: "quota", State: preflight.OK}, {Name: text, State: preflight.Warning, Detail: text, Fix: text, Table: text}}}
+		Checks: preflight.CheckResults{{Name: "version", State: preflight.OK, Detail: "HBase 2.6.1"}, {Name: "quota", State: preflight.OK}, {Name: "quota", State: preflight.OK}, {Name: text, State: preflight.Warning, Detail: text, Fix: text, Table: text}}}
 	var regions []RegionSummary
 	var files []hfiles.FileMeta
 	var inputs []manifest.RecordedInput

@@ -34,8 +34,8 @@ type Summary struct {
 	Bound          *Bound              `json:"bound,omitempty"`   // if the run did something
 	Resumed        *checkpoint.Resumed `json:"resumed,omitempty"` // if the run continued an earlier process's sort
 	// for the input, and for other loads into the tables
-	Waited float64            `json:"seconds_waited,omitempty"`
-	Disks  preflight.Findings `json:"disks,omitempty"` // the checks of the disks
+	Waited float64                `json:"seconds_waited,omitempty"`
+	Disks  preflight.CheckResults `json:"disks,omitempty"` // the checks of the disks
 
 	only    *OutputReport   // if there is one output
 	options options.Options // of the run; its log gets the phases
@@ -56,7 +56,7 @@ type OutputSummary struct {
 	Output     string                    `json:"output,omitempty"`
 	Duplicates []writing.DuplicateSample `json:"duplicates,omitempty"`
 	Existing   *ExistingRows             `json:"existing,omitempty"` // if the job asks the table for its rows
-	Checks     preflight.Findings        `json:"checks,omitempty"`   // before anything was read
+	Checks     preflight.CheckResults    `json:"checks,omitempty"`   // before anything was read
 }
 
 // OutputReport is one of several outputs, each of which is a separate run.
