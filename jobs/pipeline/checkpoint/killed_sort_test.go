@@ -173,34 +173,36 @@ func TestKilledAtAnyTime(t *testing.T) {
 	took := time.Since(begun)
 	t.Logf("an undisturbed run takes %v", took)
 	r := testrand.New(t)
-	hit := 0
+	latest := took // no run is killed later than this
 	for range rounds {
-		for range 3 {
+		for killed := 0; killed < 3; {
 			k.Memory = options.MinMemory + r.Int64N(options.MinMemory)
 			cmd := k.Command(t)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			after := time.Duration(r.Int64N(int64(took) * 3 / 4)) // a later one may be over by then
+			after := time.Duration(r.Int64N(int64(latest)))
 			t.Logf("killed after %v, with %d bytes of memory", after, k.Memory)
 			end := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-			if err := cmd.Wait(); err == nil {
-				t.Log("it had come to its end")
-			} else if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatal(err)
-			} else {
-				hit++
-			}
+			err := cmd.Wait()
 			end.Stop()
+			switch {
+			case err == nil: // it was faster, so the next one starts anew and has less time
+				latest = max(latest/2, 2)
+				if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
+					t.Fatal(err)
+				}
+			case cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+				killed++
+			default:
+				t.Fatal(err)
+			}
 		}
 		got := runtest.Must(t, k.Read(t), k.Options())
 		runtest.SameRun(t, k, base.Out, want, got)
 		if err := os.RemoveAll(filepath.Join(dir, k.Out)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if hit == 0 {
-		t.Errorf("all of %d processes had ended before they were to be killed", 3*rounds)
 	}
 }
 

@@ -40,6 +40,8 @@ import org.apache.hadoop.util.ToolRunner;
 final class Tables {
   private static final int SPLIT_SECONDS = 60;
   private static final int ROWS_A_CALL = 1000;
+  /** A server that gets little time answers few gets within the time of a call; what it has done for a lost call is done again. */
+  private static final int GETS_A_CALL = 100;
   private static Connection connection;
 
   private Tables() {}
@@ -134,7 +136,7 @@ final class Tables {
       List<Get> gets = new ArrayList<>();
       for (String line; (line = asked.readLine()) != null; ) {
         gets.add(get(line));
-        if (gets.size() == ROWS_A_CALL) {
+        if (gets.size() == GETS_A_CALL) {
           found(t.get(gets), to);
           gets.clear();
         }
