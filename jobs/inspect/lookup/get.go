@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// GetReport is the rows of one query key.
+// GetReport holds the rows of one query key.
 type GetReport struct {
 	failure.Outcome
 	Table string   `json:"table"`
@@ -37,8 +37,8 @@ type GotRow struct {
 	Cells []GotCell `json:"cells"`
 }
 
-// GotCell is one cell. A value that is not UTF-8 is only in base64. One that the job stores in binary form is given
-// as its text, with its type, and in base64.
+// GotCell is one cell. A value that is not UTF-8 is given only in base64. A value that the job stores in binary form is
+// given as text with its type, and in base64.
 type GotCell struct {
 	Family    string `json:"family"`
 	Qualifier string `json:"qualifier"`
@@ -48,8 +48,8 @@ type GotCell struct {
 	Base64    string `json:"value_base64,omitempty"`
 }
 
-// Get finds the rows of a query key, with a value for each of the job's query columns: in the live table, or in the
-// HFiles below the directory from. A query for null is not possible.
+// Get finds the rows of a query key, which has a value for each of the job's query columns. It searches the live table,
+// or the HFiles below the directory from. It can't search for null.
 func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string, from string) (*GetReport, error) {
 	report := &GetReport{Outcome: failure.NewOutcome(), Table: j.Table, Query: query, Rows: []GotRow{}}
 	if j.Outputs != nil {
@@ -81,7 +81,7 @@ func Get(ctx context.Context, j *jobfile.Job, o options.Options, query []string,
 	return report, nil
 }
 
-// query is the key prefixes of the rows, and the columns that identify the rows if the prefixes do not.
+// query holds the key prefixes of the rows, and the cells that identify the rows if the prefixes do not.
 type query struct {
 	prefixes [][]byte
 	wholeRow bool // the prefixes are whole row keys
@@ -130,7 +130,7 @@ func newQuery(j *jobfile.Job, given []string) (*query, error) {
 	return q, err
 }
 
-// stopRow is the first row after those that a prefix selects; nil if there is none.
+// stopRow returns the first row after those that a prefix selects; nil if no row can follow.
 func (q *query) stopRow(prefix []byte) []byte {
 	if q.wholeRow {
 		return append(bytes.Clone(prefix), 0)
@@ -138,7 +138,7 @@ func (q *query) stopRow(prefix []byte) []byte {
 	return prefixEnd(prefix)
 }
 
-// prefixEnd is the first row after all rows with a prefix; nil if there is none.
+// prefixEnd returns the first row after all rows with a prefix; nil if no row can follow.
 func prefixEnd(prefix []byte) []byte {
 	end := bytes.Clone(prefix)
 	for len(end) > 0 {
@@ -180,7 +180,7 @@ const parallelScans = 16
 // rangeScan visits the cells of all rows from start to before end. Several may run at a time.
 type rangeScan func(ctx context.Context, start, end []byte, visit func(*cell.Cell) error) error
 
-// scan reads the rows below every prefix, several at a time, and keeps the selected ones in the order of the table.
+// scan reads the rows of several prefixes at a time, and keeps the selected rows in the order of the table.
 func (q *query) scan(ctx context.Context, scan rangeScan) error {
 	answers := make([]answer, len(q.prefixes))
 	group, running := errgroup.WithContext(ctx)

@@ -30,7 +30,7 @@ func binaryCells(j *jobfile.Job) []binaryCell {
 	return all
 }
 
-// matches reports whether a cell is this one; in a wide table its qualifier only ends with what columns_map says.
+// matches reports whether a cell is this one. In a wide table its qualifier only ends with that of columns_map.
 func (b *binaryCell) matches(c *cell.Cell, wide bool) bool {
 	if !bytes.Equal(c.Family, b.family) {
 		return false
@@ -41,7 +41,7 @@ func (b *binaryCell) matches(c *cell.Cell, wide bool) bool {
 	return bytes.Equal(c.Qualifier, b.qualifier)
 }
 
-// storedValue is a query's value for a column in the form of its cells.
+// storedValue converts a query's value to the form in which the column's cells store it.
 func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	if !c.Binary {
 		return text, nil
@@ -57,7 +57,7 @@ func storedValue(c *jobfile.Column, text []byte) ([]byte, error) {
 	return stored, nil
 }
 
-// gotCell formats a cell: as text of its column's type, if it is stored in binary form.
+// gotCell formats a cell. A value in binary form becomes text of its column's type.
 func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	g := GotCell{Family: string(c.Family), Qualifier: string(c.Qualifier), Timestamp: c.Timestamp}
 	for i := range s.binary {
@@ -78,7 +78,7 @@ func (s *shownCells) gotCell(c *cell.Cell) GotCell {
 	return g
 }
 
-// shownCells is how cells are formatted.
+// shownCells says how cells are formatted.
 type shownCells struct {
 	binary []binaryCell
 	wide   bool

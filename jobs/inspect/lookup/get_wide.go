@@ -9,7 +9,7 @@ import (
 	"bulkload/values"
 )
 
-// wideQuery is which cells a query of a wide table selects; the zero value is all cells of all rows with a prefix.
+// wideQuery says which cells a query of a wide table selects. The zero value selects all cells of the rows.
 type wideQuery struct {
 	begin []byte          // of the qualifiers
 	exact map[string]bool // family and qualifier, if the values determine them; nil: only begin is known

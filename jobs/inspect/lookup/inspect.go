@@ -24,7 +24,7 @@ type InspectReport struct {
 	Version string `json:"version"`
 	Cells   int64  `json:"cells"`
 	Rows    int64  `json:"rows"`
-	// of the cells without encoding; 0 if the file does not say
+	// size of the cells without encoding; 0 if the file does not record it
 	Unencoded   int64                      `json:"unencoded_bytes"`
 	FirstRow    string                     `json:"first_row"`
 	LastRow     string                     `json:"last_row"`
@@ -52,7 +52,7 @@ type InspectType struct {
 	Most    int64   `json:"most_raw"`
 }
 
-// InspectBloom is a hfilewriter.BloomLoad with its names in JSON.
+// InspectBloom is a hfilewriter.BloomLoad with JSON names.
 type InspectBloom struct {
 	Kind           string  `json:"kind"`
 	Chunks         int     `json:"chunks"`
@@ -75,10 +75,10 @@ type InspectBlock struct {
 	FirstKey string `json:"first_key,omitempty"`
 }
 
-// maxKeySamples is how many data blocks' first keys are shown, distributed over the file.
+// maxKeySamples is how many first keys of data blocks are shown, spread over the file.
 const maxKeySamples = 8
 
-// InfoRow is one entry of a file's info, in the notation of Printable.
+// InfoRow is one entry of a file's info, in the notation of cell.Printable.
 type InfoRow struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -154,7 +154,7 @@ func (report *InspectReport) fill(ctx context.Context, r *hfilewriter.Reader, bl
 	return nil
 }
 
-// firstKey formats a block's first key; a bloom chunk's is a row or a column, not a flat key.
+// firstKey formats a block's first key. A bloom chunk's is a row or a column, not a flat key.
 func firstKey(b *hfilewriter.Block) string {
 	switch {
 	case b.FirstKey == nil:

@@ -11,8 +11,8 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// pickFor selects the output for a query: the one whose files are in the directory from; otherwise the one whose
-// query has this number of columns.
+// pickFor selects the output for a query: the owner of the files in the directory from, otherwise the output with a
+// query of this number of columns.
 func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobfile.Job, error) {
 	if from != "" {
 		table, err := TableIn(j, o, from)
@@ -28,7 +28,7 @@ func pickFor(j *jobfile.Job, o options.Options, columns int, from string) (*jobf
 	return j.Only(why, func(out *jobfile.Job) bool { return len(out.Query) == columns })
 }
 
-// TableIn is the table of a directory's files, from its manifest; "" if unknown.
+// TableIn returns the table of a directory's files, from its manifest; "" if unknown.
 func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
 	_, fsys, dir, err := site.OpenPath(o, j.HBase, from)
 	if err != nil {
@@ -42,7 +42,7 @@ func TableIn(j *jobfile.Job, o options.Options, from string) (string, error) {
 	return m.Run.Table, nil
 }
 
-// isDirectory reports whether a directory is an output's. A local one is relative to the current folder.
+// isDirectory reports whether dir is the directory of out. A local dir is relative to the current folder.
 func isDirectory(dir string, out *jobfile.Job) bool {
 	if out.Output == "" {
 		return false

@@ -18,8 +18,8 @@ import (
 	"bulkload/values"
 )
 
-// trialEncoder makes HFiles of the sampled rows, in memory, and discards them: their size predicts the size of all,
-// and the time that they take predicts a run's speed.
+// trialEncoder writes the sampled rows to HFiles in memory and discards them. Their size predicts the size of all
+// HFiles, and the time that they take predicts a run's speed.
 type trialEncoder struct {
 	*candidate
 	sample *stats.Sample
@@ -36,7 +36,7 @@ type stopwatch struct {
 	took  time.Duration
 }
 
-// What takes less than leastWork is repeated, but not more than mostTimes.
+// Work that takes less than leastWork is repeated, at most mostTimes, because a shorter measurement says little.
 const (
 	leastWork = 100 * time.Millisecond
 	mostTimes = 100
@@ -62,14 +62,14 @@ func (w stopwatch) rate() float64 { return rate(w.bytes, w.took) }
 // familySize is the result of encoding one family's sampled cells.
 type familySize struct {
 	raw, bytes int64
-	fixed      int64 // bytes of a file regardless of its content
-	fixedRaw   int64 // the KeyValue bytes in fixed
+	fixed      int64 // bytes of a file with one row
+	fixedRaw   int64 // KeyValue bytes of that row
 
-	firstBytes, firstRaw int64   // with one row for each query key only; 0 if its rows are together in the input
+	firstBytes, firstRaw int64   // with only one row of each query key; 0 if its rows are together in the input
 	scatter              float64 // see stats.Sample.Scatter
 }
 
-// estimate fills in the size of the HFiles.
+// estimate predicts the size of the HFiles. unique is the share of rows whose key no later row repeats.
 func (c *candidate) estimate(unique float64) error {
 	e := &trialEncoder{candidate: c, sample: c.stats.rows, values: make([]values.Value, len(c.target.Layout.Sources))}
 	report := &c.report.HFiles
@@ -110,7 +110,7 @@ func (c *candidate) estimate(unique float64) error {
 	return e.measure()
 }
 
-// files is how many files of a family a run makes, at least: one for each region with rows.
+// files returns the minimum number of files that a run writes for a family: one for each region with rows.
 func (c *candidate) files() int {
 	n := 0
 	for _, r := range c.stats.counts.regions {
@@ -121,7 +121,7 @@ func (c *candidate) files() int {
 	return n
 }
 
-// bytesOf scales the size of the sample's file to so many KeyValue bytes in so many files.
+// bytesOf scales the size of the sample's file to raw KeyValue bytes in the given number of files.
 func (s *familySize) bytesOf(raw float64, files int) float64 {
 	if s.raw == 0 {
 		return 0
@@ -131,19 +131,19 @@ func (s *familySize) bytesOf(raw float64, files int) float64 {
 		return float64(s.bytes) / float64(s.raw) * raw
 	}
 	slope := (float64(s.bytes) - fixed) / float64(s.raw-s.fixedRaw)
-	own := fixed - slope*float64(s.fixedRaw) // without its one row
+	own := fixed - slope*float64(s.fixedRaw) // of a file without its one row
 	if s.firstRaw > 0 && s.firstRaw < s.raw {
 		slope = s.scatteredSlope(own)
 	}
 	return slope*raw + own*float64(files)
 }
 
-// minScattered: below this fraction the rows of a query key are reported as scattered over the input.
+// minScattered is the fraction below which the rows of a query key are reported as scattered over the input.
 const minScattered = 0.9
 
-// scatteredSlope is the size of a byte of KeyValues if the sample has fewer rows of each query key than the input.
-// The first row of a query key and the others are as large as in the sample, but the first ones are a smaller part of
-// all.
+// scatteredSlope returns the encoded size of a byte of KeyValues if the sample has fewer rows of each query key than
+// the input. A query key's first row and its other rows are as large as in the sample, but first rows are a smaller
+// share of the input.
 func (s *familySize) scatteredSlope(own float64) float64 {
 	first := (float64(s.firstBytes) - own) / float64(s.firstRaw)
 	other := max(float64(s.bytes-s.firstBytes)/float64(s.raw-s.firstRaw), 0)
@@ -151,7 +151,7 @@ func (s *familySize) scatteredSlope(own float64) float64 {
 	return share*first + (1-share)*other
 }
 
-// encode writes one family of the sample.
+// encode writes one family of the sample, and records the sizes.
 func (e *trialEncoder) encode(i int, scatter float64) error {
 	size := familySize{scatter: scatter}
 	err := e.took.measure(func() (raw int64, err error) {
@@ -175,8 +175,8 @@ func (e *trialEncoder) encode(i int, scatter float64) error {
 	return nil
 }
 
-// write writes a family's cells of the first rows that have any, and returns the file's size and that of the
-// KeyValues; 0 if there is no cell. Rows that are not in only are left out, unless it is nil.
+// write writes a family's cells of the first rows that have any, and returns the sizes of the file and of the
+// KeyValues; 0 if there are no cells. If only is not nil, it leaves out all rows that are not in it.
 func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw int64, err error) {
 	w, err := hfilewriter.NewWriter(out, e.target.Families[i].Settings,
 		hfilewriter.Provenance{Created: 1, Loaded: 1, Task: "plan"})
@@ -187,7 +187,7 @@ func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw
 	var before []byte
 	for at := 0; at < e.sample.Len() && rows > 0; at++ {
 		key, payload := e.sample.Row(at)
-		if only != nil && !only[at] || bytes.Equal(key, before) { // a run writes one of them
+		if only != nil && !only[at] || bytes.Equal(key, before) { // a run writes one row of each key
 			continue
 		}
 		before = key
@@ -213,7 +213,7 @@ func (e *trialEncoder) write(i, rows int, only []bool, out io.Writer) (size, raw
 	return summary.Bytes, raw, nil
 }
 
-// append writes the cells of one family of a record, whose values are unpacked.
+// append writes the cells of one family of the record that was unpacked into e.values.
 func (e *trialEncoder) append(w *hfilewriter.Writer, family *entry.FamilyCells, key []byte, timestamp int64) error {
 	if !e.target.Layout.Wide {
 		return w.AppendRow(family.Columns, key, timestamp, e.values[family.First:family.Last])
@@ -243,7 +243,7 @@ func (e *trialEncoder) replay() (all int64, err error) {
 	shard := sorter.NewShard()
 	var sum digest.Sum
 	for i := range e.sample.Len() {
-		// The sample is sorted already, a run's rows are not.
+		// The sample is sorted but a run's rows are not, so take it in another order.
 		key, payload := e.sample.Row(int(uint64(i) * 2654435761 % uint64(e.sample.Len())))
 		row, named, err := e.target.SplitKey(key)
 		var timestamp int64
@@ -279,7 +279,7 @@ func (e *trialEncoder) measure() error {
 	return err
 }
 
-// readEncoded reads an HFile as the verification does.
+// readEncoded reads an HFile as a verification does.
 func readEncoded(file []byte) error {
 	r, err := hfilewriter.Open(bytes.NewReader(file), int64(len(file)))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"bulkload/keys"
 )
 
-// facts are what the checks need besides the report.
+// facts returns what the checks need in addition to the report.
 func (p *planner) facts(c *candidate) *stats.Facts {
 	j, counts := c.job, &c.stats.counts
 	f := &stats.Facts{Now: p.Now, Table: j.Table, Dates: p.Dates, Order: counts.order, Reversed: c.reversed(),
@@ -36,7 +36,7 @@ func (p *planner) facts(c *candidate) *stats.Facts {
 	return f
 }
 
-// globbedFolders is in how many folders a glob finds input files; 0 where the path is none.
+// globbedFolders returns in how many folders a glob finds input files; 0 if the path is not a glob.
 func (p *planner) globbedFolders() int {
 	if !strings.ContainsAny(p.job.Input.Path, "*?[") {
 		return 0
@@ -48,8 +48,8 @@ func (p *planner) globbedFolders() int {
 	return len(folders)
 }
 
-// keyFindings are the findings of the expression alone. For dates the checks report them with the table's TTL, and
-// for reversed values with their widths.
+// keyFindings returns the findings about the expression alone. It leaves out those that the checks report in more
+// detail: cycles of dates with the table's TTL, and reversed values with the widths that were found.
 func (c *candidate) keyFindings() []stats.Finding {
 	var found []stats.Finding
 	for _, f := range c.job.RowKey.Findings(c.job.RowQuery()) {
@@ -72,7 +72,7 @@ func (c *candidate) keyFindings() []stats.Finding {
 	return found
 }
 
-// reversed are the widths found in the columns that the key reverses without padding them first.
+// reversed returns the widths found in the columns that the key reverses without padding them first.
 func (c *candidate) reversed() []stats.KeyWidths {
 	var found []stats.KeyWidths
 	for _, p := range c.job.RowKey.Parts() {
@@ -86,8 +86,8 @@ func (c *candidate) reversed() []stats.KeyWidths {
 	return found
 }
 
-// unzoned are the columns with dates that the key reads as UTC because no zone is given. In a column whose values all
-// have an offset, none is missing.
+// unzoned returns the columns with dates that the key reads as UTC because no zone is given. A column whose values all
+// have an offset needs no zone.
 func (c *candidate) unzoned() []string {
 	var found []string
 	for i, n := range c.stats.counts.unzoned {
@@ -98,7 +98,7 @@ func (c *candidate) unzoned() []string {
 	return found
 }
 
-// beyond are the columns with numbers that exceed the base of desc.
+// beyond returns the columns with numbers that exceed the base of desc.
 func (c *candidate) beyond() []stats.OutOfRange {
 	var found []stats.OutOfRange
 	for i, rows := range c.stats.counts.beyond {

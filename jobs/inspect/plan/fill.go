@@ -84,12 +84,12 @@ func (p *planner) propose(c *candidate) {
 	c.report.Suggestion = stats.ProposeRegions(wanted, c.stats.keys, printable.Bytes)
 }
 
-// maxFileSize is the cluster's hbase.hregion.max.filesize, or HBase's default.
+// maxFileSize returns the cluster's hbase.hregion.max.filesize, or HBase's default.
 func (p *planner) maxFileSize() int64 {
 	return p.site.Number("hbase.hregion.max.filesize", targets.DefaultMaxSize)
 }
 
-// reopen replaces the provisional regions by the proposed ones.
+// reopen replaces the provisional regions with the proposed ones.
 func (c *candidate) reopen() error {
 	splits := c.report.Suggestion.Keys
 	if !c.open || sameSplits(splits, c.target.Splits) {
@@ -159,8 +159,8 @@ func (c *candidate) fillRegions() {
 	r.Skew = stats.Skew(largest, all, len(r.Regions))
 }
 
-// plannedFiles is about how many files a run writes for a region, of the family with the most: the number of slices
-// from slicesOf, and in each the files that max_size causes. total is for all regions.
+// plannedFiles estimates how many files a run writes for a region in the family with the most. It counts slices as
+// sorting's slicesOf does, and in each slice the files that max_size causes. total counts the entries of all regions.
 func (c *candidate) plannedFiles(region regionCounts, total int64) int {
 	t, size := c.target, max(sorting.SliceSize(&c.job.HFile), total/sorting.SlicesOfAll)
 	n := min((region.entries+size-1)/size, max(1, t.MaxFiles-region.raw/t.MaxSize), sorting.MaxSlices)
@@ -172,7 +172,7 @@ func (c *candidate) plannedFiles(region regionCounts, total int64) int {
 	return int(n * (1 + scaled(region.raw, share)/n/t.MaxSize))
 }
 
-// fillQueries reports the cost of reading.
+// fillQueries reports the cost of the queries.
 func (c *candidate) fillQueries() {
 	r, s := c.report, c.stats
 	if len(c.job.Query) > 0 {
@@ -190,7 +190,7 @@ func (c *candidate) fillQueries() {
 		asked.Returned, asked.Read = a.paths.Means()
 		asked.Prefix, asked.Scans, asked.Full, _ = a.found(len(r.Regions))
 		rows := r.Rows
-		if r.Sample { // rows returned can only be counted among those read, so rows read are too
+		if r.Sample { // rows returned can be counted only in the sample, so compare them with its rows
 			rows = r.RowsRead - r.Rejected - r.Filtered
 		}
 		asked.Weigh(rows, float64(r.RawBytes)/math.Max(float64(r.Rows), 1))
@@ -199,7 +199,7 @@ func (c *candidate) fillQueries() {
 	}
 }
 
-// found is the report's form: the prefix, the number of scans, whether they read whole regions, and why.
+// found returns what the report shows: the prefix, the number of scans, whether they read whole regions, and why.
 func (p keyPath) found(regions int) (prefix string, scans int, full bool, why string) {
 	if p.query == nil {
 		return "", regions, true, p.why.Error()
@@ -217,7 +217,7 @@ func (c *candidate) createStatement() string {
 	return stats.CreateStatement(c.job.Table, families, c.report.Splits)
 }
 
-// forecast reports what a run needs, and for how long the table stays as it is.
+// forecast reports what a run needs, and when the table's regions will split or have too many files.
 func (p *planner) forecast(c *candidate) {
 	r, t := c.report, &p.reading.times
 	f := &r.Forecast

@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/stats"
 )
 
-// page is the report in the page's form.
+// page converts the report to the page's form.
 func (r *PlanReport) page() *stats.PlanPage {
 	p := &stats.PlanPage{Title: "Plan of " + filepath.Base(r.Run.Job), Date: r.Run.Date}
 	tables := r.Outputs

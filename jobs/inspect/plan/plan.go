@@ -23,34 +23,34 @@ import (
 	"bulkload/load"
 )
 
-// PlanReport is what a run would do.
+// PlanReport describes what a run would do.
 type PlanReport struct {
 	failure.Outcome
 	Run jobfile.RunInfo `json:"run"`
 	stats.InputReport
-	Outputs  []*PlanReport `json:"outputs,omitempty"`  // of a job with several: the figures above are for all of them then
+	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each of several outputs: these have the figures then
 	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
 }
 
-// PlanOptions are what a plan is to do.
+// PlanOptions says what a plan does.
 type PlanOptions struct {
 	Sample     int64        // rows to read, spread over the input; 0: all
-	Create     bool         // make the table as planned
-	CheckLive  bool         // look up whether row keys are in the table already
+	Create     bool         // create the table as planned
+	CheckLive  bool         // look up whether row keys are already in the table
 	Now        time.Time    // zero: the clock
-	Dates      int          // for so many the job is to be run, of which this is the first; 0: for one
-	Growth     int64        // bytes of input for each day; 0: as many as the input has, if its path has ${date}
+	Dates      int          // number of dates for which the job will be run, starting with this one; 0: one
+	Growth     int64        // bytes of input a day; 0: the size of this input, if its path has ${date}
 	Expression string       // another row key for the same input, to compare with
 	Job        *jobfile.Job // another job to compare with
 	SplitsFile string       // where to write the splits; "": nowhere
 	Page       string       // where to write the report as a page; "": nowhere
 	NoRecords  bool         // leave out records and query keys of the input
 
-	AskStatus func(*load.Cluster, context.Context) (*load.Status, error) // for tests of a cluster that does not say
+	AskStatus func(*load.Cluster, context.Context) (*load.Status, error) // test hook: replaces Cluster.Status
 }
 
-// Run reads the input, or a sample of it. It changes nothing, except that with Create it creates the table with the
-// splits and settings that it shows, and that it writes the requested files.
+// Run reads the input, or a sample of it. Its only changes are the files that the caller requested and, with Create,
+// the table, with the splits and settings that it shows.
 func Run(ctx context.Context, j *jobfile.Job, o options.Options, p PlanOptions) (*PlanReport, error) {
 	report := newPlanReport(j)
 	err := p.plan(ctx, j, o, report)
@@ -109,7 +109,7 @@ func (p *PlanOptions) plan(ctx context.Context, j *jobfile.Job, o options.Option
 	return errors.Join(w.run(ctx), w.close())
 }
 
-// other plans the job to compare with, which creates and writes nothing.
+// other plans the job to compare with. It creates no table and writes no files.
 func (p *PlanOptions) other(ctx context.Context, o options.Options) (*PlanReport, error) {
 	quiet := PlanOptions{NoRecords: p.NoRecords, Sample: p.Sample, CheckLive: p.CheckLive, Now: p.Now,
 		Growth: p.Growth, AskStatus: p.AskStatus}
@@ -120,7 +120,7 @@ func (p *PlanOptions) other(ctx context.Context, o options.Options) (*PlanReport
 	return report, err
 }
 
-// withKey is a job with another row key.
+// withKey returns a copy of the job with another row key.
 func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 	other := *j
 	var err error
@@ -130,7 +130,7 @@ func withKey(j *jobfile.Job, expression string) (*jobfile.Job, error) {
 	return &other, nil
 }
 
-// planner is one plan: a reading and its candidates.
+// planner holds the state of one plan: the input is read once, for all candidates.
 type planner struct {
 	PlanOptions
 	job        *jobfile.Job
@@ -138,25 +138,25 @@ type planner struct {
 	site       *site.Site
 	source     *source.Source
 	cluster    *load.Cluster
-	status     *load.Status // nil without a cluster, or if it does not report it
+	status     *load.Status // nil without a cluster, or if the cluster does not report it
 	unknown    error        // why there is no status
 	candidates []*candidate
 	meter      *options.Meter
 	reading    planReading
 }
 
-// candidate is a table and a row key for which the input is planned.
+// candidate is a table and a row key to plan for.
 type candidate struct {
 	job       *jobfile.Job
 	report    *PlanReport
-	proposed  bool        // another key than the job's: its regions are proposals
-	table     *load.Table // nil: it does not exist, or was not looked up
+	proposed  bool        // the key is not the job's, so its regions are proposals
+	table     *load.Table // nil if it does not exist or was not looked up
 	target    *targets.Target
 	open      bool // the regions are provisional until the input is read
 	beginning leadingPart
 	stats     *planStatistics
 	rates     stats.Rates
-	measured  []float64 // seconds of work that the rates are based on, without Read
+	measured  []float64 // seconds of work behind each rate except Read
 }
 
 func (p *planner) run(ctx context.Context) (err error) {

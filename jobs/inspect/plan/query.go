@@ -10,15 +10,15 @@ import (
 	"bulkload/keys"
 )
 
-// keyPath is how a query finds its rows.
+// keyPath says how a query finds its rows.
 type keyPath struct {
 	query  *keys.KeyQuery // nil: no prefix is determined
 	why    error          // why there is no query
 	spans  []span         // positions in a key of the bytes that the query determines; nil: not fixed
-	prefix *keys.Expr     // instead of spans
+	prefix *keys.Expr     // the prefix as an expression, if it is not fixed
 }
 
-// span is a part of a key.
+// span is a byte range of a key.
 type span struct{ from, to int }
 
 // pathOf finds the leading part of the key that query columns determine.
@@ -37,7 +37,7 @@ func pathOf(j *jobfile.Job, columns []string) keyPath {
 		}
 		if !part.Width.Fixed() {
 			p.spans = nil
-			p.prefix, _ = j.RowKey.Prefix(columns) // after a salt that the query does not determine there is none
+			p.prefix, _ = j.RowKey.Prefix(columns) // nil after a salt that the query does not determine
 			break
 		}
 		if determined {

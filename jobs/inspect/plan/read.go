@@ -21,11 +21,11 @@ import (
 
 const (
 	samplePlaces  = 64       // positions at which a sample is taken
-	fewestPlaces  = 8        // below this number all of the input is read: a few positions say little about it
-	smallestPlace = 64 << 10 // bytes of the input that a position represents, at least
-	rejectedShown = 10       // reasons
+	fewestPlaces  = 8        // with fewer positions the whole input is read, because a few say little about it
+	smallestPlace = 64 << 10 // minimum bytes of the input that a position represents
+	rejectedShown = 10       // reject reasons that are listed
 	maxReasons    = 1000     // different reasons that are counted separately
-	batchedSeen   = 512      // row keys that are compared at a time
+	batchedSeen   = 512      // row keys that are compared in one batch
 	frequentKept  = 4096     // counters for the most frequent query keys
 	frequentShown = 10
 	groupsKept    = 1 << 18 // query keys whose rows are counted exactly
@@ -34,18 +34,18 @@ const (
 // planPiece is a part of the input that one goroutine reads: a split, or its first rows.
 type planPiece struct {
 	split   ingest.Split
-	rows    int64 // at most; 0: all
-	place   int   // of a sample
-	number  int   // in the input's order
+	rows    int64 // maximum; 0: all
+	place   int   // index of the sample's position
+	number  int   // index in input order
 	stretch int64 // bytes of the input that the position represents
 }
 
-// planReading is which part of the input is read, and what was found there for all keys.
+// planReading says which part of the input is read, and collects the counts that do not depend on the key.
 type planReading struct {
 	pieces  []planPiece
 	sample  bool
 	how     string
-	weights []float64 // of a sample: how many rows of the input each row of a position represents
+	weights []float64 // for each position of a sample: how many rows of the input each of its rows represents
 
 	mu       sync.Mutex
 	rows     int64 // records, including rejected ones
@@ -58,7 +58,7 @@ type planReading struct {
 
 type rejectReason struct{ column, reason string }
 
-// choosePieces selects all splits or, for a sample, the first rows of some that are distributed over the input.
+// choosePieces selects all splits or, for a sample, the first rows of splits that are spread over the input.
 func (p *planner) choosePieces(ctx context.Context) error {
 	r, form, files := &p.reading, p.job.Input.Form, p.source.Files
 	r.how, r.rejects = "all of it", map[rejectReason]*stats.RejectCount{}
@@ -90,8 +90,8 @@ func (p *planner) choosePieces(ctx context.Context) error {
 	return nil
 }
 
-// spread selects splits at even distances. Each position represents the splits around it, and their share of the
-// input's bytes: some formats measure a split's length in rows.
+// spread selects splits at even distances. Each position represents the splits around it by their share of the input's
+// bytes, because some formats measure a split's length in rows.
 func spread(splits []ingest.Split, rows, bytes int64) []planPiece {
 	var all int64
 	for _, s := range splits {
@@ -131,7 +131,7 @@ func (p *planner) read(ctx context.Context) error {
 	return err
 }
 
-// planWorker is one goroutine of the reading.
+// planWorker is the state of one goroutine that reads.
 type planWorker struct {
 	*planner
 	records entry.RecordReader
@@ -150,7 +150,7 @@ func (p *planner) newWorker() *planWorker {
 	return l
 }
 
-// timedEvery is how many records there are for each that is timed: in a sample every one is.
+// timedEvery returns n if every n-th record is timed. In a sample, every record is.
 func (p *planner) timedEvery() int64 {
 	if p.reading.sample {
 		return 1
@@ -171,7 +171,7 @@ func (l *planWorker) read(ctx context.Context, piece planPiece) error {
 	return err
 }
 
-// readPlace reads the rows of a position, with the weight of its whole stretch.
+// readPlace reads the rows of a position and weights them so that they represent its whole stretch.
 func (l *planWorker) readPlace(ctx context.Context, piece planPiece) error {
 	before := l.bytes
 	if err := l.readFirst(ctx, piece); err != nil {
@@ -186,7 +186,7 @@ func (l *planWorker) readPlace(ctx context.Context, piece planPiece) error {
 	return nil
 }
 
-// readFirst counts the first rows of a split, and how many of its bytes they take.
+// readFirst counts the first rows of a split and the bytes that they take.
 func (l *planWorker) readFirst(ctx context.Context, piece planPiece) (err error) {
 	in, err := l.records.Form.Open(l.records.FS, piece.split)
 	if err != nil {
@@ -213,14 +213,14 @@ func (l *planWorker) readFirst(ctx context.Context, piece planPiece) (err error)
 	return errors.Join(err, ctx.Err())
 }
 
-// stepsRead is how many steps of reading ahead in a compressed file suffice to estimate the length of its rows.
+// stepsRead is how many steps of read-ahead in a compressed file are enough to estimate the length of its rows.
 const stepsRead = 8
 
-// bytesOf is how many bytes the records have that were read. A compressed file is read ahead in large steps: the
-// estimate is based on the rows between steps, or on those of the whole file.
+// bytesOf returns the bytes of the records that were read. A compressed file is read ahead in large steps, so there it
+// estimates them from the rows between steps, or from all rows if the file ends first.
 func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	begun, last := in.Bytes(), in.Bytes()
-	var first, step int64 // rows at the first step, and steps
+	var first, step int64 // rows read at the first step, and number of steps
 	for n := rows + 1; ; n++ {
 		_, err := in.Next()
 		switch {
@@ -234,7 +234,7 @@ func bytesOf(in ingest.Records, rows int64) (int64, error) {
 		if now == last {
 			continue
 		}
-		if n == rows+1 { // each record counts
+		if n == rows+1 { // nothing is read ahead: the position moves with each record
 			return begun, nil
 		}
 		if last, step = now, step+1; step == 1 {
@@ -245,8 +245,8 @@ func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	}
 }
 
-// add counts one record for each table. A record that one table can't use counts for none, as in a run; a key that is
-// only compared does not decide.
+// add counts a record for each table. As in a run, a record that one table can't use counts for no table. Only a key
+// that is merely compared can refuse a record alone.
 func (l *planWorker) add(r *ingest.Record) error {
 	for _, t := range l.tables {
 		err := t.begin(r)
@@ -294,7 +294,7 @@ func (l *planWorker) close() {
 type planRejects struct {
 	count   int64
 	reasons map[rejectReason]*stats.RejectCount
-	shown   []shownReject // the first ones: a goroutine reads pieces in ascending order
+	shown   []shownReject // the first ones, since a goroutine reads pieces in ascending order
 }
 
 func (p *planRejects) Add(bad *ingest.BadRecord) error {

@@ -20,24 +20,24 @@ import (
 const (
 	recordsShown = 3
 	fieldsShown  = 100 // of a record
-	bytesShown   = 120 // of a value or a part of a key
+	bytesShown   = 120 // of a value or key part
 )
 
-// shownRecords are the first records of the input: those that become rows, and in case there are too few of them, those
-// that don't.
+// shownRecords are the first records of the input that become rows and, if these are too few, the first that don't.
 type shownRecords struct {
-	piece         int // that is read
+	piece         int // being read
 	rows, refused []shownRecord
 }
 
-// shownRecord is a record with the piece of the input that it is in.
+// shownRecord is a record with its place in the input.
 type shownRecord struct {
 	stats.SampleRecord
 	piece  int
 	offset int64 // in the piece's file
 }
 
-// wants reports whether a record of the piece can be among the first: a goroutine reads pieces in ascending order.
+// wants reports whether the next record can be among the first. A goroutine reads pieces in ascending order, so no
+// later record can be once there are enough.
 func (s *shownRecords) wants() bool { return len(s.rows) < recordsShown }
 
 // add adds a record whose key was built.
@@ -70,7 +70,7 @@ func (s *shownRecords) addRefused(c *candidate, r *ingest.Record, err error) {
 	s.refused = append(s.refused, shown)
 }
 
-// merge adds what another goroutine found, and keeps the first of all.
+// merge adds what another goroutine found, and keeps the first records of both.
 func (s *shownRecords) merge(o *shownRecords) {
 	s.rows, s.refused = firstOf(s.rows, o.rows), firstOf(s.refused, o.refused)
 }
@@ -92,7 +92,7 @@ func (s *shownRecords) list() []stats.SampleRecord {
 	return list
 }
 
-// newShown is a record's fields, and the cells that they become if the record has a key.
+// newShown returns a record's fields, and the cells that they become if the record has a key.
 func newShown(j *jobfile.Job, r *ingest.Record, k *entry.Key) stats.SampleRecord {
 	shown := stats.SampleRecord{At: r.Location()}
 	columns := j.ValueColumns()
@@ -110,7 +110,7 @@ func newShown(j *jobfile.Job, r *ingest.Record, k *entry.Key) stats.SampleRecord
 	return shown
 }
 
-// showCell adds the cell that a value becomes; a null becomes none.
+// showCell adds the cell that a value becomes. A null has no cell.
 func showCell(f *stats.Field, c *jobfile.Column, k *entry.Key, stored values.Value) {
 	if stored.Null() {
 		return
@@ -126,7 +126,7 @@ func showCell(f *stats.Field, c *jobfile.Column, k *entry.Key, stored values.Val
 	}
 }
 
-// shownValue is the beginning of a value as text; nil for a null.
+// shownValue returns the beginning of a value as text; nil for a null.
 func shownValue(f *stats.Field, v values.Value) *string {
 	if v.Null() {
 		return nil
@@ -135,7 +135,7 @@ func shownValue(f *stats.Field, v values.Value) *string {
 	if len(b) > bytesShown {
 		f.Cut = true
 		b = b[:bytesShown]
-		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(b); cut++ { // not within a character
+		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(b); cut++ { // don't cut a character
 			b = b[:len(b)-1]
 		}
 		if !utf8.Valid(b) {
@@ -146,8 +146,8 @@ func shownValue(f *stats.Field, v values.Value) *string {
 	return &text
 }
 
-// readable is text with its control characters as HBase's shell writes them, or bytes that are no text in that form
-// altogether.
+// readable returns text with its control characters as HBase's shell writes them. Bytes that are not text it writes
+// like the shell as a whole.
 func readable(b []byte) string {
 	if !utf8.Valid(b) {
 		return printable.Bytes(b)

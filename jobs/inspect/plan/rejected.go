@@ -23,7 +23,7 @@ type shownReject struct {
 // newShownReject copies what is shown of a record.
 func newShownReject(bad *ingest.BadRecord) shownReject {
 	text := bad.Raw[:min(len(bad.Raw), bytesShown)]
-	for cut := 0; len(text) < len(bad.Raw) && cut < utf8.UTFMax && !utf8.Valid(text); cut++ { // not within a character
+	for cut := 0; len(text) < len(bad.Raw) && cut < utf8.UTFMax && !utf8.Valid(text); cut++ { // don't cut a character
 		text = text[:len(text)-1]
 	}
 	shown := stats.RejectedRecord{At: bad.Location(), Column: bad.Column, Reason: bad.Reason,
@@ -34,7 +34,7 @@ func newShownReject(bad *ingest.BadRecord) shownReject {
 	return shownReject{shown, bad.File.Ordinal, bad.Offset}
 }
 
-// firstRejects are the first of two lists by file and offset.
+// firstRejects returns the first rejects of two lists, by file and offset.
 func firstRejects(a, b []shownReject) []shownReject {
 	all := append(slices.Clip(a), b...)
 	slices.SortStableFunc(all, func(a, b shownReject) int {

@@ -6,7 +6,7 @@ import (
 	"bulkload/values"
 )
 
-// spellings are the ways in which values of a column are written, as far as exporters differ in them.
+// spellings are the ways in which a column's values are written, as far as exporters differ.
 type spellings uint16
 
 const (
@@ -15,7 +15,7 @@ const (
 	spelledSeconds                        // 2026-11-20 23:00:24
 	spelledFraction                       // 2026-11-20 23:00:24.0, as Sqoop writes it
 	spelledSpace                          // a space between date and time
-	spelledT                              // a T between them
+	spelledT                              // a T between date and time
 	spelledDay                            // 2026-11-20
 	spelledTime                           // a date with a time
 	spelledOracle                         // 20-NOV-26, as Oracle's clients write it by default
@@ -32,7 +32,7 @@ var mixtures = []struct {
 	{spelledDay, spelledTime, [2]string{"2026-11-20", "2026-11-20 00:00:00"}},
 }
 
-// storedColumns are the columns whose text becomes a cell or is in the key.
+// storedColumns returns the columns whose text becomes a cell or is in the key.
 func storedColumns(j *jobfile.Job) []int {
 	var columns []int
 	for i := range j.Columns {
@@ -43,7 +43,7 @@ func storedColumns(j *jobfile.Job) []int {
 	return columns
 }
 
-// spellingOf is how a value is written; 0 if it is neither a number below one nor a date.
+// spellingOf returns how a value is written; 0 if it is neither a number below one nor a date.
 func spellingOf(b []byte) spellings {
 	if len(b) < 2 || b[0] > '9' { // most values
 		return 0
@@ -70,8 +70,8 @@ func spellingOfNumber(b []byte) spellings {
 	return 0
 }
 
-// spellingOfMoment is the spelling of a date, with or without a time. A fraction other than zeros says nothing: some
-// exporters leave out only zeros.
+// spellingOfMoment returns the spelling of a date, with or without a time. A nonzero fraction says nothing about the
+// exporter, because some leave out only zeros.
 func spellingOfMoment(b []byte) spellings {
 	const day, second = len("2026-11-20"), len("2026-11-20 23:00:24")
 	if len(b) < day || !digits(b[:4]) || b[4] != '-' || !digits(b[5:7]) || b[7] != '-' || !digits(b[8:day]) {
@@ -119,7 +119,7 @@ func zeros(b []byte) bool {
 	return true
 }
 
-// mixed are the columns with values in spellings of several exporters.
+// mixed returns the columns with values in spellings of several exporters.
 func (c *candidate) mixed() []stats.Mixture {
 	var found []stats.Mixture
 	for i, spelled := range c.stats.counts.spelled {
@@ -132,7 +132,7 @@ func (c *candidate) mixed() []stats.Mixture {
 	return found
 }
 
-// oracleDates are the columns with dates in the default format of Oracle's clients.
+// oracleDates returns the columns with dates in the default format of Oracle's clients.
 func (c *candidate) oracleDates() (found []string) {
 	for i, spelled := range c.stats.counts.spelled {
 		if spelled&spelledOracle != 0 {

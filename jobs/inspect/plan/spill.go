@@ -9,8 +9,8 @@ import (
 	"bulkload/partition"
 )
 
-// forecastSpill predicts the sort's memory and what it spills: which of its entries by the rules of the sort itself,
-// and how many bytes they become by putting the sample into blocks.
+// forecastSpill predicts the sort's memory and what it spills. The sort's own rules tell which entries are spilled, and
+// packing the sample into blocks tells how many bytes they take.
 func (p *planner) forecastSpill(c *candidate, f *stats.Forecast) {
 	r := c.report
 	f.SortMemory = p.sortMemory(c, sorting.SortMemory(p.options.Memory))
@@ -31,7 +31,7 @@ func (p *planner) forecastSpill(c *candidate, f *stats.Forecast) {
 	f.Spill = int64(uncompressed*float64(plain)/sample + (bytes-uncompressed)*float64(compressed)/sample)
 }
 
-// sortMemory is an output's part of what all outputs of a job have.
+// sortMemory returns an output's share of all, which the outputs of a job divide.
 func (p *planner) sortMemory(c *candidate, all int64) int64 {
 	sum := int64(0)
 	for _, o := range p.candidates {
@@ -39,7 +39,7 @@ func (p *planner) sortMemory(c *candidate, all int64) int64 {
 			sum += sorting.Weight(o.target)
 		}
 	}
-	if c.proposed { // it is planned instead of the job's own key
+	if c.proposed { // it is planned as if it replaced the job's own key
 		return all
 	}
 	return all * sorting.Weight(c.target) / sum
@@ -70,7 +70,7 @@ func (p *planner) shares(rows int64) []int64 {
 	return shards
 }
 
-// sortNeeds is about how much memory a sort needs that spills nothing.
+// sortNeeds estimates how much memory a sort needs to spill nothing.
 func sortNeeds(shape partition.Shape, bytes int64) int64 {
 	enough := int64(1 << 20)
 	for enough < 64*bytes && partition.ForecastSpill(enough, shape).Runs > 0 {
@@ -84,7 +84,7 @@ func sortNeeds(shape partition.Shape, bytes int64) int64 {
 	return enough
 }
 
-// sampled are the sampled rows in the order of their keys, as the sort holds them.
+// sampled yields the sampled rows in the order of their keys, as the sort holds them.
 func (c *candidate) sampled() iter.Seq[partition.Entry] {
 	return func(yield func(partition.Entry) bool) {
 		for i := range c.stats.rows.Len() {

@@ -19,53 +19,53 @@ import (
 	"bulkload/values"
 )
 
-// planStatistics are one table's statistics, in bounded memory.
+// planStatistics holds one table's statistics in bounded memory.
 type planStatistics struct {
-	rows     *stats.Sample // to encode
+	rows     *stats.Sample // encoded to predict the HFiles' size
 	keys     *stats.Sample // for the region boundaries
 	groups   *stats.GroupCounts
 	seen     *stats.DuplicateSketch
 	distinct stats.HyperLogLog   // query keys
-	frequent *stats.HeavyHitters // likewise
+	frequent *stats.HeavyHitters // query keys
 	asks     []*weighedQuery
 
-	// The workers add to what follows when they end, under the reading's lock.
+	// The workers add to the following fields when they end. The reading's lock guards them.
 	counts   tableCounts
 	records  shownRecords
 	filtered int64
-	rejected int64 // of a key that is only compared
+	rejected int64 // by a key that is only compared
 	rejects  map[rejectReason]*stats.RejectCount
 }
 
-// weighedQuery is a query of the job's list with respect to the key.
+// weighedQuery is one of the job's queries, with the way in which the key serves it and what that costs.
 type weighedQuery struct {
 	jobfile.Query
 	keyPath
 	paths *stats.QueryCost
 }
 
-// tableCounts are plain sums.
+// tableCounts are the sums and extremes that each worker collects for itself.
 type tableCounts struct {
 	regions  []regionCounts
 	shares   stats.ByteShares
-	raw      []int64 // a family each
+	raw      []int64 // by family
 	cells    int64
 	shortest int
 	longest  int
 	keys     int64 // bytes
 	entries  int64 // bytes of keys and packed columns
 	order    stats.KeyTrend
-	widths   []stats.KeyWidths // an input column each
-	beyond   []int64           // records whose key was refused for a number above desc's base: by column, and all others
-	unzoned  []int64           // values without an offset that the key reads as UTC because no zone is given, by column
+	widths   []stats.KeyWidths // by input column
+	beyond   []int64           // records refused for a number above desc's base, by column; last: without a column
+	unzoned  []int64           // values without an offset that the key reads as UTC for lack of a zone, by column
 	spelled  []spellings       // of the values that become cells or keys, by column
 	oldest   int64
 	newest   int64
-	keyTime  time.Duration // of one record in timing.SampleEvery
-	keyTimed int64         // records
+	keyTime  time.Duration // of the timed records
+	keyTimed int64         // how many were timed
 }
 
-// regionCounts is one region's content.
+// regionCounts counts one region's content.
 type regionCounts struct{ rows, cells, raw, entries int64 }
 
 func newTableCounts(c *candidate) tableCounts {
@@ -120,8 +120,8 @@ func (t *tableCounts) add(o *tableCounts) {
 	t.keyTimed += o.keyTimed
 }
 
-// scale converts the counts at a position of the input to what it represents. Extremes and times stay, and so do
-// figures that are only reported for the rows read.
+// scale multiplies the counts of a position so that they stand for the input that it represents. Extremes, times and
+// figures that are reported only for the rows read stay as they are.
 func (t *tableCounts) scale(factor float64) {
 	for i := range t.regions {
 		r := &t.regions[i]
@@ -137,7 +137,8 @@ func (t *tableCounts) scale(factor float64) {
 	t.cells, t.keys, t.entries = scaled(t.cells, factor), scaled(t.keys, factor), scaled(t.entries, factor)
 }
 
-// newPlanStatistics divides the memory: a sixteenth for the rows to encode, a quarter for the keys to compare.
+// newPlanStatistics divides the memory: a sixteenth for the rows to encode, at most a 64th for the sampled keys, and a
+// quarter for finding repeated keys.
 func newPlanStatistics(c *candidate, memory int64) *planStatistics {
 	s := &planStatistics{
 		rows: stats.NewSample(int(memory / 16)), keys: stats.NewSample(int(min(memory/64, targets.KeySampleBytes))),
@@ -158,7 +159,7 @@ type tableWorker struct {
 	key      entry.Key
 	counts   tableCounts
 	records  shownRecords
-	places   tableCounts // of the positions of a sample that were read, each with its weight
+	places   tableCounts // of the sample's positions read so far, each scaled by its weight
 	place    int
 	frequent *stats.HeavyHitters
 	distinct stats.HyperLogLog
@@ -167,24 +168,24 @@ type tableWorker struct {
 
 	usable   bool   // the current record has a key
 	unwanted bool   // the job's filter drops it
-	entry    []byte // its key as it is sorted, and its values
+	entry    []byte // its sort key and its packed values
 	values   []values.Value
-	before   []byte // the leading part of the row before
-	first    []byte // the values of its columns, if its width varies
-	fresh    bool   // there is none
+	before   []byte // the previous row's leading part
+	first    []byte // the values of that part's columns, if its width varies
+	fresh    bool   // there is no previous row
 	n        int64
 	filtered int64
 
-	timedEvery int64 // records
+	timedEvery int64 // one record in so many is timed
 
 	columns []int  // of the key
-	unzoned []int  // columns of the key that it reads as UTC unless a value has an offset
+	unzoned []int  // columns that the key reads as UTC unless a value has an offset
 	stored  []int  // columns whose text becomes a cell or part of a key
 	query   []int  // columns
-	present []byte // the values of the query columns of the last records
+	present []byte // the query key of the last record, as appendFields writes it
 	next    []byte
 	hash    uint64
-	run     int64 // records that have them
+	run     int64 // how many records in a row have that query key
 
 	seen []stats.SketchRow
 }
@@ -222,8 +223,8 @@ func columnsOf(j *jobfile.Job, names []string) []int {
 	return out
 }
 
-// unzonedColumns are the columns that the row key reads as UTC because no zone is given: neither in the key nor in
-// columns_map, where zone: UTC says that they are in UTC.
+// unzonedColumns returns the columns that the row key reads as UTC because neither the key nor columns_map gives a
+// zone. Columns with zone: UTC in columns_map are not among them.
 func unzonedColumns(j *jobfile.Job) []int {
 	var columns []int
 	for _, p := range j.RowKey.Parts() {
@@ -238,14 +239,14 @@ func unzonedColumns(j *jobfile.Job) []int {
 
 func (t *tableWorker) beginPiece(place int) { t.place, t.fresh = place, true }
 
-// endPlace counts a position of a sample, each of whose rows represents so many of the input.
+// endPlace adds the counts of a sample's position, where each row represents weight rows of the input.
 func (t *tableWorker) endPlace(weight float64) {
 	t.counts.scale(weight)
 	t.places.add(&t.counts)
 	t.counts = newTableCounts(t.candidate)
 }
 
-// begin builds the record's key; the error is an *ingest.BadRecord if that fails.
+// begin builds the record's key. If it can't, the error is an *ingest.BadRecord.
 func (t *tableWorker) begin(r *ingest.Record) error {
 	timed := t.n%t.timedEvery == 0
 	t.n++
@@ -266,7 +267,7 @@ func (t *tableWorker) begin(r *ingest.Record) error {
 	return err
 }
 
-// columnOrRest is a column's index below n; n for any other.
+// columnOrRest returns column if it is an index below n, else n.
 func columnOrRest(column, n int) int {
 	if column < 0 || column >= n {
 		return n
@@ -321,7 +322,7 @@ func (t *tableWorker) commit(r *ingest.Record) {
 func (t *tableWorker) count(payload []byte) int64 {
 	c, layout, row, named := &t.counts, t.target.Layout, t.key.Row, len(t.key.Named())
 	if _, err := layout.Unpack(payload, t.values); err != nil {
-		return 0 // it was packed a moment ago
+		return 0 // can't happen: it was packed a moment ago
 	}
 	var raw, cells int64
 	for i := range layout.Families {
@@ -357,9 +358,9 @@ func (t *tableWorker) count(payload []byte) int64 {
 	return raw
 }
 
-// leadingPart is the part of the key that decides a row's region: the first that is not the same in every key.
+// leadingPart is the part of the key that decides a row's region: the first one that differs between keys.
 type leadingPart struct {
-	bytes   int   // of the key up to its end; -1: it varies
+	bytes   int   // length of the key up to the end of this part; -1: it varies
 	columns []int // that it depends on
 }
 
@@ -376,8 +377,8 @@ func leadingPartOf(e *keys.Expr) (b leadingPart) {
 	return b
 }
 
-// follow checks whether the leading part of the key ascended or descended since the last record. If its width varies,
-// it compares whole keys of records whose columns differ in it.
+// follow checks whether the leading part of the key ascended or descended since the last record. If the part's width
+// varies, it compares the whole keys of records that differ in the part's columns.
 func (t *tableWorker) follow(fields []values.Value) {
 	row := t.key.Row
 	if t.beginning.bytes >= 0 {
@@ -409,7 +410,8 @@ func (t *tableWorker) compare(hash uint64, payload []byte) {
 	}
 }
 
-// ask counts the record for its query key. Records of one query key are often consecutive.
+// ask counts the record for its query key. It counts whole runs, because records of one query key are often
+// consecutive.
 func (t *tableWorker) ask(fields []values.Value) {
 	t.next = appendFields(t.next[:0], fields, t.query)
 	if t.run > 0 && bytes.Equal(t.next, t.present) {
@@ -430,7 +432,7 @@ func (t *tableWorker) endRun() {
 	t.run = 0
 }
 
-// appendFields appends values: each its length plus one as a uvarint, 0 for a null, and its bytes.
+// appendFields appends values. Each is its length plus one as a uvarint, or 0 for a null, and its bytes.
 func appendFields(dst []byte, fields []values.Value, columns []int) []byte {
 	for _, c := range columns {
 		value := fields[c]
@@ -444,7 +446,7 @@ func appendFields(dst []byte, fields []values.Value, columns []int) []byte {
 	return dst
 }
 
-// showFields formats for people what appendFields wrote, which may be cut off at its end.
+// showFields makes readable what appendFields wrote. b may be cut off at its end.
 func showFields(b []byte) string {
 	var shown []string
 	for len(b) > 0 {

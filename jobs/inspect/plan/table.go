@@ -16,7 +16,7 @@ import (
 	"bulkload/load"
 )
 
-// connect reaches the cluster and asks how it is. A plan can do without the answer, which is a large one where the
+// connect connects to the cluster and reads its status. The plan works without the status, which is large if the
 // cluster has many regions.
 func (p *planner) connect(ctx context.Context) (err error) {
 	if p.cluster, err = p.site.Connect(ctx); err != nil {
@@ -36,7 +36,7 @@ func (p *planner) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// planTable takes the live table if there is one, else what the job suggests.
+// planTable plans for the live table if it exists, else for the one that the job suggests.
 func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	j := c.job
 	if p.cluster != nil {
@@ -66,8 +66,8 @@ func (p *planner) planTable(ctx context.Context, c *candidate) error {
 	return err
 }
 
-// checkExisting refuses a table that is to be created and exists without the boundaries that the job names. Further
-// ones come from regions that have split since.
+// checkExisting refuses to create a table that exists without the boundaries that the job names. Additional boundaries
+// are accepted, because they come from regions that have split since.
 func checkExisting(j *jobfile.Job, table *load.Table) error {
 	live := table.Splits()
 	missing := func(split []byte) bool {
@@ -82,7 +82,7 @@ func checkExisting(j *jobfile.Job, table *load.Table) error {
 		j.Table, jobfile.Plural(len(table.Splits())+1, "region"), j.Regions.From, len(j.Regions.Splits)+1)
 }
 
-// splitsAtSalts begins a region with every salt.
+// splitsAtSalts returns splits with which a region begins at every salt.
 func splitsAtSalts(j *jobfile.Job) [][]byte {
 	salts := j.RowKey.Salts()
 	if len(salts) == 0 {
@@ -93,7 +93,7 @@ func splitsAtSalts(j *jobfile.Job) [][]byte {
 
 const liveKeys = 2000 // row keys that are looked up in the table
 
-// fillLive says what the cluster has of the table.
+// fillLive reports the table's state in the cluster.
 func (p *planner) fillLive(ctx context.Context, c *candidate) error {
 	if p.cluster == nil {
 		return nil
@@ -124,7 +124,7 @@ func (p *planner) fillLive(ctx context.Context, c *candidate) error {
 	return p.lookUpKeys(ctx, c, live)
 }
 
-// fillSizes says what the table's regions hold.
+// fillSizes reports how much data the table's regions hold.
 func fillSizes(live *stats.Live, table *load.Table, status *load.Status) {
 	var all, largest int64
 	for _, r := range table.Regions {
@@ -164,7 +164,7 @@ func liveFamily(f *load.Family) (stats.LiveFamily, error) {
 	return family, nil
 }
 
-// lookUpKeys tries whether some of the row keys are in the table already.
+// lookUpKeys checks whether some of the row keys are already in the table.
 func (p *planner) lookUpKeys(ctx context.Context, c *candidate, live *stats.Live) error {
 	if _, err := p.cluster.Enabled(ctx, c.job.Table); err != nil {
 		return err

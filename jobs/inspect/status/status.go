@@ -1,4 +1,4 @@
-// Package status says what became of jobs: from their outputs and the ledger, without asking HBase.
+// Package status reports the state of jobs from their outputs and the ledger, without asking HBase.
 package status
 
 import (
@@ -42,7 +42,7 @@ type Run struct {
 	Digest *digest.Sum `json:"digest,omitempty"`
 
 	Finished time.Time `json:"finished,omitzero"` // when all files were written
-	When     time.Time `json:"loaded,omitzero"`   // when the table served all files; of an unfinished load when it began
+	When     time.Time `json:"loaded,omitzero"`   // when the table served all files; for an unfinished load, when it began
 	User     string    `json:"user,omitempty"`    // who loaded
 	Host     string    `json:"host,omitempty"`
 	Version  string    `json:"version,omitempty"` // of the program that loaded
@@ -54,17 +54,17 @@ type Run struct {
 	Error   string   `json:"error,omitempty"`   // why a record can't be read
 }
 
-// States of runs of which no manifest says more.
+// States of runs that no manifest describes.
 const (
 	None = "none" // nothing was written or loaded
-	// Damaged: the manifest or the ledger's entry can't be read.
+	// Damaged means that the manifest or the ledger's entry can't be read.
 	Damaged = "damaged"
 )
 
-// Wanted is a job whose status is wanted.
+// Wanted names a job to report on.
 type Wanted struct {
 	Job *jobfile.Job
-	// History: all dates that the ledger has of the job file's name. The job may have been read without its date.
+	// History asks for all dates in the ledger under the job file's name. The job may have been read without a date.
 	History bool
 }
 
@@ -90,7 +90,7 @@ func Collect(ctx context.Context, all []Wanted, o options.Options) (*Report, err
 	return report, nil
 }
 
-// asker is what the outputs of a job share.
+// asker holds what the outputs of a job share.
 type asker struct {
 	job    *jobfile.Job
 	site   *site.Site
@@ -126,7 +126,7 @@ func ofJob(j *jobfile.Job, history bool, o options.Options) (runs []*Run, err er
 	return runs, nil
 }
 
-// history lists all dates of a job that the ledger has.
+// history describes all dates of a job in the ledger.
 func (a *asker) history(out *jobfile.Job) (runs []*Run, err error) {
 	if a.ledger == nil {
 		return nil, nil
@@ -147,7 +147,7 @@ func (a *asker) history(out *jobfile.Job) (runs []*Run, err error) {
 	return runs, err
 }
 
-// run describes one output: what its manifest says, or else the ledger.
+// run describes one output, from its manifest and the ledger.
 func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 	info := out.Info()
 	r = &Run{Job: info.Job, Table: info.Table, Date: info.Date, State: None}
@@ -176,7 +176,7 @@ func (a *asker) run(out *jobfile.Job) (r *Run, err error) {
 	return r, nil
 }
 
-// readOutput reads the manifest of an output, and who works there.
+// readOutput reads the manifest of an output, and finds the process that works there.
 func (a *asker) readOutput(out *jobfile.Job, r *Run) (err error) {
 	fsys, dir, err := a.site.Resolve(out.Output, out.Dir)
 	if err != nil {
@@ -222,13 +222,13 @@ func (a *asker) readOutput(out *jobfile.Job, r *Run) (err error) {
 	return nil
 }
 
-// isRecord reports whether an error is that a record is damaged, rather than out of reach.
+// isRecord reports whether an error means that a record is damaged, rather than out of reach.
 func isRecord(err error) bool {
 	kind := failure.KindOf(err)
 	return err != nil && (kind == failure.Differs || kind == failure.Refused) && !errors.Is(err, fs.ErrPermission)
 }
 
-// addLoad adds what the ledger says. If the output has an unfinished run, its state counts.
+// addLoad adds what the ledger says. If the output has a run, its state takes precedence.
 func (r *Run) addLoad(e *ledger.Entry) {
 	r.When, r.User, r.Host, r.Version, r.Program = e.Time, e.User, e.Host, e.Version, e.Program
 	if r.State != None && r.State != e.State && r.ID != "" {
@@ -260,7 +260,7 @@ func (r *Run) explain() {
 	}
 }
 
-// rowsOf is the number of rows that an entry's load had; 0 if its counts can't be read.
+// rowsOf returns the number of rows of an entry's load; 0 if its counts can't be read.
 func rowsOf(e *ledger.Entry) int64 {
 	var old counts.RowCounts
 	if json.Unmarshal(e.Counts, &old) != nil {

@@ -89,10 +89,10 @@ func cellText(c *cell.Cell) string {
 	return fmt.Sprintf("%s (%d bytes, timestamp %d)", text, len(c.Value), c.Timestamp)
 }
 
-// joiner joins the expected and the present cells of one region, in one pass over the present ones.
+// joiner joins the expected and the present cells of one slice, in one pass over the present ones.
 //
-// Of a wide table with several families it has a cursor for each family: records come in the order of their qualifiers,
-// so their cells are not in the order of all families together, but those of each family are.
+// For a wide table with several families it has a cursor for each family: records come in the order of their
+// qualifiers, so their cells are in order within each family but not across families.
 type joiner struct {
 	cursors    []*cursor
 	family     func(name []byte) int // the cursor of a family's cells; nil if there is one cursor
@@ -102,19 +102,19 @@ type joiner struct {
 	extraRows  int64
 	extraRow   []byte     // the last row counted as extra
 	strict     bool       // an extra cell is a difference, and so is a newer one
-	stale      *staleList // gets extra cells; nil: they are counted only
+	stale      *staleList // gets extra cells; nil: they are only counted
 	matched    int64
 	superseded int64          // cells of the source that a newer version hides
-	compared   *options.Meter // counts rows; nil: nobody does
-	counted    int64          // rows of the source that it has
-	countedNew int64          // extra rows that it has
+	compared   *options.Meter // counts rows as progress; may be nil
+	counted    int64          // rows of the source that compared has counted
+	countedNew int64          // extra rows that compared has counted
 }
 
-// cursor is at a cell that the source wants.
+// cursor steps through the cells that the source wants.
 type cursor struct {
 	want *sorting.Cells
 	next *cell.Cell // nil at the end
-	ours []byte     // the last row that the source had
+	ours []byte     // the row of the cell before next
 	sum  digest.Stream
 }
 
@@ -128,7 +128,7 @@ func (c *cursor) advance() (err error) {
 	return err
 }
 
-// has reports whether a row is of the source, if the cursor is at or after its first cell.
+// has reports whether a row is in the source. The cursor must have reached the row.
 func (c *cursor) has(row []byte) bool {
 	return bytes.Equal(row, c.ours) || c.next != nil && bytes.Equal(row, c.next.Row)
 }
@@ -136,10 +136,10 @@ func (c *cursor) has(row []byte) bool {
 // countEvery is how many rows of a region are compared before they are counted as progress.
 const countEvery = 256
 
-// rows is how many rows the source has had so far. Each cursor counts all of them.
+// rows returns how many rows of the source were read so far. Each cursor counts all of them.
 func (j *joiner) rows() int64 { return j.cursors[0].want.Rows }
 
-// count counts the rows that were compared since the last time, if they are at least so many.
+// count reports the rows compared since the last time as progress, if they number at least least.
 func (j *joiner) count(least int64) {
 	if j.compared == nil {
 		return
@@ -154,7 +154,7 @@ func (j *joiner) count(least int64) {
 	}
 }
 
-// newJoiner joins with the cells of one or more families; family tells whose are those of a present cell.
+// newJoiner returns a joiner with a cursor for each of want. family maps a present cell's family to its cursor.
 func newJoiner(want []*sorting.Cells, family func(name []byte) int, found *differences,
 	v *outputVerifier) (*joiner, error) {
 	j := &joiner{found: found, strict: v.files != nil, stale: v.stale, compared: v.compared}
@@ -171,7 +171,7 @@ func newJoiner(want []*sorting.Cells, family func(name []byte) int, found *diffe
 	return j, nil
 }
 
-// sum is the digest of the cells that the source wants, as far as they are compared.
+// sum returns the digest of the cells that the source wants, as far as they are compared.
 func (j *joiner) sum() (all digest.Sum) {
 	for _, c := range j.cursors {
 		all.Add(c.sum.Sum)
@@ -179,7 +179,7 @@ func (j *joiner) sum() (all digest.Sum) {
 	return all
 }
 
-// first is the source's first row that is not compared yet; nil if all are.
+// first returns the source's first row that is not compared yet; nil if all are.
 func (j *joiner) first() []byte {
 	var first []byte
 	for _, c := range j.cursors {
@@ -190,12 +190,12 @@ func (j *joiner) first() []byte {
 	return first
 }
 
-// has reports whether a row is of the source, if all before it are compared.
+// has reports whether a row is in the source. All rows before it must have been compared.
 func (j *joiner) has(row []byte) bool {
 	return slices.ContainsFunc(j.cursors, func(c *cursor) bool { return c.has(row) })
 }
 
-// visit adds the next present cell.
+// visit compares the next present cell.
 func (j *joiner) visit(got *cell.Cell) error {
 	at := j.cursors[0]
 	if j.family != nil {
@@ -222,7 +222,7 @@ func (j *joiner) visit(got *cell.Cell) error {
 	return j.advance(at)
 }
 
-// enter moves all cursors to a row, or after it: what they want of the rows before is missing.
+// enter moves all cursors to a row, or past it. The cells that they want in earlier rows are missing.
 func (j *joiner) enter(row []byte) error {
 	if bytes.Equal(row, j.row) {
 		return nil
@@ -236,7 +236,7 @@ func (j *joiner) enter(row []byte) error {
 	return nil
 }
 
-// skip reports the cells of a cursor as missing that are before the present one.
+// skip reports the cursor's cells before the present one as missing.
 func (j *joiner) skip(c *cursor, before func(next *cell.Cell) bool) error {
 	for c.next != nil && before(c.next) {
 		j.found.add(missingCell, c.next, c.next, nil)

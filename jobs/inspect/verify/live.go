@@ -17,10 +17,10 @@ import (
 // errPast ends a scan that has passed the source's last row.
 var errPast = errors.New("past the last row")
 
-// scanRows reads the rows of a slice from the source's first one to its last one, and of them only what this load or
-// a later one may have put there: cells of the job's families, with its timestamp or a later one. So HBase skips the
-// store files of earlier loads. These are most of a large table whose hashed keys scatter each night over all of it.
-// A cell of which the table has only older versions is missing.
+// scanRows reads the rows of a slice from the source's first to its last, but only cells that this load or a later one
+// may have put there: those of the job's families, with its timestamp or a later one. So HBase skips the store files of
+// earlier loads, which are most of a large table if hashed keys scatter each night over all of it. If the table has
+// only older versions of a cell, the cell is missing.
 func (v *outputVerifier) scanRows(ctx context.Context, end []byte, j *joiner) error {
 	first := j.first()
 	if first == nil {
@@ -40,7 +40,7 @@ func (v *outputVerifier) scanRows(ctx context.Context, end []byte, j *joiner) er
 	return err
 }
 
-// announce says what of the table is read.
+// announce tells the user which part of the table is read.
 func (v *outputVerifier) announce(ctx context.Context, rows *sorting.Rows, o options.Options) {
 	if v.cluster == nil || v.unasked() {
 		return
@@ -60,11 +60,11 @@ func (v *outputVerifier) announce(ctx context.Context, rows *sorting.Rows, o opt
 	o.Infof("comparing %s with table %s (%s), %s", n, v.job.Table, size, how)
 }
 
-// sizeTimeout is how long the master's report on the sizes of regions is waited for: it is only shown.
+// sizeTimeout is how long to wait for the master's report of region sizes, which is only shown.
 const sizeTimeout = 5 * time.Second
 
-// sizeText says how large the regions are that have rows of some ranges; nil: all of the table. HBase counts whole
-// MiB, at least one a region.
+// sizeText returns the size of the regions that overlap ranges (nil: of the whole table) as text. HBase counts whole
+// MiB, and at least one per region.
 func sizeText(ctx context.Context, c *load.Cluster, table string, ranges []load.RowRange, about string) string {
 	limited, cancel := context.WithTimeout(ctx, sizeTimeout)
 	defer cancel()

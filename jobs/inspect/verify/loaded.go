@@ -24,13 +24,13 @@ import (
 	"bulkload/load"
 )
 
-// After a load the files are HBase's, and the ledger has the digest of all cells that were loaded. The table's cells
-// with the run's timestamp, between the first and the last row of each file, must add up to it. That needs no source,
-// and HBase skips files that have no cell of that timestamp: before a major compaction it reads little more than what
-// the run has loaded.
+// After a load the files belong to HBase, and the ledger has the digest of all cells that were loaded. The table's
+// cells with the run's timestamp, between the first and the last row of each file, must add up to it. That needs no
+// source, and HBase skips files without cells of that timestamp, so before a major compaction it reads little more than
+// what the run has loaded.
 //
-// If they don't add up to it, cells are gone or have come. A later load may have put newer versions of them into the
-// table, and a compaction then drops the older ones. Which cells these are only the source tells.
+// If they don't add up to it, cells have disappeared or were added. A later load may have put newer versions of them
+// into the table, so that a compaction dropped the older ones. Only the source tells which cells these are.
 
 // loadedRun is what was loaded for a job and date.
 type loadedRun struct {
@@ -40,10 +40,10 @@ type loadedRun struct {
 	cluster *load.Cluster
 	entries []*ledger.Entry // one for each output
 	jobs    []*jobfile.Job
-	open    []error // of each output: what is wrong unless the source shows otherwise; nil: nothing
+	open    []error // by output: what is wrong unless the source shows otherwise; may be nil
 }
 
-// openLoaded opens what the ledger says was loaded; nil if it does not say that of all outputs.
+// openLoaded opens what was loaded according to the ledger; nil unless that covers all outputs.
 func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	if !j.Load {
 		return nil, nil
@@ -81,8 +81,8 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	return r, nil
 }
 
-// hasFiles reports whether the output has files that are not loaded, or a manifest that can't be believed: then these
-// are to be verified.
+// hasFiles reports whether the output has files that are not loaded, or a manifest that can't be read. Then the output
+// is verified instead of the table.
 func (r *loadedRun) hasFiles(out *jobfile.Job) (bool, error) {
 	fsys, dir, err := r.site.Resolve(out.Output, out.Dir)
 	if err != nil {
@@ -103,7 +103,7 @@ func (r *loadedRun) close() error {
 	return err
 }
 
-// run compares the table with the ledger and, where that leaves something open, with the source.
+// run compares the table with the ledger and, if that leaves something open, with the source.
 func (r *loadedRun) run(ctx context.Context, j *jobfile.Job, o options.Options,
 	report *Verification) (*Verification, error) {
 	r.open = make([]error, len(r.entries))
@@ -156,7 +156,7 @@ func (r *loadedRun) verify(ctx context.Context, report *Verification) (err error
 	return failure.Several(errs...)
 }
 
-// verifyOne compares the table with one entry. open is what is wrong if the source does not show otherwise.
+// verifyOne compares the table with one entry. open is what is wrong unless the source shows otherwise.
 func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Entry,
 	report *Verification) (open, err error) {
 	report.Against = "table " + e.Table
@@ -219,7 +219,7 @@ func (r *loadedRun) verifyOne(ctx context.Context, j *jobfile.Job, e *ledger.Ent
 	return errcode.VerifyDiffers.Errorf("%s. Only the source shows which cells differ", text), nil
 }
 
-// loadedRows is how many rows of the table the ledger counts in a load; 0 if it does not say.
+// loadedRows returns how many rows of the table a load has according to the ledger; 0 if unknown.
 func loadedRows(e *ledger.Entry) int64 {
 	var b counts.RowCounts
 	if json.Unmarshal(e.Counts, &b) != nil {
@@ -228,8 +228,8 @@ func loadedRows(e *ledger.Entry) int64 {
 	return cmp.Or(b.TableRows, b.Written)
 }
 
-// loadsOf names other loads of cells with the same timestamp into the table. all is a text that changes with each load
-// of such cells, including those of this job.
+// loadsOf names other loads that put cells with the same timestamp into the table. all is a hash that changes with each
+// such load, including those of this job.
 func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, all string, err error) {
 	entries, damaged, err := r.ledger.Entries(e.Table)
 	for _, err := range damaged {
@@ -248,7 +248,7 @@ func (r *loadedRun) loadsOf(j *jobfile.Job, e *ledger.Entry) (others []string, a
 	return others, hex.EncodeToString(h.Sum(nil)[:12]), err
 }
 
-// rangesOf are the ranges of rows of an entry's files, in order and without overlaps.
+// rangesOf returns the row ranges of an entry's files, in order and without overlaps.
 func rangesOf(e *ledger.Entry) ([]keyRange, error) {
 	var all []keyRange
 	for _, f := range e.Files {
@@ -274,8 +274,8 @@ func rangesOf(e *ledger.Entry) ([]keyRange, error) {
 	return merged, nil
 }
 
-// columnsOf are the columns of a job's cells, as family:qualifier; nil if the records decide them, in the job's
-// families.
+// columnsOf returns the columns of a job's cells as family:qualifier; nil for a wide table, where the records decide
+// them.
 func columnsOf(j *jobfile.Job) map[string]bool {
 	if j.Wide != nil {
 		return nil

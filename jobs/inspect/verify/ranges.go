@@ -34,29 +34,29 @@ type keyRange struct {
 	Rows  int64      `json:"rows"`
 	Sum   digest.Sum `json:"digest"`
 
-	Begun    time.Time `json:"begun,omitzero"`     // when the first row of the range was asked for
-	Openings string    `json:"openings,omitempty"` // of its regions before that; see load.Table
+	Begun    time.Time `json:"begun,omitzero"`     // when the first read of the range began
+	Openings string    `json:"openings,omitempty"` // openings of its regions before that; see load.Table
 
 	first, last, next []byte
 	resumed           bool // an earlier process has read rows of it
 }
 
-// savedRanges is what the ledger has of an interrupted verification. Each of the fields before Ranges must match,
-// otherwise it begins anew: the sums would be those of other cells.
+// savedRanges is what the ledger has of an interrupted verification. The next one continues it only if all fields
+// before Begun match. Otherwise it starts over, because the sums would be those of other cells.
 type savedRanges struct {
 	Run       string     `json:"run"`
 	Digest    digest.Sum `json:"expected"` // of what was loaded
 	Timestamp int64      `json:"timestamp"`
-	Columns   string     `json:"columns"` // hash of what is added up
+	Columns   string     `json:"columns"` // hash of the columns that are added up
 	// when the table was created, enabled, truncated or restored, in epoch milliseconds
 	Opened int64 `json:"table_enabled"`
-	// of cells with the timestamp into the table: a hash that changes with each load
+	// hash that changes with each load of cells with the timestamp into the table
 	Loads  string     `json:"loads"`
 	Begun  time.Time  `json:"begun"`
 	Ranges []keyRange `json:"ranges"`
 }
 
-// rangeReader adds up the table's cells in ranges of rows, several at a time, and saves how far it is.
+// rangeReader adds up the table's cells in ranges of rows, several ranges at a time, and saves its progress.
 type rangeReader struct {
 	options options.Options
 	cluster *load.Cluster
@@ -69,31 +69,31 @@ type rangeReader struct {
 	mu       sync.Mutex // guards what follows
 	saved    savedRanges
 	finished int       // ranges since the last save
-	savedAt  time.Time // when that was
+	savedAt  time.Time // time of the last save
 }
 
-// How often a verification that may be killed saves how far it is: after so much time, or after a 64th of the ranges.
+// A verification may be killed, so it saves its progress after saveEvery, or after a 64th of the ranges.
 const (
 	saveEvery   = 5 * time.Second
 	savedShares = 64
 	rowsPerLook = 1024 // rows of a range between two looks at the clock
 )
 
-// maxSavedAge is how old the sum of a range may be: cells may have been deleted since, which nobody records.
+// maxSavedAge limits the age of a range's sum, because cells may have been deleted since, and nothing records that.
 const maxSavedAge = 24 * time.Hour
 
-// regionsTimeout is how long regions that are moving are waited for.
+// regionsTimeout is how long to wait for regions that are moving.
 const regionsTimeout = time.Minute
 
 // resume takes over what an interrupted verification of the same run has read, except ranges whose regions were opened
-// since: one of them may have been truncated.
+// since, because such a region may have been truncated.
 func (r *rangeReader) resume(ctx context.Context, e *ledger.Entry, ranges []keyRange, loads string) error {
 	opened, err := r.cluster.Enabled(ctx, e.Table)
 	if err != nil {
 		return err
 	}
 	table, err := r.cluster.Describe(ctx, e.Table)
-	if r.kept = err != nil; r.kept { // HBase does not show the families to a user without the right C
+	if r.kept = err != nil; r.kept { // HBase hides the families from a user without the right C
 		table = &load.Table{Name: e.Table}
 	}
 	r.kept = r.kept || keepsDeleted(table, r.job.Families())
@@ -135,7 +135,7 @@ func (r *rangeReader) continues(old *savedRanges) bool {
 		old.Loads == now.Loads && slices.EqualFunc(old.Ranges, now.Ranges, same)
 }
 
-// takeOver takes over what an earlier process has read of the range, if that is still so.
+// takeOver takes over what an earlier process has read of the range, if that is still valid.
 func (k *keyRange) takeOver(old *keyRange) (err error) {
 	if old.Begun.IsZero() || time.Since(old.Begun) > maxSavedAge || old.Openings != k.Openings {
 		return nil
@@ -147,7 +147,7 @@ func (k *keyRange) takeOver(old *keyRange) (err error) {
 	return nil
 }
 
-// forget makes the range one of which nothing is read.
+// forget resets the range to unread.
 func (k *keyRange) forget() {
 	k.Next, k.next, k.Done, k.Rows, k.Sum, k.Begun, k.resumed = "", nil, false, 0, digest.Sum{}, time.Time{}, false
 }
@@ -158,7 +158,7 @@ type ResumedVerification struct {
 	Since time.Time `json:"since"` // when the first of them was read
 }
 
-// resumed describes the ranges that an earlier process has read in part or as a whole; nil if there are none.
+// resumed describes the ranges that an earlier process has read in part or in full; nil if it has read no range.
 func (r *rangeReader) resumed() (earlier *ResumedVerification) {
 	for i := range r.saved.Ranges {
 		k := &r.saved.Ranges[i]
@@ -185,8 +185,8 @@ func (r *rangeReader) columnsText() string {
 	return hex.EncodeToString(hash[:8])
 }
 
-// sum returns the sum of all ranges. If it differs, what an earlier process has read is read again: rows may have come
-// since.
+// sum returns the sum of all ranges. If it differs from the ledger's, sum reads again what an earlier process has read,
+// because rows may have been added since.
 func (r *rangeReader) sum(ctx context.Context,
 	e *ledger.Entry) (sum digest.Sum, earlier *ResumedVerification, err error) {
 	earlier = r.resumed()
@@ -226,7 +226,8 @@ func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum,
 	return sum, err
 }
 
-// countSince counts the run's columns in the rows of all ranges that have a cell with its timestamp or a later one.
+// countSince counts the cells of the run's columns, in all ranges, that have a version with its timestamp or a later
+// one.
 func (r *rangeReader) countSince(ctx context.Context, e *ledger.Entry) (cells int64, err error) {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(load.Scans())
@@ -283,7 +284,7 @@ func (r *rangeReader) readRange(ctx context.Context, e *ledger.Entry, i int) err
 	return r.advance(e, at, nil, s.stream.Sum, before+s.rows, true)
 }
 
-// advance records how far a range is, and saves all of them from time to time.
+// advance records the progress of a range, and saves that of all ranges from time to time.
 func (r *rangeReader) advance(e *ledger.Entry, at *keyRange, next []byte, sum digest.Sum, rows int64, done bool) error {
 	r.mu.Lock()
 	at.Sum, at.Rows, at.Done = sum, rows, done
@@ -301,7 +302,7 @@ func (r *rangeReader) advance(e *ledger.Entry, at *keyRange, next []byte, sum di
 	return r.save(e)
 }
 
-// save writes how far the ranges are.
+// save writes the progress of all ranges to the ledger.
 func (r *rangeReader) save(e *ledger.Entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

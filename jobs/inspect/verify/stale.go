@@ -22,14 +22,14 @@ import (
 
 // Stale is what the table has of a job and date that the source no longer has.
 type Stale struct {
-	Rows  int64  `json:"rows"`  // of which the source has nothing any more
-	Cells int64  `json:"cells"` // of these rows, and of others
+	Rows  int64  `json:"rows"`  // rows that the source no longer has at all
+	Cells int64  `json:"cells"` // in these rows and in rows that the source still has
 	File  string `json:"file"`  // where they are listed
 }
 
-// ListStale compares the cells in the table that have the job's timestamp with the source, and lists those in a file
-// that the source does not have: what an earlier export of the same date had, and no load takes away. The file is
-// private, since row keys and columns are personal data. Cells of another job with the same timestamp are in it, too.
+// ListStale compares the table's cells that have the job's timestamp with the source, and lists in a file those that
+// the source does not have. They come from an earlier export of the same date, since no load removes them, or from
+// another job with the same timestamp. The file is private, because row keys and columns may be personal data.
 func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file string) (report *Verification, err error) {
 	report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	if o, err = o.WithDefaults(); err != nil {
@@ -64,9 +64,9 @@ func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file stri
 	return report, err
 }
 
-// scanAt visits the cells with a timestamp that are not deleted. A family that keeps deleted cells (kept) shows them
-// to a scan of a time in the past. So there the newest versions of all cells since then are read, and those with the
-// timestamp visited: not the ones that newer versions hide.
+// scanAt visits the cells with a timestamp that are not deleted. A family that keeps deleted cells (kept) shows them to
+// a scan of a past time. So there scanAt reads the newest versions of all cells since then, and visits those with the
+// timestamp. It misses cells that newer versions hide.
 func scanAt(
 	ctx context.Context, c *load.Cluster, table string, families []string, kept bool,
 	start, end []byte, timestamp int64, visit func(*cell.Cell) error,
@@ -82,8 +82,8 @@ func scanAt(
 	})
 }
 
-// keepsDeleted reports whether one of some families of a table (nil: all) keeps deleted cells: KEEP_DELETED_CELLS is
-// TRUE or TTL.
+// keepsDeleted reports whether any of the families (nil: all of the table) keeps deleted cells, because its
+// KEEP_DELETED_CELLS is TRUE or TTL.
 func keepsDeleted(t *load.Table, families []string) bool {
 	return slices.ContainsFunc(t.Families, func(f load.Family) bool {
 		keep := f.Attributes["KEEP_DELETED_CELLS"]
@@ -92,24 +92,23 @@ func keepsDeleted(t *load.Table, families []string) bool {
 	})
 }
 
-// staleList is a file with a line a cell.
+// staleList is a file with one line for each cell.
 type staleList struct {
-	name string // in the end
+	name string // of the finished file
 	mu   sync.Mutex
 	file *os.File
 	out  *bufio.Writer
 }
 
 func newStaleList(name string) (*staleList, error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".stale-*") // which only its owner can read
+	f, err := os.CreateTemp(filepath.Dir(name), ".stale-*") // only its owner can read it
 	if err != nil {
 		return nil, err
 	}
 	return &staleList{name: name, file: f, out: bufio.NewWriter(f)}, nil
 }
 
-// add lists a cell; its row is of the source where that still has other cells of it. Failures show when the file is
-// saved.
+// add lists a cell. ofSource says that the source still has other cells of its row. save reports failed writes.
 func (l *staleList) add(c *cell.Cell, ofSource bool) {
 	what := "row"
 	if ofSource {
@@ -121,7 +120,7 @@ func (l *staleList) add(c *cell.Cell, ofSource bool) {
 		printable.Bytes(c.Qualifier), c.Timestamp)
 }
 
-// save gives the file its name.
+// save completes the file and gives it its name.
 func (l *staleList) save() error {
 	if err := l.out.Flush(); err != nil {
 		return fmt.Errorf("list stale cells: %w", err)
@@ -133,6 +132,6 @@ func (l *staleList) save() error {
 }
 
 func (l *staleList) close() error {
-	_ = os.Remove(l.file.Name()) // which is gone where it was saved
+	_ = os.Remove(l.file.Name()) // fails if it was saved, and so renamed
 	return l.file.Close()
 }

@@ -1,5 +1,5 @@
-// Package verify compares what a job has written, or a table, with the job's source, cell by cell; and a directory of
-// HFiles with its manifest.
+// Package verify compares a job's files or table with the job's source, cell by cell, and a directory of HFiles with
+// its manifest.
 package verify
 
 import (
@@ -35,40 +35,39 @@ type Verification struct {
 	Cells     int64  `json:"cells"`
 	Rejected  int64  `json:"rows_rejected"`
 	Filtered  int64  `json:"rows_filtered"`
-	Skipped   int64  `json:"lines_skipped,omitempty"` // of the source, beside its records
+	Skipped   int64  `json:"lines_skipped,omitempty"` // lines of the source that are not records
 	Missing   int64  `json:"cells_missing"`
 	Different int64  `json:"cells_different"`
 	Extra     int64  `json:"cells_extra"`
-	// Superseded are cells of the source that newer versions hide in a table. Readers get those, so they are no
-	// difference.
+	// Superseded are cells of the source that newer versions hide in a table. Readers get the newer versions, so these
+	// cells are no difference.
 	Superseded int64 `json:"cells_superseded"`
-	// ExtraRows are those of a live table, which may hold more than this source.
+	// ExtraRows are rows of a live table, which may hold more than this source.
 	ExtraRows   int64        `json:"rows_extra"`
 	Differences []Difference `json:"differences"`
 	Files       []SoundFile  `json:"files,omitempty"`
-	Digest      digest.Sum   `json:"digest,omitzero"` // of files; a comparison with a table adds up none
+	Digest      digest.Sum   `json:"digest,omitzero"` // of files, or of a table's cells that were compared with the ledger
 	Stale       *Stale       `json:"stale,omitempty"`
-	// Sharers are other loads into the table that have put cells with the same timestamp there, as far as the ledger
-	// knows.
+	// Sharers are other loads that have put cells with the same timestamp into the table, as far as the ledger knows.
 	Sharers []string `json:"sharers,omitempty"`
-	// Resumed is what an interrupted verification had read of a table that was loaded; nil if all was read by this one.
+	// Resumed is what an interrupted verification had read of a loaded table; nil if this one has read everything.
 	Resumed *ResumedVerification `json:"resumed,omitempty"`
 
 	// Reason is why no row was compared, with the status "nothing to do" or "empty input".
 	Reason string `json:"reason,omitempty"`
 
-	Outputs []*Verification `json:"outputs,omitempty"` // of a job with several, whose sums are above
+	Outputs []*Verification `json:"outputs,omitempty"` // of a job with several; their sums are above
 }
 
-// Job compares what a job has written or, with live, the table with its source, cell by cell. What was loaded is
-// compared with the digest in the ledger, without the source, unless live is set.
+// Job compares a job's files or, with live, its table with the source, cell by cell. Without live, it compares what was
+// loaded with the digest in the ledger, which needs no source.
 //
-// Of the table only the source's rows are read, and perhaps those between them, which are counted as extra.
+// It reads only the source's rows of the table, and perhaps rows between them, which are counted as extra.
 func Job(ctx context.Context, j *jobfile.Job, o options.Options, live bool) (report *Verification, err error) {
 	return verifyJob(ctx, j, o, live, false)
 }
 
-// WholeTable compares the whole table with the job's source: it also counts all rows that are not of the source.
+// WholeTable compares the whole table with the job's source. It also counts all rows that the source does not have.
 func WholeTable(ctx context.Context, j *jobfile.Job, o options.Options) (report *Verification, err error) {
 	return verifyJob(ctx, j, o, true, true)
 }
@@ -112,7 +111,7 @@ func compare(
 	return v, err
 }
 
-// nameTarget says what was to be compared where that could not be opened.
+// nameTarget names what was to be compared, if it could not be opened.
 func (r *Verification) nameTarget(j *jobfile.Job, live bool) {
 	if r.Against != "" {
 		return
@@ -149,7 +148,7 @@ type outputVerifier struct {
 	files     *hfiles.Directory  // nil if the table is compared
 	record    *manifest.Manifest // of the files; nil if there is none
 	report    *Verification
-	stale     *staleList      // nil unless cells are listed that the source has no more
+	stale     *staleList      // nil unless cells that the source no longer has are listed
 	whole     bool            // the whole table is read, not only the source's rows
 	kept      bool            // see scanAt; used with stale
 	within    []load.RowRange // only slices with rows of these ranges are compared; nil: all
@@ -158,8 +157,8 @@ type outputVerifier struct {
 	compared *options.Meter // rows
 }
 
-// openVerifyRun opens a job's source and what it is compared with. within gives the ranges of an output's rows; nil:
-// all rows.
+// openVerifyRun opens a job's source and what it is compared with. within returns the ranges of an output's rows to
+// compare; nil: all rows.
 func openVerifyRun(ctx context.Context, j *jobfile.Job, o options.Options, live bool,
 	within func(*jobfile.Job) []load.RowRange) (v *verifyRun, err error) {
 	v = &verifyRun{job: j, options: o}
@@ -235,7 +234,7 @@ func (v *verifyRun) close() error {
 	return errors.Join(errs...)
 }
 
-// sortShare is about how much of a verification is reading its source.
+// sortShare is about how much of a verification's time reading the source takes.
 const sortShare = 0.5
 
 // run sorts the source once and joins it with the cells of every output.
@@ -292,8 +291,8 @@ func (v *verifyRun) run(ctx context.Context, report *Verification) error {
 	return nil
 }
 
-// checkRejects returns the error for more rejects than a run may have: the run would load nothing. The caller compares
-// the other records before it returns the error.
+// checkRejects returns an error if there are more rejects than a run may have, because the run would load nothing. The
+// caller compares the other records before it returns the error.
 func (v *verifyRun) checkRejects(rejected, read int64) error {
 	limit := v.job.Input.MaxRejects
 	if !limit.Exceeded(rejected, read) {
@@ -304,8 +303,8 @@ func (v *verifyRun) checkRejects(rejected, read int64) error {
 		rejected, read, limit)
 }
 
-// proveNothing reports that no row was compared, because the source has none that a run would load. That is no failure,
-// but it proves nothing.
+// proveNothing reports that no row was compared, because a run would load no row of the source. That is no failure, but
+// it proves nothing.
 func (r *Verification) proveNothing(read int64, o options.Options) {
 	r.Status = failure.StatusNothing
 	if read == 0 {
@@ -316,7 +315,7 @@ func (r *Verification) proveNothing(read int64, o options.Options) {
 	o.Warnf("%s. So nothing is proved about %s", r.Reason, r.Against)
 }
 
-// text is about how many bytes of the source's text are sorted.
+// text estimates how many bytes of the source's text are sorted.
 func (v *verifyRun) text() (bytes float64) {
 	for _, out := range v.outputs {
 		bytes += v.job.Part(out.job) * float64(v.source.Text)
@@ -343,8 +342,8 @@ func (r *Verification) addOutput() {
 	}
 }
 
-// run joins the sorted source with the present cells, slice by slice. The join sees what a scan would see. Whether
-// files are sound, including their bloom filters, is verified separately, and explains cells that a scan misses
+// run joins the sorted source with the present cells, slice by slice. The join sees what a scan would see. The
+// soundness of files, including their bloom filters, is verified separately; it explains cells that a scan misses
 // because of a bad index.
 func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.Options) error {
 	report := v.report
@@ -363,7 +362,7 @@ func (v *outputVerifier) run(ctx context.Context, rows *sorting.Rows, o options.
 		report.Extra += j.extraCells
 	}
 	if v.stale != nil && found.count() > 0 {
-		// Among the cells with the job's timestamp only the extra ones are known for sure: what differs may have newer
+		// Among the cells with the job's timestamp only the extra ones are certain: cells that differ may have newer
 		// versions.
 		v.stale, found = nil, &differences{}
 		v.announce(ctx, rows, o)
@@ -420,13 +419,13 @@ func (v *outputVerifier) joinAll(ctx context.Context, rows *sorting.Rows, o opti
 	}
 	err := group.Wait()
 	if repeated := total - v.compared.Sum(); err == nil && repeated > 0 {
-		v.compared.Add(repeated) // a run writes one row of those with the same key
+		v.compared.Add(repeated) // a run writes only one of several rows with the same key
 	}
 	return joined, err
 }
 
-// orders are the families whose cells the source has in order: all at once or, in a wide table of several families,
-// each by itself.
+// orders returns the families whose cells the source has in order: all together or, in a wide table with several
+// families, each by itself.
 func (v *outputVerifier) orders() []int {
 	if !v.target.Layout.Wide || len(v.target.Layout.Families) == 1 {
 		return []int{sorting.AllFamilies}
@@ -438,7 +437,8 @@ func (v *outputVerifier) orders() []int {
 	return each
 }
 
-// join compares a slice with the present cells. They are read once, the source's rows once for each of orders.
+// join compares a slice with the present cells. It reads the present cells once, and the source's rows once for each of
+// orders.
 func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, slice partition.Slice,
 	found *differences) (j *joiner, err error) {
 	var want []*sorting.Cells
@@ -460,7 +460,7 @@ func (v *outputVerifier) join(ctx context.Context, sorted *partition.Sorted, sli
 	return j, err
 }
 
-// bounds are the first row of a slice and the one after its last; nil at the table's ends.
+// bounds returns the first row of a slice and the first row after it; nil at the table's ends.
 func (v *outputVerifier) bounds(slice partition.Slice) (start, end []byte, err error) {
 	start, end = v.target.Regions.Start(slice.Region), v.target.Regions.End(slice.Region)
 	if len(slice.Start) > 0 {

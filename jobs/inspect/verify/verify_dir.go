@@ -33,8 +33,8 @@ type SoundFile struct {
 	Digest   digest.Sum `json:"digest"`
 }
 
-// Dir checks a directory of HFiles alone: each file by itself, one family in each folder, no two files of a family
-// with overlapping rows, and the files against the manifest if there is one.
+// Dir checks a directory of HFiles without a source: each file is sound, each folder has one family, no two files of a
+// family have overlapping rows, and the files match the manifest if there is one.
 func Dir(ctx context.Context, dir string, o options.Options) (report *Verification, err error) {
 	report = &Verification{Outcome: failure.NewOutcome(), Against: dir, Differences: []Difference{}}
 	_, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, dir)
