@@ -12,14 +12,15 @@ import (
 // Severity is how much a finding matters.
 type Severity string
 
-// The severities. A problem will cost rows, reads or a table; a warning is likely to hurt; a note is an improvement.
+// The severities. A problem will cost rows, reads or a table; a warning is likely to hurt; a note suggests an
+// improvement.
 const (
 	Problem Severity = "problem"
 	Warning Severity = "warning"
 	Note    Severity = "note"
 )
 
-// Finding is what a check has found, and what to do about it. What asks nobody to do anything is no finding.
+// Finding is what a check has found, and what to do about it. If there is nothing to do, there is no finding.
 type Finding struct {
 	Code     string   `json:"code"`
 	Severity Severity `json:"severity"`
@@ -27,7 +28,7 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
-// Facts are the checks' input besides the Report.
+// Facts are what the checks need in addition to the InputReport.
 type Facts struct {
 	Now            time.Time
 	Table          string
@@ -37,20 +38,20 @@ type Facts struct {
 	Order          KeyTrend
 	Reversed       []KeyWidths  // of the columns that the key reverses without a fixed width
 	Beyond         []OutOfRange // columns that exceed the base of desc
-	// columns with dates without an offset, whose milliseconds are in the key, and for which no zone is given
+	// columns of dates with neither an offset nor a zone, whose milliseconds are in the key
 	Unzoned     []string
-	Mixed       []Mixture     // columns whose values are spelled as by several exporters
+	Mixed       []Mixture     // columns whose values look as if several exporters wrote them
 	OracleDates []string      // columns with dates in the default format of Oracle's clients
 	RejectsStop string        // input.max_rejects, if a run would stop because of the rejects found; otherwise empty
 	Further     []string      // boundaries of the table that the job file lacks
 	MajorPeriod time.Duration // hbase.hregion.majorcompaction
 	MaxRegion   int64         // hbase.hregion.max.filesize
 	MaxFiles    int           // hbase.mapreduce.bulkload.max.hfiles.perRegion.perFamily
-	Dates       int           // for so many the job is to be run; 0: for one
-	Folders     int           // that a glob finds and all get one timestamp; 0: none
+	Dates       int           // number of dates for which the job will be run; 0: one
+	Folders     int           // folders that a glob finds, if all their rows get one timestamp
 }
 
-// KeyTrend is how the first part of the key changed from one record to the next.
+// KeyTrend counts how the first part of the key changed from one record to the next.
 type KeyTrend struct{ Up, Down int64 }
 
 // KeyWidths are the lengths of a column's values.
@@ -71,7 +72,7 @@ type Mixture struct{ Column, One, Other string }
 // Vary reports whether the lengths differ.
 func (w KeyWidths) Vary() bool { return w.Shortest != w.Longest }
 
-// check checks one thing; it returns nil if that is fine.
+// check checks one thing. find returns nil if it is fine.
 type check struct {
 	code string
 	find func(*InputReport, *Facts) []Finding
@@ -434,8 +435,8 @@ func checkFamilyName(r *InputReport, _ *Facts) []Finding {
 	return found
 }
 
-// fewFamilies is how many families a table should have at most: each has its own files and memory, and all are flushed
-// together.
+// fewFamilies is how many families a table should have at most, because each has its own files and memory, and all are
+// flushed together.
 const fewFamilies = 3
 
 func checkFamilyCount(r *InputReport, _ *Facts) []Finding {
@@ -578,7 +579,8 @@ func checkTableSkew(r *InputReport, _ *Facts) []Finding {
 		"the table's largest region has %.1f times the mean size", r.Live.Skew)
 }
 
-// checkDates is about a history: each run gives every region a file, and a table can't serve well with many.
+// checkDates warns of a history that is loaded one date at a time: each run gives every region a file, and a table with
+// many files serves slowly.
 func checkDates(r *InputReport, f *Facts) []Finding {
 	files := f.Dates * max(r.Forecast.FilesALoad, 1)
 	if blocking := r.Forecast.BlockingFiles; f.Dates < 2 || files+r.Forecast.FilesNow < blocking {

@@ -13,7 +13,7 @@ type Compared struct {
 	Better int // 1: the first one, 2: the second; 0: neither
 }
 
-// alike is how far apart two figures may be without one being called better: many are estimates.
+// alike is how far apart two figures may be without one being called better, because many are estimates.
 const alike = 0.02
 
 // Compare lists the important figures of two plans.
@@ -66,7 +66,7 @@ func Compare(a, b *InputReport) []Compared {
 	return rows
 }
 
-// scans is how many scans a query needs; without a prefix it reads the whole table.
+// scans returns how many scans a query needs. Without a prefix it reads the whole table.
 func scans(q *QueryFit) float64 {
 	if q.Full {
 		return math.Inf(1)

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// DuplicateSketch finds row keys that occur more than once, in bounded memory. It identifies keys by 64-bit hashes.
-// While they fit, it keeps all of them. Whenever they don't, it continues with half of them, selected by hash, so
-// that all rows of a key that is kept are counted. It is safe for concurrent use; its content does not depend on the
-// order of rows.
+// DuplicateSketch finds row keys that occur more than once, in bounded memory. It identifies keys by 64-bit hashes, and
+// keeps all of them while they fit. Whenever they don't, it continues with half of them. It selects that half by hash,
+// so all rows of a kept key are counted. It is safe for concurrent use, and its content does not depend on the order of
+// rows.
 type DuplicateSketch struct {
 	mu    sync.Mutex
 	level uint32
@@ -31,7 +31,7 @@ type SketchRow struct {
 	Content uint32 // hash of the rest
 }
 
-// NewDuplicateSketch returns one that uses at most that many bytes.
+// NewDuplicateSketch returns a sketch that uses at most memory bytes.
 func NewDuplicateSketch(memory int64) *DuplicateSketch {
 	most := 1 << 10
 	for int64(most)*2*16 <= memory {
@@ -71,8 +71,8 @@ func (s *DuplicateSketch) add(r SketchRow) {
 	}
 }
 
-// find is a key's slot, or the free one for it. The low bits of the hash select it: the high ones are all zero once
-// the level has risen.
+// find returns a key's slot, or the free one for it. The low bits of the hash select it, because the high ones are all
+// zero once the level has risen.
 func (s *DuplicateSketch) find(hash uint64) int {
 	mask := len(s.slots) - 1
 	at := int(hash) & mask
@@ -107,19 +107,19 @@ func (s *DuplicateSketch) grow() {
 	}
 }
 
-// Repeats is which row keys occur more than once.
+// Repeats counts the row keys that occur more than once.
 type Repeats struct {
-	Keys      int64   `json:"keys"`      // different ones compared
-	Repeated  int64   `json:"repeated"`  // those that occur more than once
+	Keys      int64   `json:"keys"`      // different keys that were compared
+	Repeated  int64   `json:"repeated"`  // keys that occur more than once
 	Rows      int64   `json:"rows"`      // their rows after the first
 	Differing int64   `json:"differing"` // repeated keys whose rows are not all the same
-	Share     float64 `json:"share"`     // of all row keys that were compared: 1 is all
+	Share     float64 `json:"share"`     // share of all row keys that was compared; 1: all
 }
 
-// Missed is the probability that all keys were overlooked, if that many occur twice.
+// Missed returns the probability that all repeated keys were overlooked, if there are that many.
 func (r *Repeats) Missed(keys int64) float64 { return math.Pow(1-r.Share, float64(keys)) }
 
-// Repeats counts.
+// Repeats returns the counts so far.
 func (s *DuplicateSketch) Repeats() Repeats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// GroupCounts counts the rows of each key, for a part of the keys selected by hash, so that all rows of a selected
-// key are counted. While there are few keys that part is all of them; whenever there are too many it is halved. It is
-// safe for concurrent use; its content does not depend on the order of rows.
+// GroupCounts counts the rows of each key. While there are few keys, it counts all of them. Whenever there are too
+// many, it continues with half of them. It selects that half by hash, so all rows of a kept key are counted. It is safe
+// for concurrent use, and its content does not depend on the order of rows.
 type GroupCounts struct {
 	most  int
 	level atomic.Uint32 // keys are kept if their hash begins with so many zero bits
@@ -17,7 +17,7 @@ type GroupCounts struct {
 	rows  map[uint64]int64
 }
 
-// NewGroupCounts returns one that keeps at most that many keys.
+// NewGroupCounts returns a GroupCounts that keeps at most that many keys.
 func NewGroupCounts(most int) *GroupCounts { return &GroupCounts{most: most, rows: map[uint64]int64{}} }
 
 // chosen reports whether a hash is in the part that a level selects.
@@ -44,7 +44,7 @@ func (g *GroupCounts) Add(hash uint64, n int64) {
 	}
 }
 
-// Rows is how many rows a key has; false if it is not counted.
+// Rows returns how many rows a key has; false if it is not counted.
 func (g *GroupCounts) Rows(hash uint64) (int64, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,10 +52,10 @@ func (g *GroupCounts) Rows(hash uint64) (int64, bool) {
 	return rows, known
 }
 
-// Distribution is how many rows keys have.
+// Distribution describes how many rows the keys have.
 type Distribution struct {
-	Keys    int64    `json:"keys"`  // that were counted
-	Share   float64  `json:"share"` // of all keys: 1 where every key was counted
+	Keys    int64    `json:"keys"`  // keys that were counted
+	Share   float64  `json:"share"` // share of all keys that was counted; 1: all
 	Mean    float64  `json:"mean"`
 	Median  int64    `json:"median"`
 	P90     int64    `json:"p90"`
@@ -72,13 +72,13 @@ type Bucket struct {
 	Keys int64 `json:"keys"`
 }
 
-// RowLimit is how many rows an answer should have at most: plan warns of more. Nothing is ever cut.
+// RowLimit is how many rows a query should return at most. plan warns of more, but nothing is ever cut.
 const RowLimit = 50
 
-// bucketEnds are the last counts of the buckets, RowLimit among them.
+// bucketEnds are the upper bounds of the buckets, RowLimit among them.
 var bucketEnds = []int64{1, 2, 5, 10, 20, RowLimit, 100, 1000, 10_000, 100_000, math.MaxInt64}
 
-// Distribution returns that of the counted keys.
+// Distribution returns the distribution of the counted keys.
 func (g *GroupCounts) Distribution() Distribution {
 	counts := make([]int64, 0, len(g.rows))
 	var all int64

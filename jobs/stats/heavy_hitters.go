@@ -30,7 +30,7 @@ type Frequency struct {
 	Over int64  `json:"over"`
 }
 
-// NewHeavyHitters returns one with that many counters.
+// NewHeavyHitters returns a HeavyHitters with that many counters.
 func NewHeavyHitters(counters int) *HeavyHitters {
 	return &HeavyHitters{places: make(map[uint64]int, counters), most: max(counters, 1)}
 }
@@ -94,8 +94,8 @@ func (f *HeavyHitters) sink(i int) {
 	}
 }
 
-// Merge adds the counts of another one with as many counters. A key without a counter in one of them may have had as
-// many rows there as its smallest counter.
+// Merge adds the counts of o, which must have as many counters. A key without a counter in one of the two may have had
+// as many rows there as the smallest counter says.
 func (f *HeavyHitters) Merge(o *HeavyHitters) {
 	mine, theirs := f.unseen(), o.unseen()
 	all := make(map[uint64]counter, len(f.counters)+len(o.counters))
@@ -116,14 +116,14 @@ func (f *HeavyHitters) Merge(o *HeavyHitters) {
 	}
 	slices.SortFunc(merged, mostFirst)
 	merged = merged[:min(len(merged), f.most)]
-	slices.Reverse(merged) // ascending is a heap
+	slices.Reverse(merged) // an ascending list is a heap
 	f.counters, f.places = merged, make(map[uint64]int, f.most)
 	for i, c := range merged {
 		f.places[c.hash] = i
 	}
 }
 
-// unseen is how many rows a key without a counter may have had.
+// unseen returns how many rows a key without a counter may have had.
 func (f *HeavyHitters) unseen() int64 {
 	if len(f.counters) < f.most {
 		return 0
@@ -138,7 +138,7 @@ func mostFirst(a, b counter) int {
 	return bytes.Compare(a.key, b.key)
 }
 
-// Top lists the keys that certainly have the most rows, at most n, as show formats them. exact returns a key's exact
+// Top lists the n keys, or fewer, that certainly have the most rows, formatted by show. exact returns a key's exact
 // number of rows, if known.
 func (f *HeavyHitters) Top(n int, exact func(hash uint64) (int64, bool), show func([]byte) string) []Frequency {
 	sorted := slices.Clone(f.counters)

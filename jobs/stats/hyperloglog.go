@@ -17,7 +17,7 @@ type HyperLogLog struct {
 	registers [distinctRegisters]uint8
 }
 
-// Add counts a value by its hash, all of whose bits must be random.
+// Add counts a value by its hash. All bits of the hash must be random.
 func (d *HyperLogLog) Add(hash uint64) {
 	zeros := uint8(bits.LeadingZeros64(hash<<distinctBits|1<<(distinctBits-1))) + 1
 	if r := &d.registers[hash>>(64-distinctBits)]; zeros > *r {
@@ -25,14 +25,14 @@ func (d *HyperLogLog) Add(hash uint64) {
 	}
 }
 
-// Merge adds the values of another one.
+// Merge adds the values of another HyperLogLog.
 func (d *HyperLogLog) Merge(o *HyperLogLog) {
 	for i, r := range o.registers {
 		d.registers[i] = max(d.registers[i], r)
 	}
 }
 
-// Count is the approximate number of different values.
+// Count returns the approximate number of different values.
 func (d *HyperLogLog) Count() int64 {
 	const most = 64 - distinctBits + 1
 	var with [most + 1]float64 // registers with each value

@@ -23,10 +23,10 @@ type PlannedTable struct {
 	Compared *InputReport // another key for the same data; nil: none
 }
 
-// widthOnPage is how many characters of a value the page shows: all that the report has, but for long escapes.
+// widthOnPage is how many characters of a value the page shows: everything that the report has, except long escapes.
 const widthOnPage = 200
 
-// Facts are the figures at the top of the table's part.
+// Facts returns the figures at the top of the table's part.
 func (t PlannedTable) Facts() []page.Fact {
 	r := t.Report
 	about := ""
@@ -71,7 +71,7 @@ func (t PlannedTable) Facts() []page.Fact {
 	return all
 }
 
-// ofSample follows figures that are only for the rows read.
+// ofSample returns a note for figures that cover only the rows read.
 func ofSample(sample bool) string {
 	if sample {
 		return ", in the sample"
@@ -93,7 +93,7 @@ func (t PlannedTable) Regions() page.RegionTable {
 	return list
 }
 
-// Records are the first records with their row keys.
+// Records returns the first records with their row keys.
 func (t PlannedTable) Records() *RecordTable {
 	return NewRecordTable(t.Report, math.MaxInt, widthOnPage)
 }
@@ -101,7 +101,7 @@ func (t PlannedTable) Records() *RecordTable {
 // Comparison compares the two keys.
 func (t PlannedTable) Comparison() []Compared { return Compare(t.Report, t.Compared) }
 
-// OtherSplits are the suggested splits; "" if the table has them.
+// OtherSplits returns the suggested splits; "" if the table has them.
 func (t PlannedTable) OtherSplits() string {
 	if slices.Equal(t.Report.Suggestion.Splits, t.Report.Splits) {
 		return ""
@@ -109,10 +109,10 @@ func (t PlannedTable) OtherSplits() string {
 	return FirstSplits(t.Report.Suggestion.Splits)
 }
 
-// Checks are the findings of the key.
+// Checks returns the findings for the key.
 func (t PlannedTable) Checks() []page.Check { return findings(t.Report) }
 
-// OtherChecks are the findings of the other key.
+// OtherChecks returns the findings for the other key.
 func (t PlannedTable) OtherChecks() []page.Check { return findings(t.Compared) }
 
 func findings(r *InputReport) (all []page.Check) {
@@ -123,13 +123,13 @@ func findings(r *InputReport) (all []page.Check) {
 	return all
 }
 
-// Charts are the charts of the key.
+// Charts returns the charts for the key.
 func (t PlannedTable) Charts() []*page.Chart { return charts(t.Report) }
 
-// OtherCharts are the charts of the other key.
+// OtherCharts returns the charts for the other key.
 func (t PlannedTable) OtherCharts() []*page.Chart { return charts(t.Compared) }
 
-// charts are the charts of a report.
+// charts returns the charts of a report.
 func charts(r *InputReport) []*page.Chart {
 	var all []*page.Chart
 	if r.Rows == 0 {

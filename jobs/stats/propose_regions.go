@@ -46,7 +46,7 @@ type Proposal struct {
 // RegionInput is what decides how many regions there should be.
 type RegionInput struct {
 	Source, HFiles int64 // bytes
-	Compressed     bool  // Source is about what the input's text has, by the usual growth of compressed files
+	Compressed     bool  // Source is estimated with the usual growth of compressed files
 	Servers        int   // region servers; 0: not known
 	MaxFileSize    int64 // hbase.hregion.max.filesize
 	Salts          [][]byte
@@ -54,8 +54,8 @@ type RegionInput struct {
 	FromKey func(regions int) ([][]byte, error)
 }
 
-// ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys, which are sorted and weigh
-// their bytes.
+// ProposeRegions applies the rule to the data and the cluster, and cuts the sampled keys. These must be sorted, and
+// weighted by the bytes of their rows.
 func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Proposal {
 	s := Proposal{BySource: regionsFor(w.Source), ByHFiles: regionsFor(w.HFiles), Splits: []string{}}
 	s.Regions = s.BySource.Least
@@ -84,7 +84,7 @@ func ProposeRegions(w RegionInput, keys *Sample, show func([]byte) string) Propo
 	return s
 }
 
-// choose takes the splits that follow from the expression, unless the keys say that others are clearly better.
+// choose takes the splits that follow from the expression, unless the keys show that others are clearly better.
 func choose(keys *Sample, regions int, w RegionInput) (splits [][]byte, from string) {
 	sampled, from := cut(keys, regions, w.Salts)
 	even, err := w.FromKey(regions)
@@ -138,8 +138,8 @@ func weigh(keys *Sample, first, last int) (all int64) {
 	return all
 }
 
-// quantiles cuts the keys from first to before last into parts of about equal weight. A cut is the shortest beginning
-// of a key that separates the keys on its two sides.
+// quantiles cuts the keys from first to before last into parts of about equal weight. A cut is the shortest prefix of a
+// key that separates the keys on its two sides.
 func quantiles(keys *Sample, first, last, parts int) (cuts [][]byte) {
 	all := weigh(keys, first, last)
 	var passed int64
@@ -156,7 +156,7 @@ func quantiles(keys *Sample, first, last, parts int) (cuts [][]byte) {
 	return cuts
 }
 
-// separator is the shortest beginning of key that sorts after before.
+// separator returns the shortest prefix of key that sorts after before.
 func separator(before, key []byte) []byte {
 	n := 0
 	for n < len(before) && n < len(key) && before[n] == key[n] {
@@ -165,7 +165,7 @@ func separator(before, key []byte) []byte {
 	return bytes.Clone(key[:min(n+1, len(key))])
 }
 
-// skewOf is the weight of the largest part over that of the mean.
+// skewOf returns the weight of the largest part divided by the mean.
 func skewOf(keys *Sample, splits [][]byte) float64 {
 	var all, part, largest int64
 	next := 0
@@ -181,7 +181,7 @@ func skewOf(keys *Sample, splits [][]byte) float64 {
 	return Skew(largest, all, len(splits)+1)
 }
 
-// Skew is the largest share over the mean of n: 1 where all are equal, 0 if there is nothing.
+// Skew returns the largest of n shares divided by their mean: 1 if all are equal, 0 if all is 0.
 func Skew(largest, all int64, n int) float64 {
 	if all == 0 {
 		return 0

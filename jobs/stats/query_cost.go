@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// QueryCost says how many rows queries return and how many they read: those that have the query's values, and all those
-// that have the prefix of the row key which the values determine. It counts exactly up to a number of values and of
-// prefixes, and beyond that for a part of them, chosen by hash. It is safe for concurrent use.
+// QueryCost compares the rows that queries return (those with the query's values) with the rows that they read (all
+// with the row key prefix that the values determine). It counts exactly up to a number of values and prefixes; beyond
+// it, it counts a part chosen by hash. It is safe for concurrent use.
 type QueryCost struct {
 	prefixes *GroupCounts
 
@@ -22,7 +22,7 @@ type path struct {
 	rows   int64
 }
 
-// NewQueryCost makes one that keeps at most so many values, and as many prefixes.
+// NewQueryCost returns a QueryCost that keeps at most that many values, and as many prefixes.
 func NewQueryCost(most int) *QueryCost {
 	return &QueryCost{prefixes: NewGroupCounts(most), most: most, values: map[uint64]path{}}
 }
@@ -47,7 +47,7 @@ func (p *QueryCost) Add(values, prefix uint64) {
 	}
 }
 
-// Means are how many rows a query returns and reads, on average over all different values; 0 if there are none.
+// Means returns how many rows a query returns and reads, on average over all different values; 0 without values.
 func (p *QueryCost) Means() (returned, read float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

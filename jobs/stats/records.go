@@ -15,9 +15,9 @@ type SampleRecord struct {
 	Row        string    `json:"row,omitempty"`       // the row key as HBase's shell writes it, or its beginning
 	RowBytes   int       `json:"row_bytes,omitempty"` // of the whole row key
 	Key        []KeyPart `json:"key,omitempty"`       // the row key taken apart
-	Qualifier  string    `json:"qualifier,omitempty"` // that the record's cells begin with, in a wide table
+	Qualifier  string    `json:"qualifier,omitempty"` // prefix of its cells' qualifiers, in a wide table
 	Timestamp  int64     `json:"timestamp,omitempty"` // epoch milliseconds
-	Refused    string    `json:"refused,omitempty"`   // why the record becomes no row; empty: it becomes one
+	Refused    string    `json:"refused,omitempty"`   // why the record becomes no row; empty if it becomes one
 }
 
 // RejectedRecord is a record that can't be used.
@@ -29,7 +29,7 @@ type RejectedRecord struct {
 	Cut    bool   `json:"cut,omitempty"` // it is longer than shown
 }
 
-// Why is the reason, with the column.
+// Why returns the reason, with the column if one is at fault.
 func (r *RejectedRecord) Why() string {
 	if r.Column == "" || strings.Contains(r.Reason, r.Column) {
 		return r.Reason
@@ -37,8 +37,8 @@ func (r *RejectedRecord) Why() string {
 	return "column " + r.Column + ": " + r.Reason
 }
 
-// Quoted is the record's beginning in quotes, with line breaks and other control characters as escapes, of width
-// characters at most.
+// Quoted returns at most width characters of the record's beginning in quotes, with line breaks and other control
+// characters as escapes.
 func (r *RejectedRecord) Quoted(width int) string {
 	text := []rune(r.Text)
 	if len(text) > width {
@@ -68,16 +68,16 @@ type KeyPart struct {
 
 // RecordTable shows records side by side: a line for each column, and a line for each part of the row key.
 type RecordTable struct {
-	Records []string // where each is: the file's name, and the byte or row
+	Records []string // the place of each: the file's name, and the byte or row
 	Lines   []RecordLine
-	Rows    []string // the row key of each; why it has none
+	Rows    []string // the row key of each, or why it has none
 	More    int      // fields left out
 }
 
 // RecordLine is a line of a RecordTable.
 type RecordLine struct {
 	Name   string
-	Cell   string // family:qualifier; for a part of the key, the part's expression is Name, and this is "row key"
+	Cell   string // family:qualifier; "row key" for a part of the key, whose expression is in Name
 	Key    bool   // it is a part of the row key
 	Values []string
 }
@@ -123,7 +123,7 @@ func (t *RecordTable) addField(records []SampleRecord, i, width int) {
 	t.Lines = append(t.Lines, line)
 }
 
-// text is the field's value; and if its cell has another one, that.
+// text returns the field's value, followed by the cell's value if it differs.
 func (f *Field) text(width int) string {
 	switch {
 	case f.Value == nil && f.Stored == nil:
@@ -166,7 +166,7 @@ func (t *RecordTable) addKey(records []SampleRecord, width int) {
 	t.Lines = append(t.Lines, line)
 }
 
-// cutText is the beginning of a text, in characters; longer marks a text that is the beginning of a longer one.
+// cutText returns the first width characters of a text. longer says that the text was cut before.
 func cutText(text string, width int, longer bool) string {
 	if utf8.RuneCountInString(text) > width {
 		return string([]rune(text)[:width-1]) + "…"

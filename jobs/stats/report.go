@@ -1,7 +1,7 @@
 package stats
 
-// InputReport says what the input is, what a run of the job would make of it, and what is worth a thought before the
-// first one. Figures of the whole input are estimates where Sample is true.
+// InputReport describes the input, what a run of the job would make of it, and what to consider before the first run.
+// Figures of the whole input are estimates if Sample is true.
 type InputReport struct {
 	Key    string `json:"rowkey"`         // the expression
 	Wide   bool   `json:"wide,omitempty"` // many records share a row, distinguished by their qualifiers
@@ -12,12 +12,12 @@ type InputReport struct {
 	InputBytes int64          `json:"input_bytes"`
 	BytesRead  int64          `json:"bytes_read"`
 	RowsRead   int64          `json:"rows_read"`
-	Rows       int64          `json:"rows"` // that can be used
+	Rows       int64          `json:"rows"` // rows that can be used
 	Rejected   int64          `json:"rows_rejected"`
 	Filtered   int64          `json:"rows_filtered"`
 	Rejects    []RejectCount  `json:"rejects"`
 	Records    []SampleRecord `json:"records,omitempty"`
-	// RejectedRecords are the first that can't be used.
+	// RejectedRecords are the first records that can't be used.
 	RejectedRecords []RejectedRecord `json:"rejected_records,omitempty"`
 
 	Cells     int64 `json:"cells"`
@@ -30,8 +30,8 @@ type InputReport struct {
 	Repeats  Repeats    `json:"repeats"`
 
 	Query   *QueryFit   `json:"query,omitempty"` // nil if the job names no query columns
-	Queries []QueryLoad `json:"queries"`         // the job's list, weighed
-	Daily   Day         `json:"a_day"`           // all of the list together; in a sample, Rows and Bytes are the sample's
+	Queries []QueryLoad `json:"queries"`         // the job's list, with what each query costs
+	Daily   Day         `json:"a_day"`           // the sum of Queries; of a sample, Rows and Bytes are the sample's
 
 	Regions    []PlannedRegion `json:"regions"`
 	Skew       float64         `json:"skew"` // largest region over the mean, by raw bytes
@@ -40,12 +40,12 @@ type InputReport struct {
 	TableFound bool            `json:"table_found"`
 	Live       *Live           `json:"live,omitempty"`
 	Created    bool            `json:"created"`
-	// CreatedNamespace is the table's, where it was not there, either.
+	// CreatedNamespace is the table's namespace, if it had to be created as well.
 	CreatedNamespace string `json:"created_namespace,omitempty"`
-	// Existed is true where the table was to be created and is there.
+	// Existed is true if the table was to be created but already exists.
 	Existed bool     `json:"existed,omitempty"`
 	Splits  []string `json:"splits"`
-	Create  string   `json:"create"` // as HBase's shell takes it
+	Create  string   `json:"create"` // statement for HBase's shell
 
 	Forecast Forecast  `json:"forecast"`
 	Checks   []Finding `json:"checks"`
@@ -59,7 +59,7 @@ func (r *InputReport) Unique() string {
 	return "row keys"
 }
 
-// RejectCount is why records can't be used, and how many.
+// RejectCount is a reason why records can't be used, and their number.
 type RejectCount struct {
 	Column string `json:"column,omitempty"`
 	Reason string `json:"reason"`
@@ -67,7 +67,8 @@ type RejectCount struct {
 	First  string `json:"first"` // the position of the first one
 }
 
-// KeyBytes are the lengths of row keys: by the expression, where Max is -1 if that does not bound them, and as found.
+// KeyBytes are the lengths of row keys: Min and Max by the expression (Max is -1 if it sets no limit), the others as
+// found.
 type KeyBytes struct {
 	Min      int     `json:"min"`
 	Max      int     `json:"max"`
@@ -85,10 +86,10 @@ type ByteShares struct {
 	Value     int64 `json:"value"`
 }
 
-// Total is the sum of the shares.
+// Total returns the sum of the shares.
 func (b *ByteShares) Total() int64 { return b.Row + b.Family + b.Qualifier + b.Frame + b.Value }
 
-// Keys is the part of the bytes that is row key.
+// Keys returns the share of row keys in the bytes.
 func (b *ByteShares) Keys() float64 { return part(b.Row, b.Total()) }
 
 func part(of, all int64) float64 {
@@ -98,14 +99,15 @@ func part(of, all int64) float64 {
 	return float64(of) / float64(all)
 }
 
-// Estimate is how large the HFiles will be, by encoding sampled rows with the settings of the job or the table.
+// Estimate is the predicted size of the HFiles, from sampled rows that were encoded with the settings of the job or the
+// table.
 type Estimate struct {
 	Bytes      int64   `json:"bytes"`
 	Ratio      float64 `json:"ratio"` // of the KeyValue bytes
 	SampleRows int64   `json:"sample_rows"`
 	SampleRaw  int64   `json:"sample_raw_bytes"`
-	SampleSize int64   `json:"sample_bytes"` // of the HFiles that were made of it
-	// rows of a query key lie apart in the input; what they share is extrapolated
+	SampleSize int64   `json:"sample_bytes"` // of the HFiles made from the sample
+	// rows of a query key lie apart in the input, so what they share is extrapolated
 	Scattered bool             `json:"scattered"`
 	Families  []FamilyEstimate `json:"families"`
 }
@@ -126,15 +128,15 @@ type PlannedRegion struct {
 	Rows       int64  `json:"rows"`
 	RawBytes   int64  `json:"raw_bytes"`
 	HFileBytes int64  `json:"hfile_bytes"` // estimated
-	Files      int    `json:"files"`       // that a run writes, of the family that has the most
+	Files      int    `json:"files"`       // that a run writes for the family with the most
 }
 
-// QueryFit is how the job's query columns meet the row key.
+// QueryFit says how well the row key serves the job's query columns.
 type QueryFit struct {
 	Columns []string     `json:"columns"`
 	Prefix  string       `json:"prefix"` // the part of the key that they determine; empty: none
-	Scans   int          `json:"scans"`  // that one query takes
-	Full    bool         `json:"full"`   // each of them reads a whole region
+	Scans   int          `json:"scans"`  // of one query
+	Full    bool         `json:"full"`   // each scan reads a whole region
 	Keys    int64        `json:"keys"`   // different query keys
 	Exact   bool         `json:"exact"`  // Keys is exact; else within 2 %
 	Rows    Distribution `json:"rows"`   // that a query returns
@@ -144,7 +146,7 @@ type QueryFit struct {
 	InSample bool `json:"in_sample"` // Keys, Rows and Top are those of the rows read, not of the whole input
 }
 
-// QueryLoad is a query of the job's list, and what the row key makes of it.
+// QueryLoad is a query of the job's list, and what it costs with the row key.
 type QueryLoad struct {
 	Columns  []string `json:"columns"`
 	PerDay   int64    `json:"per_day"`
@@ -158,26 +160,26 @@ type QueryLoad struct {
 	InSample bool     `json:"in_sample"` // rows and bytes are those of the rows read, not of the whole input
 }
 
-// Day is what queries cost a day.
+// Day is what queries cost per day.
 type Day struct {
 	Scans float64 `json:"scans"`
 	Rows  float64 `json:"rows_read"`
 	Bytes float64 `json:"bytes_read"`
 }
 
-// Live is what the cluster says.
+// Live is what the cluster reports about the table.
 type Live struct {
-	Unknown  string       `json:"unknown,omitempty"` // why there are no figures of servers and regions; empty: there are
+	Unknown  string       `json:"unknown,omitempty"` // why there are no figures of servers and regions; empty if there are
 	Servers  int          `json:"region_servers"`
 	Regions  []LiveRegion `json:"regions"`
 	Families []LiveFamily `json:"families"`
 	Empty    int          `json:"empty_regions"`
 	Skew     float64      `json:"skew"` // largest region over the mean; 0 if none has a megabyte
 	Checked  int64        `json:"keys_checked"`
-	Present  int64        `json:"keys_present"` // of those, rows that the table has already
+	Present  int64        `json:"keys_present"` // checked keys that the table has already
 }
 
-// LiveRegion is a region as its server reports it. Sizes are of whole megabytes.
+// LiveRegion is a region as its server reports it. Sizes are whole megabytes, in bytes.
 type LiveRegion struct {
 	Start    string `json:"start"`
 	Files    int    `json:"files"`

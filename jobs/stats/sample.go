@@ -9,13 +9,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// fewGroups is how many groups a sample must hold for whole groups to be given up; below that, rows are.
+// fewGroups is how many groups a sample must hold to give up whole groups. With fewer, it gives up rows.
 const fewGroups = 64
 
-// Sample keeps rows up to a number of bytes, chosen by the hash of the group they are in, so that the rows of one query
-// key, which are adjacent in an HFile, are kept or left out together. While everything fits it is everything. It is
-// safe for concurrent use, and what it holds depends on what it was given, not on the order (except where a handful of
-// groups has most of the rows).
+// Sample keeps rows up to a number of bytes. It chooses them by the hash of their group, so that the rows of one query
+// key, which are adjacent in an HFile, are kept or left out together. While all rows fit, it keeps all. It is safe for
+// concurrent use, and its content does not depend on the order of the rows, unless a handful of groups has most of
+// them.
 type Sample struct {
 	budget int
 	level  atomic.Uint32 // of groups, see chosen
@@ -24,7 +24,7 @@ type Sample struct {
 	mu   sync.Mutex
 	rows []sampleRow
 	data []byte
-	same map[uint64]int // of a row without a payload: where it is
+	same map[uint64]int // index of each row without a payload
 }
 
 type sampleRow struct {
@@ -32,14 +32,14 @@ type sampleRow struct {
 	at          int    // in data
 	key, length int    // bytes of the key, and of all
 	weight      int64
-	place       int // of the input, where it was found
+	place       int // where in the input it was found
 }
 
-// NewSample makes one that keeps about that many bytes.
+// NewSample returns a sample that keeps about that many bytes.
 func NewSample(budget int) *Sample { return &Sample{budget: budget, same: map[uint64]int{}} }
 
-// Add offers a row: its group's hash, its own, its key's bytes with what follows them, and how much it weighs.
-// Rows without anything after their key are kept once, with the weight of all.
+// Add offers a row: the hashes of its group and of itself, its entry, the length of the key at the entry's beginning,
+// and its weight. A row that is only a key is kept once, with the weights of all its occurrences.
 func (s *Sample) Add(group, row uint64, entry []byte, key int, weight int64) {
 	s.AddAt(0, group, row, entry, key, weight)
 }
@@ -68,7 +68,7 @@ func (s *Sample) AddAt(place int, group, row uint64, entry []byte, key int, weig
 	}
 }
 
-// shrink gives up half of the groups, or half of the rows where there are few groups.
+// shrink gives up half of the groups, or half of the rows if there are few groups.
 func (s *Sample) shrink() {
 	if s.level.Load() < 48 && s.groups() >= fewGroups {
 		s.level.Add(1)
@@ -107,10 +107,10 @@ func (s *Sample) groups() int {
 	return len(found)
 }
 
-// Len is how many rows are kept.
+// Len returns how many rows are kept.
 func (s *Sample) Len() int { return len(s.rows) }
 
-// Bytes is how many bytes its rows have: their keys and what follows them.
+// Bytes returns how many bytes the rows have: their keys and what follows them.
 func (s *Sample) Bytes() (all int64) {
 	for i := range s.rows {
 		all += int64(s.rows[i].length)
@@ -118,7 +118,7 @@ func (s *Sample) Bytes() (all int64) {
 	return all
 }
 
-// Largest is the most bytes that a row has.
+// Largest returns the bytes of the largest row.
 func (s *Sample) Largest() (most int) {
 	for i := range s.rows {
 		most = max(most, s.rows[i].length)
@@ -126,7 +126,7 @@ func (s *Sample) Largest() (most int) {
 	return most
 }
 
-// Sort orders the rows by their keys, and rows of one key by what is after it. It is called when all have been added.
+// Sort orders the rows by key, and rows with the same key by what follows it. Call it after all rows were added.
 func (s *Sample) Sort() {
 	slices.SortFunc(s.rows, func(a, b sampleRow) int {
 		if order := bytes.Compare(s.keyOf(&a), s.keyOf(&b)); order != 0 {
@@ -139,14 +139,14 @@ func (s *Sample) Sort() {
 
 func (s *Sample) keyOf(r *sampleRow) []byte { return s.data[r.at : r.at+r.key] }
 
-// Row is the i-th row: its key and what follows it.
+// Row returns the i-th row: its key and what follows it.
 func (s *Sample) Row(i int) (key, rest []byte) {
 	r := &s.rows[i]
 	return s.keyOf(r), s.data[r.at+r.key : r.at+r.length]
 }
 
-// Weight is what the i-th row weighs.
+// Weight returns the weight of the i-th row.
 func (s *Sample) Weight(i int) int64 { return s.rows[i].weight }
 
-// Hash is the hash that the package's sketches know bytes by.
+// Hash returns the hash by which the package's sketches identify bytes.
 func Hash(b []byte) uint64 { return xxh3.Hash(b) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Scale multiplies what the rows of each place weigh. It is called when all have been added.
+// Scale multiplies the weights of the rows of each place by a factor. Call it after all rows were added.
 func (s *Sample) Scale(by []float64) {
 	for i := range s.rows {
 		r := &s.rows[i]
@@ -49,9 +49,9 @@ func (s *Sample) Firsts() []bool {
 	return firsts
 }
 
-// Scatter says how many groups the rows of a whole input have, as a part of what they would have if the rows of a group
-// stood together in it, so that a place has all of them or none: 1 then. of is how many rows there are in all. Groups
-// that are met at several places tell that rows are scattered, and how many groups are not met at all.
+// Scatter estimates the number of groups in the whole input, as a share of the number there would be if each group's
+// rows were contiguous (1). of is the total number of rows. Groups seen in several places show that rows are scattered,
+// and how many groups the sample missed.
 func (s *Sample) Scatter(of float64) float64 {
 	places := map[uint64]map[int]bool{}
 	for _, r := range s.rows {
@@ -60,7 +60,7 @@ func (s *Sample) Scatter(of float64) float64 {
 		}
 		places[r.group][r.place] = true
 	}
-	var times [4]float64 // groups that are met at so many places
+	var times [4]float64 // groups seen in so many places
 	for _, at := range places {
 		if n := len(at); n < len(times) {
 			times[n]++
@@ -74,8 +74,8 @@ func (s *Sample) Scatter(of float64) float64 {
 	return math.Min(groupsInAll(float64(len(places)), times[1], times[2], times[3], density)/together, 1)
 }
 
-// groupsInAll is Chao's estimate of how many groups there are, seen and not (A. Chao, 1987), with those added that have
-// one row only: of these there are more at one place than the ones at two and three would let expect.
+// groupsInAll returns Chao's estimate of the number of groups, seen and unseen (A. Chao, 1987). It adds groups with
+// only one row, which show as more groups seen once than the groups seen twice and thrice would suggest.
 func groupsInAll(seen, once, twice, thrice, density float64) float64 {
 	const fewest = 10
 	if thrice >= fewest {

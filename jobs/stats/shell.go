@@ -12,8 +12,8 @@ type CreateFamily struct {
 	BloomPrefix, BlockSize             int
 }
 
-// CreateStatement is the statement with which HBase's shell creates a table. Splits are in the shell's notation, as
-// Bytes.toStringBinary writes them: the shell reads each with Bytes.toBytesBinary.
+// CreateStatement returns the statement with which HBase's shell creates a table. Splits are in the shell's notation,
+// as Bytes.toStringBinary writes them, because the shell reads each with Bytes.toBytesBinary.
 func CreateStatement(table string, families []CreateFamily, splits []string) string {
 	var parts []string
 	for _, f := range families {
@@ -35,13 +35,13 @@ func CreateStatement(table string, families []CreateFamily, splits []string) str
 	return fmt.Sprintf("create %s, %s", ruby(table), strings.Join(parts, ", "))
 }
 
-// ruby is a text in single quotes, where Ruby leaves \x00 as the four characters that it is.
+// ruby returns a text in single quotes, in which Ruby leaves \x00 as four characters.
 func ruby(text string) string {
 	return "'" + strings.NewReplacer(`\x`, `\x`, `\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }
 
-// WriteSplits writes what the shell takes as SPLITS_FILE: a split a line. The shell takes blanks at a line's ends for
-// layout, so they are written as \x20.
+// WriteSplits writes a file for the shell's SPLITS_FILE, with one split on each line. The shell drops blanks at the
+// ends of a line, so they are written as \x20.
 func WriteSplits(w io.Writer, splits []string) error {
 	for _, s := range splits {
 		if _, err := fmt.Fprintln(w, edges(s)); err != nil {

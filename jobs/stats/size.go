@@ -8,7 +8,7 @@ import (
 	"bulkload/internal/page"
 )
 
-// Size writes a number of bytes as a run does: 1 KiB is 1,024.
+// Size formats a number of bytes as a run does: 1 KiB is 1,024 bytes.
 func Size(n int64) string {
 	return bytesize.Format(n)
 }
@@ -16,7 +16,7 @@ func Size(n int64) string {
 // Count is page.Count.
 var Count = page.Count
 
-// TimesADay writes how often something happens: once a day, 1,000 times a day.
+// TimesADay formats how often something happens: once a day, 1,000 times a day.
 func TimesADay(n int64) string {
 	if n == 1 {
 		return "once a day"
@@ -30,7 +30,7 @@ var Duration = page.Duration
 // splitsShown is how many splits are shown.
 const splitsShown = 10
 
-// FirstSplits shows the first splits, and how many more there are; "" if there is none.
+// FirstSplits shows the first splits, and how many more there are; "" without splits.
 func FirstSplits(splits []string) string {
 	text := strings.Join(splits[:min(len(splits), splitsShown)], " ")
 	if more := len(splits) - splitsShown; more > 0 {
@@ -39,5 +39,5 @@ func FirstSplits(splits []string) string {
 	return text
 }
 
-// plural is page.Plural: all figures of a plan have commas; jobfile.Plural has none.
+// plural is page.Plural, which writes numbers with commas as a plan does; jobfile.Plural does not.
 var plural = page.Plural[int]

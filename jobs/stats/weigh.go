@@ -1,7 +1,7 @@
 package stats
 
-// Weigh fills in what a query and a day of it read, of so many rows with KeyValues of so many bytes on average. It
-// takes every key to be asked for as often as any other.
+// Weigh fills in what one query and a day of queries read from a table of the given rows, with bytes of KeyValues in
+// each on average. It assumes that all keys are queried equally often.
 func (q *QueryLoad) Weigh(rows int64, bytes float64) {
 	if q.Full {
 		q.Read = float64(rows)
@@ -11,7 +11,7 @@ func (q *QueryLoad) Weigh(rows int64, bytes float64) {
 	q.Daily = Day{float64(q.Scans) * times, q.Read * times, q.Bytes * times}
 }
 
-// Add adds another query's day.
+// Add adds the cost of another query.
 func (d *Day) Add(o Day) {
 	d.Scans += o.Scans
 	d.Rows += o.Rows
