@@ -6,7 +6,7 @@ import (
 	"bulkload/values"
 )
 
-// comparison parses the right side of a comparison; the operator is ahead.
+// comparison parses the right side of a comparison. The next token is the operator.
 func (p *parser) comparison(left side, operator token, matches [3]bool) (node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (p *parser) list(left side) (node, error) {
 	}
 }
 
-// compare builds a comparison of two sides, at least one of which is a column, and parses the literals for it.
+// compare builds a comparison of two sides and parses their literals. At least one side must be a column.
 func (p *parser) compare(left, right side) (*compareNode, error) {
 	n := &compareNode{}
 	var err error
@@ -76,7 +76,7 @@ func (p *parser) compare(left, right side) (*compareNode, error) {
 	return n, err
 }
 
-// classOf returns the class in which two sides are compared, and refuses sides that have none in common.
+// classOf returns the class in which two sides are compared, and refuses sides without a common class.
 func (p *parser) classOf(left, right side) (class, error) {
 	a, b := p.classesOf(left), p.classesOf(right)
 	for _, c := range a {
@@ -92,7 +92,7 @@ func (p *parser) classOf(left, right side) (class, error) {
 		left.value, p.typeText(left), right.value, p.typeText(right))
 }
 
-// textAsNumber is a hint for a comparison of a text column with a number.
+// textAsNumber returns a hint if a text column is compared with a number.
 func (p *parser) textAsNumber(left, right side) string {
 	if left.kind == tokenNumber {
 		left, right = right, left
@@ -141,7 +141,7 @@ func (p *parser) typeText(s side) string {
 	return "a text"
 }
 
-// operandOf parses a side for a comparison of a class with another side.
+// operandOf parses a side for its comparison with other in class c.
 func (p *parser) operandOf(s, other side, c class) (operand, error) {
 	o := operand{column: s.column, float: s.column >= 0 && floating(p.columns[s.column].Type.Kind)}
 	if s.column >= 0 {

@@ -16,7 +16,7 @@ const (
 	classBoolean
 )
 
-// operand is a column or a literal, which is parsed for its class together with the filter.
+// operand is a column or a literal. A literal is parsed for its class when the filter is parsed.
 type operand struct {
 	column int    // -1: a literal
 	text   []byte // of a literal
@@ -34,7 +34,7 @@ type compareNode struct {
 	unordered   bool    // result if one of two numbers is NaN
 }
 
-// operatorsHold are the results of each operator: for less, equal and greater.
+// operatorsHold has the results of each operator: for less, equal and greater.
 var operatorsHold = map[string][3]bool{
 	"=": {false, true, false}, "!=": {true, false, true}, "<>": {true, false, true}, "<": {true, false, false},
 	"<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true},
@@ -127,8 +127,8 @@ func (o *operand) asBoolean(v *Matcher, fields []values.Value) (bool, bool) {
 type inNode struct {
 	column int
 	class  class
-	texts  map[string]bool // of texts
-	any    []compareNode   // of others
+	texts  map[string]bool // for texts
+	any    []compareNode   // for other classes
 }
 
 func (n *inNode) eval(v *Matcher, fields []values.Value) truth {

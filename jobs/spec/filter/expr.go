@@ -15,7 +15,7 @@ type Filter struct {
 	root    node
 }
 
-// String is the filter as it was written.
+// String returns the filter as it was written.
 func (e *Filter) String() string { return e.text }
 
 // Fault says that a record's value can't be compared as the filter requires.
@@ -24,22 +24,22 @@ type Fault struct {
 	Reason string // what is wrong, without the value
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (f *Fault) Error() string { return f.Reason }
 
 // Matcher decides about records. It belongs to one goroutine.
 type Matcher struct {
 	root    node
-	readers []*values.ColumnParser // of the columns of dates and moments; nil for others
+	readers []*values.ColumnParser // for columns of dates and timestamps; nil for others
 	fault   *Fault
 }
 
-// Evaluator makes an evaluator for one goroutine.
+// Evaluator returns a Matcher for one goroutine.
 func (e *Filter) Evaluator() *Matcher {
 	v := &Matcher{root: e.root, readers: make([]*values.ColumnParser, len(e.columns))}
 	for i, c := range e.columns {
 		if c.Type.Kind.Moment() {
-			v.readers[i], _ = values.NewReader(c.Type) // Parse has made one
+			v.readers[i], _ = values.NewReader(c.Type) // Parse has checked that this works
 		}
 	}
 	return v

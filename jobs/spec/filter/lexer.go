@@ -14,7 +14,7 @@ const (
 	tokenWord               // a column's name or a word of the language
 	tokenColumn             // a name in backticks
 	tokenText               // a literal in quotes
-	tokenNumber             // a literal without them
+	tokenNumber             // a literal without quotes
 	tokenOperator           // = != <> < <= > >= ( ) ,
 )
 
@@ -30,7 +30,7 @@ func (t token) isWord(word string) bool {
 	return t.kind == tokenOperator && t.value == word || t.kind == tokenWord && strings.EqualFold(t.value, word)
 }
 
-// lexer splits a filter's text into tokens. What it has in common with row keys is lex's.
+// lexer splits a filter's text into tokens. Package lex does what filters and row keys have in common.
 type lexer struct{ lex.Lexer }
 
 var operators = []string{"!=", "<>", "<=", ">=", "=", "<", ">", "(", ")", ","}
@@ -63,7 +63,7 @@ func (l *lexer) next() (t token, err error) {
 	return t, err
 }
 
-// number reads everything that could be meant as one number: a sign, digits, and characters among them.
+// number reads everything that may be meant as one number: a sign, digits, and characters among them.
 func (l *lexer) number() string {
 	var before rune
 	return l.Run(func(r rune) bool {

@@ -85,7 +85,7 @@ func (n *likeNode) matches(x []byte) bool {
 	return tail >= 0 && matchAt(n.last, x[tail:]) == len(x)-tail
 }
 
-// endOf is where the last count characters begin; -1 if there are fewer.
+// endOf returns where the last count characters begin; -1 if there are fewer.
 func endOf(x []byte, count int) int {
 	at := len(x)
 	for ; count > 0; count-- {
@@ -98,7 +98,7 @@ func endOf(x []byte, count int) int {
 	return at
 }
 
-// matchAt is how many bytes at the start of x a part matches; -1 if it does not match.
+// matchAt returns how many bytes at the start of x a part matches; -1 if it does not match.
 func matchAt(part []rune, x []byte) int {
 	at := 0
 	for _, want := range part {

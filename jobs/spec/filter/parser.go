@@ -28,7 +28,7 @@ func Parse(text string, columns []InputColumn) (*Filter, error) {
 	return &Filter{text, p.columns, root}, nil
 }
 
-// parser reads a filter by recursive descent, one token ahead.
+// parser reads a filter by recursive descent, with one token of lookahead.
 type parser struct {
 	lexer
 	columns []InputColumn
@@ -41,7 +41,7 @@ func (p *parser) advance() (err error) {
 	return err
 }
 
-// accept consumes the token ahead if it is this word or operator.
+// accept consumes the next token if it is this word or operator.
 func (p *parser) accept(word string) (bool, error) {
 	if !p.ahead.isWord(word) {
 		return false, nil
@@ -93,7 +93,7 @@ func (p *parser) parseAnd() (node, error) {
 	return &andNode{parts}, nil
 }
 
-// chain parses parts with a word between them.
+// chain parses parts that are separated by a word.
 func (p *parser) chain(word string, part func() (node, error)) ([]node, error) {
 	var parts []node
 	for {

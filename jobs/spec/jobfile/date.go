@@ -10,20 +10,21 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// LogicalDate is what a run is for: a day, or an hour.
+// LogicalDate is the day or the hour that a run is for.
 type LogicalDate struct {
-	Time time.Time // of a day midnight UTC; of an hour its beginning, in the zone that its text is written in
+	Time time.Time // midnight UTC of a day, or the beginning of an hour in the zone of its text
 	Hour bool
 }
 
-// The texts of an hour: in UTC, and in another zone, where two hours may have the same name when the clocks go back.
+// The texts of an hour: in UTC, and in another zone with its offset, because two hours have the same name when the
+// clocks go back.
 const (
 	hourLayout      = "2006-01-02T15"
 	zonedHourLayout = "2006-01-02T15-0700"
 )
 
-// Text is the date as people and file names write it: 2026-11-20, 2026-11-20T05, 2026-11-20T05+0800; "" for the zero
-// date.
+// Text returns the date as people and file names write it: 2026-11-20, 2026-11-20T05, 2026-11-20T05+0800; "" for the
+// zero date.
 func (d LogicalDate) Text() string {
 	switch {
 	case d.Time.IsZero():
@@ -36,7 +37,7 @@ func (d LogicalDate) Text() string {
 	return d.Time.Format(zonedHourLayout)
 }
 
-// ParseText is the moment at which a date of Text begins.
+// ParseText returns the moment at which a date begins that Text has written.
 func ParseText(text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, hourLayout, zonedHourLayout} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -46,16 +47,16 @@ func ParseText(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a logical date", text)
 }
 
-// Dates reads what people write for a logical date.
+// Dates reads logical dates as people write them.
 type Dates struct {
-	Now  time.Time      // from which today and the like are taken
-	Zone *time.Location // of today and of hours without an offset; nil: UTC
+	Now  time.Time      // the present, for today and the like
+	Zone *time.Location // zone of today and of hours without an offset; nil: UTC
 }
 
 var relativeDate = regexp.MustCompile(`^-([0-9]{1,6})([dh])$`)
 
-// Parse reads a day (2026-11-20, today, yesterday, -2d: two days ago) or an hour (2026-11-20T05, with an offset where
-// it is another one than the zone's: 2026-11-20T05+0800; -1h: the hour before this one).
+// Parse reads a day (2026-11-20, today, yesterday, -2d: two days ago) or an hour (2026-11-20T05, or 2026-11-20T05+0800
+// if the offset is not the zone's; -1h: the hour before this one).
 func (d Dates) Parse(text string) (LogicalDate, error) {
 	zone := d.Zone
 	if zone == nil {
@@ -83,7 +84,7 @@ func (d Dates) Parse(text string) (LogicalDate, error) {
 		"%q is not a date; write it as 2026-11-20, today, yesterday or -2d, an hour as 2026-11-20T05 or -1h", text)
 }
 
-// relative reads what is counted from the present.
+// relative reads dates that are relative to the present.
 func (d Dates) relative(text string, zone *time.Location) (LogicalDate, bool) {
 	now := d.Now.In(zone)
 	days := 0
@@ -104,7 +105,7 @@ func (d Dates) relative(text string, zone *time.Location) (LogicalDate, bool) {
 	return LogicalDate{Time: time.Date(now.Year(), now.Month(), now.Day()-days, 0, 0, 0, 0, time.UTC)}, true
 }
 
-// onClock is the moment at which the clocks of a zone show what wall shows in UTC.
+// onClock returns the moment at which the clocks of a zone show what wall shows in UTC.
 func onClock(wall time.Time, zone *time.Location) (time.Time, error) {
 	var found []time.Time
 	for _, near := range []time.Duration{-24 * time.Hour, 24 * time.Hour} { // the offsets before and after a change
@@ -144,10 +145,10 @@ func checkEpoch(t time.Time, text string) error {
 	return nil
 }
 
-// maxDates bounds a range: more are a mistake in one of its ends.
+// maxDates bounds a range, because a longer one is a mistake in one of its ends.
 const maxDates = 10_000
 
-// Range lists the dates from one to another, both included: days, or hours where they are given as hours.
+// Range lists the dates between two, which are included: days, or hours if both are given as hours.
 func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 	first, err1 := d.Parse(from)
 	last, err2 := d.Parse(to)

@@ -10,26 +10,26 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// EngineSettings is how a job's tasks run, if it is run by tasks. Nothing of it changes a file. Zero values are
-// defaults.
+// EngineSettings says how a job's tasks run, if it runs as tasks. No setting changes the content of a file. Zero values
+// mean the defaults.
 type EngineSettings struct {
-	TaskSize int64 // bytes of a task
+	TaskSize int64 // bytes per task
 	Memory   int64 // --memory of a task, in bytes
-	Cores    int   // of a task
+	Cores    int   // per task
 
 	// For YARN.
 	Queue        string
 	Priority     string            // a number, or a name such as HIGH
 	Label        string            // of the nodes that may run tasks
-	Attempts     int               // at a task; 0: as the cluster says
+	Attempts     int               // per task; 0: as the cluster says
 	Speculative  bool              // a slow task gets a second attempt
-	JVM          int64             // memory of a container beside its task, in bytes
+	JVM          int64             // bytes of a container's memory in addition to its task's
 	HadoopHome   string            // its bin has hadoop and yarn; "": HADOOP_HOME, then PATH
-	StreamingJar string            // "": searched for where installations have it
+	StreamingJar string            // "": searched for in the usual places
 	Properties   map[string]string // of Hadoop's job
 }
 
-// Set sets a key of the job file's engine. Of properties it adds one, NAME=VALUE.
+// Set sets a key of the job file's engine. For properties it adds one, NAME=VALUE.
 func (e *EngineSettings) Set(key, value string) (err error) {
 	switch key {
 	case "task_size":

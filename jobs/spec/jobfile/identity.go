@@ -12,11 +12,11 @@ import (
 	"bulkload/values"
 )
 
-// The texts from which a job's hash is made, and those that a manifest stores for a family's settings, are frozen
-// here. Their names and numbers are those of the first version's Go code, and stay whatever the code's names are:
-// with another text, every output that was written before would belong to another job, and no run could continue. So
-// nothing of this depends on the names, the order or the number of the fields of a Go struct. A new setting gets a
-// new name at the end, and no text unless it is set.
+// The texts from which a job's hash is made, and those that a manifest stores for a family's settings, are frozen here.
+// Their names and numbers come from the first version's Go code and must stay, whatever the code's names are now: with
+// another text, every output that was written before would belong to another job, and no run could continue. So nothing
+// here depends on the names, the order or the number of the fields of structs elsewhere. A new setting gets a new name
+// at the end, and adds no text unless it is set.
 
 // columnIdentity is a column's part of a job's hash.
 type columnIdentity struct {
@@ -99,7 +99,8 @@ type settingsIdentity struct {
 	Helpers          int     `json:"Helpers"` // always 0: a removed setting that job hashes still have
 }
 
-// The numbers of constants that Go counts. Those of codecs and encodings are HBase's own, which are stored in files.
+// The frozen numbers of constants that Go counts. Codecs and encodings need none: their values are HBase's own, which
+// are stored in files.
 var (
 	kindNumbers = map[values.TypeKind]int{values.KindUnknown: 0, values.KindText: 1, values.KindInt16: 2,
 		values.KindInt32: 3, values.KindInt64: 4,
@@ -115,7 +116,7 @@ var (
 // identify sets the hash of the job, or of each of its outputs.
 func (j *Job) identify() error {
 	var accepts []string
-	if j.Outputs != nil { // a record that one of them refuses goes into none
+	if j.Outputs != nil { // a record that one output refuses goes into none
 		for _, out := range j.Feeds() {
 			text, err := json.Marshal(acceptIdentity{identityOf(out.Columns), out.RowKey.String(),
 				out.Wide.String(), out.rules()})
@@ -136,9 +137,9 @@ func (j *Job) identify() error {
 	return nil
 }
 
-// identity is everything in the job file that decides the files' content. Settings that only decide whether and how
-// the job runs (max_rejects, load, the cluster) are not in it, nor are comments and the input's path, since a run
-// names the files one by one. accepts is what else decides whether a record is used.
+// identity returns the text of everything in the job file that decides the files' content. It leaves out settings that
+// only decide whether and how the job runs (max_rejects, load, the cluster), comments, and the input's path, since a
+// run names the files one by one. accepts is what else decides whether a record is used.
 func (j *Job) identity(accepts []string) ([]byte, error) {
 	form, err := j.Input.Form.Identity()
 	if err != nil {
@@ -155,10 +156,10 @@ func (j *Job) identity(accepts []string) ([]byte, error) {
 	return json.Marshal(whole)
 }
 
-// TimestampPart is the part of Parts that decides the cells' timestamps.
+// TimestampPart is the key of Parts for what decides the cells' timestamps.
 const TimestampPart = "timestamp"
 
-// parts are short sums of the parts of an identity, by the keys of a job file that decide them.
+// parts returns short hashes of the parts of an identity, by the keys of a job file that decide them.
 func (id *jobIdentity) parts() (map[string]string, error) {
 	sums := map[string]string{}
 	for name, part := range map[string]any{"columns": []any{id.Columns, id.Rules.Constants},
@@ -176,7 +177,7 @@ func (id *jobIdentity) parts() (map[string]string, error) {
 	return sums, nil
 }
 
-// Parts are short sums of what Hash is of, by the keys of a job file: of two jobs they show which keys differ.
+// Parts returns short hashes of what Hash covers, by the keys of a job file. They show in which keys two jobs differ.
 func (j *Job) Parts() map[string]string { return j.parts }
 
 func (j *Job) rules() rulesIdentity {
@@ -220,7 +221,7 @@ func (h *HFileSettings) identity() hfileIdentity {
 		BytesPerChecksum: s.BytesPerChecksum}}
 }
 
-// SettingsText is a family's settings in the form that a manifest stores, for comparison with the table's.
+// SettingsText returns a family's settings in the form that a manifest stores, for comparison with the table's.
 func SettingsText(s hfilewriter.Settings) string {
 	return fmt.Sprintf("{Compression:%v Encoding:%v Bloom:%v BloomPrefix:%d BlockSize:%d IndexBlockSize:%d "+
 		"IndexMinEntries:%d "+
@@ -245,10 +246,10 @@ func InputFiles(files []ingest.SourceFile) []InputFile {
 	return all
 }
 
-// TimeText is a file's time as InputFile has it.
+// TimeText returns a file's time in the form of InputFile.
 func TimeText(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// Listed converts files back, with their ordinals.
+// Listed converts the files back, with their ordinals.
 func Listed(files []InputFile) ([]ingest.SourceFile, error) {
 	all := make([]ingest.SourceFile, len(files))
 	for i, f := range files {
@@ -271,6 +272,6 @@ func (j *Job) RunID(inputs []InputFile) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Hash is the hash of everything that decides the files' content, in hex. It is "" for a job with several outputs,
-// each of which has its own.
+// Hash returns the hash of everything that decides the files' content, in hex. It is "" for a job with several outputs,
+// because each output has its own.
 func (j *Job) Hash() string { return j.hash }

@@ -1,5 +1,4 @@
-// Package jobfile reads job files: it checks them, reports everything that is wrong with its line, and gives a job
-// its identity.
+// Package jobfile reads job files. It checks them, reports every problem with its line, and gives a job its identity.
 package jobfile
 
 import (
@@ -43,8 +42,8 @@ type Job struct {
 	Strict    bool       // duplicates: error
 	Live      LivePolicy // duplicates.live
 
-	// Outputs are the jobs that share one reading of the input, if there are several. Of this job only Path, Dir,
-	// Date, Input, HBase and Load count then, and Table names all of them. nil: the job is its only output.
+	// Outputs are the jobs that share one reading of the input; nil if the job is its only output. If there are
+	// several, only Path, Dir, Date, Hour, Input, HBase, Engine and Load of this job apply, and Table lists all tables.
 	Outputs []*Job
 
 	parts    map[string]string // see Parts
@@ -82,36 +81,36 @@ type Constant struct {
 	Value []byte // as stored
 }
 
-// LivePolicy is what becomes of rows that the table has already.
+// LivePolicy says what to do with rows that the table has already.
 type LivePolicy string
 
 // The policies for rows that the table has already.
 const (
-	LiveUnasked   LivePolicy = "" // the table is not asked
+	LiveUnasked   LivePolicy = "" // don't look up rows in the table
 	LiveError     LivePolicy = "error"
 	LiveOverwrite LivePolicy = "overwrite"
 )
 
-// Input is where records come from and how they are written.
+// Input says where records come from and how they are written.
 type Input struct {
 	Path           string
 	Dated          bool // the path has the logical date: each day has its own input
 	Form           ingest.Format
 	MaxRejects     ingest.Limit
-	RequireSuccess bool  // a _SUCCESS file must be there
+	RequireSuccess bool  // a _SUCCESS file is required
 	Rows           int64 // expected records; -1: not given
 	RowsAtLeast    bool  // Rows is a minimum
 	EmptyFails     bool  // an input without records is a failure
 	SpaceUnchecked bool  // don't check the disks before the run
 }
 
-// RegionSettings is where the table's region boundaries come from.
+// RegionSettings says where the table's region boundaries come from.
 type RegionSettings struct {
 	From   string // "splits", "file", "table" or "plan"
 	Splits [][]byte
 }
 
-// HFileSettings is the job file's settings for the files. Settings has those and HBase's defaults.
+// HFileSettings are the job file's settings for the HFiles. Settings also has HBase's defaults.
 type HFileSettings struct {
 	Settings hfilewriter.Settings
 	Given    map[string]bool // which of compression, encoding, bloom and block_size the job file sets
@@ -121,13 +120,13 @@ type HFileSettings struct {
 	SliceSize int64
 }
 
-// HBase is where the site files are, and who logs in.
+// HBase says where the site files are, and who logs in.
 type HBase struct {
 	Conf     string // folder; "": from the environment
 	Kerberos Kerberos
 }
 
-// Feeds are the jobs that share the input: mostly the job itself.
+// Feeds returns the jobs that share the input: usually the job itself.
 func (j *Job) Feeds() []*Job {
 	if j.Outputs == nil {
 		return []*Job{j}
@@ -135,7 +134,7 @@ func (j *Job) Feeds() []*Job {
 	return j.Outputs
 }
 
-// ValueColumns are the columns of a row's values: those of the input, and the constants after them.
+// ValueColumns returns the columns of a row's values: those of the input, and the constants after them.
 func (j *Job) ValueColumns() []Column {
 	all := slices.Clone(j.Columns)
 	for _, c := range j.Constants {
@@ -159,7 +158,7 @@ func (j *Job) Families() []string {
 	return slices.Compact(all)
 }
 
-// Column is a column's index in the input.
+// Column returns a column's index in the input.
 func (j *Job) Column(name string) (int, bool) {
 	if j.places != nil {
 		i, ok := j.places[name]
@@ -173,13 +172,13 @@ func (j *Job) Column(name string) (int, bool) {
 	return 0, false
 }
 
-// DateText is the logical date as text; "" if there is none.
+// DateText returns the logical date as text; "" if there is none.
 func (j *Job) DateText() string {
 	return LogicalDate{j.Date, j.Hour}.Text()
 }
 
-// Instant is the source of all clock values in the files: the logical date, or the cells' timestamp if the job has no
-// date.
+// Instant returns the time from which all clock values in the files come: the logical date, or the cells' timestamp if
+// the job has no date.
 func (j *Job) Instant() int64 {
 	if j.Date.IsZero() {
 		return j.Timestamp
@@ -187,21 +186,21 @@ func (j *Job) Instant() int64 {
 	return j.Date.UnixMilli()
 }
 
-// Connects reports whether a job connects to HBase; load reports whether it may load.
+// Connects reports whether a job connects to HBase. load says whether it may load.
 func (j *Job) Connects(load bool) bool {
 	return slices.ContainsFunc(j.Feeds(), func(out *Job) bool {
 		return out.Regions.From == "table" || out.Load && (load || out.Live != LiveUnasked)
 	})
 }
 
-// Remote reports whether a job uses more than local disks; load reports whether it may load.
+// Remote reports whether a job uses more than local disks. load says whether it may load.
 func (j *Job) Remote(load bool) bool {
 	return j.Connects(load) || storage.IsHDFS(j.Input.Path) ||
 		slices.ContainsFunc(j.Feeds(), func(out *Job) bool { return storage.IsHDFS(out.Output) })
 }
 
-// Part is about which share of the input an output has: all of it if it is the only one; otherwise by the number of
-// its columns that become cells.
+// Part estimates the share of the input that an output has: all of it if it is the only output, otherwise by the number
+// of its columns that become cells.
 func (j *Job) Part(out *Job) float64 {
 	if j.Outputs == nil {
 		return 1
@@ -228,13 +227,13 @@ type RunInfo struct {
 	ID    string `json:"id"`
 }
 
-// Info is the job's run without the ID, which depends on the input.
+// Info returns the job's run without the ID, which depends on the input.
 func (j *Job) Info() RunInfo {
 	return RunInfo{Job: filepath.Base(j.Path), Table: j.Table, Date: j.DateText()}
 }
 
-// Source is where the job looks for the date's input: a URI or a path from the root. Jobs of one form that differ in
-// it, and in their outputs, load different rows.
+// Source returns where the job looks for the date's input: a URI or an absolute path. Jobs with the same Hash that
+// differ in it, and in their outputs, load different rows.
 func (j *Job) Source() string {
 	if strings.Contains(j.Input.Path, "://") || filepath.IsAbs(j.Input.Path) {
 		return j.Input.Path
@@ -250,7 +249,7 @@ func (j *Job) Title() string {
 	return j.Info().Job + " for " + j.DateText()
 }
 
-// Query is a query of the job's list: what a reader has, and how often a day it is asked.
+// Query is a query of the job's list: the columns that a reader knows, and how often a day the query runs.
 type Query struct {
 	Columns []string
 	PerDay  int64

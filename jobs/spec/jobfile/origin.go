@@ -14,13 +14,13 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// Origin is everything that a job was read from, so that another process, on another machine, can read the same job:
-// the texts of its files, and the variables that they use. Of the environment it has only those.
+// Origin is everything that a job was read from, so that another process, on another machine, can read the same job. It
+// has the texts of the job's files and the variables that they use, but no others of the environment.
 type Origin struct {
 	Path string `json:"path"` // of the job file, as it was given
 	Dir  string `json:"dir"`  // its folder
 	Text []byte `json:"text"`
-	// included ones and lists of splits, by the names under which they were read
+	// included files and lists of splits, by the names under which they were read
 	Files       map[string][]byte `json:"files,omitempty"`
 	Date        string            `json:"date,omitempty"` // LogicalDate.Text
 	Hour        bool              `json:"hour,omitempty"`
@@ -28,7 +28,7 @@ type Origin struct {
 	Environment map[string]string `json:"environment,omitempty"`
 }
 
-// Origin is what the job was read from; nil for one output of several.
+// Origin returns what the job was read from; nil for one output of several.
 func (j *Job) Origin() *Origin { return j.origin }
 
 // Job reads the job again.
@@ -47,7 +47,7 @@ func (o *Origin) Job() (*Job, error) {
 	return parse(o.Path, o.Dir, bytes.NewReader(o.Text), again, storedFiles(o.Files))
 }
 
-// storedFiles are those of an Origin.
+// storedFiles are the files of an Origin.
 type storedFiles map[string][]byte
 
 func (f storedFiles) Read(name string, _ int64) ([]byte, error) {
@@ -58,11 +58,11 @@ func (f storedFiles) Read(name string, _ int64) ([]byte, error) {
 	return text, nil
 }
 
-// diskFiles are those of the disk.
+// diskFiles are the files on the disk.
 type diskFiles struct{}
 
 func (diskFiles) Read(name string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without a writer blocks
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise a pipe without a writer would block
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ type recorder struct {
 	origin *Origin
 }
 
-// record begins the origin of a job, and has it note which files and variables of the environment are read.
+// record begins the origin of a job, and from then on notes which files and variables of the environment are read.
 func record(path, dir string, o *ReadOptions, from yamldoc.Files) *recorder {
 	r := &recorder{from, &Origin{Path: path, Dir: dir, Date: LogicalDate{o.Date, o.Hour}.Text(),
 		Hour: o.Hour, Set: maps.Clone(o.Set)}}

@@ -7,13 +7,14 @@ import (
 	"bulkload/internal/errcode"
 )
 
-// Pick chooses one of several outputs: the one whose table, or whose output as the job file has it, is called name.
+// Pick chooses one of several outputs, by its table's name or by its output as the job file has it.
 func (j *Job) Pick(name string) (*Job, error) {
 	return j.Only(fmt.Sprintf("are called %q; there are", name),
 		func(out *Job) bool { return out.Table == TableName(name) || out.Output == name })
 }
 
-// Only is the one output that found accepts; the error says why it is wanted, and lists them all.
+// Only returns the output that found accepts, if it is a single one. Otherwise the error has the text why, and lists
+// all outputs.
 func (j *Job) Only(why string, found func(*Job) bool) (*Job, error) {
 	var those []*Job
 	var all []string
@@ -30,7 +31,7 @@ func (j *Job) Only(why string, found func(*Job) bool) (*Job, error) {
 		why, strings.Join(all, ", "))
 }
 
-// Plural is a number of things, as errors and summaries write it. Plans write theirs with commas (stats).
+// Plural formats a number of things as errors and summaries write it. Plans write numbers with commas (package stats).
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -17,14 +17,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ReadOptions say with what a job file is read.
+// ReadOptions are the date, the variables and the leniency with which a job file is read.
 type ReadOptions struct {
 	Date         time.Time                        // the logical date; zero: none
 	Hour         bool                             // the date is an hour: see LogicalDate
 	Set          map[string]string                // for ${NAME}
-	Used         map[string]bool                  // gets the names of Set that the file has; nil: nobody asks
-	AnyQuery     bool                             // query may determine no prefix of the row key, as plan reports it
-	DateOptional bool                             // the paths and the timestamp are not needed, so their ${date} neither
+	Used         map[string]bool                  // gets the names of Set that the file uses; may be nil
+	AnyQuery     bool                             // query need not determine a prefix of the row key: plan reports that
+	DateOptional bool                             // without the date, texts with ${date} are not needed
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
 }
 
@@ -38,13 +38,13 @@ func Read(path string, o ReadOptions) (*Job, error) {
 	return Parse(path, f, o)
 }
 
-// neighbour names a YAML file beside one that does not exist, if its name is nearly the same.
+// neighbour suggests a YAML file with nearly the same name as one that does not exist.
 func neighbour(path string, err error) string {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	dir, name := filepath.Split(path)
-	beside, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // of a folder's odd name: none
+	beside, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // an odd folder name may be a bad pattern, which finds none
 	for i := range beside {
 		beside[i] = filepath.Base(beside[i])
 	}
@@ -63,7 +63,7 @@ func Parse(path string, in io.Reader, o ReadOptions) (*Job, error) {
 	return parse(path, dir, in, o, diskFiles{})
 }
 
-// parse reads a job file that is in dir, and names files of from.
+// parse reads the job file path in dir. It reads the files that the job file names with from.
 func parse(path, dir string, in io.Reader, o ReadOptions, from yamldoc.Files) (*Job, error) {
 	origin := record(path, dir, &o, from)
 	text, err := readText(path, in)
@@ -131,8 +131,8 @@ func readOutput(j *Job, s *yamldoc.Section) {
 	}
 }
 
-// readDuplicates reads what becomes of rows with equal keys: a text says that of records, a mapping also of rows in the
-// table.
+// readDuplicates reads what to do with rows that have equal keys. A text says that for records, a mapping also for rows
+// in the table.
 func readDuplicates(j *Job, s *yamldoc.Section) {
 	if n, ok := s.Values["duplicates"]; !ok || yamldoc.Resolve(n).Kind != yaml.MappingNode {
 		j.Strict = s.OneOf("duplicates", "last", "error") == "error"
@@ -146,12 +146,12 @@ func readDuplicates(j *Job, s *yamldoc.Section) {
 	}
 }
 
-// readLive reads what becomes of rows that the table has already.
+// readLive reads what to do with rows that the table has already.
 func readLive(s *yamldoc.Section) LivePolicy {
 	if yamldoc.Resolve(s.Values["live"]).Value != "skip" {
 		return LivePolicy(s.OneOf("live", string(LiveError), string(LiveOverwrite)))
 	}
-	// A load proves that the table has its own rows. That it has kept the rows of others can't be proved.
+	// A load can prove that the table has its own rows, but not that the table has kept the rows of other loads.
 	s.Fail("live", "no run leaves out the rows that the table has: it could not prove that they are still there after "+
 		"the load. Write error, and take those rows out of the input or the table, or write overwrite")
 	return LiveError
@@ -163,8 +163,8 @@ var tableName = regexp.MustCompile(`^(?:[A-Za-z0-9_]+:)?[A-Za-z0-9_][A-Za-z0-9_.
 // ValidTable reports whether a table may have the name: namespace:name, or name.
 func ValidTable(name string) bool { return tableName.MatchString(name) }
 
-// TableName is the one form of a valid name, without the default namespace, as HBase writes it. Locks, ledger and
-// checks compare names, so each name that a person writes must pass through it.
+// TableName returns a valid name in its canonical form: as HBase writes it, without the default namespace. Locks,
+// ledger and checks compare names, so every name that a person writes must pass through it.
 func TableName(name string) string { return strings.TrimPrefix(name, "default:") }
 
 func readTable(j *Job, s *yamldoc.Section) {

@@ -5,7 +5,7 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// charsetOf is input.charset: the files' charset; UTF-8 by default.
+// charsetOf reads input.charset, the charset of the files; nil, which is UTF-8, by default.
 func charsetOf(s *yamldoc.Section) *charset.Charset {
 	name := s.Text("charset")
 	if name == "" {

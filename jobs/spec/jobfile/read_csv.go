@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// readCSV reads the settings of CSV files. The columns are those of the heading to be read, by name.
+// readCSV reads the settings of CSV files. columns are the names of the heading's columns to read.
 func readCSV(s *yamldoc.Section, columns []string) ingest.Format {
 	form := &csv.Form{Columns: columns, NoHeading: s.Has("header") && !s.Flag("header"), Quote: quoteOf(s),
 		QuotedEmpty: quotedEmpty(s), SkipNoise: s.Flag("skip_noise"), SkipErrors: s.Flag("skip_errors"),
@@ -25,8 +25,8 @@ func readCSV(s *yamldoc.Section, columns []string) ingest.Format {
 	return form
 }
 
-// quotedEmpty is the meaning of a quoted empty value. The word null without quotes is YAML's null, and means itself
-// here.
+// quotedEmpty reads the meaning of a quoted empty value. The word null without quotes is YAML's null, but here it is
+// the word.
 func quotedEmpty(s *yamldoc.Section) string {
 	if n, ok := s.Values["quoted_empty"]; ok && yamldoc.Resolve(n).Tag == "!!null" && yamldoc.Resolve(n).Value != "" {
 		return "null"
@@ -34,7 +34,7 @@ func quotedEmpty(s *yamldoc.Section) string {
 	return s.OneOf("quoted_empty", "value", "null")
 }
 
-// quoteOf is the quote: one character, or none.
+// quoteOf reads the quote: one character, or 0 for none.
 func quoteOf(s *yamldoc.Section) byte {
 	switch quote := s.Text("quote"); {
 	case quote == "":

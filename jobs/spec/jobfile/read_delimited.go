@@ -44,7 +44,7 @@ func delimiterOf(s *yamldoc.Section, key, def string) []byte {
 	return d
 }
 
-// markOf is an escape character or an enclosure; 0 if there is none, or if it is \0, as in Sqoop's arguments.
+// markOf reads an escape character or an enclosure; 0 if it is missing, or \0 as in Sqoop's arguments.
 func markOf(s *yamldoc.Section, key string) byte {
 	if !s.Has(key) {
 		return 0
@@ -73,8 +73,8 @@ func namesRejects(s *yamldoc.Section) bool {
 	return path.Base(s.Undated("path")) == ingest.RejectsFile
 }
 
-// compressionOf is the files' compression; by default it is detected for each file. Rejects are plain text, whatever
-// the files were that they come from.
+// compressionOf reads the files' compression; by default it is detected for each file. Rejects are plain text, whatever
+// the compression of their source files was.
 func compressionOf(s *yamldoc.Section) compressed.Codec {
 	codec, _ := compressed.Named(s.OneOf("compression", compressed.Names()...))
 	if namesRejects(s) {
@@ -133,7 +133,8 @@ func readTypedNulls(j *Job, s *yamldoc.Section, nonString func(column string) bo
 	}
 }
 
-// nonStrings returns the columns to which columns_map, at the top or in an output, gives a type other than text.
+// nonStrings returns a function that reports whether columns_map, at the top or in an output, gives a column a type
+// other than text.
 func nonStrings(top *yamldoc.Section) func(column string) bool {
 	maps := []*yaml.Node{top.Values["columns_map"]}
 	if outputs, ok := top.Values["outputs"]; ok {
@@ -151,7 +152,7 @@ func nonStrings(top *yamldoc.Section) func(column string) bool {
 	}
 }
 
-// valueOf is a mapping's value for a key; nil if it has none or is no mapping.
+// valueOf returns a mapping's value for a key; nil if the key is missing or the node is not a mapping.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping == nil || yamldoc.Resolve(mapping).Kind != yaml.MappingNode {
 		return nil
@@ -165,7 +166,7 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// nullTexts are a text or a list of texts; nil if the key is missing.
+// nullTexts reads a text or a list of texts; nil if the key is missing.
 func nullTexts(s *yamldoc.Section, key string) [][]byte {
 	switch {
 	case !s.Has(key):
@@ -183,7 +184,7 @@ func nullTexts(s *yamldoc.Section, key string) [][]byte {
 	return texts
 }
 
-// nullText is one text of a null. The word null without quotes is YAML's null, and means itself here.
+// nullText reads one text of a null. The word null without quotes is YAML's null, but here it is the word.
 func nullText(s *yamldoc.Section, key string, n *yaml.Node) []byte {
 	if n = yamldoc.Resolve(n); n.Tag == "!!null" && n.Value != "" {
 		return []byte(n.Value)
@@ -198,8 +199,8 @@ func isList(s *yamldoc.Section, key string) bool {
 	return ok && yamldoc.Resolve(n).Kind == yaml.SequenceNode
 }
 
-// refuseDoubled refuses a text with two backslashes, which Sqoop's argument needs because it goes through Java
-// source: the files have one.
+// refuseDoubled refuses a text with two backslashes. Sqoop's argument needs two because it passes through Java source,
+// but the files have one.
 func refuseDoubled(s *yamldoc.Section, key string, texts [][]byte) {
 	for _, text := range texts {
 		if string(text) == `\\N` {

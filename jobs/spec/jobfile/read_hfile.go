@@ -5,8 +5,8 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// Suggested adds the settings for a table that is not there yet, if the job file gives none: those that suit text read
-// by a key prefix.
+// Suggested returns the settings for a table that does not exist yet. Where the job file gives none, it adds those that
+// suit text read by a key prefix.
 func (h HFileSettings) Suggested() HFileSettings {
 	if !h.Given["compression"] {
 		h.Settings.Compression = hfilewriter.CompressSnappy
@@ -23,7 +23,7 @@ func readHFile(j *Job, s *yamldoc.Section) {
 		Bloom: hfilewriter.BloomRow, BlockSize: 64 << 10}
 	h.Given = map[string]bool{}
 	if s == nil {
-		if j.Regions.From != "table" { // what the job's hash has without hfile is older than the suggestion
+		if j.Regions.From != "table" { // for a table, the job's hash must stay as it was before there was a suggestion
 			*h = h.Suggested()
 		}
 		return
@@ -40,7 +40,7 @@ func readHFile(j *Job, s *yamldoc.Section) {
 	h.SliceSize = s.Size("slice_size", 0)
 	checked := h.Settings
 	if checked.Bloom == hfilewriter.BloomRowPrefix && j.Regions.From == "table" {
-		checked.BloomPrefix = 1 // the table has it
+		checked.BloomPrefix = 1 // the table sets it
 	}
 	if err := checked.Check(); err != nil {
 		s.Doc.Fail(s.Node, "hfile: %v", err)

@@ -13,7 +13,7 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// format is a format of input: its own keys, and how they are read into a form of the named columns.
+// format is an input format: its own keys, and the function that reads them for the named columns.
 type format struct {
 	name string
 	keys []yamldoc.Key
@@ -53,8 +53,8 @@ func readInput(j *Job, s *yamldoc.Section) {
 	in.SpaceUnchecked = s.Has("check_space") && !s.Flag("check_space")
 }
 
-// formatOf is the input's format; if the file names an unknown one, which is reported, delimited text with the keys of
-// all formats.
+// formatOf returns the input's format. It reports an unknown one and continues with delimited text that has the keys of
+// all formats, so that these cause no further errors.
 func formatOf(s *yamldoc.Section) format {
 	name := s.OneOf("format", "delimited", "csv", "parquet")
 	if f, known := formats[name]; known {
@@ -113,7 +113,7 @@ func (j *Job) columnNames() []string {
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// checkPlace checks that a file system exists for a path; it is false where none has it, which is reported.
+// checkPlace checks that bulkload supports a path's file system. If not, it reports that and returns false.
 func checkPlace(s *yamldoc.Section, key, text string) bool {
 	if m := scheme.FindStringSubmatch(text); m != nil && !strings.EqualFold(m[1], "hdfs") &&
 		!strings.EqualFold(m[1], "file") {
@@ -123,7 +123,7 @@ func checkPlace(s *yamldoc.Section, key, text string) bool {
 	return true
 }
 
-// limit is max_rejects: a count or a percentage.
+// limit reads max_rejects: a count or a percentage.
 func limit(s *yamldoc.Section, key string) ingest.Limit {
 	if !s.Has(key) {
 		return ingest.Limit{}
@@ -139,7 +139,7 @@ func limit(s *yamldoc.Section, key string) ingest.Limit {
 	return limit
 }
 
-// rows is expect_rows: a count, or a minimum such as ">= 1000".
+// rows reads expect_rows: a count, or a minimum such as ">= 1000".
 func rows(s *yamldoc.Section, key string) (int64, bool) {
 	if !s.Has(key) {
 		return -1, false

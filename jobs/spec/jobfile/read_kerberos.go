@@ -5,7 +5,7 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// Kerberos is the principal and keytab with which a job logs in. If both are empty it uses the ticket cache.
+// Kerberos has the principal and the keytab with which a job logs in. If both are empty, it uses the ticket cache.
 type Kerberos struct {
 	Principal string // NAME, NAME/HOST or either with @REALM
 	Keytab    string // a file

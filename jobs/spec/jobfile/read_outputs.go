@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readOutputs reads the tables of one reading, each as a separate job that shares the input.
+// readOutputs reads the tables that one reading of the input fills, each as a separate job that shares the input.
 func readOutputs(j *Job, s *yamldoc.Section) {
 	for _, key := range yamldoc.Names(yamldoc.Output) {
 		if s.Has(key) {
@@ -33,7 +33,7 @@ func readOutputs(j *Job, s *yamldoc.Section) {
 		s.Fail("outputs", "lists no table; write %s", form)
 	}
 	var tables []string
-	shared := *j // what is read so far is the same for each output, but for these two
+	shared := *j // all that was read so far applies to each output, except these two
 	shared.Engine, shared.origin = EngineSettings{}, nil
 	for i, n := range list.Content {
 		own := s.Doc.Section(fmt.Sprintf("outputs[%d].", i), n)
@@ -50,8 +50,8 @@ func readOutputs(j *Job, s *yamldoc.Section) {
 	j.Table = strings.Join(tables, ", ")
 }
 
-// over merges a section with the one above it, whose keys apply if the section does not have them. Of columns_map it
-// adds the columns that the section does not have.
+// over merges a section with the one above it, whose keys apply if the section lacks them. In columns_map, it adds the
+// columns that the section lacks.
 func over(s *yamldoc.Section, top *yamldoc.Section) *yamldoc.Section {
 	merged := &yamldoc.Section{Doc: s.Doc, Node: s.Node, Keys: maps.Clone(s.Keys), Values: maps.Clone(s.Values)}
 	for _, key := range yamldoc.Names(yamldoc.Common) {
@@ -68,7 +68,7 @@ func over(s *yamldoc.Section, top *yamldoc.Section) *yamldoc.Section {
 	return merged
 }
 
-// overMapping merges two mappings.
+// overMapping merges two mappings. The keys of own win.
 func overMapping(own, top *yaml.Node) *yaml.Node {
 	if own.Kind != yaml.MappingNode || top.Kind != yaml.MappingNode {
 		return own
@@ -87,8 +87,9 @@ func overMapping(own, top *yaml.Node) *yaml.Node {
 	return &merged
 }
 
-// checkApart checks that every output has its own directory: HBase's loader would treat the directory of another output
-// as a family. Outputs for one table can't ask what it has: each would find the other's rows.
+// checkApart checks that every output has its own directory, because HBase's loader would treat the directory of
+// another output as a family. Outputs for one table can't look up which rows it has, because each would find the
+// other's.
 func checkApart(j *Job, s, own *yamldoc.Section, others []*Job) {
 	for _, other := range others {
 		if overlap(j.Location(), other.Location()) && j.Output != "" && other.Output != "" {
@@ -104,7 +105,7 @@ func checkApart(j *Job, s, own *yamldoc.Section, others []*Job) {
 	}
 }
 
-// Location is the output in a form for comparison with others of the job file.
+// Location returns the output in a form that can be compared with other outputs of the job file.
 func (j *Job) Location() string {
 	switch {
 	case strings.Contains(j.Output, ":"):

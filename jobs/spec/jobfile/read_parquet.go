@@ -6,7 +6,7 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// readParquet reads the settings of Parquet files. The columns are those of the files to be read, by name.
+// readParquet reads the settings of Parquet files. columns are the names of the files' columns to read.
 func readParquet(s *yamldoc.Section, columns []string) ingest.Format {
 	form := &parquet.FlatForm{Columns: columns, Zone: s.Text("timestamp_zone"), Int96Zone: s.Text("int96_zone"),
 		KeepZeros: s.OneOf("decimal_zeros", "drop", "keep") == "keep"}

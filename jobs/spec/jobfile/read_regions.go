@@ -56,7 +56,7 @@ func addSplit(j *Job, s *yamldoc.Section, at *yaml.Node, text string) {
 	j.Regions.Splits = append(j.Regions.Splits, b)
 }
 
-// maxSplitsFile bounds the bytes of a file of splits: more regions than any table has.
+// maxSplitsFile bounds the bytes of a file of splits; it is enough for more regions than any table has.
 const maxSplitsFile = 64 << 20
 
 // readSplitsFile reads a file with one split on each line, in the form of the HBase shell's SPLITS_FILE.

@@ -59,8 +59,8 @@ func readMoments(j *Job, s *yamldoc.Section, name string) {
 	j.Moments = name
 }
 
-// TimestampType is the type of a column with the rows' timestamps: a long is milliseconds, as everywhere in HBase; a
-// clock reading needs a zone.
+// TimestampType returns the type of a column with the rows' timestamps. A long is milliseconds, as everywhere in HBase.
+// A clock reading needs a zone.
 func TimestampType(c *Column) (values.Type, error) {
 	t := c.Type
 	switch {
@@ -90,7 +90,8 @@ func parseTimestamp(text string) (int64, error) {
 	return ms, err
 }
 
-// digitLayouts are dates and times of digits alone, which nobody means as milliseconds, and what to write instead.
+// digitLayouts are the layouts of dates and times in digits alone, which nobody means as milliseconds, and those to
+// write instead.
 var digitLayouts = map[string]string{
 	"20060102":       time.DateOnly,
 	"2006010215":     time.RFC3339,
@@ -98,7 +99,7 @@ var digitLayouts = map[string]string{
 	"20060102150405": time.RFC3339,
 }
 
-// parseMoment parses a timestamp as for a cell, except that a clock reading needs an offset: a job has no zone.
+// parseMoment parses a timestamp as for a cell, except that a clock reading needs an offset because a job has no zone.
 func parseMoment(text string) (int64, error) {
 	for layout, meant := range digitLayouts {
 		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) {

@@ -11,7 +11,7 @@ import (
 
 // Wide is a wide table: many records share a row, each with cells under its own qualifiers.
 type Wide struct {
-	Qualifier *keys.Expr // of a record; the qualifier of its column is appended to it for each cell
+	Qualifier *keys.Expr // of a record; each cell appends its column's qualifier to it
 }
 
 // readWide reads how a record's cells are distinguished from those of the other records of its row.
@@ -35,7 +35,7 @@ func readWide(j *Job, s *yamldoc.Section) {
 	checkWide(j, s)
 }
 
-// readWideValue makes one column or constant the only cell of a record: its qualifier is then that of the record
+// readWideValue makes one column or constant the only cell of a record. The cell's qualifier is then the record's
 // alone.
 func readWideValue(j *Job, s *yamldoc.Section) {
 	if !s.Has("value") {
@@ -81,12 +81,12 @@ func checkWide(j *Job, s *yamldoc.Section) {
 	}
 }
 
-// OfQualifier rewords the key language's errors about row keys for a qualifier.
+// OfQualifier rewords an error about a row key as one about a qualifier.
 func OfQualifier(text string) string {
 	return strings.ReplaceAll(text, "row key", "qualifier")
 }
 
-// KeyColumns are the columns as the key language sees them.
+// KeyColumns returns the columns as the key language sees them.
 func (j *Job) KeyColumns() []keys.KeyColumn {
 	columns := make([]keys.KeyColumn, len(j.Columns))
 	for i, c := range j.Columns {
@@ -96,7 +96,7 @@ func (j *Job) KeyColumns() []keys.KeyColumn {
 	return columns
 }
 
-// String is the form for the job's hash.
+// String returns the form for the job's hash.
 func (w *Wide) String() string {
 	if w == nil {
 		return ""

@@ -1,8 +1,8 @@
 // Package yamldoc reads the text of a job file: YAML with variables and included files. It knows the keys, the lines of
-// values, and all that is wrong, but not what a key means for a run.
+// values and all problems, but not what a key means for a run.
 package yamldoc
 
-// Files reads the files that a job file names: those that it includes, and lists of splits.
+// Files reads the files that a job file names: included files and lists of splits.
 type Files interface {
 	// Read returns a file of at most limit bytes.
 	Read(name string, limit int64) ([]byte, error)

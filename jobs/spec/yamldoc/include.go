@@ -14,7 +14,7 @@ const includeKey = "include"
 // maxIncludes bounds how deep files may include each other.
 const maxIncludes = 20
 
-// including is a file of a job that is being read, and those that led to it.
+// including is a file that is being read, with the chain of files that include it.
 type including struct {
 	path string
 	by   *including // nil for the job file
@@ -29,8 +29,9 @@ func (in *including) chain() (all []string) {
 	return all
 }
 
-// include returns a mapping with the keys that it lacks and that the files of its key include have. Mappings are merged
-// key by key, everything else is replaced; of several files the later one wins.
+// include returns a mapping with the keys that only the files of its key include have added to its own. Mappings are
+// merged key by key. Other values of the mapping win over those of the files, and a later file wins over an earlier
+// one.
 func (d *Document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return n, nil
@@ -85,7 +86,7 @@ func (d *Document) includes(value *yaml.Node) (names []Item) {
 	return names
 }
 
-// readIncluded reads one included file; nil where it can't be, which is a problem of the file that includes it.
+// readIncluded reads one included file. If it can't, it reports a problem of the including file and returns nil.
 func (d *Document) readIncluded(name Item, by *including) (*yaml.Node, error) {
 	path := name.Text
 	if !filepath.IsAbs(path) {
@@ -141,12 +142,12 @@ func (d *Document) placeAll(n *yaml.Node, in *including) {
 	}
 }
 
-// pair is two mappings of which fill merges one into the other.
+// pair is two mappings that fill merges.
 type pair struct{ own, below *yaml.Node }
 
-// fill returns a mapping with the keys that only the other one has. It does so too in mappings that both have.
+// fill returns own with the keys that only below has. It also merges mappings that both have.
 //
-// Each pair is merged once: aliases may name it so often that merging it each time would never end.
+// It merges each pair once, because aliases may name it so often that merging it each time would never end.
 func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
 	if done := d.merged[pair{own, below}]; done != nil {
 		return done
@@ -160,7 +161,7 @@ func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
 	if file, included := d.files[own]; included {
 		d.files[&merged] = file
 	}
-	values := map[string]int{} // where own has the first value of each key; columns_map may have thousands
+	values := map[string]int{} // index in own of each key's first value; columns_map may have thousands of keys
 	for k := len(own.Content) - 2; k >= 0; k -= 2 {
 		values[own.Content[k].Value] = k + 1
 	}
@@ -177,7 +178,7 @@ func (d *Document) fill(own, below *yaml.Node) *yaml.Node {
 	return &merged
 }
 
-// file is the name of the file that a node is in.
+// file returns the name of the file that a node is in.
 func (d *Document) file(n *yaml.Node) string {
 	if name, included := d.files[n]; included {
 		return name

@@ -1,7 +1,7 @@
 package yamldoc
 
-// The decoder of job files knows the keys of the lists in this file and no others, and the JSON schema for editors is
-// made of them.
+// The decoder of job files accepts the keys of the lists in this file and no others, and the JSON schema for editors is
+// made from them.
 
 import (
 	"bulkload/ingest/compressed"
@@ -14,20 +14,20 @@ type Key struct {
 	Kind   ValueKind
 	Means  string
 	Choice []string // of a Choice
-	// the keys below a Section, or of each element of Sections; those of a Choice that may also be a mapping
+	// the keys of a Mapping, of each element of Mappings, or of a Choice that may also be a mapping
 	Fixed []Key
 }
 
-// ValueKind is what values a key has.
+// ValueKind is the kind of values that a key has.
 type ValueKind int
 
-// The kinds of values. A text is any YAML scalar but null: the decoder reads numbers and dates as they are written. Any
-// value may have variables such as ${NAME}.
+// The kinds of values. A text is any YAML scalar except null, because the decoder reads numbers and dates as they are
+// written. Any value may have variables such as ${NAME}.
 const (
 	Text     ValueKind = iota
 	Texts              // a list of texts
 	SomeText           // a text or a list of texts
-	NullText           // the same, and YAML's null is a text, too
+	NullText           // the same, but YAML's null is a text, too
 	Flag               // true or false, without quotes
 	Number             // a whole number
 	Size               // a number of bytes, such as 64KiB
@@ -39,7 +39,7 @@ const (
 	Outputs            // outputs: a list of mappings with the keys Output and Common
 )
 
-// Names are the names of keys in several lists.
+// Names returns the names of the keys in several lists.
 func Names(lists ...[]Key) []string {
 	var names []string
 	for _, list := range lists {
@@ -50,9 +50,9 @@ func Names(lists ...[]Key) []string {
 	return names
 }
 
-// The keys of a job file, by where they may be.
+// The keys of a job file, by the place where they are allowed.
 var (
-	// Top are the keys at the top only.
+	// Top are the keys that are allowed only at the top.
 	Top = []Key{
 		{Name: "include", Kind: SomeText,
 			Means: "A file, or a list of files, with keys that several jobs share. Keys of this file win."},
@@ -74,7 +74,7 @@ var (
 			Means: "The folder for the HFiles: relative to the job file's folder, or an hdfs:// URI."},
 		{Name: "wide", Kind: Mapping, Fixed: Wide, Means: "Many records in a row."},
 	}
-	// Common are keys that at the top are for all outputs.
+	// Common are the keys of each table that, at the top, apply to all outputs.
 	Common = []Key{
 		{Name: "family", Kind: Text, Means: "The family of all cells, unless columns_map names another one."},
 		{Name: "timestamp", Kind: Text,

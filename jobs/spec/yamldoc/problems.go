@@ -19,23 +19,23 @@ type problem struct {
 	text string
 	code errcode.Code
 
-	column string // an unknown column; the text gets the name that is nearest to it once it is listed
+	column string // an unknown column; when the problem is listed, its text gets the nearest name
 }
 
-// problems is all that is wrong with a job file, by line. Its code is that of the first one.
+// problems are all problems of a job file, by line.
 type problems struct {
 	path string // of the job file
 	list []problem
-	more int // that are not in the list
+	more int // problems that are not in the list
 }
 
-// Error is a line for each problem, with the file's name and the number of its line.
+// Error returns a line for each problem, with the file's name and the line number.
 func (p *problems) Error() string { return p.text(false) }
 
-// TextWithCodes is Error with the code of each problem at the end of its line.
+// TextWithCodes returns Error with the code of each problem at the end of its line.
 func (p *problems) TextWithCodes() string { return p.text(true) }
 
-// ErrorCode is the code of the first problem.
+// ErrorCode returns the code of the first problem.
 func (p *problems) ErrorCode() errcode.Code { return p.list[0].code }
 
 func (p *problems) text(codes bool) string {
@@ -53,13 +53,13 @@ func (p *problems) text(codes bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// keyCodes are the codes of wrong values, by key; JobValue for the others.
+// keyCodes are the codes of wrong values, by key. Other keys have JobValue.
 var keyCodes = map[string]errcode.Code{
 	"rowkey": errcode.JobRowkey, "query": errcode.JobRowkey, "wide.qualifier": errcode.JobRowkey,
 	"table": errcode.TableName,
 }
 
-// codeOf is the code of the first error among args that has one of a wrong job file, or other.
+// codeOf returns the code of the first error among args that has a code of a wrong job file, or else other.
 func codeOf(args []any, other errcode.Code) errcode.Code {
 	for _, arg := range args {
 		if err, ok := arg.(error); ok {
@@ -98,8 +98,8 @@ func (d *Document) NoColumn(n *yaml.Node, key, name string) {
 	d.problems[len(d.problems)-1].column = name
 }
 
-// suggest is the end of a problem's text: the column that was probably meant. It compares a name with all columns, so
-// it is computed for the listed problems only.
+// suggest returns the end of a problem's text: the column that was probably meant. It compares a name with all columns,
+// so call it only for problems that are listed.
 func (d *Document) suggest(p problem) string {
 	if p.column == "" {
 		return ""
@@ -115,7 +115,7 @@ func (d *Document) Err() error {
 	if len(d.problems) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(d.problems, func(a, b problem) int { // those of the job file first
+	slices.SortStableFunc(d.problems, func(a, b problem) int { // problems of the job file itself first
 		return cmp.Or(order(a.file != d.path, b.file != d.path), strings.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
 	})
 	all := &problems{path: d.path}

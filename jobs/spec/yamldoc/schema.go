@@ -57,7 +57,7 @@ func none(names []string) object {
 	return object{"properties": properties}
 }
 
-// mapping is a mapping with these keys and no others.
+// mapping accepts mappings with these keys and no others.
 func mapping(lists ...[]Key) object {
 	properties := object{}
 	for _, list := range lists {
@@ -72,7 +72,7 @@ func mapping(lists ...[]Key) object {
 
 var scalar = []string{"string", "number", "boolean"}
 
-// variable matches a text with a variable, whose value the schema can't know.
+// variablePattern matches a text with a variable, whose value the schema can't know.
 const variablePattern = `\$\{`
 
 func (k *Key) schema() object {
@@ -126,7 +126,7 @@ func (k *Key) choice() object {
 	return object{"anyOf": of}
 }
 
-// anyCase is a pattern for a name in upper and lower case; the patterns of JSON schemas have no flag for that.
+// anyCase returns a pattern for a name in upper and lower case, because patterns of JSON schemas have no flag for that.
 func anyCase(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -139,7 +139,7 @@ func anyCase(name string) string {
 	return b.String()
 }
 
-// section is a mapping with fixed keys.
+// section accepts a mapping with fixed keys.
 func (k *Key) section() object {
 	if k.Name == "input" {
 		return input()
@@ -152,7 +152,7 @@ func requireAll(s object, keys []Key) object {
 	return s
 }
 
-// completeRegions requires splits or file where from names them, and neither otherwise.
+// completeRegions requires splits or file if from names it, and neither otherwise.
 func completeRegions() object {
 	s := required("from")
 	neither := none([]string{"splits", "file"})
@@ -171,7 +171,7 @@ func isConst(key, value string) object {
 	return object{"properties": object{key: object{"const": value}}, "required": []string{key}}
 }
 
-// input has the keys of its format.
+// input accepts the section input, with the keys of its format.
 func input() object {
 	s := mapping(Input, Parquet, CSV, Delimited)
 	s["if"], s["then"] = isConst("format", "csv"), onlyKeys(CSV)
@@ -185,7 +185,7 @@ func onlyKeys(format []Key) object {
 	return object{"propertyNames": object{"enum": Names(Input, format)}}
 }
 
-// columns is columns_map: a rule with the key constant is that of a constant.
+// columns accepts columns_map. A rule with the key constant is that of a constant.
 func columns() object {
 	constant := mapping(Constant)
 	constant["required"] = []string{"constant"}

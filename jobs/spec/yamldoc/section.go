@@ -21,22 +21,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Document reads a job file and collects everything that is wrong with it, with its line.
+// Document reads a job file and collects its problems, each with its line.
 type Document struct {
 	path      string
 	Variables Variables
-	from      Files // those that it names
+	from      Files // reads the files that it names
 	problems  []problem
 	Columns   []string              // of the input
-	files     map[*yaml.Node]string // of nodes from files that the job file includes
-	merged    map[pair]*yaml.Node   // what mappings of two files have become
+	files     map[*yaml.Node]string // names of included files, by their nodes
+	merged    map[pair]*yaml.Node   // the result of merging mappings of two files
 }
 
 // Section is one mapping of the file.
 //
-// It has many methods, since each kind of value has one: a text, a number, a size, a flag, a choice, a list, a mapping.
-// The methods are not divided among several types, because the readers of a job file (package jobfile) ask one mapping
-// for values of all kinds, and report errors for the same keys.
+// It has many methods, because each kind of value has its own: a text, a number, a size, a flag, a choice, a list, a
+// mapping. The methods are not divided among several types, because the readers of a job file (package jobfile) ask one
+// mapping for values of all kinds, and report errors for the same keys.
 type Section struct {
 	Doc    *Document
 	Name   string // "" for the whole file, else "input."
@@ -59,7 +59,7 @@ func Open(path string, text []byte, v Variables, from Files) (*Section, error) {
 	return s, d.Err()
 }
 
-// readRoot parses a job file, or a file that one includes.
+// readRoot parses a job file or an included file.
 func (d *Document) readRoot(path string, text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	root, err := decodeYAML(decoder)
@@ -78,8 +78,8 @@ func (d *Document) readRoot(path string, text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// recursive returns an alias of a node that contains the alias, or nil: a reader that follows it would never end. seen
-// has the nodes that were visited; it is true for those that contain n.
+// recursive returns an alias of a node that contains the alias, or nil. A reader that follows such an alias would never
+// end. seen has the nodes that were visited; it is true for those that contain n.
 func recursive(n *yaml.Node, seen map[*yaml.Node]bool) (alias *yaml.Node) {
 	target := Resolve(n)
 	if above, known := seen[target]; known {
@@ -98,10 +98,10 @@ func recursive(n *yaml.Node, seen map[*yaml.Node]bool) (alias *yaml.Node) {
 	return nil
 }
 
-// MaxBytes bounds a job file's length in bytes: a job with thousands of columns needs less.
+// MaxBytes bounds a job file's length in bytes. A job with thousands of columns needs less.
 const MaxBytes = 4 << 20
 
-// decodeYAML reads the next document. A panic of the library is an error of the document.
+// decodeYAML reads the next document. It returns a panic of the library as an error.
 func decodeYAML(d *yaml.Decoder) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -117,7 +117,7 @@ var (
 	yamlUnknown = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// yamlMessage rewords a syntax error in the form of ours.
+// yamlMessage rewords a syntax error in the form of our own errors.
 func yamlMessage(path string, text []byte, err error) string {
 	message := err.Error()
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
@@ -126,8 +126,8 @@ func yamlMessage(path string, text []byte, err error) string {
 	return fmt.Sprintf("%s:%d: %s", path, faultyLine(text, message), strings.TrimPrefix(message, "yaml: "))
 }
 
-// faultyLine is the line of an error for which the YAML library has none: that of an alias without its anchor, that
-// of bytes that are not text, or the first one.
+// faultyLine returns the line of an error for which the YAML library gives none: the line of an alias without its
+// anchor or of bytes that are not text, or else the first line.
 func faultyLine(text []byte, message string) int {
 	var at int
 	if m := yamlUnknown.FindStringSubmatch(message); m != nil {
@@ -139,8 +139,8 @@ func faultyLine(text []byte, message string) int {
 	return 1 + bytes.Count(text[:max(at, 0)], []byte{'\n'})
 }
 
-// Section reads a node as a mapping. name is "" for the whole file, else it ends with a dot. Another kind of node, and
-// keys that are given twice, are reported.
+// Section reads a node as a mapping. name is "" for the whole file, else it ends with a dot. Section reports other
+// kinds of nodes, and keys that are given twice.
 func (d *Document) Section(name string, n *yaml.Node) *Section {
 	n = Resolve(n)
 	s := &Section{Doc: d, Name: name, Node: n, Keys: map[string]*yaml.Node{}, Values: map[string]*yaml.Node{}}
@@ -174,7 +174,7 @@ func Resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// KindName is what a node is, for errors.
+// KindName says in words what a node is, for errors.
 func KindName(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.SequenceNode:
@@ -197,7 +197,7 @@ func (s *Section) Known(lists ...[]Key) {
 	}
 }
 
-// instead names the key that an unknown one is probably meant to be, or all that may be given.
+// instead names the key that was probably meant by an unknown one, or all keys that may be given.
 func instead(key string, names []string) string {
 	if near := keys.Suggest(key, names); near != "" {
 		return near
@@ -205,7 +205,7 @@ func instead(key string, names []string) string {
 	return "; there are " + strings.Join(names, ", ")
 }
 
-// At is the node for errors about a key: its value, or the section if it is missing.
+// At returns the node for errors about a key: its value, or the section if it is missing.
 func (s *Section) At(key string) *yaml.Node {
 	if n, ok := s.Values[key]; ok {
 		return n
@@ -239,8 +239,8 @@ func (s *Section) Require(names ...string) {
 	}
 }
 
-// Scalar is the text of a node with its variables expanded; false if the node is not a text, or a variable is not
-// defined, which is reported.
+// Scalar returns the text of a node with its variables expanded. If the node is not a text, or a variable is not
+// defined, it reports that and returns false.
 func (s *Section) Scalar(key string, n *yaml.Node) (string, bool) {
 	n = Resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
@@ -255,7 +255,7 @@ func (s *Section) Scalar(key string, n *yaml.Node) (string, bool) {
 	return text, true
 }
 
-// Text is a key's value, which must not be empty; "" if it is missing, or if something is wrong with it.
+// Text returns a key's value, which must not be empty; "" if it is missing or wrong.
 func (s *Section) Text(key string) string {
 	n, ok := s.Values[key]
 	if !ok {
@@ -279,7 +279,7 @@ var emptyAdvice = map[string]string{
 	"conf":      "; name the folder of the site files, or leave it out",
 }
 
-// Path is the name of a file or folder; a relative one starts at dir.
+// Path returns the name of a file or folder. A relative one starts at dir.
 func (s *Section) Path(key, dir string) string {
 	name := s.Text(key)
 	if name != "" && !filepath.IsAbs(name) {
@@ -288,7 +288,7 @@ func (s *Section) Path(key, dir string) string {
 	return name
 }
 
-// Undated is a text whose ${date} may be missing because the caller does not need it: it is "" then.
+// Undated returns a key's text, or "" if it has a ${date} that is missing because the caller does not need it.
 func (s *Section) Undated(key string) string {
 	if s.LacksDate(key) {
 		return ""
@@ -301,7 +301,7 @@ func (s *Section) LacksDate(key string) bool {
 	return s.Doc.Variables.DateOptional && s.Doc.Variables.Time.IsZero() && s.Dated(key)
 }
 
-// OneOf is a text from a fixed choice; the first one if the key is missing.
+// OneOf returns a text from a fixed choice; the first one if the key is missing.
 func (s *Section) OneOf(key string, choice ...string) string {
 	if !s.Has(key) {
 		return choice[0]
@@ -313,7 +313,7 @@ func (s *Section) OneOf(key string, choice ...string) string {
 	return text
 }
 
-// Flag is true or false; false if the key is missing.
+// Flag returns true or false; false if the key is missing.
 func (s *Section) Flag(key string) bool {
 	if !s.Has(key) {
 		return false
@@ -327,7 +327,7 @@ func (s *Section) Flag(key string) bool {
 	return text == "true"
 }
 
-// Number is a whole number of at least least; def if the key is missing.
+// Number returns a whole number of at least least; def if the key is missing.
 func (s *Section) Number(key string, def, least int64) int64 {
 	if !s.Has(key) {
 		return def
@@ -344,7 +344,7 @@ func (s *Section) Number(key string, def, least int64) int64 {
 	return n
 }
 
-// Size is a number of bytes such as 64KiB; def if the key is missing.
+// Size returns a number of bytes such as 64KiB; def if the key is missing.
 func (s *Section) Size(key string, def int64) int64 {
 	if !s.Has(key) {
 		return def
@@ -367,7 +367,7 @@ type Item struct {
 	Node *yaml.Node
 }
 
-// List is a list of texts, none of them empty; nil if the key is missing.
+// List returns a list of texts without the empty ones, which it reports; nil if the key is missing.
 func (s *Section) List(key string) []Item {
 	var items []Item
 	for i, it := range s.Texts(key) {
@@ -380,7 +380,7 @@ func (s *Section) List(key string) []Item {
 	return items
 }
 
-// Texts is a list of texts; nil if the key is missing.
+// Texts returns a list of texts; nil if the key is missing.
 func (s *Section) Texts(key string) []Item {
 	n, ok := s.Values[key]
 	if !ok {
@@ -400,7 +400,7 @@ func (s *Section) Texts(key string) []Item {
 	return items
 }
 
-// Section is a mapping below this one; nil if the key is missing.
+// Section returns a mapping below this one; nil if the key is missing.
 func (s *Section) Section(key string) *Section {
 	n, ok := s.Values[key]
 	if !ok {
@@ -409,7 +409,7 @@ func (s *Section) Section(key string) *Section {
 	return s.Doc.Section(s.Name+key+".", n)
 }
 
-// Dated reports whether a key's text has the logical date.
+// Dated reports whether a key's text uses the logical date.
 func (s *Section) Dated(key string) bool {
 	n, ok := s.Values[key]
 	return ok && Resolve(n).Kind == yaml.ScalarNode && namesDate(Resolve(n).Value)

@@ -17,7 +17,7 @@ type Variables struct {
 	Time         time.Time // of ${date:LAYOUT}: the logical date; zero: none was given
 	Date         string    // of ${date}
 	Set          map[string]string
-	Used         map[string]bool // gets the names of Set that a text has; nil: nobody asks
+	Used         map[string]bool // gets the names of Set that a text uses; may be nil
 	Environment  func(name string) (string, bool)
 	DateOptional bool
 }
