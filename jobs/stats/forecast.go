@@ -94,7 +94,7 @@ func SplitIn(days float64) string {
 
 // NightsToBlocking returns after how many loads, of aLoad files each, a store has so many files that its region's
 // flushes wait (hbase.hstore.blockingStoreFiles), if nothing is compacted meanwhile; 0: it has them now; -1: it never
-// has.
+// will.
 func NightsToBlocking(now, aLoad, blocking int) int {
 	if now >= blocking {
 		return 0

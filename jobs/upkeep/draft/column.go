@@ -17,11 +17,11 @@ type column struct {
 	n        int // values
 	empty    int
 	nulls    map[string]int // by their texts
-	distinct map[string]int // how often each value occurs, nulls and empty values left out
+	distinct map[string]int // how often each value occurs, without nulls and empty values
 	longest  int
-	width    int // of all values in bytes; 0 if they differ
+	width    int // of every value in bytes; 0 if they differ
 
-	whole, number, moment, day bool // all values are
+	whole, number, moment, day bool // all values are of this kind
 	zoned, unzoned             bool // some moment has an offset, some has none
 	zeros                      bool // some number begins with a 0
 
@@ -36,7 +36,8 @@ func newColumn(name string) *column {
 		moment: true, day: true, width: -1}
 }
 
-// columnsOf looks at the values of the records that have as many columns as there are names. whole is their number.
+// columnsOf examines the values of the records that have as many columns as there are names. whole is the number of
+// these records.
 func columnsOf(names []string, records [][]string, csv bool) (columns []*column, whole int) {
 	for _, name := range names {
 		columns = append(columns, newColumn(name))
@@ -128,17 +129,18 @@ func (c *column) conclude(csv bool) {
 	}
 }
 
-// unique reports whether every record has a value, and no two the same.
+// unique reports whether every record has a value, and all values differ.
 func (c *column) unique() bool {
 	return c.n > 1 && len(c.distinct) == c.n
 }
 
-// nearlyUnique reports whether at most one value in twenty comes again: an identifier, with records that came twice.
+// nearlyUnique reports whether at most one value in twenty is a repetition, as in an identifier if some records were
+// exported twice.
 func (c *column) nearlyUnique() bool {
 	return c.n > 1 && len(c.distinct)*20 >= c.n*19
 }
 
-// uniqueness says it in words.
+// uniqueness says in words how unique the values are.
 func (c *column) uniqueness() string {
 	if c.unique() {
 		return c.name + " is unique in the sample."
@@ -151,7 +153,7 @@ func (c *column) uniqueness() string {
 // complete reports whether every record has a value.
 func (c *column) complete() bool { return c.n > 0 && c.empty == 0 && len(c.nulls) == 0 }
 
-// spread reports whether the values begin with many different characters, as hashes do: they need no salt.
+// spread reports whether the values begin with many different characters, as hashes do, so that they need no salt.
 func (c *column) spread() bool {
 	first := map[byte]int{}
 	for value := range c.distinct {

@@ -23,8 +23,8 @@ type replaced struct {
 	unused                       []string // other properties
 }
 
-// Convert makes a job file with the same cells from the properties of the Spark job that bulkload replaces. name is the
-// properties file's.
+// Convert makes a job file that writes the same cells, from the properties of the Spark job that bulkload replaces.
+// name is the properties file's name.
 func Convert(properties []byte, name string) ([]byte, error) {
 	all, err := readProperties(properties)
 	if err != nil {
@@ -75,7 +75,7 @@ func newReplaced(all map[string]string) (r replaced, problems []string) {
 	return r, r.checkColumns()
 }
 
-// mostSalts is how many salts the key language has.
+// mostSalts is how many salts the key language allows.
 const mostSalts = 1_000_000
 
 func (r *replaced) setRegions(text string) (problems []string) {
@@ -86,8 +86,8 @@ func (r *replaced) setRegions(text string) (problems []string) {
 	return nil
 }
 
-// salt is the function of the Spark job's salts. It pads them to one digit, whatever their number: those above 9 have
-// two or more.
+// salt returns the function that computes the Spark job's salts. The job pads them to one digit, whatever their number,
+// so salts above 9 have more digits.
 func (r *replaced) salt() string {
 	if r.regions <= 10 {
 		return "salt"
@@ -95,7 +95,7 @@ func (r *replaced) salt() string {
 	return "short_salt"
 }
 
-// regionsComment says how the regions are.
+// regionsComment returns the job file's comment about the regions.
 func (r *replaced) regionsComment() string {
 	if r.regions <= 10 {
 		return fmt.Sprintf("# The table's regions. If there is no table yet, bulkload plan THIS-FILE --date DATE --create "+
@@ -123,7 +123,7 @@ func (r *replaced) checkColumns() (problems []string) {
 	return problems
 }
 
-// javaSplit is String.split(","): without the empty texts at the end, and with all spaces.
+// javaSplit splits as Java's String.split(",") does: it drops empty texts at the end, and keeps all spaces.
 func javaSplit(text string) []string {
 	parts := strings.Split(text, ",")
 	for len(parts) > 1 && parts[len(parts)-1] == "" {
@@ -132,7 +132,7 @@ func javaSplit(text string) []string {
 	return parts
 }
 
-// yaml is the job file.
+// yaml returns the job file.
 func (r *replaced) yaml(name string) []byte {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "# Made by bulkload convert from %s. docs/jobfile.md describes all keys. Then:\n#   bulkload plan "+
@@ -194,8 +194,8 @@ func printableList(names []string) string {
 	return strings.Join(shown, ", ")
 }
 
-// inHDFS is a path as Hadoop understands it: without a scheme it is in the default file system, and a relative one is
-// in the folder of whoever runs the job.
+// inHDFS returns a path as Hadoop understands it: without a scheme it is in the default file system, and a relative
+// path is in the home folder of the user who runs the job.
 func inHDFS(path string) string {
 	path = strings.TrimRight(path, "/")
 	rest, hdfs := strings.CutPrefix(path, "hdfs:")
@@ -210,7 +210,7 @@ func inHDFS(path string) string {
 	return "hdfs:///user/${env.USER}/" + path
 }
 
-// schemeOf is the scheme of a path, such as hdfs; "" if it has none.
+// schemeOf returns the scheme of a path, such as hdfs; "" if it has none.
 func schemeOf(path string) string {
 	scheme, _, found := strings.Cut(path, ":")
 	if !found || strings.Contains(scheme, "/") {
@@ -219,7 +219,7 @@ func schemeOf(path string) string {
 	return scheme
 }
 
-// relative is a comment after a path that depends on who runs the job; "" after others.
+// relative returns a comment to put after a path that depends on who runs the job; "" for other paths.
 func relative(path string) string {
 	if schemeOf(path) != "" || strings.HasPrefix(path, "/") {
 		return ""

@@ -12,9 +12,9 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// spelling is how exporters write a day in a path.
+// spelling is one way in which exporters write a day in a path.
 type spelling struct {
-	day      *regexp.Regexp // year, month and day are its groups; then digits of a time, if they may follow
+	day      *regexp.Regexp // its groups are year, month and day, and digits of a time if they may follow
 	variable string         // of the job file
 }
 
@@ -27,12 +27,12 @@ var spellings = []spelling{
 	{regexp.MustCompile(`(20\d\d)(\d\d)(\d\d)(\d*)`), "${date:20060102}"},
 }
 
-// dated is a path with a variable for each day in it, and the day as --date reads it; "" if the path has no day, or
+// dated is a path with a variable in place of its day. day is the day as --date reads it; "" if the path has no day, or
 // several.
 type dated struct{ path, day string }
 
 // withDate replaces the day in a path, so that the job reads another day's export on another day. A time that follows
-// the day differs from day to day: it becomes a *.
+// the day differs from day to day, so it becomes a *.
 func withDate(name string) dated {
 	all := dated{path: name}
 	for _, s := range spellings {
@@ -73,7 +73,7 @@ func (p *dated) replace(s spelling) (ok bool) {
 	}
 }
 
-// dayOf is the day that the groups of a match have. known is false if no calendar has it.
+// dayOf returns the day in the groups of a match. known is false if there is no such day.
 func dayOf(text string, m []int) (day string, known bool) {
 	day = text[m[2]:m[3]] + "-" + text[m[4]:m[5]] + "-" + text[m[6]:m[7]]
 	_, err := time.Parse(time.DateOnly, day)
@@ -87,15 +87,15 @@ func insideVariable(text string) bool {
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && s[i] >= '0' && s[i] <= '9' }
 
-// ofDays makes the path of one day's export of a folder that has those of several days, and returns that day's files:
-// the latest that has records. If the files have no days in their paths, it is false.
+// ofDays turns the path of a folder with exports of several days into the path of one day's export, and returns the
+// files of the latest day that has records. found is false if the files' paths don't tell their days.
 func (d *Draft) ofDays(folder string, files []ingest.SourceFile) (latest []ingest.SourceFile, found bool) {
 	days := map[string][]ingest.SourceFile{}
 	var paths, undated []string
 	for _, f := range files {
 		below, ok := strings.CutPrefix(f.Path, strings.TrimSuffix(folder, "/")+"/")
 		if !ok {
-			return nil, false // a file or a glob
+			return nil, false // folder is a file or a glob
 		}
 		p := withDate(below)
 		if p.day == "" {
@@ -129,7 +129,7 @@ func whyUnclear(paths, undated []string) string {
 	return fmt.Sprintf("%q and %q may be two exports", paths[0], paths[len(paths)-1])
 }
 
-// latestDay is the last day with a record, or else the last one.
+// latestDay returns the last day with a record, or else the last day.
 func latestDay(days map[string][]ingest.SourceFile) (latest string) {
 	full := func(day string) bool {
 		return slices.ContainsFunc(days[day], func(f ingest.SourceFile) bool { return f.Size > 0 })
@@ -144,9 +144,10 @@ func latestDay(days map[string][]ingest.SourceFile) (latest string) {
 
 var variable = regexp.MustCompile(`\$\{[^}]*\}`)
 
-// ofExport is the part of a file's path that has a day: its folder, if that has one, or else all of it.
+// ofExport returns the part of a file's path that identifies its export: the folder that has the day, or the whole path
+// if only the file's name has it.
 func ofExport(name string) string {
-	const slash = "\x00" // instead of those of a layout such as ${date:2006/01/02}
+	const slash = "\x00" // stands for a slash within a layout such as ${date:2006/01/02}
 	dir := path.Dir(variable.ReplaceAllStringFunc(name,
 		func(v string) string { return strings.ReplaceAll(v, "/", slash) }))
 	if !variable.MatchString(dir) {
@@ -160,7 +161,8 @@ func ofExport(name string) string {
 
 var number = regexp.MustCompile(`[0-9]+`)
 
-// commonPath is a path for all of these: the only one, or one with a * for numbers in which they differ.
+// commonPath returns one path for all paths: the only one, or one with a * for every number if they differ only in
+// numbers.
 func commonPath(paths []string) (common string, ok bool) {
 	if len(paths) == 1 {
 		return paths[0], true
@@ -175,7 +177,7 @@ func commonPath(paths []string) (common string, ok bool) {
 	return common, true
 }
 
-// withoutNumbers replaces the numbers outside of variables by *.
+// withoutNumbers replaces the numbers outside of variables with *.
 func withoutNumbers(p string) string {
 	var done strings.Builder
 	from := 0

@@ -1,5 +1,5 @@
-// Package draft writes the first job file for an export: it looks at samples of the files and guesses how they are
-// written, what the columns hold, and which row key suits them. A draft is for a person to read: each guess has its
+// Package draft writes the first job file for an export. It examines samples of the files and guesses how they are
+// written, what the columns hold, and which row key suits them. The user must check a draft, so each guess has its
 // reason beside it.
 //
 //	draft.go   what is drafted, from which samples
@@ -35,22 +35,22 @@ import (
 )
 
 const (
-	// sampleBytes is how much of a file is looked at, after decompression.
+	// sampleBytes is how much of a file is examined, after decompression.
 	sampleBytes = 1 << 20
-	// maxSamples is of how many files: the first, the last, and those between.
+	// maxSamples is how many files are examined: the first, the last, and some between.
 	maxSamples = 3
-	// maxRecords is how many records of a file are looked at.
+	// maxRecords is how many records of a file are examined.
 	maxRecords = 20_000
 )
 
 // Draft is what the samples say about an export.
 type Draft struct {
-	Path    string // of the input, as the job file is to have it
+	Path    string // the input's path for the job file
 	Files   int
 	Bytes   int64
-	Records int // looked at
+	Records int // examined
 
-	day     string // of the export that was looked at, as --date has it; "" if the path has none
+	day     string // of the export that was examined, as --date reads it; "" if the path has no day
 	unclear string // why there is no day, if some files have one
 	form    form
 	columns []*column
@@ -58,7 +58,7 @@ type Draft struct {
 	notes   []string
 }
 
-// Of looks at the files of a path: a file, a folder or a glob of fsys. shown is the path that the job file will have.
+// Of examines the files of a path: a file, a folder or a glob of fsys. shown is the path for the job file.
 func Of(fsys storage.FS, name, shown string) (*Draft, error) {
 	files, err := ingest.List(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,8 @@ func readOne(fsys storage.FS, f ingest.SourceFile) (s sample, err error) {
 	return s, err
 }
 
-// ofParquet drafts from a footer: the file itself knows the names and types. It says nothing of the values, and so
-// nothing of the key.
+// ofParquet drafts from a footer, which has the columns' names and types but not their values. So it proposes a key by
+// the names alone.
 func (d *Draft) ofParquet(fsys storage.FS, file ingest.SourceFile) error {
 	d.form = form{format: "parquet"}
 	names, err := parquet.ColumnNames(fsys, file)
@@ -168,7 +168,7 @@ func (d *Draft) ofText(samples []sample) error {
 	return nil
 }
 
-// describe looks at the records' values, column by column.
+// describe examines the records' values, column by column.
 func (d *Draft) describe(records [][]string) {
 	names := numbered(d.form.columns)
 	if d.form.heading {
@@ -203,7 +203,7 @@ func (d *Draft) describe(records [][]string) {
 	d.key = keyOf(d.columns, records)
 }
 
-// without drops the records that are the heading once more: SQL*Plus repeats it on each page.
+// without drops records that repeat the heading, because SQL*Plus prints it on each page.
 func without(heading []string, records [][]string) [][]string {
 	return slices.DeleteFunc(slices.Clone(records), func(r []string) bool { return slices.Equal(r, heading) })
 }
@@ -220,7 +220,7 @@ func numbered(n int) []string {
 	return names
 }
 
-// charsetOf is the charset of the samples, "" for UTF-8, and their text in UTF-8.
+// charsetOf returns the charset of the samples, "" for UTF-8, and their text in UTF-8.
 func charsetOf(samples []sample) (name string, texts [][]byte, err error) {
 	for _, name := range []string{"utf-8", "gbk", "gb18030", "windows-1252"} {
 		c, err := charset.Named(name)
@@ -238,7 +238,7 @@ func charsetOf(samples []sample) (name string, texts [][]byte, err error) {
 		"file by hand, with its charset", samples[0].name)
 }
 
-// decode decodes the samples; nil if some byte is no character. The last character of a sample may be cut.
+// decode decodes the samples; nil if some bytes are not a character. The last character of a sample may be cut.
 func decode(c *charset.Charset, samples []sample) (texts [][]byte) {
 	for _, s := range samples {
 		text, valid := c.Append(nil, s.text)
@@ -252,11 +252,12 @@ func decode(c *charset.Charset, samples []sample) (texts [][]byte) {
 
 var (
 	unwanted = regexp.MustCompile(`[^A-Za-z0-9_]+`)
-	// numbering is what numbers the files or folders of an export. Digits that follow a letter belong to a name.
+	// numbering matches the numbers of an export's files or folders. Digits that follow a letter belong to a name.
 	numbering = regexp.MustCompile(`^[_0-9]+(_|$)|_[_0-9]*$`)
 )
 
-// tableName makes a table's name of the input's: the last element that is more than a date, a part or an extension.
+// tableName derives a table's name from the input's path: its last element that is more than a date, a part number or
+// an extension.
 func tableName(p string) string {
 	elements := strings.Split(path.Clean(variable.ReplaceAllString(p, "")), "/")
 	for i := len(elements) - 1; i >= 0; i-- {

@@ -23,7 +23,7 @@ import (
 // maxProperties bounds the properties of a job, in bytes.
 const maxProperties = 1 << 20
 
-// ConvertFile makes a job file of the properties of the Spark job that bulkload replaces.
+// ConvertFile makes a job file from the properties file of the Spark job that bulkload replaces.
 func ConvertFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -42,13 +42,13 @@ func ConvertFile(name string) ([]byte, error) {
 
 var tableArgument = regexp.MustCompile(`^[A-Za-z0-9_]+:[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// IsTable reports whether an input is a table's name with its namespace, and no local file.
+// IsTable reports whether an input is a table's name with its namespace, and not a local file.
 func IsTable(input string) bool {
 	_, err := os.Lstat(input)
 	return tableArgument.MatchString(input) && err != nil
 }
 
-// ForTable writes the first job file for a live table, of what its descriptor and its regions say. It reads no row.
+// ForTable writes the first job file for a live table, from its descriptor and its regions. It reads no rows.
 func ForTable(ctx context.Context, name string, o options.Options) (job []byte, err error) {
 	name = jobfile.TableName(name)
 	s, err := site.Open(o, jobfile.HBase{}, true)
@@ -75,7 +75,7 @@ func ForTable(ctx context.Context, name string, o options.Options) (job []byte, 
 // forever is HConstants.FOREVER: the TTL of cells that don't expire.
 const forever = "2147483647"
 
-// familySettings are a family's settings that a person should know.
+// familySettings lists the settings of a family that the user should know.
 func familySettings(f *load.Family) string {
 	text := fmt.Sprintf("%s, %s, bloom %s, blocks of %s", f.Compression, f.DataBlockEncoding, f.BloomFilter,
 		bytesize.Format(int64(f.BlockSize)))
@@ -88,8 +88,8 @@ func familySettings(f *load.Family) string {
 	return text
 }
 
-// ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder that the job file
-// will be in, from which its paths are counted.
+// ForInput writes the first job file for an input: a file, a folder or a glob. base is the folder of the job file, to
+// which its paths are relative.
 func ForInput(input, base string, o options.Options) (job []byte, err error) {
 	_, fsys, name, err := site.OpenPath(o, jobfile.HBase{}, input)
 	if err != nil {

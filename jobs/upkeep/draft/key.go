@@ -27,7 +27,7 @@ func (c *column) suits() bool {
 	return c.complete() && c.longest <= maxKeyColumn && c.kind != "decimal" && c.kind != "timestamp"
 }
 
-// better orders columns of keys: those with the name of an identifier first, then by position.
+// better returns the best column that fits: the first with the name of an identifier, or else the first.
 func better(columns []*column, fits func(*column) bool) (best *column) {
 	for _, c := range columns {
 		if fits(c) && (best == nil || identifying.MatchString(c.name) && !identifying.MatchString(best.name)) {
@@ -37,8 +37,7 @@ func better(columns []*column, fits func(*column) bool) (best *column) {
 	return best
 }
 
-// keyOf proposes a key: a column whose values are unique, with a salt unless they are spread by themselves; or two
-// columns.
+// keyOf proposes a key: a column with unique values, with a salt unless the values are already spread, or two columns.
 func keyOf(columns []*column, records [][]string) key {
 	repeated := better(columns, func(c *column) bool {
 		return c.suits() && !c.nearlyUnique() && identifying.MatchString(c.name) && len(c.distinct)*20 > c.n
@@ -83,10 +82,10 @@ func keyOfOne(id, repeated *column) key {
 	return k
 }
 
-// maxPairs bounds the columns of which pairs are tried.
+// maxPairs bounds the columns that are tried in pairs.
 const maxPairs = 12
 
-// pair finds two columns that are unique together, the one that repeats first.
+// pair finds two columns that are unique together. If one of them is repeated, it is the first.
 func pair(columns []*column, records [][]string, repeated *column) (first, second *column) {
 	var tried []int
 	for i, c := range columns {
@@ -123,7 +122,7 @@ func together(records [][]string, n, i, j int) bool {
 	return len(seen) > 1
 }
 
-// keyByNames proposes a key where only the names are known.
+// keyByNames proposes a key if only the names are known.
 func keyByNames(columns []*column) key {
 	if id := better(columns, func(c *column) bool { return identifying.MatchString(c.name) }); id != nil {
 		return key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(id.name), quoted(id.name)), columns: []string{id.name},
@@ -133,7 +132,7 @@ func keyByNames(columns []*column) key {
 	return unknownKey("No column has the name of an identifier: name those that identify a record.", columns)
 }
 
-// unknownKey is a key of the first column, with a warning.
+// unknownKey proposes a key of the first column, with a warning.
 func unknownKey(why string, columns []*column) key {
 	first := columns[0].name
 	return key{expression: fmt.Sprintf("salt(%s, 10) + %s", quoted(first), quoted(first)), columns: []string{first},
@@ -152,7 +151,7 @@ func hexDigits() []string { return strings.Split("1 2 3 4 5 6 7 8 9 a b c d e f"
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// quoted is a column's name in a key.
+// quoted returns a column's name as a key expression has it.
 func quoted(name string) string {
 	if plainName.MatchString(name) {
 		return name

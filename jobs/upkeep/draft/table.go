@@ -7,7 +7,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// TableDraft is a live table, of which a job file is made that loads into it: what its descriptor and its regions say.
+// TableDraft is what a live table's descriptor and regions say, for a job file that loads into the table.
 type TableDraft struct {
 	Name     string
 	Output   string        // for the HFiles
@@ -18,8 +18,8 @@ type TableDraft struct {
 // TableFamily is a family and its settings in words.
 type TableFamily struct{ Name, Settings string }
 
-// YAML is the job file. Nobody but the export knows its columns, and nobody but its owner the row key: rows would show
-// some key of many that fit.
+// YAML returns the job file. Only the export has the columns, and only the table's owner knows the row key: many keys
+// would fit the rows.
 func (t *TableDraft) YAML() []byte {
 	var w bytes.Buffer
 	regions := jobfile.Plural(len(t.Splits)+1, "region")
@@ -47,7 +47,7 @@ func (t *TableDraft) YAML() []byte {
 	return w.Bytes()
 }
 
-// tryKey is a key that suits the table's regions.
+// tryKey returns a key that suits the table's regions.
 func tryKey(column string, salts salting) string {
 	if salts.n == 0 {
 		return quoted(column)
@@ -55,13 +55,13 @@ func tryKey(column string, salts salting) string {
 	return salts.saltFor(quoted(column)) + " + " + quoted(column)
 }
 
-// salting is how the keys of a table seem to begin, judging by the boundaries of its regions.
+// salting describes the salts with which the keys of a table seem to begin, judging by its region boundaries.
 type salting struct {
 	n     int  // number of salts; 0: the regions don't begin at salts
 	short bool // the salts have no leading zeros, and some have more digits than others
 }
 
-// saltFor is the most frequent call, in the key language, that makes such a salt of a column.
+// saltFor returns the most common call, in the key language, that makes such a salt from a column.
 func (s salting) saltFor(column string) string {
 	if s.short {
 		return fmt.Sprintf("short_salt(%s, %d)", column, s.n)
@@ -91,5 +91,5 @@ func saltsOf(splits [][]byte) salting {
 	return salting{}
 }
 
-// mostSaltDigits is how many digits a salt below mostSalts has.
+// mostSaltDigits is how many digits a salt below mostSalts has at most.
 const mostSaltDigits = 6

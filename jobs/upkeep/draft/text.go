@@ -13,21 +13,21 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// form is how text is written.
+// form describes how text is written.
 type form struct {
 	format    string // delimited, csv or parquet
 	charset   string // "" for UTF-8
 	record    string // the record delimiter
 	field     string
-	escape    bool // by a backslash
-	enclosure bool // of values with a delimiter, by double quotes; in delimited text
+	escape    bool // delimiters are escaped with a backslash
+	enclosure bool // values may be in double quotes; in delimited text
 	heading   bool // in CSV
-	noise     bool // in CSV: lines that are no records
+	noise     bool // in CSV: some lines are not records
 	unsure    bool // quoted as in CSV or as Sqoop does: the sample doesn't show which
 	columns   int
 }
 
-// The delimiters that exports are written with. Where two explain a file equally well, the first wins.
+// The delimiters that exports are written with. If two explain a file equally well, the first wins.
 var (
 	recordDelimiters = []string{"\r\n", "\n", "\x10", "\x1e"}
 	fieldDelimiters  = []string{"\x01", "\x02", "\x1f", "|@|", "||", "@@", "\t", "|", ",", ";", "^", "~"}
@@ -66,7 +66,8 @@ func formOf(name string, texts [][]byte) (best form, err error) {
 	return best, best.findHeading(name, text)
 }
 
-// disagreement shows two records of a form that most records have, but too few; "" if none has.
+// disagreement shows two records that have different numbers of columns in a form that fits most records, but too few;
+// "" if there is no such form.
 func (f *form) disagreement(text []byte) string {
 	if f.field == "" {
 		return ""
@@ -103,7 +104,7 @@ func crlf(text []byte) bool {
 	return bytes.Count(text, []byte("\n")) == bytes.Count(text, []byte("\r\n"))
 }
 
-// quotes finds whether values are quoted: as in CSV, or as Sqoop does with escapes.
+// quotes finds out whether values are quoted, as in CSV or as Sqoop does with escapes.
 func (f *form) quotes(text []byte) {
 	has := func(s string) bool { return bytes.Contains(text, []byte(s)) }
 	f.escape = has(`\`+f.field) || has("\\"+f.record) || has(`\"`)
@@ -175,7 +176,7 @@ func (f *form) splitDelimited(text []byte) (records [][]string) {
 	return records
 }
 
-// commonest is the commonest number of columns, and the share of the records that have it.
+// commonest returns the commonest number of columns, and the share of the records that have it.
 func commonest(records [][]string) (columns int, share float64) {
 	counts := map[int]int{}
 	for _, r := range records {
@@ -190,7 +191,7 @@ func commonest(records [][]string) (columns int, share float64) {
 	return columns, float64(most) / float64(max(len(records), 1))
 }
 
-// continued is a line of a statement after its first one, as SQL*Plus shows it.
+// continued matches the further lines of a statement, as SQL*Plus shows them.
 var continued = regexp.MustCompile(`^ *\d+[ *] `)
 
 // withoutPrompts drops the statement that SQL*Plus shows before the heading.
@@ -211,13 +212,13 @@ func (f *form) isLines() bool { return len(f.field) == 1 && (f.record == "\n" ||
 
 var (
 	columnName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ]{0,63}$`)
-	// expressionName is the name of a column that is an expression, such as COUNT(*).
+	// expressionName matches the name of a column that is an expression, such as COUNT(*).
 	expressionName = regexp.MustCompile(`^[\pL_][\pL\pN_$# ().*+/|-]{0,127}$`)
 )
 
-// findHeading decides whether the first record has the columns' names. They look like names and are unlike the values
-// below: some column has numbers or times, or no name comes again as a value. A heading with a name twice is refused: a
-// run can't read such columns.
+// findHeading decides whether the first record has the columns' names. Those look like names and differ from the values
+// below: some column has numbers or times, or no name recurs as a value. A heading that has a name twice is refused,
+// because a run can't read such columns.
 func (f *form) findHeading(file string, text []byte) error {
 	records := f.split(text, false)
 	if len(records) == 0 || !f.isLines() {
@@ -248,8 +249,8 @@ func (f *form) findHeading(file string, text []byte) error {
 	return nil
 }
 
-// compare compares names with the records below: whether some column has numbers or times, and whether some name comes
-// again as a value.
+// compare compares names with the records below: whether some column has numbers or times, and whether some name recurs
+// as a value.
 func (f *form) compare(names []string, records [][]string) (typed, again bool) {
 	columns, _ := columnsOf(names, records, false)
 	for _, c := range columns {

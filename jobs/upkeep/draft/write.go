@@ -12,7 +12,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// YAML is the job file.
+// YAML returns the job file.
 func (d *Draft) YAML() []byte {
 	var w bytes.Buffer
 	name := tableName(d.Path)
@@ -40,7 +40,7 @@ func (d *Draft) YAML() []byte {
 	return w.Bytes()
 }
 
-// pathComment says what is to be done about a path that is the same on every day.
+// pathComment says what to do about a path that is the same on every day.
 func (d *Draft) pathComment() string {
 	switch {
 	case d.day != "":
@@ -126,8 +126,8 @@ func (d *Draft) names(w *bytes.Buffer) {
 	fmt.Fprintf(w, "%s]\n", strings.TrimRight(line, " "))
 }
 
-// nulls writes which texts are nulls. A text in a column of numbers or times is one for certain, and then in other
-// columns, too.
+// nulls writes which texts are nulls. A text that stands for a null in a column of numbers or times is taken for a null
+// in other columns, too.
 func (d *Draft) nulls(w *bytes.Buffer) {
 	var typed, untyped []string
 	for _, c := range d.columns {
@@ -165,7 +165,7 @@ func (d *Draft) nulls(w *bytes.Buffer) {
 	}
 }
 
-// orNone is never empty: null_string needs a text. \N is no value of any exporter.
+// orNone returns texts, or \N if there are none: null_string needs a text, and no exporter writes \N for a value.
 func orNone(texts []string) []string {
 	if len(texts) == 0 {
 		return []string{`\N`}
@@ -173,7 +173,7 @@ func orNone(texts []string) []string {
 	return texts
 }
 
-// columnsMap writes the types. Not those of the key's columns: a key sees the text, and salt(x, n) is of the text.
+// columnsMap writes the types, except those of the key's columns: a key uses the text, as in salt(x, n).
 func (d *Draft) columnsMap(w *bytes.Buffer) {
 	begun := false
 	for _, c := range d.columns {

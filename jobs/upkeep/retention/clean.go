@@ -18,22 +18,23 @@ import (
 	"bulkload/jobs/pipeline/output"
 )
 
-// Rules are what may be deleted.
+// Rules say what may be deleted.
 type Rules struct {
-	Outputs time.Duration // outputs that were loaded so long ago, with their rejects; 0: none
-	// rejects and what failed runs have left in the work folder, untouched for so long; 0: none by themselves
+	Outputs time.Duration // delete outputs loaded at least so long ago, with their rejects; 0: none
+	// delete rejects, and leftovers of failed runs in the work folder, if unchanged for so long; 0: rejects go only
+	// with their outputs
 	Rejects time.Duration
-	DryRun  bool      // delete nothing, and report what would be
+	DryRun  bool      // delete nothing, but report what would be deleted
 	Now     time.Time // the zero Time: the present
 }
 
 // Clean deletes in dir, which may be an output itself, what the rules allow:
 //
-//   - of outputs with a manifest what the manifest names, and the rejects;
-//   - the originals of files that load has cut.
+//   - in outputs with a manifest, what the manifest names, and the rejects;
+//   - in directories of other tools, the originals of files that load has cut.
 //
-// Outputs that are locked, in progress or not loaded stay. So do those whose load the ledger does not record: without
-// the ledger the same command would load again.
+// Outputs that are locked, in progress or not loaded stay. Outputs whose load the ledger does not record stay, too,
+// because without the manifest the same command would load them again.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
 		return &Report{Outcome: failure.NewOutcome()},
@@ -70,7 +71,7 @@ func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Re
 	return report, err
 }
 
-// cleaner is a directory being cleaned.
+// cleaner holds what Clean needs for every output.
 type cleaner struct {
 	rules   Rules
 	options options.Options
@@ -131,7 +132,7 @@ func (c *cleaner) locked(ctx context.Context, out *OutputDir, action, reason *st
 	return errors.Join(d.Clean(out.manifest), d.FS.RemoveAll(path.Join(d.Path, manifest.TasksDir)))
 }
 
-// decide returns what may be deleted of an output, and why not more.
+// decide returns what may be deleted of an output, and why the rest must stay.
 func (c *cleaner) decide(out *OutputDir) (action, reason string, err error) {
 	switch {
 	case out.State == Cut:
@@ -153,7 +154,7 @@ func (c *cleaner) decide(out *OutputDir) (action, reason string, err error) {
 	return Retained, reason, nil
 }
 
-// keeps is why an output stays; "" if it may go.
+// keeps returns why an output must stay; "" if it may be deleted.
 func (c *cleaner) keeps(out *OutputDir) (reason string, err error) {
 	switch out.State {
 	case manifest.Writing, manifest.Loading:
@@ -181,7 +182,7 @@ func (c *cleaner) keeps(out *OutputDir) (reason string, err error) {
 	return "", nil
 }
 
-// entry is the ledger's entry.
+// entry returns the ledger's entry for an output.
 func (c *cleaner) entry(out *OutputDir) (*ledger.Entry, error) {
 	if err := c.openLedger(); err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ func (c *cleaner) openLedger() (err error) {
 	return err
 }
 
-// attributes name an output in a log.
+// attributes describes an output in a log.
 func attributes(out *OutputDir) []slog.Attr {
 	return []slog.Attr{slog.String("table", out.Table), slog.String("date", out.Date), slog.String("run", out.Run),
 		slog.String("output", path.Clean(out.dir)), slog.Int64("bytes", out.Bytes+out.Rejects)}

@@ -10,8 +10,8 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// A load of another tool's directory keeps the files that it had to cut, since nobody could write them again. When the
-// table has served their parts for long enough, they are no longer needed.
+// A load of another tool's directory keeps the files that it had to cut, because bulkload could not write them again.
+// When the table has served their parts for long enough, they are no longer needed.
 
 // describeCut describes a directory of another tool.
 func describeCut(fsys storage.FS, dir string, content []storage.Info) (*OutputDir, error) {
@@ -22,7 +22,7 @@ func describeCut(fsys storage.FS, dir string, content []storage.Info) (*OutputDi
 	return out, out.measureCut()
 }
 
-// measureCut adds up the originals, and notes what forbids deleting them.
+// measureCut adds up the originals, and notes what in the directory forbids deleting them.
 func (out *OutputDir) measureCut() error {
 	out.Files, out.Bytes, out.unloaded, out.cut = 0, 0, "", time.Time{}
 	content, err := out.fsys.ReadDir(out.dir)
@@ -65,7 +65,7 @@ func (out *OutputDir) addOriginals(dir string, depth int) error {
 	return err
 }
 
-// readAgain reads what decides about the output.
+// readAgain reads again what decides whether the output may be deleted.
 func (out *OutputDir) readAgain() error {
 	if out.State == Cut {
 		return out.measureCut()
@@ -73,7 +73,7 @@ func (out *OutputDir) readAgain() error {
 	return out.readManifest()
 }
 
-// keepsCut is why originals stay; "" if they may go.
+// keepsCut returns why originals must stay; "" if they may be deleted.
 func (c *cleaner) keepsCut(out *OutputDir) (reason string, err error) {
 	if out.unloaded != "" {
 		return out.unloaded, nil

@@ -1,5 +1,5 @@
-// Package retention lists output directories and deletes those that are no longer needed: outputs that were loaded,
-// according to the ledger too, originals of files that were cut before they were loaded, and rejects.
+// Package retention lists output directories and deletes what is no longer needed: outputs that were loaded, which the
+// ledger must confirm, originals of files that were cut before they were loaded, and rejects.
 package retention
 
 import (
@@ -19,13 +19,13 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// Report is what was in a directory, and what was done about it.
+// Report lists the outputs in a directory, and what was done with them.
 type Report struct {
 	failure.Outcome
 	Directory string       `json:"directory"`
 	Outputs   []*OutputDir `json:"outputs"`
-	Freed     int64        `json:"bytes_freed"`            // of outputs and rejects; with DryRun: that would be
-	Work      []string     `json:"work_folders,omitempty"` // what failed runs had left in the work folder, deleted
+	Freed     int64        `json:"bytes_freed"`            // of outputs and rejects; with DryRun, what would be freed
+	Work      []string     `json:"work_folders,omitempty"` // deleted leftovers of failed runs in the work folder
 }
 
 // OutputDir is an output directory.
@@ -37,7 +37,7 @@ type OutputDir struct {
 	Date     string    `json:"date,omitempty"` // the logical date
 	Run      string    `json:"run,omitempty"`  // its ID
 	Finished time.Time `json:"finished,omitzero"`
-	Loaded   time.Time `json:"loaded,omitzero"` // by the ledger; of clean only
+	Loaded   time.Time `json:"loaded,omitzero"` // according to the ledger; only Clean sets it
 	Rows     int64     `json:"rows_written"`
 	Files    int       `json:"files"`
 	Bytes    int64     `json:"bytes"`        // of files that HBase has not moved away
@@ -50,9 +50,9 @@ type OutputDir struct {
 	fsys     storage.FS
 	dir      string
 	manifest *manifest.Manifest
-	unloaded string    // why files that were cut may not go; "" if nothing in the directory says so
+	unloaded string    // why originals of cut files must stay; "" if nothing in the directory says so
 	cut      time.Time // when the last file was moved to the originals, by the file system's clock
-	rejected time.Time // when the rejects were last written; zero where there are none
+	rejected time.Time // when the rejects were last written; zero without rejects
 }
 
 // The values of Action.
@@ -157,7 +157,7 @@ func describe(fsys storage.FS, dir string, content []storage.Info) (*OutputDir, 
 	return out, out.readManifest()
 }
 
-// readManifest reads the manifest. A malformed one is an error of this output only.
+// readManifest reads the manifest. A malformed manifest is an error of this output only.
 func (out *OutputDir) readManifest() error {
 	m, err := manifest.Read(out.fsys, out.dir)
 	switch kind := failure.KindOf(err); {
