@@ -28,11 +28,11 @@ type PlanReport struct {
 	failure.Outcome
 	Run jobfile.RunInfo `json:"run"`
 	stats.InputReport
-	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each of several outputs: these have the figures then
+	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each output, if there are several; they have the figures then
 	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
 }
 
-// PlanOptions says what a plan does.
+// PlanOptions are the options of a plan.
 type PlanOptions struct {
 	Sample     int64        // rows to read, spread over the input; 0: all
 	Create     bool         // create the table as planned

@@ -245,8 +245,8 @@ func bytesOf(in ingest.Records, rows int64) (int64, error) {
 	}
 }
 
-// add counts a record for each table. As in a run, a record that one table can't use counts for no table. Only a key
-// that is merely compared can refuse a record alone.
+// add counts a record for each table. As in a run, a record that one table can't use counts for no table. A record that
+// only the compared key refuses counts for the others.
 func (l *planWorker) add(r *ingest.Record) error {
 	for _, t := range l.tables {
 		err := t.begin(r)

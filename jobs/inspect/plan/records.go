@@ -146,8 +146,8 @@ func shownValue(f *stats.Field, v values.Value) *string {
 	return &text
 }
 
-// readable returns text with its control characters as HBase's shell writes them. Bytes that are not text it writes
-// like the shell as a whole.
+// readable returns text with its control characters as HBase's shell writes them. If b is not text, all of it is in the
+// shell's notation.
 func readable(b []byte) string {
 	if !utf8.Valid(b) {
 		return printable.Bytes(b)

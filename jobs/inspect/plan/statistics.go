@@ -176,7 +176,7 @@ type tableWorker struct {
 	n        int64
 	filtered int64
 
-	timedEvery int64 // one record in so many is timed
+	timedEvery int64 // one record in timedEvery is timed
 
 	columns []int  // of the key
 	unzoned []int  // columns that the key reads as UTC unless a value has an offset

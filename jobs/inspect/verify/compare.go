@@ -139,7 +139,7 @@ const countEvery = 256
 // rows returns how many rows of the source were read so far. Each cursor counts all of them.
 func (j *joiner) rows() int64 { return j.cursors[0].want.Rows }
 
-// count reports the rows compared since the last time as progress, if they number at least least.
+// count reports the rows compared since its last report as progress, once there are least of them.
 func (j *joiner) count(least int64) {
 	if j.compared == nil {
 		return

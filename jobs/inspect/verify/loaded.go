@@ -81,8 +81,8 @@ func openLoaded(j *jobfile.Job, o options.Options) (r *loadedRun, err error) {
 	return r, nil
 }
 
-// hasFiles reports whether the output has files that are not loaded, or a manifest that can't be read. Then the output
-// is verified instead of the table.
+// hasFiles reports whether the output has files that are not loaded, or a manifest that can't be trusted. Then the
+// output is verified instead of the table.
 func (r *loadedRun) hasFiles(out *jobfile.Job) (bool, error) {
 	fsys, dir, err := r.site.Resolve(out.Output, out.Dir)
 	if err != nil {

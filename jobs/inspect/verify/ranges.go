@@ -226,8 +226,8 @@ func (r *rangeReader) run(ctx context.Context, e *ledger.Entry) (sum digest.Sum,
 	return sum, err
 }
 
-// countSince counts the cells of the run's columns, in all ranges, that have a version with its timestamp or a later
-// one.
+// countSince counts the cells of the run's columns, in all ranges, that have a version with the run's timestamp or a
+// later one.
 func (r *rangeReader) countSince(ctx context.Context, e *ledger.Entry) (cells int64, err error) {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(load.Scans())
