@@ -116,7 +116,7 @@ type Repeats struct {
 	Share     float64 `json:"share"`     // share of all row keys that was compared; 1: all
 }
 
-// Missed returns the probability that all repeated keys were overlooked, if there are that many.
+// Missed returns the probability that the given number of repeated keys were all overlooked.
 func (r *Repeats) Missed(keys int64) float64 { return math.Pow(1-r.Share, float64(keys)) }
 
 // Repeats returns the counts so far.

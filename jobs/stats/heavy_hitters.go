@@ -94,8 +94,8 @@ func (f *HeavyHitters) sink(i int) {
 	}
 }
 
-// Merge adds the counts of o, which must have as many counters. A key without a counter in one of the two may have had
-// as many rows there as the smallest counter says.
+// Merge adds the counts of o, which must have as many counters. A key without a counter in one of the two may still
+// have had rows there, up to its smallest count.
 func (f *HeavyHitters) Merge(o *HeavyHitters) {
 	mine, theirs := f.unseen(), o.unseen()
 	all := make(map[uint64]counter, len(f.counters)+len(o.counters))

@@ -190,6 +190,6 @@ type LiveRegion struct {
 // LiveFamily is what decides how long cells live.
 type LiveFamily struct {
 	Name     string `json:"name"`
-	TTL      int64  `json:"ttl_seconds"` // 0: for ever
+	TTL      int64  `json:"ttl_seconds"` // 0: forever
 	Versions int    `json:"versions"`
 }

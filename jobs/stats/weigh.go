@@ -1,7 +1,7 @@
 package stats
 
-// Weigh fills in what one query and a day of queries read from a table of the given rows, with bytes of KeyValues in
-// each on average. It assumes that all keys are queried equally often.
+// Weigh fills in what one query and a day of queries read from a table with the given number of rows, each with so many
+// bytes of KeyValues on average. It assumes that all keys are queried equally often.
 func (q *QueryLoad) Weigh(rows int64, bytes float64) {
 	if q.Full {
 		q.Read = float64(rows)
