@@ -37,7 +37,7 @@ func (d LogicalDate) Text() string {
 	return d.Time.Format(zonedHourLayout)
 }
 
-// ParseText returns the moment at which a date begins that Text has written.
+// ParseText returns the moment at which a date in the form of Text begins.
 func ParseText(text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, hourLayout, zonedHourLayout} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -145,10 +145,10 @@ func checkEpoch(t time.Time, text string) error {
 	return nil
 }
 
-// maxDates bounds a range, because a longer one is a mistake in one of its ends.
+// maxDates bounds a range, because a longer one comes from a mistake in one of its ends.
 const maxDates = 10_000
 
-// Range lists the dates between two, which are included: days, or hours if both are given as hours.
+// Range lists the dates between two dates, inclusive: days, or hours if both are given as hours.
 func (d Dates) Range(from, to string) ([]LogicalDate, error) {
 	first, err1 := d.Parse(from)
 	last, err2 := d.Parse(to)

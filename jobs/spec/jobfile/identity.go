@@ -15,8 +15,8 @@ import (
 // The texts from which a job's hash is made, and those that a manifest stores for a family's settings, are frozen here.
 // Their names and numbers come from the first version's Go code and must stay, whatever the code's names are now: with
 // another text, every output that was written before would belong to another job, and no run could continue. So nothing
-// here depends on the names, the order or the number of the fields of structs elsewhere. A new setting gets a new name
-// at the end, and adds no text unless it is set.
+// here depends on the names, the order or the number of the fields of Go structs elsewhere. A new setting gets a new
+// name at the end, and adds no text unless it is set.
 
 // columnIdentity is a column's part of a job's hash.
 type columnIdentity struct {

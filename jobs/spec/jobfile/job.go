@@ -208,7 +208,8 @@ func (j *Job) Part(out *Job) float64 {
 	return min(1, float64(len(out.CellColumns())+1)/float64(len(j.Outputs[0].Columns)+1))
 }
 
-// RowQuery lists the query columns that select rows: those that occur only in a wide table's qualifier select cells.
+// RowQuery lists the query columns that select rows. Columns that occur only in a wide table's qualifier select cells
+// instead.
 func (j *Job) RowQuery() []string {
 	if j.Wide == nil {
 		return j.Query

@@ -13,7 +13,7 @@ func (j *Job) Pick(name string) (*Job, error) {
 		func(out *Job) bool { return out.Table == TableName(name) || out.Output == name })
 }
 
-// Only returns the output that found accepts, if it is a single one. Otherwise the error has the text why, and lists
+// Only returns the one output that found accepts. If there is not exactly one, the error gives the text why and lists
 // all outputs.
 func (j *Job) Only(why string, found func(*Job) bool) (*Job, error) {
 	var those []*Job

@@ -24,7 +24,7 @@ type ReadOptions struct {
 	Set          map[string]string                // for ${NAME}
 	Used         map[string]bool                  // gets the names of Set that the file uses; may be nil
 	AnyQuery     bool                             // query need not determine a prefix of the row key: plan reports that
-	DateOptional bool                             // without the date, texts with ${date} are not needed
+	DateOptional bool                             // without a date, texts with ${date} are left empty, not refused
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
 }
 

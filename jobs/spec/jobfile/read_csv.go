@@ -25,8 +25,8 @@ func readCSV(s *yamldoc.Section, columns []string) ingest.Format {
 	return form
 }
 
-// quotedEmpty reads the meaning of a quoted empty value. The word null without quotes is YAML's null, but here it is
-// the word.
+// quotedEmpty reads the meaning of a quoted empty value. The word null without quotes is YAML's null, but here it means
+// the word itself.
 func quotedEmpty(s *yamldoc.Section) string {
 	if n, ok := s.Values["quoted_empty"]; ok && yamldoc.Resolve(n).Tag == "!!null" && yamldoc.Resolve(n).Value != "" {
 		return "null"

@@ -184,7 +184,7 @@ func nullTexts(s *yamldoc.Section, key string) [][]byte {
 	return texts
 }
 
-// nullText reads one text of a null. The word null without quotes is YAML's null, but here it is the word.
+// nullText reads one text of a null. The word null without quotes is YAML's null, but here it means the word itself.
 func nullText(s *yamldoc.Section, key string, n *yaml.Node) []byte {
 	if n = yamldoc.Resolve(n); n.Tag == "!!null" && n.Value != "" {
 		return []byte(n.Value)

@@ -29,9 +29,8 @@ func (in *including) chain() (all []string) {
 	return all
 }
 
-// include returns a mapping with the keys that only the files of its key include have added to its own. Mappings are
-// merged key by key. Other values of the mapping win over those of the files, and a later file wins over an earlier
-// one.
+// include returns a mapping with keys added from the files that its key include names. Mappings are merged key by key.
+// Other values of the mapping win over those of the files, and a later file wins over an earlier one.
 func (d *Document) include(n *yaml.Node, in *including) (*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return n, nil
