@@ -161,8 +161,7 @@ func ofExport(name string) string {
 
 var number = regexp.MustCompile(`[0-9]+`)
 
-// commonPath returns one path for all paths: the only one, or one with a * for every number if they differ only in
-// numbers.
+// commonPath returns the only path or, if the paths differ only in numbers, one with a * for every number.
 func commonPath(paths []string) (common string, ok bool) {
 	if len(paths) == 1 {
 		return paths[0], true

@@ -66,8 +66,8 @@ func formOf(name string, texts [][]byte) (best form, err error) {
 	return best, best.findHeading(name, text)
 }
 
-// disagreement shows two records that have different numbers of columns in a form that fits most records, but too few;
-// "" if there is no such form.
+// disagreement shows two records with different numbers of columns, in a form that fits most records but not enough of
+// them; "" if there is no such form.
 func (f *form) disagreement(text []byte) string {
 	if f.field == "" {
 		return ""
