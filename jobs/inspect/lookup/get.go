@@ -33,7 +33,7 @@ type GetReport struct {
 
 // GotRow is one row.
 type GotRow struct {
-	Row   string    `json:"row"` // in the notation of Printable
+	Row   string    `json:"row"` // in the notation of cell.Printable
 	Cells []GotCell `json:"cells"`
 }
 

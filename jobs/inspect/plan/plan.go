@@ -28,7 +28,7 @@ type PlanReport struct {
 	failure.Outcome
 	Run jobfile.RunInfo `json:"run"`
 	stats.InputReport
-	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each output, if there are several; they have the figures then
+	Outputs  []*PlanReport `json:"outputs,omitempty"`  // one for each output, if there are several; these have the figures
 	Compared *PlanReport   `json:"compared,omitempty"` // another key for the same data
 }
 
@@ -74,7 +74,7 @@ func newPlanReport(j *jobfile.Job) *PlanReport {
 		Families: []string{}, Checks: []stats.Finding{}}}
 }
 
-// plan plans one job: each of its outputs, and the other key.
+// plan plans one job: each of its outputs, and the key to compare with.
 func (p *PlanOptions) plan(ctx context.Context, j *jobfile.Job, o options.Options, report *PlanReport) (err error) {
 	if o, err = o.WithDefaults(); err != nil {
 		return err

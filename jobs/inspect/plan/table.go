@@ -16,7 +16,7 @@ import (
 	"bulkload/load"
 )
 
-// connect connects to the cluster and reads its status. The plan works without the status, which is large if the
+// connect connects to the cluster and reads its status. The plan can do without the status, which is large if the
 // cluster has many regions.
 func (p *planner) connect(ctx context.Context) (err error) {
 	if p.cluster, err = p.site.Connect(ctx); err != nil {

@@ -27,7 +27,7 @@ import (
 // keyRange is a range of rows and how far it has been read. A digest is a sum, so parts of a range may be added up by
 // several processes.
 type keyRange struct {
-	First string     `json:"first"`          // in the notation of Printable
+	First string     `json:"first"`          // in the notation of cell.Printable
 	Last  string     `json:"last"`           // the last row of the range
 	Next  string     `json:"next,omitempty"` // the row to continue with; "": First
 	Done  bool       `json:"done,omitempty"`

@@ -28,8 +28,8 @@ type Stale struct {
 }
 
 // ListStale compares the table's cells that have the job's timestamp with the source, and lists in a file those that
-// the source does not have. They come from an earlier export of the same date, since no load removes them, or from
-// another job with the same timestamp. The file is private, because row keys and columns may be personal data.
+// the source does not have. They come from an earlier export of the same date, because no load removes its cells, or
+// from another job with the same timestamp. The file is private, because row keys and columns may be personal data.
 func ListStale(ctx context.Context, j *jobfile.Job, o options.Options, file string) (report *Verification, err error) {
 	report = &Verification{Outcome: failure.NewOutcome(), Differences: []Difference{}}
 	if o, err = o.WithDefaults(); err != nil {
