@@ -129,7 +129,6 @@ func (t PlannedTable) Charts() []*page.Chart { return charts(t.Report) }
 // OtherCharts returns the charts for the other key.
 func (t PlannedTable) OtherCharts() []*page.Chart { return charts(t.Compared) }
 
-// charts returns the charts of a report.
 func charts(r *InputReport) []*page.Chart {
 	var all []*page.Chart
 	if r.Rows == 0 {

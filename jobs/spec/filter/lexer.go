@@ -6,7 +6,6 @@ import (
 	"bulkload/internal/lex"
 )
 
-// tokenKind is the kind of a token.
 type tokenKind int
 
 const (

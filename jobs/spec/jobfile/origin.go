@@ -119,7 +119,6 @@ func (r *recorder) Read(name string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// readText reads the text of a job file.
 func readText(path string, in io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(in, yamldoc.MaxBytes+1))
 	switch {

@@ -24,7 +24,7 @@ type ReadOptions struct {
 	Set          map[string]string                // for ${NAME}
 	Used         map[string]bool                  // gets the names of Set that the file uses; may be nil
 	AnyQuery     bool                             // query need not determine a prefix of the row key: plan reports that
-	DateOptional bool                             // without a date, texts with ${date} are left empty, not refused
+	DateOptional bool                             // a missing date leaves paths, timestamp, filter and constants empty
 	Environment  func(name string) (string, bool) // for ${env.NAME}; nil: the process's
 }
 

@@ -6,7 +6,6 @@ import (
 	"bulkload/jobs/spec/yamldoc"
 )
 
-// readFilter reads the filter.
 func readFilter(j *Job, s *yamldoc.Section) {
 	if !s.Has("filter") {
 		return

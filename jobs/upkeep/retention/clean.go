@@ -34,7 +34,8 @@ type Rules struct {
 //   - in directories of other tools, the originals of files that load has cut.
 //
 // Outputs that are locked, in progress or not loaded stay. Outputs whose load the ledger does not record stay, too,
-// because without the manifest the same command would load them again.
+// because without the manifest the same command would load them again. Rejects that are old enough go even if their
+// output stays, unless it is locked.
 func Clean(ctx context.Context, dir string, rules Rules, o options.Options) (*Report, error) {
 	if rules.Outputs <= 0 && rules.Rejects <= 0 {
 		return &Report{Outcome: failure.NewOutcome()},

@@ -145,7 +145,6 @@ func find(fsys storage.FS, dir string, depth int, report *Report) error {
 	return nil
 }
 
-// describe describes one output.
 func describe(fsys storage.FS, dir string, content []storage.Info) (*OutputDir, error) {
 	out := &OutputDir{URI: fsys.URI(dir), fsys: fsys, dir: dir}
 	for _, f := range content {
