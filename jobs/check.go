@@ -11,7 +11,7 @@ import (
 	"bulkload/jobs/spec/jobfile"
 )
 
-// CheckReport is what the checks of several runs found, without the runs.
+// CheckReport is what the checks of several runs found. None of the runs was started.
 type CheckReport struct {
 	failure.Outcome
 	Runs []*CheckedRun `json:"runs"`
@@ -23,9 +23,9 @@ type CheckedRun struct {
 	Checks preflight.CheckResults `json:"checks"`
 }
 
-// Check makes all checks of runs and nothing else. It reads only the input files that have changed since their date was
-// run, and leaves no file behind. Unlike a run, it continues after a failure as far as it can. The error has the worst
-// kind among the failures.
+// Check makes all checks of the runs and nothing else. Of the input, it reads only files that have changed since their
+// date was run, and it leaves no file behind. Unlike a run, it continues after a failure as far as it can. Its error
+// has the worst kind among the failures.
 func Check(ctx context.Context, all []*jobfile.Job, o options.Options) (*CheckReport, error) {
 	report := &CheckReport{Outcome: failure.NewOutcome(), Runs: []*CheckedRun{}}
 	o, err := o.WithDefaults()

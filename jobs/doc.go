@@ -1,3 +1,4 @@
-// Package jobs has the commands that are made of runs: several of them in order or side by side, the checks of several,
-// and a run whose tasks others start. Package run carries out one job. jobs knows nothing of command-line flags.
+// Package jobs implements the commands that consist of runs: several runs in order or side by side, the checks of
+// several runs, and a run whose tasks another scheduler starts. Package run carries out a single job. jobs knows
+// nothing of command-line flags.
 package jobs

@@ -19,31 +19,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Series is a job file read for several dates, which are run one after the other. It ends at the first that fails.
+// Series is a job file for several dates. They run one after the other, until one fails.
 type Series []*jobfile.Job
 
-// Several is what several runs did, in the order of the job files and their dates. Runs that were not begun are not in
-// it.
+// Several is the result of several runs, in the order of the job files and their dates. It lacks runs that did not
+// begin.
 type Several struct {
 	failure.Outcome
 	Runs []*summary.Summary `json:"runs"`
 }
 
-// SeveralOptions say how several series are run.
+// SeveralOptions are the options of RunSeveral.
 type SeveralOptions struct {
 	options.Options
 	By       run.EngineOf // how each run is done; nil: in this process
 	Parallel int          // how many series run side by side, within one memory budget; less than 2: one after the other
-	// Prepare changes the options of one run; nil: all have the same.
+	// Prepare returns the options of one run; nil: all runs have the same.
 	Prepare func(*jobfile.Job, options.Options) options.Options
-	// Ended hears of each run that ended, one at a time, and of one again whose rows the table does not serve at the end;
-	// nil: nobody listens.
+	// Ended is called when a run has ended, by one goroutine at a time. It is called again for a run whose rows its table
+	// no longer serves at the end. It may be nil.
 	Ended func(*summary.Summary, error, time.Duration)
 }
 
-// RunSeveral runs several series. A failure ends its series; the others go on. The error is that of all failed runs,
-// and has the kind and the code of one of them: see decisive. If no run has failed, the tables are asked at the end for
-// what each has loaded.
+// RunSeveral runs several series. A failure ends its series; the others go on. The error covers all failed runs, and
+// has the kind and the code of one of them: see decisive. If there are several runs and none failed, the tables must
+// still serve at the end what each of them loaded.
 func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, error) {
 	s := &Several{Outcome: failure.NewOutcome()}
 	side := max(1, min(o.Parallel, len(all)))
@@ -65,7 +65,7 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 				return nil
 			})
 		}
-		_ = group.Wait() // what went wrong is in the results
+		_ = group.Wait() // the errors are in the results
 	}
 	each(r.run)
 	if r.share.runs > 1 && r.err(ctx) == nil {
@@ -78,20 +78,20 @@ func RunSeveral(ctx context.Context, all []Series, o SeveralOptions) (*Several, 
 	return s, r.err(ctx)
 }
 
-// several is RunSeveral at work.
+// several is a call of RunSeveral in progress.
 type several struct {
 	SeveralOptions
 	share  *shares
-	mu     sync.Mutex // of Ended
+	mu     sync.Mutex // serializes calls of Ended
 	series []seriesResult
 }
 
-// seriesResult is how far a series came.
+// seriesResult is the result of a series, as far as it ran.
 type seriesResult struct {
 	runs  []*summary.Summary
 	took  []time.Duration // of each run
 	err   error
-	later Series // not begun
+	later Series // the dates that did not begin
 	job   *jobfile.Job
 }
 
@@ -115,12 +115,13 @@ func (r *several) run(ctx context.Context, place int, series Series) {
 	}
 }
 
-// requery asks the tables for what the runs of a series have loaded. The later ones may have taken hours, in which a
-// table may have lost rows of the first.
+// requery checks that the tables still serve what the runs of a series loaded. The later runs may have taken hours, in
+// which a table may have lost rows of the first.
 func (r *several) requery(ctx context.Context, place int, series Series) {
 	result := &r.series[place]
 	for i, j := range series {
-		// nothing to ask for; and where another date's run has replaced its output, no trace of it
+		// A run without rows has nothing to check. Its record may even be gone, if another date's run has replaced its
+		// output.
 		if !result.runs[i].HasRows() {
 			continue
 		}
@@ -149,9 +150,10 @@ func (r *several) ended(s *summary.Summary, err error, took time.Duration) {
 	r.Ended(s, err, took)
 }
 
-// decisive is the order in which the runs' failures decide how the whole command ended. What another try may mend comes
-// first, because a scheduler repeats the whole command or none of it: a night that is late would be lost. What a person
-// must correct fails again on each try, is reported each time, and decides once nothing else is left.
+// decisive ranks the kinds of failure by which of them decides how the whole command ended. Kinds that another try may
+// mend come first, because a scheduler repeats the whole command or nothing: otherwise a night that is only late would
+// be lost. A failure that a person must correct occurs again on each try, is reported each time, and decides once no
+// other is left.
 var decisive = slices.Concat([]failure.Kind{failure.Interrupted, failure.Later, failure.NotYet}, failure.Worst)
 
 // failedRuns is the error of several runs.
@@ -168,7 +170,8 @@ func (e *failedRuns) ErrorCode() errcode.Code { return e.code }
 // TextWithCodes implements failure.Texts.
 func (e *failedRuns) TextWithCodes() string { return strings.Join(e.coded, "\n") }
 
-// add adds a failed run, or what was not begun because the command was stopped.
+// add adds a failed run, or one that did not begin because the command was stopped. later are the dates of its series
+// that did not begin.
 func (e *failedRuns) add(of *jobfile.Job, err error, later Series) {
 	e.decide(failure.CodeOf(err))
 	e.lines = append(e.lines, fmt.Sprintf("%s: %v%s", of.Title(), err, notBegun(later)))
@@ -179,7 +182,7 @@ func (e *failedRuns) add(of *jobfile.Job, err error, later Series) {
 	e.coded = append(e.coded, fmt.Sprintf("%s [%s]", e.lines[len(e.lines)-1], failure.CodeOf(err)))
 }
 
-// decide takes the code if its kind decides more than those that were seen.
+// decide adopts the code if its kind ranks before those seen so far.
 func (e *failedRuns) decide(code errcode.Code) {
 	rank := func(c errcode.Code) int { return slices.Index(decisive, c.Kind()) }
 	if e.code == "" || rank(code) < rank(e.code) {
@@ -187,7 +190,7 @@ func (e *failedRuns) decide(code errcode.Code) {
 	}
 }
 
-// err names each job and date that failed, and what was not begun.
+// err returns an error that names each job and date that failed or did not begin; nil if all succeeded.
 func (r *several) err(ctx context.Context) error {
 	failed := &failedRuns{}
 	for i := range r.series {
@@ -201,7 +204,7 @@ func (r *several) err(ctx context.Context) error {
 	if failed.lines == nil {
 		return nil
 	}
-	if ctx.Err() != nil { // which every run ends with that was at work
+	if ctx.Err() != nil { // this ended each run in progress
 		failed.decide(errcode.OtherInterrupted)
 	}
 	return failed
@@ -218,7 +221,8 @@ func notBegun(later Series) string {
 		later[len(later)-1].DateText())
 }
 
-// setStatus derives the status of the whole from its runs: done if one is, nothing to do if all are.
+// setStatus derives the overall status from the runs: done if any run is, otherwise empty if any is, otherwise nothing
+// to do.
 func (s *Several) setStatus() {
 	s.Status = failure.StatusNothing
 	for _, one := range s.Runs {
@@ -229,12 +233,12 @@ func (s *Several) setStatus() {
 	}
 }
 
-// shares makes one progress of those of several runs.
+// shares combines the progress of several runs into one.
 type shares struct {
 	watch  func(options.Progress)
-	beside bool // several at a time, whose phases would take turns
+	beside bool // runs go on side by side, so their phases would alternate
 	mu     sync.Mutex
-	done   [][]float64 // of each run, by series and date
+	done   [][]float64 // the part of each run that is done, by series and date
 	runs   int
 }
 
@@ -247,7 +251,7 @@ func newShares(watch func(options.Progress), all []Series, beside bool) *shares 
 	return s
 }
 
-// progressOf is what takes the progress of one run; nil where nobody listens.
+// progressOf returns the function that takes the progress of one run; nil if nobody watches.
 func (s *shares) progressOf(series, date int) func(options.Progress) {
 	if s.watch == nil {
 		return nil

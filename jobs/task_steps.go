@@ -15,20 +15,20 @@ import (
 	"bulkload/jobs/tasks"
 )
 
-// RunOnEngine is run.Job with an engine that is known; nil: in this process.
+// RunOnEngine is run.Job with a given engine; nil: in this process.
 func RunOnEngine(ctx context.Context, engine *run.TaskEngine, j *jobfile.Job, o options.Options) (
 	*summary.Summary, error) {
 	return run.Job(ctx, engine.Always(), j, o)
 }
 
-// PlanTasks does everything of a run up to its map tasks, which others run then: bulkload task map for each. There are
-// none if the run is finished, or if they are all done.
+// PlanTasks carries a run up to its map tasks, which another scheduler then runs with bulkload task map. No task is
+// left if the run is finished, or if all of them are done.
 func PlanTasks(ctx context.Context, j *jobfile.Job, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
 	return submitTasks(ctx, j, o, run.TaskEngine{Engine: tasks.ExternalScheduler{Until: tasks.MapPhase}, Sizes: sizes})
 }
 
-// GatherTasks goes on with a run whose map tasks are done, up to its reduce tasks, which others run then: bulkload task
-// reduce for each.
+// GatherTasks continues a run whose map tasks are done, up to its reduce tasks, which another scheduler then runs with
+// bulkload task reduce.
 func GatherTasks(ctx context.Context, document string, o options.Options, sizes tasks.Sizes) (*TaskReport, error) {
 	j, err := tasks.JobOf(document, o)
 	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
@@ -42,7 +42,8 @@ func GatherTasks(ctx context.Context, document string, o options.Options, sizes 
 	return submitTasks(ctx, j, o, run.TaskEngine{Engine: tasks.ExternalScheduler{Until: tasks.ReducePhase}, Sizes: sizes})
 }
 
-// FinishTasks finishes a run whose tasks are all done: it checks them, gives the files their names and loads them.
+// FinishTasks finishes a run whose tasks are all done: it checks their results, gives the files their names and loads
+// them.
 func FinishTasks(ctx context.Context, document string, o options.Options) (*summary.Summary, error) {
 	j, err := tasks.JobOf(document, o)
 	if over := (*tasks.WrittenError)(nil); errors.As(err, &over) {
@@ -57,7 +58,7 @@ func FinishTasks(ctx context.Context, document string, o options.Options) (*summ
 	return RunOnEngine(ctx, &run.TaskEngine{Engine: tasks.ExternalScheduler{}}, j, o)
 }
 
-// finished is the summary of a run that was finished before. If its files were loaded, the table must serve them.
+// finished returns the summary of a run that was finished before. If its files were loaded, the table must serve them.
 func finished(ctx context.Context, over *tasks.WrittenError, o options.Options) (*summary.Summary, error) {
 	s := summary.New(new(jobfile.Job))
 	out := s.Output(0)
@@ -81,16 +82,16 @@ type TaskReport struct {
 	Run      jobfile.RunInfo `json:"run"`
 	Phase    string          `json:"phase,omitempty"`    // map or reduce
 	Document string          `json:"document,omitempty"` // the plan or the units, for bulkload task
-	Tasks    []int           `json:"tasks"`              // the indexes of those that are not done
+	Tasks    []int           `json:"tasks"`              // the indexes of the tasks that are not done
 }
 
-// submitTasks does a run up to the phase that its engine leaves to another scheduler. It uses the job file's task size
-// if no other is given.
+// submitTasks carries a run up to the phase that its engine leaves to another scheduler. It uses the job file's task
+// size if no other is given.
 func submitTasks(ctx context.Context, j *jobfile.Job, o options.Options, engine run.TaskEngine) (*TaskReport, error) {
 	engine.Task = cmp.Or(engine.Task, j.Engine.TaskSize)
 	s, err := RunOnEngine(ctx, &engine, j, o)
 	r := &TaskReport{Outcome: s.Outcome, Run: s.Run, Tasks: []int{}}
-	r.Run.ID = s.Output(0).Run.ID // that of the tasks; empty before the run is known
+	r.Run.ID = s.Output(0).Run.ID // the ID that the tasks use; empty before the run is known
 	over, err := tasks.SplitPending(err)
 	if over != nil && err == nil {
 		r.Run.ID = over.Phase.Run
