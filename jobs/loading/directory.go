@@ -22,7 +22,7 @@ import (
 	"bulkload/load"
 )
 
-// LoadReport says what was loaded.
+// LoadReport is the result of Directory.
 type LoadReport struct {
 	failure.Outcome
 	Directory string     `json:"directory"`
@@ -31,11 +31,11 @@ type LoadReport struct {
 	Load      LoadResult `json:"load"`
 }
 
-// Directory loads a directory of HFiles, written by bulkload or another tool, into a table. If the directory has a
-// manifest, it records there what HBase took.
+// Directory loads a directory of HFiles, written by bulkload or another tool, into a table.
 //
-// With a manifest the load is recorded like a job's, in the same states, so that job and command can continue each
-// other's interrupted load. They exclude each other by the lock of the directory.
+// If the directory has a manifest for this table, the load is recorded there like a job's, in the same states, so the
+// job and this command can continue each other's interrupted load. The directory's lock keeps them from running at the
+// same time.
 func Directory(ctx context.Context, dir, table string, o options.Options) (report *LoadReport, err error) {
 	report = &LoadReport{Outcome: failure.NewOutcome(), Directory: dir, Table: table, Load: LoadResult{Requested: true}}
 	if !jobfile.ValidTable(table) {
@@ -65,8 +65,8 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	if err != nil {
 		return report, err
 	}
-	// The lock may be lost while files are submitted. The load then ends, and its error is that the lock was lost: what
-	// failed because of it must not look like a fault of the cluster.
+	// The lock may be lost while files are submitted. The load then ends with that as its error, because failures that
+	// follow from it must not look like a fault of the cluster.
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c.lost = func(err error) { cancel(err) }
@@ -75,7 +75,7 @@ func Directory(ctx context.Context, dir, table string, o options.Options) (repor
 	}
 	err = c.run(running, d)
 	switch cause := context.Cause(running); {
-	// The caller's interruption counts before a lost lock.
+	// An interruption by the caller takes precedence over a lost lock.
 	case err == nil || ctx.Err() != nil:
 	case cause != nil:
 		err = cause // the lock was lost
@@ -151,14 +151,14 @@ func (c *directoryCommand) reach(ctx context.Context) (err error) {
 	return err
 }
 
-// shared is the table as jobs share it.
+// shared returns the lock by which loads into the table take turns.
 func (c *directoryCommand) shared() *lock.TableLock {
 	uri := c.out.FS.URI(c.out.Path)
 	return lock.OpenTable(c.ledger, c.report.Table,
 		lock.Request{User: c.out.Site.User, Purpose: "load of " + uri, Output: uri, Lost: c.lost})
 }
 
-// loadOutput loads what the manifest lists.
+// loadOutput loads the files that the manifest lists.
 func (c *directoryCommand) loadOutput(ctx context.Context, out *output.Output) (err error) {
 	l := &Loader{Out: out, Cluster: c.cluster, Ledger: c.ledger, Table: c.shared()}
 	turn, err := l.AwaitTurn(ctx)
@@ -169,7 +169,7 @@ func (c *directoryCommand) loadOutput(ctx context.Context, out *output.Output) (
 	if err := turn.Recover(ctx); err != nil {
 		return err
 	}
-	d, err := hfiles.OpenDirectory(out.FS, out.Path) // again: some files may have come back
+	d, err := hfiles.OpenDirectory(out.FS, out.Path) // again, since recovery may have brought files back
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (c *directoryCommand) loadOutput(ctx context.Context, out *output.Output) (
 	return turn.Confirm(ctx)
 }
 
-// loadDirectory loads what is in the directory.
+// loadDirectory loads the files of a directory that has no manifest for the table.
 func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
 	turn, err := awaitTurn(ctx, c.out, c.shared())
 	if err != nil {
@@ -203,8 +203,8 @@ func (c *directoryCommand) loadDirectory(ctx context.Context) (err error) {
 	return err
 }
 
-// checkServed ends a command that finds no files left to load: what was loaded must still be served. m is the manifest;
-// nil if the directory has none.
+// checkServed ends a command that finds no files to load: the table must still serve those that were loaded. m is nil
+// if their load is recorded only in the ledger.
 func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest) (err error) {
 	if err := c.reach(ctx); err != nil {
 		return err
@@ -220,11 +220,11 @@ func (c *directoryCommand) checkServed(ctx context.Context, m *manifest.Manifest
 	return err
 }
 
-// maxNamed is how many of the directories below one without HFiles are looked at.
+// maxNamed bounds how many directories with HFiles checkBelow looks for and names.
 const maxNamed = 5
 
-// checkBelow refuses a directory without a manifest that is most likely not the one that is meant: a family's folder,
-// or the directory above several outputs. HFiles below the folders of families would not be loaded.
+// checkBelow refuses a directory without a manifest that is probably not the one the user meant: a family's folder, or
+// the directory above several outputs. The load would not find HFiles that are deeper than the folders of families.
 func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 	dir := c.out.FS.URI(c.out.Path)
 	infos, err := storage.List(c.out.FS, c.out.Path)
@@ -259,8 +259,8 @@ func (c *directoryCommand) checkBelow(d *hfiles.Directory) error {
 	}
 }
 
-// checkOtherTables refuses a directory without a manifest some of whose files may be in another table: its load there
-// was interrupted, and only the same command can tell which files that table has.
+// checkOtherTables refuses a directory whose load into another table was interrupted: that table may have some of the
+// files, and only the same command can tell which.
 func (c *directoryCommand) checkOtherTables() error {
 	dir := c.out.FS.URI(c.out.Path)
 	all, err := c.ledger.OfDirectory(dir)
@@ -278,11 +278,11 @@ func (c *directoryCommand) checkOtherTables() error {
 	return nil
 }
 
-// checkState refuses a directory whose job has to run first. What its job has loaded elsewhere does not count here.
+// checkState refuses a directory whose job must run first.
 //
-// It returns the manifest in which this load is recorded. It is nil if that of the job is for another table, which is
-// not being loaded: this load is recorded in the ledger then, under the directory's name, and the manifest on the disk
-// stays that of its job.
+// It returns the manifest in which this load is to be recorded. It returns nil if the directory's manifest is for
+// another table, into which no load was interrupted. Then this load is recorded only in the ledger, under the
+// directory's name, and the manifest on disk still describes the job's own load.
 func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest, error) {
 	table := c.report.Table
 	switch {
@@ -300,9 +300,10 @@ func (c *directoryCommand) checkState(m *manifest.Manifest) (*manifest.Manifest,
 	return m, nil
 }
 
-// checkComplete checks that every recorded file that the table does not have is in the directory.
+// checkComplete checks that every recorded file that the table lacks is in the directory.
 //
-// VerifyBeforeLoad would stop at the first of them, too; this error names the job, and comes before files are read.
+// VerifyBeforeLoad would stop at the first missing file, too, but this error lists them, names the job, and comes
+// before any file is read.
 func checkComplete(out *output.Output, d *hfiles.Directory) error {
 	present := map[string]bool{}
 	for _, f := range d.Files {

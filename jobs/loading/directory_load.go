@@ -17,9 +17,9 @@ import (
 	"bulkload/load"
 )
 
-// directoryLoad is the load of a directory that another tool has written, or that is loaded into another table than its
-// job's. What happened to its files is recorded in the ledger alone, under the directory's name, so that a second
-// command does not mistake files that HBase has moved away for loaded ones.
+// directoryLoad is the load of a directory that another tool wrote, or of one that is loaded into a table other than
+// its job's. It records what happened to the files only in the ledger, under the directory's name. Without that record,
+// a second command would take files that HBase has moved away for loaded ones.
 type directoryLoad struct {
 	out      *output.Dir
 	table    string
@@ -44,10 +44,11 @@ func newDirectoryLoad(out *output.Dir, table string, cluster *load.Cluster, l *l
 	}
 }
 
-// recovered lists the directory after it has brought back what an interrupted load left. A listing before that would
-// lack the files in HBase's staging folder, and they would never be loaded.
+// recovered brings back the files of an interrupted load, and then lists the directory. An earlier listing would lack
+// the files in HBase's staging folder, and they would never be loaded.
 func (l *directoryLoad) recovered(ctx context.Context) (*hfiles.Directory, error) {
-	// First of all, since recover asks for every file of the ledger: a file and its parts must not exist together then.
+	// This comes first, because recover looks up every file of the ledger's entry, and a file must not exist together with
+	// its parts then.
 	if err := l.cuts.Finish(); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (l *directoryLoad) recovered(ctx context.Context) (*hfiles.Directory, error
 	return hfiles.OpenDirectory(l.out.FS, l.out.Path)
 }
 
-// checkServed checks, if no file is left, that the table serves what was loaded from here.
+// checkServed checks that the table serves what was loaded from a directory in which no file is left.
 func (l *directoryLoad) checkServed(ctx context.Context) error {
 	if err := l.cuts.Finish(); err != nil {
 		return err
@@ -75,8 +76,8 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 			l.out.FS.URI(l.out.Path), l.table)
 	}
 	for _, f := range e.Files {
-		// Recovery has moved it back since the directory was listed. Its rows are not in the table, so "nothing to do" would
-		// be wrong.
+		// If the file exists, recovery has moved it back since the directory was listed. Its rows are not in the table, so
+		// "nothing to do" would be wrong.
 		_, err := l.out.FS.Stat(path.Join(l.out.Path, f.Family, path.Base(f.URI)))
 		if err == nil {
 			return errcode.RunAgain.Errorf("%s came back from an interrupted load; run this again to load it", f.URI)
@@ -95,7 +96,7 @@ func (l *directoryLoad) checkServed(ctx context.Context) error {
 	return l.record.end(e, nil)
 }
 
-// claim is what the ledger's entry says.
+// claim returns what was loaded, according to the ledger's entry.
 func (l *directoryLoad) claim(e *ledger.Entry) (claim, error) {
 	files, err := loadedFiles(e)
 	return claim{l.table, e.Identity, e.Repeated, files, nil, l.record.othersHadEqualCells}, err
@@ -106,18 +107,19 @@ func (l *directoryLoad) proof() proof {
 		compare: "compare it with what the files were written from", again: l.again()}
 }
 
-// again is what a person can do about files that are not in the table: nobody can write them again here.
+// again says what a person can do about files that the table lacks. Unlike a run's files, they can't be written again.
 func (l *directoryLoad) again() string {
 	return fmt.Sprintf("to load them again, put the files into %s once more and repeat the command; if the table has "+
 		"what they are to change, or it is not wanted any more, delete %s, the ledger's entry of this load",
 		l.out.FS.URI(l.out.Path), l.record.uri())
 }
 
-// load loads all files of the directory, as recovered has listed them. Files with rows of several regions are cut
-// first, and again if regions split during the load.
+// load loads the files that recovered listed. It first cuts files with rows of several regions, and does so again if
+// regions split during the load.
 //
-// The ledger's entry says "loading" with all files before the first request. A kill after it leaves files at their
-// source, in staging, or taken; recover brings back what it can, and the entry still names the others, to be probed.
+// Before the first request, the ledger's entry says "loading" and lists all files. A kill after that leaves each file
+// at its source, in staging, or taken by HBase. recover brings back what it can, and the entry still lists the others,
+// so they are probed.
 func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Report, error) {
 	report := &load.Report{}
 	table, err := site.LookUp(ctx, l.cluster, l.table)
@@ -170,8 +172,8 @@ func (l *directoryLoad) load(ctx context.Context, d *hfiles.Directory) (*load.Re
 	}
 }
 
-// confirm ends a load: every file must be served, and every row readable. Only then does the ledger say that they
-// are loaded.
+// confirm ends a load. The ledger says that the files are loaded only if the table serves all of them, so that every
+// row is readable.
 func (l *directoryLoad) confirm(ctx context.Context, e *ledger.Entry) error {
 	c, err := l.claim(e)
 	if err != nil {
@@ -184,7 +186,7 @@ func (l *directoryLoad) confirm(ctx context.Context, e *ledger.Entry) error {
 	return l.record.end(e, table)
 }
 
-// describeFailure records files that HBase lost, and says what to do: they can't be written again, so a person must
+// describeFailure records files that HBase lost, and says what to do. They can't be written again, so a person must
 // act.
 func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
@@ -198,10 +200,10 @@ func (l *directoryLoad) describeFailure(ctx context.Context, err error) error {
 		"the HBase shell, and run this again; otherwise, %s", err, l.again())
 }
 
-// cells are those of the directory. Nobody reads all of them, so neither their digest nor their timestamps are known.
+// cells describes the directory's cells. They are not all read, so neither their digest nor their timestamps are known.
 func (l *directoryLoad) cells() cells { return cells{run: l.record.key()} }
 
-// loadable is a directory's files in the form for load.
+// loadable converts a directory's files for package load.
 func loadable(d *hfiles.Directory) []load.HFile {
 	var files []load.HFile
 	for _, f := range d.Files {

@@ -24,7 +24,7 @@ type directoryRecord struct {
 	table  string
 }
 
-// key replaces a job's hash in the ledger.
+// key returns the directory's key in the ledger, where a job has its hash.
 func (r directoryRecord) key() string {
 	return ledger.DirectoryKey(r.out.FS.URI(r.out.Path))
 }
@@ -38,7 +38,7 @@ func (r directoryRecord) read() (*ledger.Entry, error) {
 	return r.ledger.Read(r.entryKey())
 }
 
-// write writes an entry if the directory is still this run's.
+// write writes an entry, unless the directory's lock was lost.
 func (r directoryRecord) write(e *ledger.Entry) error {
 	if err := r.out.CheckLock(); err != nil {
 		return err
@@ -46,12 +46,12 @@ func (r directoryRecord) write(e *ledger.Entry) error {
 	return r.ledger.Write(e)
 }
 
-// uri names the entry.
+// uri returns the entry's URI.
 func (r directoryRecord) uri() string { return r.ledger.EntryURI(r.entryKey()) }
 
-// end records that a table serves all files; nil: it is the one that the entry names, and nothing was loaded. The entry
-// then has the time of the end: clean keeps the originals of files that were cut for a while after it. A load that had
-// ended before keeps its time.
+// end records that a table serves all files. table is nil if nothing was loaded now and the entry's own table serves
+// them. The entry gets the time of the end, because clean keeps the originals of cut files for a while after it. A load
+// that had ended before keeps its time.
 func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
 	if e.State != ledger.Loaded {
 		e.Time = time.Now().UTC().Truncate(time.Second)
@@ -70,8 +70,8 @@ func (r directoryRecord) end(e *ledger.Entry, table *load.Table) error {
 	return r.write(e)
 }
 
-// begin records that the directory's files are about to be loaded into a table, along with those of an earlier
-// interrupted load.
+// begin records that the directory's files are about to be loaded into a table, together with those that an interrupted
+// load has recorded.
 func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.Entry, error) {
 	old, err := r.read()
 	if err != nil {
@@ -82,7 +82,7 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	e := &ledger.Entry{Identity: table.Identity(), Repeated: old != nil,
 		State: ledger.Loading, Job: "load " + path.Base(r.out.Path), JobHash: r.key(), Table: r.table,
 		Output:  r.out.FS.URI(r.out.Path),
-		Moments: true, // nobody reads all cells of the files
+		Moments: true, // not all cells are read, so their timestamps are unknown
 		Counts:  []byte("{}"), Inputs: []byte("[]"), Program: hash, Version: program.ThisBuild().Version, Host: host,
 		User: r.out.Site.User, Time: time.Now().UTC().Truncate(time.Second)}
 	present := map[string]bool{}
@@ -93,7 +93,7 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 			LastRow: printable.Bytes(f.Last), Oldest: f.Oldest, Probes: f.Cells,
 			Opening: table.OpeningsOf(&load.HFile{Family: f.Family, FirstRow: f.First, LastRow: f.Last})})
 	}
-	// HBase took these before the interruption. Without them here the final probes would not ask for their rows.
+	// HBase took these before the interruption. If the entry lacked them, the final probes would not look for their rows.
 	if old != nil && old.State == ledger.Loading {
 		for _, f := range old.Files {
 			if !present[f.URI] {
@@ -105,9 +105,9 @@ func (r directoryRecord) begin(table *load.Table, d *hfiles.Directory) (*ledger.
 	return e, errors.Join(err, r.write(e))
 }
 
-// othersHadEqualCells reports whether another load, according to the ledger, may have put cells into the table that are
-// equal to some of these: nobody reads all cells of the files, so any load may have. With later, only loads that may
-// have ended after this one count.
+// othersHadEqualCells reports whether, according to the ledger, another load may have put cells into the table that
+// equal some of these. The files' cells are not all read, so any load may have. With later, only loads that may have
+// ended after this one count.
 func (r directoryRecord) othersHadEqualCells(later bool) (bool, error) {
 	all, damaged, err := r.ledger.Entries(r.table)
 	own := slices.IndexFunc(all, func(e *ledger.Entry) bool { return e.JobHash == r.key() })
@@ -116,10 +116,10 @@ func (r directoryRecord) othersHadEqualCells(later bool) (bool, error) {
 	}), err
 }
 
-// hooks record what a second command must know of an interrupted load.
+// hooks record what the next command must know of an interrupted load.
 //
-// Done records nothing: unlike a manifest's, the entry has no mark for a loaded file. A file that is not
-// in the directory any more is probed at the end, whatever became of it.
+// Done records nothing, because the entry, unlike a manifest, has no mark for a loaded file. A file that is no longer
+// in the directory is probed at the end, whatever became of it.
 func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 	return load.Hooks{
 		ServedBefore: func(known []load.HFile) error {
@@ -145,8 +145,8 @@ func (r directoryRecord) hooks(e *ledger.Entry) load.Hooks {
 	}
 }
 
-// replaceFiles replaces files by their parts in the entry of an interrupted load. Otherwise the next command would look
-// for the files in HBase, since they are no longer where the load found them.
+// replaceFiles replaces files with their parts in the entry of an interrupted load. Otherwise the next command would
+// look for the files in HBase, since they are no longer where the load found them.
 func (r directoryRecord) replaceFiles(cuts []manifest.Cut) error {
 	e, err := r.read()
 	if e == nil || err != nil || e.State != ledger.Loading {

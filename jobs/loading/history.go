@@ -20,7 +20,7 @@ import (
 	"bulkload/load"
 )
 
-// Entry is the ledger's entry for this job and date; nil if there is none.
+// Entry returns the ledger's entry for this job and date; nil if there is none.
 func (l *Loader) Entry() (*ledger.Entry, error) {
 	if l.Ledger == nil {
 		return nil, nil
@@ -29,13 +29,13 @@ func (l *Loader) Entry() (*ledger.Entry, error) {
 	return l.Ledger.Read(m.LedgerKey(l.Out.FS.URI(l.Out.Path)))
 }
 
-// OthersWith lists the loads of other jobs and dates that have put cells with a timestamp into the table, or may have,
-// according to the ledger. A load of an earlier version of this job, from this output, is not another one.
+// OthersWith lists the loads of other jobs and dates that, according to the ledger, have put cells with this timestamp
+// into the table, or may have. A load of an earlier version of this job, from this output, does not count as another.
 func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error) {
 	m, uri := l.Out.Manifest, l.Out.FS.URI(l.Out.Path)
 	all, damaged, err := l.Ledger.Entries(m.Run.Table)
 	if err == nil && len(damaged) > 0 {
-		err = damaged[0] // what it was is not known
+		err = damaged[0] // it may be such a load
 	}
 	for _, e := range all {
 		own := e.Date == m.Run.Date &&
@@ -47,17 +47,15 @@ func (l *Loader) OthersWith(timestamp int64) (others []*ledger.Entry, err error)
 	return others, err
 }
 
-// WasLoaded reports whether the output's manifest or the ledger says that rows of this job and date were loaded.
-//
-// It looks at records only. l.Out.Manifest is what the job asks for (manifest.New), and becomes the recorded one if
-// that says so. The caller must still ask the table (CheckServed, Adopt): a record says what was loaded, not what is
-// served.
+// It reads records only, which say what was loaded, not what is served: the caller must still ask the table
+// (CheckServed, Adopt). l.Out.Manifest is a new one (manifest.New). WasLoaded replaces it with the recorded manifest if
+// that says that the rows were loaded.
 func (l *Loader) WasLoaded() (bool, error) {
 	m, err := manifest.Read(l.Out.FS, l.Out.Path)
 	if err != nil {
 		return false, err
 	}
-	// a run that has replaced this one's output
+	// Without a manifest of this run, as after another run has replaced its output, the ledger decides.
 	if m == nil || m.JobHash != l.Out.Manifest.JobHash || m.Run.Date != l.Out.Manifest.Run.Date {
 		e, err := l.Entry()
 		return e != nil && e.State == ledger.Loaded && len(e.Files) > 0, err
@@ -69,9 +67,9 @@ func (l *Loader) WasLoaded() (bool, error) {
 	return true, nil
 }
 
-// LoadedElsewhere searches the ledger, if the output is empty, for a load of this job and date. If the table serves
-// what was loaded then from the same input, there is nothing to do. Another input is read if --on-change reload says
-// so. Anything else is refused: 75 while the load of the other output is under way, otherwise 5, since only a person
+// LoadedElsewhere looks in the ledger for a load of this job and date if the output is empty. If that loaded the same
+// input and the table serves it, done is true. Another input is read only with --on-change reload. Anything else is
+// refused: with exit code 75 while the load from the other output is under way, otherwise with 5, because only a person
 // knows whether to load it again.
 func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool, err error) {
 	e, err := l.Entry()
@@ -99,8 +97,9 @@ func (l *Loader) LoadedElsewhere(ctx context.Context, w *output.Run) (done bool,
 	return true, l.Adopt(ctx, e)
 }
 
-// refuseUnfinished refuses to load what another output has begun to load. If a process is at work there, the load is
-// under way. Otherwise it was interrupted: some of its files may be in the table, and nothing here can tell which.
+// refuseUnfinished refuses to load what another output has begun to load. If a process works on that output, the load
+// is under way. Otherwise it was interrupted: some of its files may be in the table, and this output has no record of
+// which.
 func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 	when := e.Time.Format(time.RFC3339)
 	if e.Output != l.Out.FS.URI(l.Out.Path) { // whose lock this process has
@@ -123,9 +122,9 @@ func (l *Loader) refuseUnfinished(e *ledger.Entry) error {
 		e.Output, when, e.Table)
 }
 
-// Corrects records in the manifest of a new run which run of this job and date it replaces; its own ID if its rows are
-// loaded once more, see askAllAgain. Without that, its files would not be loaded over those of the other one: see
-// checkHistory.
+// Corrects records in a new run's manifest which run of this job and date it replaces: its own ID if its rows are
+// loaded once more (askAllAgain). Without this record, checkHistory would refuse to load its files over those of the
+// other run.
 func (l *Loader) Corrects(w *output.Run) error {
 	if w.Continues {
 		return nil // a run that was restored from a copy may be older than what was loaded since
@@ -134,7 +133,7 @@ func (l *Loader) Corrects(w *output.Run) error {
 		w.Manifest.Corrects = w.Present.Run.ID
 	}
 	e, err := l.knownEntry(w)
-	// What was loaded from another output is corrected only if the command says so: see LoadedElsewhere.
+	// A load from another output is corrected only if the command says so: see LoadedElsewhere.
 	elsewhere := w.HasNothing()
 	if e != nil && len(e.Files) > 0 &&
 		(!elsewhere || e.Run == w.Manifest.Run.ID || e.State == ledger.Loaded && w.Options.OnChange == options.Reload) {
@@ -143,7 +142,7 @@ func (l *Loader) Corrects(w *output.Run) error {
 	return err
 }
 
-// knownEntry is Entry also for a run that does not load, and so has no ledger: another command may load its files.
+// knownEntry is Entry, but also for a run that does not load and so has no ledger: another command may load its files.
 func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
 	if l.Ledger != nil || !storage.IsHDFS(w.Job.Output) {
 		return l.Entry()
@@ -161,9 +160,10 @@ func (l *Loader) knownEntry(w *output.Run) (e *ledger.Entry, err error) {
 	return e, nil
 }
 
-// Adopt checks that the table serves what an entry says was loaded, and adopts its counts.
+// Adopt checks that the table serves what was loaded according to an entry, and adopts the entry's run, counts and
+// digest.
 //
-// Nothing is written: neither the ledger nor a manifest in the empty output. The next command asks the table again.
+// It writes neither the ledger nor a manifest in the empty output, so the next command asks the table again.
 func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	files, err := loadedFiles(e)
 	if err != nil {
@@ -181,9 +181,9 @@ func (l *Loader) Adopt(ctx context.Context, e *ledger.Entry) error {
 	return json.Unmarshal(e.Counts, &l.Out.Manifest.Counts)
 }
 
-// sameAs reports whether an entry is of this very input, or of one with the same content.
+// sameAs reports whether an entry's input is this one, or has the same content.
 func (l *Loader) sameAs(ctx context.Context, w *output.Run, e *ledger.Entry) (bool, error) {
-	// A run's ID has the hash of paths, sizes and times: equal IDs need no reading of the input.
+	// A run's ID includes a hash of paths, sizes and times, so equal IDs need no reading of the input.
 	if e.Run == w.Manifest.Run.ID {
 		return true, nil
 	}
@@ -195,7 +195,7 @@ func (l *Loader) sameAs(ctx context.Context, w *output.Run, e *ledger.Entry) (bo
 	return w.SameInput(ctx, inputs, slices.Clone(w.Manifest.Inputs), old.Differing)
 }
 
-// loadedFiles returns the files of an entry in the form for load.
+// loadedFiles converts the files of an entry for package load.
 func loadedFiles(e *ledger.Entry) ([]load.HFile, error) {
 	var files []load.HFile
 	for _, f := range e.Files {

@@ -1,10 +1,10 @@
 // Package loading loads the files of a directory into a table. It cuts files at new region boundaries, recovers
 // interrupted loads, and succeeds only if the table serves all files.
 //
-// There are two kinds of load. That of a run's output is recorded in the output's manifest (Loader, OutputLoad), that
-// of a directory without a manifest in the ledger alone (directoryLoad). Both are made of the same parts: requests
-// guards and counts the requests to HBase, proof decides whether files are served, lostFiles records those that are
-// not, and package cutting cuts files with rows of several regions.
+// There are two kinds of load. The load of a run's output is recorded in the output's manifest (Loader, OutputLoad);
+// the load of a directory without a manifest, only in the ledger (directoryLoad). Both consist of the same parts:
+// requests guards and counts the requests to HBase, proof decides whether files are served, lostFiles records those
+// that are not, and package cutting cuts files with rows of several regions.
 package loading
 
 import (
@@ -24,17 +24,17 @@ import (
 
 // Loader loads the files of a run's output into the run's table.
 //
-// All that the next command must know is in the manifest or the ledger before it matters. So a Loader has no state of
-// its own: that of a load is in its OutputLoad.
+// Everything that the next command must know is in the manifest or the ledger before it matters, so a Loader has no
+// state of its own. The state of a load is in its OutputLoad.
 type Loader struct {
 	Out     *output.Output
 	Cluster *load.Cluster   // nil if the output needs none
 	Ledger  *ledger.Ledger  // nil if nothing is loaded
-	Table   *lock.TableLock // as jobs share it; nil if loads into it take no turns
+	Table   *lock.TableLock // by which loads take turns; nil if they take none
 	Rows    AskRows         // nil if the run's rows are not known
 }
 
-// AwaitTurn returns when it is this load's turn. OutputLoad.End must follow.
+// AwaitTurn waits for this load's turn. OutputLoad.End must follow.
 func (l *Loader) AwaitTurn(ctx context.Context) (*OutputLoad, error) {
 	held, err := awaitTurn(ctx, l.Out.Dir, l.Table)
 	if err != nil {
@@ -43,21 +43,20 @@ func (l *Loader) AwaitTurn(ctx context.Context) (*OutputLoad, error) {
 	return newOutputLoad(l, held), nil
 }
 
-// awaitTurn returns when a load may begin, with the table's lock; nil if loads take no turns.
+// awaitTurn waits until a load may begin, and returns the table's lock; nil if loads take no turns.
 func awaitTurn(ctx context.Context, out *output.Dir, table *lock.TableLock) (*lock.Turn, error) {
 	if table == nil {
 		return nil, nil
 	}
-	// The table's lock passes to whoever has the output's lock: a run that waited, and lost that one meanwhile, must not
-	// take it.
+	// Whoever holds the output's lock can take over the table's. A run that has lost the output's lock meanwhile must not.
 	if err := out.CheckLock(); err != nil {
 		return nil, err
 	}
 	return table.Lock(ctx, out.Options)
 }
 
-// CheckServed checks that the files that were loaded are readable in the table. If they are not it is an error: only a
-// person knows why they are gone. It changes nothing; see proof.
+// CheckServed returns an error if the table does not serve the files that were loaded, because only a person knows why
+// they are gone. It changes nothing; see proof.
 func (l *Loader) CheckServed(ctx context.Context) error {
 	if err := l.checkLatest(); err != nil {
 		return err
@@ -69,8 +68,8 @@ func (l *Loader) CheckServed(ctx context.Context) error {
 	return l.proof().check(ctx, c)
 }
 
-// checkLatest refuses a loaded output if the ledger says that another run of its job and date was loaded since: the
-// output was restored from a copy, and the table has other rows.
+// checkLatest refuses a loaded output if, according to the ledger, another run of its job and date was loaded since.
+// Then the output was restored from a copy, and the table has other rows.
 func (l *Loader) checkLatest() error {
 	m := l.Out.Manifest
 	e, err := l.Entry()
@@ -83,7 +82,7 @@ func (l *Loader) checkLatest() error {
 		l.Out.FS.URI(l.Out.Path), m.Run.ID, e.Run, e.Table, e.Time.Format(time.RFC3339), e.Output, writeAgain(l.Out))
 }
 
-// claim is what the manifest says of some of its files.
+// claim returns what the manifest says of some of its files.
 func (l *Loader) claim(files manifest.Files) (claim, error) {
 	m := l.Out.Manifest
 	loadable, err := files.Loadable(l.Out.FS, l.Out.Path)
@@ -95,9 +94,9 @@ func (l *Loader) claim(files manifest.Files) (claim, error) {
 	return claim{m.Run.Table, m.Table, m.Repeated, loadable, missing, others}, err
 }
 
-// othersHadEqualCells reports whether loads of other runs, according to the ledger, may have put cells with the
-// timestamps of this one into the table; with later, only loads that may have ended after it count. Without a ledger
-// nobody knows.
+// othersHadEqualCells reports whether, according to the ledger, loads of other runs may have put cells with this run's
+// timestamps into the table. With later, only loads that may have ended after this one count. Without a ledger, any may
+// have.
 func (l *Loader) othersHadEqualCells(run string, later bool) (bool, error) {
 	if l.Ledger == nil {
 		return true, nil
@@ -111,8 +110,8 @@ func (l *Loader) othersHadEqualCells(run string, later bool) (bool, error) {
 	}), err
 }
 
-// Replace deletes the run that another one replaces. It is the fifth step of those that output.Run.Replaces describes:
-// the old run stays as it is until the new one is sorted, and nothing but its writing can fail.
+// Replace deletes the run that w replaces. It is step 5 of output.Run.Replaces: the old run stays as it is until the
+// new one is sorted, and only its writing can still fail.
 func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 	if !w.Replaces() {
 		return nil
@@ -126,8 +125,7 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 	case interrupted && l.Cluster == nil:
 		w.Options.Warnf("an interrupted load may have left files in HBase's staging folder %s", old.Staging)
 	case interrupted:
-		// Files in the staging folder come back first, and are deleted with the others. Otherwise HBase might load them
-		// later.
+		// Files in the staging folder come back first, to be deleted with the others. Otherwise HBase might load them later.
 		files, err := old.Unloaded(w.FS, w.Path)
 		if err != nil {
 			return err
@@ -142,8 +140,8 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 		}
 	}
 	w.Options.Infof("cleaning the output of run %s", old.Run.ID)
-	// A kill before the next Save leaves an output without a manifest, or with the old one that names what is left. Either
-	// way no file is left that no manifest names.
+	// A kill before the next Save leaves the old manifest, which names the files that are left, or no manifest and no
+	// files. Either way, no file is left that no manifest names.
 	if err := w.Clean(old); err != nil {
 		return err
 	}
@@ -151,8 +149,8 @@ func (l *Loader) Replace(ctx context.Context, w *output.Run) error {
 	return w.Save()
 }
 
-// recordLost records lost files of a run that is replaced, although nobody wants them any more: one that appears later
-// may win over rows of the new run with the same timestamps.
+// recordLost records lost files of a run that is being replaced, although nobody wants them any more: a file that
+// appears later may win over rows of the new run with the same timestamps.
 func (l *Loader) recordLost(ctx context.Context, w *output.Run, lost *load.LostError) (err error) {
 	record := lostFiles{l.Ledger, l.Cluster, w.Dir}
 	if record.ledger == nil { // --no-load
@@ -171,7 +169,8 @@ func (l *Loader) proof() proof {
 			"timestamps, that would undo it"}
 }
 
-// whichJob is the job of an output, and its date, as arguments of a command, for people. load DIR is given neither.
+// whichJob returns an output's job and date as arguments of a command, for people. Unlike run, load DIR is not given a
+// job, so the message must name it.
 func whichJob(out *output.Output) string {
 	if out.ByJob {
 		return "JOB"
@@ -179,7 +178,7 @@ func whichJob(out *output.Output) string {
 	return jobOf(out.Manifest)
 }
 
-// jobOf names the job that has written a manifest, with its date, as bulkload run takes them.
+// jobOf returns the job that wrote a manifest, and its date, as arguments of bulkload run.
 func jobOf(m *manifest.Manifest) string {
 	if m.Run.Date == "" {
 		return m.Run.Job
@@ -187,7 +186,7 @@ func jobOf(m *manifest.Manifest) string {
 	return m.Run.Job + " --date " + m.Run.Date
 }
 
-// writeAgain is how an output's files are written again, for people: by run, since load DIR has no --force.
+// writeAgain says how to write an output's files again, for people: with run, because load DIR has no --force.
 func writeAgain(out *output.Output) string {
 	if out.ByJob {
 		return "run again with --force"
@@ -201,7 +200,7 @@ type LoadResult struct {
 	load.Report
 }
 
-// Apply sets the report of a load. nil says that nothing was asked of HBase.
+// Apply sets the report of a load; nil: the load did not get as far as its requests.
 func (l *LoadResult) Apply(r *load.Report) {
 	if r != nil {
 		l.Report = *r

@@ -19,36 +19,38 @@ import (
 	"bulkload/load"
 )
 
-// lostFiles are the files that HBase took and does not serve, as the ledger lists them for each table. Each loss is a
-// document of its own there, so loads at the same time need no lock for it.
+// lostFiles are the files that HBase took but does not serve, as the ledger lists them for each table. Each loss is a
+// document of its own there, so concurrent loads need no lock to record them.
 type lostFiles struct {
 	ledger  *ledger.Ledger // nil if nothing is loaded: then nothing is recorded, or found
 	cluster *load.Cluster
 	out     *output.Dir // whose files they are
 }
 
-// cells are what a load puts into a table, as far as it decides whether cells of a lost file may win over them.
+// cells describes the cells that a load puts into a table, as far as needed to decide whether cells of a lost file may
+// win over them.
 type cells struct {
 	run       string
 	digest    digest.Sum
 	timestamp int64 // of all cells, in epoch milliseconds; 0: they have several, or it is not known
 }
 
-// cellsOf are the cells of a run.
+// cellsOf describes the cells of a run.
 func cellsOf(m *manifest.Manifest) cells { return cells{m.Run.ID, m.Digest, m.Timestamp} }
 
 // mayHide reports whether cells of a lost file may hide these, or be hidden by them, depending on which came first.
-// Equal cells do no harm if they appear twice. Of cells with different timestamps the newer one wins, whenever it
-// comes.
+// Equal cells do no harm if they appear twice. Of cells with different timestamps, the newer one wins, whenever it was
+// loaded.
 func (c cells) mayHide(u *ledger.Unserved) bool {
 	equal := u.Run == c.run || u.Digest == c.digest && c.digest != digest.Sum{}
 	return !equal && (u.Timestamp == 0 || c.timestamp == 0 || u.Timestamp == c.timestamp)
 }
 
-// add records, outside of the output, files that HBase took and does not serve.
+// add records files in the ledger that HBase took but does not serve.
 //
-// It must come before the files are written again. If a kill came first, a later load with other cells would not know
-// that old ones may still appear. An entry too many costs a look at its region, and perhaps a move.
+// It must come before the files are written again. Otherwise, after a kill in between, a later load of other cells
+// would not know that old ones may still appear. A superfluous entry costs only a look at its region, and perhaps a
+// move.
 func (l *lostFiles) add(ctx context.Context, lost *load.LostError, of cells) error {
 	if l.ledger == nil {
 		return nil
@@ -76,16 +78,17 @@ func (l *lostFiles) add(ctx context.Context, lost *load.LostError, of cells) err
 	return l.ledger.AddUnserved(lost.Table, all)
 }
 
-// opened reports whether the region of an unserved file was opened since: then the file is served, or does not exist.
+// opened reports whether the region of an unserved file has been opened since. If so, the file is served or does not
+// exist.
 func opened(table *load.Table, u ledger.Unserved) bool {
 	row, err := printable.Parse(u.Row)
 	return err == nil && table.OpenedSince(row, u.Opening)
 }
 
-// checkCorrection refuses to load other cells over those of a load whose lost files may still appear. A region that
-// is opened again finds such a file in its folder, and its cells may then win over the later ones, if they have the
-// same timestamps. Once the region has been opened since (load.ReopenRegion waits for that), that can't happen any
-// more.
+// checkCorrection refuses to load other cells over those of a load whose lost files may still appear. A region that is
+// opened again finds such a file in its folder, and the file's cells may then win over later ones with the same
+// timestamps. Once the region has been opened again, that can't happen any more, so checkCorrection opens it if it may
+// (load.ReopenRegion).
 func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, these cells) error {
 	if l.ledger == nil {
 		return nil
@@ -94,7 +97,7 @@ func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, thes
 	if err != nil {
 		return err
 	}
-	var moves []string // what opens the regions again that this user may not move
+	var moves []string // to open regions again that this user may not move
 	var closed []ledger.Unserved
 	var refused error
 	for _, u := range all {
@@ -108,7 +111,7 @@ func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, thes
 		if move := moveOf(table, row); !slices.Contains(moves, move) {
 			switch err := l.cluster.ReopenRegion(ctx, table, row); {
 			case err == nil:
-				if table, err = site.LookUp(ctx, l.cluster, table.Name); err != nil { // it may have been the region of others, too
+				if table, err = site.LookUp(ctx, l.cluster, table.Name); err != nil { // other files may be in the same region
 					return err
 				}
 				continue
@@ -131,7 +134,8 @@ func (l *lostFiles) checkCorrection(ctx context.Context, table *load.Table, thes
 		strings.Join(moves, ", "), refused)
 }
 
-// moveOf is the command of the HBase shell that opens the region of a row again, on another server.
+// moveOf returns the command of the HBase shell that moves the region of a row, and so opens it again on another
+// server.
 func moveOf(table *load.Table, row []byte) string {
 	return fmt.Sprintf("move '%s'", table.Overlapping(row, row)[0].EncodedName())
 }

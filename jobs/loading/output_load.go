@@ -19,8 +19,8 @@ import (
 	"bulkload/load"
 )
 
-// OutputLoad is the load of a run's output, from its turn on: Recover, Load and Confirm, in this order, and End in any
-// case. The manifest says of each file where it is.
+// OutputLoad is the load of a run's output, from its turn on. Recover, Load and Confirm are called in this order, and
+// End in any case. The manifest records where each file is.
 type OutputLoad struct {
 	loader   *Loader
 	out      *output.Output
@@ -46,13 +46,13 @@ func newOutputLoad(l *Loader, held *lock.Turn) *OutputLoad {
 // End lets the next load begin.
 func (l *OutputLoad) End() error { return l.requests.turn.Release() }
 
-// Recover determines what happened to files that an interrupted load has left in doubt.
+// Recover determines what happened to files that an interrupted load left in doubt.
 //
-// It must come before anything else is done with the files: before a second load, because a file in staging would be
-// missing there; before they are deleted or written again, because rows might then be in the table twice or not at
-// all. After it each file is at its source, or recorded as loaded.
+// It must come before anything else is done with the files: before a second load, which would miss a file in staging,
+// and before files are deleted or written again, because rows might then be in the table twice or not at all.
+// Afterwards each file is at its source, or recorded as loaded.
 func (l *OutputLoad) Recover(ctx context.Context) error {
-	// A file and its parts must not exist together when every recorded file is asked for.
+	// A file and its parts must not exist together when recover looks up every recorded file.
 	if err := l.out.FinishCuts(); err != nil {
 		return err
 	}
@@ -62,14 +62,12 @@ func (l *OutputLoad) Recover(ctx context.Context) error {
 // maxCuts bounds how often regions may split during a load.
 const maxCuts = 10
 
-// Load loads the files of the manifest that the table does not have, and records each of them. HBase has accepted them
-// then; the table may still not serve them. Files with rows of several regions are cut first, and again if regions
-// split during the load.
+// Load loads the manifest's files that the table lacks, and records each file that HBase accepts. The table may still
+// not serve it. Load first cuts files with rows of several regions, and does so again if regions split meanwhile.
 //
-// The order of the steps decides what a kill costs. Ledger and manifest say "loading" before the first request, and
-// the manifest names the staging folder before the first file can be in it. So whatever the table has, the next
-// process knows where to look. "Loaded" is written only by Confirm, after every file was probed: it is never written on
-// HBase's word alone.
+// The order of the steps decides what a kill costs. Ledger and manifest say "loading" before the first request, and the
+// manifest names the staging folder before a file can be in it. So the next process knows where to look for each file.
+// Only Confirm writes "loaded", after every file was probed, because HBase's word alone does not suffice.
 func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 	table, err := l.check(ctx)
 	if err != nil {
@@ -85,10 +83,10 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 	if err := l.record.begin(table, repeats); err != nil {
 		return nil, err
 	}
-	// The manifest says "loading" on disk. Requests may follow.
+	// From here on the manifest on disk says "loading", so requests may follow.
 	report := &load.Report{}
 	l.requests.begin(len(l.out.Manifest.NotLoaded()))
-	// Each pass looks the table up anew: the boundaries to cut at, and the family settings, must be those of the
+	// Each pass looks up the table again, because the boundaries to cut at and the family settings must be those of the
 	// regions that get the files.
 	for cuts := 0; len(l.out.Manifest.NotLoaded()) > 0; cuts++ {
 		if table, err = site.LookUp(ctx, l.cluster, l.table()); err != nil {
@@ -100,8 +98,8 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 		if err = l.cuts.Cut(ctx, table); err != nil {
 			break
 		}
-		// For the files that this pass loads; the hooks save it before the first request. A region that is opened after this
-		// may lose what it took.
+		// This sets the openings of the files that this pass loads; the hooks save them before the first request. A region
+		// that is opened after that may lose what it took.
 		if err = l.out.Manifest.SetOpenings(table, func(f *hfiles.FileMeta) bool { return !f.Loaded }); err != nil {
 			break
 		}
@@ -113,7 +111,7 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 		hooks := l.requests.hooks(len(files), l.record.hooks(len(files)))
 		one, err = l.cluster.LoadFrom(ctx, l.out.FS, table.Name, files, hooks)
 		report.Add(one)
-		// Save what is loaded, whatever LoadFrom returned: its error must not hide files that the table has.
+		// Save which files are loaded, whatever LoadFrom returned: its error must not hide files that the table has.
 		if failed := l.record.saveLoaded(); failed != nil {
 			err = errors.Join(err, failed)
 			break
@@ -134,8 +132,8 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 	if err != nil {
 		return report, l.describeFailure(ctx, err)
 	}
-	// A load without an error and with files left would be a fault of this program: better an error than a table that
-	// lacks rows.
+	// Files that are left without an error would be a bug of this program. An error is better than a table that lacks
+	// rows.
 	if missing := l.out.Manifest.NotLoaded(); missing != nil {
 		return report, errcode.LoadIncomplete.Errorf("%s: the table lacks %s after the load",
 			l.out.FS.URI(l.out.Path), failure.FirstFew(missing))
@@ -143,14 +141,14 @@ func (l *OutputLoad) Load(ctx context.Context) (*load.Report, error) {
 	return report, nil
 }
 
-// Confirm ends a load: every file must be served, and every row readable. Only then does the manifest say that it is
-// loaded.
+// Confirm ends a load. The manifest says that it is loaded only if the table serves every file, so that every row is
+// readable.
 func (l *OutputLoad) Confirm(ctx context.Context) error {
 	c, err := l.loader.claim(l.out.Manifest.Files())
 	if err != nil {
 		return err
 	}
-	// After an error the state stays Loading on disk. The next command probes again, whatever a person did to the table
+	// After an error the state on disk stays Loading, so the next command probes again, whatever a person did to the table
 	// meanwhile.
 	table, err := l.loader.proof().confirm(ctx, c, loadsShare, 1)
 	if err != nil {
@@ -159,11 +157,12 @@ func (l *OutputLoad) Confirm(ctx context.Context) error {
 	return l.record.end(table)
 }
 
-// table is the name of the table.
+// table returns the name of the table.
 func (l *OutputLoad) table() string { return l.out.Manifest.Run.Table }
 
-// check checks what can refuse the load before its first request: damaged files, files that the table lost, too many of
-// them, cells that may win over these later. Regions that do not serve their files are opened again.
+// check refuses a load before its first request if files are damaged or lost, a region would get too many, the load
+// would undo a later one, or other cells may win over these later. It opens regions again that do not serve their
+// files.
 func (l *OutputLoad) check(ctx context.Context) (*load.Table, error) {
 	if err := VerifyBeforeLoad(ctx, l.out); err != nil {
 		return nil, err
@@ -185,15 +184,15 @@ func (l *OutputLoad) check(ctx context.Context) (*load.Table, error) {
 }
 
 // checkLoaded probes the files that an earlier process has loaded. If the table is still the same, files that it does
-// not serve are written again, as the earlier process would have done; otherwise that is for a person to decide.
+// not serve are written again, as the earlier process would have done. Otherwise a person must decide.
 func (l *OutputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 	c, err := l.loader.claim(l.out.Manifest.Files().Loaded())
 	if err != nil || len(c.files) == 0 {
 		return err
 	}
-	c.missing = nil // Confirm asks for all rows there
+	c.missing = nil // Confirm looks up all rows there
 	p := l.loader.proof()
-	p.rewrite = l.out.ByJob // the input has rows that are not loaded yet, so all of its rows prove nothing
+	p.rewrite = l.out.ByJob // not all rows of the input are loaded yet, so looking them up proves nothing
 	var unproven *unprovenError
 	if c.identity != table.Identity() {
 		// Created again or restored since: only a person knows whether rows are missing on purpose.
@@ -207,8 +206,8 @@ func (l *OutputLoad) checkLoaded(ctx context.Context, table *load.Table) error {
 	return err
 }
 
-// checkHistory refuses to undo a later load: to load files over those of another run of this job and date that the
-// ledger names, unless this run was begun to replace them, or the command says so.
+// checkHistory refuses to undo a later load. It returns an error if the ledger names another run of this job and date,
+// unless this run was begun to replace that one, or the command says --on-change reload.
 func (l *OutputLoad) checkHistory() error {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
@@ -238,15 +237,15 @@ func (l *OutputLoad) checkUnloadedCounts(table *load.Table) error {
 }
 
 // repeats reports whether an earlier run of this job and date may have put equal cells into the table. The ledger's
-// entry of such a run is about to be replaced by that of this one.
+// entry of that run is about to be replaced, so it is asked now.
 func (l *OutputLoad) repeats() (bool, error) {
 	m := l.out.Manifest
 	e, err := l.loader.Entry()
 	return m.Corrects != "" || e != nil && (e.Repeated || e.Run != m.Run.ID && len(e.Files) > 0), err
 }
 
-// askAllAgain has the table asked for all rows of a run that loads its own rows once more (--force): rows are missing
-// then, and what hides them may hide them still.
+// askAllAgain has all rows looked up of a run that loads its own rows once more (--force). Rows are probably missing,
+// and what hid them may still hide them.
 func (l *OutputLoad) askAllAgain() error {
 	m := l.out.Manifest
 	if m.Corrects != m.Run.ID || m.Missing != nil || l.loader.Rows == nil {
@@ -262,14 +261,14 @@ func (l *OutputLoad) askAllAgain() error {
 	return nil
 }
 
-// stillSplitting ends a load whose files were cut again and again.
+// stillSplitting returns the error of a load whose files were cut maxCuts times.
 func stillSplitting(table string) error {
 	return errcode.HBaseRegion.Errorf("%w: the files were cut %d times during the load, and regions of table %s have "+
 		"split again: run this again when they no longer split",
 		load.ErrUnavailable, maxCuts, table)
 }
 
-// describeFailure adds to the error of a load how far it came, and what to do.
+// describeFailure adds to the error of a load how far it came, and what to do. It has lost files written again.
 func (l *OutputLoad) describeFailure(ctx context.Context, err error) error {
 	var lost *load.LostError
 	var missing *missingError

@@ -17,17 +17,17 @@ import (
 	"bulkload/load"
 )
 
-// outputRecord records the load of an output: in the output's manifest, and in the ledger for the time after the
-// output.
+// outputRecord records the load of an output in the output's manifest, and in the ledger, which outlives the output.
 type outputRecord struct {
 	out    *output.Output
 	ledger *ledger.Ledger // nil if nothing is loaded
-	// load requests whose end is not in the saved manifest yet; recovery makes up for them by probes
+	// unsaved counts load requests that ended but are not in the saved manifest yet. Recovery makes up for them with
+	// probes.
 	unsaved int
 }
 
-// begin records that requests may follow. From then on a kill leaves a load to recover. table is the one that served
-// the files that are loaded, just now. repeated says that an earlier run of the job and date may have loaded equal
+// begin records that requests may follow. From then on, a kill leaves a load to recover. table is the table as it just
+// served the files that are already loaded. repeated says that an earlier run of the job and date may have loaded equal
 // cells.
 func (r *outputRecord) begin(table *load.Table, repeated bool) error {
 	r.out.Manifest.Repeated = r.out.Manifest.Repeated || repeated
@@ -42,8 +42,8 @@ func (r *outputRecord) end(table *load.Table) error {
 
 // write writes the state of a load, first into the ledger and then into the manifest.
 //
-// When a load begins, this order makes the ledger's entry found even if the output is deleted. When it ends, a kill
-// between the two leaves a manifest that says "loading": the next process probes all files, and comes here again.
+// When a load begins, this order makes it known from the ledger even if the output is deleted. When it ends, a kill
+// between the two leaves a manifest that says "loading", so the next process probes all files and gets here again.
 func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	m := r.out.Manifest
 	m.State, m.Staging, m.Table = state, "", table.Identity()
@@ -66,8 +66,8 @@ func (r *outputRecord) write(state, entry string, table *load.Table) error {
 	return r.out.Save()
 }
 
-// entry is the ledger's entry: a copy of what the manifest says now, which replaces the one before as a whole. Who
-// reads it later may have no output to compare it with, so everything that proves the load must be in it: the files'
+// entry returns the ledger's entry, a copy of what the manifest says now. It replaces the entry before as a whole. A
+// later reader may have no output to compare it with, so everything that proves the load must be in it: the files'
 // cells, the digest, the inputs, the table's identity.
 func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 	m := r.out.Manifest
@@ -82,7 +82,7 @@ func (r *outputRecord) entry(state string) (*ledger.Entry, error) {
 		Date: m.Run.Date, Run: m.Run.ID,
 		Output: r.out.FS.URI(r.out.Path), Digest: m.Digest, Counts: rows, Inputs: inputs,
 		Identity: m.Table, Repeated: m.Repeated,
-		Moments: m.Timestamp == 0, // of the manifest, since a directory is loaded without its job
+		Moments: m.Timestamp == 0, // from the manifest, since load DIR has no job
 		Program: hash, Version: program.ThisBuild().Version, Host: host, User: r.out.Site.User,
 		Time: time.Now().UTC().Truncate(time.Second)}
 	// All files, not only those of this load: the entry replaces the one before.
@@ -103,9 +103,9 @@ func markBefore(cells []hfiles.KnownCell, h *load.HFile) {
 // after each request would make a load of many regions quadratic.
 const maxSaves = 64
 
-// hooks record a load of n files in the manifest. Staging folder and served-before marks are saved at once, because
-// recovery depends on them. That a file is loaded may be saved some requests later: a file that is neither at its
-// source nor recorded is in doubt after a kill, and recovery probes the table for it. saveLoaded must follow.
+// hooks record a load of n files in the manifest. They save the staging folder and the served-before marks at once,
+// because recovery depends on them. They may save that a file is loaded some requests later, because after a kill,
+// recovery probes the table for files that are neither at their source nor recorded. saveLoaded must follow.
 func (r *outputRecord) hooks(n int) load.Hooks {
 	byURI := map[string]*hfiles.FileMeta{}
 	for _, f := range r.out.Manifest.Files() {
@@ -115,15 +115,15 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 		ServedBefore: func(files []load.HFile) error {
 			for _, h := range files {
 				if f := byURI[h.URI]; f != nil {
-					// It must be on disk before the first request: without the marks, a recovery would take the cells
-					// of an older load as proof that this file is loaded.
+					// The marks must be on disk before the first request. Without them, recovery would take the cells of an older load
+					// as proof that this file is loaded.
 					markBefore(f.Probes, &h)
 				}
 			}
 			return r.out.Save()
 		},
 		Staging: func(folder string) error {
-			// Also before the first request: recovery could not find files in a folder that nobody knows.
+			// This must come before the first request, too, because recovery could not find files in an unknown folder.
 			r.out.Manifest.Staging = folder
 			err := r.out.Save()
 			r.out.Options.Failpoint.Reached(options.Staging)
@@ -137,8 +137,7 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 				}
 			}
 			var err error
-			// A save may be skipped, since a file that is marked only in memory is in doubt after a kill, and
-			// recovery probes for it.
+			// A save may be skipped, because after a kill, recovery probes for files that are not recorded.
 			if r.unsaved++; r.unsaved > n/maxSaves {
 				err = r.saveLoaded()
 			}
@@ -148,7 +147,7 @@ func (r *outputRecord) hooks(n int) load.Hooks {
 	}
 }
 
-// saveLoaded saves the manifest if that was put off.
+// saveLoaded saves the manifest if loaded files are not saved yet.
 func (r *outputRecord) saveLoaded() error {
 	if r.unsaved == 0 {
 		return nil

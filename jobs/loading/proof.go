@@ -18,37 +18,38 @@ import (
 )
 
 // proof decides whether the files of a load are readable in their table now. Every command that ends with 0 asks it:
-// after a load, if there is nothing to do, if the ledger says that a load was done, for an input that was archived, and
+// after a load, if nothing is left to do, if the ledger says that a load was done, for an input that was archived, and
 // for a directory.
 //
-// It compares the table with what the load recorded of it, and asks the table for cells of the files:
+// It compares the table with what the load recorded, and asks the table for cells of the files:
 //
 //   - A file is unchanged if the table's identity and the openings of the file's regions are the recorded ones. Then
-//     nothing can have hidden its rows but the family's TTL or a client's delete, and it is enough that its first and
-//     last cells are there, or newer versions of them. Of the unchanged files one in each region and family is asked
-//     for.
-//   - Otherwise the regions may have been truncated, the family may have been removed and added again, or the table may
-//     be another one. Cells that were there before the load and newer versions prove nothing then, since later loads
-//     may have put them there. In each region that may hold rows of the file, the table must return one of its cells
-//     that was not there before. Even that proves nothing where a later load may have had equal cells, according to the
-//     ledger. If the table's state was written since (it was created again, truncated, restored, or disabled and
-//     enabled), neither does it where an earlier load may have had them: a snapshot may have brought them back.
-//   - Where the known cells can't decide, all rows of the run in these regions are asked for, if the input is still
-//     there (AskRows). What even they can't decide is an error (errcode.LoadUnsure): only a person knows.
+//     only the family's TTL or a client's delete can have hidden its rows, so it is enough if the table returns its
+//     first and last cells, or newer versions of them. Of the unchanged files, only one in each region and family is
+//     looked up.
+//   - Otherwise a region may have been truncated, the family may have been removed and added again, or the table may be
+//     another one. Then cells that were there before the load, and newer versions, prove nothing, because later loads
+//     may have put them there. In each region that may hold rows of the file, the table must return one of the file's
+//     cells that was not there before. Even that proves nothing if, according to the ledger, a later load may have had
+//     equal cells. If the table's state was written since (it was created again, truncated, restored, or disabled and
+//     enabled), it also proves nothing if an earlier load may have had them, because a snapshot may have brought them
+//     back.
+//   - If the known cells can't decide, the table is asked for all rows of the run in these regions (AskRows). If
+//     those are not known, the error is errcode.LoadUnsure, because only a person can decide.
 //
-// What it does not see, because no region was opened since: single rows that a client has deleted. bulkload verify
-// finds them.
+// It does not notice single rows that a client has deleted, because no region is opened for that. bulkload verify finds
+// them.
 type proof struct {
 	cluster *load.Cluster
 	options options.Options
-	rows    AskRows // nil if the rows are not known: of a directory, or of an input that is gone
+	rows    AskRows // nil if the rows are not known: for a directory, or if the input is gone
 	compare string  // how to find out whether the table has the files' rows, for people
 	again   string  // how to load the files again, for people
-	// files that the known cells can't prove are to be written again (*unprovenError), since others are not loaded yet
+	// rewrite: files that the known cells can't prove are written again (*unprovenError), since others are not loaded yet.
 	rewrite bool
 }
 
-// unprovenError says which files nothing proves. To write and load them again does no harm if the table has them.
+// unprovenError lists files that nothing proves. Writing and loading them again does no harm if the table has them.
 type unprovenError struct {
 	lost *load.LostError
 	why  string
@@ -56,14 +57,14 @@ type unprovenError struct {
 
 func (e *unprovenError) Error() string { return e.why }
 
-// missingError says that the table lacks rows of a load in some ranges: it was asked for all of them. Their files can't
-// appear later, because regions that were opened after they took a file know it.
+// missingError says that the table was asked for all rows of a load in some ranges, and lacks some. The files with
+// these rows can't appear later, because a region that was opened after it took a file knows the file.
 type missingError struct {
 	*load.LostError
 	ranges []load.RowRange
 }
 
-// Unwrap is the error for callers that need not know the ranges.
+// Unwrap returns the error for callers that need not know the ranges.
 func (e *missingError) Unwrap() error { return e.LostError }
 
 // claim is what a load has recorded: its files, and the table that had them.
@@ -72,56 +73,56 @@ type claim struct {
 	identity string       // load.Table's; "" if it was not recorded
 	repeated bool         // an earlier load of the same job and date may have had equal cells
 	files    []load.HFile // with their openings
-	// missing are ranges in which the table lacked rows of the load, in order, or may have lacked them. Their files were
-	// written and loaded again since. What hid the rows may hide them still, such as a client's delete marker, so no known
-	// cell proves anything there.
+	// missing are ranges, in order, in which the table lacked rows of the load, or may have. The files with these rows
+	// were written and loaded again since, but what hid the rows, such as a client's delete marker, may still hide them.
+	// So no known cell proves anything there.
 	missing []load.RowRange
-	// others reports whether another load may have had equal cells, according to the ledger; with later, whether one may
-	// that was done after this one. nil: no. It reads all of the ledger's entries of the table, so it is called only if a
-	// region was opened again since.
+	// others reports whether, according to the ledger, another load may have had equal cells; with later, only loads that
+	// may have ended after this one count. nil: none had. It reads all ledger entries of the table, so it is called only
+	// if a region was opened since.
 	others func(later bool) (bool, error)
 }
 
-// AskRows asks a table for all rows of a run in some ranges, which are in order.
+// AskRows asks the table for all rows of a run in some ranges, which are in order.
 type AskRows func(ctx context.Context, ranges []load.RowRange) (RowsFound, error)
 
-// RowsFound is what a table has of a run's rows.
+// RowsFound says how many rows of a run were looked up, and how many of their cells the table lacks.
 type RowsFound struct {
 	Rows    int64  // of the run in the ranges
-	Missing int64  // cells of theirs that a reader finds neither as they were loaded nor in a newer version
+	Missing int64  // their cells that a reader finds neither as loaded nor in a newer version
 	Example string // the first of them, for people
 }
 
-// verdict is what a table shows of a claim's files.
+// verdict is what the table's answers show about the files of a claim.
 type verdict struct {
 	table *load.Table        // as it was while it was asked
 	files []load.HFile       // that were asked for
 	bad   []load.ProbeResult // files whose rows can't be read
 	gaps  []gap              // what the known cells can't decide
-	// ambiguous: equal cells may be those of another load, which came after this one, or which a snapshot has brought
-	// back.
+	// ambiguous: cells that equal a file's may be those of another load that came after this one, or that a snapshot has
+	// brought back.
 	ambiguous bool
 }
 
-// gap is a part of a file's rows, in one region, of which no cell proves anything.
+// gap is a part of a file's rows, in one region, that no known cell proves.
 type gap struct {
 	file   load.ProbeResult
 	rows   load.RowRange
 	reason string // for people
 }
 
-// maxLooks bounds how often the table is asked again because it has changed meanwhile, with growing pauses: for about a
-// minute and a half.
+// maxLooks bounds how often the table is asked again because it has changed meanwhile. With the growing pauses, that
+// takes about a minute and a half.
 const maxLooks = 20
 
-// lookPause is by how much the pauses grow.
+// lookPause is how much longer each pause is than the one before.
 const lookPause = 500 * time.Millisecond
 
-// look asks the table for the files of a claim, or, unless every file is to be asked for, for one of the unchanged
-// files in each region and family, and for all others. The progress goes from one share of the load to another.
+// look asks the table for the files of a claim: with every, for all of them; otherwise for all changed files, and one
+// unchanged file in each region and family. Progress advances from from to to.
 //
-// The table is looked up before and after it is asked. An answer counts only if nothing was opened in between: a table
-// that is restored right after it was asked has other cells.
+// It looks up the table's regions before and after the reads. The answers count only if nothing was opened in between,
+// because a table that is restored right after the reads has other cells.
 func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) (*verdict, error) {
 	table, err := site.LookUp(ctx, p.cluster, c.table)
 	if err != nil {
@@ -177,21 +178,20 @@ func (p proof) look(ctx context.Context, c claim, every bool, from, to float64) 
 	}
 }
 
-// changed reports whether a table, or a region with rows of the files, is another one or was opened again between two
-// looks.
+// changed reports whether, between two looks, the table was replaced, or a region with rows of the files was replaced
+// or opened again.
 func changed(before, after *load.Table, files []load.HFile) bool {
 	return before.Identity() != after.Identity() ||
 		slices.ContainsFunc(files, func(f load.HFile) bool { return before.OpeningsOf(&f) != after.OpeningsOf(&f) })
 }
 
-// unchanged reports whether neither the table nor a region of the file was opened since the load recorded it.
+// unchanged reports whether the table and the openings of the file's regions are still those that the load recorded.
 func (c *claim) unchanged(t *load.Table, f *load.HFile) bool {
 	return c.identity != "" && c.identity == t.Identity() && f.Opening == t.OpeningsOf(f)
 }
 
-// ambiguous reports whether cells that are equal to those of the files may be another load's. An earlier load's can
-// only have come back with the whole table: a region that was truncated, or a family that was removed, has none of its
-// cells.
+// ambiguous reports whether cells that equal those of the files may be another load's. An earlier load's cells can only
+// have come back with the whole table, because a truncated region or a removed family has none of them.
 func (c *claim) ambiguous(t *load.Table, files []load.HFile) (bool, error) {
 	another := c.identity != t.Identity()
 	switch {
@@ -203,8 +203,8 @@ func (c *claim) ambiguous(t *load.Table, files []load.HFile) (bool, error) {
 	return c.others(!another)
 }
 
-// choose selects the files that are asked for, and their cells. The first and last cells of an unchanged file in one
-// region are enough.
+// choose selects the files that are looked up, and their cells. For an unchanged file in one region, the first and last
+// cells are enough.
 func (c *claim) choose(t *load.Table, every bool) (chosen []load.HFile) {
 	type place struct{ family, region string }
 	seen := map[place]bool{}
@@ -214,7 +214,7 @@ func (c *claim) choose(t *load.Table, every bool) (chosen []load.HFile) {
 				f.Probes = []load.Probe{f.Probes[0], f.Probes[n-1]}
 			}
 			wanted := every || c.asksAll(f.Rows())
-			for _, p := range f.Probes { // a region that split before the load was recorded may share the file with another one
+			for _, p := range f.Probes { // several regions may share the file, if one split before the load was recorded
 				at := place{f.Family, string(t.Overlapping(p.Row, p.Row)[0].Name)}
 				wanted, seen[at] = wanted || !seen[at], true
 			}
@@ -236,7 +236,7 @@ func overlap(a, b load.RowRange) bool {
 	return bytes.Compare(a.First, b.Last) <= 0 && bytes.Compare(b.First, a.Last) <= 0
 }
 
-// add judges what the table returns of one file.
+// add evaluates what the table returned for one file.
 func (v *verdict) add(c claim, f load.ProbeResult) {
 	if !f.Serving.Readable() {
 		v.bad = append(v.bad, f)
@@ -271,8 +271,7 @@ func (v *verdict) add(c claim, f load.ProbeResult) {
 	}
 }
 
-// addExpired adds the files whose oldest cells are older than the family's TTL. Those that are asked for are not among
-// them.
+// addExpired adds the files whose oldest cells are older than the family's TTL. The probes may not include those cells.
 func (v *verdict) addExpired(c claim) {
 	known := map[string]bool{} // by URI
 	for i := range v.bad {
@@ -285,7 +284,7 @@ func (v *verdict) addExpired(c claim) {
 	}
 }
 
-// check returns an error unless all files of a claim are readable. It changes nothing, in the table or on record: rows
+// check returns an error unless all files of a claim are readable. It changes neither the table nor the records: rows
 // may have been deleted on purpose, and a command that has nothing to do must not bring them back.
 func (p proof) check(ctx context.Context, c claim) error {
 	answered := map[string]bool{}
@@ -308,25 +307,24 @@ func (p proof) check(ctx context.Context, c claim) error {
 	}
 }
 
-// maxRowLooks bounds how often a table is asked again because regions have moved while it was asked for all rows of the
-// run.
+// maxRowLooks bounds how often a table is asked again because regions moved while it was asked for all rows of the run.
 const maxRowLooks = 5
 
 // errMoved says that a region was opened again while the table was asked for all rows of the run in it.
 var errMoved = errors.New("opened again meanwhile")
 
-// confirm is check for files that HBase has just taken. Each file is asked for. Regions that do not serve what they
-// took are opened again; if that does not help, the error is a *load.LostError, and these files must be written again.
-// If the table lacks rows of theirs, it is a *missingError as well, or errcode.LoadLost if they were written again
-// already. It returns the table that serves the files.
+// confirm is check for files that HBase has just taken, and returns the table that serves them. It asks for each file.
+// It opens regions again that do not serve what they took. If that does not help, the error is a *load.LostError, and
+// these files must be written again. If the table lacks rows of the files, the error is also a *missingError, or
+// errcode.LoadLost if the files were written again before.
 //
-// Any other error says nothing about the files: they may be served or not.
+// After any other error, the files may or may not be served.
 func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Table, error) {
 	v, err := p.look(ctx, c, true, from, to)
 	if err != nil {
 		return nil, err
 	}
-	// Cells that are deleted or expired are explained. Opening a region again would not bring them back.
+	// Opening a region again can't bring back cells that are deleted or expired.
 	if missing := onlyMissing(v.bad); len(missing) > 0 {
 		p.options.Warnf("%d of %s can't be read in table %s, for example %s: opening their regions again", len(missing),
 			jobfile.Plural(len(v.files), "loaded file"), c.table, missing[0].URI)
@@ -336,7 +334,7 @@ func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Ta
 		if lost := onlyMissing(missing); len(lost) > 0 {
 			return nil, &load.LostError{Table: c.table, Files: lost}
 		}
-		// All files again: the regions that were opened may serve others now, too.
+		// All files are looked up again, because the regions that were opened may now serve others, too.
 		if v, err = p.look(ctx, c, true, to, to); err != nil {
 			return nil, err
 		}
@@ -359,14 +357,14 @@ func (p proof) confirm(ctx context.Context, c claim, from, to float64) (*load.Ta
 	}
 }
 
-// onlyMissing selects the files whose rows are missing for no reason that the table shows.
+// onlyMissing selects the files whose rows are missing without a reason that the table shows.
 func onlyMissing(all []load.ProbeResult) []load.ProbeResult {
 	return slices.DeleteFunc(slices.Clone(all), func(f load.ProbeResult) bool { return f.Serving != load.Missing })
 }
 
-// close asks for all rows of the run where the known cells could not decide. The error is a *missingError if the table
-// lacks some. No region of any file may have been opened again when they are answered for, since that may take hours.
-// answered has the gaps of earlier calls that the table has answered for, by file and openings.
+// close asks the table for all rows of the run where the known cells could not decide. The error is a *missingError if
+// the table lacks some. The rows may take hours to look up, so afterwards it checks that no region of any file was
+// opened again meanwhile (errMoved). answered has the gaps that earlier calls have closed, by file and openings.
 func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[string]bool) error {
 	key := func(g gap) string {
 		return fmt.Sprintf("%s %s %q", g.file.URI, v.table.OpeningsOf(&g.file.HFile), g.rows.First)
@@ -404,7 +402,7 @@ func (p proof) close(ctx context.Context, c claim, v *verdict, answered map[stri
 				"likely delete markers or cells of other clients hide them, or the table lost rows again. A major compaction "+
 				"removes markers with what they hide; after that, %s", c.table, missing, found.Example, p.again)
 		}
-		// All families were asked for, so each file with rows in these ranges may have had them.
+		// The rows were looked up in all families, so any file with rows in these ranges may have had the missing ones.
 		lost := &load.LostError{Table: c.table}
 		for _, f := range c.files {
 			rows := f.Rows()
@@ -449,14 +447,15 @@ func rangesOf(gaps []gap) (ranges []load.RowRange) {
 	return ranges
 }
 
-// watchProbes begins to count the files that the table is asked for, as a part of the load between two shares of it.
+// watchProbes begins to report the progress of probing files, between two shares of the load. The function that it
+// returns counts files that were probed.
 func watchProbes(o options.Options, files int, from, to float64) func(int) {
 	probes := options.NewCounter(options.Within(o.Watch, from, to), "probe", int64(files), "files")
 	return func(n int) { probes.Add(int64(n)) }
 }
 
-// lost refuses files whose rows can't be read in the table now, of so many that were asked for. It says what to do,
-// and why the table may lack them, as far as comparing its identity shows that.
+// lost returns the error for files whose rows can't be read in the table now; of is the number of files that were
+// looked up. It says what to do, and why the table may lack the rows, as far as its identity shows that.
 func (p proof) lost(c claim, table *load.Table, lost []load.ProbeResult, of int) error {
 	advice := "Most likely the table was truncated, created again or restored after the load, or the rows were " +
 		"deleted; " + p.again

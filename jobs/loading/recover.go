@@ -8,9 +8,9 @@ import (
 	"bulkload/jobs/pipeline/manifest"
 )
 
-// recover finds the files of an interrupted load. HBase moves a file when it takes it, and the run may have been killed
-// before it recorded that. Files in the staging folder are not loaded, and are moved back. Of the others, a file is
-// loaded if the table serves it.
+// recover finds the files of an interrupted load: HBase moves a file when it takes it, and the run may have been killed
+// before it recorded that. Files in the staging folder are not loaded, so they are moved back. A file that is neither
+// there nor at its source is loaded if the table serves it.
 func (l *OutputLoad) recover(ctx context.Context) error {
 	m := l.out.Manifest
 	// In the other states no file is in doubt: none was submitted since it was written, or all were probed.
@@ -22,11 +22,10 @@ func (l *OutputLoad) recover(ctx context.Context) error {
 		return err
 	}
 	l.out.Options.Infof("a load was interrupted: looking for its files in the staging folder and in the table")
-	// The manifest may not name a folder: the process was killed before the first request. Then no file can have
-	// moved, and all are at their source.
+	// If the manifest names no folder, the process was killed before the first request. Then no file has moved.
 	loaded, err := l.cluster.RecoverStaging(ctx, l.out.FS, l.table(), m.Staging, files)
 	l.requests.count(len(loaded))
-	// n = 0 makes Done save at once. Loaded files are recorded even if others are lost or in doubt.
+	// With n = 0, Done saves at once. Loaded files are recorded even if others are lost or in doubt.
 	if failed := l.record.hooks(0).Done(loaded); failed != nil {
 		return errors.Join(err, failed)
 	}
@@ -36,7 +35,7 @@ func (l *OutputLoad) recover(ctx context.Context) error {
 	return nil
 }
 
-// recover moves files back that an interrupted load of the directory has left in HBase's staging folder.
+// recover moves back files that an interrupted load of the directory has left in HBase's staging folder.
 func (l *directoryLoad) recover(ctx context.Context) error {
 	e, err := l.record.read()
 	if e == nil || err != nil || e.State != ledger.Loading || e.Staging == "" {

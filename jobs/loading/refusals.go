@@ -10,9 +10,9 @@ import (
 	"bulkload/load"
 )
 
-// checkCounts refuses, before anything is cut or loaded, more files of a family for a region than the loader allows:
-// most likely because regions have merged. A file with rows of several regions counts for the first and the last of
-// them, for which it certainly has rows. advice is what else than raising the limit helps.
+// checkCounts refuses a load, before anything is cut or loaded, if a region would get more files of a family than the
+// loader allows, most likely because regions have merged. A file with rows of several regions counts for the first and
+// the last of them, in which it certainly has rows. advice says what helps other than a higher limit.
 func checkCounts(out *output.Dir, table *load.Table, files []load.HFile, advice string) error {
 	limit, err := out.Site.MaxFiles()
 	if err != nil {
@@ -43,9 +43,9 @@ func checkCounts(out *output.Dir, table *load.Table, files []load.HFile, advice 
 
 // checkSettings refuses to load files whose family had other settings when they were written.
 //
-// HBase would accept them: a file carries its own compression and encoding. But a family whose owner changed these
-// would silently keep the old ones for these rows, until it is compacted. With nothing left to load there is nothing to
-// refuse.
+// HBase would accept them, because a file carries its own compression and encoding. But if the family's owner has
+// changed these, the rows would silently keep the old ones until a compaction. If nothing is left to load, nothing is
+// refused.
 func checkSettings(out *output.Output, table *load.Table) error {
 	if len(out.Manifest.NotLoaded()) == 0 {
 		return nil

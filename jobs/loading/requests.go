@@ -7,7 +7,7 @@ import (
 	"bulkload/load"
 )
 
-// requests guards and counts the requests of a load: before each of them it checks that no other run may load the same
+// requests guards and counts the requests of a load. Before each of them, it checks that no other run may load the same
 // files.
 type requests struct {
 	out   *output.Dir
@@ -19,7 +19,7 @@ type requests struct {
 // begin sets how many files a load begins with.
 func (r *requests) begin(files int) { r.sent, r.files = nil, files }
 
-// hooks are those of requests for some of the files. record are the hooks that record the load.
+// hooks adds the guard and the counting to record, the hooks that record the load of some of the files.
 func (r *requests) hooks(files int, record load.Hooks) load.Hooks {
 	all := record
 	all.Looked, all.Before = r.watchLook(files), r.check
@@ -34,7 +34,7 @@ func (r *requests) hooks(files int, record load.Hooks) load.Hooks {
 	return all
 }
 
-// check is an error if another run may load the files by now. It is called before each load request.
+// check returns an error if another run may load the files by now. It is called before each load request.
 func (r *requests) check() error {
 	r.out.Options.Failpoint.Reached(options.BeforeRequest)
 	if err := r.turn.Fresh(); err != nil {
@@ -43,16 +43,16 @@ func (r *requests) check() error {
 	return r.out.CheckLock()
 }
 
-// About where a load is, as a share of its time: when it knows that the table still serves what an earlier process has
-// loaded, when it has looked for the other files' rows, and when it has sent all requests. What is left is probes.
+// The approximate shares of a load's time after which it knows that the table still serves what an earlier process has
+// loaded, has looked for the other files' rows, and has sent all requests. The rest is probes.
 const (
 	checkShare = 0.05
 	lookShare  = 0.1
 	loadsShare = 0.8
 )
 
-// watchLook begins to count the files that the table is asked for before the first request. Later requests of the same
-// load ask for few files again: nil.
+// watchLook begins to count the files that the table is asked for before the first request. Later passes of the same
+// load ask for few files, so it returns nil for them.
 func (r *requests) watchLook(files int) func(int) {
 	if r.sent != nil || files == 0 {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// VerifyBeforeLoad verifies the files that are about to be loaded and were written by an earlier process: disks
-// change bytes, and a table should not get them. Each file is read in full and compared with the digest in the
+// VerifyBeforeLoad verifies the files that are about to be loaded but were written by an earlier process, because disks
+// change bytes, and a table must not get them. It reads each file in full and compares it with the digest in the
 // manifest.
 func VerifyBeforeLoad(ctx context.Context, out *output.Output) error {
 	doubtful := out.Unverified()

@@ -11,8 +11,8 @@ import (
 	"bulkload/load"
 )
 
-// RewriteError says that slices must be written and loaded again: HBase took their files and does not serve them. The
-// same command does that.
+// RewriteError says that slices must be written and loaded again, because HBase took their files but does not serve
+// them. The same command does that.
 type RewriteError struct {
 	Lost *load.LostError
 }
@@ -22,15 +22,15 @@ func (e *RewriteError) Error() string {
 	return fmt.Sprintf("%v. The same command writes and loads them again", e.Lost)
 }
 
-// Unwrap is the *load.LostError.
+// Unwrap returns the *load.LostError.
 func (e *RewriteError) Unwrap() error { return e.Lost }
 
-// rewriteLost removes the slices of lost files from the manifest, so that they are written again: the same bytes
-// under the same names. If a server brings a lost file back later, its cells are equal to those of the new one, and
-// readers see them once.
+// rewriteLost removes the slices of lost files from the manifest, so that they are written again: the same bytes under
+// the same names. If a server brings a lost file back later, its cells equal those of the new one, and readers see them
+// once.
 //
-// The ledger is written first: if the process is killed after the manifest was saved, it would be the only trace of
-// the lost files.
+// The ledger is written first: if the process is killed after the manifest was saved, only the ledger still names the
+// lost files.
 func (l *OutputLoad) rewriteLost(ctx context.Context, lost *load.LostError) error {
 	m := l.out.Manifest
 	if err := l.lost.add(ctx, lost, cellsOf(m)); err != nil {
@@ -44,13 +44,13 @@ func (l *OutputLoad) rewriteLost(ctx context.Context, lost *load.LostError) erro
 	return l.rewrite(lost)
 }
 
-// rewrite is rewriteLost for files that can't appear later: their regions know them, or have lost them with all that
-// they had.
+// rewrite is rewriteLost for files that can't appear later, because their regions know them, or have lost them with
+// everything else.
 //
-// The whole slice of a lost file goes, not the file alone: slices are what the write stage writes. Its other files
-// that are loaded move to LoadedBefore, so they are neither written nor loaded twice. Those that are not loaded are
-// deleted; for that the manifest lists them as cuts without parts. A part of a cut file that stayed at its source,
-// unrecorded, would be foreign to the next run, which can't derive its name from the slice.
+// It removes the whole slice of a lost file, because the write stage writes whole slices. Other files of the slice move
+// to LoadedBefore if they are loaded, so they are neither written nor loaded twice. Unloaded ones are deleted; for
+// that, the manifest lists them as cuts without parts. Otherwise a part of a cut file would stay at its source without
+// a record, and the next run, which can't derive its name from the slice, would take it for a foreign file.
 func (l *OutputLoad) rewrite(lost *load.LostError) error {
 	m := l.out.Manifest
 	gone := map[string]bool{}
@@ -73,14 +73,14 @@ func (l *OutputLoad) rewrite(lost *load.LostError) error {
 		}
 		return true
 	})
-	// A file that was kept when others of its slice were written again may be lost now. Otherwise the write stage would
-	// take it for loaded again.
+	// A file that stayed loaded when others of its slice were written again may be lost now. The write stage must not take
+	// it for loaded any more.
 	m.ForgetLoaded(func(f *hfiles.FileMeta) bool { return isGone(*f) })
 	m.State = manifest.Writing // the run has files to write again
 	if err := l.out.Save(); err != nil {
 		return err
 	}
-	// Deletes the files that are listed as cuts without parts.
+	// This deletes the files that are listed as cuts without parts.
 	if err := l.out.FinishCuts(); err != nil {
 		return err
 	}
