@@ -1,8 +1,8 @@
-// Package cutting cuts HFiles with rows of several regions at the regions' boundaries, since a file can be loaded into
-// one region only. Regions may split while files wait for their load, or while they are loaded.
+// Package cutting cuts HFiles with rows of several regions at the regions' boundaries, because a file can be loaded
+// into one region only. Regions may split while files wait for their load, or while they are loaded.
 //
-// Files of a run's output (Output) and of a directory that another tool has written (Directory) are cut by the same
-// steps. The process may be killed between any two of them:
+// Files of a run's output (OutputCutter) and of a directory that another tool wrote (DirectoryCutter) are cut by the
+// same steps. The process may be killed between any two of them:
 //
 //  1. write the parts under temporary names and read them back; together they must have the file's digest;
 //  2. record the cuts;
@@ -10,13 +10,13 @@
 //  4. record that the parts replace the files;
 //  5. remove the files, and then the record.
 //
-// Until step 4 is saved, a killed cut is undone: the file is still there, and the parts are deleted. From then on it is
-// completed: the file is removed. So the rows are recorded at all times, and a file is never loaded together with its
-// parts: before a load looks at the files, it finishes the cuts of a killed process. The record of step 2 is needed
-// because parts that nothing names would be foreign files.
+// If the process is killed before step 4 is saved, the cut is undone: the file still exists, and the parts are deleted.
+// After step 4, the cut is completed: the file is removed. So the rows are recorded at all times. A file is never
+// loaded together with its parts, because a load finishes the cuts of a killed process before it looks at the files.
+// Step 2 is needed because parts that nothing names would be foreign files.
 //
-// Between steps 3 and 5 files and parts are in the directory. The lock keeps other runs of bulkload away; HBase's own
-// loader, which knows no lock, would load the same cells twice, which readers don't see.
+// Between steps 3 and 5, the directory has both files and parts. The lock keeps other runs of bulkload away. HBase's
+// own loader, which ignores the lock, would load the same cells twice, which readers don't see.
 package cutting
 
 import (
@@ -35,29 +35,29 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// record is what the next process knows of cuts in progress.
+// record tells the next process about cuts in progress.
 type record interface {
 	recordCuts(cuts []manifest.Cut) error     // step 2
 	recordReplaced(cuts []manifest.Cut) error // step 4
 	removeFiles(cuts []manifest.Cut) error    // step 5
 }
 
-// maxBatches bounds how many records the cut of many files writes.
+// maxBatches bounds how many records are written when many files are cut.
 const maxBatches = 64
 
-// cutBatches are the cutters that share a record. A record for each file would make the cut of many files quadratic;
-// one for all of them would need space for all originals and all parts at once.
+// cutBatches divides the cutters into batches that share a record. A record for each file would make the cut of many
+// files quadratic, and one for all of them would need space for all originals and all parts at once.
 func cutBatches(cutters []*fileCutter) iter.Seq[[]*fileCutter] {
 	return slices.Chunk(cutters, 1+len(cutters)/maxBatches)
 }
 
 // cutAll cuts files, batch by batch.
 //
-// An error after step 2 leaves the record of the cuts, and is not undone here: that is done at the next start, from the
-// record alone, as after a kill. Undoing it here would need a second way to decide which of the two exists.
+// After an error beyond step 2, the record of the cuts stays. The next start undoes or completes them from the record
+// alone, as after a kill. To do that here would need a second way to decide which of the two to keep.
 func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r record) error {
 	for batch := range cutBatches(cutters) {
-		// Step 1. The files themselves are not touched, and no part is left: an error here costs nothing.
+		// Step 1. It does not touch the files, and leaves no part after an error, so an error here costs nothing.
 		measuring, running := errgroup.WithContext(ctx)
 		measuring.SetLimit(parallel.Workers())
 		for _, c := range batch {
@@ -92,7 +92,7 @@ func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r recor
 			return err
 		}
 		out.Options.Failpoint.Reached(options.Cut)
-		// Step 3. Parts under their names are what the next owner of the directory finds: without the lock nothing is named.
+		// Step 3. Without the lock nothing is renamed, because the next owner of the directory would find the parts.
 		if err := out.CheckLock(); err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r recor
 				out.Options.Failpoint.Reached(options.PartNamed)
 			}
 		}
-		// Step 4. After all parts have their names: what replaces a file must exist.
+		// Step 4. It follows once all parts have their names, because what replaces a file must exist.
 		if err := r.recordReplaced(cuts); err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func cutAll(ctx context.Context, out *output.Dir, cutters []*fileCutter, r recor
 
 // crossed returns the boundaries between a file's first and last row.
 func crossed(first, last []byte, splits [][]byte) [][]byte {
-	// A boundary equal to the first row does not cut the file: a region begins with its boundary. Hence the search
+	// A boundary equal to the first row does not cut the file, because a region begins with its boundary. So the search is
 	// for the row after the first.
 	from, _ := slices.BinarySearchFunc(splits, append(bytes.Clone(first), 0), bytes.Compare)
 	to := from

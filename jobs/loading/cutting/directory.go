@@ -21,8 +21,8 @@ import (
 )
 
 // A directory of another tool has no manifest. The record of its cuts, manifest.CutsDir/CutsName, is in the directory,
-// whatever table it is loaded into. Nobody else has a second copy of the files, so step 5 does not delete them: it
-// moves them to manifest.CutsDir/FAMILY.
+// so it is found whatever table the directory is loaded into. There may be no second copy of the files, so step 5 does
+// not delete them but moves them to manifest.CutsDir/FAMILY.
 const (
 	cutsMaxBytes = 256 << 20
 	cutsSchema   = 1
@@ -38,8 +38,8 @@ type cutsRecord struct {
 // DirectoryCutter cuts files of a directory without a manifest.
 type DirectoryCutter struct {
 	Out *output.Dir
-	// Replaced replaces the files by their parts in the record of an interrupted load, if it names them. After a kill it
-	// may be called again for the same cuts.
+	// Replaced replaces the files with their parts in the record of an interrupted load, if it names them. After a kill,
+	// it may be called again for the same cuts.
 	Replaced func(cuts []manifest.Cut) error
 }
 
@@ -47,7 +47,7 @@ func (w DirectoryCutter) path() string {
 	return path.Join(w.Out.Path, manifest.CutsDir, manifest.CutsName)
 }
 
-// read reads the record of cuts in progress; nil if there are none.
+// read returns the record of cuts in progress; nil if there are none.
 func (w DirectoryCutter) read() (*cutsRecord, error) {
 	text, err := storage.ReadFile(w.Out.FS, w.path(), cutsMaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ func (w DirectoryCutter) read() (*cutsRecord, error) {
 	return r, nil
 }
 
-// check refuses a record that no bulkload writes.
+// check refuses a record that bulkload does not write.
 func (r *cutsRecord) check() error {
 	if r.Schema != cutsSchema {
 		return fmt.Errorf("its schema is %d, this bulkload knows %d", r.Schema, cutsSchema)
@@ -112,8 +112,8 @@ func (w DirectoryCutter) write(r *cutsRecord) error {
 	return nil
 }
 
-// Finish completes or undoes the cuts of a directory that a process was killed in. It must come before anything
-// else is done with the files.
+// Finish completes or undoes the cuts that a killed process has left in a directory. It must come before anything else
+// is done with the files.
 func (w DirectoryCutter) Finish() error {
 	r, err := w.read()
 	if r == nil || err != nil {
@@ -122,7 +122,7 @@ func (w DirectoryCutter) Finish() error {
 	if r.Replaced {
 		return w.removeFiles(r.Cuts)
 	}
-	// Each file must still be there before the first part is deleted: parts may be the only copy of its rows.
+	// Every file must still exist before the first part is deleted, because parts may be the only copy of its rows.
 	for _, c := range r.Cuts {
 		if _, err := w.Out.FS.Stat(path.Join(w.Out.Path, c.Of)); errors.Is(err, fs.ErrNotExist) {
 			return errcode.LoadFiles.Errorf("a cut of %s was interrupted, and the file is gone: move it back, or, if it was "+
@@ -150,8 +150,8 @@ func (w DirectoryCutter) recordReplaced(cuts []manifest.Cut) error {
 	return w.write(&cutsRecord{Replaced: true, Cuts: cuts})
 }
 
-// removeFiles replaces the files in the record of their load, and moves them. The record of the cuts is deleted last:
-// until then, the next process after a kill does the same again.
+// removeFiles replaces the files in the record of their load, and moves them away. It deletes the record of the cuts
+// last, so after a kill the next process does the same again.
 func (w DirectoryCutter) removeFiles(cuts []manifest.Cut) error {
 	if err := w.Replaced(cuts); err != nil {
 		return err
@@ -165,8 +165,8 @@ func (w DirectoryCutter) removeFiles(cuts []manifest.Cut) error {
 	return w.removeRecord()
 }
 
-// move moves a file after its cut to the folder of kept files. If it is not there, it was moved before a kill, or
-// somebody has deleted it, which is no loss: its parts are there.
+// move moves a file to the folder of kept files after its cut. If the file is missing, it was moved before a kill, or
+// somebody has deleted it, which is no loss because its parts exist.
 func (w DirectoryCutter) move(name string) error {
 	from, to := path.Join(w.Out.Path, name), w.kept(name)
 	if _, err := w.Out.FS.Stat(from); errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +180,7 @@ func (w DirectoryCutter) move(name string) error {
 	return w.Out.FS.Rename(from, to)
 }
 
-// kept is where a file is kept after it was cut.
+// kept returns the path at which a file is kept after it was cut.
 func (w DirectoryCutter) kept(name string) string {
 	return path.Join(w.Out.Path, manifest.CutsDir, name)
 }
@@ -195,11 +195,11 @@ func (w DirectoryCutter) removeRecord() error {
 	return nil
 }
 
-// Cut cuts the files of a directory that have rows of several of the table's current regions. It returns the
-// directory as it is then.
+// Cut cuts the files of a directory that have rows of several of the table's current regions. It returns the directory
+// with the parts in place of those files.
 //
-// All of them are looked at before the first is cut: a file that can't be cut refuses the load before anything is
-// changed.
+// It inspects all of these files before it cuts the first, so a file that can't be cut refuses the load before anything
+// is changed.
 func (w DirectoryCutter) Cut(ctx context.Context, table *load.Table, d *hfiles.Directory) (*hfiles.Directory, error) {
 	var cutters []*fileCutter
 	splits := table.Splits()
@@ -228,7 +228,7 @@ func (w DirectoryCutter) Cut(ctx context.Context, table *load.Table, d *hfiles.D
 	return hfiles.OpenDirectory(w.Out.FS, w.Out.Path)
 }
 
-// stampOfOther is the file info of a part that does not follow from its content: that of the file.
+// stampOfOther copies, from the file to a part, the file info that does not follow from the part's content.
 func stampOfOther(c *fileCutter) hfilewriter.Provenance {
 	return hfilewriter.Provenance{Copied: c.info}
 }

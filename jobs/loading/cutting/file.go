@@ -22,9 +22,9 @@ import (
 // fileCutter writes the parts of one file, in one pass over it, with one part open at a time.
 type fileCutter struct {
 	out      *output.Dir
-	of       hfiles.FileMeta // its path, family, digest and number of rows decide; the rest is passed on to the parts
+	of       hfiles.FileMeta // the file; parts get its region, slice and sequence, and must add up to its digest and rows
 	measured bool            // its digest and number of rows are known
-	at       [][]byte        // the boundaries
+	at       [][]byte        // the boundaries that are still to come
 	settings hfilewriter.Settings
 	stamp    func(*fileCutter) hfilewriter.Provenance // of the next part
 
@@ -34,7 +34,8 @@ type fileCutter struct {
 	row   []byte
 }
 
-// measure reads a file without a record of its content, and verifies it: a damaged file is not cut.
+// measure verifies a file whose content is not recorded, and sets its digest and number of rows. A damaged file is not
+// cut.
 func (c *fileCutter) measure(ctx context.Context) (err error) {
 	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
 	if err != nil {
@@ -50,7 +51,8 @@ func (c *fileCutter) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// cut writes the parts under temporary names, or leaves none. If a DataNode fails meanwhile, they are written again.
+// cut writes the parts under temporary names, and leaves none after an error. If a DataNode fails meanwhile, it writes
+// them again.
 func (c *fileCutter) cut(ctx context.Context) error {
 	boundaries := c.at
 	err := storage.Rewrite(ctx, func() error {
@@ -70,8 +72,8 @@ func (c *fileCutter) cut(ctx context.Context) error {
 	return nil
 }
 
-// copyCells copies the file's cells into its parts. The reader compares each block's checksum, and readBack the
-// digests of file and parts: a cell that was dropped or doubled ends the cut.
+// copyCells copies the file's cells into its parts. The reader compares each block's checksum, and readBack the digests
+// of file and parts, so a cell that was dropped or doubled ends the cut.
 func (c *fileCutter) copyCells(ctx context.Context) (err error) {
 	in, err := c.out.FS.Open(path.Join(c.out.Path, c.of.Path))
 	if err != nil {
@@ -88,7 +90,7 @@ func (c *fileCutter) copyCells(ctx context.Context) (err error) {
 		if n%entry.CheckEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// A part begins only with a new row, the first one of another region: a row's cells are never in two parts.
+		// A part begins only with the first row of another region, so a row's cells are never in two parts.
 		next := scan.Cell()
 		if newRow := c.open == nil || !bytes.Equal(c.row, next.Row); newRow {
 			c.row = append(c.row[:0], next.Row...)
@@ -119,7 +121,7 @@ func (c *fileCutter) copyCells(ctx context.Context) (err error) {
 	return c.finishPart()
 }
 
-// readBack compares the parts with the file. Their digests are read back from disk, not taken from the writer.
+// readBack compares the parts with the file. It reads their digests back from disk instead of taking the writer's.
 func (c *fileCutter) readBack(ctx context.Context) error {
 	var sum digest.Sum
 	var rows int64
@@ -130,7 +132,7 @@ func (c *fileCutter) readBack(ctx context.Context) error {
 		sum.Add(p.Digest)
 		rows += p.Rows
 	}
-	// The digest does not depend on order or on files, so the sum over the parts must be the file's own.
+	// The digest does not depend on order or on files, so the sum over the parts must equal the file's.
 	if sum != c.of.Digest || rows != c.of.Rows {
 		return errcode.Digest.Errorf("the parts hold %d rows and %d cells with digest %v, the file %d and %d with %v",
 			rows, sum.Cells, sum, c.of.Rows, c.of.Digest.Cells, c.of.Digest)
@@ -138,26 +140,26 @@ func (c *fileCutter) readBack(ctx context.Context) error {
 	return nil
 }
 
-// uncut refuses to cut a file, parts of which would lack something.
+// uncut refuses to cut a file whose parts would lack something.
 func uncut(uri string, lost []string) error {
 	return errcode.LoadUncut.Errorf("%s has rows of several regions and can't be cut without a loss of %s: it stays as "+
 		"it is; have HBase's own tool split and load it (hbase completebulkload)",
 		uri, strings.Join(lost, " and "))
 }
 
-// nextPart begins the part that begins with this row.
+// nextPart ends the open part, if there is one, and begins a part with this row.
 func (c *fileCutter) nextPart(row []byte) error {
 	if c.open != nil {
 		if err := c.finishPart(); err != nil {
 			return err
 		}
 	}
-	// Several boundaries may be between two rows: regions without rows get no part, as HBase loads no empty file.
+	// Several boundaries may lie between two rows. Regions without rows get no part, because HBase loads no empty file.
 	for len(c.at) > 0 && bytes.Compare(c.at[0], row) <= 0 {
 		c.at = c.at[1:]
 	}
-	// The name follows from the file and the row, so a repeated cut gives the same names, and unrecorded parts of a
-	// killed cut are replaced.
+	// The name follows from the file and the row, so a repeated cut gives the same names and replaces unrecorded parts of
+	// a killed cut.
 	name := hfiles.PartName(c.of.Path, row)
 	summary := hfiles.FileMeta{Path: path.Join(c.of.Family, name), Family: c.of.Family, Region: c.of.Region,
 		Slice: c.of.Slice, Sequence: c.of.Sequence}
@@ -183,7 +185,7 @@ func (c *fileCutter) finishPart() error {
 	return nil
 }
 
-// abort deletes what was written.
+// abort deletes the parts that were written.
 func (c *fileCutter) abort() error {
 	var errs []error
 	if c.open != nil {

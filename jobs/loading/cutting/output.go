@@ -11,8 +11,8 @@ import (
 	"bulkload/load"
 )
 
-// OutputCutter cuts files of a run's output. Its manifest has the record of the cuts: it lists a file until it lists
-// the parts in its place. output.Output.FinishCuts decides after a kill which of the two exists.
+// OutputCutter cuts files of a run's output. The output's manifest has the record of the cuts: it lists a file until it
+// lists the parts in its place. After a kill, output.Output.FinishCuts decides which of the two stays.
 type OutputCutter struct{ Out *output.Output }
 
 // Cut cuts the unloaded files that have rows of several of the table's current regions.
@@ -20,7 +20,7 @@ func (w OutputCutter) Cut(ctx context.Context, table *load.Table) error {
 	var cutters []*fileCutter
 	splits := table.Splits()
 	for _, f := range w.Out.Manifest.Files() {
-		// A loaded file was moved away: it has no bytes here, and HBase splits its own files.
+		// HBase has moved a loaded file away, and splits its own files.
 		if f.Loaded {
 			continue
 		}
@@ -42,7 +42,7 @@ func (w OutputCutter) Cut(ctx context.Context, table *load.Table) error {
 	return cutAll(ctx, w.Out.Dir, cutters, w)
 }
 
-// stamp is the file info of a part that does not follow from its content. It follows from the run, so the same cut
+// stamp returns a part's file info that does not follow from its content. It follows from the run, so the same cut
 // gives the same bytes.
 func (w OutputCutter) stamp(c *fileCutter) hfilewriter.Provenance {
 	instant := w.Out.Manifest.Instant()
@@ -51,7 +51,7 @@ func (w OutputCutter) stamp(c *fileCutter) hfilewriter.Provenance {
 			c.of.Region, c.of.Slice, c.of.Family, c.of.Sequence, len(c.parts))}
 }
 
-// recordCuts records the names of parts: FinishCuts deletes those that were renamed in vain.
+// recordCuts records the names of parts, so that FinishCuts can delete parts that were renamed before a kill.
 func (w OutputCutter) recordCuts(cuts []manifest.Cut) error {
 	w.Out.Manifest.Cuts = append(w.Out.Manifest.Cuts, cuts...)
 	return w.Out.Save()
